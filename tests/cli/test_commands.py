@@ -12,7 +12,6 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
-import openpyxl
 import pyarrow as pa
 import pytest
 
@@ -23,6 +22,7 @@ from mailverdict.cli.terminal import app
 from mailverdict.frames.options import DEFAULTS
 from mailverdict.runs.journal.recall import JournalSummary
 from mailverdict.sandbox import World
+from tests.doubles.workbooks import cells_of
 
 EMAILS = "email,name\nada@gmail.com,Ada\nbob@gmial.com,Bob\nbad,\n,Nobody\n"
 
@@ -170,7 +170,7 @@ def test_verify_compares_its_report_with_an_earlier_file_that_it_replaces(run, c
         assert "E-mail audit of contacts.csv" in page.read_text()
         assert "Format only" in page.read_text()
     else:
-        texts = [str(cell) for row in openpyxl.load_workbook(page).worksheets[0].values for cell in row]
+        texts = [str(cell) for row in cells_of(page)["Summary"] for cell in row]
         assert any("earlier audit" in text.lower() for text in texts), texts
 
 
@@ -198,9 +198,9 @@ def test_a_workbook_has_a_sheet_for_each_action_of_a_policy(run, contacts, tmp_p
     for _ in range(2):  # it replaces its own
         status, _, err = run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, *policy)
         assert status == 0, err
-    book = openpyxl.load_workbook(out)
-    assert len(book.sheetnames) == sheets
-    assert [cell.value for cell in book.worksheets[0]["A"]] == ["email", "ada@gmail.com", "bob@gmial.com", "bad", None]
+    book = cells_of(out)
+    assert len(book) == sheets
+    assert [row[0] for row in book["verified"]] == ["email", "ada@gmail.com", "bob@gmial.com", "bad", None]
 
 
 @pytest.mark.parametrize(

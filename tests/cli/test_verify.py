@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from mailverdict.backend import Deferred, Settled
 from mailverdict.cli import files, tables
 from mailverdict.errors import BackendError
 from mailverdict.frames.files.delimited import DelimitedFile
+from mailverdict.frames.files.writers import create_table
 from mailverdict.model.words import count_of
 from mailverdict.sandbox import World
 from tests.doubles.scripted_backend import ScriptedBackend
@@ -32,6 +34,7 @@ from tests.doubles.scripted_service import ScriptedService, payload
 from tests.doubles.serving import serve
 from tests.doubles.tables import rows_of_csv
 from tests.doubles.waiting import wait_until
+from tests.doubles.workbooks import add_sheet, cells_of, change_parts, write_raw
 
 CONTACTS = 'id,email,note\n1,ada@example.org,"a, b"\n2,Bob@GMIAL.com,+49 30 1\n3,,=1+1\n4,not one,@x\n'
 ADDED = [
@@ -102,16 +105,33 @@ class TestVerify:
 
     def test_a_sheet_with_formulas_that_would_be_lost_is_not_replaced(self, run, tmp_path):
         path = tmp_path / "x.xlsx"
-        pd.DataFrame({"email": ["ada@example.org", '="ben@example.org"']}).to_excel(
-            path, index=False, engine="openpyxl"
-        )
+        with create_table(path) as table:
+            table.write(pa.table({"email": ["ada@example.org", "ben@example.org"]}))
+        formula = b'<c r="A3"><f>"ben@example.org"</f><v /></c></row>'  # as openpyxl writes it
+        change_parts(path, "xl/worksheets/", lambda octets: re.sub(rb'<c r="A3".*?</row>', formula, octets))
         before = path.read_bytes()
         status, _, told = run("verify", path, "-c", "email", "-t", "regex", "--in-place")
         assert status == 2
-        assert "1 formula without a saved value in sheet 'Sheet1', and replacing it would empty" in told
+        assert "1 formula without a saved value in its sheets, and replacing it would empty" in told
         assert path.read_bytes() == before
         status, _, told = run("verify", path, "-c", "email", "-t", "regex", "-o", tmp_path / "out.xlsx")
         assert (status, "1 formula without a saved value" in told) == (0, True)
+
+    def test_a_workbook_of_ours_is_replaced_in_place_and_another_one_is_not(self, run, contacts, tmp_path):
+        ours, options = tmp_path / "ours.xlsx", ("-c", "email", "-t", "regex")
+        assert run("verify", contacts, *options, "-o", ours)[0] == 0
+        for command in (("clean", ours, "-c", "email"), ("verify", ours, *options, "--policy", "balanced")):
+            assert run(*command, "--in-place")[0] == 0
+        assert len(cells_of(ours)) == 7
+        add_sheet(ours)
+        mine = write_raw(tmp_path / "mine.xlsx", FAR.replace("XFD1048576", "A2"))
+        for path in (ours, mine):
+            before = path.read_bytes()
+            for command in ("clean", "verify", "explode", "duplicates"):
+                status, _, told = run(command, path, "-c", "email", "--in-place")
+                assert (status, told.count("\n")) == (2, 1)
+                assert f"{path} has sheets that this version of mailverdict did not write, and is not repl" in told
+            assert path.read_bytes() == before
 
     def test_the_input_is_replaced_only_when_told(self, run, contacts, tmp_path):
         (tmp_path / "link.csv").symlink_to(contacts)
@@ -251,6 +271,42 @@ class TestClean:
         assert run("clean", contacts, "-c", "email", "-o", contacts, "--in-place", "-q")[0] == 0
         names = list(rows_of_csv(contacts)[0])
         assert len(names) == len(set(names)) == 3 + len(ADDED)
+
+
+FAR = (  # apart, so that the rectangle has more cells than there is memory
+    '<row><c r="A1" t="str"><v>email</v></c></row><row><c r="XFD1048576" t="str"><v>ada@example.org</v></c></row>'
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("verify", "{far}", "-t", "regex", "-o", "{out}"),
+        ("verify", "{far}", "-t", "regex", "-o", "{sheets}"),
+        ("verify", "{csv}", "-t", "regex", "-o", "{out}", "--suppress", "{far}"),
+        ("verify", "{csv}", "-t", "regex", "-o", "{out}", "--report", "{folder}/r.html", "--earlier", "{far}"),
+        ("clean", "{far}", "-o", "{out}"),
+        ("clean", "{far}", "--in-place"),
+        ("explode", "{far}", "-o", "{out}"),
+        ("plan", "{far}"),
+        ("report", "{far}", "-o", "{folder}/r.html"),
+        ("outcomes", "{csv}", "--bounces", "{far}"),
+    ],
+    ids=" ".join,
+)
+def test_a_workbook_that_asks_for_too_much_is_one_line_status_2_and_nothing_lost(run, contacts, tmp_path, command):
+    out, sheets = tmp_path / "out.csv", tmp_path / "out.xlsx"
+    out.write_text("before")
+    with create_table(sheets) as table:
+        table.write(pa.table({"email": ["ada@example.org"]}))
+    far = write_raw(tmp_path / "far.xlsx", FAR)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    places = {"far": far, "csv": contacts, "out": out, "sheets": sheets, "folder": tmp_path}
+    status, printed, said = run(*(each.format(**places) for each in command), "-c", "email")
+    assert (status, printed, said.count("\n")) == (2, "", 1)
+    assert f"{far} cannot be read with " in said
+    assert "delete what is outside the table, or save it as CSV" in said
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 # What is wrong: file name, content (None: not there; ... a directory), more arguments, what is said.
@@ -509,6 +565,28 @@ class TestService:
         status, _, said = run("verify", "in.csv", "-c", "email", *more)
         assert (status, backend.asked) == (2, [])
         assert told in said
+        assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            ("-o", "mine.xlsx"),
+            ("-o", "out.csv", "--report", "mine.xlsx"),
+            ("-o", "mine.csv", "--report", "mine.xlsx", "--policy", "balanced"),
+            ("-o", "failed.xlsx"),  # beside which a run that fails writes failed.partial.xlsx
+        ],
+    )
+    def test_a_workbook_of_somebody_else_is_not_replaced_and_nothing_is_asked(self, run, tmp_path, monkeypatch, more):
+        monkeypatch.chdir(tmp_path)
+        Path("in.csv").write_text("email\na@gmail.com\n")
+        for name in ("mine.xlsx", "failed.partial.xlsx"):
+            write_raw(Path(name), FAR)
+        before = {path: path.read_bytes() for path in Path().iterdir()}
+        backend = ScriptedBackend()
+        monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
+        status, _, said = run("verify", "in.csv", "-c", "email", *more)
+        assert (status, backend.asked, said.count("\n")) == (2, [], 1)
+        assert said.endswith("did not write, and is not replaced: give another name, or remove it\n")
         assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
     def test_a_home_directory_is_known_in_every_path(self, run, contacts, tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 
-import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -22,6 +21,7 @@ from mailverdict.reports.workbook import write_workbook
 from mailverdict.runs.retry import ASK_AGAIN
 from mailverdict.sandbox import World
 from mailverdict.verdicts import PRECEDENCE
+from tests.doubles.workbooks import MAIN, cells_of, parts_of, sheet_xml
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_counted(tmp_path):
@@ -269,8 +269,8 @@ def test_it_says_how_rows_without_a_clear_answer_are_verified_again(kind, source
     assert how in page
     assert "the 1 row without a clear answer" in page
     assert command in html.unescape(page)
-    cells = list(openpyxl.load_workbook(tmp_path / "r.xlsx")["Summary"].iter_rows(max_col=2, values_only=True))
-    assert any(command in str(first) and str(second).startswith(how) for first, second in cells)
+    cells = cells_of(tmp_path / "r.xlsx")["Summary"]
+    assert any(command in str(first) and str(second).startswith(how) for first, second, *_ in cells)
 
 
 def test_a_notebook_shows_the_first_domains_and_the_page_more():
@@ -313,14 +313,14 @@ def test_a_workbook_goes_on_in_another_sheet_and_has_the_figures(out, tmp_path):
     facts = facts_of(out, "balanced")
     table = pa.table({"email": [f"a{at}@x.example" for at in range(5)], "formula": ["=1+1"] * 5})
     write_workbook(tmp_path / "r.xlsx", facts, {"send": table, "drop": table.slice(0, 0)}, sheet_rows=2)
-    book = openpyxl.load_workbook(tmp_path / "r.xlsx")
-    assert book.sheetnames == ["Summary", "Send list", "Send list 2", "Send list 3", "Remove"]
-    found = [cell for name in book.sheetnames[1:] for (cell, _) in book[name].iter_rows(min_row=2, values_only=True)]
-    assert found == table["email"].to_pylist()
-    assert book["Send list"]["B2"].data_type == "s"
-    rows = {row[0]: row[1] for row in book["Summary"].iter_rows(max_col=2, values_only=True)}
+    book = cells_of(tmp_path / "r.xlsx")
+    assert [*book] == ["Summary", "Send list", "Send list 2", "Send list 3", "Remove"]
+    found = [cells for name in [*book][1:] for cells in book[name][1:]]
+    assert found == [(mail, "=1+1") for mail in table["email"].to_pylist()]
+    assert not list(sheet_xml(tmp_path / "r.xlsx", 2).iter(f"{MAIN}f"))  # no formula
+    rows = {row[0]: row[1] for row in book["Summary"]}
     assert (rows["Rows"], rows["Send list"], rows["Share of rows that can be mailed"]) == (7, 2, pytest.approx(2 / 7))
-    assert len(book["Summary"]._charts) == 1
+    assert [name for name in parts_of(tmp_path / "r.xlsx") if name.startswith("xl/charts/")] == ["xl/charts/chart1.xml"]
 
 
 def test_every_unknown_reason_says_when_to_verify_again():
@@ -339,15 +339,14 @@ def test_a_table_that_does_not_say_which_check_was_made_is_reported_as_such(colu
     page = mv.report(table, "email", tmp_path / "report.xlsx").to_html()
     assert ("check: not recorded" in page) is not is_recorded
     assert ("does not record which check was made" in page) is not is_recorded
-    summary = openpyxl.load_workbook(tmp_path / "report.xlsx")["Summary"]
-    check = {row[0]: row[1] for row in summary.iter_rows(max_col=2, values_only=True)}["Check"]
+    check = {row[0]: row[1] for row in cells_of(tmp_path / "report.xlsx")["Summary"]}["Check"]
     assert check == ("Format only" if is_recorded else "not recorded")
 
 
 def test_the_words_of_a_workbook_are_those_of_the_page(tmp_path):
     mails = ["info@firm.example", "ada@firm.example", None]
     mv.report(mv.verify(pd.DataFrame({"email": mails}), "email", validation_type="regex"), "email", tmp_path / "r.xlsx")
-    rows = [row[:9] for row in openpyxl.load_workbook(tmp_path / "r.xlsx")["Summary"].iter_rows(values_only=True)]
+    rows = [row[:9] for row in cells_of(tmp_path / "r.xlsx")["Summary"]]
     (heads,) = (row for row in rows if row[0] == "Domain")
     assert heads[-3:] == ("Technical error", "Not verified", "No address")
     assert ("Shared mailbox such as info@", 1) in [row[:2] for row in rows]

@@ -29,7 +29,7 @@ from ..frames.files.readers import (
 )
 from ..frames.files.streams import exit_on_signal, handled_signals
 from ..frames.files.table_file import TableFile
-from ..frames.files.workbook import check_room
+from ..frames.files.workbook import check_replaced, check_room
 from ..frames.files.writers import FormulaColumns, check_target, create_table
 from ..frames.suppress import SuppressionList
 from ..model.paths import user_path
@@ -189,14 +189,10 @@ class TableOutput:
             return Path(str(self.written))
 
         found = self.source.format
-        if found.formulas and self.path != STDIN and is_same_file(self.path, str(self.source.path)):
-            formulas = count_of(found.formulas, "formula")
-            raise mv.InputError(
-                f"{self.path} has {formulas} without a saved value in sheet {found.sheet!r}, and replacing it would "
-                "empty their cells: open it in a spreadsheet program and save it first, or give another --output"
-            )
-        if found.sheet is not None and Path(self.path).suffix.lower() == ".xlsx":
-            self.source.remarks.append("the sheet is written anew with its values, without formulas and formats")
+        if Path(self.path).suffix.lower() == ".xlsx":
+            check_replaced(partial_path(self.path))
+            if found.sheet is not None:
+                self.source.remarks.append("the sheet is written anew with its values, without formulas and formats")
         with create_table(
             self.path,
             columns=self.source.columns,
@@ -207,6 +203,12 @@ class TableOutput:
             like=found,
             by_action=self.by_action,
         ) as writer:
+            if found.formulas and self.path != STDIN and is_same_file(self.path, str(self.source.path)):
+                formulas = count_of(found.formulas, "formula")
+                raise mv.InputError(
+                    f"{self.path} has {formulas} without a saved value in its sheets, and replacing it would empty "
+                    "their cells: open it in a spreadsheet program and save it first, or give another --output"
+                )
             yield writer.write
             self.source.remarks += writer.remarks
 

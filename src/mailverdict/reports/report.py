@@ -18,7 +18,7 @@ from ..frames.columns import ACTIONS, label_of
 from ..frames.files.plain import to_plain
 from ..frames.files.readers import open_table
 from ..frames.files.restore import restore_frame
-from ..frames.files.workbook import import_xlsxwriter
+from ..frames.files.workbook import check_replaced, import_xlsxwriter
 from ..frames.policy import Policy, find_policy, read_decided, split
 from ..frames.verified import VerifiedColumn
 from ..model.paths import user_path
@@ -85,7 +85,7 @@ class Report:
         Raises
         ------
         InputError
-            If the ending is another one.
+            If the ending is another one, or it is a workbook with a sheet that mailverdict did not write.
         """
         target, writer = check_path(path)
         with atomic_write(target) as temporary:
@@ -115,6 +115,7 @@ def check_path(path: str | os.PathLike[str]) -> tuple[Path, Callable[[Report, Pa
         )
     if writer is write_sheets:
         import_xlsxwriter("a report as XLSX")
+        check_replaced(target)
     try:
         check_writable(target)
     except OSError as exc:

@@ -3,7 +3,6 @@
 import gc
 import resource
 
-import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -12,6 +11,7 @@ import xlsxwriter
 from mailverdict.errors import InputError
 from mailverdict.frames.files.table_file import FileFormat
 from mailverdict.frames.files.writers import create_table
+from tests.doubles.workbooks import MAIN, add_sheet, cells_of, change_parts, parts_of, sheet_xml
 
 ACTION = "email_action"
 SHEETS = ["verified", "Summary", "Send list", "To review", "Ask again", "Remove", "Not checked"]
@@ -25,22 +25,25 @@ def write(path, pieces, **options):
     with create_table(path, **options) as table:
         for piece in pieces:
             table.write(piece)
-    return openpyxl.load_workbook(path)
+    return cells_of(path)
 
 
-def rows_of(sheet):
-    return [list(row) for row in sheet.iter_rows(min_row=2, values_only=True)]
+def frozen_rows(path, number):
+    (pane,) = sheet_xml(path, number).iter(f"{MAIN}pane")
+    return pane.get("topLeftCell"), pane.get("state")
 
 
 def test_the_header_stays_in_view_with_filters_and_widths_that_fit(tmp_path):
     piece = pa.table(
         {"email": ["a" * 30 + "@x.example"], "note": ["x" * 500], "n": [1], "a long name of a column": [1]}
     )
-    sheet = write(tmp_path / "x.xlsx", [piece])["verified"]
-    assert sheet.freeze_panes == "A2"
-    assert sheet.auto_filter.ref == "A1:D2"
-    assert sheet["A1"].font.b
-    widths = [sheet.column_dimensions[letter].width for letter in "ABCD"]
+    write(tmp_path / "x.xlsx", [piece])
+    sheet = sheet_xml(tmp_path / "x.xlsx")
+    assert frozen_rows(tmp_path / "x.xlsx", 1) == ("A2", "frozen")
+    assert [each.get("ref") for each in sheet.iter(f"{MAIN}autoFilter")] == ["A1:D2"]
+    heads = [cell.get("s") for cell in sheet.iter(f"{MAIN}c") if cell.get("r").endswith("1")]
+    assert heads == ["1"] * 4  # the first format that was made, which is bold
+    widths = [float(column.get("width")) for column in sheet.iter(f"{MAIN}col")]
     assert 40 <= widths[0] < 50  # as the address
     assert widths[1] < 60  # not as the note
     assert widths[2] < 12
@@ -66,28 +69,29 @@ def test_a_workbook_that_does_not_fit_is_an_error_with_its_name(tmp_path, small_
 
 
 def test_a_table_without_rows_has_a_header(tmp_path):
-    sheet = write(tmp_path / "x.xlsx", [PIECES[0].slice(0, 0)], by_action=ACTION)["verified"]
-    assert [cell.value for cell in sheet[1]] == ["email", "n", ACTION]
-    assert sheet.auto_filter.ref == "A1:C1"
+    book = write(tmp_path / "x.xlsx", [PIECES[0].slice(0, 0)], by_action=ACTION)
+    assert book["verified"] == [("email", "n", ACTION)]
+    assert [each.get("ref") for each in sheet_xml(tmp_path / "x.xlsx").iter(f"{MAIN}autoFilter")] == ["A1:C1"]
 
 
 def test_each_row_is_on_the_first_sheet_and_on_that_of_its_action(tmp_path):
     book = write(tmp_path / "x.xlsx", PIECES, by_action=ACTION)
-    assert book.sheetnames == SHEETS
-    whole = rows_of(book["verified"])
+    assert [*book] == SHEETS
+    header, *whole = book["verified"]
     assert whole == [
-        ["ada@x.example", 1, "send"],
-        ["=1+1", 2, "drop"],
-        ["bo@x.example", 3, "send"],
-        [None, None, "unchecked"],
+        ("ada@x.example", 1, "send"),
+        ("=1+1", 2, "drop"),
+        ("bo@x.example", 3, "send"),
+        (None, None, "unchecked"),
     ]
-    assert rows_of(book["Send list"]) == [whole[0], whole[2]]
-    assert rows_of(book["Remove"]) == [whole[1]]
-    assert book["Remove"]["A2"].data_type == "s"  # not a formula
-    assert rows_of(book["Not checked"]) == [whole[3]]
-    assert rows_of(book["To review"]) == rows_of(book["Ask again"]) == []
-    assert all(book[name].freeze_panes == "A2" for name in SHEETS if name != "Summary")
-    counts = {row[0]: row[1:3] for row in book["Summary"].iter_rows(min_row=4, max_row=8, values_only=True)}
+    assert book["Send list"] == [header, whole[0], whole[2]]
+    assert book["Remove"] == [header, whole[1]]
+    assert not list(sheet_xml(tmp_path / "x.xlsx", SHEETS.index("Remove") + 1).iter(f"{MAIN}f"))  # no formula
+    assert book["Not checked"] == [header, whole[3]]
+    assert book["To review"] == book["Ask again"] == [header]
+    tables = [number for number, name in enumerate(SHEETS, 1) if name != "Summary"]
+    assert {frozen_rows(tmp_path / "x.xlsx", number) for number in tables} == {("A2", "frozen")}
+    counts = {row[0]: row[1:3] for row in book["Summary"][3:8]}
     assert counts == {
         "Send list": (2, 0.5),
         "To review": (0, 0),
@@ -95,7 +99,7 @@ def test_each_row_is_on_the_first_sheet_and_on_that_of_its_action(tmp_path):
         "Remove": (1, 0.25),
         "Not checked": (1, 0.25),
     }
-    assert len(book["Summary"]._charts) == 1
+    assert [name for name in parts_of(tmp_path / "x.xlsx") if name.startswith("xl/charts/")] == ["xl/charts/chart1.xml"]
 
 
 def test_pandas_reads_the_whole_table(tmp_path):
@@ -105,38 +109,67 @@ def test_pandas_reads_the_whole_table(tmp_path):
     assert len(frame) == 4
 
 
-def test_it_replaces_its_own_workbook_as_a_whole(tmp_path):
-    write(tmp_path / "x.xlsx", PIECES, by_action=ACTION)
-    book = write(tmp_path / "x.xlsx", PIECES[:1], by_action=ACTION)
-    assert book.sheetnames == SHEETS
-    assert len(rows_of(book["verified"])) == 2
+@pytest.mark.parametrize("options", [{}, {"by_action": ACTION}, {"like": FileFormat(sheet="people")}])
+def test_it_replaces_its_own_workbook_as_a_whole(tmp_path, options):
+    first = write(tmp_path / "x.xlsx", PIECES, **options)
+    assert len(next(iter(first.values()))) == 5
+    again = write(tmp_path / "x.xlsx", PIECES[:1], **options)
+    assert [*again] == [*first]
+    assert len(next(iter(again.values()))) == 3
+    (tmp_path / "y.xlsx").touch()
+    assert [*write(tmp_path / "y.xlsx", PIECES)] == ["verified"]  # an empty file has no sheet
 
 
-def test_it_does_not_replace_one_to_which_a_sheet_was_added(tmp_path):
-    path = tmp_path / "x.xlsx"
-    book = write(path, PIECES, by_action=ACTION)
-    book.create_sheet("mine")
-    book.save(path)
-    before = path.read_bytes()
-    with pytest.raises(InputError, match="has 8 sheets, and writing one of them would lose its charts"):
-        write(path, PIECES, by_action=ACTION)
-    assert path.read_bytes() == before
-
-
-def test_a_workbook_with_other_sheets_keeps_them_and_gets_none(tmp_path):
-    path = tmp_path / "x.xlsx"
+def foreign(path, names):
     with xlsxwriter.Workbook(str(path)) as book:
-        book.add_worksheet("people").write(0, 0, "old")
-        book.add_worksheet("Budget").write(0, 0, 1)
-    book = write(path, PIECES, by_action=ACTION, like=FileFormat(sheet="people"))
-    assert book.sheetnames == ["people", "Budget"]
-    assert len(rows_of(book["people"])) == 4
-    assert book["people"].freeze_panes == "A2"
-    assert book["people"].auto_filter.ref == "A1:C5"
-    assert book["people"]["A1"].font.b
-    assert book["people"].column_dimensions["A"].width > 12
+        for name in names:
+            book.add_worksheet(name).write(0, 0, "mine")
+
+
+def renamed(path):
+    write(path, PIECES, by_action=ACTION)
+    change_parts(path, "xl/workbook.xml", lambda octets: octets.replace(b"Summary", b"Figures"))
+
+
+def added(path):
+    write(path, PIECES, by_action=ACTION)
+    add_sheet(path)
+
+
+def former(path):
+    """As a former release marked its workbooks."""
+    with xlsxwriter.Workbook(str(path)) as book:
+        book.set_custom_property("mailverdict", "sheets by action")
+        for name in SHEETS:
+            book.add_worksheet(name)
+
+
+OTHERS = {
+    "of another program": (lambda path: foreign(path, ["people", "Budget"]), "has sheets that this version"),
+    "with our name": (lambda path: foreign(path, ["verified"]), "has sheets that this version"),
+    "with a sheet more": (added, "has sheets that this version"),
+    "with a sheet that was renamed": (renamed, "has sheets that this version"),
+    "of a former release": (former, "has sheets that this version"),
+    "not a workbook": (lambda path: path.write_bytes(b"mine"), "cannot be read as XLSX"),
+    "with a password": (
+        lambda path: path.write_bytes(b"\xd0\xcf\x11\xe0" * 200),
+        "cannot be read as XLSX: it has a pass",
+    ),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_it_does_not_replace_a_sheet_of_somebody_else(tmp_path, other):
+    make, said = OTHERS[other]
+    make(tmp_path / "x.xlsx")
+    before = (tmp_path / "x.xlsx").read_bytes()
+    with pytest.raises(InputError, match=r"x\.xlsx " + said) as caught:
+        write(tmp_path / "x.xlsx", PIECES, by_action=ACTION)
+    assert str(caught.value).endswith("give another name, or remove it")
+    assert (tmp_path / "x.xlsx").read_bytes() == before
+    assert [*tmp_path.iterdir()] == [tmp_path / "x.xlsx"]
 
 
 def test_a_table_named_like_a_sheet_of_ours_keeps_its_name(tmp_path):
     book = write(tmp_path / "x.xlsx", PIECES, by_action=ACTION, like=FileFormat(sheet="send list"))
-    assert book.sheetnames == ["send list", "Summary", "Send list 2", *SHEETS[3:]]
+    assert [*book] == ["send list", "Summary", "Send list 2", *SHEETS[3:]]

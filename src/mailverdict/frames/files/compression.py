@@ -58,9 +58,14 @@ READERS: dict[str, Callable[[Path], Any]] = {
 COMPRESSIONS = tuple(READERS)
 
 
+def unpacked_limit(path: Path) -> int:
+    """Octets to which a file may unpack."""
+    return max(ALWAYS_ALLOWED, MAX_RATIO * path.stat().st_size)
+
+
 def unpack(path: Path, name: str, ending: str) -> Path:
     """A temporary copy of a compressed file, unpacked; refused if it is a bomb, damaged, or not one table."""
-    limit = max(ALWAYS_ALLOWED, MAX_RATIO * path.stat().st_size)
+    limit = unpacked_limit(path)
     with tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=ending, delete=False) as made:
         copy = Path(made.name)
         try:

@@ -9,12 +9,9 @@ from __future__ import annotations
 import datetime
 import decimal
 import os
-import warnings
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, suppress
-from copy import copy
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +25,8 @@ from ...theme import COLOURS, LABELS, colour
 from ..columns import ACTIONS
 from ..policy import ACTION_MEANING
 from .plain import to_plain
+from .sheet_program import MARK
+from .sheets import is_ours, mark_of
 from .table_file import FileFormat
 
 XLSX_ROWS, XLSX_COLUMNS = 1_048_576, 16_384
@@ -45,19 +44,8 @@ NARROW, WIDE, MOMENT = 8, 48, 19  # characters: the least and the greatest width
 ARROW = 3  # characters that the button of a filter covers
 SHEET_NAME = 31  # characters; a workbook allows no more
 A4 = 9  # in the numbers of paper sizes
-MARK = "mailverdict"  # a property of workbooks with sheets by action, which may be replaced as a whole
 EXACT_DIGITS = 15  # of a decimal that a double gives back
 UNNAMED = "verified"
-# What a workbook may hold that openpyxl does not keep, by the folder or file in the archive.
-NOT_KEPT = {
-    "xl/charts/": "charts",
-    "xl/media/": "pictures",
-    "xl/pivot": "pivot tables",
-    "xl/slicer": "slicers",
-    "xl/ctrlProps/": "form controls",
-    "xl/vbaProject": "macros",
-    "xl/threadedComments/": "threaded comments",
-}
 
 
 def import_xlsxwriter(doing: str) -> Any:
@@ -73,6 +61,21 @@ def check_room(rows: int = 0, columns: int = 0) -> None:
     for count, most, what in ((rows, XLSX_ROWS - 1, "rows"), (columns, XLSX_COLUMNS, "columns")):
         if count > most:
             raise InputError(f"more than {most:,} {what} do not fit a workbook; write CSV or Parquet")
+
+
+def check_replaced(path: Path) -> None:
+    """Raise `InputError` if a workbook would replace a file with a sheet that mailverdict did not write."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    try:
+        if is_ours(path):
+            return
+    except InputError as exc:
+        raise InputError(f"{exc}; it is not replaced: give another name, or remove it") from exc
+    raise InputError(
+        f"{path} has sheets that this version of mailverdict did not write, and is not replaced: give another name, or "
+        "remove it"
+    )
 
 
 class PersonBook:
@@ -106,6 +109,7 @@ class PersonBook:
     def close(self) -> None:
         from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415 - an extra
 
+        self.book.set_custom_property(MARK, mark_of([sheet.get_name() for sheet in self.book.worksheets()]))
         try:
             self.book.close()
         except FileCreateError as exc:
@@ -177,22 +181,17 @@ def count_long(column: Any) -> int:
 class XlsxTableWriter:
     """A workbook whose first sheet is the table, named as that of the workbook `like`, with the rows before its header.
 
-    `others` is the workbook that is replaced, if it has several sheets: all but the one of this name stay. `by_action`
-    is the column with what to do with each row: each action gets a sheet of its own, and there is a summary. A workbook
-    with other sheets gets neither.
+    `by_action` is the column with what to do with each row: each action gets a sheet of its own, and there is a
+    summary.
     """
 
-    def __init__(
-        self, path: Path, like: FileFormat | None = None, others: Any = None, by_action: str | None = None
-    ) -> None:
-        self.book, self.path, self.others = PersonBook(path), path, others
-        self.by_action = None if others is not None else by_action
+    def __init__(self, path: Path, like: FileFormat | None = None, by_action: str | None = None) -> None:
+        self.book, self.by_action = PersonBook(path), by_action
         title = like.title if like else ()
         self.table = TableSheet(self.book, (like and like.sheet) or UNNAMED, title)
         self.counts: Counter[str] = Counter()
         self.cut = 0  # cells
         if self.by_action is not None:
-            self.book.book.set_custom_property(MARK, "sheets by action")
             self.summary = self.book.add_sheet("Summary")
             self.parts = {name: TableSheet(self.book, LABELS[name]) for name in ACTIONS}
 
@@ -227,8 +226,6 @@ class XlsxTableWriter:
                 part.finish()
         self.table.finish()
         self.book.close()
-        if self.others is not None:
-            replace_sheet(self.others, self.path)
 
 
 def put_summary(book: PersonBook, sheet: Any, counts: Mapping[str, int]) -> None:
@@ -276,72 +273,6 @@ def put_chart(book: PersonBook, sheet: Any, first: int, end: int, names: Sequenc
     chart.set_x_axis({"visible": False, "major_gridlines": {"visible": False}})
     chart.set_size({"width": 560, "height": 80 + 32 * len(names)})
     sheet.insert_chart(cell, chart, {"description": title})
-
-
-# --- the other sheets of a workbook that is replaced ----------------------------------------------------------------
-
-
-def open_other_sheets(path: Path) -> Any:
-    """The workbook at a path, if it has several sheets; raise `InputError` if a part of it would be lost.
-
-    Loaded before anything is verified, so that a workbook that cannot be kept is refused before anything is spent. A
-    workbook that an earlier call made, with no sheet but ours, is replaced as a whole.
-    """
-    if not path.is_file() or not zipfile.is_zipfile(path):
-        return None
-    try:
-        import openpyxl  # noqa: PLC0415 - an extra
-    except ImportError as exc:
-        raise MissingExtraError("replacing a workbook", "excel") from exc
-    try:
-        with zipfile.ZipFile(path) as archive, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of extensions to the format; what would be lost is found by NOT_KEPT
-            parts = archive.namelist()
-            with closing(openpyxl.load_workbook(path, read_only=True)) as names:  # reads no cell
-                if len(names.sheetnames) < 2 or is_ours(names):
-                    return None
-            book = openpyxl.load_workbook(path, rich_text=True)
-    except Exception as exc:  # openpyxl raises whatever its parsers do
-        raise InputError(f"{path} is not a workbook that can be kept; give another --output: {exc}") from exc
-    lost = [what for start, what in NOT_KEPT.items() if any(part.startswith(start) for part in parts)]
-    if lost:
-        raise InputError(
-            f"{path} has {len(book.sheetnames)} sheets, and writing one of them would lose its {' and '.join(lost)}: "
-            "give another --output, and copy the sheet from it"
-        )
-    return book
-
-
-def is_ours(book: Any) -> bool:
-    """Whether an earlier call wrote the table, the summary and the sheets by action, and nobody added a sheet."""
-    expected = ["Summary", *map(LABELS.__getitem__, ACTIONS)]
-    return MARK in book.custom_doc_props.names and book.sheetnames[1:] == expected
-
-
-def replace_sheet(others: Any, path: Path) -> None:
-    """Put the only sheet of the workbook at `path` among the other sheets, and save all at `path`."""
-    import openpyxl  # noqa: PLC0415 - was found when the others were loaded
-
-    with path.open("rb") as file:  # by its name, openpyxl refuses a temporary file
-        (made,) = openpyxl.load_workbook(file).worksheets
-    at = len(others.sheetnames)
-    if made.title in others.sheetnames:
-        at = others.sheetnames.index(made.title)
-        others.remove(others[made.title])
-    sheet = others.create_sheet(made.title, at)
-    for row in made.iter_rows():
-        for cell in row:
-            if cell.value is not None:
-                new = sheet.cell(cell.row, cell.column)
-                new.value, new.data_type = cell.value, cell.data_type  # text that begins with "=" stays text
-                new.number_format = cell.number_format
-                if cell.font.b:
-                    new.font, new.fill, new.border = copy(cell.font), copy(cell.fill), copy(cell.border)
-    for letter, dimension in made.column_dimensions.items():
-        sheet.column_dimensions[letter].width = dimension.width
-    sheet.freeze_panes, sheet.auto_filter.ref = made.freeze_panes, made.auto_filter.ref
-    others.active = at
-    others.save(path)
 
 
 # --- cells ------------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from .lines import Index, binary_array, find_line_ends, join_cells, split_rows, 
 from .plain import to_plain
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
-from .workbook import XlsxTableWriter, check_room, open_other_sheets
+from .workbook import XlsxTableWriter, check_replaced, check_room
 
 STDOUT = STDIN
 WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}  # which needs a macro in it
@@ -108,7 +108,8 @@ def create_table(
             writer = JsonLinesWriter(temporary)
         elif kind == "xlsx":
             check_room(columns=len(columns))
-            writer = XlsxTableWriter(temporary, like, open_other_sheets(target), by_action)
+            check_replaced(target)
+            writer = XlsxTableWriter(temporary, like, by_action)
         else:
             used = "\t" if kind == "tsv" else delimiter
             writer = CsvTableWriter(temporary, used, is_escaped=is_escaped, has_bom=has_bom, like=like)
