@@ -24,10 +24,8 @@ from ..errors import ColumnError, SettingsError
 from ..model.table import one_array
 from .cells import problem_of, to_cells
 from .columns import (
-    COLUMNS,
     Column,
     check_column,
-    label_of,
     listed,
     map_columns,
     to_arrow,
@@ -45,6 +43,7 @@ class DataKind(Protocol):
     """What the rest of `frames` and `reports` needs to know about the caller's data."""
 
     frame: Any  # the caller's own object; an Arrow stream as the table that was read from it
+    column: Any  # the label of the column
 
     def values(self) -> Any:
         """The cells of the column."""
@@ -62,17 +61,6 @@ class DataKind(Protocol):
         """What earlier calls noted about the column."""
         ...
 
-    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
-        """Labels of the result columns; a `SettingsError` if one would overwrite a column of the caller.
-
-        Without `overwrite` also if it would replace one of an earlier call.
-        """
-        ...
-
-    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
-        """Which of these columns an earlier call added, by their names."""
-        ...
-
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """The caller's kind of data with the result columns; the caller's own object is not changed."""
         ...
@@ -85,8 +73,8 @@ class DataKind(Protocol):
         """The given rows of the data; at the positions `replaced` the cell of the column is one of `texts`."""
         ...
 
-    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
-        """The data without the cells of some columns in the given rows."""
+    def drop(self, labels: Sequence[Any]) -> DataKind:
+        """The data without some columns."""
         ...
 
     def convert(self, table: pd.DataFrame) -> Any:
@@ -121,27 +109,6 @@ class FrameKind(ABC):
         """What earlier calls noted about the column."""
         notes: dict[str, Any] = self.all_notes().get(str(self.column), {})
         return notes
-
-    def noted(self) -> set[str]:
-        """Labels of result columns that earlier calls noted, for any column."""
-        return {name for note in self.all_notes().values() for name in note.get("columns", ())}
-
-    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
-        """Result columns of an earlier call may be overwritten."""
-        names = [label_of(self.column, prefix, c.name) for c in columns]
-        if not set(self.labels()).isdisjoint(names):
-            from .overwrite import check_overwritten  # noqa: PLC0415 - it imports this module
-
-            check_overwritten(self, prefix, columns, overwrite=overwrite)
-        return names
-
-    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
-        """Those that are noted, or a complete set."""
-        if set(self.labels()).isdisjoint(label_of(self.column, prefix, c.name) for c in columns):
-            return set()
-        from .overwrite import earlier_columns  # noqa: PLC0415 - it imports this module
-
-        return earlier_columns(self, prefix, columns)
 
 
 class PandasFrame(FrameKind):
@@ -186,12 +153,9 @@ class PandasFrame(FrameKind):
             out.isetitem(at, cells.array)
         return PandasFrame(out, self.column)
 
-    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
-        """Each column keeps its dtype if that has missing values."""
-        out, is_cleared = self.frame.copy(deep=False), np.isin(np.arange(len(self.frame)), rows)
-        for label in labels:
-            out.isetitem(self.labels().index(label), self.cells(label).mask(is_cleared).array)
-        return PandasFrame(out, self.column)
+    def drop(self, labels: Sequence[Any]) -> DataKind:
+        """The others keep their dtypes."""
+        return PandasFrame(self.frame.drop(columns=list(labels)), self.column)
 
     def convert(self, table: pd.DataFrame) -> Any:
         """The table itself."""
@@ -210,6 +174,7 @@ class ColumnAlone:
     """A Series or any list-like: the result is a pandas frame of the result columns alone."""
 
     maker = "pandas.DataFrame"  # what makes a frame of it
+    column = ""
 
     def __init__(self, cells: Any) -> None:
         self.frame = cells
@@ -231,14 +196,6 @@ class ColumnAlone:
         """There are none."""
         return {}
 
-    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
-        """Prefix and name; the caller has no columns that could be overwritten."""
-        return [label_of("", prefix, c.name) for c in columns]
-
-    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
-        """There are none."""
-        return set()
-
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A frame of result columns with the Series' index."""
         made = pandas_results(table, names, columns, self.index)
@@ -254,7 +211,7 @@ class ColumnAlone:
         """A column alone cannot be exploded."""
         raise SettingsError(self.advice())
 
-    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
+    def drop(self, labels: Sequence[Any]) -> DataKind:
         """A column alone has no others."""
         raise SettingsError(self.advice())
 
@@ -332,14 +289,9 @@ class ArrowFrame(FrameKind):
             out = out.set_column(at, self.column, with_texts_at(out.column(at), replaced, texts))
         return ArrowFrame(out, self.column)
 
-    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
-        """Each column keeps its type."""
-        out, order = self.frame, np.arange(len(self.frame))
-        kept = pa.array(order, mask=np.isin(order, rows))
-        for label in labels:
-            at = out.schema.get_field_index(label)
-            out = out.set_column(at, label, take_cells(out.column(at), kept))
-        return ArrowFrame(out, self.column)
+    def drop(self, labels: Sequence[Any]) -> DataKind:
+        """The others keep their types."""
+        return ArrowFrame(self.frame.drop_columns(list(labels)), self.column)
 
     def convert(self, table: pd.DataFrame) -> Any:
         """An Arrow table."""
@@ -391,13 +343,9 @@ class PolarsFrame(FrameKind):
             out = out.with_columns(made)
         return PolarsFrame(out, self.column)
 
-    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
-        """Each column keeps its type."""
-        import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
-
-        is_cleared = polars.Series(np.isin(np.arange(len(self.frame)), rows))
-        cleared = [polars.when(is_cleared).then(None).otherwise(polars.col(label)).alias(label) for label in labels]
-        return PolarsFrame(self.frame.with_columns(cleared), self.column)
+    def drop(self, labels: Sequence[Any]) -> DataKind:
+        """The others keep their types."""
+        return PolarsFrame(self.frame.drop(list(labels)), self.column)
 
     def convert(self, table: pd.DataFrame) -> Any:
         """A Polars frame."""

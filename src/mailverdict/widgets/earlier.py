@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..frames.columns import COLUMNS, REPAIR_COLUMNS
 from ..frames.files.restore import restore_frame
 from ..frames.kinds import PandasFrame
+from ..frames.overwrite import name_columns
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import Origin, ResultBuilder
 from ..model.words import ValidationType
@@ -70,7 +71,7 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
     data = PandasFrame(frame, "email")
     builder = ResultBuilder(
         data=data,
-        names=data.names(None, (*COLUMNS, *REPAIR_COLUMNS)),
+        names=name_columns(data, None, (*COLUMNS, *REPAIR_COLUMNS)),
         columns=COLUMNS,
         cells=read.cells[0],
         codes=np.arange(len(texts), dtype=np.int32),

@@ -21,6 +21,7 @@ from ..checks.lists.mailboxes import mailbox_identities
 from ..checks.syntax.column import observe_column
 from ..frames.columns import ACTIONS, BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
 from ..frames.kinds import PandasFrame
+from ..frames.overwrite import name_columns
 from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, advise_rows, cause_of, decide
 from ..frames.text_column import read_values, spread_texts
 from ..frames.verified import VerifiedColumn
@@ -78,7 +79,7 @@ class AuditedRows:
         frame = self.frame if rows is None else self.frame.take(rows)
         table = self.table if rows is None else self.table.take(pa.array(rows))
         data, wanted = PandasFrame(frame, self.column), (*columns, *REPAIR_COLUMNS)
-        out: pd.DataFrame = data.attach(expand(table), data.names(None, wanted), wanted, self.note)
+        out: pd.DataFrame = data.attach(expand(table), name_columns(data, None, wanted), wanted, self.note)
         return out
 
     def texts(self, name: str) -> pa.ChunkedArray:
