@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.syntax.column import SyntaxColumn, observe_column, observe_pieces
+from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..errors import ColumnError, SettingsError
 from ..local.backend import LocalBackend
 from ..local.batch import rows_of_nontext
@@ -56,7 +56,7 @@ from .options import (
 )
 from .overwrite import earlier_columns, name_columns
 from .repair import MAX_CELL
-from .text_column import LONGEST_TEXT, ColumnReader, TextColumn, cut_long, join_texts, spread_texts
+from .text_column import LONGEST_TEXT, TextColumn, cut_long, join_texts, read_values, spread_texts
 
 
 @dataclass(frozen=True)
@@ -98,22 +98,19 @@ class AddressColumns:
 def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = False) -> AddressColumns:
     """Read columns of cells; with `clean` the address that the safe repairs find in a cell takes its place.
 
-    A cell without such an address stays as it is. With `keep_syntax` the syntax is checked while the columns are read,
-    and the check is kept.
+    A cell without such an address stays as it is. With `keep_syntax` the syntax is checked, and the check is kept.
 
     >>> read_addresses([["Ada <ada@example.org>", None], ["nobody"]], clean=True).texts.to_pylist()
     ['ada@example.org', 'nobody']
     """
     longest = MAX_CELL if clean else LONGEST_TEXT
-    readers = [ColumnReader(column, for_repair=clean, longest=longest) for column in columns]
-    pieces = (piece for reader in readers for piece in reader.stripped_pieces())
-    seen = observe_pieces(pieces) if clean or keep_syntax else None
-    cells = [reader.column() for reader in readers]
-    written = join_texts([each.texts for each in cells])
+    cells = [read_values(column, for_repair=clean, longest=longest) for column in columns]
+    written, stripped = join_texts([each.texts for each in cells]), join_texts([each.stripped for each in cells])
+    seen = observe_column(stripped) if clean or keep_syntax else None
     if not clean or seen is None:
         return AddressColumns(cells, written, None, seen)
     # `verify` suggests domains itself.
-    found = repair_column(written, join_texts([each.stripped for each in cells]), seen, suggests_domains=False)
+    found = repair_column(written, stripped, seen, suggests_domains=False)
     texts = cut_long(found.texts)
     repaired = pa.table({"clean": found.address, "suggestion": found.suggestion, "change": found.change})
     if not keep_syntax:
