@@ -31,7 +31,7 @@ from .columns import (
     check_column,
     label_of,
 )
-from .kinds import DataKind
+from .kinds import Table
 from .repair import ACCEPTED, REPAIRS
 from .verified import to_series
 
@@ -84,7 +84,7 @@ LITERALS = {
 
 
 def name_columns(
-    data: DataKind,
+    data: Table,
     prefix: str | None,
     columns: Sequence[Column],
     *,
@@ -128,7 +128,7 @@ def refusal(label: Any, why: str) -> str:
     )
 
 
-def earlier_columns(data: DataKind, prefix: str | None) -> dict[str, Column]:
+def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
     """The columns in the frame that earlier calls wrote, by name, and whose content can be ours.
 
     Of those of a verification the core set, and the others only if they are noted or the whole set is there: the caller

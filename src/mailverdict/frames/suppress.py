@@ -29,7 +29,7 @@ from .clean import repair_column
 from .columns import SUPPRESS_COLUMNS, label_of
 from .duplicates import IdentityColumn, read_identities
 from .files.readers import guess_column, open_table
-from .kinds import DataKind, Frame, kind_of_data, read_stream
+from .kinds import Frame, Table, kind_of_data, read_stream
 from .overwrite import name_columns
 from .repair import MAX_CELL, repair_cell
 from .text_column import TextColumn, read_values
@@ -132,7 +132,7 @@ def suppress(
     return kind.attach(pa.table({"suppressed": flags}), names, SUPPRESS_COLUMNS, {})
 
 
-def earlier_flags(kind: DataKind, label: Any) -> pa.BooleanArray | None:
+def earlier_flags(kind: Table, label: Any) -> pa.BooleanArray | None:
     """What an earlier call marked: the column of that name, if it holds booleans."""
     if list(kind.labels()).count(label) != 1:
         return None

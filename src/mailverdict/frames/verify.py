@@ -44,7 +44,7 @@ from .columns import (
     package_version,
     take_rows,
 )
-from .kinds import DataKind, Frame, kind_of_data
+from .kinds import Frame, Table, kind_of_data
 from .options import (
     Columns,
     VerifyOptions,
@@ -145,7 +145,7 @@ class Origin:
 class ResultBuilder:
     """Turns a table of unique addresses into the caller's kind of result; a run calls it with what is settled."""
 
-    data: DataKind
+    data: Table
     names: Sequence[Any]  # of the result columns
     columns: Sequence[Column]
     cells: TextColumn
@@ -376,7 +376,7 @@ class ResultColumns:
 
 
 def name_results(
-    kinds: Sequence[DataKind], column: Columns | None, frame_options: dict[str, Any], extra: Sequence[Column] = ()
+    kinds: Sequence[Table], column: Columns | None, frame_options: dict[str, Any], extra: Sequence[Column] = ()
 ) -> list[ResultColumns]:
     """The result columns of each column, with `extra` ones; an error if one would replace a column of the caller.
 
@@ -414,7 +414,7 @@ def codes_of_part(codes: npt.NDArray[np.int32] | None, part: slice, *, is_whole:
     return None if is_whole else np.arange(part.start, part.stop, dtype=np.int32)
 
 
-def kinds_of_data(data: Any, column: Columns | None) -> list[DataKind]:
+def kinds_of_data(data: Any, column: Columns | None) -> list[Table]:
     """The data with its column, or with each of a list of columns."""
     if not isinstance(column, list):
         return [kind_of_data(data, column)]

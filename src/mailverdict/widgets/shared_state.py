@@ -42,7 +42,7 @@ from ..frames.columns import (
 from ..frames.duplicates import group_rows
 from ..frames.explode import explode
 from ..frames.files.readers import ReadOptions
-from ..frames.kinds import PandasFrame
+from ..frames.kinds import Table
 from ..frames.options import split_options
 from ..frames.overwrite import name_columns
 from ..frames.planning import plan_addresses, resolver_notices
@@ -476,7 +476,7 @@ def find_new_names(frame: pd.DataFrame, column: Hashable) -> dict[Any, str]:
 
 def find_refused(frame: pd.DataFrame, column: Hashable) -> list[Any]:
     """The columns of the caller that have the name of a result column."""
-    data, found = PandasFrame(frame, column), []
+    data, found = Table(frame, column), []
     for each in ADDED_COLUMNS:
         try:
             name_columns(data, None, [each])
@@ -487,7 +487,7 @@ def find_refused(frame: pd.DataFrame, column: Hashable) -> list[Any]:
 
 def attach(frame: pd.DataFrame, column: Hashable, table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
     """The frame with columns about its rows."""
-    data = PandasFrame(frame, column)
+    data = Table(frame, column)
     attached: pd.DataFrame = data.attach(table, name_columns(data, None, columns), columns, {})
     return attached
 
