@@ -6,7 +6,6 @@ interface is read as an Arrow table.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 import sys
@@ -104,7 +103,7 @@ class Table:
         if self.is_alone:
             raise SettingsError(self.advice())
         if self.library == "polars":
-            return take_polars(self.frame, rows)
+            return self.frame[rows]
         if self.library == "arrow":
             columns = [take_cells(column, pa.array(rows, pa.int64())) for column in self.frame.columns]
             return pa.Table.from_arrays(columns, schema=self.frame.schema)
@@ -158,16 +157,6 @@ def library_of(data: Any) -> str:
     return "polars" if is_polars(data, "DataFrame") or is_polars(data, "Series") else "pandas"
 
 
-def take_polars(frame: Any, rows: Positions) -> Any:
-    """Rows of a Polars frame; Python objects one by one, since Polars 1.0 never returns from a selection of them."""
-    objects = [cells for cells in frame if str(cells.dtype) == "Object"]
-    if not objects:
-        return frame[rows]
-    others = frame.drop([cells.name for cells in objects])[rows]
-    made = [type(cells)(cells.name, [cells[row] for row in rows.tolist()], cells.dtype) for cells in objects]
-    return others.with_columns(made).select(frame.columns)
-
-
 def replace_polars(cells: Any, replaced: Positions, texts: Sequence[str]) -> Any:
     """A Polars column with other texts at some positions."""
     import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
@@ -192,9 +181,7 @@ def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
         return column.take(rows)
     except pa.ArrowNotImplementedError:
         if is_text(kind) or is_octets(kind):
-            with contextlib.suppress(pa.ArrowNotImplementedError):  # in old pyarrow
-                plain = pa.large_string() if is_text(kind) else pa.large_binary()
-                return column.cast(plain).take(rows).cast(kind)
+            return column.cast(pa.large_string() if is_text(kind) else pa.large_binary()).take(rows).cast(kind)
         cells = column.to_pylist()  # also a nested type with such a type in it
         return pa.chunked_array([pa.array([cells[row] for row in rows.to_pylist()], kind)])
 
@@ -260,10 +247,7 @@ def with_index_of(frame: pd.DataFrame, new: Mapping[Any, Any]) -> pd.DataFrame:
 
 def polars_to_arrow(series: Any) -> Any:
     """A Polars Series as an Arrow array, or as a list of Python objects for types that Arrow does not have."""
-    if series.dtype.is_nested() or str(series.dtype) == "Object":
-        nulls = series.is_null().to_list()  # Polars 1.0 converts a null of type Struct to a mapping
-        return [None if is_null else cell for cell, is_null in zip(series.to_list(), nulls, strict=True)]
-    return series.to_arrow()
+    return series.to_list() if series.dtype.is_nested() or str(series.dtype) == "Object" else series.to_arrow()
 
 
 def read_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
@@ -363,33 +347,23 @@ def read_stream(data: Any) -> Any:
 
 
 def refuse_other_frames(data: Any) -> None:
-    """Raise an error that says what to call for frames that are on other machines, not computed, or cannot be read."""
+    """Raise an error that says what to call for frames that are on other machines or not computed."""
     modules = {each.__module__.partition(".")[0] for each in type(data).__mro__}
-    has_stream = hasattr(type(data), "__arrow_c_stream__") or hasattr(type(data), "__arrow_c_array__")
-    for module, is_remote, what, way in OTHER_FRAMES:
-        if module in modules and not isinstance(data, pd.DataFrame | pd.Series) and (is_remote or not has_stream):
+    for module, what, way in OTHER_FRAMES:
+        if module in modules and not isinstance(data, pd.DataFrame | pd.Series):
             raise SettingsError(f"data is {what} of type {type(data).__name__}: {way}")
     if is_polars(data, "LazyFrame"):
         raise SettingsError("data is a lazy Polars frame: call .collect() first")
 
 
-# The package of a class; whether its rows are on other machines or not computed, so that they are never read here;
-# what it is; and what to call instead. Where the second is False, only old releases are refused: newer ones have the
-# Arrow PyCapsule interface and are read.
+# The package of a class, what it is, and what to call instead.
 OTHER_FRAMES = (
-    ("dask", True, "a Dask collection", "call mailverdict.dask.verify or .plan, or give data.compute()"),
-    ("dask_expr", True, "a Dask collection", "call mailverdict.dask.verify or .plan, or give data.compute()"),
+    ("dask", "a Dask collection", "call mailverdict.dask.verify or .plan, or give data.compute()"),
     (
         "pyspark",
-        True,
         "a Spark frame",
         "call mailverdict.spark.verify or .plan (pandas on Spark: with data.to_spark()), or give data.toPandas()",
     ),
-    ("ray", True, "a Ray dataset", "give data.to_pandas()"),
-    ("vaex", True, "a Vaex frame", "give data.to_pandas_df()"),
-    ("modin", False, "a Modin frame", "give data.modin.to_pandas()"),
-    ("duckdb", False, "a DuckDB relation", "give data.df()"),
-    ("_duckdb", False, "a DuckDB relation", "give data.df()"),
 )
 
 

@@ -265,25 +265,9 @@ def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         return decode(array.cast(array.type.value_type))
     if pa.types.is_run_end_encoded(array.type):
         return decode(pc.run_end_decode(array))
-    if is_view(array.type):
-        return without_views(array)
-    return array
-
-
-def is_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
-
-
-def without_views(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Views as large text or octets, whose encoding is not checked; cell by cell in old pyarrow, which has no cast."""
-    kind = pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary()
-    try:
-        return array.cast(kind)
-    except pa.ArrowNotImplementedError:
-        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-        octets = [pa.array(chunk.view(pa.binary_view()).to_pylist(), pa.large_binary()) for chunk in chunks]
-        whole = pa.chunked_array(octets, pa.large_binary())
-        return whole if kind == pa.large_binary() else decode_octets(whole)
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if pa.types.is_binary_view(array.type) else array
 
 
 def is_text(kind: pa.DataType) -> bool:
