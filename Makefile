@@ -85,7 +85,7 @@ test-rest: $(STAMP) chromium axe
 
 # The tests of frames, of the command line and of the service with the lowest declared releases of what the package
 # depends on; `make test` has the newest. Tests that need a browser, Jupyter or other large packages are left out.
-# numpy 1.26 and pyarrow 16 have no wheels for Python 3.13.
+# numpy 1.26 has no wheels for Python 3.13.
 test-lower:
 	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info >= (3, 13))'; then $(MAKE) --no-print-directory run-lower; \
 	else echo "SKIPPED: the lowest declared releases need Python 3.11 or 3.12"; fi

@@ -506,7 +506,7 @@ class TestService:
 
     def test_a_column_that_must_not_be_replaced_is_found_before_anything_is_spent(self, run, tmp_path, monkeypatch):
         rows = [
-            {"email": f"ada{n}@gmail.com", "email_verdict": verdict, "email_source": "local"}
+            {"email": f"ada{n}@gmail.com", "email_verdict": verdict, "email_status": "done"}
             for n, verdict in enumerate(["valid", "risky", "ask Ada"])
         ]
         path = tmp_path / "in.jsonl"

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
-from mailverdict.checks.syntax.kernels import offsets_of
 from mailverdict.frames.text_column import (
     LONGEST_MISSING,
     LONGEST_TEXT,
@@ -22,8 +21,6 @@ from mailverdict.frames.text_column import (
     NOT_UTF8,
     PIECE_ROWS,
     SURROGATES,
-    ColumnReader,
-    join_texts,
     read_values,
     replace_texts,
     strip_texts,
@@ -329,9 +326,9 @@ def long_column(changed: dict[int, object]) -> pd.Series:
         {3: None, PIECE_ROWS: "N/A", LONG - 1: ""},
         {PIECE_ROWS + 1: 7, 2 * PIECE_ROWS: b"\xff", LONG - 1: [ADDRESS]},
         {0: f" {ADDRESS}", PIECE_ROWS: f"{ADDRESS} ", 2 * PIECE_ROWS: f"\t{ADDRESS}"},
-        dict.fromkeys(range(PIECE_ROWS, PIECE_ROWS + 20_000), "x" * 900),  # more than there is room for
+        dict.fromkeys(range(PIECE_ROWS, PIECE_ROWS + 20_000), "x" * 900),
     ],
-    ids=["all texts", "missing", "not text", "blanks", "longer texts"],
+    ids=["all texts", "missing", "not text", "blanks", "long texts"],
 )
 @pytest.mark.parametrize("for_repair", [False, True])
 @pytest.mark.parametrize("dtype", ["object", "string[pyarrow]"])
@@ -353,20 +350,9 @@ def test_a_long_column_is_read_as_its_rows_are(changed, for_repair, dtype):
     assert dict(zip(found.nontext_rows.tolist(), found.nontext_types.to_pylist(), strict=True)) == nontext
 
 
-def test_pieces_are_read_when_they_are_asked_for():
-    reader = ColumnReader(long_column({LONG - 1: 5}))
-    pieces = reader.stripped_pieces()
-    assert len(next(pieces)) == PIECE_ROWS
-    assert [len(each) for each in pieces] == [PIECE_ROWS, 4]
-    assert len(reader.column().texts) == LONG - 1
-
-
 def test_the_texts_of_a_long_column_are_not_copied():
     column = pa.array(long_column({}))
     assert read_values(column).texts.buffers()[2].address == column.buffers()[2].address
-    reader = ColumnReader(long_column({}))
-    addresses = {piece.buffers()[2].address for piece in reader.stripped_pieces()}
-    assert addresses == {reader.column().texts.buffers()[2].address}
 
 
 @pytest.mark.parametrize("missing", [{}, {5: None}, {0: None, PIECE_ROWS: "", LONG - 1: None}])
@@ -384,24 +370,3 @@ def test_octets_of_nulls_are_not_read(start):
     column = pa.Array.from_buffers(pa.string(), len(texts), [valid, *texts.buffers()[1:]]).slice(start)
     expected = {0: ADDRESS, 2: "Bob@Example.org", 5: "nope"}
     assert texts_by_row(read_values(column)) == {row - start: text for row, text in expected.items() if row >= start}
-
-
-@pytest.mark.parametrize("texts", [[], [""], ["ada", None, "ben", ""], [None, None]])
-def test_pieces_with_and_without_octets_are_joined_in_order(texts):
-    whole = pa.array(texts, pa.string())
-    empty = pa.Array.from_buffers(pa.string(), 0, [None, pa.py_buffer(b""), pa.py_buffer(b"")])  # as Arrow may make it
-    slices = [whole.slice(0, 1), whole.slice(1)]
-    assert join_texts(slices).to_pylist() == texts
-    other = pa.Array.from_buffers(
-        pa.string(), len(whole), [*whole.buffers()[:1], pa.py_buffer(offsets_of(whole)), whole.buffers()[2]]
-    )
-    for pieces in (
-        [empty, whole],
-        [whole, empty],
-        [empty, empty],
-        [empty, *slices, empty],
-        [*slices, *slices],
-        [whole.slice(0, 1), other.slice(1)],
-        [whole.slice(1), other],
-    ):
-        assert join_texts(pieces).to_pylist() == [text for piece in pieces for text in piece.to_pylist()]

@@ -260,9 +260,9 @@ class VerifiedRows:
         report: str | None,
         earlier: str | None = None,
     ) -> None:
-        self.own_columns, self.column, self.prefix = len(source.columns), column, prefix
+        self.column, self.prefix = column, prefix
         self.policy = None if policy is None else find_policy(policy)
-        self.written = {self.label(name) for name in names}
+        self.written = {*source.columns, LINE, *(self.label(name) for name in names)}
         self.counts = RunningCounts()
         self.facts = FactsCounter(column, self.policy or find_policy("balanced"))
         self.report_path = report
@@ -284,9 +284,7 @@ class VerifiedRows:
                 self.facts.add(read_decided(self.frame(results), self.column, self.prefix))
             else:
                 self.reported.append(results)
-        shown = piece.select(
-            [i for i, n in enumerate(piece.column_names) if i < self.own_columns or n in self.written or n == LINE]
-        )
+        shown = piece.select([at for at, name in enumerate(piece.column_names) if name in self.written])
         return shown if self.policy is None else self.with_actions(shown, results, self.policy)
 
     def with_actions(self, shown: pa.Table, results: pa.Table, policy: mv.Policy) -> pa.Table:

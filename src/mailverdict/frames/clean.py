@@ -25,6 +25,7 @@ from ..model.address import identities, lower_domain
 from .columns import CLEAN_COLUMNS, to_string
 from .guess import MAY_BE_GUESSED, MAY_LOOK_ODD, guess_plain
 from .kinds import Frame, kind_of_data
+from .overwrite import name_columns
 from .repair import MAX_CELL, RepairedCell, repair_cell
 from .text_column import LONGEST_TEXT, TextColumn, read_values, replace_texts, show_where, strip_texts
 
@@ -120,7 +121,7 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     3             <NA>           <NA>
     """
     kind = kind_of_data(data, column)
-    names = kind.names(prefix, CLEAN_COLUMNS)
+    names = name_columns(kind, prefix, CLEAN_COLUMNS)
     cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
     cells.warn(column, stacklevel=2)
     repaired = repair_column(cells.texts, cells.stripped)

@@ -19,6 +19,7 @@ from ..checks.syntax.column import observe_column
 from .clean import repair_column, row_index
 from .columns import DUPLICATE_COLUMNS
 from .kinds import Frame, kind_of_data
+from .overwrite import name_columns
 from .repair import MAX_CELL
 from .text_column import TextColumn, read_values
 
@@ -103,7 +104,7 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     [True, False, True, True]
     """
     kind = kind_of_data(data, column)
-    names = kind.names(prefix, DUPLICATE_COLUMNS)
+    names = name_columns(kind, prefix, DUPLICATE_COLUMNS)
     cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
     cells.warn(column, stacklevel=2)
     identities = read_identities(cells).identities

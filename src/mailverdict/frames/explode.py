@@ -16,6 +16,7 @@ from ..checks.syntax.column import observe_column
 from .columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
 from .kinds import Frame, kind_of_data
 from .list_cells import only_text
+from .overwrite import earlier_columns, name_columns
 from .remarks import has_remark, text_beside
 from .repair import MAX_CELL, repair_cell
 from .text_column import TextColumn, read_values
@@ -44,7 +45,7 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     DataFrame
         At least one row per row in, in the same order. The other cells and the index are repeated;
         the new column `part` (``Int64``) counts 1, 2, ... within each row of `data`. If `data` was
-        verified, the result columns of the new rows are empty: their verdict was about the whole cell.
+        verified or cleaned before, the columns of that are dropped: they were about whole cells.
 
     Raises
     ------
@@ -56,8 +57,7 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     Warns
     -----
     UserWarning
-        If no cell of the column is text, or if the frame has verdicts with another prefix, which may be about
-        whole cells.
+        If no cell of the column is text, or if columns of an earlier verification are dropped.
 
     Examples
     --------
@@ -71,35 +71,24 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     1   cy@firm.com  Oslo           1
     """
     kind = kind_of_data(data, column)
-    names = kind.names(prefix, PART_COLUMNS)
+    names = name_columns(kind, prefix, PART_COLUMNS)
     cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
     cells.warn(column, stacklevel=2)
     rows = np.arange(len(cells.texts)) if cells.rows is None else cells.rows
     found = find_lists(kind.values(), cells, rows) | find_several(cells.texts)
     parts = number_parts(cells.size, {int(rows[at]): texts for at, texts in found.items()})
     exploded = kind.repeat(parts.rows, parts.replaced, parts.texts)
-    if len(parts.replaced):
-        earlier = exploded.earlier(prefix, (*COLUMNS, *DERIVED_COLUMNS))
-        exploded = exploded.clear([label_of(column, prefix, name) for name in sorted(earlier)], parts.replaced)
-        warn_of_prefixes(kind, prefix)
+    about_cells = [each.name for each in (*COLUMNS, *DERIVED_COLUMNS)]
+    dropped = [name for name in earlier_columns(kind, prefix) if name in about_cells]
+    if dropped:
+        exploded = exploded.drop([label_of(column, prefix, name) for name in dropped])
+        warnings.warn(
+            f"results of earlier calls beside column {column!r:.80} are dropped: they were about whole cells",
+            UserWarning,
+            stacklevel=2,
+        )
     marked: Frame = exploded.attach(pa.table({"part": pa.array(parts.numbers)}), names, PART_COLUMNS, {})
     return marked
-
-
-def warn_of_prefixes(kind: Any, prefix: str | None) -> None:
-    """Warn the caller of `explode` if verdicts with another prefix stay beside the new addresses."""
-    if not any(isinstance(label, str) and label.endswith("verdict") for label in kind.labels()):
-        return
-    from .overwrite import other_prefixes  # noqa: PLC0415 - only for a frame with verdicts
-
-    for other in other_prefixes(kind, prefix):
-        warnings.warn(
-            f"{other}verdict and the columns beside it stay as they were in exploded rows. If they are about "
-            f"{kind.column!r}, give prefix={other!r}: then they are emptied there, since they were about the whole "
-            "cell",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def find_lists(values: Any, cells: TextColumn, rows: npt.NDArray[np.int64]) -> dict[int, tuple[str]]:

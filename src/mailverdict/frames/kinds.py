@@ -1,18 +1,16 @@
-"""The kinds of data a column can come in, and how the result columns are added beside it.
+"""The caller's data as a `Table`: its columns, and how the result columns are added beside them.
 
-Each kind is one class with the methods of `DataKind`; `kind_of_data` picks it without importing a library that the
-caller has not imported. Whatever has the Arrow PyCapsule interface is read as an Arrow table.
+`kind_of_data` makes one without importing a library that the caller has not imported. Whatever has the Arrow PyCapsule
+interface is read as an Arrow table.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +22,8 @@ from ..errors import ColumnError, SettingsError
 from ..model.table import one_array
 from .cells import problem_of, to_cells
 from .columns import (
-    COLUMNS,
     Column,
     check_column,
-    label_of,
     listed,
     map_columns,
     to_arrow,
@@ -41,369 +37,139 @@ ATTRS_KEY = "mailverdict"  # key in `DataFrame.attrs` under which the result col
 NOTES_KEY, PANDAS_ATTRS = b"mailverdict", b"PANDAS_ATTRS"  # keys in the metadata of an Arrow schema
 
 
-class DataKind(Protocol):
-    """What the rest of `frames` and `reports` needs to know about the caller's data."""
+class Table:
+    """The caller's pandas, Polars or Arrow frame and one of its columns; or a column alone, which has no other columns.
 
-    frame: Any  # the caller's own object; an Arrow stream as the table that was read from it
+    The caller's own object is never changed. What differs between the libraries is in these methods only.
+    """
 
-    def values(self) -> Any:
-        """The cells of the column."""
-        ...
+    def __init__(self, frame: Any, column: Hashable = None, *, is_alone: bool = False) -> None:
+        self.frame: Any = frame  # the caller's own object; an Arrow stream as the table that was read from it
+        self.column: Any = "" if is_alone else column
+        self.is_alone = is_alone
+        self.library = library_of(frame)
+        if not is_alone:
+            check_column(column, self.labels())
 
     def labels(self) -> Sequence[Any]:
         """The labels of all columns."""
-        ...
-
-    def cells(self, label: Any) -> Any:
-        """The cells of any column."""
-        ...
-
-    def notes(self) -> dict[str, Any]:
-        """What earlier calls noted about the column."""
-        ...
-
-    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
-        """Labels of the result columns; a `SettingsError` if one would overwrite a column of the caller.
-
-        Without `overwrite` also if it would replace one of an earlier call.
-        """
-        ...
-
-    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
-        """Which of these columns an earlier call added, by their names."""
-        ...
-
-    def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
-        """The caller's kind of data with the result columns; the caller's own object is not changed."""
-        ...
-
-    def take(self, rows: Positions) -> Any:
-        """The given rows of the caller's frame."""
-        ...
-
-    def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
-        """The given rows of the data; at the positions `replaced` the cell of the column is one of `texts`."""
-        ...
-
-    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
-        """The data without the cells of some columns in the given rows."""
-        ...
-
-    def convert(self, table: pd.DataFrame) -> Any:
-        """A table of counts as the caller's kind of frame; without an index, its labels are the first column."""
-        ...
-
-
-class FrameKind(ABC):
-    """A frame and one of its columns: what does not depend on the library of the frame."""
-
-    def __init__(self, frame: Any, column: Hashable) -> None:
-        self.frame, self.column = frame, column
-        check_column(column, self.labels())
-
-    @abstractmethod
-    def labels(self) -> Sequence[Any]:
-        """The labels of all columns."""
-
-    @abstractmethod
-    def cells(self, label: Any) -> Any:
-        """The cells of any column."""
-
-    def all_notes(self) -> dict[str, Any]:
-        """What earlier calls noted, by column; a Polars frame has no place for notes."""
-        return {}
+        if self.is_alone:
+            return ()
+        return list(self.frame.column_names if self.library == "arrow" else self.frame.columns)
 
     def values(self) -> Any:
         """The cells of the column."""
+        if self.is_alone:
+            return polars_to_arrow(self.frame) if self.library == "polars" else self.frame
         return self.cells(self.column)
 
-    def notes(self) -> dict[str, Any]:
-        """What earlier calls noted about the column."""
-        notes: dict[str, Any] = self.all_notes().get(str(self.column), {})
-        return notes
-
-    def noted(self) -> set[str]:
-        """Labels of result columns that earlier calls noted, for any column."""
-        return {name for note in self.all_notes().values() for name in note.get("columns", ())}
-
-    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
-        """Result columns of an earlier call may be overwritten."""
-        names = [label_of(self.column, prefix, c.name) for c in columns]
-        if not set(self.labels()).isdisjoint(names):
-            from .overwrite import check_overwritten  # noqa: PLC0415 - it imports this module
-
-            check_overwritten(self, prefix, columns, overwrite=overwrite)
-        return names
-
-    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
-        """Those that are noted, or a complete set."""
-        if set(self.labels()).isdisjoint(label_of(self.column, prefix, c.name) for c in columns):
-            return set()
-        from .overwrite import earlier_columns  # noqa: PLC0415 - it imports this module
-
-        return earlier_columns(self, prefix, columns)
-
-
-class PandasFrame(FrameKind):
-    """A DataFrame and one of its columns."""
-
-    frame: pd.DataFrame
-
-    def labels(self) -> Sequence[Any]:
-        """The labels of all columns."""
-        return list(self.frame.columns)
-
     def cells(self, label: Any) -> Any:
-        """A Series; found by position, since `frame[label]` may mean something else."""
-        return self.frame.take([self.labels().index(label)], axis=1).squeeze(axis=1)
+        """The cells of any column: a Series, an Arrow array or a list of Python objects."""
+        if self.is_alone:
+            raise ColumnError(f"no column {label!r}: {self.advice()}")
+        if self.library == "pandas":  # by position, since `frame[label]` may mean something else
+            return self.frame.take([self.labels().index(label)], axis=1).squeeze(axis=1)
+        return polars_to_arrow(self.frame[label]) if self.library == "polars" else self.frame[label]
 
-    def all_notes(self) -> dict[str, Any]:
-        """What is in `attrs`."""
-        return read_notes(self.frame.attrs)
+    def notes(self) -> dict[str, Any]:
+        """What earlier calls noted about the column; a Polars frame has no place for notes."""
+        if self.is_alone or self.library == "polars":
+            return {}
+        notes = read_notes(self.frame.attrs) if self.library == "pandas" else notes_of(self.frame.schema)
+        found: dict[str, Any] = notes.get(str(self.column), {})
+        return found
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
-        """The rows keep their index, whatever is in it: results are added by position."""
-        made = pandas_results(table, names, columns, self.frame.index)
-        out = add_columns(self.frame, made)
-        out.attrs = with_note(out.attrs, self.column, names, note)
-        return out
+        """The frame with the result columns, or a frame of them beside a column alone; rows match by position."""
+        if self.library == "pandas":
+            is_indexed = isinstance(self.frame, pd.DataFrame | pd.Series)
+            index = self.frame.index if is_indexed else pd.RangeIndex(len(self.frame))
+            arrays = map_columns(lambda column: to_pandas(table, column, index), columns, len(table))
+            made = dict(zip(names, arrays, strict=True))
+            out = pd.DataFrame(made, index=index) if self.is_alone else add_columns(self.frame, made)
+            out.attrs = with_note(out.attrs, self.column, names, note)
+            return out
+        results = pa.table([to_arrow(table, column) for column in columns], names=list(names))
+        if self.library == "polars":
+            made = polars_of(results.unify_dictionaries())
+            return made if self.is_alone else self.frame.with_columns(made.get_columns())
+        whole = results if self.is_alone else self.frame
+        for name, values in zip(names, results.columns, strict=True):
+            whole = put_column(whole, name, values)
+        return annotate(whole, self.column, names, note)
 
-    def take(self, rows: Positions) -> pd.DataFrame:
-        """The rows with their index."""
+    def take(self, rows: Positions) -> Any:
+        """The given rows of the caller's frame, with their index."""
+        if self.is_alone:
+            raise SettingsError(self.advice())
+        if self.library == "polars":
+            return self.frame[rows]
+        if self.library == "arrow":
+            columns = [take_cells(column, pa.array(rows, pa.int64())) for column in self.frame.columns]
+            return pa.Table.from_arrays(columns, schema=self.frame.schema)
         out = self.frame.take(rows)
         out.attrs = copy.deepcopy(self.frame.attrs)
         return out
 
-    def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
-        """The rows with their index; the column keeps its dtype if that can hold any text."""
-        at = self.labels().index(self.column)
+    def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> Table:
+        """The given rows; at the positions `replaced` the cell of the column is one of `texts`.
+
+        In pandas the column keeps its dtype if that can hold any text; elsewhere it is plain text then.
+        """
         out = self.take(rows)
-        if len(replaced):
+        if self.library == "pandas" and len(replaced):
+            at = self.labels().index(self.column)
             cells = out.iloc[:, at]
             is_open = isinstance(cells.dtype, pd.StringDtype) or cells.dtype == object
             cells = cells.copy() if is_open else cells.astype(object)
             cells.iloc[replaced] = list(texts)
             out.isetitem(at, cells.array)
-        return PandasFrame(out, self.column)
+        elif self.library == "arrow" and (len(replaced) or holds_lists(out.schema.field(self.column).type)):
+            out = put_column(out, self.column, with_texts_at(out[self.column], replaced, texts))
+        elif self.library == "polars":
+            out = out.with_columns(replace_polars(out[self.column], replaced, texts))
+        return Table(out, self.column)
 
-    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
-        """Each column keeps its dtype if that has missing values."""
-        out, is_cleared = self.frame.copy(deep=False), np.isin(np.arange(len(self.frame)), rows)
-        for label in labels:
-            out.isetitem(self.labels().index(label), self.cells(label).mask(is_cleared).array)
-        return PandasFrame(out, self.column)
-
-    def convert(self, table: pd.DataFrame) -> Any:
-        """The table itself."""
-        return table
-
-
-def pandas_results(
-    table: pa.Table, names: Sequence[Any], columns: Sequence[Column], index: pd.Index[Any]
-) -> dict[Any, Any]:
-    """The result columns as pandas arrays by label."""
-    arrays = map_columns(lambda column: to_pandas(table, column, index), columns, len(table))
-    return dict(zip(names, arrays, strict=True))
-
-
-class ColumnAlone:
-    """A Series or any list-like: the result is a pandas frame of the result columns alone."""
-
-    maker = "pandas.DataFrame"  # what makes a frame of it
-
-    def __init__(self, cells: Any) -> None:
-        self.frame = cells
-        self.index = cells.index if isinstance(cells, pd.Series) else pd.RangeIndex(len(cells))
-
-    def values(self) -> Any:
-        """The cells themselves."""
-        return self.frame
-
-    def labels(self) -> Sequence[Any]:
-        """There are none."""
-        return ()
-
-    def cells(self, label: Any) -> Any:
-        """A column alone has no others."""
-        raise ColumnError(f"no column {label!r}: {self.advice()}")
-
-    def notes(self) -> dict[str, Any]:
-        """There are none."""
-        return {}
-
-    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
-        """Prefix and name; the caller has no columns that could be overwritten."""
-        return [label_of("", prefix, c.name) for c in columns]
-
-    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
-        """There are none."""
-        return set()
-
-    def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
-        """A frame of result columns with the Series' index."""
-        made = pandas_results(table, names, columns, self.index)
-        out = pd.DataFrame(made, index=self.index)
-        out.attrs[ATTRS_KEY] = {"": {**note, "columns": [str(n) for n in names]}}
-        return out
-
-    def take(self, rows: Positions) -> Any:
-        """A column alone has no rows to take."""
-        raise SettingsError(self.advice())
-
-    def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
-        """A column alone cannot be exploded."""
-        raise SettingsError(self.advice())
-
-    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
-        """A column alone has no others."""
-        raise SettingsError(self.advice())
+    def drop(self, labels: Sequence[Any]) -> Table:
+        """The data without some columns."""
+        if self.library == "pandas":
+            return Table(self.frame.drop(columns=list(labels)), self.column)
+        return Table(self.frame.drop(list(labels)), self.column)
 
     def convert(self, table: pd.DataFrame) -> Any:
-        """The table itself."""
-        return table
+        """A table of counts as the caller's kind of frame; without an index, its labels are the first column."""
+        if self.library == "pandas":
+            return table
+        return polars_of(counts_to_arrow(table)) if self.library == "polars" else counts_to_arrow(table)
 
     def advice(self) -> str:
-        """How to make a frame of it."""
-        return f"data is a column; give a frame and a column name, as {self.maker}({{'email': data}})"
+        """How to make a frame of a column alone."""
+        return f"data is a column; give a frame and a column name, as {MAKERS[self.library]}({{'email': data}})"
 
 
-class ArrowColumn(ColumnAlone):
-    """An Arrow array: the result is an Arrow table of the result columns alone."""
-
-    maker = "pyarrow.table"
-
-    def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
-        """A table of result columns."""
-        return annotate(arrow_results(table, names, columns), "", names, note)
+MAKERS = {"pandas": "pandas.DataFrame", "arrow": "pyarrow.table", "polars": "polars.DataFrame"}
 
 
-class PolarsColumn(ColumnAlone):
-    """A Polars Series: the result is a Polars frame of the result columns alone."""
-
-    maker = "polars.DataFrame"
-
-    def __init__(self, series: Any) -> None:
-        super().__init__(polars_to_arrow(series))
-
-    def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
-        """A frame of result columns."""
-        return polars_results(table, names, columns)
+def library_of(data: Any) -> str:
+    """The library whose frame the results are in: that of the data, pandas for lists."""
+    if isinstance(data, pa.Table | pa.Array | pa.ChunkedArray):
+        return "arrow"
+    return "polars" if is_polars(data, "DataFrame") or is_polars(data, "Series") else "pandas"
 
 
-class ArrowFrame(FrameKind):
-    """A `pyarrow.Table` and one of its columns."""
+def replace_polars(cells: Any, replaced: Positions, texts: Sequence[str]) -> Any:
+    """A Polars column with other texts at some positions."""
+    import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
 
-    column: str
-
-    def labels(self) -> Sequence[Any]:
-        """The names of all columns."""
-        names: list[str] = self.frame.column_names
-        return names
-
-    def cells(self, label: Any) -> Any:
-        """A chunked array."""
-        return self.frame[label]
-
-    def all_notes(self) -> dict[str, Any]:
-        """What is in the metadata of the schema."""
-        return notes_of(self.frame.schema)
-
-    def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
-        """A table with the result columns appended; verdict and status are dictionary-encoded."""
-        out = self.frame
-        for name, values in zip(names, arrow_results(table, names, columns).columns, strict=True):
-            out = put_column(out, name, values)
-        return annotate(out, self.column, names, note)
-
-    def take(self, rows: Positions) -> pa.Table:
-        """The rows."""
-        wanted = pa.array(rows, pa.int64())
-        try:
-            return self.frame.take(wanted)
-        except pa.ArrowNotImplementedError:
-            columns = [take_cells(column, wanted) for column in self.frame.columns]
-            return pa.Table.from_arrays(columns, schema=self.frame.schema)
-
-    def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
-        """The rows; a column with replaced cells is plain text."""
-        out = self.take(rows)
-        if len(replaced) or holds_lists(self.frame.schema.field(self.column).type):
-            at = out.schema.get_field_index(self.column)
-            out = out.set_column(at, self.column, with_texts_at(out.column(at), replaced, texts))
-        return ArrowFrame(out, self.column)
-
-    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
-        """Each column keeps its type."""
-        out, order = self.frame, np.arange(len(self.frame))
-        kept = pa.array(order, mask=np.isin(order, rows))
-        for label in labels:
-            at = out.schema.get_field_index(label)
-            out = out.set_column(at, label, take_cells(out.column(at), kept))
-        return ArrowFrame(out, self.column)
-
-    def convert(self, table: pd.DataFrame) -> Any:
-        """An Arrow table."""
-        return counts_to_arrow(table)
-
-
-class PolarsFrame(FrameKind):
-    """A `polars.DataFrame` and one of its columns."""
-
-    column: str
-
-    def labels(self) -> Sequence[Any]:
-        """The names of all columns."""
-        names: list[str] = self.frame.columns
-        return names
-
-    def cells(self, label: Any) -> Any:
-        """An Arrow array or a list of Python objects."""
-        return polars_to_arrow(self.frame[label])
-
-    def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
-        """A frame with the result columns appended; verdict and status are categorical."""
-        return self.frame.with_columns(polars_results(table, names, columns).get_columns())
-
-    def take(self, rows: Positions) -> Any:
-        """The rows; cells of Python objects one by one, since Polars 1.0 never returns from a selection of them."""
-        objects = [cells for cells in self.frame if str(cells.dtype) == "Object"]
-        if not objects:
-            return self.frame[rows]
-        others = self.frame.drop([cells.name for cells in objects])[rows]
-        made = [type(cells)(cells.name, [cells[row] for row in rows.tolist()], cells.dtype) for cells in objects]
-        return others.with_columns(made).select(self.frame.columns)
-
-    def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
-        """The rows; a column with replaced cells is plain text."""
-        import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
-
-        out = self.take(rows)
-        cells = out[self.column]
-        are_lists = isinstance(cells.dtype, polars.List | polars.Array) and cells.dtype.inner == polars.String
-        if len(replaced) or are_lists:
-            if cells.dtype == polars.Object:
-                changed = dict(zip(replaced.tolist(), texts, strict=True))
-                items = [changed.get(row, cell) for row, cell in enumerate(cells.to_list())]
-                made = polars.Series(self.column, items, dtype=polars.Object)
-            else:
-                cells = cells if are_lists or cells.dtype == polars.Binary else cells.cast(polars.String)
-                made = polars.Series(self.column, with_texts_at(pa.chunked_array([cells.to_arrow()]), replaced, texts))
-            out = out.with_columns(made)
-        return PolarsFrame(out, self.column)
-
-    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
-        """Each column keeps its type."""
-        import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
-
-        is_cleared = polars.Series(np.isin(np.arange(len(self.frame)), rows))
-        cleared = [polars.when(is_cleared).then(None).otherwise(polars.col(label)).alias(label) for label in labels]
-        return PolarsFrame(self.frame.with_columns(cleared), self.column)
-
-    def convert(self, table: pd.DataFrame) -> Any:
-        """A Polars frame."""
-        import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
-
-        return polars.from_arrow(counts_to_arrow(table))
+    are_lists = isinstance(cells.dtype, polars.List | polars.Array) and cells.dtype.inner == polars.String
+    if not len(replaced) and not are_lists:
+        return cells
+    if cells.dtype == polars.Object:
+        changed = dict(zip(replaced.tolist(), texts, strict=True))
+        items = [changed.get(row, cell) for row, cell in enumerate(cells.to_list())]
+        return polars.Series(cells.name, items, dtype=polars.Object)
+    plain = cells if are_lists or cells.dtype == polars.Binary else cells.cast(polars.String)
+    return polars.Series(cells.name, with_texts_at(pa.chunked_array([plain.to_arrow()]), replaced, texts))
 
 
 def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
@@ -415,23 +181,16 @@ def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
         return column.take(rows)
     except pa.ArrowNotImplementedError:
         if is_text(kind) or is_octets(kind):
-            with contextlib.suppress(pa.ArrowNotImplementedError):  # in old pyarrow
-                plain = pa.large_string() if is_text(kind) else pa.large_binary()
-                return column.cast(plain).take(rows).cast(kind)
+            return column.cast(pa.large_string() if is_text(kind) else pa.large_binary()).take(rows).cast(kind)
         cells = column.to_pylist()  # also a nested type with such a type in it
         return pa.chunked_array([pa.array([cells[row] for row in rows.to_pylist()], kind)])
 
 
-def arrow_results(table: pa.Table, names: Sequence[Any], columns: Sequence[Column]) -> pa.Table:
-    """The result columns as an Arrow table."""
-    return pa.table([to_arrow(table, column) for column in columns], names=list(names))
-
-
-def polars_results(table: pa.Table, names: Sequence[Any], columns: Sequence[Column]) -> Any:
-    """The result columns as a Polars frame."""
+def polars_of(table: pa.Table) -> Any:
+    """An Arrow table as a Polars frame."""
     import polars  # noqa: PLC0415 - only for callers who brought Polars data
 
-    return polars.from_arrow(arrow_results(table, names, columns).unify_dictionaries())
+    return polars.from_arrow(table)
 
 
 def counts_to_arrow(table: pd.DataFrame) -> pa.Table:
@@ -488,10 +247,7 @@ def with_index_of(frame: pd.DataFrame, new: Mapping[Any, Any]) -> pd.DataFrame:
 
 def polars_to_arrow(series: Any) -> Any:
     """A Polars Series as an Arrow array, or as a list of Python objects for types that Arrow does not have."""
-    if series.dtype.is_nested() or str(series.dtype) == "Object":
-        nulls = series.is_null().to_list()  # Polars 1.0 converts a null of type Struct to a mapping
-        return [None if is_null else cell for cell, is_null in zip(series.to_list(), nulls, strict=True)]
-    return series.to_arrow()
+    return series.to_list() if series.dtype.is_nested() or str(series.dtype) == "Object" else series.to_arrow()
 
 
 def read_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
@@ -533,27 +289,28 @@ def with_note(attrs: Mapping[Any, Any], column: Hashable, names: Sequence[Any], 
     return {**attrs, ATTRS_KEY: {**notes, str(column): {**earlier, **note, "columns": list(columns)}}}
 
 
-def kind_of_data(data: Any, column: Hashable | None, *, is_verified: bool = False) -> DataKind:
-    """Pick the kind; raise an error before any work if data and column do not fit together.
+def kind_of_data(data: Any, column: Hashable | None, *, is_verified: bool = False) -> Table:
+    """The data and its column; raises an error before any work if they do not fit together.
 
     With `is_verified` the error advises to give the result of `verify`.
     """
     data = read_stream(data)
-    if isinstance(data, pd.DataFrame):
-        return PandasFrame(data, require_column(column, list(data.columns)))
-    if isinstance(data, pa.Table):
-        return ArrowFrame(data, str(require_column(column, data.column_names)))
     if isinstance(data, pa.RecordBatchReader):
-        name = str(require_column(column, data.schema.names))
-        check_column(name, data.schema.names)  # before its rows are read, which works once
-        return ArrowFrame(data.read_all(), name)
-    if is_polars(data, "DataFrame"):
-        return PolarsFrame(data, str(require_column(column, data.columns)))
+        check_column(str(require_column(column, data.schema.names)), data.schema.names)  # its rows come once
+        data = data.read_all()
+    if isinstance(data, pd.DataFrame | pa.Table) or is_polars(data, "DataFrame"):
+        is_pandas = isinstance(data, pd.DataFrame)
+        found = require_column(column, data.column_names if isinstance(data, pa.Table) else list(data.columns))
+        return Table(data, found if is_pandas else str(found))
     alone = column_alone(data, is_read=column is None)
     if column is not None:
         name = type(data).__name__
         is_column = isinstance(data, Sequence) or hasattr(data, "dtype") or hasattr(data, "type")
-        maker = f"{alone.maker}({{{column!r}: data}})" if is_column else "one DataFrame, of several pandas.concat(data)"
+        maker = (
+            f"{MAKERS[alone.library]}({{{column!r}: data}})"
+            if is_column
+            else "one DataFrame, of several pandas.concat(data)"
+        )
         way = f"{maker}, or leave the column out"
         raise SettingsError(
             f"column={column!r} goes with a frame, but data is {'an' if name[0] in 'AEIOU' else 'a'} {name}: "
@@ -590,47 +347,33 @@ def read_stream(data: Any) -> Any:
 
 
 def refuse_other_frames(data: Any) -> None:
-    """Raise an error that says what to call for frames that are on other machines, not computed, or cannot be read."""
+    """Raise an error that says what to call for frames that are on other machines or not computed."""
     modules = {each.__module__.partition(".")[0] for each in type(data).__mro__}
-    has_stream = hasattr(type(data), "__arrow_c_stream__") or hasattr(type(data), "__arrow_c_array__")
-    for module, is_remote, what, way in OTHER_FRAMES:
-        if module in modules and not isinstance(data, pd.DataFrame | pd.Series) and (is_remote or not has_stream):
+    for module, what, way in OTHER_FRAMES:
+        if module in modules and not isinstance(data, pd.DataFrame | pd.Series):
             raise SettingsError(f"data is {what} of type {type(data).__name__}: {way}")
     if is_polars(data, "LazyFrame"):
         raise SettingsError("data is a lazy Polars frame: call .collect() first")
 
 
-# The package of a class; whether its rows are on other machines or not computed, so that they are never read here;
-# what it is; and what to call instead. Where the second is False, only old releases are refused: newer ones have the
-# Arrow PyCapsule interface and are read.
+# The package of a class, what it is, and what to call instead.
 OTHER_FRAMES = (
-    ("dask", True, "a Dask collection", "call mailverdict.dask.verify or .plan, or give data.compute()"),
-    ("dask_expr", True, "a Dask collection", "call mailverdict.dask.verify or .plan, or give data.compute()"),
+    ("dask", "a Dask collection", "call mailverdict.dask.verify or .plan, or give data.compute()"),
     (
         "pyspark",
-        True,
         "a Spark frame",
         "call mailverdict.spark.verify or .plan (pandas on Spark: with data.to_spark()), or give data.toPandas()",
     ),
-    ("ray", True, "a Ray dataset", "give data.to_pandas()"),
-    ("vaex", True, "a Vaex frame", "give data.to_pandas_df()"),
-    ("modin", False, "a Modin frame", "give data.modin.to_pandas()"),
-    ("duckdb", False, "a DuckDB relation", "give data.df()"),
-    ("_duckdb", False, "a DuckDB relation", "give data.df()"),
 )
 
 
-def column_alone(data: Any, *, is_read: bool) -> ColumnAlone:
-    """The kind of a column without a frame; without `is_read` an iterator is not read, and the column is empty."""
-    if is_polars(data, "Series"):
-        return PolarsColumn(data)
-    if isinstance(data, pa.Array | pa.ChunkedArray):
-        return ArrowColumn(data)
+def column_alone(data: Any, *, is_read: bool) -> Table:
+    """A column without a frame; without `is_read` an iterator is not read, and the column is empty."""
+    if is_polars(data, "Series") or isinstance(data, pa.Array | pa.ChunkedArray):
+        return Table(data, is_alone=True)
     if problem := problem_of(data):
         raise SettingsError(f"data is {problem}")
-    if not is_read and not isinstance(data, Sequence):
-        return ColumnAlone([])
-    return ColumnAlone(to_cells(data))
+    return Table(to_cells(data) if is_read or isinstance(data, Sequence) else [], is_alone=True)
 
 
 def require_column(column: Hashable | None, names: Sequence[Any]) -> Hashable:

@@ -17,6 +17,7 @@ from ..model.words import REASON_MEANING, STATE_MEANING, Reason, Status, Verdict
 from .clean import advise
 from .columns import ACTION_COLUMNS, ACTIONS
 from .kinds import Frame, kind_of_data
+from .overwrite import name_columns
 from .remarks import text_beside
 from .repair import MAX_CELL
 from .text_column import read_values
@@ -212,7 +213,7 @@ def decide(out: Frame, column: Hashable, *, policy: Policy | str = "balanced", p
     """
     chosen = find_policy(policy)
     rows = read_decided(out, column, prefix)
-    names = rows.data.names(prefix, ACTION_COLUMNS)
+    names = name_columns(rows.data, prefix, ACTION_COLUMNS)
     action, why = decide_rows(rows, chosen)
     table = pa.table(
         {

@@ -29,7 +29,8 @@ from .clean import repair_column
 from .columns import SUPPRESS_COLUMNS, label_of
 from .duplicates import IdentityColumn, read_identities
 from .files.readers import guess_column, open_table
-from .kinds import DataKind, Frame, kind_of_data, read_stream
+from .kinds import Frame, Table, kind_of_data, read_stream
+from .overwrite import name_columns
 from .repair import MAX_CELL, repair_cell
 from .text_column import TextColumn, read_values
 
@@ -120,7 +121,7 @@ def suppress(
     kind = kind_of_data(data, column)
     label = label_of(column, prefix, "suppressed")
     earlier = earlier_flags(kind, label)
-    names = kind.names(prefix, SUPPRESS_COLUMNS) if earlier is None else [label]
+    names = name_columns(kind, prefix, SUPPRESS_COLUMNS) if earlier is None else [label]
     is_read = isinstance(against, SuppressionList)
     listed = against if is_read else SuppressionList.read(against, against_column, stacklevel=3)
     cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
@@ -131,7 +132,7 @@ def suppress(
     return kind.attach(pa.table({"suppressed": flags}), names, SUPPRESS_COLUMNS, {})
 
 
-def earlier_flags(kind: DataKind, label: Any) -> pa.BooleanArray | None:
+def earlier_flags(kind: Table, label: Any) -> pa.BooleanArray | None:
     """What an earlier call marked: the column of that name, if it holds booleans."""
     if list(kind.labels()).count(label) != 1:
         return None

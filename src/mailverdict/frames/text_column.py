@@ -1,18 +1,16 @@
 """A column of any dtype as Arrow text: which cells are texts, which are missing, which hold something else.
 
-`read_values` reads a whole column, `ColumnReader` the same piece by piece. Python objects are read cell by cell only in
-pieces that hold more than text.
+Python objects are read cell by cell only in a column that holds more than text.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
-import itertools
 import numbers
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -43,10 +41,7 @@ MISSING_TEXTS = pa.array(
     ]
 )
 LONGEST_MISSING = 8  # octets
-PIECE_ROWS = 131_072  # of one piece; as in the syntax check
-# The memory that is reserved for a column, in times what its pieces need if they are like the first. Memory that is
-# reserved and not used costs nothing.
-ROOM = 1.25
+PIECE_ROWS = 131_072  # worked on at once; as in the syntax check
 
 Rows = npt.NDArray[np.int64]
 
@@ -98,44 +93,7 @@ def read_values(values: Any, *, for_repair: bool = False, longest: int = LONGEST
     With `for_repair` texts keep the blanks around them, unless they are far too long: `longest` characters or more; and
     a list of texts is a text, written as JSON.
     """
-    return ColumnReader(values, for_repair=for_repair, longest=longest).column()
-
-
-class ColumnReader:
-    """Reads a column as `read_values` does, piece by piece, so that each piece can be used while the next one is read.
-
-    >>> reader = ColumnReader([" ada@example.org", None, 5])
-    >>> [piece.to_pylist() for piece in reader.stripped_pieces()], reader.column().rows
-    ([['ada@example.org']], array([0]))
-    """
-
-    def __init__(self, values: Any, *, for_repair: bool = False, longest: int = LONGEST_TEXT) -> None:
-        self._values, self._for_repair, self._longest = values, for_repair, longest
-        self._pieces: list[TextColumn] = []
-
-    def stripped_pieces(self) -> Iterator[pa.StringArray]:
-        """Read one piece after another; the stripped texts of each."""
-        source = TextSource(self._values, for_repair=self._for_repair)
-        joiner = TextJoiner(source.size)
-        for array, nontext in source.pieces():
-            piece = read_piece(array, nontext, for_repair=self._for_repair, longest=self._longest)
-            if source.size > PIECE_ROWS and (source.is_converted_by_piece or not share_octets(piece.stripped, array)):
-                stripped = joiner.add(piece.stripped)
-                texts = stripped if piece.texts is piece.stripped else piece.texts
-                piece = replace(piece, texts=texts, stripped=stripped)
-            self._pieces.append(piece)
-            yield piece.stripped
-
-    def column(self) -> TextColumn:
-        """The whole column; the pieces are read now if they were not before."""
-        if not self._pieces:
-            for _ in self.stripped_pieces():
-                pass
-        return join_pieces(self._pieces)
-
-
-def read_piece(array: pa.StringArray, nontext: NonText, *, for_repair: bool, longest: int) -> TextColumn:
-    """Find the texts of some cells."""
+    array, nontext = read_texts(values, for_repair=for_repair)
     array = empty_nulls(array)
     stripped = strip(array, longest)
     present = find_present(stripped)
@@ -178,67 +136,9 @@ def take_present(texts: pa.StringArray, rows: Rows, present: Bools) -> pa.String
     return build_strings(octets_of(texts), bounds)
 
 
-def join_pieces(pieces: Sequence[TextColumn]) -> TextColumn:
-    """The column of which these are the pieces."""
-    if len(pieces) == 1:
-        return pieces[0]
-    texts = join_texts([each.texts for each in pieces])
-    is_stripped = all(each.texts is each.stripped for each in pieces)
-    ends = np.cumsum([each.size for each in pieces])
-    starts = [0, *ends[:-1].tolist()]
-    rows = None
-    if any(each.rows is not None for each in pieces):
-        rows = np.empty(len(texts), np.int64)
-        ends_of_texts = np.cumsum([len(each.texts) for each in pieces])
-        for each, start, last in zip(pieces, starts, ends_of_texts.tolist(), strict=True):
-            every = np.arange(each.size) if each.rows is None else each.rows
-            np.add(every, start, out=rows[last - len(every) : last])
-    nontext = pa.chunked_array([each.nontext_types for each in pieces])
-    return TextColumn(
-        texts=texts,
-        stripped=texts if is_stripped else join_texts([each.stripped for each in pieces]),
-        rows=rows,
-        nontext_rows=np.concatenate([each.nontext_rows + start for each, start in zip(pieces, starts, strict=True)]),
-        nontext_types=one_array(nontext.unify_dictionaries()) if len(nontext) else NO_NONTEXT.types,
-        size=int(ends[-1]),
-    )
-
-
-def join_texts(pieces: Sequence[pa.StringArray]) -> pa.StringArray:
-    """The texts of all pieces one after another; they are not copied if the pieces are slices of one array.
-
-    >>> texts = pa.array(["ada", "ben", "eve"])
-    >>> join_texts([texts.slice(0, 2), texts.slice(2)]).equals(texts)
-    True
-    """
-    if len(pieces) == 1:
-        return pieces[0]
-    first, size = pieces[0], 0
-    for piece in pieces:
-        if piece.offset != first.offset + size or places(piece.buffers()) != places(first.buffers()):
-            return join_octets(pieces)
-        size += len(piece)
-    return pa.Array.from_buffers(first.type, size, first.buffers(), offset=first.offset)
-
-
-def join_octets(pieces: Sequence[pa.StringArray]) -> pa.StringArray:
-    """As `join_texts` of slices of several arrays; octets that are one after another already are not copied."""
-    filled = [piece for piece in pieces if len(piece)]
-    offsets = [offsets_of(piece) for piece in filled]
-    is_copied = any(piece.null_count or not share_octets(piece, filled[0]) for piece in filled)
-    if not filled or is_copied or any(one[-1] != other[0] for one, other in itertools.pairwise(offsets)):
-        return to_string_array(pa.chunked_array(pieces))
-    return build_strings(octets_of(filled[0]), np.concatenate([*(each[:-1] for each in offsets), offsets[-1][-1:]]))
-
-
-def share_octets(one: pa.StringArray, other: pa.StringArray) -> bool:
-    """Whether both are texts in the same octets."""
-    return places(one.buffers()[2:]) == places(other.buffers()[2:])
-
-
-def places(buffers: Sequence[pa.Buffer | None]) -> list[tuple[int, int] | None]:
-    """Address and size of each buffer."""
-    return [None if buffer is None else (buffer.address, buffer.size) for buffer in buffers]
+def join_texts(columns: Sequence[pa.StringArray]) -> pa.StringArray:
+    """The texts of all columns one after another."""
+    return columns[0] if len(columns) == 1 else to_string_array(pa.chunked_array(columns, pa.string()))
 
 
 def find_present(stripped: pa.StringArray) -> Bools:
@@ -266,18 +166,20 @@ def strip_texts(texts: pa.StringArray) -> pa.StringArray:
 
     Only texts whose first or last octet may belong to a blank are read: a copy of a column is large.
     """
-    if texts.null_count == len(texts):
+    if texts.null_count == len(texts) or not len(octets_of(texts)):
         return texts
-    bounds, octets = offsets_of(texts), octets_of(texts)
-    if not len(octets):
-        return texts
-    # Of an empty text, octets beside it are read.
-    may_have_blanks = is_edge_of_blank(octets.take(bounds[:-1], mode="clip"))
-    may_have_blanks |= is_edge_of_blank(octets.take(bounds[1:] - 1, mode="clip"))
-    rows = np.flatnonzero(may_have_blanks)
+    rows = np.flatnonzero(np.concatenate(map_columns(may_have_blanks, pieces_of(texts), len(texts))))
     written = texts.take(pa.array(rows))
     stripped = pc.utf8_trim_whitespace(written)
     return texts if stripped.equals(written) else replace_texts(texts, rows, stripped)
+
+
+def may_have_blanks(texts: pa.StringArray) -> Bools:
+    """Whether the first or last octet of each text may belong to a blank; of an empty text, octets beside it."""
+    bounds, octets = offsets_of(texts), octets_of(texts)
+    return is_edge_of_blank(octets.take(bounds[:-1], mode="clip")) | is_edge_of_blank(
+        octets.take(bounds[1:] - 1, mode="clip")
+    )
 
 
 def replace_texts(texts: pa.StringArray, rows: npt.NDArray[np.intp], others: pa.StringArray) -> pa.StringArray:
@@ -306,68 +208,16 @@ def is_edge_of_blank(octets: Octets) -> Bools:
     return np.subtract(octets, ord("!")) > ord("~") - ord("!")  # numbers without a sign wrap around
 
 
-class TextSource:
-    """A column of any dtype as pieces of Arrow text; typed columns are converted whole, Python objects by piece."""
-
-    def __init__(self, values: Any, *, for_repair: bool = False) -> None:
-        self._typed: pa.Array | pa.ChunkedArray | None = None
-        if isinstance(values, pa.Array | pa.ChunkedArray):
-            self._typed = values
-        else:
-            values = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
-            if not holds_objects(values.dtype):
-                # Arrow does not have complex, sparse and some other dtypes.
-                with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowTypeError):
-                    self._typed = pa.array(values, from_pandas=True)
-        self._values, self.size, self._for_repair = values, len(values), for_repair
-
-    @property
-    def is_converted_by_piece(self) -> bool:
-        return self._typed is None
-
-    def pieces(self) -> Iterator[tuple[pa.StringArray, NonText]]:
-        """At least one piece, with nulls for cells that are not text, and what those cells hold."""
-        if self._typed is None:
-            for objects in pieces_of(self._values.astype(object).to_numpy()):
-                yield from_objects(objects, for_repair=self._for_repair)
-            return
-        texts, nontext = from_arrow(self._typed, for_repair=self._for_repair)
-        start = 0
-        for piece in pieces_of(texts):
-            first, last = np.searchsorted(nontext.rows, (start, start + len(piece))).tolist()
-            yield piece, NonText(nontext.rows[first:last] - start, nontext.types.slice(first, last - first))
-            start += len(piece)
-
-
-class TextJoiner:
-    """Joins pieces of a column when each is made: it is still in the processor's cache, and its memory is used again.
-
-    >>> joiner = TextJoiner(rows=4)
-    >>> pieces = [joiner.add(pa.array(texts)) for texts in (["ada", "ben"], ["eve", "dan"])]
-    >>> pieces[1].offset, pieces[1].to_pylist()
-    (2, ['eve', 'dan'])
-    """
-
-    def __init__(self, rows: int) -> None:
-        self._size = rows
-        self._offsets = self._octets = pa.py_buffer(b"")
-        self._rows = self._end = 0  # that are used
-
-    def add(self, texts: pa.StringArray) -> pa.StringArray:
-        """The texts as a slice of one array of all pieces; as they are if there is no room for them."""
-        offsets = offsets_of(texts)
-        octets = octets_of(texts)[offsets[0] : offsets[-1]]
-        if not self._rows:
-            expected = int(ROOM * len(octets) / max(1, len(texts)) * self._size)
-            self._offsets = pa.allocate_buffer(4 * (self._size + 1))
-            self._octets = pa.allocate_buffer(min(max(expected, len(octets), 1), OFFSET_MAX))
-        if self._end + len(octets) > self._octets.size:
-            return texts
-        first, last = self._rows, self._rows + len(texts)
-        np.add(offsets, self._end - offsets[0], out=np.frombuffer(self._offsets, np.int32)[first : last + 1])
-        np.frombuffer(self._octets, np.uint8)[self._end : self._end + len(octets)] = octets
-        self._rows, self._end = last, self._end + len(octets)
-        return pa.Array.from_buffers(texts.type, len(texts), [None, self._offsets, self._octets], 0, first)
+def read_texts(values: Any, *, for_repair: bool) -> tuple[pa.StringArray, NonText]:
+    """A column of any dtype as Arrow text, with nulls for cells that are not text, and what those cells hold."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return from_arrow(values, for_repair=for_repair)
+    values = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
+    if not holds_objects(values.dtype):
+        # Arrow does not have complex, sparse and some other dtypes.
+        with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            return from_arrow(pa.array(values, from_pandas=True), for_repair=for_repair)
+    return from_objects(values.astype(object).to_numpy(), for_repair=for_repair)
 
 
 def holds_objects(dtype: Any) -> bool:
@@ -415,25 +265,9 @@ def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         return decode(array.cast(array.type.value_type))
     if pa.types.is_run_end_encoded(array.type):
         return decode(pc.run_end_decode(array))
-    if is_view(array.type):
-        return without_views(array)
-    return array
-
-
-def is_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
-
-
-def without_views(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Views as large text or octets, whose encoding is not checked; cell by cell in old pyarrow, which has no cast."""
-    kind = pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary()
-    try:
-        return array.cast(kind)
-    except pa.ArrowNotImplementedError:
-        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-        octets = [pa.array(chunk.view(pa.binary_view()).to_pylist(), pa.large_binary()) for chunk in chunks]
-        whole = pa.chunked_array(octets, pa.large_binary())
-        return whole if kind == pa.large_binary() else decode_octets(whole)
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if pa.types.is_binary_view(array.type) else array
 
 
 def is_text(kind: pa.DataType) -> bool:

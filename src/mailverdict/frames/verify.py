@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.syntax.column import SyntaxColumn, observe_column, observe_pieces
+from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..errors import ColumnError, SettingsError
 from ..local.backend import LocalBackend
 from ..local.batch import rows_of_nontext
@@ -34,6 +34,7 @@ from ..runs.progress import Listener, ProgressBar, pending_rows, wants_bar
 from ..runs.run import Run
 from .clean import REPAIR_HINT, count_repairable, repair_column, repairable_rows, row_index
 from .columns import (
+    BY_NAME,
     CATEGORIES,
     DERIVED_COLUMNS,
     REPAIR_COLUMNS,
@@ -43,7 +44,7 @@ from .columns import (
     package_version,
     take_rows,
 )
-from .kinds import DataKind, Frame, kind_of_data
+from .kinds import Frame, Table, kind_of_data
 from .options import (
     Columns,
     VerifyOptions,
@@ -53,8 +54,9 @@ from .options import (
     show_options,
     split_options,
 )
+from .overwrite import earlier_columns, name_columns
 from .repair import MAX_CELL
-from .text_column import LONGEST_TEXT, ColumnReader, TextColumn, cut_long, join_texts, spread_texts
+from .text_column import LONGEST_TEXT, TextColumn, cut_long, join_texts, read_values, spread_texts
 
 
 @dataclass(frozen=True)
@@ -96,22 +98,19 @@ class AddressColumns:
 def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = False) -> AddressColumns:
     """Read columns of cells; with `clean` the address that the safe repairs find in a cell takes its place.
 
-    A cell without such an address stays as it is. With `keep_syntax` the syntax is checked while the columns are read,
-    and the check is kept.
+    A cell without such an address stays as it is. With `keep_syntax` the syntax is checked, and the check is kept.
 
     >>> read_addresses([["Ada <ada@example.org>", None], ["nobody"]], clean=True).texts.to_pylist()
     ['ada@example.org', 'nobody']
     """
     longest = MAX_CELL if clean else LONGEST_TEXT
-    readers = [ColumnReader(column, for_repair=clean, longest=longest) for column in columns]
-    pieces = (piece for reader in readers for piece in reader.stripped_pieces())
-    seen = observe_pieces(pieces) if clean or keep_syntax else None
-    cells = [reader.column() for reader in readers]
-    written = join_texts([each.texts for each in cells])
+    cells = [read_values(column, for_repair=clean, longest=longest) for column in columns]
+    written, stripped = join_texts([each.texts for each in cells]), join_texts([each.stripped for each in cells])
+    seen = observe_column(stripped) if clean or keep_syntax else None
     if not clean or seen is None:
         return AddressColumns(cells, written, None, seen)
     # `verify` suggests domains itself.
-    found = repair_column(written, join_texts([each.stripped for each in cells]), seen, suggests_domains=False)
+    found = repair_column(written, stripped, seen, suggests_domains=False)
     texts = cut_long(found.texts)
     repaired = pa.table({"clean": found.address, "suggestion": found.suggestion, "change": found.change})
     if not keep_syntax:
@@ -146,7 +145,7 @@ class Origin:
 class ResultBuilder:
     """Turns a table of unique addresses into the caller's kind of result; a run calls it with what is settled."""
 
-    data: DataKind
+    data: Table
     names: Sequence[Any]  # of the result columns
     columns: Sequence[Column]
     cells: TextColumn
@@ -342,8 +341,7 @@ def read_frame(
     `read` are the columns if they were read already.
     """
     kinds, is_cleaned = kinds_of_data(data, column), check_flag("clean", frame_options["clean"])
-    prefix, overwrite = frame_options["prefix"], check_flag("overwrite", frame_options["overwrite"])
-    columns, names = name_results(kinds, column, frame_options, extra)
+    results = name_results(kinds, column, frame_options, extra)
     if read is None:
         values = [kind.values() for kind in kinds]
         # A longer column is checked in several batches, each when the run comes to it.
@@ -354,64 +352,59 @@ def read_frame(
     builders = [
         ResultBuilder(
             data=kind,
-            names=own_names,
-            columns=own_columns,
+            names=own.names,
+            columns=own.columns,
             cells=cells,
             codes=codes_of_part(codes, part, is_whole=len(kinds) == 1),
             origin=origin,
             repaired=read.repaired_in(part),
-            emptied=derived_columns(kind, each, prefix, frame_options) if overwrite else {},
+            emptied=own.emptied,
         )
-        for kind, each, own_names, own_columns, cells, part in zip(
-            kinds,
-            each_column(column),
-            names,
-            columns,
-            read.cells,
-            read.slices(),
-            strict=True,
-        )
+        for kind, own, cells, part in zip(kinds, results, read.cells, read.slices(), strict=True)
     ]
     builder = builders[0] if not isinstance(column, list) else SeveralBuilder(column, builders)
     return FrameReading(read, texts, builder)
 
 
+@dataclass(frozen=True)
+class ResultColumns:
+    """The result columns of one column."""
+
+    columns: tuple[Column, ...]  # without those of the repairs
+    names: list[Any]  # the labels of all that are shown
+    emptied: dict[Any, Column]  # columns that were made from the verdicts of an earlier verification, by label
+
+
 def name_results(
-    kinds: Sequence[DataKind], column: Columns | None, frame_options: dict[str, Any], extra: Sequence[Column] = ()
-) -> tuple[list[tuple[Column, ...]], list[list[Any]]]:
-    """The result columns of each column, and their labels; an error if one would replace a column of the caller."""
-    is_cleaned = check_flag("clean", frame_options["clean"])
+    kinds: Sequence[Table], column: Columns | None, frame_options: dict[str, Any], extra: Sequence[Column] = ()
+) -> list[ResultColumns]:
+    """The result columns of each column, with `extra` ones; an error if one would replace a column of the caller.
+
+    Those of an earlier verification are made again, since they would not fit the new verdict, and what was made from
+    its verdicts is emptied.
+    """
+    is_cleaned, categories = check_flag("clean", frame_options["clean"]), frame_options["categories"]
     prefix, overwrite = frame_options["prefix"], check_flag("overwrite", frame_options["overwrite"])
-    chosen = choose_columns(frame_options["columns"], categories=frame_options["categories"])
-    columns = [with_earlier(chosen, kind, prefix, frame_options) if overwrite else chosen for kind in kinds]
-    columns = [(*each, *extra) for each in columns]
-    shown = [shown_columns(each, clean=is_cleaned) for each in columns]
-    return columns, choose_names(kinds, column, prefix, shown, overwrite=overwrite)
-
-
-def with_earlier(
-    chosen: Sequence[Column], kind: DataKind, prefix: str | None, frame_options: dict[str, Any]
-) -> tuple[Column, ...]:
-    """The chosen columns, and those of an earlier call: left as they are, they would not fit the new verdict."""
-    earlier = kind.earlier(prefix)
-    names = [*(column.name for column in chosen), *earlier]
-    return choose_columns(names, categories=frame_options["categories"]) if earlier else tuple(chosen)
-
-
-def derived_columns(
-    kind: DataKind, column: Hashable, prefix: str | None, frame_options: dict[str, Any]
-) -> dict[Any, Column]:
-    """Columns by label that were made from the verdicts of an earlier verification, and are not made again."""
-    if kind.earlier(prefix).isdisjoint(("verdict", "status")):
-        return {}
-    candidates = [c for c in DERIVED_COLUMNS if not (frame_options["clean"] and c in REPAIR_COLUMNS)]
-    names = kind.earlier(prefix, candidates)
-    as_text = not frame_options["categories"]
-    return {
-        label_of(column, prefix, c.name): replace(c, kind="text") if as_text and c.kind in CATEGORIES else c
-        for c in candidates
-        if c.name in names
-    }
+    if prefix is not None and len(kinds) > 1:
+        raise SettingsError(f"prefix={prefix!r}: each of several columns has its own prefix; leave it out")
+    chosen, results = choose_columns(frame_options["columns"], categories=categories), []
+    taken = set(column) if isinstance(column, list) else set()
+    for kind in kinds:
+        earlier = earlier_columns(kind, prefix) if overwrite else {}
+        is_verified = not earlier.keys().isdisjoint(("verdict", "status"))
+        again = [name for name in earlier if is_verified and name in BY_NAME]
+        columns = choose_columns([*(each.name for each in chosen), *again], categories=categories)
+        shown = shown_columns((*columns, *extra), clean=is_cleaned)
+        names = name_columns(kind, prefix, shown, overwrite=overwrite, earlier=earlier)
+        if twice := taken.intersection(names):
+            raise SettingsError(f"two results would get the label {twice.pop()!r}; verify these columns one by one")
+        taken.update(names if isinstance(column, list) else ())
+        derived = [c for c in DERIVED_COLUMNS if is_verified and not (is_cleaned and c in REPAIR_COLUMNS)]
+        emptied = {label_of(kind.column, prefix, c.name): c for c in derived if c.name in earlier}
+        if not categories:
+            emptied = {label: replace(c, kind="text") for label, c in emptied.items()}
+        results.append(ResultColumns((*columns, *extra), names, emptied))
+    return results
 
 
 def codes_of_part(codes: npt.NDArray[np.int32] | None, part: slice, *, is_whole: bool) -> npt.NDArray[np.int32] | None:
@@ -421,7 +414,7 @@ def codes_of_part(codes: npt.NDArray[np.int32] | None, part: slice, *, is_whole:
     return None if is_whole else np.arange(part.start, part.stop, dtype=np.int32)
 
 
-def kinds_of_data(data: Any, column: Columns | None) -> list[DataKind]:
+def kinds_of_data(data: Any, column: Columns | None) -> list[Table]:
     """The data with its column, or with each of a list of columns."""
     if not isinstance(column, list):
         return [kind_of_data(data, column)]
@@ -433,27 +426,6 @@ def kinds_of_data(data: Any, column: Columns | None) -> list[DataKind]:
     if twice := [each for at, each in enumerate(column) if each in column[:at]]:
         raise ColumnError(f"column {twice[0]!r} is given twice")
     return kinds
-
-
-def choose_names(
-    kinds: Sequence[DataKind],
-    column: Columns | None,
-    prefix: str | None,
-    columns: Sequence[Sequence[Column]],
-    *,
-    overwrite: bool,
-) -> list[list[Any]]:
-    """Labels of the result columns of each column; they differ from each other and from the columns verified."""
-    if prefix is not None and len(kinds) > 1:
-        raise SettingsError(f"prefix={prefix!r}: each of several columns has its own prefix; leave it out")
-    names = [kind.names(prefix, own, overwrite=overwrite) for kind, own in zip(kinds, columns, strict=True)]
-    if isinstance(column, list):
-        taken = set(column)
-        for name in (name for own in names for name in own):
-            if name in taken:
-                raise SettingsError(f"two results would get the label {name!r}; verify these columns one by one")
-            taken.add(name)
-    return names
 
 
 def shown_columns(columns: Sequence[Column], *, clean: bool) -> tuple[Column, ...]:
@@ -530,10 +502,10 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     overwrite : bool, default True
         Replace the result columns of an earlier call, also those that `columns` does not name, and
         empty those made from its verdicts: actions, and without `clean` also cleaned addresses.
-        Such a column is recognized by the note that the call left in a pandas frame or an Arrow
-        table, or by its types and words, whatever file the frame was in. A result column's name
-        on something else, or on what could be the caller's own, is an error. False: any of these
-        names is an error.
+        They are recognized by the note that the call left in a pandas frame or an Arrow table, or
+        by a `verdict` and a `status` that hold only our words, whatever file the frame was in. A
+        result column's name on something that we never write there, or without either, is an
+        error. False: any of these names is an error.
     offline : bool
         Use no network: what is not in the journal is ``pending``.
     progress : ``"auto"``, bool or callable

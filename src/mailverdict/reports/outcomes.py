@@ -21,6 +21,7 @@ from ..frames.bounces.read import to_bounce_table
 from ..frames.clean import repair_column, row_index
 from ..frames.columns import ACTIONS, CONTRADICTION_COLUMNS, check_column
 from ..frames.kinds import Frame, kind_of_data
+from ..frames.overwrite import name_columns
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
 from ..frames.repair import MAX_CELL
 from ..frames.text_column import TextColumn, read_values
@@ -176,7 +177,7 @@ def contradicted(out: Frame, column: Hashable, bounces: Any, *, mailed: Any = No
     1  bo@firm.example  valid, but the mailbox or domain is missing
     """
     verified = VerifiedColumn(out, column, prefix, JUDGED)
-    names = verified.data.names(prefix, CONTRADICTION_COLUMNS)
+    names = name_columns(verified.data, prefix, CONTRADICTION_COLUMNS)
     found = match_outcomes(verified, bounces, mailed=mailed)
     rows = np.flatnonzero(found.is_contradicted)
     report = [found.shown[key] for key in found.keys[rows]]

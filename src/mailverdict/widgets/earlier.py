@@ -14,7 +14,8 @@ import pyarrow as pa
 from ..errors import InputError
 from ..frames.columns import COLUMNS, REPAIR_COLUMNS
 from ..frames.files.restore import restore_frame
-from ..frames.kinds import PandasFrame
+from ..frames.kinds import Table
+from ..frames.overwrite import name_columns
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import Origin, ResultBuilder
 from ..model.words import ValidationType
@@ -67,10 +68,10 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
     texts = answers["email"].combine_chunks()
     frame = pd.DataFrame({"email": texts.to_pandas(types_mapper=TYPES.get)})
     read = TidyColumn(frame["email"]).addresses(Choices())
-    data = PandasFrame(frame, "email")
+    data = Table(frame, "email")
     builder = ResultBuilder(
         data=data,
-        names=data.names(None, (*COLUMNS, *REPAIR_COLUMNS)),
+        names=name_columns(data, None, (*COLUMNS, *REPAIR_COLUMNS)),
         columns=COLUMNS,
         cells=read.cells[0],
         codes=np.arange(len(texts), dtype=np.int32),

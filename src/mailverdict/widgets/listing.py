@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from ..checks.lists.mailboxes import mailbox_identities
 from ..checks.syntax.column import observe_column
 from ..frames.columns import ACTIONS, BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
-from ..frames.kinds import PandasFrame
+from ..frames.kinds import Table
+from ..frames.overwrite import name_columns
 from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, advise_rows, cause_of, decide
 from ..frames.text_column import read_values, spread_texts
 from ..frames.verified import VerifiedColumn
@@ -64,7 +65,6 @@ class AuditedRows:
         fields = builder.fields()
         table = builder.with_repairs(builder.rows(unique.select(fields), fields))
         data = builder.data
-        assert isinstance(data, PandasFrame)
         note = builder.origin.note()
         if is_merged:  # else a column of this name is of an earlier file, which may have had other rows
             note[DROPS_DUPLICATES] = True
@@ -77,8 +77,8 @@ class AuditedRows:
         """The user's frame with result columns: all rows, or some."""
         frame = self.frame if rows is None else self.frame.take(rows)
         table = self.table if rows is None else self.table.take(pa.array(rows))
-        data, wanted = PandasFrame(frame, self.column), (*columns, *REPAIR_COLUMNS)
-        out: pd.DataFrame = data.attach(expand(table), data.names(None, wanted), wanted, self.note)
+        data, wanted = Table(frame, self.column), (*columns, *REPAIR_COLUMNS)
+        out: pd.DataFrame = data.attach(expand(table), name_columns(data, None, wanted), wanted, self.note)
         return out
 
     def texts(self, name: str) -> pa.ChunkedArray:

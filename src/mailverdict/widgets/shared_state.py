@@ -42,9 +42,9 @@ from ..frames.columns import (
 from ..frames.duplicates import group_rows
 from ..frames.explode import explode
 from ..frames.files.readers import ReadOptions
-from ..frames.kinds import PandasFrame
+from ..frames.kinds import Table
 from ..frames.options import split_options
-from ..frames.overwrite import check_overwritten
+from ..frames.overwrite import name_columns
 from ..frames.planning import plan_addresses, resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
 from ..frames.suppress import SuppressionList
@@ -476,10 +476,10 @@ def find_new_names(frame: pd.DataFrame, column: Hashable) -> dict[Any, str]:
 
 def find_refused(frame: pd.DataFrame, column: Hashable) -> list[Any]:
     """The columns of the caller that have the name of a result column."""
-    data, found = PandasFrame(frame, column), []
+    data, found = Table(frame, column), []
     for each in ADDED_COLUMNS:
         try:
-            check_overwritten(data, None, [each], overwrite=True)
+            name_columns(data, None, [each])
         except SettingsError:
             found.append(label_of(column, None, each.name))
     return found
@@ -487,8 +487,8 @@ def find_refused(frame: pd.DataFrame, column: Hashable) -> list[Any]:
 
 def attach(frame: pd.DataFrame, column: Hashable, table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
     """The frame with columns about its rows."""
-    data = PandasFrame(frame, column)
-    attached: pd.DataFrame = data.attach(table, data.names(None, columns), columns, {})
+    data = Table(frame, column)
+    attached: pd.DataFrame = data.attach(table, name_columns(data, None, columns), columns, {})
     return attached
 
 

@@ -27,6 +27,7 @@ from ..clean import repairable_rows
 from ..columns import choose_columns
 from ..kinds import kind_of_data
 from ..options import split_options
+from ..overwrite import name_columns
 from ..verify import ResultBuilder, prepare, shown_columns
 
 REPEAT_SECONDS = 2.0  # in which another signal is taken for a copy of the first
@@ -128,7 +129,7 @@ class PieceStream:
         """Raise `SettingsError` if a piece has a column that must not be replaced, so that nothing is spent before."""
         columns = shown_columns(choose_columns(self.options["columns"]), clean=self.options["clean"])
         for piece in pieces:
-            kind_of_data(piece, self.column).names(self.options["prefix"], columns)
+            name_columns(kind_of_data(piece, self.column), self.options["prefix"], columns)
 
     def repair_notices(self) -> list[str]:
         """How many malformed rows hold an address that was not verified, and which options verify it."""
