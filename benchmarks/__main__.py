@@ -35,6 +35,10 @@ NAMES = (
     "scale",
     "audit",
     "pace",
+    "hostile.answers",
+    "hostile.tables",
+    "hostile.workbooks",
+    "hostile.clients",
 )
 BY_NAME = ("scale",)  # takes so long that it is run only if it is named
 ROOT = Path(__file__).parents[1]

@@ -173,8 +173,8 @@ def benchmarks() -> str:
         r"^NAMES = (\(.*?\))", (BENCHMARKS / "__main__.py").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
     assert named is not None
-    paths = [BENCHMARKS / f"{name}.py" for name in ast.literal_eval(named[1])]
-    docs = {path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in paths}
+    paths = {name: BENCHMARKS / f"{name.replace('.', '/')}.py" for name in ast.literal_eval(named[1])}
+    docs = {name: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for name, path in paths.items()}
     return table(("benchmark", "measures"), [(f"`{name}`", text.partition("\n\n")[0]) for name, text in docs.items()])
 
 
