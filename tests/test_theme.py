@@ -11,7 +11,7 @@ import pytest
 from mailverdict import theme
 from mailverdict.frames.columns import ACTIONS
 from mailverdict.model.words import Verdict
-from mailverdict.reports.summary import BUCKETS
+from mailverdict.reports.counts import BUCKETS
 
 ROOT = Path(__file__).parents[1]
 SCHEMES = ("light", "dark")

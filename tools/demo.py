@@ -12,8 +12,10 @@ import pyarrow as pa
 
 import mailverdict as mv
 from mailverdict.frames.files.writers import FormulaColumns, create_table
+from mailverdict.frames.verified import VerifiedColumn
 from mailverdict.model.words import ValidationType
-from mailverdict.reports.summary import RunningCounts, render_counts
+from mailverdict.reports.counts import Counts
+from mailverdict.reports.summary import render_counts
 
 ROOT = Path(__file__).parents[1]
 EXPORT = ROOT / "data" / "samples" / "crm_export.csv"
@@ -150,8 +152,8 @@ def verify(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
 
 def sum_up(out: pd.DataFrame, validation_type: ValidationType) -> None:
     """Print the summary that the command line prints."""
-    counts = RunningCounts()
-    counts.add(pa.Table.from_pandas(out, preserve_index=False), "email_")
+    counts = Counts()
+    counts.add(VerifiedColumn(out, "email", None, ("verdict", "details", "status")))
     print(render_counts(counts, validation_type))
 
 

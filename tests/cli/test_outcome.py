@@ -1,7 +1,6 @@
 """How a verification ends: limits and exit statuses, the JSON summary, and messages for an orchestrator."""
 
 import json
-from collections import Counter
 from datetime import datetime
 
 import pytest
@@ -10,7 +9,7 @@ import mailverdict as mv
 from mailverdict.cli.outcome import FailLimit, parse_limits
 from mailverdict.cli.status import LogFormat, ProgressLog, StatusLog
 from mailverdict.errors import SettingsError
-from mailverdict.reports.summary import RunningCounts
+from mailverdict.reports.counts import Alike, Counts
 from mailverdict.runs.progress import Progress
 from mailverdict.sandbox import World
 
@@ -29,7 +28,8 @@ def contacts(tmp_path):
 
 
 class TestLimits:
-    COUNTS = RunningCounts(rows=100, buckets=Counter(valid=40, unknown=10, missing=50))
+    COUNTS = Counts()
+    COUNTS.alike.update({Alike("valid"): 40, Alike("unknown"): 10, Alike("missing"): 50})
 
     @pytest.mark.parametrize(
         ("text", "excess"),
@@ -47,7 +47,9 @@ class TestLimits:
         assert FailLimit.parse(text).excess(self.COUNTS) == excess
 
     def test_no_row_with_an_address_exceeds_no_share(self):
-        assert FailLimit.parse("unknown=0%").excess(RunningCounts(rows=3, buckets=Counter(missing=3))) is None
+        counts = Counts()
+        counts.alike[Alike("missing")] = 3
+        assert FailLimit.parse("unknown=0%").excess(counts) is None
 
     @pytest.mark.parametrize("text", ["unknown", "unknown=", "unknown=-1", "unknown=2.5", "unknown=101%", "bad=5%"])
     def test_a_limit_that_cannot_be_read_is_refused(self, text):

@@ -14,7 +14,8 @@ import mailverdict as mv
 from mailverdict.errors import InputError
 from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.words import REASON_LABELS, Reason
-from mailverdict.reports.facts import RETRY_WHEN, FactsCounter, gather_facts, meaning_of
+from mailverdict.reports.counts import Counts
+from mailverdict.reports.facts import RETRY_WHEN, gather_facts, meaning_of
 from mailverdict.reports.page import digest
 from mailverdict.reports.wording import capitalize
 from mailverdict.reports.workbook import write_workbook
@@ -37,7 +38,7 @@ HOSTILE = '<script>alert("x")</script>@"><img src=x onerror=alert(1)>.example'
 
 
 def facts_of(out, policy):
-    return gather_facts(read_decided(out, "email", None), find_policy(policy), datetime.now(UTC))
+    return mv.report(out, "email", policy=policy)._facts
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +170,7 @@ class TestTrend:
         return old
 
     def test_it_compares_rows_by_verdict_and_addresses_by_what_changed(self):
-        earlier = read_decided(self.older(), "email", None)
-        now = read_decided(audit(NEW), "email", None)
-        trend = gather_facts(now, find_policy("balanced"), datetime.now(UTC), earlier=earlier).trend
+        trend = mv.report(audit(NEW), "email", earlier=self.older())._facts.trend
         assert (trend.added, trend.removed, trend.changed) == (2, 1, 1)
         assert trend.moves == [("unknown", "valid", 1)]
         assert trend.buckets == mv.summary(self.older(), "email")["rows"].to_dict()
@@ -370,17 +369,17 @@ class TestPieces:
         df = pd.DataFrame({"email": [*cells * 5, "dan@gmail.com", "ADA@GMAIL.COM"]})
         out = mv.verify(df, "email", validation_type="regex", clean=True, columns="all")
         now, policy = datetime.now(UTC), find_policy("balanced")
-        counts = FactsCounter("email", policy)
+        pieces, counted = Counts(policy), Counts(policy)
         for start in range(0, len(out), size):
-            counts.add(read_decided(out[start : start + size], "email", None))
-        whole = gather_facts(read_decided(out, "email", None), policy, now)
-        made = counts.facts(now, None)
+            pieces.add(read_decided(out[start : start + size], "email", None))
+        counted.add(read_decided(out, "email", None))
+        made, whole = gather_facts(pieces, "email", now), gather_facts(counted, "email", now)
         pd.testing.assert_frame_equal(made.domains, whole.domains)
         assert replace(made, domains=None) == replace(whole, domains=None)
         assert (whole.addresses, whole.cleaning.rows) == (6, 6)
 
     def test_no_piece_is_a_report_of_no_rows(self):
-        made = FactsCounter("email", find_policy("balanced")).facts(datetime.now(UTC), None)
+        made = gather_facts(Counts(find_policy("balanced")), "email", datetime.now(UTC))
         assert (made.rows, made.mailable, len(made.domains)) == (0, 0.0, 0)
 
 

@@ -10,7 +10,7 @@ import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.frames.columns import ACTIONS, COLUMNS
 from mailverdict.frames.policy import POLICIES
-from mailverdict.reports.summary import BUCKETS
+from mailverdict.reports.counts import BUCKETS
 from mailverdict.widgets.listing import LONGEST_CELL, OTHER_COLUMNS, PAGE_ROWS, Listing
 from tests.widgets.conftest import finished, ready, shown
 

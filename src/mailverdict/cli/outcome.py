@@ -17,8 +17,9 @@ import mailverdict as mv
 
 from ..errors import QuotaExceeded, SettingsError
 from ..frames.files.streams import PieceStream
-from ..model.words import Status, ValidationType, count_of
-from ..reports.summary import BUCKETS, RunningCounts, render_counts
+from ..model.words import Status, ValidationType, Verdict, count_of
+from ..reports.counts import BUCKETS, Counts
+from ..reports.summary import render_counts
 from ..runs.endings import describe_errors
 from .status import STATUS, exit_with_error, print_error, print_status
 from .terminal import ABOVE_LIMIT, DONE, QUOTA, SERVICE
@@ -52,7 +53,7 @@ class FailLimit:
             raise SettingsError(f"--fail-above {text!r}: a share is from 0% to 100%")
         return cls(match[1], float(match[2]), bool(match[3]))
 
-    def excess(self, counts: RunningCounts) -> str | None:
+    def excess(self, counts: Counts) -> str | None:
         """A sentence if there are more rows than allowed, else None."""
         missing = counts.buckets[str(Status.MISSING)]
         is_of_all = self.name == Status.MISSING
@@ -76,7 +77,7 @@ class FileOutcome:
     """What a verification found, cost and wrote, and how the command exits."""
 
     stream: PieceStream
-    counts: RunningCounts
+    counts: Counts
     limits: Sequence[FailLimit]
     validation_type: ValidationType
     began_at: float  # of `time.perf_counter`
@@ -138,7 +139,8 @@ class FileOutcome:
             print(json.dumps(self.to_dict(), ensure_ascii=False, indent=2))
         elif not quiet:
             counts, log = self.counts, STATUS.get()
-            title = f"{count_of(counts.rows, 'row')}, {counts.judged:,} with a verdict by {self.validation_type}"
+            judged = sum(counts.buckets[verdict] for verdict in Verdict)
+            title = f"{count_of(counts.rows, 'row')}, {judged:,} with a verdict by {self.validation_type}"
             if log.is_json:
                 log.write(title, summary=self.to_dict())
             else:

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -30,10 +29,11 @@ from ..frames.kinds import put_column
 from ..frames.options import VerifyOptions
 from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided
+from ..model.table import SOURCE_REMOTE
 from ..model.words import ValidationType
-from ..reports.facts import FactsCounter, ReportFacts, verify_command
-from ..reports.report import Report, check_path, read_earlier
-from ..reports.summary import RunningCounts
+from ..reports.counts import Counts
+from ..reports.facts import verify_command
+from ..reports.report import check_path, make_report, read_earlier
 from .files import (
     Rewriting,
     TableOutput,
@@ -263,56 +263,41 @@ class VerifiedRows:
         self.column, self.prefix = column, prefix
         self.policy = None if policy is None else find_policy(policy)
         self.written = {*source.columns, LINE, *(self.label(name) for name in names)}
-        self.counts = RunningCounts()
-        self.facts = FactsCounter(column, self.policy or find_policy("balanced"))
         self.report_path = report
+        self.counts = Counts(None if report is None else self.policy or find_policy("balanced"))
         # Read now: the output may replace the file.
-        self.earlier = None if earlier is None else read_earlier(earlier, column, prefix).data.frame
-        self.is_counted = report is not None and is_page(report) and earlier is None
-        self.reported: list[pa.Table] = []  # for a workbook, which has all rows, and for a comparison
+        self.earlier = None if earlier is None else read_earlier(earlier, column, prefix)
+        self.is_kept = report is not None and (earlier is not None or not is_page(report))
+        self.kept: list[pa.Table] = []  # for a workbook, which has all rows, and for a comparison
 
     def label(self, name: str) -> str:
         return str(label_of(self.column, self.prefix, name))
 
     def add(self, piece: pa.Table) -> pa.Table:
         """Count a piece and return the columns to write."""
-        self.counts.add(piece, self.label(""))
         judged = (self.label(name) for name in (*COUNTED, "clean", "change", "suppressed"))
         results = piece.select([self.column, *(label for label in judged if label in piece.column_names)])
-        if self.report_path is not None:
-            if self.is_counted:
-                self.facts.add(read_decided(self.frame(results), self.column, self.prefix))
-            else:
-                self.reported.append(results)
+        self.counts.add(read_decided(results, self.column, self.prefix))
+        if self.is_kept:
+            self.kept.append(results.cast(plain_schema(results.schema)))
         shown = piece.select([at for at, name in enumerate(piece.column_names) if name in self.written])
         return shown if self.policy is None else self.with_actions(shown, results, self.policy)
 
     def with_actions(self, shown: pa.Table, results: pa.Table, policy: mv.Policy) -> pa.Table:
         """Add the columns of the policy."""
-        decided = mv.decide(self.frame(results), self.column, policy=policy, prefix=self.prefix)
-        for name in ("action", "action_why"):
-            values = pa.array(decided[self.label(name)].astype(object), pa.string(), from_pandas=True)
-            shown = put_column(shown, pa.field(self.label(name), pa.string()), values)
+        decided = mv.decide(results, self.column, policy=policy, prefix=self.prefix)
+        for label in (self.label(name) for name in ("action", "action_why")):
+            shown = put_column(shown, pa.field(label, pa.string()), decided[label].cast(pa.string()))
         return shown
-
-    def frame(self, results: pa.Table) -> pd.DataFrame:
-        return restore_frame(results, self.column, self.prefix)
 
     def save_report(self, validation_type: str, name: str, again: str, answered_by: str) -> None:
         """Write the report of all pieces to its path; `answered_by` is the label of the backend, if it has one."""
         assert self.report_path is not None
-        note = {"validation_type": str(validation_type), **({"answered_by": answered_by} if answered_by else {})}
-        if self.is_counted:
-            self.facts.validation_types[str(validation_type)] = None
-            self.facts.answered_by.update(dict.fromkeys(filter(None, [answered_by])))
-            facts = self.facts.facts(datetime.now(UTC), name, again)
-            Report(facts, None, self.column, self.facts.policy, self.prefix).save(self.report_path)
-            return
-        tables = [table.cast(plain_schema(table.schema)) for table in self.reported]
-        frame = self.frame(pa.concat_tables(tables)) if tables else pd.DataFrame()
-        frame.attrs["mailverdict"] = {self.column: note}
-        made = mv.report(frame, self.column, policy=self.policy, prefix=self.prefix, earlier=self.earlier, name=name)
-        made._with_command(again).save(self.report_path)
+        self.counts.validation_types[str(validation_type)] = None
+        self.counts.answered_by.update(dict.fromkeys(filter(None, [answered_by])))
+        rows = read_decided(pa.concat_tables(self.kept), self.column, self.prefix) if self.kept else None
+        made = make_report(self.counts, self.column, rows, earlier=self.earlier, name=name, again=again)
+        made.save(self.report_path)
 
 
 def is_page(path: str) -> bool:
@@ -429,27 +414,26 @@ def report(
         results = str(label_of(name, prefix, ""))
         needed = [i for i, each in enumerate(source.columns) if each == name or each.startswith(results)]
         pieces = (piece.select(needed) for piece in source.pieces([source.columns[i] for i in needed]))
-        if is_page(output) and reports is None and earlier is None:
-            counts = FactsCounter(name, find_policy(policy or "balanced"))
-            for piece in pieces:
-                counts.add(read_decided(restore_frame(piece, name, prefix), name, prefix))
-            facts = counts.facts(datetime.now(UTC), list_name(file))
-            Report(facts, None, name, counts.policy, prefix)._with_command(reported_command(file, facts)).save(output)
-            print_written(output, quiet=quiet)
-            return
-        whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in pieces])
-    frame = restore_frame(whole, name, prefix)
-    made = mv.report(frame, name, policy=policy, prefix=prefix, bounces=reports, earlier=earlier, name=list_name(file))
-    made._with_command(reported_command(file, made._facts)).save(output)
+        counts, kept = Counts(find_policy(policy or "balanced")), []
+        is_kept = not (is_page(output) and reports is None and earlier is None)
+        for piece in pieces:
+            frame = restore_frame(piece, name, prefix)
+            counts.add(read_decided(frame, name, prefix))
+            kept += [frame] if is_kept else []
+    rows = read_decided(pd.concat(kept, ignore_index=True), name, prefix) if is_kept else None
+    before = None if earlier is None else read_earlier(earlier, name, prefix)
+    again = reported_command(file, name, counts)
+    made = make_report(counts, name, rows, bounces=reports, earlier=before, name=list_name(file), again=again)
+    made.save(output)
     print_written(output, quiet=quiet)
 
 
-def reported_command(file: str, facts: ReportFacts) -> str:
+def reported_command(file: str, column: str, counts: Counts) -> str:
     """The command that verifies a file again which has been verified before; empty where its check is not known."""
-    if len(facts.validation_types) != 1 or file == STDIN:
+    if len(counts.validation_types) != 1 or file == STDIN:
         return ""
-    service = ("--backend", "URL") if "remote" in facts.sources else ()
-    return verify_command(file, ["--column", facts.column, "--type", *facts.validation_types, *service])
+    service = ("--backend", "URL") if counts.number(lambda each: each.source == SOURCE_REMOTE) else ()
+    return verify_command(file, ["--column", column, "--type", *counts.validation_types, *service])
 
 
 def parse_columns(text: str) -> list[str]:

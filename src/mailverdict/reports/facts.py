@@ -6,30 +6,23 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from ..checks.syntax.column import observe_column
-from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, show_blanks, split_address
-from ..frames.columns import ACTIONS, BY_NAME
-from ..frames.files.restore import restore
-from ..frames.overwrite import foreign_value
-from ..frames.planning import SeenAddresses
-from ..frames.policy import Policy, cause_of, decide_rows
+from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, show_blanks
+from ..frames.columns import ACTIONS
+from ..frames.policy import Policy
 from ..frames.repair import REPAIRS
-from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
-from ..model.address import identities
 from ..model.table import SOURCE_REMOTE
 from ..model.words import (
     CAUSE_MEANING,
     ERROR_MEANING,
-    FLAGS,
     REASON_MEANING,
     STATE_MEANING,
     Reason,
@@ -39,20 +32,11 @@ from ..model.words import (
     reason_within,
 )
 from ..runs.retry import ASK_AGAIN
-from .summary import (
-    BUCKETS,
-    MEANING_OF_VALID,
-    add_domain_counts,
-    buckets,
-    by_address,
-    domain_counts,
-    top_domains,
-)
+from .counts import Alike, Counts, add_domains, checked_days, top_domains, validation_types
+from .summary import MEANING_OF_VALID, by_address
 
 TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8
-LONGEST_TYPED = 80  # characters of a mistyped address that are shown
 TOP_CONTRADICTED = 20
-MAX_TABLES = 8  # tables of domains that are kept before they are added up
 # When verifying again is likely to help, by reason.
 RETRY_WHEN = {
     **{Reason(reason): f"after {math.ceil(seconds / 60)} min" for reason, seconds in ASK_AGAIN.items()},
@@ -121,7 +105,7 @@ class ReportFacts:
     validation_types: dict[str, str]  # types used, and what `valid` means for each
     sources: dict[str, int]  # rows by source; empty where the frame does not say
     buckets: dict[str, int]  # rows by verdict, or by status where there is none; always all seven
-    policy: str
+    policy: Policy
     actions: dict[str, int]  # rows by action; always all five
     reasons: list[tuple[str, str, str, int]]  # of rows not valid or not sent: verdict or status, reason, meaning, rows
     retries: list[tuple[str, str, int]]  # unknowns that another verification may decide: reason, when, rows
@@ -183,127 +167,59 @@ def share(count: int, whole: int) -> float:
 
 
 def gather_facts(
-    out: VerifiedColumn,
-    policy: Policy,
-    now: datetime,
-    *,
-    name: str | None = None,
-    bounces: Any = None,
-    earlier: VerifiedColumn | None = None,
+    counts: Counts, column: Hashable, now: datetime, *, name: str | None = None, again: str = ""
 ) -> ReportFacts:
-    """Gather what a report on a verified column shows."""
-    counts = FactsCounter(out.column, policy)
-    counts.add(out)
-    return replace(
-        counts.facts(now, name),
-        outcomes=None if bounces is None else gather_outcomes(out, policy, bounces),
-        trend=None if earlier is None else gather_trend(out, earlier, policy),
+    """What a report shows of the counts of a column, which were made with a policy."""
+    assert counts.policy is not None
+    retries = counts.by(lambda each: each.details if each.bucket == Verdict.UNKNOWN else None)
+    actions = counts.by(attrgetter("action"))
+    advice = counts.by(lambda each: each.cause if each.bucket == Verdict.INVALID else None)
+    return ReportFacts(
+        column=str(column),
+        name=name,
+        made_at=now,
+        checked=(min(counts.days), max(counts.days)) if counts.days else None,
+        rows=counts.rows,
+        addresses=counts.addresses,
+        validation_types={kind: MEANING_OF_VALID.get(kind, "") for kind in counts.validation_types},  # type: ignore[call-overload]
+        sources=dict(most_common(counts.by(attrgetter("source")))),
+        buckets=counts.buckets,
+        policy=counts.policy,
+        actions={each: actions[each] for each in ACTIONS},
+        reasons=[(b, why, meaning_of(why), count) for (b, why), count in most_common(counts.by(reason_of))],
+        retries=[(str(r), when, retries[str(r)]) for r, when in RETRY_WHEN.items() if retries[str(r)]],
+        typos=[(typed, meant, count) for (typed, meant), count in most_common(counts.typos)[:TOP_TYPOS]],
+        cleaning=gather_cleaning(counts),
+        cleanable=advice[AFTER_CLEANING],
+        several=advice[USE_EXPLODE],
+        flags=counts.flags,
+        domains=top_domains(add_domains(counts.domains), TOP_DOMAINS),
+        again=again,
+        answered_by=", ".join(counts.answered_by),
     )
 
 
-class FactsCounter:
-    """Counts what a report shows, piece by piece, so that a list larger than memory has one too."""
+def reason_of(each: Alike) -> tuple[str, str] | None:
+    """Bucket and reason of rows that are not valid, or that something besides the verdict keeps off the send list.
 
-    def __init__(self, column: Hashable, policy: Policy) -> None:
-        self.column, self.policy = column, policy
-        self.rows = self.addresses = self.cleanable = self.several = 0
-        self.days: list[tuple[date, date]] = []
-        self.seen = SeenAddresses()
-        self.validation_types: dict[str, None] = {}
-        self.sources = Counter[str]()
-        self.answered_by: dict[str, None] = {}
-        self.buckets = Counter[str]()
-        self.actions = Counter[str]()
-        self.flags = Counter[str]()
-        self.reasons = Counter[tuple[str, str]]()
-        self.retries = Counter[str]()
-        self.typos = Counter[tuple[str, str]]()
-        self.cleaned = self.rescued = self.sendable = 0
-        self.repairs = Counter[str]()
-        self.domains: list[pd.DataFrame] = []
+    The reason is the dominant one; error code or bucket where there is none.
+    """
+    if each.bucket in (Verdict.VALID, Status.PENDING) and each.action != "send" and each.cause:
+        return each.bucket, each.cause
+    if each.bucket == Verdict.VALID:
+        return None
+    return each.bucket, reason_within(each.details or each.error or each.bucket, each.bucket)
 
-    def add(self, piece: VerifiedColumn) -> None:
-        """Count a piece with the rows that follow those before."""
-        bucket = buckets(piece)
-        action, why = decide_rows(piece, self.policy)
-        advised = why[bucket == Verdict.INVALID].value_counts()
-        self.rows += len(bucket)
-        distinct = identities(read_values(piece.addresses).texts).unique()
-        self.addresses += len(self.seen.keep_new(distinct.filter(observe_column(distinct).ok)))
-        self.days += [days] if (days := checked_days(piece)) else []
-        self.validation_types.update(dict.fromkeys(validation_types(piece)))
-        self.sources.update(counts_of(piece.get("source")))
-        if label := piece.data.notes().get("answered_by"):
-            self.answered_by[str(label)] = None
-        self.buckets.update(counts_of(bucket))
-        self.actions.update(counts_of(action))
-        # Rows without a reason of their own that something else than the verdict keeps off the send list.
-        is_kept_back = (bucket.isin([Verdict.VALID, Status.PENDING]) & (action != "send")).to_numpy(bool)
-        causes = why.where(is_kept_back, "").map(cause_of)
-        for state in (Verdict.VALID, Status.PENDING):
-            counted = counts_of(causes[(bucket == state).to_numpy()])
-            self.reasons.update({(str(state), cause): count for cause, count in counted.items() if cause})
-        self.reasons.update(reasons_not_valid(piece, bucket, (causes == "").to_numpy(bool)))
-        self.retries.update(counts_of(piece["details"][(bucket == Verdict.UNKNOWN).to_numpy()]))
-        self.typos.update(count_typos(piece))
-        if len(advised):
-            self.cleanable += int(advised[advised.index.str.endswith(AFTER_CLEANING)].sum())
-            self.several += int(advised[advised.index.str.endswith(USE_EXPLODE)].sum())
-        for flag in FLAGS:
-            self.flags[flag] += int(piece[flag].fillna(value=False).astype(bool).sum())
-        self.add_cleaning(piece, action)
-        self.domains.append(domain_counts(piece))
-        if len(self.domains) > MAX_TABLES:
-            self.domains = [add_domain_counts(self.domains)]
 
-    def add_cleaning(self, piece: VerifiedColumn, action: pd.Series[Any]) -> None:
-        """Count rows that were cleaned, and which of them would have been lost without it."""
-        change = piece.get("change") if "clean" in piece else None
-        if change is None:
-            return
-        is_changed = (change.fillna("").astype(str) != "") & (piece.addresses != piece.texts).fillna(value=False)
-        positions = np.flatnonzero(is_changed.to_numpy(bool))
-        cells = read_values(piece.texts.iloc[positions])
-        is_malformed = np.ones(len(positions), np.bool_)
-        is_malformed[slice(None) if cells.rows is None else cells.rows] = ~np.asarray(observe_column(cells.texts).ok)
-        is_sent = (action.iloc[positions] == "send").to_numpy(bool)
-        self.cleaned += len(positions)
-        self.rescued += int(is_malformed.sum())
-        self.sendable += int((is_malformed & is_sent).sum())
-        for joined, count in change.iloc[positions].value_counts().items():
-            self.repairs.update(dict.fromkeys(str(joined).split(";"), int(count)))
-
-    def facts(self, now: datetime, name: str | None, again: str = "") -> ReportFacts:
-        """What was counted."""
-        return ReportFacts(
-            column=str(self.column),
-            name=name,
-            made_at=now,
-            checked=(min(first for first, _ in self.days), max(last for _, last in self.days)) if self.days else None,
-            rows=self.rows,
-            addresses=self.addresses,
-            validation_types={kind: MEANING_OF_VALID.get(kind, "") for kind in self.validation_types},  # type: ignore[call-overload]
-            sources=dict(most_common(self.sources)),
-            buckets={each: self.buckets[each] for each in BUCKETS},
-            policy=self.policy.name,
-            actions={each: self.actions[each] for each in ACTIONS},
-            reasons=[(b, why, meaning_of(why), count) for (b, why), count in most_common(self.reasons)],
-            retries=[(str(r), when, self.retries[str(r)]) for r, when in RETRY_WHEN.items() if self.retries[str(r)]],
-            typos=[(typed, meant, count) for (typed, meant), count in most_common(self.typos)[:TOP_TYPOS]],
-            cleaning=self.cleaning(),
-            cleanable=self.cleanable,
-            several=self.several,
-            flags={flag: self.flags[flag] for flag in FLAGS},
-            domains=top_domains(add_domain_counts(self.domains), TOP_DOMAINS),
-            again=again,
-            answered_by=", ".join(self.answered_by),
-        )
-
-    def cleaning(self) -> CleaningFacts | None:
-        if not self.cleaned:
-            return None
-        repairs = [(name, EXAMPLES.get(name, ""), count) for name, count in most_common(self.repairs)]
-        return CleaningFacts(self.cleaned, self.rescued, self.sendable, repairs)
+def gather_cleaning(counts: Counts) -> CleaningFacts | None:
+    """The rows that were cleaned, and which of them would have been lost without it."""
+    if not counts.cleaned:
+        return None
+    rescued, repairs = counts.by(lambda each: each.action if each.is_rescued else None), Counter[str]()
+    for change, count in counts.by(attrgetter("change")).items():
+        repairs.update(dict.fromkeys(change.split(";"), count))
+    named = [(name, EXAMPLES.get(name, ""), count) for name, count in most_common(repairs)]
+    return CleaningFacts(counts.cleaned, rescued.total(), rescued["send"], named)
 
 
 EXAMPLES = {repair.name: show_blanks(repair.before) for repair in REPAIRS} | {"suggestion": "ada@gmial.com"}
@@ -315,38 +231,21 @@ def most_common(counts: Counter[T]) -> list[tuple[T, int]]:
     return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
 
 
-def counts_by(values: pd.Series[Any], names: Iterable[str]) -> dict[str, int]:
-    """Rows by value, for all of the names."""
-    counts = values.value_counts()
-    return {name: int(counts.get(name, 0)) for name in names}
-
-
-def checked_days(out: VerifiedColumn) -> tuple[date, date] | None:
-    """The first and the last day on which rows were checked, in UTC; a file may have made texts of the times."""
-    moments, column = out.get("checked_at"), BY_NAME["checked_at"]
-    if moments is None or moments.isna().all():
-        return None
-    if not isinstance(moments.dtype, pd.DatetimeTZDtype):
-        if foreign_value(moments, column):  # a column of the user
-            return None
-        moments = restore(moments, column, column.name)
-    return moments.min().date(), moments.max().date()
-
-
 def gather_trend(out: VerifiedColumn, earlier: VerifiedColumn, policy: Policy) -> TrendFacts:
     """Counts of the earlier audit, and how the verdicts of the same addresses changed."""
-    bucket = buckets(earlier)
+    counts = Counts(policy)
+    counts.add(earlier)
+    actions = counts.by(attrgetter("action"))
     both = pd.concat([by_address(each)["bucket"] for each in (earlier, out)], axis=1, keys=["before", "now"])
     before, now = both["before"], both["now"]
     moved = both[before.notna() & now.notna() & (before != now)]
     moves = moved.value_counts().head(TOP_MOVES).reset_index(name="addresses").itertuples(index=False, name=None)
-    counts = counts_by(bucket, BUCKETS)
     return TrendFacts(
         checked=checked_days(earlier),
         validation_types=validation_types(earlier),
-        rows=len(bucket),
-        buckets=counts,
-        actions=counts_by(decide_rows(earlier, policy)[0], ACTIONS),
+        rows=counts.rows,
+        buckets=counts.buckets,
+        actions={each: actions[each] for each in ACTIONS},
         added=int(before.isna().sum()),
         removed=int(now.isna().sum()),
         changed=len(moved),
@@ -368,55 +267,8 @@ def gather_outcomes(out: VerifiedColumn, policy: Policy, bounces: Any) -> Outcom
     return OutcomeFacts(counts, listed, len(rows), found.matched, found.unmatched)
 
 
-def validation_types(out: VerifiedColumn) -> list[str]:
-    """From the rows where the column is there, else from what `verify` noted on the frame."""
-    types = out.get("validation_type")
-    if types is not None:
-        return [str(kind) for kind in types.dropna().unique()]
-    note = out.data.notes()
-    return [str(note["validation_type"])] if "validation_type" in note else []
-
-
-def counts_of(values: pd.Series[Any] | None) -> dict[str, int]:
-    if values is None:
-        return {}
-    return {str(name): int(count) for name, count in values.dropna().astype(object).value_counts().items()}
-
-
-def reasons_not_valid(
-    out: VerifiedColumn, bucket: pd.Series[Any], is_counted: npt.NDArray[np.bool_]
-) -> dict[tuple[str, str], int]:
-    """Rows by bucket and dominant reason; error code or bucket where there is no reason."""
-    why, error = out["details"].astype(object), out.get("error")
-    if error is not None:
-        why = why.where(why.notna(), error.astype(object))
-    others = pd.DataFrame({"bucket": bucket.astype(object), "why": why})[
-        (bucket != Verdict.VALID).to_numpy(bool) & is_counted
-    ]
-    others["why"] = others["why"].where(others["why"].notna(), others["bucket"])
-    counted = others.value_counts().reset_index(name="rows").itertuples(index=False, name=None)
-    return {(str(name), reason_within(str(reason), str(name))): int(count) for name, reason, count in counted}
-
-
 def meaning_of(reason: str) -> str:
     """The meaning of a reason, error code or bucket; empty for a reason that only the service knows."""
     if reason in tuple(Reason):
         return REASON_MEANING[Reason(reason)]
     return ERROR_MEANING.get(reason) or CAUSE_MEANING.get(reason) or STATE_MEANING.get(reason, "")
-
-
-def count_typos(out: VerifiedColumn) -> dict[tuple[str, str], int]:
-    """Rows by mistyped domain and the domain probably meant; by address where the domain is right."""
-    suggestion = out["suggestion"]
-    has = suggestion.notna()
-    typed, meant = (texts[has].astype("string") for texts in (out.addresses, suggestion))
-    domains = [split_address(texts)["domain"].fillna("") for texts in (typed, meant)]
-    differ = (domains[0] != domains[1]).to_numpy(bool)
-    pairs = pd.DataFrame(
-        {
-            "typed": np.where(differ, domains[0], typed.str.slice(0, LONGEST_TYPED)),
-            "meant": np.where(differ, domains[1], meant.str.slice(0, LONGEST_TYPED)),
-        }
-    )
-    counted = pairs.value_counts().reset_index(name="rows").itertuples(index=False, name=None)
-    return {(str(wrong), str(right)): int(count) for wrong, right, count in counted}

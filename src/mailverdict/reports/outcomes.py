@@ -28,7 +28,7 @@ from ..frames.text_column import TextColumn, read_values
 from ..frames.verified import VerifiedColumn, to_series
 from ..model.address import identities
 from ..model.words import Verdict
-from .summary import buckets
+from .counts import buckets
 
 Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
 COUNTED = (Outcome.HARD, Outcome.BLOCKED, Outcome.SOFT, Outcome.COMPLAINT, Outcome.DELIVERED)
@@ -240,7 +240,7 @@ def match_outcomes(rows: VerifiedColumn, bounces: Any, *, mailed: Any = None) ->
     return OutcomeRows(
         keys=keys,
         is_mailed=is_mailed,
-        verdict=buckets(rows).astype(object).to_numpy(),
+        verdict=buckets(rows).to_pandas().astype(object).to_numpy(),
         reason=np.array([each if isinstance(each, str) else NO_REASON for each in details], dtype=object),
         has={each: np.array([key in found for key in keys], np.bool_) for each, found in by_outcome.items()},
         shown=shown,

@@ -195,7 +195,7 @@ def head(facts: ReportFacts) -> str:
     )
     parts = [text(each) for each in known if each] + [f'<span class="mv-day">{each}</span>' for each in days if each]
     counts = by_mark(facts.buckets)
-    said = f"{facts.actions['send']:,} of {count_of(facts.rows, 'row')}, by the policy “{facts.policy}”."
+    said = f"{facts.actions['send']:,} of {count_of(facts.rows, 'row')}, by the policy “{facts.policy.name}”."
     if empty := facts.buckets["missing"]:
         said += f" {count_of(empty, 'row has', 'rows have')} no address."
     legend = "".join(

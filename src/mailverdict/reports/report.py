@@ -23,7 +23,8 @@ from ..frames.policy import Policy, find_policy, read_decided, split
 from ..frames.verified import VerifiedColumn
 from ..model.paths import user_path
 from ..model.words import count_of, percent
-from .facts import ReportFacts, gather_facts
+from .counts import Counts
+from .facts import ReportFacts, gather_facts, gather_outcomes, gather_trend
 from .page import render_page, render_section
 
 
@@ -34,12 +35,10 @@ class Report:
     ----------
     facts : ReportFacts
         What it shows.
-    out : DataFrame
+    out : DataFrame, optional
         The verified frame, for the sheets of a workbook.
     column : hashable
         The column.
-    policy : Policy
-        The policy that gives the actions.
     prefix : str, optional
         The prefix of the result columns.
 
@@ -52,12 +51,8 @@ class Report:
     '<!DOCTYPE html>'
     """
 
-    def __init__(self, facts: ReportFacts, out: Any, column: Hashable, policy: Policy, prefix: str | None) -> None:
-        self._facts, self._out, self._column, self._policy, self._prefix = facts, out, column, policy, prefix
-
-    def _with_command(self, again: str) -> Report:
-        """The same with the command that verifies the list again."""
-        return Report(replace(self._facts, again=again), self._out, self._column, self._policy, self._prefix)
+    def __init__(self, facts: ReportFacts, out: Any, column: Hashable, prefix: str | None) -> None:
+        self._facts, self._out, self._column, self._prefix = facts, out, column, prefix
 
     def to_html(self) -> str:
         """Give the page.
@@ -131,7 +126,7 @@ def write_sheets(report: Report, path: Path) -> None:
     """A sheet of facts, then one per action."""
     from .workbook import write_workbook  # noqa: PLC0415 - few need it
 
-    parts = split(report._out, report._column, policy=report._policy, prefix=report._prefix)
+    parts = split(report._out, report._column, policy=report._facts.policy, prefix=report._prefix)
     write_workbook(path, report._facts, {action: to_table(getattr(parts, action)) for action in ACTIONS})
 
 
@@ -213,11 +208,34 @@ def report(
         check_path(path)
     rows = read_decided(out, column, prefix)
     before = None if earlier is None else read_earlier(earlier, column, prefix)
-    facts = gather_facts(rows, chosen, datetime.now(UTC), name=name, bounces=bounces, earlier=before)
-    made = Report(facts, rows.data.frame, column, chosen, prefix)
+    counts = Counts(chosen)
+    counts.add(rows)
+    made = make_report(counts, column, rows, bounces=bounces, earlier=before, name=name)
     if path is not None:
         made.save(path)
     return made
+
+
+def make_report(
+    counts: Counts,
+    column: Hashable,
+    rows: VerifiedColumn | None = None,
+    *,
+    bounces: Any = None,
+    earlier: VerifiedColumn | None = None,
+    name: str | None = None,
+    again: str = "",
+) -> Report:
+    """The report of what was counted; a workbook and a comparison need the rows themselves."""
+    facts = gather_facts(counts, column, datetime.now(UTC), name=name, again=again)
+    if rows is None:
+        return Report(facts, None, column, None)
+    facts = replace(
+        facts,
+        outcomes=None if bounces is None else gather_outcomes(rows, facts.policy, bounces),
+        trend=None if earlier is None else gather_trend(rows, earlier, facts.policy),
+    )
+    return Report(facts, rows.data.frame, column, rows.prefix)
 
 
 def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> VerifiedColumn:

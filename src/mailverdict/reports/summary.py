@@ -1,32 +1,25 @@
-"""Counts of a verified column: `summary`, `by_domain` and `diff` of frames, and running counts of streamed pieces."""
+"""A verified column in figures: `summary`, `by_domain` and `diff` of frames, and counts as text for a terminal."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from ..frames.clean import row_index, split_address
-from ..frames.columns import to_string
 from ..frames.kinds import Frame
-from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
-from ..model.address import identities
-from ..model.words import FLAGS, REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text
+from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text, reason_within
+from .counts import BUCKETS, Counts, addresses_of, buckets, count_by_bucket, count_domains, top_domains
 
-# The five buckets of the contract, then the rows that were not processed or have no address.
-BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
-
-
-def buckets(rows: VerifiedColumn) -> pd.Series[Any]:
-    """For each row the verdict if there is one, else the status."""
-    verdict = rows["verdict"].astype(object).where(rows.status == Status.DONE, rows.status)
-    return pd.Series(pd.Categorical(verdict, categories=list(BUCKETS)))
+MEANING_OF_VALID = {
+    ValidationType.REGEX: "valid means well formed; no network was used",
+    ValidationType.MX: "valid means that the domain can receive mail, not that the mailbox exists",
+    ValidationType.MX_BLACKLIST: "valid means that the domain can receive mail, and no mail server of it is on a list",
+    ValidationType.SMTP: "valid means that the mailbox exists and no problem was found",
+}
+LONGEST_BAR = 24  # characters
+TOP_REASONS = 6
 
 
 def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
@@ -73,33 +66,21 @@ def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame
     missing     1   0.25
     """
     rows = VerifiedColumn(out, column, prefix, ("verdict", "status", "details"))
-    bucket, details = buckets(rows), rows["details"]
-    counts = bucket.value_counts().reindex(list(BUCKETS), fill_value=0)
-    keys = address_keys(rows.addresses)
-    addresses = keys.groupby(bucket.to_numpy(), observed=False).nunique().reindex(list(BUCKETS), fill_value=0)
-    top = {name: top_value(details[bucket == name]) for name in BUCKETS}
+    counts = Counts()
+    counts.add(rows)
+    addresses = addresses_of(rows).dictionary_encode()
+    reasons = counts.by(lambda each: (each.bucket, each.details) if each.details else None)
+    top = {bucket: reason for (bucket, reason), _ in reversed(reasons.most_common())}
     table = pd.DataFrame(
         {
-            "rows": counts.astype("int64"),
-            "share": counts / max(len(bucket), 1),
-            "addresses": addresses.astype("int64"),
-            "top_reason": pd.Series(top, dtype=object),
+            "rows": pd.Series(counts.buckets, BUCKETS, "int64"),
+            "share": [count / max(counts.rows, 1) for count in counts.buckets.values()],
+            "addresses": (count_by_bucket(addresses, buckets(rows)) > 0).sum(axis=0),
+            "top_reason": pd.Series([top.get(name) for name in BUCKETS], BUCKETS, object),
         }
     )
     found: Frame = rows.data.convert(table.rename_axis(index="bucket"))
     return found
-
-
-def address_keys(cells: pd.Series[Any]) -> pd.Series[Any]:
-    """By position, a key that is equal for cells with the same address; NA where there is no text."""
-    texts = read_values(cells)
-    distinct = identities(texts.texts).dictionary_encode()
-    return pd.Series(to_string(pa.chunked_array([distinct.dictionary.take(row_index(distinct.indices, texts))])))
-
-
-def top_value(values: pd.Series[Any]) -> str | None:
-    counts = values.dropna().value_counts()
-    return None if counts.empty else str(counts.index[0])
 
 
 def by_domain(out: Frame, column: Hashable, *, top: int = 20, prefix: str | None = None) -> Frame:
@@ -138,29 +119,9 @@ def by_domain(out: Frame, column: Hashable, *, top: int = 20, prefix: str | None
     {'x.example.org': 2, 'y.example.org': 1}
     """
     rows = VerifiedColumn(out, column, prefix, ("verdict", "status"))
-    found: Frame = rows.data.convert(top_domains(domain_counts(rows), top))
+    table = top_domains(count_domains(addresses_of(rows), buckets(rows)), top)
+    found: Frame = rows.data.convert(table)
     return found
-
-
-def domain_counts(rows: VerifiedColumn) -> pd.DataFrame:
-    """Rows of each domain by bucket."""
-    domain = split_address(rows.addresses)["domain"].astype(object)
-    return pd.crosstab(domain, buckets(rows), dropna=True).reindex(columns=list(BUCKETS), fill_value=0)
-
-
-def add_domain_counts(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The sum over the pieces of a column."""
-    if len(tables) == 1:
-        return tables[0]
-    return pd.concat([pd.DataFrame(columns=list(BUCKETS), dtype="int64"), *tables]).groupby(level=0, sort=False).sum()
-
-
-def top_domains(counts: pd.DataFrame, top: int) -> pd.DataFrame:
-    """The table of `by_domain`."""
-    table = counts.copy(deep=False)
-    table.insert(0, "rows", table.sum(axis=1))
-    table = table.sort_index().sort_values("rows", ascending=False, kind="stable").head(top)
-    return table.astype("int64").rename_axis(index="domain", columns=None)
 
 
 DIFF_COLUMNS = ("before", "after", "details_before", "details_after")
@@ -225,123 +186,29 @@ def by_address(rows: VerifiedColumn) -> pd.DataFrame:
     """Bucket and dominant reason of each distinct address; empty cells are left out."""
     table = pd.DataFrame(
         {
-            "address": address_keys(rows.addresses),
-            "bucket": buckets(rows).astype(object),
+            "address": addresses_of(rows).to_pandas().astype(object),
+            "bucket": buckets(rows).to_pandas().astype(object),
             "details": rows["details"].astype(object),
         }
     )
-    table = table[table["bucket"] != "missing"].dropna(subset="address")
+    table = table[table["bucket"] != Status.MISSING].dropna(subset="address")
     return table.drop_duplicates("address").set_index("address")
 
 
-MEANING_OF_VALID = {
-    ValidationType.REGEX: "valid means well formed; no network was used",
-    ValidationType.MX: "valid means that the domain can receive mail, not that the mailbox exists",
-    ValidationType.MX_BLACKLIST: "valid means that the domain can receive mail, and no mail server of it is on a list",
-    ValidationType.SMTP: "valid means that the mailbox exists and no problem was found",
-}
-LONGEST_BAR = 24  # characters
-TOP_REASONS = 6
-
-
-@dataclass
-class RunningCounts:
-    """Counts of verified rows that add up piece by piece, for tables larger than memory."""
-
-    rows: int = 0
-    buckets: Counter[str] = field(default_factory=Counter)  # rows by verdict, or by status where there is no verdict
-    # Rows that are not valid, by dominant reason or error code; a code that can mean two things has the verdict.
-    reasons: Counter[str] = field(default_factory=Counter)
-    flags: Counter[str] = field(default_factory=Counter)  # rows by flag that is true
-    suggestions: int = 0
-    cleaned: int = 0  # cells whose verdict is that of a repaired address
-    suppressed: int | None = None  # rows on the suppression list; None without one
-
-    def add(self, table: pa.Table, prefix: str) -> None:
-        """Count a verified piece; `prefix` is that of its result columns."""
-        verdict, status = (encode(table, prefix + name) for name in ("verdict", "status"))
-        is_done = is_word(status, Status.DONE)
-        self.rows += len(table)
-        self.buckets.update(count_values(verdict if is_done.true_count == len(table) else verdict.filter(is_done)))
-        self.buckets.update(count_values(status.filter(pc.invert(is_done))))
-        is_other = pc.invert(is_word(verdict, Verdict.VALID))
-        reason = reason_or_error(table, prefix, is_other)
-        with_verdict = pc.binary_join_element_wise(reason, verdict.filter(is_other).cast(pa.string()), ":")
-        is_labelled = pc.is_in(with_verdict, pa.array(list(REASON_LABELS), pa.string()), skip_nulls=True)
-        self.reasons.update(count_values(pc.if_else(is_labelled, with_verdict, reason)))
-        for flag in FLAGS:
-            if prefix + flag in table.column_names:
-                self.flags[flag] += pc.sum(table[prefix + flag]).as_py() or 0
-        if prefix + "suggestion" in table.column_names:
-            self.suggestions += pc.count(table[prefix + "suggestion"]).as_py()
-        if prefix + "change" in table.column_names:
-            self.cleaned += pc.sum(pc.not_equal(text(table, prefix + "change"), "")).as_py() or 0
-        if prefix + "suppressed" in table.column_names and pa.types.is_boolean(table[prefix + "suppressed"].type):
-            self.suppressed = (self.suppressed or 0) + (pc.sum(table[prefix + "suppressed"]).as_py() or 0)
-
-    @property
-    def judged(self) -> int:
-        """Rows with a verdict."""
-        return sum(self.buckets[verdict] for verdict in Verdict)
-
-    def why(self) -> Counter[str]:
-        """Rows that are not valid, by dominant reason or error code."""
-        found: Counter[str] = Counter()
-        for reason, count in self.reasons.items():
-            found[reason.partition(":")[0] if reason in REASON_LABELS else reason] += count
-        return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; every bucket is there; `suppressed` only with a suppression list."""
-        return {
-            "rows": self.rows,
-            **{name: self.buckets[name] for name in BUCKETS},
-            "why": dict(self.why().most_common()),
-            "flags": {flag: self.flags[flag] for flag in FLAGS},
-            "suggestions": self.suggestions,
-            "cleaned": self.cleaned,
-            **({} if self.suppressed is None else {"suppressed": self.suppressed}),
-        }
-
-
-def reason_or_error(table: pa.Table, prefix: str, is_other: pa.BooleanArray) -> pa.ChunkedArray:
-    """The dominant reason, else the error code, of the rows that have another verdict than valid."""
-    names = [name for name in ("details", "error") if prefix + name in table.column_names]
-    return pc.coalesce(*(text(table, prefix + name).filter(is_other) for name in names))
-
-
-def encode(table: pa.Table, name: str) -> pa.DictionaryArray:
-    """A column of few words as codes."""
-    column = table[name].unify_dictionaries().combine_chunks()
-    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-
-
-def is_word(column: pa.DictionaryArray, word: str) -> pa.BooleanArray:
-    """Whether each value is `word`; null for a missing one."""
-    at = column.dictionary.index(str(word)).as_py()
-    return pc.equal(column.indices, pa.scalar(at, column.indices.type))
-
-
-def text(table: pa.Table, name: str) -> pa.ChunkedArray:
-    return table[name].cast(pa.string())
-
-
-def count_values(values: pa.Array | pa.ChunkedArray) -> dict[str, int]:
-    found = pc.value_counts(values).to_pylist()
-    return {each["values"]: each["counts"] for each in found if each["values"] is not None}
-
-
-def render_counts(counts: RunningCounts, validation_type: ValidationType) -> str:
+def render_counts(counts: Counts, validation_type: ValidationType) -> str:
     """A few lines for a terminal."""
-    largest = max(counts.buckets.values(), default=0)
-    names = [*map(str, Verdict), *(s for s in ("error", "pending", "missing") if counts.buckets[s])]
-    lines = [f"  {'':<8} {'rows':>11}  {'of all':>6}", *(render_bucket(name, counts, largest) for name in names)]
-    if counts.reasons:
-        top = counts.reasons.most_common(TOP_REASONS)
+    buckets, flags = counts.buckets, counts.flags
+    reasons = counts.by(lambda each: each.reason and reason_within(each.reason, each.bucket))
+    names = [*map(str, Verdict), *(name for name in BUCKETS[len(Verdict) :] if buckets[name])]
+    largest = max(buckets.values())
+    lines = [f"  {'':<8} {'rows':>11}  {'of all':>6}"]
+    lines += [render_bucket(name, buckets[name], counts.rows, largest) for name in names]
+    if reasons:
+        top = reasons.most_common(TOP_REASONS)
         lines += ["", "rows that are not valid, by reason:", *(render_reason(reason, n) for reason, n in top)]
-        if len(counts.reasons) > len(top):
-            lines.append(f"  and {count_of(len(counts.reasons) - len(top), 'more reason')}")
-    if flagged := ", ".join(f"{flag} {counts.flags[flag]:,}" for flag in FLAGS if counts.flags[flag]):
+        if len(reasons) > len(top):
+            lines.append(f"  and {count_of(len(reasons) - len(top), 'more reason')}")
+    if flagged := ", ".join(f"{flag} {count:,}" for flag, count in flags.items() if count):
         lines.append(f"rows by flag: {flagged}")
     if counts.suggestions:
         lines.append(f"likely typos: {count_of(counts.suggestions, 'row has', 'rows have')} a suggestion")
@@ -358,7 +225,6 @@ def render_reason(reason: str, count: int) -> str:
     return f"  {label:<48}  {count:>11,}"
 
 
-def render_bucket(name: str, counts: RunningCounts, largest: int) -> str:
-    count = counts.buckets[name]
+def render_bucket(name: str, count: int, rows: int, largest: int) -> str:
     bar = "█" * round(LONGEST_BAR * count / largest) if largest else ""
-    return f"  {name:<8} {count:>11,}  {count / max(counts.rows, 1):>6.1%}  {bar}".rstrip()
+    return f"  {name:<8} {count:>11,}  {count / max(rows, 1):>6.1%}  {bar}".rstrip()

@@ -104,7 +104,7 @@ def known(facts: ReportFacts) -> Iterator[tuple[str, Any]]:
     if facts.checked:
         yield "Checked", days_of(facts.checked)
     yield "Report made (UTC)", f"{facts.made_at:%Y-%m-%d %H:%M}"
-    yield "Policy", facts.policy
+    yield "Policy", facts.policy.name
     yield "Rows", facts.rows
     yield "Rows with an address", facts.addressed
     yield "Distinct well-formed addresses", facts.addresses

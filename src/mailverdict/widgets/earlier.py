@@ -19,7 +19,7 @@ from ..frames.overwrite import name_columns
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import Origin, ResultBuilder
 from ..model.words import ValidationType
-from ..reports.facts import checked_days, validation_types
+from ..reports.counts import checked_days, validation_types
 from ..reports.summary import diff
 from ..reports.wording import CHECKS, another_check, days_of_earlier
 from ..runs.journal.journal import Journal

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +18,8 @@ from ..frames.kinds import read_notes, with_note
 from ..frames.policy import DROPS_DUPLICATES, Policy, read_decided
 from ..frames.text_column import is_text
 from ..model.table import one_array
-from ..reports.facts import FactsCounter, gather_trend
-from ..reports.report import Report, report
+from ..reports.counts import Counts
+from ..reports.report import make_report
 from .listing import CORE, NOTES, Listing
 from .source import encodable
 
@@ -54,19 +52,16 @@ def save_report(
     rows, column = listing.rows, listing.column
     if earlier is not None and rows.note.get(DROPS_DUPLICATES):
         earlier.attrs = with_note(earlier.attrs, column, (), {DROPS_DUPLICATES: True})
-    if path.suffix == ".xlsx":
-        made = report(rows.to_frame(), column, policy=policy, name=name, earlier=earlier)
-        made._with_command(again).save(path)
-        return
-    counts = FactsCounter(column, policy)
+    counts = Counts(policy)
     for start in range(0, max(len(rows), 1), size):
         part = rows.to_frame(np.arange(start, min(start + size, len(rows))))
         counts.add(read_decided(part, column, None))
-    facts = counts.facts(datetime.now(UTC), name, again)
-    if earlier is not None:
-        now = read_decided(rows.to_frame(columns=CORE), column, None)
-        facts = replace(facts, trend=gather_trend(now, read_decided(earlier, column, None), policy))
-    Report(facts, None, column, policy, None).save(path)
+    whole, then = None, None if earlier is None else read_decided(earlier, column, None)
+    if path.suffix == ".xlsx":
+        whole = read_decided(rows.to_frame(), column, None)
+    elif then is not None:
+        whole = read_decided(rows.to_frame(columns=CORE), column, None)
+    make_report(counts, column, whole, earlier=then, name=name, again=again).save(path)
 
 
 def as_saved(out: pd.DataFrame, column: Hashable, saved: Sequence[Column]) -> pd.DataFrame:

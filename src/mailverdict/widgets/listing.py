@@ -28,7 +28,7 @@ from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
 from ..model.table import one_array
 from ..model.words import FLAGS, REASON_MEANING, Reason, Status, Verdict, reason_within
-from ..reports.summary import BUCKETS
+from ..reports.counts import BUCKETS
 from ..reports.wording import reason_label
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
 from .source import printable_label, short_text

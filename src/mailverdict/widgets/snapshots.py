@@ -11,7 +11,7 @@ from ..frames.files.compression import COMPRESSIONS
 from ..frames.files.readers import KINDS as FILE_KINDS
 from ..frames.policy import ACTION_MEANING
 from ..model.words import ValidationType
-from ..reports.summary import BUCKETS
+from ..reports.counts import BUCKETS
 from ..reports.wording import CHECKS, reason_label
 from ..theme import LABELS
 from .checking import describe_plan, describe_progress, next_day

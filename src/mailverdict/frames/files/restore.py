@@ -34,17 +34,18 @@ def restore_frame(table: pa.Table, column: Hashable, prefix: str | None = None) 
 
 
 def restore(values: pd.Series[Any], column: Column, label: Any) -> Any:
-    """Convert one column to the dtype of its kind."""
-    texts = values.astype(object).where(values.notna(), None)
+    """Convert one column to the dtype of its kind, by its distinct values."""
+    codes, distinct = pd.factorize(values)
     try:
-        return RESTORE[column.kind](texts)
+        restored = RESTORE[column.kind](pd.Series(distinct, dtype=object))
     except (KeyError, ValueError) as exc:
         raise InputError(f"column {label!r} holds {exc.args[0]!r}, which verify never writes") from exc
+    return pd.Series(restored.array.take(codes, allow_fill=True), values.index)
 
 
 def as_category(texts: pd.Series[Any], dtype: pd.CategoricalDtype) -> pd.Series[Any]:
     """A category of the fixed words; any other word is an error."""
-    filled = texts.map(lambda text: text or None)
+    filled = texts.where(texts != "")
     if unknown := set(filled.dropna()) - set(dtype.categories):
         raise ValueError(sorted(map(str, unknown))[0])
     return filled.astype(dtype)
@@ -52,18 +53,17 @@ def as_category(texts: pd.Series[Any], dtype: pd.CategoricalDtype) -> pd.Series[
 
 def as_boolean(texts: pd.Series[Any]) -> pd.Series[Any]:
     """``true``, ``false`` (in upper or lower case) or missing."""
-    found = [None if text is None else text if isinstance(text, bool) else TRUTH[str(text).lower()] for text in texts]
-    return pd.Series(found, index=texts.index, dtype="boolean")
+    return pd.Series([TRUTH[str(text).lower()] for text in texts], dtype="boolean")
 
 
 def as_text(texts: pd.Series[Any]) -> pd.Series[Any]:
     """Text; a CSV cannot distinguish empty from missing, so both are missing."""
-    return texts.map(lambda text: None if text in (None, "") else str(text)).astype(pd.StringDtype("pyarrow"))
+    return texts.where(texts != "").astype(pd.StringDtype("pyarrow"))
 
 
 def as_moment(texts: pd.Series[Any]) -> pd.Series[Any]:
     """Times in UTC; a number, as pandas writes it to JSON, counts seconds or a smaller unit by its size."""
-    return pd.to_datetime(texts.map(read_moment), utc=True)
+    return pd.to_datetime(texts.map(read_moment), utc=True, format="mixed")
 
 
 def read_moment(value: Any) -> Any:

@@ -8,26 +8,32 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
+from mailverdict.frames.verified import VerifiedColumn
 from mailverdict.model.words import Reason, ValidationType
-from mailverdict.reports.summary import MEANING_OF_VALID, RunningCounts, render_counts
+from mailverdict.reports.counts import Alike, Counts
+from mailverdict.reports.summary import MEANING_OF_VALID, render_counts
 
 CELLS = ["ada@example.org", "info@gmial.com", "x@mailinator.com", "nobody", None, 7]
 
 
 def counts_of(*pieces, columns=("verdict", "details", "status", "error", "role", "disposable", "free", "suggestion")):
-    counts = RunningCounts()
+    counts = Counts()
     for piece in pieces:
         out = mv.verify(
             pa.table({"email": pa.array(piece, pa.string())}), "email", validation_type="regex", columns=columns
         )
-        counts.add(out, "email_")
+        add(counts, out)
     return counts
+
+
+def add(counts, out):
+    counts.add(VerifiedColumn(out, "email", None, ("verdict", "details", "status")))
 
 
 def test_pieces_add_up():
     cells = [c for c in CELLS if not isinstance(c, int)]
     whole, parts = counts_of(cells * 2), counts_of(cells, [], cells)
-    assert whole == parts
+    assert whole.to_dict() == parts.to_dict()
     assert whole.to_dict() == {
         "rows": 10,
         "valid": 6,
@@ -47,11 +53,11 @@ def test_pieces_add_up():
 
 def test_columns_that_were_not_asked_for_are_not_counted():
     counts = counts_of(["info@gmial.com", "nobody"], columns=("verdict", "details", "status"))
-    assert (counts.reasons, counts.flags, counts.suggestions) == ({}, {}, 0)
+    assert (counts.to_dict()["why"], sum(counts.flags.values()), counts.suggestions) == ({}, 0, 0)
 
 
 def test_nothing_is_counted_of_nothing():
-    assert render_counts(RunningCounts(), ValidationType.MX).splitlines() == [
+    assert render_counts(Counts(), ValidationType.MX).splitlines() == [
         "                  rows  of all",
         "  valid              0    0.0%",
         "  risky              0    0.0%",
@@ -62,10 +68,17 @@ def test_nothing_is_counted_of_nothing():
 
 
 def test_a_person_reads_bars_reasons_and_what_valid_means():
-    counts = RunningCounts(rows=4_000, suggestions=3)
-    counts.buckets.update({"valid": 3_000, "unknown": 750, "pending": 250})
-    counts.reasons.update({str(Reason.GREYLISTED): 700, "REGEX": 50})
-    counts.flags.update({"role": 12})
+    counts = Counts()
+    counts.alike.update(
+        {
+            Alike("valid"): 2_985,
+            Alike("valid", role=True): 12,
+            Alike("valid", is_suggested=True): 3,
+            Alike("unknown", str(Reason.GREYLISTED)): 700,
+            Alike("unknown", error="REGEX"): 50,
+            Alike("pending"): 250,
+        }
+    )
     assert render_counts(counts, ValidationType.SMTP).splitlines() == [
         "                  rows  of all",
         f"  valid          3,000   75.0%  {'█' * 24}",
@@ -84,17 +97,18 @@ def test_a_person_reads_bars_reasons_and_what_valid_means():
 
 
 def test_a_code_of_two_verdicts_is_shown_by_verdict_and_counted_once_in_json():
-    counts = RunningCounts()
-    counts.add(
+    counts = Counts()
+    add(
+        counts,
         pa.table(
             {
+                "email": [f"a{at}@firm.example" for at in range(5)],
                 "email_verdict": ["invalid", "unknown", "unknown", None, "unknown"],
                 "email_status": ["done", "done", "done", "error", "done"],
                 "email_details": pa.array([None] * 5, pa.string()),
                 "email_error": ["DNS", "DNS", "DNS", "DNS", "new:code"],
             }
         ),
-        "email_",
     )
     lines = render_counts(counts, ValidationType.MX).splitlines()
     assert f"  {'Domain receives no mail':<48}            1" in lines
