@@ -22,7 +22,7 @@ from mailverdict.reports.workbook import write_workbook
 from mailverdict.runs.retry import ASK_AGAIN
 from mailverdict.sandbox import World
 from mailverdict.verdicts import PRECEDENCE
-from tests.doubles.workbooks import MAIN, cells_of, parts_of, sheet_xml
+from tests.doubles.workbooks import MAIN, add_sheet, cells_of, parts_of, sheet_xml
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_anything_is_counted(tmp_path):
@@ -306,6 +306,18 @@ def test_saving_writes_whole_files_of_two_kinds(out, tmp_path):
     with pytest.raises(mv.InputError, match=r"\.html or \.xlsx"):
         made.save(tmp_path / "r.pdf")
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_workbook_of_ours_is_replaced_and_one_with_another_sheet_is_not(out, tmp_path):
+    for _ in range(2):
+        mv.report(out, "email", tmp_path / "r.xlsx")
+    add_sheet(tmp_path / "r.xlsx")
+    before = (tmp_path / "r.xlsx").read_bytes()
+    with pytest.raises(InputError, match="did not write, and is not replaced: give another name, or remove it"):
+        mv.report(out, "email", tmp_path / "r.xlsx")
+    with pytest.raises(InputError, match="did not write, and is not replaced"):
+        mv.report(out, "email").save(tmp_path / "r.xlsx")
+    assert (tmp_path / "r.xlsx").read_bytes() == before
 
 
 def test_a_workbook_goes_on_in_another_sheet_and_has_the_figures(out, tmp_path):
