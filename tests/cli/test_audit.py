@@ -237,6 +237,9 @@ def test_only_who_has_the_token_can_use_the_page(contacts, tmp_path):
         assert audit.token not in " ".join([*running.cmdline(), *psutil.Process(audit.process.pid).cmdline()])
         (folder,) = audit.places.iterdir()
         assert folder.stat().st_mode & 0o077 == 0
+        kept = [each for each in folder.rglob("*") if not each.is_dir()]
+        assert {each.name for each in kept} > {"mailverdict.ipynb", "open.html"}
+        assert {each.stat().st_mode & 0o077 for each in kept} == {0}
         assert audit.end() == 0
         wait_until(lambda: not running.is_running())
         assert list(audit.places.iterdir()) == []

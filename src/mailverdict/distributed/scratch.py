@@ -13,7 +13,8 @@ import os
 import secrets
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -36,14 +37,15 @@ class Scratch:
     """One folder that the calling process and all workers can write."""
 
     url: str  # a path, or a URL of pyarrow.fs as s3://bucket/folder
+    is_private: bool = False  # for files that only the user of this process may read, not a shared folder
 
     @classmethod
-    def open(cls, url: str | os.PathLike[str]) -> Scratch:
+    def open(cls, url: str | os.PathLike[str], *, is_private: bool = False) -> Scratch:
         """Make the folder; a `SettingsError` if it cannot be written."""
         text = os.fspath(url)
         if not text.strip():
             raise SettingsError(f"scratch={text!r}: give the path or URL of a folder, or None")
-        made = cls(text if "://" in text else str(user_path(text).absolute()))
+        made = cls(text if "://" in text else str(user_path(text).absolute()), is_private)
         try:
             made.write_json("test.json", {})
         except (OSError, ValueError, pa.ArrowException) as exc:
@@ -52,7 +54,7 @@ class Scratch:
 
     def below(self, name: str) -> Scratch:
         """A folder within."""
-        return Scratch(f"{self.url.rstrip('/')}/{name}")
+        return replace(self, url=f"{self.url.rstrip('/')}/{name}")
 
     def _place(self, *names: str) -> tuple[Any, str]:
         """The file system, and the path of a file or folder on it."""
@@ -77,10 +79,11 @@ class Scratch:
         except FileNotFoundError:
             return None
 
-    @staticmethod
-    def _write(system: Any, path: str, content: Any) -> None:
+    def _write(self, system: Any, path: str, content: Any) -> None:
         """Write a file under another name first, since a task may be killed while it writes."""
         temporary = f"{path}.{secrets.token_hex(4)}.part"
+        if self.is_private:
+            Path(temporary).touch(0o600)
         with system.open_output_stream(temporary) as stream:
             stream.write(content)
         system.move(temporary, path)

@@ -18,8 +18,8 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +129,16 @@ class PageServer(Voila):  # type: ignore[misc]
             await asyncio.sleep(0.25)
 
 
+@contextmanager
+def private_files() -> Iterator[None]:
+    """All files and sockets that this process and its kernels make are for their user alone."""
+    previous = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(previous)
+
+
 def serve_page(code: str, title: str, port: int, on_ready: Callable[[str, Path], None]) -> None:
     """Serve a page that shows what one cell of code shows, until SIGINT, SIGTERM or SIGHUP.
 
@@ -144,6 +154,7 @@ def serve_page(code: str, title: str, port: int, on_ready: Callable[[str, Path],
         Called with the address of the page, token included, and a private file that opens it in a browser.
     """
     with (
+        private_files(),
         open_port(port) as listener,
         tempfile.TemporaryDirectory(prefix="mailverdict-", ignore_cleanup_errors=True) as made,
     ):

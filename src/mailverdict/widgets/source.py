@@ -164,6 +164,7 @@ def read_pasted(text: str, *, has_header: bool | None = None) -> Source:
     if any("\t" in line for line in lines):
         with tempfile.TemporaryDirectory(prefix="mailverdict-") as folder:
             copy = Path(folder, "pasted.tsv")
+            copy.touch(0o600)
             copy.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="backslashreplace")
             return read_file(copy, FROM_PASTE, ReadOptions("utf-8", has_header=has_header))
     if len(lines) == 1:

@@ -300,13 +300,14 @@ class AuditState(InputState):
             rows = np.flatnonzero(listing.action == ACTIONS.index(which))
 
         def work() -> None:
-            path.parent.mkdir()
+            path.parent.mkdir(0o700)
             if which == "report":
                 earlier = None if self.read_earlier is None else self.read_earlier()
                 save_report(listing, self.policy, path, info.name, earlier, self.command_again(info))
             else:
                 pieces = rows_to_save(listing, rows, which)
                 save_table(pieces, path, types_of_objects(listing.rows.frame))
+            path.chmod(0o600)
             self.on_file(path.name, path)
             self.spoken = f"{path.name} is being downloaded."
 

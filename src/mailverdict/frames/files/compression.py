@@ -131,6 +131,7 @@ def pack(path: Path, target: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix=".mailverdict-", dir=path.parent if path.is_file() else None) as folder:
         plain = Path(folder, target.stem)
+        plain.touch(0o600)
         yield plain
         with plain.open("rb") as source, WRITERS[ending](path, target.stem) as packed:
             shutil.copyfileobj(source, packed, CHUNK)

@@ -140,6 +140,7 @@ def to_stdout() -> Iterator[Path]:
         raise InputError("standard output is closed: give a file with --output")
     with tempfile.TemporaryDirectory(prefix="mailverdict-") as folder:
         temporary = Path(folder, "table.csv")
+        temporary.touch(0o600)
         yield temporary
         with temporary.open("rb") as file:
             try:
