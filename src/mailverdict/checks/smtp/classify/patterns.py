@@ -45,6 +45,7 @@ def fold(text: str) -> str:
     if lower.isascii():  # the usual case; texts rarely repeat, so it pays
         return lower.translate(APOSTROPHES)
     decomposed = unicodedata.normalize("NFKD", undo_mojibake(text).casefold())
+    decomposed = decomposed.casefold()  # again: mathematical letters have become plain ones
     return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(SAME_LETTERS)
 
 
