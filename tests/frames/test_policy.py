@@ -238,3 +238,9 @@ def test_a_remark_does_not_keep_what_is_dropped():
     out["email_error_message"] = out["email_error_message"].mask(out.index == 1, "the domain does not exist")
     out = mv.suppress(out, "email", ["ada@one.example"])
     assert mv.decide(out, "email")["email_action"].tolist() == ["drop", "drop"]
+
+
+def test_of_several_flags_the_most_serious_one_counts():
+    policy = mv.Policy("mine", review=["flag:spamtrap"], drop=["flag:role"])
+    out = mv.decide(verified([("valid", None, ("role", "spamtrap"), None)]), "email", policy=policy)
+    assert out[["email_action", "email_action_why"]].iloc[0].tolist() == ["review", "flagged spamtrap"]

@@ -202,18 +202,12 @@ def fill_rows(size: int, base: Literal[""] | None, *parts: tuple[Rows, pa.String
     return pool.take(pa.array(at))
 
 
-def advise(texts: pa.StringArray) -> pa.StringArray:
-    """What to do with each malformed text that holds or suggests an address; null for all other texts."""
-    stripped = pc.utf8_trim_whitespace(texts)
-    refused = pc.invert(observe_column(stripped).ok)
-    advice = [advise_cell(repair_text(text)) for text in texts.filter(refused).to_pylist()]
-    return pc.replace_with_mask(pa.nulls(len(texts), pa.string()), refused, pa.array(advice, pa.string()))
-
-
 AFTER_CLEANING, USE_EXPLODE = "after cleaning", "addresses: use explode"  # the ends of two kinds of advice
 
 
-def advise_cell(found: RepairedCell) -> str | None:
+def advise(text: str) -> str | None:
+    """What to do with a malformed text that holds or suggests an address; None for any other malformed text."""
+    found = repair_text(text)
     if len(found.addresses) > 1:
         return f"holds {len(found.addresses)} {USE_EXPLODE}"
     if found.addresses:

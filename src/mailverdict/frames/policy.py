@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Generic
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ..checks.syntax.column import observe_column
+from ..checks.syntax.kernels import to_bools
 from ..errors import SettingsError
 from ..model.json_fields import shorten
-from ..model.words import REASON_MEANING, STATE_MEANING, Reason, Status, Verdict, count_of
+from ..model.words import REASON_MEANING, STATE_MEANING, Status, Verdict, count_of
 from .clean import advise
 from .columns import ACTION_COLUMNS, ACTIONS
 from .kinds import Frame, kind_of_data
 from .overwrite import name_columns
 from .remarks import text_beside
-from .repair import MAX_CELL
-from .text_column import read_values
 from .verified import VerifiedColumn, to_series
 
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
@@ -31,6 +33,7 @@ REMARK = "remark"  # the repair that takes away words which ask for no mail
 # Beginnings of `action_why`, or the whole, where something besides the verdict decides.
 FLAGGED, MISTYPED, REMARKED = "flagged ", "probably mistyped: ", "a remark in the cell: "
 SUPPRESSED, REPEATED = "on your suppression list", "the same mailbox is in an earlier row"
+ADVISED = "advice"  # stands for what `advise_rows` says about the row
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,13 @@ class Policy:
 
     Each field holds selectors: a verdict (``"unknown"``), a verdict with its dominant reason
     (``"unknown:greylisted"``) or a flag (``"flag:disposable"``, whatever the verdict, since flags
-    change the verdict only for ``smtp``). A flag takes precedence over a reason, a reason over a
-    verdict alone, and a row that is dropped for its verdict stays dropped. A row whose verdict no
-    selector names is reviewed; a row without a verdict is unchecked. A malformed cell in which an
-    address or several can be read, or that suggests one, is always reviewed and never dropped. A
-    repaired cell whose words ask for no mail (``do not contact``), or say that the address is out of
-    use, is never sent: it is reviewed unless it is dropped.
+    change the verdict only for ``smtp``). Of several flags the most serious one counts; a flag
+    takes precedence over a reason, a reason over a verdict alone, and a row that is dropped for its
+    verdict stays dropped. A row whose verdict no selector names is reviewed; a row without a
+    verdict is unchecked. A malformed cell in which an address or several can be read, or that
+    suggests one, is always reviewed and never dropped. A repaired cell whose words ask for no mail
+    (``do not contact``), or say that the address is out of use, is never sent: it is reviewed
+    unless it is dropped.
 
     Parameters
     ----------
@@ -110,12 +114,6 @@ class Policy:
             ``send``, ``review``, ``retry`` or ``drop``.
         """
         return self._actions.get(f"{verdict}:{reason}") or self._actions.get(verdict, "review")
-
-    def _flag_actions(self) -> Iterator[tuple[str, str]]:
-        """The flags that have an action of their own, the most serious first."""
-        for flag in FLAGS_BY_SEVERITY:
-            if (action := self._actions.get(f"flag:{flag}")) is not None:
-                yield flag, action
 
 
 def freeze_selectors(selectors: Iterable[str], action: str) -> tuple[str, ...]:
@@ -231,34 +229,89 @@ def read_decided(out: Any, column: Hashable, prefix: str | None) -> VerifiedColu
 
 
 def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:
-    """Action and reason of each row, by position; each step below takes precedence over those before it."""
-    status, verdict, details = rows.status, rows["verdict"].astype(object), rows["details"].astype(object)
-    is_done = status == Status.DONE
-    codes, distinct = factorize_pairs(verdict.where(is_done, status), details)
-    actions = (
-        pd.Series([row_action(policy, *pair) for pair in distinct], dtype=object).take(codes).reset_index(drop=True)
-    )
-    why = pd.Series([row_reason(*pair) for pair in distinct], dtype=object).take(codes).reset_index(drop=True)
-    for flag, action in reversed(list(policy._flag_actions())):
-        hit = rows[flag].fillna(value=False).astype(bool) & is_done & (actions != "drop")
-        actions, why = actions.mask(hit, action), why.mask(hit, FLAGGED + flag.replace("_", "-"))
-    if policy.review_suggestions:
-        hit = rows["suggestion"].notna() & is_done
-        actions = actions.mask(hit, "review")
-        why = why.mask(hit, f"{MISTYPED}did you mean " + rows["suggestion"].astype(object) + "?")
-    is_repeated = pd.Series(False, index=actions.index)
+    """Action and reason of each row, by position; rows with the same facts are decided once."""
+    advice = advise_rows(rows, (rows.status == Status.DONE) & (rows["verdict"] == Verdict.INVALID))
+    flag = np.full(len(advice), None, dtype=object)  # the most serious one with an action of its own
+    for name in reversed(FLAGS_BY_SEVERITY):
+        if f"flag:{name}" in policy._actions:
+            flag[rows[name].fillna(value=False).to_numpy(bool)] = name
+    facts = {
+        "status": rows.status,
+        "verdict": rows["verdict"],
+        "reason": rows["details"],
+        "flag": flag,
+        "has_suggestion": rows["suggestion"].notna(),
+        "has_remark": rows["change"].astype("string").str.contains(REMARK) if "change" in rows else False,
+        "has_advice": advice.notna(),
+        "is_repeated": False,
+        # Also as read from a CSV.
+        "is_suppressed": rows["suppressed"].astype("string").str.lower() == "true" if "suppressed" in rows else False,
+    }
     if rows.data.notes().get(DROPS_DUPLICATES) and "duplicate_of" in rows:
-        is_repeated = rows["duplicate_of"].notna().reset_index(drop=True)
-    remarks = remark_rows(rows, (is_done & (actions != "drop")) | is_repeated)
-    actions, why = actions.mask(remarks.notna(), "review"), why.mask(remarks.notna(), remarks)
-    advice = advise_rows(rows, is_done & (verdict == Verdict.INVALID))
-    actions, why = actions.mask(advice.notna(), "review"), why.mask(advice.notna(), advice)
-    hit = is_repeated & remarks.isna()  # a remark is also about the row that stays
-    actions, why = actions.mask(hit, "drop"), why.mask(hit, REPEATED)
-    if "suppressed" in rows:
-        hit = rows["suppressed"].astype("string").str.lower().eq("true").fillna(value=False)  # also as read from a CSV
-        actions, why = actions.mask(hit, "drop"), why.mask(hit, SUPPRESSED)
-    return actions, why
+        facts["is_repeated"] = rows["duplicate_of"].notna()
+    kinds, examples = group_rows(pd.DataFrame(facts))
+    decided = [decide_row(each, policy) for each in examples]
+    action = pd.Series(np.array([action for action, _ in decided], dtype=object)[kinds])
+    why = pd.Series(np.array([words for _, words in decided], dtype=object)[kinds])
+    at = np.flatnonzero(why == MISTYPED)
+    why.iloc[at] = [f"{MISTYPED}did you mean {address}?" for address in rows["suggestion"].iloc[at]]
+    at = np.flatnonzero(why == REMARKED)
+    beside = [text_beside(str(cell)) for cell in rows.texts.iloc[at].fillna("")]
+    why.iloc[at] = [REMARKED + shorten(words, LONGEST_REMARK) for words in beside]
+    return action, why.mask(why == ADVISED, advice)
+
+
+def group_rows(facts: pd.DataFrame) -> tuple[npt.NDArray[np.intp], list[Any]]:
+    """For each row the number of its kind, and a row of each kind, in which None is a missing value."""
+    codes = np.zeros(len(facts), np.int64)
+    for name in facts:
+        own, distinct = pd.factorize(facts[name])
+        codes = codes * (len(distinct) + 1) + own + 1  # a missing value has the code -1
+    examples = facts[~pd.Series(codes).duplicated()].astype(object)
+    return pd.factorize(codes)[0], list(examples.where(examples.notna(), None).itertuples())
+
+
+def decide_row(row: Any, policy: Policy) -> tuple[str, str]:
+    """Action and reason by the facts of `decide_rows`; to some reasons a text of the row is added."""
+    if row.is_suppressed:
+        return "drop", SUPPRESSED
+    if row.is_repeated and row.has_remark:  # it is also about the row that stays
+        return "review", REMARKED
+    if row.is_repeated:
+        return "drop", REPEATED
+    if row.status != Status.DONE or row.verdict is None:
+        return UNCHECKED, STATE_MEANING.get(row.status, row.status)
+    if row.has_advice:
+        return "review", ADVISED
+    action = policy.action_of(row.verdict, row.reason)
+    why = STATE_MEANING.get(row.verdict, row.verdict)
+    if row.reason:  # one that only the service knows is shown as it is
+        why = f"{row.verdict}: {REASON_MEANING.get(row.reason, row.reason)}"
+    if row.flag and action != "drop":
+        action, why = policy._actions[f"flag:{row.flag}"], FLAGGED + row.flag.replace("_", "-")
+    if row.has_suggestion and policy.review_suggestions:
+        action, why = "review", MISTYPED
+    if row.has_remark and action != "drop":
+        action, why = "review", REMARKED
+    return action, why
+
+
+def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[Any]:
+    """What to do with each malformed cell that holds or suggests an address; not for a verdict on a cleaned address."""
+    if "clean" in rows and "error_message" in rows:
+        is_of_cleaned = (rows["clean"].notna() & rows["error_message"].notna()).to_numpy(bool)
+        is_invalid = is_invalid & (~is_of_cleaned | rows.is_refused_as_written)
+    at = np.flatnonzero(is_invalid.to_numpy(bool))
+    stripped = pc.utf8_trim_whitespace(pa.array(rows.texts.iloc[at].fillna("")))
+    at = at[~to_bools(observe_column(stripped).ok)]
+    cells = rows.texts.iloc[at]
+    advice = pd.Series([None] * len(is_invalid), dtype=object)
+    advice.iloc[at] = cells.map({text: advise(text) for text in cells.dropna().unique()})
+    nontext = at[cells.isna()]
+    values = to_series(rows.data.values()).iloc[nontext] if len(nontext) else ()
+    held = [row for row, cell in zip(nontext.tolist(), values, strict=True) if "@" in str(cell)]
+    advice.iloc[held] = "is not text and may hold an address: correct it by hand"
+    return advice
 
 
 def cause_of(why: str) -> str:
@@ -274,57 +327,6 @@ def cause_of(why: str) -> str:
     return "typo" if why.startswith(MISTYPED) else {SUPPRESSED: "suppressed", REPEATED: "duplicate"}.get(why, "")
 
 
-def factorize_pairs(one: pd.Series[Any], other: pd.Series[Any]) -> tuple[Any, list[tuple[Any, Any]]]:
-    """For each row the position of its pair of values in the list of distinct pairs; missing values are None."""
-    (first, firsts), (second, seconds) = pd.factorize(one), pd.factorize(other)
-    width = len(seconds) + 1
-    pairs, codes = np.unique((first + 1) * width + second + 1, return_inverse=True)
-    values = [None, *firsts], [None, *seconds]
-    return codes, [(values[0][pair // width], values[1][pair % width]) for pair in pairs]
-
-
-def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[Any]:
-    """What to do with each malformed cell that holds or suggests an address; not for a verdict on a cleaned address."""
-    advice = pd.Series([None] * len(is_invalid), dtype=object)
-    if "clean" in rows and "error_message" in rows:
-        is_of_cleaned = (rows["clean"].notna() & rows["error_message"].notna()).to_numpy(bool)
-        is_invalid = is_invalid & (~is_of_cleaned | rows.is_refused_as_written)
-    positions = np.flatnonzero(is_invalid.to_numpy(dtype=bool))
-    cells = read_values(rows.texts.iloc[positions], for_repair=True, longest=MAX_CELL)
-    distinct = cells.texts.dictionary_encode()
-    found = advise(distinct.dictionary).take(distinct.indices).to_numpy(zero_copy_only=False)
-    advice.iloc[positions if cells.rows is None else positions[cells.rows]] = found
-    nontext = np.flatnonzero((is_invalid & rows.texts.isna()).to_numpy(dtype=bool))
-    values = to_series(rows.data.values()).iloc[nontext] if len(nontext) else ()
-    held = [row for row, cell in zip(nontext.tolist(), values, strict=True) if "@" in str(cell)]
-    advice.iloc[held] = "is not text and may hold an address: correct it by hand"
-    return advice
-
-
-def remark_rows(rows: VerifiedColumn, is_kept: pd.Series[bool]) -> pd.Series[Any]:
-    """The words beside each cleaned address that ask for no mail, or say that it is out of use."""
-    found = pd.Series([None] * len(is_kept), dtype=object)
-    if "change" in rows:
-        change = rows["change"].astype("string").fillna("")
-        positions = np.flatnonzero((change.str.contains(REMARK, regex=False) & is_kept).to_numpy(bool))
-        cells = rows.texts.iloc[positions].fillna("")
-        found.iloc[positions] = [REMARKED + shorten(text_beside(str(cell)), LONGEST_REMARK) for cell in cells]
-    return found
-
-
-def row_action(policy: Policy, bucket: str, details: Any) -> str:
-    return policy.action_of(bucket, details if isinstance(details, str) else None) if bucket in VERDICTS else UNCHECKED
-
-
-def row_reason(bucket: str, details: Any) -> str:
-    """The reason in words; one that only the service knows is shown as it is."""
-    if isinstance(details, str):
-        known = details in tuple(Reason)
-        return f"{bucket}: {REASON_MEANING[Reason(details)] if known else details}"
-    return STATE_MEANING.get(bucket, bucket)
-
-
-VERDICTS = tuple(map(str, Verdict))
 # What each action means for the rows, for people.
 ACTION_MEANING = {
     "send": "Can be mailed now.",
