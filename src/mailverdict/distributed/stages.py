@@ -274,7 +274,7 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
     status = taken["status"].cast(pa.string()) if "status" in taken else pa.scalar(str(Status.DONE))
     flags = {name: make() for name, make in batch.flag_columns(None).items()} if job.key_kind == "domain" else {}
     columns = {
-        "normalized": syntax.normalized,
+        "normalized": syntax.normalized(),
         **flags,
         **taken,
         "email": pc.if_else(is_open, keys, pa.scalar(None, pa.string())),

@@ -237,7 +237,7 @@ def count_repairable(texts: pa.StringArray, *, are_refused: bool = False) -> tup
 
 def canonical_rows(stripped: pa.StringArray, seen: SyntaxColumn) -> tuple[Rows, pa.StringArray, pa.StringArray]:
     """The accepted rows whose text is not in its canonical form, these forms, and the names of what they change."""
-    rows = seen.changed_rows()
+    rows = seen.changed
     written = stripped.take(pa.array(rows))
     local = pc.replace_substring_regex(written, "@.*$", "")
     forms = pc.binary_join_element_wise(local, seen.domains.take(seen.domain_codes.take(pa.array(rows))), "@")
@@ -245,7 +245,7 @@ def canonical_rows(stripped: pa.StringArray, seen: SyntaxColumn) -> tuple[Rows, 
     others = pc.invert(pc.string_is_ascii(written))
     if others.true_count:
         texts = written.filter(others).to_pylist()
-        canonical = list(map(canonical_form, texts, seen.take(rows[to_bools(others)]).normalized.to_pylist()))
+        canonical = list(map(canonical_form, texts, seen.normalized(pa.array(rows).filter(others)).to_pylist()))
         forms = pc.replace_with_mask(forms, others, pa.array(canonical, pa.string()))
         changes = pc.replace_with_mask(changes, others, pa.array(map(name_changes, texts, canonical), pa.string()))
     is_new = pc.not_equal(forms, written)
@@ -272,8 +272,8 @@ def suggest_rows(
         is_mistyped = np.append(to_bools(meant.is_valid()), False)  # the last one is for refused rows
         rows = np.flatnonzero(is_mistyped[seen.domain_codes.fill_null(-1).to_numpy()])
         domains = meant.take(seen.domain_codes.take(pa.array(rows)))
-        suggested = [(rows, pc.binary_join_element_wise(seen.take(rows).local, domains, "@"))]
-    unusual = seen.unusual_rows()
+        suggested = [(rows, pc.binary_join_element_wise(seen.local(pa.array(rows)), domains, "@"))]
+    unusual = seen.unusual
     unusual = unusual[to_bools(pc.match_substring_regex(stripped.take(pa.array(unusual)), MAY_LOOK_ODD))]
     unusual = np.setdiff1d(np.union1d(unusual, web_rows(stripped, seen)), rows, assume_unique=True)
     found = pa.array(map(guess_plain, stripped.take(pa.array(unusual)).to_pylist()), pa.string())

@@ -117,8 +117,8 @@ def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = F
         return AddressColumns(cells, texts, repaired, None)
     is_new = pc.and_(pc.invert(seen.ok), found.address.is_valid())  # the canonical form of the others is accepted, too
     if is_new.true_count:
-        seen = seen.replace_rows(is_new, observe_column(texts.filter(is_new)))
-    return AddressColumns(cells, texts, repaired, seen)
+        seen = seen.replace_rows(texts, is_new, observe_column(texts.filter(is_new)))
+    return AddressColumns(cells, texts, repaired, replace(seen, texts=texts))
 
 
 @dataclass(frozen=True)

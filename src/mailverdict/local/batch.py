@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from ..checks.lists.flags import DomainFlags, LoadedLists
 from ..checks.lists.suggestions import suggest_domains
-from ..checks.syntax.column import MadeForms, SyntaxColumn, fault_messages, observe_column
+from ..checks.syntax.column import SyntaxColumn, fault_messages, observe_column
 from ..checks.syntax.kernels import Codes
 from ..model.evidence import Evidence, Flags, SyntaxEvidence
 from ..model.table import JUDGED_COLUMNS, SCHEMA, SOURCE_LOCAL, complete_table, dump_json
@@ -55,14 +55,20 @@ class ObservedBatch:
             return pa.array([value], kind)
 
         text, bool_ = pa.string(), pa.bool_()
+        nothing = np.empty(0, np.intp)
         normalized = one(syntax.normalized, text)
         return cls(
             texts=normalized,
             syntax=SyntaxColumn(
+                normalized,
                 ok=one(True, bool_),
                 domain_codes=one(0, pa.int32()),
                 domains=one(syntax.ascii_domain, text),
-                forms=MadeForms(one(syntax.local, text), normalized),
+                displays=one(syntax.normalized.rpartition("@")[2], text),
+                renamed=nothing,
+                local_forms=pa.array([], text),
+                changed=nothing,
+                unusual=nothing,
             ),
             role=one(flags.role, bool_),
             flags=DomainFlags(one(flags.spamtrap, bool_), one(flags.disposable, bool_), one(flags.free, bool_)),
@@ -125,7 +131,7 @@ class ObservedBatch:
             "source": lambda: constant(SOURCE_LOCAL, size),
             **{name: partial(decision_column, encode, decisions, codes) for name, encode in JUDGED_COLUMNS.items()},
             "metadata": lambda: by_code([dump_json(n) for n in notes], codes if metadata else np.zeros(size, np.int32)),
-            "normalized": lambda: pick(self.syntax.normalized, picked),
+            "normalized": lambda: self.syntax.normalized(picked),
             "checked_at": lambda: moments(checked_at, size),
             **self.flag_columns(picked),
         }
@@ -155,10 +161,7 @@ class ObservedBatch:
             return nothing
         wanted = pa.array([s is not None for s in self.suggested], pa.bool_())
         mask = take_flags(wanted, domains).fill_null(False)
-        if picked is None:  # of a large column only these local parts are made
-            local = self.syntax.take(positions_where(mask)).local
-        else:
-            local = pick(self.syntax.local, picked).filter(mask)
+        local = self.syntax.local(pa.array(positions_where(mask)) if picked is None else picked.filter(mask))
         meant = pa.array(self.suggested, pa.string()).take(domains.filter(mask))
         return pc.replace_with_mask(nothing, mask, pc.binary_join_element_wise(local, meant, "@"))
 

@@ -78,7 +78,7 @@ class Screener:
         domains = self.batch.syntax.domain_codes.take(index)
         known = {
             "suggestion": self.batch.suggestions(index, domains),
-            "normalized": self.batch.syntax.normalized.take(index),
+            "normalized": self.batch.syntax.normalized(index),
         }
         for name, values in known.items():
             column = pc.coalesce(rows[name].combine_chunks(), values)

@@ -260,7 +260,7 @@ def match_keys(cells: TextColumn) -> npt.NDArray[Any]:
     cleaned = repair_column(texts).address
     seen = observe_column(cleaned.fill_null(""))
     domains = seen.domains.take(seen.domain_codes)
-    whole = pc.binary_join_element_wise(pc.utf8_lower(seen.local), domains, "@")
+    whole = pc.binary_join_element_wise(pc.utf8_lower(seen.local()), domains, "@")
     keys = pc.coalesce(whole, pc.utf8_lower(identities(pc.utf8_trim_whitespace(texts))))
     return np.asarray(keys.take(row_index(distinct.indices, cells)).to_pylist(), dtype=object)
 

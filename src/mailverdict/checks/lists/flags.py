@@ -21,7 +21,7 @@ import pyarrow as pa
 from ...errors import SettingsError
 from ...model.evidence import Flags
 from ...model.settings import Lists
-from ..syntax.kernels import match_locals
+from ..syntax.kernels import match_names
 from .files import MANIFEST, ListFile, find_lists, read_entries, split_entries, user_lists_folder
 
 LABEL = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
@@ -77,8 +77,7 @@ class LoadedLists:
         if local.isascii():
             folded = local.lower()
             return folded in self.role_names or folded.partition("+")[0] in self.role_names
-        matched: bool = match_locals(pa.array([local], pa.string()), self.role_names)[0].as_py()
-        return matched
+        return bool(match_names(pa.array([local], pa.string()), tuple(self.role_names))[0])
 
     def domain_flags(self, domains: Sequence[str]) -> DomainFlags:
         """Return the flags of many domains: lower case, in A-labels, best each once."""

@@ -108,7 +108,7 @@ def mailbox_identities(seen: SyntaxColumn) -> pa.StringArray:
     ['ada@gmail.com', 'ada@fastmail.com']
     """
     found = [find_rule(domain) for domain in seen.domains.to_pylist()]
-    texts = pc.utf8_lower(seen.local)
+    texts = pc.utf8_lower(seen.local())
     codes = seen.domain_codes.fill_null(-1).to_numpy()
     for rule in {each.name: each for each, _, _ in found if each is not None}.values():
         mask = concerned_rows([each is rule for each, _, _ in found], codes)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -25,16 +26,6 @@ POSSIBLE = re.compile(rf"{ATOM}(?:\.{ATOM})*@({LABEL}(?:\.{LABEL})+)", re.IGNORE
 # Letters and digits of any script are never unsafe; only the normal form is left to check.
 ANY_ATOM = ATOM.replace("a-z0-9_", r"\w")
 ANY_DOT_ATOM = re.compile(rf"{ANY_ATOM}(?:\.{ANY_ATOM})*")
-# Letters of scripts written from left to right that IDNA 2008 accepts everywhere in a label and that UTS 46 maps to
-# themselves. They are in normal form NFC in any order, so that only the Punycode is left to compute.
-SIMPLE_LETTERS = (
-    "a-z0-9ß-öø-ÿāăąćčďđēęěğīįıķļłńňņōőœřśşšţťūůűųźżž"  # Latin
-    "α-ρσ-ωάέήίόύώа-яёєіїґ"  # Greek without the final sigma, Cyrillic
-    "ぁ-んァ-ヴー一-龥"  # Japanese, Chinese
-)
-SIMPLE_LABEL = rf"[{SIMPLE_LETTERS}]+(?:-[{SIMPLE_LETTERS}]+)*"
-SIMPLE_IDN = re.compile(rf"(?:{SIMPLE_LABEL}\.)+{SIMPLE_LABEL}")
-MAX_LABEL, MAX_SIMPLE = 63, 240  # octets; near the limit of an address email-validator decides
 RESERVED = tuple(f".{name}" for name in SPECIAL_USE_DOMAIN_NAMES)
 SHORTEST_LOCAL, SHORTEST_DOMAIN = "a", "b.c"  # never the reason why an address is too long
 
@@ -86,8 +77,8 @@ def is_well_formed(text: str) -> bool:
         local, _, domain = text.rpartition("@")
         if is_normal(local) and domain.isascii():
             return len(text.encode()) <= MAX_OCTETS and is_well_formed(f"{SHORTEST_LOCAL}@{domain}")
-        simple = encode_simple(domain) if is_normal(local) else None
-        if simple is not None and len(f"{text}{simple.ascii}".encode()) <= MAX_OCTETS:  # less than that in both forms
+        name = normalize_domain(domain) if is_normal(local) else None
+        if name is not None and len(f"{text}{name.ascii}{name.display}".encode()) <= MAX_OCTETS:  # not more in any form
             return True
     return accept(text) is not None
 
@@ -157,35 +148,15 @@ def is_normal(local: str) -> bool:
     return ANY_DOT_ATOM.fullmatch(local) is not None and unicodedata.is_normalized("NFC", local)
 
 
+@functools.lru_cache(maxsize=10_000)
 def normalize_domain(domain: str) -> DomainName | None:
     """Return the two forms of a domain on its own, or None if it is refused.
 
     >>> normalize_domain("xn--bcher-kva.DE")
     DomainName(ascii='xn--bcher-kva.de', display='bücher.de')
     """
-    simple = encode_simple(domain)
-    if simple is not None:
-        return simple
     accepted = accept(f"{SHORTEST_LOCAL}@{domain}")
     return DomainName(accepted.ascii_domain, accepted.domain) if accepted else None
-
-
-def encode_simple(domain: str) -> DomainName | None:
-    """Return both forms of an internationalized domain of simple lower-case letters; None for any other.
-
-    >>> encode_simple("bücher.de"), encode_simple("BÜCHER.de")
-    (DomainName(ascii='xn--bcher-kva.de', display='bücher.de'), None)
-    """
-    if domain.isascii() or len(domain) > MAX_SIMPLE or not SIMPLE_IDN.fullmatch(domain):
-        return None  # a lone surrogate, which cannot be encoded, is refused here
-    if len(domain.encode()) > MAX_SIMPLE:
-        return None
-    labels = [
-        label if label.isascii() else f"xn--{label.encode('punycode').decode('ascii')}" for label in domain.split(".")
-    ]
-    name = ".".join(labels)
-    is_allowed = max(map(len, labels)) <= MAX_LABEL and len(name) <= MAX_SIMPLE and name[-1].isalpha()
-    return DomainName(name, domain) if is_allowed and not f".{name}".endswith(RESERVED) else None
 
 
 def canonical_form(address: str, normalized: str | None = None) -> str:

@@ -6,7 +6,6 @@ Most local parts are accepted by their octets alone, a few by a pattern, hardly 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,9 +55,9 @@ def select_half(split: SplitTexts, which: int) -> pa.StringArray:
     return build_strings(split.octets, bounds, valid).drop_null()
 
 
-def local_parts(split: SplitTexts, rows: Rows) -> pa.StringArray:
+def local_parts(texts: pa.StringArray, rows: Rows) -> pa.StringArray:
     """Return the local parts of some rows."""
-    return select_half(split_at(split.texts.take(pa.array(rows))), LOCAL_PARTS)
+    return select_half(split_at(texts.take(pa.array(rows))), LOCAL_PARTS)
 
 
 def with_short_offsets(texts: pa.Array) -> pa.StringArray:
@@ -92,34 +91,6 @@ def to_bools(array: pa.BooleanArray | pa.ChunkedArray) -> Bools:
     return bits[array.offset % 8 :][: len(array)].view(np.bool_)
 
 
-def concat_texts(pieces: Sequence[pa.StringArray], values: Sequence[Mapping[int, str]]) -> tuple[Octets, Offsets]:
-    """Concatenate string arrays, with a few elements of each replaced, by position; return octets and offsets."""
-    parts: list[Octets] = []
-    lengths = []
-    for texts, changed in zip(pieces, values, strict=True):
-        offsets, octets = offsets_of(texts), octets_of(texts)
-        sizes = offsets[1:] - offsets[:-1]
-        copied = offsets[0]
-        for row in sorted(changed):
-            value = np.frombuffer(changed[row].encode(), np.uint8)
-            parts += octets[copied : offsets[row]], value
-            sizes[row] = len(value)
-            copied = offsets[row + 1]
-        parts.append(octets[copied : offsets[-1]])
-        lengths.append(sizes)
-    return np.concatenate(parts), offsets_of_lengths(np.concatenate(lengths))
-
-
-def offsets_of_lengths(lengths: Offsets) -> Offsets:
-    """Return the offsets of elements with these lengths."""
-    total = int(lengths.sum(dtype=np.int64))
-    if total > OFFSET_MAX:
-        raise ValueError(f"{total:,} octets of text do not fit into one string array of 2 GiB: slice the column")
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
 def build_strings(octets: Octets, offsets: Offsets, valid: pa.Buffer | None = None) -> pa.StringArray:
     """Build a string array from octets, offsets and a validity bitmap."""
     return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(octets), valid)
@@ -130,23 +101,34 @@ DOT_ATOM = rf"\A{ATEXT}+(?:\.{ATEXT}+)*\z"
 BLOCK_OCTETS = 1 << 20  # few calls, for each of which the interpreter lock is released, and a dozen passes in the cache
 
 
-def check_local_parts(split: SplitTexts) -> tuple[Bools, dict[int, str], Rows]:
-    """Return which local parts are accepted, by row the normal forms that differ from the text, and the unusual rows.
+@dataclass(frozen=True, slots=True)
+class LocalParts:
+    """The check of the local parts of some rows."""
 
-    Rows that are not unusual consist of letters, digits and ``-./_+@``.
-    """
+    ok: Bools
+    renamed: Rows  # whose local part has another normal form, in any order
+    forms: pa.StringArray  # these
+    unusual: Rows  # that may have other characters than letters, digits and ``-./_+@``
+
+
+def check_local_parts(split: SplitTexts) -> LocalParts:
+    """Check the local part of each row."""
     ok = split.ats > split.starts[:-1]
-    rows = doubtful_rows(split)
-    doubtful = local_parts(split, rows)
-    ok[rows] = to_bools(pc.match_substring_regex(doubtful, DOT_ATOM))
-    changed = find_rfc2142_names(split)
-    non_ascii = np.flatnonzero(~to_bools(pc.string_is_ascii(doubtful)))
-    for row, text in zip(rows[non_ascii].tolist(), doubtful.take(pa.array(non_ascii)).to_pylist(), strict=True):
-        normal = normalize_local(text)
-        ok[row] = normal is not None
-        if normal is not None and normal != text:
-            changed[row] = normal
-    return ok, changed, rows
+    unusual = doubtful_rows(split)
+    doubtful = local_parts(split.texts, unusual)
+    ok[unusual] = to_bools(pc.match_substring_regex(doubtful, DOT_ATOM))
+    is_ascii = pc.string_is_ascii(doubtful)
+    rows, texts = unusual[~to_bools(is_ascii)], doubtful.filter(pc.invert(is_ascii))
+    forms = pa.array(map(normalize_local, texts.to_pylist()), pa.string())
+    ok[rows] = to_bools(forms.is_valid())
+    is_other = pc.not_equal(forms, texts).fill_null(False)
+    names, lowered = find_rfc2142_names(split)
+    return LocalParts(
+        ok=ok,
+        renamed=np.concatenate([names, rows[to_bools(is_other)]]),
+        forms=pa.concat_arrays([lowered, forms.filter(is_other)]),
+        unusual=unusual,
+    )
 
 
 def doubtful_rows(split: SplitTexts) -> Rows:
@@ -174,32 +156,27 @@ def is_unusual(octets: Octets) -> Bools:
     return unusual
 
 
-def find_rfc2142_names(split: SplitTexts) -> dict[int, str]:
-    """Return, by row, names of RFC 2142 with capitals, in lower case; other ASCII local parts keep their case."""
-    rows = candidate_rows(split, tuple(CASE_INSENSITIVE_MAILBOX_NAMES))
+def find_rfc2142_names(split: SplitTexts) -> tuple[Rows, pa.StringArray]:
+    """Return the rows with a name of RFC 2142 in capitals, and it in lower case; other ASCII names keep their case."""
+    rows = candidate_rows(split.texts, tuple(CASE_INSENSITIVE_MAILBOX_NAMES))
     rows = rows[split.ats[rows] - split.starts[rows] <= max(map(len, CASE_INSENSITIVE_MAILBOX_NAMES))]
-    candidates = local_parts(split, rows)
+    candidates = local_parts(split.texts, rows)
     lowered = pc.ascii_lower(candidates)
     found = pc.and_(pc.is_in(lowered, pa.array(CASE_INSENSITIVE_MAILBOX_NAMES)), pc.not_equal(lowered, candidates))
-    return dict(zip(rows[to_bools(found)].tolist(), lowered.filter(found).to_pylist(), strict=True))
+    return rows[to_bools(found)], lowered.filter(found)
 
 
-def match_locals(local: pa.StringArray, names: Iterable[str]) -> pa.BooleanArray:
-    """Whether each local part, in lower case and without a ``+tag``, is one of `names`; null for null.
+def match_names(texts: pa.StringArray, names: tuple[str, ...]) -> Bools:
+    """Whether the part of each text before its first @, in lower case and without a ``+tag``, is one of `names`.
 
-    >>> match_locals(pa.array(["Sales+eu", "salesman", None]), {"sales", "hr"}).to_pylist()
-    [True, False, None]
+    >>> match_names(pa.array(["Sales+eu@firm.com", "salesman@firm.com", "HR"]), ("hr", "sales")).tolist()
+    [True, False, True]
     """
-    return pc.if_else(local.is_valid(), pa.array(match_names(split_at(local), tuple(sorted(names)))), None)
-
-
-def match_names(split: SplitTexts, names: tuple[str, ...]) -> Bools:
-    """Whether the local part of each row, in lower case and without a ``+tag``, is one of `names`."""
-    rows = candidate_rows(split, names)
-    candidates = pc.utf8_lower(local_parts(split, rows))
+    rows = candidate_rows(texts, names)
+    candidates = pc.utf8_lower(local_parts(texts, rows))
     tagged = np.flatnonzero(to_bools(pc.match_substring(candidates, "+")))
     untagged = pc.replace_substring_regex(candidates.take(pa.array(tagged)), r"(?s)\+.*", "")
-    found = np.zeros(len(split.ats), np.bool_)
+    found = np.zeros(len(texts), np.bool_)
     found[rows] = to_bools(pc.is_in(candidates, pa.array(names, pa.string())))
     found[rows[tagged]] = to_bools(pc.is_in(untagged, pa.array(names, pa.string())))
     return found
@@ -210,9 +187,9 @@ FOLD, NON_ASCII = np.uint32(0x1F1F1F1F), np.uint32(0x80808080)  # letters withou
 SPREAD, TABLE_BITS = np.uint32(2_654_435_761), np.uint32(18)  # a multiplicative hash; a table of 256 KiB
 
 
-def candidate_rows(split: SplitTexts, names: tuple[str, ...]) -> Rows:
+def candidate_rows(texts: pa.StringArray, names: tuple[str, ...]) -> Rows:
     """Return the rows whose first four octets may begin one of `names`, without regard to case."""
-    octets, starts = split.octets, split.starts[:-1]
+    octets, starts = octets_of(texts), offsets_of(texts)[:-1]
     whole = int(np.searchsorted(starts, len(octets) - HEAD, side="right"))  # of the last rows, octets may be missing
     # For a shorter row, octets of the next one are read: it may be returned without need, never omitted.
     heads = np.ndarray(max(len(octets) - HEAD + 1, 0), "<u4", octets, strides=(1,))[starts[:whole]]

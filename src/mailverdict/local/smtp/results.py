@@ -119,7 +119,7 @@ def find_aliases(batch: ObservedBatch, positions: Positions) -> tuple[Positions,
     ``ada@müller.example`` and ``ada@xn--mller-kva.example`` have one normal form. Returns the position of the first
     of each, and by it the positions of the others.
     """
-    forms = batch.syntax.normalized.take(pa.array(positions)).dictionary_encode()
+    forms = batch.syntax.normalized(pa.array(positions)).dictionary_encode()
     if len(forms.dictionary) == len(positions):
         return positions, {}
     codes = forms.indices.to_numpy(zero_copy_only=False)

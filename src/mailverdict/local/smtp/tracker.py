@@ -115,7 +115,7 @@ class RecipientTracker:
         self.settings, self.results, self.clock, self.rng = settings, results, clock, rng
         syntax = results.batch.syntax
         self.domains = syntax.domains.to_pylist()
-        self.local_parts = syntax.local
+        self.local_parts = syntax.local()
         self.codes = results.domain_codes
         self.probes: defaultdict[str, HostProbes] = defaultdict(HostProbes)  # by name of the exchange
         # Missing mailboxes of exchanges that have accepted no address, not even postmaster, by name of the exchange:
