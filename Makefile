@@ -23,7 +23,7 @@ PYTHON_FILES := src tests benchmarks tools conftest.py
 CHECKS_LOG := build/checks.log
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo audit test notebooks test-all test-rest test-lower run-lower test-engines test-clusters run-clusters-lower java test-fast lint format types bench docs clean chromium axe
+.PHONY: demo audit test notebooks test-random test-all test-rest test-lower run-lower test-engines test-clusters run-clusters-lower java test-fast lint format types bench docs clean chromium axe
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -72,16 +72,19 @@ notebooks: $(STAMP)
 	$(PYTEST) --nbval-lax --nbval-current-env notebooks
 
 # All tests: those of `make test`, then the rest.
-test-all: test test-rest test-lower test-engines test-clusters
+test-all: test test-rest test-random test-lower test-engines test-clusters
 
 # What takes long or needs software that is not Python: kills by the dozen, large files, a browser, and Debian's own
 # Postfix, Exim, postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly.
 test-rest: $(STAMP) chromium axe
 	$(BIN)/python tests/servers/install.py
 	$(PYTEST) $(PARALLEL) -m 'slow and not servers'
-	$(PYTEST) $(PARALLEL) -m 'hypothesis and not slow and not browser and not servers' --hypothesis-profile=random
 	$(PYTEST) -m 'browser or servers'
 	$(MAKE) --no-print-directory docs
+
+# 200 random examples of each property, others in each run.
+test-random: $(STAMP)
+	$(PYTEST) $(PARALLEL) -m 'hypothesis and not slow and not browser and not servers' --hypothesis-profile=random
 
 # The tests of frames, of the command line and of the service with the lowest declared releases of what the package
 # depends on; `make test` has the newest. Tests that need a browser, Jupyter or other large packages are left out.

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.doubles.clock import PatientPolicy, skip_waits
 
-# `make test` tries the same few examples each time, `make test-rest` many others: `--hypothesis-profile=random`.
+# `make test` tries the same few examples each time, `make test-random` many others: `--hypothesis-profile=random`.
 settings.register_profile("random", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fixed", settings.get_profile("random"), max_examples=25, derandomize=True)
 settings.load_profile("fixed")

@@ -252,7 +252,7 @@ def test_what_is_found_is_well_formed_and_found_again(cell):
         assert mv.clean([address])["clean"].tolist() == [address]
     if found.suggestion is not None:
         assert observe_syntax(found.suggestion).ok
-        assert mv.clean([address])["change"].tolist() == [""]
+        assert mv.clean([found.suggestion])["change"].tolist() == [""]
     assert len({address.casefold() for address in found.addresses}) == len(found.addresses)
 
 
