@@ -16,9 +16,10 @@ ENGINES_STAMP := $(ENGINES)/.ready
 DAGSTER := build/dagster
 DAGSTER_STAMP := $(DAGSTER)/.ready
 unexport PYTHONDONTWRITEBYTECODE # or each process that a test starts compiles the package again
-WORKERS ?= 3 # on two cores: some tests wait for sockets and other processes
+WORKERS ?= 4 # on two cores: some tests wait for sockets and other processes
 PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
+UNUSED := -p no:nbval -p no:schemathesis -p no:anyio # plugins that take seconds in each worker
 PYTHON_FILES := src tests benchmarks tools conftest.py
 CHECKS_LOG := build/checks.log
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
@@ -62,7 +63,7 @@ test: $(STAMP)
 	@mkdir -p build; \
 	$(MAKE) --no-print-directory --keep-going lint types notebooks >$(CHECKS_LOG) 2>&1 & checks=$$!; \
 	trap 'kill $$checks 2>/dev/null' EXIT; failed=0; \
-	$(PYTEST) $(PARALLEL) --doctest-modules --doctest-glob=README.md tests src/mailverdict README.md || failed=1; \
+	$(PYTEST) $(PARALLEL) $(UNUSED) --doctest-modules --doctest-glob=README.md tests src/mailverdict README.md || failed=1; \
 	if wait $$checks; then echo "lint, types, notebooks:"; grep -E '^All checks|^Contracts|^Success|passed' $(CHECKS_LOG); \
 	else cat $(CHECKS_LOG); echo "Run alone what failed of these: make lint, make types, make notebooks"; failed=1; fi; \
 	exit $$failed

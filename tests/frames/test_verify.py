@@ -262,7 +262,7 @@ class TestAverify:
         async def main():
             task = asyncio.ensure_future(mv.averify(["ada@example.org"], backend=backend, journal=None))
             while not backend.asked:  # turns only while the loop is free
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.001)
             gate.set()
             return await task
 
@@ -274,7 +274,7 @@ class TestAverify:
         async def main():
             task = asyncio.ensure_future(mv.averify(["ada@example.org"], backend=backend, journal=None))
             while not backend.asked:
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.001)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
