@@ -78,8 +78,26 @@ def test_a_verification_says_why_what_was_meant_and_its_flags():
     assert "Did you mean nobody@plane.example?" in text
 
 
-def test_a_valid_address_is_one_line():
-    assert repr(mv.check("ada@example.org", validation_type="regex")) == "ada@example.org is valid (regex)"
+def test_what_was_not_asked_is_said():
+    assert repr(mv.check("ada@example.org", validation_type="regex")).splitlines() == [
+        "ada@example.org is valid (regex)",
+        "  not asked: whether the domain can receive mail, and whether the mailbox exists",
+    ]
+    with mv.sandbox.World() as world:
+        found, steps = (
+            mv.check("ada@plain.example", backend=world.backend),
+            mv.explain("ada@plain.example", backend=world.backend),
+        )
+    assert repr(found).splitlines()[1:] == ["  not asked: whether the mailbox exists"]
+    assert "Not asked: whether the mailbox exists." in found._repr_html_()
+    assert str(steps).endswith("verdict: valid\n    not asked: whether the mailbox exists")
+
+
+@pytest.mark.parametrize(
+    "found", [REFUSED, mv.check("ada@@example.org", validation_type="regex")], ids=["smtp", "refused"]
+)
+def test_nothing_is_left_open_by_a_refusal_or_after_the_mailbox(found):
+    assert "not asked" not in repr(found)
 
 
 def test_texts_of_other_hosts_are_cut_and_cannot_move_the_cursor():

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .frames.bounces.read import read_bounces
     from .frames.clean import clean
     from .frames.columns import STATUS_DTYPE, VERDICT_DTYPE
-    from .frames.domains import domains
+    from .frames.domains import domains, lookup_domains
     from .frames.duplicates import duplicates
     from .frames.explode import explode
     from .frames.planning import plan, quota
@@ -129,6 +129,7 @@ _MODULES = {
     "duplicates": "frames.duplicates",
     "explain": "reports.explain",
     "explode": "frames.explode",
+    "lookup_domains": "frames.domains",
     "outcomes": "reports.outcomes",
     "plan": "frames.planning",
     "quota": "frames.planning",
@@ -140,6 +141,12 @@ _MODULES = {
     "summary": "reports.summary",
     "suppress": "frames.suppress",
     "verify": "frames.verify",
+}
+# What functions raise, return or take as text, and other names of old: importable, but not offered by completion.
+_NOT_LISTED = {
+    *(name for name, module in _MODULES.items() if module == "errors"),
+    *("Explanation", "Fault", "HostAudit", "LocalSettings", "Plan", "PollSchedule", "Progress", "Quota", "Report"),
+    *("Reason", "Run", "STATUS_DTYPE", "Split", "Status", "VERDICT_DTYPE", "ValidationType", "Verdict", "domains"),
 }
 _SUBMODULES = ("dask", "sandbox", "service", "spark", "widgets")  # imported when first used as an attribute
 
@@ -196,6 +203,7 @@ __all__ = [
     "errors",
     "explain",
     "explode",
+    "lookup_domains",
     "outcomes",
     "plan",
     "quota",
@@ -224,5 +232,5 @@ if not TYPE_CHECKING:  # else type checkers would accept any name
 
 
 def __dir__() -> list[str]:
-    """The public names alone, whether imported yet or not; this is what completion offers."""
-    return list(__all__)
+    """What users call or make, whether imported yet or not; this is what completion offers."""
+    return [name for name in __all__ if name not in _NOT_LISTED]

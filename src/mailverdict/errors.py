@@ -19,6 +19,8 @@ A bad mailbox is a result, not an exception. An exception means that the call co
 
 from __future__ import annotations
 
+from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -40,6 +42,16 @@ __all__ = [
 
 class MailVerdictError(Exception):
     """Base class of all exceptions of this package."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and Jupyter show: the lines of the user that led here, and the message, without our frames."""
+        import traceback  # noqa: PLC0415 - only for an error in a notebook
+
+        frames = traceback.extract_tb(self.__traceback__)
+        own = Path(__file__).parent
+        theirs = list(takewhile(lambda frame: not Path(frame.filename).is_relative_to(own), frames))
+        lines = ["Traceback (most recent call last):\n", *traceback.format_list(theirs)]
+        return "".join([*lines, *traceback.format_exception_only(self)]).splitlines()
 
 
 class SettingsError(MailVerdictError, ValueError):

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from datetime import date
 
 import pyarrow as pa
 import pytest
@@ -73,7 +74,9 @@ def test_plan_prints_a_table_and_json(run, contacts, world):
     status, out, _ = run("plan", contacts, "-c", "email", "--backend", world.url, "--journal", "none")
     assert (status, "to submit" in out) == (0, True)
     status, out, _ = run("plan", contacts, "--backend", world.url, "--journal", "none", "--json")
-    assert (status, json.loads(out)["to_submit"]) == (0, 2)
+    found = json.loads(out)
+    assert (status, found["to_submit"]) == (0, 2)
+    assert date.fromisoformat(found["done_on"])
 
 
 def test_every_command_that_asks_a_network_has_a_sandbox(run, contacts, monkeypatch):

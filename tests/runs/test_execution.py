@@ -80,7 +80,9 @@ class Notes:
 
 def execute(backend, emails=EMAILS, *, kind="mx", **options):
     """Run to the end; gives the execution, also where the run failed (then `error` is on it)."""
-    parts = {name: options.pop(name) for name in ("journal", "screen", "owns_backend", "sleep") if name in options}
+    parts = {
+        name: options.pop(name) for name in ("journal", "screen", "owns_backend", "sleep", "clock") if name in options
+    }
     request = RunSettings(ValidationType(kind), **options)
     execution = Execution(pa.array(emails, pa.string()), backend, request, **parts)
     execution.error = None
@@ -303,6 +305,11 @@ class TestQuota:
         assert done.progress.message == (
             "3 addresses left: today's quota is used up; call again to go on, usually after 00:00 UTC"
         )
+
+    def test_the_day_on_which_all_is_done_is_named(self):
+        backend = ScriptedBackend([QuotaSeen(Quota(2, 2, 0)), Settled(rows_of(EMAILS[:2])), self.SHORT])
+        done = execute(backend, journal=Notes(), clock=lambda: 1_800_000_000.0)  # 2027-01-15 08:00 UTC
+        assert done.progress.message.endswith("after 00:00 UTC; at this quota all is done on 2027-01-17")
 
     def test_raise_reports_the_numbers(self):
         done = execute(

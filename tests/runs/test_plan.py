@@ -1,5 +1,6 @@
 """The arithmetic of a plan."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -34,8 +35,25 @@ def test_batches_and_days(to_submit: int, limit: int, remaining: int, batches: i
     assert (made.daily_limit, made.remaining) == (limit, remaining)
 
 
+@pytest.mark.parametrize(
+    ("to_submit", "remaining", "day"), [(100, 100, "2026-12-30"), (101, 100, "2026-12-31"), (250, 30, "2027-01-02")]
+)
+def test_the_day_on_which_all_is_done(to_submit: int, remaining: int, day: str) -> None:
+    made = plan(to_submit, Quota(100, 100 - remaining, remaining), today=date(2026, 12, 30))
+    assert str(made.done_on) == day
+    assert any(
+        line.split() == [*["day", "on", "which", "all", "is", "done,", "at", "this", "quota", "(UTC)"], day]
+        for line in str(made).splitlines()
+    )
+    assert day in made._repr_html_()
+
+
+def test_where_nothing_is_to_do_no_day_is_named() -> None:
+    assert plan(0, Quota(100, 0, 100)).done_on is None
+
+
 def test_a_quota_of_nothing_never_ends() -> None:
-    assert plan(5, Quota(0, 0, 0)).days is None
+    assert (plan(5, Quota(0, 0, 0)).days, plan(5, Quota(0, 0, 0)).done_on) == (None, None)
     assert "never enough quota" in str(plan(5, Quota(0, 0, 0)))
 
 

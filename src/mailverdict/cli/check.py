@@ -11,7 +11,6 @@ import typer
 import mailverdict as mv
 
 from ..model.words import ValidationType
-from ..reports.summary import MEANING_OF_VALID
 from .options import Email, HeloName, Json, Kind, ResolverAt, ResolverCheck, Sandbox, Service
 from .status import printed_warnings
 from .terminal import app, chosen_backend
@@ -22,7 +21,7 @@ __all__ = ["audit_host", "check", "explain", "quota"]
 @app.command()
 def check(
     email: Email,
-    validation_type: Kind = ValidationType.SMTP,
+    validation_type: Kind = ValidationType.MX,
     backend: Service = None,
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,
@@ -38,13 +37,13 @@ def check(
     if as_json:
         print(json.dumps(found.to_dict(), ensure_ascii=False, indent=2))
     else:
-        print(f"{found}\n({MEANING_OF_VALID[ValidationType(found.validation_type)]})")
+        print(found)
 
 
 @app.command()
 def explain(
     email: Email,
-    validation_type: Kind = ValidationType.SMTP,
+    validation_type: Kind = ValidationType.MX,
     backend: Service = None,
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,

@@ -382,7 +382,7 @@ def plan(
         }
         with printed_warnings("warning"):
             found = plan_pieces(([to_plain(piece.column(at))] for piece in source.pieces([name])), options)
-    print(json.dumps(asdict(found), indent=2) if as_json else found)
+    print(json.dumps(asdict(found), indent=2, default=str) if as_json else found)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`domains`: what the DNS and the lists say about each distinct domain of a column, as a table of its own."""
+"""`lookup_domains`: what the DNS and the lists say about each distinct domain of a column, as a table of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .verify import kinds_of_data, read_addresses, warn_user
 OUTCOME_DTYPE = pd.CategoricalDtype(["mx", "implicit_mx", "null_mx", "nxdomain", "nodata", "undetermined"])
 
 
-def domains(
+def lookup_domains(
     data: Any,
     column: Columns | None = None,
     *,
@@ -79,7 +79,7 @@ def domains(
     >>> import mailverdict as mv
     >>> emails = ["ada@gmail.com", "bo@gone.example", "eve@gmail.com", "nobody"]
     >>> with mv.sandbox.World() as world:
-    ...     found = mv.domains(emails, backend=world.backend)
+    ...     found = mv.lookup_domains(emails, backend=world.backend)
     >>> found[["domain", "rows", "outcome", "free"]].to_dict("list")
     {'domain': ['gmail.com', 'gone.example'], 'rows': [2, 1], 'outcome': ['mx', 'nxdomain'], 'free': [True, False]}
     """
@@ -97,6 +97,9 @@ def domains(
     table = evidence_frame(names, counts.tolist(), seen, picked)
     made = kinds[0].convert(table.set_index("domain"))
     return made.reset_index() if isinstance(made, pd.DataFrame) else made
+
+
+domains = lookup_domains  # its earlier name
 
 
 async def look_up(

@@ -102,7 +102,9 @@ def option_parameters(changed: Mapping[str, Any]) -> list[inspect.Parameter]:
 def split_options(function: str, options: Mapping[str, Any], **changed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Complete the options given to `function` by their defaults: those of the run, and those of the frame."""
     if unknown := [name for name in options if name not in DEFAULTS]:
-        raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
+        from .columns import did_you_mean  # noqa: PLC0415 - only a wrong name needs it
+
+        raise SettingsError(f"{function} has no argument {unknown[0]!r}{did_you_mean(unknown[0], list(DEFAULTS))}")
     complete = {**DEFAULTS, **changed, **options}
     of_frame = {name: complete.pop(name) for name in FRAME_OPTIONS}
     return complete, of_frame

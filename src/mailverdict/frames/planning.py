@@ -150,8 +150,9 @@ def plan_addresses(reads: Iterable[AddressColumns], options: CheckedOptions) -> 
         missing, malformed = rows - len(read.texts) - nontext, len(read.texts) - ok.true_count + nontext
         counts.update(rows=rows, missing=missing, malformed=malformed, unique=len(unique))
         counts.update(known=known, in_flight=in_flight, held=held)
+    figures: dict[str, Any] = dict(counts)
     return plan_run(
-        **counts,
+        **figures,
         quota=None if options.settings.offline else ask_quota(options.backend, owned=options.owns_backend),
         limit=0 if options.settings.offline else options.settings.limit,
         repeats=getattr(options.backend, "max_repeats", 0),

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 from ..errors import ContractError
 from .json_fields import optional_field, require_field, shorten
-from .words import FLAGS, REASON_MEANING, Reason, ValidationType, Verdict, escape_controls
+from .words import FLAGS, NOT_ASKED, REASON_MEANING, Reason, ValidationType, Verdict, escape_controls
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,11 @@ class Verification:
         messages = {fault.message: fault.code for fault in reversed(self.errors or ())}
         return reasons + [(code, message) for message, code in reversed(messages.items())]
 
+    def _not_asked(self) -> str | None:
+        """What this verification leaves open, in words; a refusal leaves nothing open."""
+        asked = self.validation_type
+        return NOT_ASKED.get(ValidationType(asked)) if self.result != Verdict.INVALID and asked in NOT_ASKED else None
+
     def _flags(self) -> list[str]:
         """The flags that are true, in words."""
         return [name.replace("_", "-") for name in FLAGS if getattr(self, name)]
@@ -142,6 +147,8 @@ class Verification:
             lines.append(f"  did you mean {self.suggestion}?")
         if flags := self._flags():
             lines.append(f"  flags: {', '.join(flags)}")
+        if left_open := self._not_asked():
+            lines.append(f"  {left_open}")
         return "\n".join(escape_controls(line[:LONGEST_LINE]) for line in lines)
 
     def _repr_html_(self) -> str:
@@ -163,6 +170,8 @@ class Verification:
             body.append(f"<p>Did you mean <b>{shown(self.suggestion)}</b>?</p>")
         if flags := self._flags():
             body.append(f'<p class="mv-soft">Flags: {escape(", ".join(flags))}</p>')
+        if left_open := self._not_asked():
+            body.append(f'<p class="mv-soft">{left_open.capitalize()}.</p>')
         return notebook("".join(body))
 
     def to_dict(self) -> dict[str, Any]:

@@ -36,6 +36,13 @@ class ValidationType(StrEnum):
     SMTP = "smtp"
 
 
+NOT_ASKED = {  # what a verification that did not end as invalid leaves open
+    ValidationType.REGEX: "not asked: whether the domain can receive mail, and whether the mailbox exists",
+    ValidationType.MX: "not asked: whether the mailbox exists",
+    ValidationType.MX_BLACKLIST: "not asked: whether the mailbox exists",
+}
+
+
 class Verdict(StrEnum):
     """The outcome of verifying an address.
 

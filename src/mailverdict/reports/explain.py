@@ -91,7 +91,7 @@ def render_step(step: Step) -> str:
 def explain(
     email: str,
     *,
-    validation_type: ValidationTypeWord | ValidationType = "smtp",
+    validation_type: ValidationTypeWord | ValidationType = "mx",
     backend: Backend | str | None = None,
 ) -> Explanation:
     """Show the evidence behind a verdict: each check, what it observed, and the rule that decided.
@@ -102,8 +102,8 @@ def explain(
     ----------
     email : str
         The address.
-    validation_type : {"smtp", "mx", "mx_blacklist", "regex"}, default "smtp"
-        As in `verify`.
+    validation_type : {"mx", "smtp", "mx_blacklist", "regex"}, default "mx"
+        As in `verify`. Only ``"smtp"`` asks mail servers, on port 25.
     backend : backend, str or None
         As in `verify`. A service returns its payload only, and may count the check against the quota.
 
@@ -211,4 +211,5 @@ def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> Step:
 
 def verdict_step(found: Verification, reasons: Sequence[str]) -> Step:
     """The reasons in order of precedence, of which the first decides, and the errors."""
-    return Step("verdict", found.result, (*reasons, *(f"{e.code}: {e.message}" for e in found.errors or ())))
+    errors = (f"{error.code}: {error.message}" for error in found.errors or ())
+    return Step("verdict", found.result, (*reasons, *errors, *filter(None, [found._not_asked()])))

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,6 +45,7 @@ from ..model.address import identities
 from ..model.table import SCHEMA, SOURCE_LOCAL
 from ..model.words import ValidationType, Verdict, count_of
 from .endings import count_causes, count_errors, describe_ending, describe_errors
+from .plan import day_when_done
 from .progress import COUNTED_FIELDS, LONG_WAIT, Listener, Progress, SettledRows, delay_text
 from .retry import retry_hint
 
@@ -371,7 +373,8 @@ class Execution:
         if not self.short_of_quota or self.settings.on_quota != "wait":
             return np.zeros(0, np.int64)
         hints = [d.retry_after for d in self.short_of_quota if d.retry_after is not None]
-        self.emit_progress(message="today's quota is used up; waiting until there is quota again")
+        waiting = "today's quota is used up; waiting until there is quota again"
+        self.emit_progress(message=waiting + self.day_when_done())
         await self.sleep(max(min(hints, default=QUOTA_INTERVAL), MIN_QUOTA_INTERVAL))
         emails = [email for each in self.short_of_quota for email in each.emails]
         self.short_of_quota = []
@@ -416,11 +419,18 @@ class Execution:
         unit = "address" if self.progress.unit == "addresses" else "row"
         left = f"{count_of(self.progress.total - self.progress.settled, unit)} left"
         if self.short_of_quota:
-            return f"{left}: today's quota is used up; {self.how_to_go_on(NEXT_DAY)}"
+            return f"{left}: today's quota is used up; {self.how_to_go_on(NEXT_DAY)}{self.day_when_done()}"
         if self.settings.offline:
             where = "not in the journal" if self.journal is not None else "without a journal"
             return f"{left}: offline, and {where}"
         return f"{left}; {self.how_to_go_on()}"
+
+    def day_when_done(self) -> str:
+        """On which day all is done at the quota, if the service said what the quota is."""
+        quota, left = self.progress.quota, self.progress.total - self.progress.settled
+        today = datetime.fromtimestamp(self.clock(), UTC).date()
+        day = None if quota is None else day_when_done(left, replace(quota, remaining=0), today)
+        return "" if day is None else f"; at this quota all is done on {day}"
 
     def how_to_go_on(self, when: str = "") -> str:
         """Only a journal keeps what is settled for the next call."""

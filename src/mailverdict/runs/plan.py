@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 
 from ..backend import Quota
 from ..contract.envelope import BULK_LIMIT
@@ -27,9 +28,10 @@ LABELS = {
     "daily_limit": "daily quota, in addresses",
     "remaining": "left of it today, in addresses",
     "days": "days needed",
+    "done_on": "day on which all is done, at this quota (UTC)",
 }
 QUOTA_LABELS = {**LABELS, "to_submit": "  to submit, one unit of quota each"}
-QUOTA_LINES = ("batches", "daily_limit", "remaining", "days")
+QUOTA_LINES = ("batches", "daily_limit", "remaining", "days", "done_on")
 WHEN_NOT_ZERO = ("in_flight", "held")
 
 
@@ -66,6 +68,8 @@ class Plan:
         Units of quota that this can cost at most: addresses that the service's limiter refuses are
         submitted again, twice at most. None without a quota. The printed table has it if it is more than
         `to_submit`.
+    done_on : datetime.date or None
+        The day in UTC on which all is done if the rest of the quota is used on each day; None as for `days`.
     domains : int or None
         Distinct domains of the well-formed addresses: what the DNS is asked about. None if they were not counted.
 
@@ -92,6 +96,7 @@ class Plan:
     days: int | None
     most_units: int | None = None
     domains: int | None = None
+    done_on: date | None = None
 
     def _entries(self) -> list[tuple[str, str]]:
         """Labels and values, line by line; lines that do not apply are left out."""
@@ -100,11 +105,10 @@ class Plan:
         left_out = {name for name in WHEN_NOT_ZERO if not values[name]} | set(() if has_quota else QUOTA_LINES)
         if (self.most_units or 0) <= self.to_submit:
             left_out.add("most_units")
-        if self.domains is None:
-            left_out.add("domains")
+        left_out |= {name for name in ("domains", "done_on") if values[name] is None}
         labels = QUOTA_LABELS if has_quota else LABELS
         return [
-            (labels[name], "never enough quota" if value is None else f"{value:,}")
+            (labels[name], "never enough quota" if value is None else str(value) if name == "done_on" else f"{value:,}")
             for name, value in values.items()
             if name not in left_out
         ]
@@ -145,8 +149,9 @@ def plan_run(
     limit: int | None = None,
     repeats: int = 0,
     domains: int | None = None,
+    today: date | None = None,
 ) -> Plan:
-    """Calculate a plan from counts; a `SettingsError` if they contradict each other."""
+    """Calculate a plan from counts; a `SettingsError` if they contradict each other. `today` is that of UTC."""
     counts = {"rows": rows, "missing": missing, "malformed": malformed, "unique": unique}
     counts |= {"known": known, "in_flight": in_flight, "held": held}
     left = unique - known - in_flight - held
@@ -163,7 +168,22 @@ def plan_run(
         days=None if quota is None or days is None else sum(times for _, times in days),
         most_units=None if quota is None else to_submit * (1 + repeats),
         domains=domains,
+        done_on=None
+        if quota is None or not to_submit
+        else day_when_done(to_submit, quota, today or datetime.now(UTC).date()),
     )
+
+
+def day_when_done(to_submit: int, quota: Quota, today: date) -> date | None:
+    """The day on which the last address is submitted; None if the quota never allows it.
+
+    >>> day_when_done(250, Quota(100, 100, 0), date(2026, 11, 26))
+    datetime.date(2026, 11, 29)
+    """
+    left = to_submit - min(to_submit, quota.remaining)
+    if left and quota.daily_limit <= 0:
+        return None
+    return today + timedelta(days=math.ceil(left / quota.daily_limit) if left else 0)
 
 
 def daily_portions(to_submit: int, quota: Quota) -> list[tuple[int, int]] | None:

@@ -31,7 +31,7 @@ LONGEST_EMAIL = 1_000  # characters; no address is longer than 254 octets (RFC 5
 def check(
     email: str,
     *,
-    validation_type: ValidationType | ValidationTypeWord = "smtp",
+    validation_type: ValidationType | ValidationTypeWord = "mx",
     backend: Backend | str | None = None,
 ) -> Verification:
     """Verify one address now; nothing is journalled.
@@ -40,8 +40,8 @@ def check(
     ----------
     email : str
         The address.
-    validation_type : {"smtp", "mx", "mx_blacklist", "regex"}, default "smtp"
-        As in `verify`.
+    validation_type : {"mx", "smtp", "mx_blacklist", "regex"}, default "mx"
+        As in `verify`. Only ``"smtp"`` asks mail servers, on port 25.
     backend : backend, str or None
         As in `verify`; a service may count a check against the daily quota.
 
