@@ -17,19 +17,23 @@ hand-written list, raise its version and date below and run this again.
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import io
+import json
 import sys
 import tarfile
+import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from publicsuffixlist import PublicSuffixList
 
-from mailverdict.checks.lists.files import MANIFEST, manifest_table, split_entries
+from mailverdict.checks.lists.files import MANIFEST, split_entries
 from mailverdict.checks.lists.flags import below_any
 from mailverdict.checks.lists.suggestions import KNOWN_LISTS, SuggestionIndex, build_index, parse_pairs
-from mailverdict.checks.lists.update import PROTECTED_LISTS, clean_domains, parse_source
+from mailverdict.checks.lists.update import PROTECTED_LISTS, clean_domains
 
 DATA = Path(__file__).parents[1] / "src" / "mailverdict" / "data"
 BY_HAND = "written by hand for mailverdict"
@@ -91,13 +95,24 @@ FREE_HEAD = """\
 
 def main(folder: Path) -> None:
     suffixes = PublicSuffixList()
-    disposable = build_disposable(parse_source(DISPOSABLE.read(folder), DISPOSABLE.file), suffixes)
+    disposable = build_disposable(blocklist_of(DISPOSABLE.read(folder)), suffixes)
     write("disposable", DISPOSABLE_HEAD, disposable)
     with tarfile.open(folder / FREEMAIL.file) as package:
         FREEMAIL.read(folder)
         free, throwaway = (member_lines(package, f"package/data/{name}.txt") for name in ("free", "disposable"))
     write("free", FREE_HEAD, build_free(free, {*disposable, *throwaway}, suffixes))
     (DATA / MANIFEST).write_text("\n".join(map(table_of, LISTS)), encoding="utf-8")
+
+
+def blocklist_of(data: bytes) -> set[str]:
+    """The set that the wheel's module assigns to ``blocklist``; the module is not run."""
+    with zipfile.ZipFile(io.BytesIO(data)) as wheel:
+        tree = ast.parse(wheel.read("disposable_email_domains/__init__.py"))
+    found = (
+        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "blocklist"
+    )
+    names: set[str] = ast.literal_eval(next(found))
+    return names
 
 
 def member_lines(package: tarfile.TarFile, name: str) -> list[str]:
@@ -177,16 +192,10 @@ def write(name: str, head: str, entries: Iterable[str]) -> None:
 def table_of(name: str) -> str:
     source, licence, version, date = LISTS[name]
     path = DATA / f"{name}.txt"
-    return manifest_table(
-        name,
-        file=path.name,
-        source=source,
-        licence=licence,
-        version=version,
-        date=date,
-        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-        rows=len(entries_of(path)),
-    )
+    digest, rows = hashlib.sha256(path.read_bytes()).hexdigest(), len(entries_of(path))
+    values = {"file": path.name, "source": source, "licence": licence, "version": version, "date": date}
+    lines = (f"{key} = {json.dumps(value)}" for key, value in {**values, "sha256": digest, "rows": rows}.items())
+    return "\n".join([f"[{name}]", *lines, ""])
 
 
 if __name__ == "__main__":

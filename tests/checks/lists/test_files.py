@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from datetime import date
+from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -13,9 +15,7 @@ from hypothesis import strategies as st
 
 from mailverdict.checks.lists.files import (
     MANIFEST,
-    find_lists,
-    manifest_table,
-    packaged_folder,
+    find_list,
     read_entries,
     redact_source,
     split_entries,
@@ -25,17 +25,16 @@ from mailverdict.checks.lists.flags import below_any, load_lists, normal_domain,
 from mailverdict.checks.lists.update import is_public_suffix, typo_domains
 from mailverdict.errors import SettingsError
 from mailverdict.model.settings import Lists
-from mailverdict.model.words import printable_text
 from tests import ROOT
 
-DATA = packaged_folder()
+DATA = files("mailverdict") / "data"
 TABLES = tomllib.loads((DATA / MANIFEST).read_text(encoding="utf-8"))
 NOTICE = ROOT / "NOTICE"
 OF_DOMAINS = ("disposable", "relays", "free", "free_more", "suggestion_targets", "known_domains", "suffixes")
 
 
 def entries(name: str) -> tuple[str, ...]:
-    return read_entries(find_lists([name])[name])
+    return read_entries(find_list(name))
 
 
 class TestPackagedLists:
@@ -91,20 +90,14 @@ class TestPackagedLists:
         assert set(entries("suggestion_targets")) <= {*entries("free"), *entries("free_more")}
 
 
-def install(folder: Path, name: str, text: str, **changes: object) -> None:
-    """Put a user's copy of a list into `folder`, with a manifest that fits unless `changes` say otherwise."""
-    folder.joinpath(f"{name}.txt").write_text(text, encoding="utf-8")
-    table = {
-        "file": f"{name}.txt",
-        "source": "here",
-        "licence": "CC0-1.0",
-        "version": "7",
-        "date": "2026-11-20",
-        "sha256": hashlib.sha256(text.encode()).hexdigest(),
-        "rows": 1,
-    } | changes
-    lines = [f"{key} = {value!r}" for key, value in table.items() if value is not None]
-    folder.joinpath(MANIFEST).write_text("\n".join([f"[{name}]", *lines]), encoding="utf-8")
+FACTS = {"source": "here", "licence": "CC0-1.0", "version": "7", "date": "2026-11-20", "rows": "1"}
+
+
+def install(folder: Path, name: str, text: str, **changes: str | None) -> None:
+    """Put a user's copy of a list into `folder`, with facts that fit unless `changes` say otherwise."""
+    facts = FACTS | {"rows": str(text.count("\n"))} | changes
+    head = "".join(f"# {fact}: {value}\n" for fact, value in facts.items() if value is not None)
+    folder.joinpath(f"{name}.txt").write_text(head + text, encoding="utf-8")
 
 
 class TestUsersCopy:
@@ -123,26 +116,31 @@ class TestUsersCopy:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"sha256": "0" * 64}, "sha256 is not the one in the manifest"),
-            ({"file": "gone.txt"}, r"gone\.txt"),
-            ({"file": "../outside.txt"}, "is not a file name"),
-            ({"rows": "many"}, MANIFEST),
-            ({"licence": None}, MANIFEST),
+            ({"rows": "2"}, "it has 1 entries and says 2"),
+            ({"rows": "many"}, "do not say what it is"),
+            ({"licence": None}, "do not say what it is"),
         ],
     )
     def test_damaged_copy_is_an_error_that_helps(
-        self, tmp_path: Path, changes: dict[str, object], message: str
+        self, tmp_path: Path, changes: dict[str, str | None], message: str
     ) -> None:
         install(tmp_path, "disposable", "only.example\n", **changes)
         with pytest.raises(SettingsError, match=message) as caught:
             load_lists(Lists(), folder=tmp_path)
         assert "mailverdict lists update" in str(caught.value)
 
-    @pytest.mark.parametrize("text", ["not toml", "disposable = 3", "\x00"])
-    def test_damaged_manifest_is_an_error(self, tmp_path: Path, text: str) -> None:
-        tmp_path.joinpath(MANIFEST).write_text(text, encoding="utf-8")
-        with pytest.raises(SettingsError, match="MANIFEST"):
+    @pytest.mark.parametrize("data", [b"", b"only.example\n", b"\xff\xfe\x00", b"# source\n" * 5])
+    def test_a_file_that_is_not_a_copy_is_an_error(self, tmp_path: Path, data: bytes) -> None:
+        tmp_path.joinpath("disposable.txt").write_bytes(data)
+        with pytest.raises(SettingsError, match=r"disposable\.txt"):
             load_lists(Lists(), folder=tmp_path)
+
+    def test_a_copy_of_an_earlier_release_is_an_error_until_it_is_replaced(self, tmp_path: Path) -> None:
+        tmp_path.joinpath(MANIFEST).write_text("[disposable]\n", encoding="utf-8")
+        with pytest.raises(SettingsError, match=r"of an earlier release\. Replace .* 'mailverdict lists update'"):
+            load_lists(Lists(), folder=tmp_path)
+        write(tmp_path, "a.example")
+        assert load_lists(Lists(), folder=tmp_path).flags("a", "a.example").disposable is True
 
     def test_name_on_the_list_below_a_relay_does_not_count(self, tmp_path: Path) -> None:
         install(tmp_path, "disposable", "x.duck.com\nother.example\n")
@@ -169,29 +167,15 @@ def write(folder: Path, *entries: str) -> Path:
 
 
 def in_use(folder: Path) -> tuple[str, ...]:
-    return read_entries(find_lists(["disposable"], folder)["disposable"])
+    return read_entries(find_list("disposable", folder))
 
 
 def test_folder_is_made_and_the_list_read_back(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     path = write(folder, "a.example", "b.example")
     assert in_use(folder) == ("a.example", "b.example")
-    listing = find_lists(["disposable"], folder)["disposable"]
-    assert (listing.rows, listing.date, listing.file, listing.origin) == (2, "2026-11-20", path.name, "user")
-
-
-def test_the_copy_before_is_kept_and_older_ones_go(tmp_path: Path) -> None:
-    first, second, third = (write(tmp_path, f"{name}.example") for name in "abc")
-    assert not first.exists()
-    assert second.exists()
-    assert third.exists()
-    assert sorted(each.name for each in tmp_path.iterdir() if each.name.startswith(".")) == []
-
-
-def test_crash_before_the_manifest_leaves_the_list_in_use(tmp_path: Path) -> None:
-    write(tmp_path, "a.example")
-    tmp_path.joinpath("disposable-0123456789ab.txt").write_text("half.exam", encoding="utf-8")
-    assert in_use(tmp_path) == ("a.example",)
+    listing = find_list("disposable", folder)
+    assert (listing.rows, listing.date, listing.path, listing.origin) == (2, "2026-11-20", path, "user")
 
 
 def test_same_list_twice_stays_readable(tmp_path: Path) -> None:
@@ -208,9 +192,10 @@ def test_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
 
 
 @given(st.text(st.characters()))
-def test_manifest_is_toml_whatever_the_source_is_called(source: str) -> None:
-    text = manifest_table("x", source=source, rows=3).encode("utf-8").decode("utf-8")
-    assert tomllib.loads(text) == {"x": {"source": printable_text(source), "rows": 3}}
+def test_a_copy_is_read_whatever_its_source_is_called(source: str) -> None:
+    with TemporaryDirectory() as folder:
+        write_list(Path(folder), "disposable", ["a.example"], source=source, licence="CC0-1.0", day=DAY)
+        assert in_use(Path(folder)) == ("a.example",)
 
 
 @pytest.mark.parametrize(

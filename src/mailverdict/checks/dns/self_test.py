@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ResolverError, SettingsError
 from ...model.evidence import DnsOutcome, DomainEvidence
-from ..lists.files import find_lists, read_entries, user_lists_folder
+from ..lists.files import find_list, read_entries, user_lists_folder
 from .answers import ADDRESS_TYPES, DENIALS, AnswerCache, AnswerOutcome, DnsAnswer, RecordType
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def load_probes(folder: Path | None = None) -> ProbeTable:
     >>> load_probes().known[0]
     'gmail.com'
     """
-    listing = find_lists([LIST_NAME], user_lists_folder() if folder is None else folder)[LIST_NAME]
+    listing = find_list(LIST_NAME, user_lists_folder() if folder is None else folder)
     return parse_probes(read_entries(listing))
 
 

@@ -1,20 +1,18 @@
 """List files: reading the packaged ones and a user's newer copies, and writing a user's copy.
 
-A list is plain text with one entry a line; ``#`` begins a comment. A ``MANIFEST.toml`` in each folder describes the
-lists: source, licence, date, sha256, rows. A user's copy is preferred to the packaged one. A new copy is written to a
-file named after its content, then the manifest is replaced in one step; a crash in between leaves the old manifest,
-which names the old file.
+A list is plain text with one entry a line; ``#`` begins a comment. ``MANIFEST.toml`` describes the packaged lists:
+source, licence, version, date, rows (and sha256, which the tests compare). A user's copy is preferred to the packaged
+list; it is one file, whose first lines are comments with the same facts.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -27,28 +25,21 @@ from ...errors import SettingsError
 from ...model.words import printable_text
 
 MANIFEST = "MANIFEST.toml"
-KEYS = ("file", "source", "licence", "version", "date", "sha256", "rows")
+FACTS = ("source", "licence", "version", "date", "rows")
 
 
 @dataclass(frozen=True, slots=True)
 class ListFile:
-    """One list, as its manifest describes it."""
+    """One list and what is known about it."""
 
     name: str  # "disposable", "free", "relays" ...
-    file: str  # name of its file in `folder`
+    path: Traversable
+    origin: str  # "packaged" or "user"
     source: str
     licence: str
     version: str
     date: str  # ISO 8601
-    sha256: str  # of the file, in lower-case hexadecimal digits
     rows: int
-    folder: Traversable
-    origin: str  # "packaged" or "user"
-
-
-def packaged_folder() -> Traversable:
-    """The folder of the packaged lists."""
-    return files("mailverdict") / "data"
 
 
 def user_lists_folder() -> Path:
@@ -56,52 +47,58 @@ def user_lists_folder() -> Path:
     return platformdirs.user_data_path("mailverdict", appauthor=False) / "lists"
 
 
-def read_manifest(folder: Traversable, *, origin: str) -> dict[str, ListFile]:
-    """Read the manifest of `folder`; empty if there is none. SettingsError if it is damaged."""
-    path = folder / MANIFEST
+@cache
+def packaged_lists() -> Mapping[str, ListFile]:
+    """The packaged lists by name, in the order of the manifest."""
+    folder = files("mailverdict") / "data"
+    tables = tomllib.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return {
+        name: ListFile(name, folder / table["file"], "packaged", *(table[fact] for fact in FACTS))
+        for name, table in tables.items()
+    }
+
+
+def find_list(name: str, folder: Path | None = None) -> ListFile:
+    """A list by name: the user's copy in `folder` if there is one, else the packaged one.
+
+    SettingsError if the copy is damaged, or is of a release whose copies had a manifest.
+    """
+    if folder is None:
+        return packaged_lists()[name]
+    if (folder / MANIFEST).is_file():
+        raise SettingsError(damage(folder / MANIFEST, "this is a copy of an earlier release"))
+    path = folder / f"{name}.txt"
     if not path.is_file():
-        return {}
+        return packaged_lists()[name]
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-        return {name: list_file(name, table, folder, origin) for name, table in tables.items()}
-    except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise SettingsError(damage(path, exc)) from exc
-
-
-def list_file(name: str, table: dict[str, object], folder: Traversable, origin: str) -> ListFile:
-    """Convert one table of a manifest; the file name must not lead out of the folder."""
-    values = {key: str(table[key]) for key in KEYS}
-    if Path(values["file"]).name != values["file"]:
-        raise ValueError(f"{values['file']!r} is not a file name")
-    return ListFile(name=name, folder=folder, origin=origin, **{**values, "rows": int(values["rows"])})  # type: ignore[arg-type]
+        with path.open(encoding="utf-8") as opened:
+            head = dict(
+                line.removeprefix("# ").rstrip("\n").split(": ", 1) for _, line in zip(FACTS, opened, strict=False)
+            )
+        source, licence, version, day, rows = (head[fact] for fact in FACTS)
+        return ListFile(name, path, "user", source, licence, version, day, int(rows))
+    except (OSError, ValueError, LookupError) as exc:
+        raise SettingsError(damage(path, f"its first lines do not say what it is ({exc})")) from exc
 
 
 def find_lists(names: Iterable[str], folder: Path | None = None) -> dict[str, ListFile]:
-    """Find lists by name: in the user's `folder` if it has them, else in the package.
-
-    SettingsError if a manifest is damaged, or the package lacks a list.
-    """
-    own = read_manifest(folder, origin="user") if folder is not None else {}
-    known = read_manifest(packaged_folder(), origin="packaged") | own
-    wanted = tuple(names)
-    if missing := [name for name in wanted if name not in known]:
-        raise SettingsError(f"the installed package lacks its list {missing[0]!r}; install it again")
-    return {name: known[name] for name in wanted}
+    """Find lists by name, as `find_list`."""
+    return {name: find_list(name, folder) for name in names}
 
 
 def read_entries(listing: ListFile) -> tuple[str, ...]:
-    """Read a list's entries, after checking the file against its manifest.
+    """Read a list's entries; SettingsError if they are not as many as it says.
 
-    SettingsError if the file is missing or differs: a damaged file must not change verdicts.
+    A damaged file must not change verdicts.
     """
-    path = listing.folder / listing.file
     try:
-        data = path.read_bytes()
-    except OSError as exc:
-        raise SettingsError(damage(path, exc)) from exc
-    if hashlib.sha256(data).hexdigest() != listing.sha256:
-        raise SettingsError(damage(path, "its sha256 is not the one in the manifest"))
-    return tuple(entry for _, entry in split_entries(data.decode("utf-8")))
+        text = listing.path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as exc:
+        raise SettingsError(damage(listing.path, exc)) from exc
+    entries = tuple(entry for _, entry in split_entries(text))
+    if len(entries) != listing.rows:
+        raise SettingsError(damage(listing.path, f"it has {len(entries):,} entries and says {listing.rows:,}"))
+    return entries
 
 
 def damage(path: Traversable, cause: object) -> str:
@@ -124,76 +121,24 @@ def split_entries(text: str) -> Iterator[tuple[int, str]]:
             yield number, entry
 
 
-PREVIOUS = "MANIFEST.previous.toml"
-
-
 def write_list(folder: Path, name: str, entries: Sequence[str], *, source: str, licence: str, day: date) -> Path:
-    """Write a list and make it the one in use; the copy before it is kept beside it.
+    """Write a list and make it the one in use; a crash leaves the copy before it.
 
     SettingsError if the folder cannot be written to; the list in use stays in use.
     """
-    data = "".join(f"{entry}\n" for entry in entries).encode("utf-8")
-    digest = hashlib.sha256(data).hexdigest()
-    path = folder / f"{name}-{digest[:12]}.txt"
-    table = manifest_table(
-        name,
-        file=path.name,
-        source=redact_source(source),
-        licence=licence,
-        version=f"{day.isoformat()}-{digest[:8]}",
-        date=day.isoformat(),
-        sha256=digest,
-        rows=len(entries),
-    )
+    text = "".join(f"{entry}\n" for entry in entries)
+    version = f"{day.isoformat()}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    facts = (redact_source(source), licence, version, day.isoformat(), len(entries))
+    head = "".join(f"# {fact}: {value}\n" for fact, value in zip(FACTS, facts, strict=True))
+    path = folder / f"{name}.txt"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        replace_file(path, data)
-        keep_previous(folder)
-        replace_file(folder / MANIFEST, table.encode("utf-8"))
-        remove_unnamed(folder, name)
+        with atomic_write(path, sync=True) as temporary:
+            temporary.write_text(head + text, encoding="utf-8")
+        (folder / MANIFEST).unlink(missing_ok=True)  # of a release whose copies had one
     except OSError as exc:
         raise SettingsError(f"{folder}: the list could not be written ({exc}); the one in use stays in use") from exc
     return path
-
-
-def keep_previous(folder: Path) -> None:
-    """Copy the current manifest, so that its list is not removed: another process may be about to read it."""
-    current = folder / MANIFEST
-    if current.exists():
-        replace_file(folder / PREVIOUS, current.read_bytes())
-
-
-def remove_unnamed(folder: Path, name: str) -> None:
-    """Remove copies of a list that neither the manifest nor the previous one names."""
-    manifests = (each for each in (folder / MANIFEST, folder / PREVIOUS) if each.exists())
-    named = b"".join(each.read_bytes() for each in manifests)
-    for path in folder.glob(f"{name}-*.txt"):
-        if path.name.encode() not in named:
-            with contextlib.suppress(OSError):  # still open elsewhere: an additional copy does no harm
-                path.unlink()
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file once its new content is on the disk."""
-    with atomic_write(path, sync=True) as temporary:
-        temporary.write_bytes(data)
-
-
-def manifest_table(name: str, **values: str | int) -> str:
-    """Format one table of a manifest as TOML.
-
-    >>> print(manifest_table("free", file="free.txt", rows=2), end="")
-    [free]
-    file = "free.txt"
-    rows = 2
-    """
-    lines = (f"{key} = {value if isinstance(value, int) else toml_text(value)}" for key, value in values.items())
-    return "\n".join([f"[{name}]", *lines, ""])
-
-
-def toml_text(value: str) -> str:
-    """Format a TOML basic string: JSON's escapes of printable text are valid TOML."""
-    return json.dumps(printable_text(value), ensure_ascii=False)
 
 
 def redact_source(source: str) -> str:

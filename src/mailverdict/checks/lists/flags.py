@@ -22,7 +22,7 @@ from ...errors import SettingsError
 from ...model.evidence import Flags
 from ...model.settings import Lists
 from ..syntax.kernels import match_names
-from .files import MANIFEST, ListFile, find_lists, read_entries, split_entries, user_lists_folder
+from .files import ListFile, find_lists, read_entries, split_entries, user_lists_folder
 
 LABEL = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
 DOMAIN = re.compile(rf"(?:{LABEL}\.)+{LABEL}")
@@ -133,7 +133,8 @@ def load_lists(settings: Lists, *, folder: Path | None = None) -> LoadedLists:
     """
     where = user_lists_folder() if folder is None else folder
     own = (value for each in fields(settings) if isinstance(value := getattr(settings, each.name), Path))
-    return load_once(settings, where, tuple(stamp_of(path) for path in (where / MANIFEST, *own)))
+    copies = (where, *(where / f"{name}.txt" for name in LIST_NAMES))  # the folder changes when a file comes or goes
+    return load_once(settings, where, tuple(stamp_of(path) for path in (*copies, *own)))
 
 
 def stamp_of(path: Path) -> tuple[int, int] | None:

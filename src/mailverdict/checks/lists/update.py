@@ -8,10 +8,6 @@ function that the caller gives; this module opens no connection.
 
 from __future__ import annotations
 
-import io
-import re
-import zipfile
-import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -21,10 +17,10 @@ from typing import Any
 from ...errors import InputError, SettingsError
 from ...model.words import first_of, printable_text
 from .files import (
+    find_list,
     find_lists,
-    packaged_folder,
+    packaged_lists,
     read_entries,
-    read_manifest,
     redact_source,
     split_entries,
     user_lists_folder,
@@ -39,8 +35,6 @@ DEFAULT_SOURCE = (
 )
 LICENCE = "CC0-1.0"  # of the default source
 MAX_BYTES = 16 * 1024 * 1024  # a hundred times the list of 2026
-BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what is unpacked no further than it is read
-QUOTED = re.compile(r"""(['"])([^'"\\]*)\1""")  # a text in a module
 MAX_LOSS = 0.05  # the list lost 245 of 10,000 names in the year to 2026-08
 MAX_GAIN = 0.25  # and gained 4,000, in small steps
 MAX_MALFORMED = 0.01  # more than that is a web page or another format
@@ -101,10 +95,9 @@ def update_disposable(
 ) -> ListUpdate:
     """Fetch a new edition of the disposable list, check it against the one in use, and write it unless it is refused.
 
-    `fetch(source)` returns the bytes of a plain-text list or of the wheel ``disposable-email-domains``, which is read
-    and never run; its exceptions are passed on. `accept` names guards to ignore (``loss``, ``gain``); the others
-    always apply. InputError if the bytes are too large or neither text nor such a wheel, SettingsError if `folder`
-    cannot be written to.
+    `fetch(source)` returns the bytes of a plain-text list; its exceptions are passed on. `accept` names guards to
+    ignore (``loss``, ``gain``); the others always apply. InputError if the bytes are too large or are not text,
+    SettingsError if `folder` cannot be written to.
 
     >>> update_disposable(lambda source: b"<html>busy</html>", source="demo", dry_run=True).outcome()
     'The list in use stays in use.'
@@ -135,7 +128,7 @@ def update_disposable(
 def names_in_use(folder: Path) -> tuple[frozenset[str], bool]:
     """The names in use, and whether their file is intact; if not, the packaged names (an update repairs the file)."""
     try:
-        return frozenset(read_entries(find_lists(["disposable"], folder)["disposable"])), True
+        return frozenset(read_entries(find_list("disposable", folder))), True
     except SettingsError:
         return packaged_names("disposable"), False
 
@@ -221,50 +214,23 @@ def typo_domains() -> frozenset[str]:
 
 
 def parse_source(data: bytes, source: str) -> tuple[str, ...]:
-    """Read the entries of a plain-text list, or of a wheel that holds one; InputError if it is too large or neither."""
+    """Read the entries of a plain-text list; InputError if it is too large, or is not text."""
     shown = redact_source(source)
     if len(data) > MAX_BYTES:
         raise InputError(f"{shown}: {len(data):,} bytes are too many for a list; the limit is {MAX_BYTES:,}")
-    if data.startswith(b"PK\x03\x04"):
-        return parse_wheel(data, shown)
     try:
         return tuple(entry for _, entry in split_entries(data.decode("utf-8")))
     except UnicodeDecodeError as exc:
         raise InputError(f"{shown}: this is not UTF-8 text ({exc.reason} at byte {exc.start})") from exc
 
 
-def parse_wheel(data: bytes, shown: str) -> tuple[str, ...]:
-    """Read ``blocklist = {...}`` from a wheel's module, which is never run."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as wheel, wheel.open("disposable_email_domains/__init__.py") as module:
-            if wheel.getinfo(module.name).compress_type not in BOUNDED:
-                raise ValueError("another compression")
-            text = module.read(MAX_BYTES + 1)  # the size in the archive may be wrong
-        if len(text) > MAX_BYTES:
-            raise ValueError("too large")
-        return tuple(sorted(blocklist_of(text.decode("utf-8"))))
-    except (zipfile.BadZipFile, zlib.error, EOFError, LookupError, ValueError, RuntimeError) as exc:
-        raise InputError(f"{shown}: this is not a wheel of disposable-email-domains, or it is too large") from exc
-
-
-def blocklist_of(text: str) -> list[str]:
-    """The texts of the set that a module assigns to ``blocklist``; a syntax tree would need 500 times their memory."""
-    found = re.search(r"^blocklist\s*=\s*\{", text, re.MULTILINE)
-    if found is None:
-        raise ValueError("no blocklist")
-    inner = text[found.end() : text.index("}", found.end())]
-    if QUOTED.sub("", inner).strip(", \t\r\n"):
-        raise ValueError("not a set of texts")
-    return [match[2] for match in QUOTED.finditer(inner)]
-
-
 def describe_lists(folder: Path | None = None) -> list[dict[str, Any]]:
-    """Describe every list in use, in the order of the manifest; SettingsError if a manifest is damaged.
+    """Describe every list in use, in the order of the manifest; SettingsError if a copy is damaged.
 
     >>> sorted(describe_lists()[0])
     ['date', 'licence', 'list', 'origin', 'rows', 'source', 'version']
     """
     where = user_lists_folder() if folder is None else folder
-    in_use = read_manifest(packaged_folder(), origin="packaged") | read_manifest(where, origin="user")
     keys = ("rows", "version", "date", "licence", "source", "origin")
+    in_use = find_lists(packaged_lists(), where)
     return [{"list": name} | {key: getattr(each, key) for key in keys} for name, each in in_use.items()]
