@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from .reports.explain import Explanation, explain
     from .reports.host_audit import HostAudit, audit_host
     from .reports.outcomes import contradicted, outcomes
+    from .reports.plot import plot
     from .reports.report import Report, report
     from .reports.summary import by_domain, diff, summary
     from .runs.plan import Plan
@@ -132,6 +133,7 @@ _MODULES = {
     "lookup_domains": "frames.domains",
     "outcomes": "reports.outcomes",
     "plan": "frames.planning",
+    "plot": "reports.plot",
     "quota": "frames.planning",
     "read_bounces": "frames.bounces.read",
     "report": "reports.report",
@@ -206,6 +208,7 @@ __all__ = [
     "lookup_domains",
     "outcomes",
     "plan",
+    "plot",
     "quota",
     "read_bounces",
     "report",

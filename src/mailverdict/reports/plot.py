@@ -1,0 +1,129 @@
+"""`plot`: a picture of a verified column, how many rows have each verdict and why the others are not valid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MissingExtraError
+from ..frames.verified import VerifiedColumn
+from ..model.words import REASON_LABELS, count_of, printable_text
+from ..theme import COLOURS, LABELS, MARK_OF, MARKS
+from .counts import Counts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST = 8  # reasons shown
+WIDTH, LINE = 7.5, 0.3  # inches: of the picture, and of one reason
+LONGEST_REASON = 48  # characters of a reason that only a service knows
+
+
+def plot(out: Any, column: Hashable | None = None, *, prefix: str | None = None, dark: bool = False) -> Figure:
+    """Draw a verified column: rows by verdict, and why rows are not valid. For notebooks, and files by ``savefig``.
+
+    Parameters
+    ----------
+    out : DataFrame
+        What `verify` returned: a pandas, Polars or Arrow frame.
+    column, prefix : optional
+        The column that was verified and its prefix; by default the only one.
+    dark : bool, default False
+        Light on dark, for a dark page.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A notebook shows it; ``plot(out).savefig("verdicts.png")`` writes it.
+
+    Raises
+    ------
+    ColumnError
+        If the frame has no such column, or it has not been verified.
+    MissingExtraError
+        If matplotlib is not installed: ``pip install 'mailverdict[widgets]'``.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> import pandas as pd
+    >>> df = pd.DataFrame({"email": ["ada@example.org", "bob@example.org", "no at sign"]})
+    >>> picture = mv.plot(mv.verify(df, "email", validation_type="regex"), "email")
+    >>> picture.get_axes()[0].get_title(loc="left")
+    '3 rows of email by verdict'
+    """
+    try:
+        import matplotlib.pyplot as plt  # noqa: PLC0415 - an optional extra
+    except ImportError as exc:
+        raise MissingExtraError("a picture", "widgets") from exc
+    rows = VerifiedColumn(out, column, prefix, ("verdict", "status", "details"))
+    counts = Counts()
+    counts.add(rows)
+    reasons = counts.by(lambda each: (each.bucket, each.reason) if each.reason else None)
+    heights = [1.5, 0.5 + LINE * min(len(reasons), MOST)][: 1 + bool(reasons)]
+    figure = plt.figure(figsize=(WIDTH, sum(heights)), layout="constrained", facecolor=shade("surface", dark=dark))
+    plt.close(figure)  # or a notebook would show it twice
+    parts = figure.subfigures(len(heights), height_ratios=heights, squeeze=False, facecolor="none")
+    draw_verdicts(parts[0][0].subplots(), counts, str(rows.column), dark=dark)
+    if reasons:
+        draw_reasons(parts[1][0].subplots(), reasons, dark=dark)
+    return figure
+
+
+def shade(name: str, *, dark: bool) -> str:
+    """A colour of the theme."""
+    return COLOURS[name].dark if dark else COLOURS[name].light
+
+
+def draw_verdicts(axes: Axes, counts: Counts, column: str, *, dark: bool) -> None:
+    """One bar of all rows; below it each verdict with its number, in words and with its sign."""
+    shown = {name: count for name, count in counts.buckets.items() if count}
+    left, edge = 0, shade("surface", dark=dark)
+    for name, count in shown.items():
+        label = f"{MARKS[MARK_OF[name]].glyph} {LABELS[name]} {count:,} ({count / counts.rows:.1%})"
+        axes.barh(0, count, left=left, color=shade(MARK_OF[name], dark=dark), edgecolor=edge, label=label)
+        left += count
+    title = f"{count_of(counts.rows, 'row')} of {printable_text(column, LONGEST_REASON)} by verdict"
+    frame(axes, title, dark=dark)
+    axes.set_xlim(0, max(left, 1))
+    axes.set_yticks([])
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(
+        handles,
+        labels,
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        borderaxespad=0.4,
+        ncols=3,
+        frameon=False,
+        handlelength=1,
+        labelcolor=shade("text", dark=dark),
+    )
+
+
+def draw_reasons(axes: Axes, reasons: Counter[tuple[str, str]], *, dark: bool) -> None:
+    """A bar for each of the most frequent reasons, in the colour of its verdict."""
+    most = reasons.most_common(MOST)
+    names = [REASON_LABELS.get(reason) or printable_text(reason, LONGEST_REASON) for (_, reason), _ in most]
+    numbers = [count for _, count in most]
+    colours = [shade(MARK_OF[bucket], dark=dark) for (bucket, _), _ in most]
+    bars = axes.barh(range(len(names)), numbers, color=colours)
+    labels = axes.bar_label(bars, [f"{number:,}" for number in numbers], padding=4)
+    for label in labels:
+        label.set_color(shade("text", dark=dark))
+    title = f"Why {count_of(reasons.total(), 'row is', 'rows are')} not valid"
+    frame(axes, f"{title}: the {MOST} most frequent reasons" if len(reasons) > MOST else title, dark=dark)
+    axes.set_yticks(range(len(names)), names, parse_math=False)  # a text of a service may hold "$"
+    axes.invert_yaxis()
+    axes.margins(x=0.1)
+
+
+def frame(axes: Axes, title: str, *, dark: bool) -> None:
+    """Title and colours; no axis of numbers, since each bar has its own."""
+    axes.set_facecolor(shade("surface", dark=dark))
+    axes.set_title(title, loc="left", color=shade("text", dark=dark), fontsize=11, fontweight="bold", parse_math=False)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(axis="x", bottom=False, labelbottom=False)
+    axes.tick_params(axis="y", length=0, colors=shade("text", dark=dark))
