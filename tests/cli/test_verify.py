@@ -68,18 +68,6 @@ class TestVerify:
         assert "4 rows, 3 with a verdict by regex" in told
         assert told.splitlines()[-1] == f"written: {out}"
 
-    def test_addresses_that_were_not_verified_are_counted_with_the_option_that_verifies_them(self, run, tmp_path):
-        path = tmp_path / "messy.csv"
-        cells = ["ada@x.example", "Email: bob@x.example", "cy@x.example; di@x.example", "nobody"]
-        path.write_text("\n".join(["email", *cells]) + "\n")
-        verify = ("verify", path, "-c", "email", "-t", "regex", "-q")
-        assert run(*verify)[2] == "note: 1 malformed row holds several addresses: with --explode each is verified\n"
-        assert run(*verify, "--no-clean")[2] == (
-            "note: 2 malformed rows hold an address that can be read: it is verified without --no-clean, and with "
-            "--explode if there are several\n"
-        )
-        assert run(*verify, "--explode")[2] == ""
-
     def test_quiet_says_nothing(self, run, contacts, tmp_path):
         assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", tmp_path / "o.csv", "-q") == (0, "", "")
 

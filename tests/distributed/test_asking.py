@@ -72,8 +72,7 @@ class TestDomains:
             "missing": 1,
             "malformed": 1,
             "texts": 6,
-            "repairable": 0,
-            "inexact": 0,
+            "several": 0,
             "partitions": 1,
             "notices": [],
         }

@@ -41,7 +41,7 @@ class ReportingEngine:
 
 
 def counts(**changed):
-    zero = dict.fromkeys(("rows", "missing", "malformed", "texts", "repairable", "inexact"), 0)
+    zero = dict.fromkeys(("rows", "missing", "malformed", "texts", "several"), 0)
     return {**zero, "texts": 1, "notices": [], **changed}
 
 
@@ -107,11 +107,6 @@ class TestReports:
         report = {"keys": 2, "asked": 2, "counts": counts(malformed=5), "causes": {"DNS": 9, "other": 1}}
         with pytest.warns(UserWarning, match="9 of 10 rows have no verdict, since the DNS gave no usable answer"):
             ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine([report]))
-
-    def test_repairable_rows_are_a_warning(self, tmp_path):
-        reports = [{"keys": 1, "asked": 1, "counts": counts(repairable=2, inexact=1)}] * 2
-        with pytest.warns(UserWarning, match="at least 4 malformed rows hold an address.*: verify with clean=True"):
-            ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine(reports))
 
     @pytest.mark.parametrize(("texts", "is_told"), [(0, True), (3, False)])
     def test_a_column_without_text_is_a_warning_if_no_partition_has_some(self, tmp_path, texts, is_told):

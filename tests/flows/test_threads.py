@@ -19,8 +19,6 @@ THREADS = 8
 CELLS = ["ada@gmail.com", "bob@gmial.com", "info@one.example", "nobody@one.example", "Cy <cy@one.example>", "x", None]
 MAKERS = (pd.DataFrame, pl.DataFrame, pa.table)
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*malformed row:UserWarning")  # the cells are verified as they stand
-
 
 def audit(number, backend, kind):
     """What a program does with a list; every thread has other rows, and a few of them the same kind of frame."""

@@ -72,7 +72,7 @@ def test_the_table_has_the_promised_columns_and_sets():
 @pytest.mark.parametrize("cells", [CELLS, [], [None, float("nan")], CELLS[:1], CELLS[3:4]], ids=len)
 def test_dtypes_are_the_same_whatever_the_rows(cells):
     out = mv.verify(cells, validation_type="regex", columns="all")
-    assert list(out.columns) == list(PROMISED)
+    assert list(out.columns) == [*PROMISED, "clean", "change"]
     for name, dtype in PROMISED.items():
         assert out[name].dtype == (pd.StringDtype("pyarrow") if dtype == "string" else dtype), name
 

@@ -176,7 +176,7 @@ def test_words_that_ask_for_no_mail_stay_beside_each_address():
     frame = pd.DataFrame({"email": ["ada@one.example; Bo <bo@one.example> (do not contact)"]})
     exploded = mv.explode(frame, "email")
     assert len(exploded) == 2
-    out = mv.decide(mv.verify(exploded, "email", validation_type="regex", clean=True), "email")
+    out = mv.decide(mv.verify(exploded, "email", validation_type="regex"), "email")
     assert out["email_clean"].tolist() == ["ada@one.example", "bo@one.example"]
     assert out["email_action"].tolist() == ["review", "review"]
     assert out["email_action_why"].str.contains("do not contact").all()

@@ -202,7 +202,7 @@ def test_an_error_in_the_middle_of_a_stream_reaches_the_caller():
 
 
 def test_results_of_a_stream_stay_when_a_report_is_saved_later(tmp_path):
-    verified = mv.verify(source_frame().astype({"email": object}), "email", validation_type="regex", clean=True)
+    verified = mv.verify(source_frame().astype({"email": object}), "email", validation_type="regex")
     path = mv.report(Relation(verified), "email").save(tmp_path / "report.xlsx")
     sheet = pd.read_excel(path, sheet_name="Send list", engine="calamine")
     assert sheet["email"].tolist() == mv.split(verified, "email").send["email"].tolist()

@@ -70,8 +70,8 @@ def test_clean_reads_the_only_text_of_a_list(frame):
     assert column(out, "email_change") == CHANGE
 
 
-def test_verify_with_repairs_verifies_it_and_empty_lists_are_missing(frame):
-    out = mv.decide(mv.verify(frame, "email", validation_type="regex", clean=True), "email")
+def test_verify_verifies_it_and_empty_lists_are_missing(frame):
+    out = mv.decide(mv.verify(frame, "email", validation_type="regex"), "email")
     assert column(out, "email_clean") == CLEAN
     assert column(out, "email_status") == STATUS
     assert column(out, "email_action") == ACTION
@@ -79,7 +79,7 @@ def test_verify_with_repairs_verifies_it_and_empty_lists_are_missing(frame):
 
 @pytest.mark.filterwarnings("ignore:.*has no text")
 def test_a_list_with_an_address_is_never_dropped_without_repairs(frame):
-    out = mv.decide(mv.verify(frame, "email", validation_type="regex"), "email")
+    out = mv.decide(mv.verify(frame, "email", validation_type="regex", clean=False), "email")
     assert column(out, "email_status") == STATUS
     assert column(out, "email_action") == [action.replace("send", "review") for action in ACTION]
     assert column(out, "email_action_why")[0] == "would be ada@firm.com after cleaning"
@@ -107,10 +107,10 @@ def test_lists_of_a_fixed_size_are_read():
     "cell", [["ada@firm.com", 1], [["ada@firm.com"]], [{"email": "ada@firm.com"}], (b"\xff@x.com",)]
 )
 def test_a_list_of_something_else_is_not_text_and_is_reviewed(cell):
-    out = mv.verify(pd.Series([cell, "bob@firm.com"], dtype=object), validation_type="regex", clean=True)
+    out = mv.verify(pd.Series([cell, "bob@firm.com"], dtype=object), validation_type="regex")
     assert out["error_message"].iloc[0].startswith("the cell holds a ")
     frame = pd.DataFrame({"email": pd.Series([cell, "bob@firm.com"], dtype=object)})
-    out = mv.decide(mv.verify(frame, "email", validation_type="regex", clean=True), "email")
+    out = mv.decide(mv.verify(frame, "email", validation_type="regex"), "email")
     assert out["email_action"].tolist() == ["review", "send"]
 
 

@@ -17,6 +17,8 @@ import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.frames.verified import VerifiedColumn
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*, which is there already:UserWarning")
+
 CELLS = ["ada@example.org", "info@gmial.com", "nobody", None, "x@mailinator.com"]
 VERDICTS = ["valid", "valid", "invalid", None, "valid"]
 
@@ -110,7 +112,7 @@ ROUTES = [
 class TestRoutes:
     @pytest.mark.parametrize(
         "options",
-        [{}, {"columns": "all"}, {"clean": True}, {"columns": ["verdict", "status", "role", "checked_at", "source"]}],
+        [{}, {"columns": "all"}, {"clean": False}, {"columns": ["verdict", "status", "role", "checked_at", "source"]}],
         ids=str,
     )
     def test_the_columns_are_replaced(self, route, options):
@@ -244,48 +246,42 @@ def test_the_other_functions_refuse_what_they_never_write():
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_what_describes_an_earlier_verdict_is_emptied(kind):
-    first = mv.decide(verify(contacts(kind), clean=True), "email")
+    first = mv.decide(verify(contacts(kind)), "email")
     assert texts(first, "email_action")[:3] == ["send", "review", "drop"]
-    again = verify(first)
+    again = verify(first, clean=False)
     names = list(again.columns if not isinstance(again, pa.Table) else again.column_names)
     assert names == list(first.columns if not isinstance(first, pa.Table) else first.column_names)
     for name in ("clean", "change", "action", "action_why"):
         assert texts(again, f"email_{name}") == [None] * 5, name
     assert texts(again, "email_verdict") == VERDICTS
     assert texts(mv.decide(again, "email"), "email_action") == texts(first, "email_action")
-    assert texts(verify(again, clean=True), "email_clean") == texts(first, "email_clean")
+    assert texts(verify(again), "email_clean") == texts(first, "email_clean")
 
 
-@pytest.mark.filterwarnings("ignore:1 malformed row holds an address:UserWarning")
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_a_reader_of_a_frame_uses_the_cells_and_not_what_an_earlier_call_cleaned(kind):
     cells = ["Ada <ada@one.example>", "bo@two.example"]
     frame = kind({"email": cells})
-    again = verify(verify(frame, clean=True))
+    again = verify(verify(frame), clean=False)
     assert VerifiedColumn(again, "email", None, ["verdict"]).addresses.tolist() == cells
     assert texts(again, "email_verdict") == ["invalid", "valid"]
 
 
 @pytest.mark.parametrize("made", ["pandas", "csv"])
 def test_a_column_of_the_callers_with_such_a_name_is_not_emptied(made):
-    first = verify(contacts()).assign(email_action=["call", None, "write", "x", "y"], email_clean=list("abcde"))
-    again = verify(csv_by_pandas(first) if made == "csv" else first)
+    first = verify(contacts(), clean=False).assign(
+        email_action=["call", None, "write", "x", "y"], email_clean=list("abcde")
+    )
+    again = verify(csv_by_pandas(first) if made == "csv" else first, clean=False)
     assert texts(again, "email_action") == ["call", None, "write", "x", "y"]
     assert texts(again, "email_clean") == list("abcde")
 
 
-def test_what_was_cleaned_before_the_first_verification_stays():
-    tidy = mv.clean(contacts(), "email")
-    out = verify(tidy)
-    assert texts(out, "email_clean") == texts(tidy, "email_clean")
-
-
-@pytest.mark.filterwarnings("ignore:.*malformed rows hold an address:UserWarning")
 @pytest.mark.parametrize("made", ["pandas", "polars", "csv"])
 def test_a_reader_of_a_frame_uses_the_cells_if_they_were_verified_beside_cleaned_addresses(made):
     cells = ["ada@one.example", "mailto:ada@one.example", "Bo <bo@two.example>", "nobody", None]
     tidy = mv.clean(pd.DataFrame({"email": cells}), "email")
-    out = verify(pl.from_pandas(tidy) if made == "polars" else tidy)
+    out = verify(pl.from_pandas(tidy) if made == "polars" else tidy, clean=False)
     out = csv_by_pandas(out) if made == "csv" else out
     read = VerifiedColumn(out, "email", None, ["verdict"]).addresses
     assert read.fillna("").tolist() == [cell or "" for cell in cells]
@@ -304,7 +300,7 @@ def test_a_reader_of_a_frame_uses_the_cells_if_they_were_verified_beside_cleaned
 @pytest.mark.filterwarnings("ignore:results of earlier calls beside column 'email':UserWarning")
 def test_an_older_status_does_not_stay_beside_a_new_verdict():
     cells = pl.DataFrame({"email": ["ada@one.example", "a@x.example; b@x.example"]})
-    pair = mv.verify(cells, "email", validation_type="regex", columns=["verdict", "status"], limit=1)
+    pair = mv.verify(cells, "email", validation_type="regex", columns=["verdict", "status"], limit=1, clean=False)
     assert pair["email_status"].to_list() == ["done", "pending"]
     again = mv.verify(pair, "email", validation_type="regex", columns=["verdict"])
     assert again["email_status"].to_list() == ["done", "done"]

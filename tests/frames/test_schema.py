@@ -68,11 +68,11 @@ def test_the_categories_of_arrow_are_the_same_in_every_table():
 
 
 def test_spark_ddl_names_every_column_and_quotes_what_is_not_a_word():
-    ddl = mv.schema("spark", "all", prefix="e-mail `a` ")
+    ddl = mv.schema("spark", "all", prefix="e-mail `a` ", clean=False)
     assert ddl.count(", ") == len(COLUMNS) - 1
     assert ddl.startswith("`e-mail ``a`` verdict` STRING, ")
     assert "`e-mail ``a`` role` BOOLEAN" in ddl
-    assert mv.schema("spark", ["role"], clean=True) == "role BOOLEAN, clean STRING, change STRING"
+    assert mv.schema("spark", ["role"]) == "role BOOLEAN, clean STRING, change STRING"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def parquet_types(path):
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("columns", SETS)
 def test_a_parquet_file_has_the_same_types_whatever_wrote_it(tmp_path, rows, columns):
-    options = {"validation_type": "regex", "columns": columns, "clean": True}
+    options = {"validation_type": "regex", "columns": columns}
     table = contacts(rows)
     table.to_pandas().to_csv(tmp_path / "in.csv", index=False)
     pq.write_table(table, tmp_path / "in.parquet")
@@ -117,7 +117,7 @@ def test_a_parquet_file_has_the_same_types_whatever_wrote_it(tmp_path, rows, col
     names = ["pandas", "polars", "arrow", "command-csv", "command-parquet"]
     found = {name: parquet_types(tmp_path / f"{name}.parquet") for name in names}
     results = {name: {k: v for k, v in types.items() if k != "email"} for name, types in found.items()}
-    assert list(results["pandas"]) == list(mv.schema("pandas", columns, prefix="email_", clean=True))
+    assert list(results["pandas"]) == list(mv.schema("pandas", columns, prefix="email_"))
     for name in names[1:]:
         assert results[name] == results["pandas"], name
 
@@ -146,7 +146,7 @@ class TestVersions:
             again = mv.verify(["ada@plain.example"], backend=world.backend, **options)
             lists = world.backend.lists_version()
         assert first["version"].tolist() == [f"mailverdict {mv.__version__}, {lists}"]
-        assert again.iloc[0].tolist() == ["journal", lists]
+        assert again.iloc[0].tolist()[:2] == ["journal", lists]
 
     def test_of_rows_from_a_service_are_never_those_of_this_machine(self, tmp_path):
         with World() as world:

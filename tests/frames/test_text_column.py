@@ -276,10 +276,8 @@ class TestMissingTexts:
     def test_a_column_gives_what_pandas_gives_when_it_reads_the_file(self, tmp_path):
         path = tmp_path / "in.csv"
         path.write_text("email,n\nada@x.example,1\nN/A,2\nnobody,3\nNULL,4\nnone,5\n")
-        texts = mv.verify(
-            pd.read_csv(path, dtype=str, keep_default_na=False), "email", validation_type="regex", clean=True
-        )
-        read = mv.verify(pd.read_csv(path), "email", validation_type="regex", clean=True)
+        texts = mv.verify(pd.read_csv(path, dtype=str, keep_default_na=False), "email", validation_type="regex")
+        read = mv.verify(pd.read_csv(path), "email", validation_type="regex")
         assert (
             texts["email_status"].tolist()
             == read["email_status"].tolist()

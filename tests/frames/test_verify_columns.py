@@ -86,7 +86,10 @@ class TestSeveralColumns:
 
     def test_again_replaces_the_results(self):
         once = mv.verify(FRAME, ["email", "billing"], validation_type="regex")
-        pd.testing.assert_frame_equal(mv.verify(once, ["email", "billing"], validation_type="regex"), once)
+        with pytest.warns(
+            UserWarning, match="(email|billing): verified by (email|billing)_clean, which is there already"
+        ):
+            pd.testing.assert_frame_equal(mv.verify(once, ["email", "billing"], validation_type="regex"), once)
 
     @pytest.mark.parametrize("function", [mv.verify, mv.start, mv.plan])
     @pytest.mark.parametrize(
@@ -110,7 +113,7 @@ class TestSeveralColumns:
             mv.verify(FRAME, ["email", "billing"], prefix="x_")
         tidy = mv.clean(FRAME, "email")
         with pytest.raises(mv.SettingsError, match="two results would get the label 'email_clean'"):
-            mv.verify(tidy, ["email", "email_clean"], validation_type="regex", clean=True)
+            mv.verify(tidy, ["email", "email_clean"], validation_type="regex")
         with pytest.raises(mv.SettingsError, match="goes with a frame"):
             mv.verify(["ada@firm.example"], ["email"])
 
@@ -127,20 +130,29 @@ MESSY = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:.*malformed row:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 class TestRepairedCells:
     def test_the_repaired_address_is_verified(self):
-        out = mv.verify(MESSY, validation_type="regex", clean=True)
+        out = mv.verify(MESSY, validation_type="regex")
         assert out["verdict"].astype(object).where(out["verdict"].notna(), None).tolist() == [
-            "valid", "valid", "invalid", "invalid", None, "valid", "invalid", "invalid",
+            "valid", "valid", "invalid", "unknown", None, "valid", "invalid", "invalid",
         ]  # fmt: skip
         tidy = mv.clean(MESSY)
         pd.testing.assert_frame_equal(out[["clean", "change"]], tidy[["clean", "change"]])
         assert out["suggestion"].tolist()[1:3] == ["bob@gmail.com", "bob@gmail.com"]
-        assert list(out.columns) == [*CORE, "clean", "change"]
+        assert list(out.columns) == CORE
 
     CELLS = st.lists(
-        st.sampled_from([*MESSY, "ADA@Firm.Example", "ada@fírm.example", "ada@fi\u0301rm.example", " ada@x.example "]),
+        st.sampled_from(
+            [
+                *MESSY[:3],
+                *MESSY[4:],
+                "ADA@Firm.Example",
+                "ada@fírm.example",
+                "ada@fi\u0301rm.example",
+                " ada@x.example ",
+            ]
+        ),
         max_size=30,
     )
 
@@ -148,10 +160,10 @@ class TestRepairedCells:
     @given(CELLS)
     def test_a_repaired_cell_gets_what_its_address_gets(self, cells):
         """The syntax check that the repairs made is the one that the verdict is made of."""
-        out = mv.verify(cells, validation_type="regex", clean=True, columns="all")
+        out = mv.verify(cells, validation_type="regex", columns="all")
         tidy = mv.clean(cells)["clean"]
         repaired = [cell if pd.isna(address) else address for cell, address in zip(cells, tidy, strict=True)]
-        expected = mv.verify(repaired, validation_type="regex", columns="all")
+        expected = mv.verify(repaired, validation_type="regex", columns="all", clean=False)
         ignored = ["checked_at", "suggestion", "clean", "change"]
         pd.testing.assert_frame_equal(
             out.drop(columns=ignored), expected.drop(columns=[name for name in ignored if name in expected])
@@ -159,7 +171,7 @@ class TestRepairedCells:
 
     @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
     def test_all_kinds_of_frames(self, make):
-        out = to_pandas(mv.verify(make({"email": MESSY[:6]}), "email", validation_type="regex", clean=True))
+        out = to_pandas(mv.verify(make({"email": MESSY[:6]}), "email", validation_type="regex"))
         assert out["email"].tolist()[:4] == MESSY[:4]
         assert out["email_clean"].tolist()[:2] == ["ada@firm.example", "bob@gmial.com"]
 
@@ -167,30 +179,30 @@ class TestRepairedCells:
         with mv.sandbox.World(daily_limit=50) as world:
             name = world.addresses[0].address
             cells = [name, f"Ada <{name}>", f"mailto:{name}", "nobody"]
-            planned = mv.plan(cells, validation_type="mx", backend=world.url, journal=None, clean=True)
-            out = mv.verify(cells, validation_type="mx", backend=world.url, journal=None, clean=True, progress=False)
+            planned = mv.plan(cells, validation_type="mx", backend=world.url, journal=None)
+            out = mv.verify(cells, validation_type="mx", backend=world.url, journal=None, progress=False)
             assert mv.quota(world.url).used == 1
         assert (planned.unique, planned.malformed, planned.to_submit) == (1, 1, 1)
         assert len(set(out["verdict"].tolist()[:3])) == 1
         assert out["clean"].tolist()[:3] == [name] * 3
 
     def test_with_a_limit_the_rest_is_pending_and_repaired(self):
-        out = mv.verify(MESSY, validation_type="regex", clean=True, limit=1)
+        out = mv.verify(MESSY, validation_type="regex", limit=1)
         assert out["status"].tolist()[:2] == ["done", "pending"]
         assert out["clean"].tolist()[:2] == ["ada@firm.example", "bob@gmial.com"]
 
     def test_several_columns(self):
         frame = pd.DataFrame({"a": MESSY, "b": MESSY[::-1]})
-        both = mv.verify(frame, ["a", "b"], validation_type="regex", clean=True)
-        alone = [mv.verify(frame[column], validation_type="regex", clean=True) for column in frame]
+        both = mv.verify(frame, ["a", "b"], validation_type="regex")
+        alone = [mv.verify(frame[column], validation_type="regex") for column in frame]
         for column, expected in zip(frame, alone, strict=True):
             found = both[[f"{column}_{name}" for name in expected.columns]].set_axis(expected.columns, axis=1)
             pd.testing.assert_frame_equal(found, expected)
 
     def test_nothing_to_repair_and_nothing_at_all(self):
         for cells in ([], [None], ["nobody"], ["ada@firm.example"]):
-            out = mv.verify(cells, validation_type="regex", clean=True)
-            plain = mv.verify(cells, validation_type="regex")
+            out = mv.verify(cells, validation_type="regex")
+            plain = mv.verify(cells, validation_type="regex", clean=False)
             pd.testing.assert_frame_equal(out[plain.columns], plain)
 
     @pytest.mark.parametrize("clean", [None, 1, "yes"])
@@ -206,7 +218,7 @@ class TestRepairedCells:
         texts = [cell for cell in MESSY if cell != 7]
         frame = pd.DataFrame({"email": pd.array(texts, dtype="string")})
         with mv.sandbox.World() as world:
-            options = {"validation_type": kind, "backend": world.backend, "progress": False, "clean": True}
+            options = {"validation_type": kind, "backend": world.backend, "progress": False}
             out = mailverdict.dask.verify(dd.from_pandas(frame, npartitions=2), "email", **options)
             found, meta = out.compute(), out._meta
             expected = mv.verify(frame, "email", **options)

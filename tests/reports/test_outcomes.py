@@ -121,7 +121,7 @@ def test_only_the_mailed_rows_count():
 
 
 def test_cleaned_addresses_are_matched():
-    out = mv.verify(pd.DataFrame({"email": ["Ada <ada@firm.example>"]}), "email", validation_type="regex", clean=True)
+    out = mv.verify(pd.DataFrame({"email": ["Ada <ada@firm.example>"]}), "email", validation_type="regex")
     assert mv.outcomes(out, "email", reports(ada=[HARD])).loc[("verdict", "valid"), "hard"] == 1
 
 

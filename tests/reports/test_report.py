@@ -106,7 +106,7 @@ def test_its_numbers_are_those_of_summary_and_split(out):
 
 def test_an_error_outside_the_domain_is_shown_with_the_whole_address():
     cells = ["i.pinewick@@firm.example", "ada@firm,example", "ada@gmial.com", "bob@gmial.com"]
-    checked = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex", clean=True)
+    checked = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex")
     facts = facts_of(checked, "balanced")
     assert sorted(facts.typos) == [
         ("firm,example", "firm.example", 1),
@@ -120,13 +120,12 @@ MESSY = ["Ada <ada@firm.example>", "bo@firm.example", "cy@firm.example; di@firm.
 
 def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
     frame = pd.DataFrame({"email": MESSY})
-    with pytest.warns(UserWarning, match="2 malformed rows hold"):
-        as_they_stand = mv.verify(frame, "email", validation_type="regex")
+    as_they_stand = mv.verify(frame, "email", validation_type="regex", clean=False)
     page = mv.report(as_they_stand, "email").to_html()
     assert "Clean the list first" in page
     facts = facts_of(as_they_stand, "balanced")
     assert (facts.cleanable, facts.several) == (1, 1)
-    cleaned = mv.verify(frame, "email", validation_type="regex", clean=True)
+    cleaned = mv.verify(frame, "email", validation_type="regex")
     facts = facts_of(cleaned, "balanced")
     assert (facts.cleanable, facts.several, facts.actions["send"]) == (0, 1, 3)
     assert facts.cleaning.rows == 2
@@ -137,7 +136,7 @@ def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
 
 def test_before_and_after_cleaning_counts_what_would_have_been_lost():
     frame = pd.DataFrame({"email": [*MESSY, " ed@firm.example", "E-Mail: flo@firm.example;", None]})
-    facts = facts_of(mv.verify(frame, "email", validation_type="regex", clean=True), "balanced")
+    facts = facts_of(mv.verify(frame, "email", validation_type="regex"), "balanced")
     found = facts.cleaning
     assert (found.rows, found.rescued, found.sendable) == (4, 2, 2)  # blanks and case are not faults
     assert {name: count for name, _, count in found.repairs} == {
@@ -147,7 +146,7 @@ def test_before_and_after_cleaning_counts_what_would_have_been_lost():
         "label": 1,
     }
     assert facts.actions["send"] == 5
-    unchanged = mv.verify(pd.DataFrame({"email": ["ada@firm.example"]}), "email", validation_type="regex", clean=True)
+    unchanged = mv.verify(pd.DataFrame({"email": ["ada@firm.example"]}), "email", validation_type="regex")
     assert facts_of(unchanged, "balanced").cleaning is None
 
 
@@ -283,7 +282,7 @@ def test_a_column_of_the_user_that_is_named_like_ours_is_not_read_as_cleaned_add
     frame = pd.DataFrame(
         {"email": ["a@firm.example", "b@firm.example"], "email_clean": [True, False], "email_change": 1}
     )
-    out = mv.verify(frame, "email", validation_type="regex")
+    out = mv.verify(frame, "email", validation_type="regex", clean=False)
     assert mv.summary(out, "email").loc["valid", "addresses"] == 2
 
 
@@ -379,7 +378,7 @@ class TestPieces:
     def test_facts_of_pieces_are_those_of_the_whole(self, size):
         cells = ["ada@gmail.com", "ben@gmial.com", "n/a", "<cy@web.de>", None, "info@firm.example", "a@x.org; b@x.org"]
         df = pd.DataFrame({"email": [*cells * 5, "dan@gmail.com", "ADA@GMAIL.COM"]})
-        out = mv.verify(df, "email", validation_type="regex", clean=True, columns="all")
+        out = mv.verify(df, "email", validation_type="regex", columns="all")
         now, policy = datetime.now(UTC), find_policy("balanced")
         pieces, counted = Counts(policy), Counts(policy)
         for start in range(0, len(out), size):

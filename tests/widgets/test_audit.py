@@ -266,7 +266,7 @@ def test_the_result_is_the_frame_with_all_result_columns(contacts):
     audit = finished(ready(contacts, validation_type="regex"))
     pd.testing.assert_frame_equal(audit.result[list(contacts.columns)], before)
     pd.testing.assert_frame_equal(contacts, before)
-    expected = mv.verify(contacts, "E-Mail", validation_type="regex", columns="all", clean=True)
+    expected = mv.verify(contacts, "E-Mail", validation_type="regex", columns="all")
     assert list(audit.result.columns) == list(expected.columns)
     assert audit.result["E-Mail_verdict"].equals(expected["E-Mail_verdict"])
     assert audit.run.progress.state == "done"
@@ -545,7 +545,7 @@ def test_normal_forms_are_those_of_verify_whether_they_differ_from_the_address_o
     mails = ["ada@example.org", "Support@Example.org", "bob@müller.de", "nobody", None, "Eve <EVE@example.org>"]
     frame = pd.DataFrame({"mail": mails})
     audit = finished(ready(frame, validation_type="regex"))
-    expected = mv.verify(frame, "mail", validation_type="regex", columns="all", clean=True)
+    expected = mv.verify(frame, "mail", validation_type="regex", columns="all")
     assert audit.result["mail_normalized"].equals(expected["mail_normalized"])
     assert audit.result["mail_normalized"].notna().tolist() == [True, True, True, False, False, True]
     assert (expected["mail_normalized"] != expected["mail_clean"]).fillna(value=False).any()

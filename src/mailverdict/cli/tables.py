@@ -18,14 +18,14 @@ import typer
 
 import mailverdict as mv
 
-from ..frames.columns import RESULT_NAMES, choose_columns, label_of
+from ..frames.columns import REPAIR_COLUMNS, RESULT_NAMES, choose_columns, label_of
 from ..frames.files.plain import to_plain
 from ..frames.files.readers import STDIN
 from ..frames.files.restore import restore_frame
 from ..frames.files.streams import PieceStream, Stopper
 from ..frames.files.table_file import LINE, TableFile
 from ..frames.files.writers import FormulaColumns
-from ..frames.kinds import put_column
+from ..frames.kinds import Table, put_column
 from ..frames.options import VerifyOptions
 from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided
@@ -318,7 +318,7 @@ def announce_stop() -> None:
 
 
 def print_notices(stream: PieceStream) -> None:
-    for notice in (*stream.notices, *stream.delay_notices(), *stream.repair_notices()):
+    for notice in (*stream.notices, *stream.several_notices(), *stream.delay_notices()):
         print_status(notice, "note")
     if problem := stream.problem():
         print_status(problem, "warning")
@@ -369,7 +369,8 @@ def plan(
         chosen_backend(backend, sandbox=sandbox) as asked,
     ):
         name = pick_column(source, column)
-        at = source.columns.index(name)
+        repaired = [label_of(name, None, each.name) for each in REPAIR_COLUMNS]
+        read = [name, *(label for label in repaired if label in source.columns)]
         options: VerifyOptions = {
             "validation_type": validation_type,
             "backend": asked,
@@ -381,7 +382,7 @@ def plan(
             "clean": clean,
         }
         with printed_warnings("warning"):
-            found = plan_pieces(([to_plain(piece.column(at))] for piece in source.pieces([name])), options)
+            found = plan_pieces(([Table(plain_columns(piece, read), name)] for piece in source.pieces(read)), options)
     print(json.dumps(asdict(found), indent=2, default=str) if as_json else found)
 
 
@@ -426,6 +427,11 @@ def report(
     made = make_report(counts, name, rows, bounces=reports, earlier=before, name=list_name(file), again=again)
     made.save(output)
     print_written(output, quiet=quiet)
+
+
+def plain_columns(piece: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Some columns of a piece as a text file has them."""
+    return pa.table([to_plain(piece.column(piece.column_names.index(name))) for name in names], names=names)
 
 
 def reported_command(file: str, column: str, counts: Counts) -> str:

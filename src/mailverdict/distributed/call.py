@@ -27,10 +27,9 @@ import pyarrow as pa
 from .. import errors
 from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, MissingExtraError, SettingsError
-from ..frames.clean import REPAIR_HINT, repairable_rows
 from ..frames.options import Columns, check_progress, split_options
 from ..frames.planning import ask_quota, count_in_journal, warn_of_resolver
-from ..frames.verify import collect, show_progress, warn_user
+from ..frames.verify import collect, describe_several, show_progress, warn_user
 from ..local.backend import LocalBackend
 from ..model.settings import Lists
 from ..model.words import ValidationType
@@ -106,8 +105,11 @@ def open_call(
         max_age=settings.max_age,
         refresh=settings.refresh,
     )
-    shown = (column for builder in read_part(empty, job).builders for column in builder.columns)
+    frame = read_part(empty, job)
+    shown = (column for builder in frame.builders for column in builder.columns)
     job = replace(job, columns=tuple(dict.fromkeys(shown)))
+    for notice in () if is_plan else frame.notices:
+        warn_user(notice)
     if scratch is not None and not isinstance(scratch, str | PathLike):
         raise SettingsError(f"scratch={scratch!r:.80}: give the path or URL of a folder, or None")
     if key_kind in ("address", "domain") and not is_plan:
@@ -196,10 +198,9 @@ def ask_workers(call: Call, engine: Engine) -> StageJob:
 
 
 def warn_of_rows(counts: Mapping[str, Any]) -> None:
-    """Warn of malformed rows in which an address can be read, and of columns without any text."""
-    if counts["repairable"]:
-        notice = repairable_rows(counts["repairable"], is_exact=not counts["inexact"])
-        warn_user(f"{notice}: {REPAIR_HINT}")
+    """Warn of cells with several addresses, and of columns without any text."""
+    if counts["several"]:
+        warn_user(describe_several(counts["several"]))
     if not counts["texts"]:
         for notice in counts["notices"]:
             warn_user(notice)

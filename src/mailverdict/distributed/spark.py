@@ -24,7 +24,6 @@ from ..frames.options import Columns, VerifyOptions, show_options
 from ..frames.verify import shown_columns
 from ..model.table import dump_json
 from ..model.words import Status
-from ..runs.execution import unique_addresses
 from ..runs.plan import Plan
 from .asking import DOMAINS, ask_domains, ask_mailboxes, read_domains, read_mailboxes
 from .call import Call, ask_workers, error_of, open_call, plan_texts, verify_texts
@@ -365,10 +364,10 @@ def text_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The distinct texts of the columns."""
     for table in gather(batches):
-        texts = read_texts(table, job).texts
+        texts, _ = read_texts(table, job).distinct()
         if not is_refused_kept:
             texts = texts.filter(observe_column(texts, threads=1).ok)
-        yield pa.record_batch({"text": unique_addresses(texts)[0]})
+        yield pa.record_batch({"text": texts})
 
 
 def answer_columns(job: StageJob) -> list[Column]:

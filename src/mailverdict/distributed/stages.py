@@ -21,7 +21,6 @@ from ..checks.lists.flags import load_lists
 from ..checks.smtp.providers import organisation
 from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..checks.syntax.kernels import octets_of, offsets_of
-from ..frames.clean import count_repairable
 from ..frames.columns import Column
 from ..frames.options import Columns, each_column
 from ..frames.overwrite import result_labels
@@ -184,8 +183,8 @@ def read_texts(part: Any, job: StageJob) -> AddressColumns:
     after the answers are paid for it is too late.
     """
     kinds = kinds_of_data(part, job.column)
-    name_results(kinds, job.column, job.frame_options)
-    return read_addresses([kind.values() for kind in kinds], clean=job.is_cleaned)
+    kept = [own.kept for own in name_results(kinds, job.column, job.frame_options)]
+    return read_addresses([kind.values() for kind in kinds], clean=job.is_cleaned, kept=kept)
 
 
 def observe(part: Any, job: StageJob) -> pa.Table:
@@ -225,16 +224,13 @@ def distinct_keys(
 
 def count_rows(read: AddressColumns, syntax: SyntaxColumn, job: StageJob) -> dict[str, Any]:
     """How many rows a partition has, of which kinds, and what to warn of."""
-    refused = read.texts.filter(pc.invert(syntax.ok))
-    repairable, is_exact = count_repairable(refused, are_refused=True) if not job.is_cleaned else (0, True)
     rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
     return {
         "rows": rows,
         "missing": rows - len(read.texts) - nontext,
-        "malformed": len(refused) + nontext,
+        "malformed": syntax.ok.false_count + nontext,
         "texts": len(read.texts),
-        "repairable": repairable,
-        "inexact": int(not is_exact),
+        "several": read.several_rows,
         "notices": read.notices(job.column),
     }
 
@@ -439,7 +435,7 @@ def text_hashes(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
     return mixed
 
 
-COUNTS = ("rows", "missing", "malformed", "texts", "repairable", "inexact", "partitions")
+COUNTS = ("rows", "missing", "malformed", "texts", "several", "partitions")
 
 
 def sum_counts(texts: Iterable[str]) -> dict[str, Any]:

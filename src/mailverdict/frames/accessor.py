@@ -136,8 +136,7 @@ class SeriesAccessor(AccessorBase):
         """Whether each cell is a well-formed address; NA for empty cells. Uses no network."""
         from .verify import start  # noqa: PLC0415 - loads when first used
 
-        # `verify` would warn that some cells can be cleaned, which is not asked for here
-        out = start(self._series, validation_type="regex", columns=["verdict"]).result()
+        out = start(self._series, validation_type="regex", columns=["verdict"], clean=False).result()
         return (out["verdict"] == "valid").astype("boolean").mask(out["verdict"].isna())
 
 

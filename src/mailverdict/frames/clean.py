@@ -28,7 +28,6 @@ from .overwrite import name_columns
 from .repair import MAX_CELL, RepairedCell, repair_cell
 from .text_column import LONGEST_TEXT, TextColumn, read_values, replace_texts, show_where, strip_texts
 
-MAX_COUNTED = 500  # malformed texts that are read for a warning, which takes about 10 ms
 # Without any of these no address is found in an ASCII text, and none is suggested.
 SIGNS = rf'[@&%#=\\\[({{<"]|[^ -~]|(?i:{MAY_BE_GUESSED})'
 INVISIBLE = ("Zs", "Zl", "Zp", "Cf", "Cc")  # Unicode categories: blanks, characters without a width, controls
@@ -173,11 +172,11 @@ def repair_refused(texts: pa.StringArray, seen: SyntaxColumn) -> tuple[Rows, pa.
     return rows, pa.record_batch(found).take(distinct.indices)
 
 
-def repair_text(text: str, *, suggests: bool = True) -> RepairedCell:
+def repair_text(text: str) -> RepairedCell:
     """Repair a text, unless `read_values` may have cut it, which could leave a part of an address."""
     if len(text) in (LONGEST_TEXT, MAX_CELL):
         return RepairedCell(is_unclear="@" in text)
-    return repair_cell(text, suggests=suggests)
+    return repair_cell(text)
 
 
 def suggest_repaired(cell: RepairedCell) -> str | None:
@@ -215,24 +214,6 @@ def advise(text: str) -> str | None:
     if found.suggestion is not None:
         return f"probably mistyped: did you mean {found.suggestion}?"
     return "may hold an address, but not with certainty: correct it by hand" if found.is_unclear else None
-
-
-REPAIR_HINT = "verify with clean=True; if a cell holds several addresses, use mailverdict.explode first"
-
-
-def repairable_rows(count: int, *, is_exact: bool, what: str = "an address that can be read") -> str:
-    rows = f"{'' if is_exact else 'at least '}{count:,} malformed {'row holds' if count == 1 else 'rows hold'}"
-    return f"{rows} {what}"
-
-
-def count_repairable(texts: pa.StringArray, *, are_refused: bool = False) -> tuple[int, bool]:
-    """How many texts are malformed and hold one address or several for certain, and whether all were looked at.
-
-    With `are_refused` the syntax check has refused all of them.
-    """
-    refused = texts if are_refused else texts.filter(pc.invert(observe_column(strip_texts(texts)).ok))
-    head = refused.slice(0, MAX_COUNTED).to_pylist()
-    return sum(bool(repair_text(text, suggests=False).addresses) for text in head), len(refused) <= MAX_COUNTED
 
 
 def canonical_rows(stripped: pa.StringArray, seen: SyntaxColumn) -> tuple[Rows, pa.StringArray, pa.StringArray]:

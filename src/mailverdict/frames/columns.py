@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import ColumnError, SettingsError
 from ..model.table import SOURCE_LOCAL
-from ..model.words import REASON_MEANING, Reason, Status, Verdict, first_of
+from ..model.words import WHY_MEANING, Reason, Status, Verdict, first_of
 
 LARGE = 100_000  # rows from which several threads are faster than one
 MAX_LISTED = 20  # column names shown in an error
@@ -76,9 +76,7 @@ def messages(errors: str) -> str | None:
 def meaning_of_reason(reasons: str) -> str | None:
     """The dominant reason in a sentence; one that only the service knows is quoted."""
     first = first_reason(reasons)
-    if first is None or first in tuple(Reason):
-        return first and REASON_MEANING[Reason(first)]
-    return f"the service gives the reason {first!r}"
+    return first and (WHY_MEANING.get(first) or f"the service gives the reason {first!r}")
 
 
 def meaning_of_flag(reasons: str) -> str | None:

@@ -59,7 +59,7 @@ DEFAULTS: VerifyOptions = {
     "limit": None,
     "on_quota": "stop",
     "screen": None,
-    "clean": False,
+    "clean": True,
     "columns": "core",
     "categories": True,
     "prefix": None,

@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from ..errors import SettingsError
 from ..model.words import Status, ValidationType, Verdict
@@ -25,6 +27,7 @@ from .columns import (
     CONTRADICTION_COLUMNS,
     DUPLICATE_COLUMNS,
     PART_COLUMNS,
+    REPAIR_COLUMNS,
     RESULT_NAMES,
     SUPPRESS_COLUMNS,
     Column,
@@ -33,6 +36,7 @@ from .columns import (
 )
 from .kinds import Table
 from .repair import ACCEPTED, REPAIRS
+from .text_column import read_present
 from .verified import to_series
 
 # The columns of each function, and those of them that show, if they are there with our words, that it was called.
@@ -47,6 +51,15 @@ MARKS: tuple[tuple[tuple[Column, ...], frozenset[str]], ...] = (
 EVERY = {each.name: each for columns in (PART_COLUMNS, *(columns for columns, _ in MARKS)) for each in columns}
 WORD = r"[^\s;=]+"  # a service may have reasons and codes of its own
 ANY_TEXT = ".*"
+
+
+@dataclass(frozen=True)
+class KeptRepairs:
+    """What was repaired before, by row."""
+
+    clean: pa.StringArray  # the addresses; null where there is none
+    change: pa.StringArray  # what was done; null for nothing
+    notice: str  # for the user: that these addresses are verified
 
 
 def one_of(words: Collection[str]) -> str:
@@ -142,6 +155,25 @@ def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
     if not present.keys() >= {c.name for c in COLUMNS}:
         marked -= {c.name for c in COLUMNS if not c.in_core}
     return {name: each for name, each in ours.items() if name in marked or str(labels[name]) in noted}
+
+
+def kept_repairs(data: Table, prefix: str | None) -> KeptRepairs | None:
+    """The columns `clean` and `change` beside the column, from `clean` or an earlier call, perhaps corrected.
+
+    None if they are not there. Then `name_columns` refuses a column with the name of one and something else in it.
+    """
+    labels = [label_of(data.column, prefix, each.name) for each in REPAIR_COLUMNS]
+    existing = data.labels()
+    if not set(labels).issubset(existing):
+        return None
+    for label in labels:
+        check_column(label, existing)
+    cells = [data.cells(label) for label in labels]
+    if any(foreign_value(each, column) for each, column in zip(cells, REPAIR_COLUMNS, strict=True)):
+        return None
+    notice = f"{data.column}: verified by {labels[0]}, which is there already; drop that column to repair anew"
+    clean, change = map(read_present, cells)
+    return KeptRepairs(clean, change, notice)
 
 
 def marked_names(ours: Collection[str]) -> set[str]:

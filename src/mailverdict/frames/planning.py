@@ -23,7 +23,9 @@ from ..runs.execution import find_known, unique_addresses
 from ..runs.options import CheckedOptions, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
+from .kinds import Table
 from .options import Columns, VerifyOptions, check_flag, show_options, split_options
+from .overwrite import kept_repairs
 from .verify import AddressColumns, kinds_of_data, read_addresses
 
 RESOLVER_SECONDS = 5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
@@ -93,7 +95,7 @@ def plan(
     data, column
         As in `verify`.
     **options
-        The keyword arguments of `verify`; `columns`, `prefix` and `progress` change nothing here.
+        The keyword arguments of `verify`; `columns` and `progress` change nothing here.
         The rows of several columns are counted together.
 
     Returns
@@ -121,16 +123,20 @@ def plan(
     >>> found.rows, found.missing, found.malformed, found.unique
     (5, 1, 1, 2)
     """
-    return plan_pieces([[kind.values() for kind in kinds_of_data(data, column)]], options)
+    return plan_pieces([kinds_of_data(data, column)], options)
 
 
-def plan_pieces(pieces: Iterable[Sequence[Any]], options: VerifyOptions) -> Plan:
-    """The plan for a table that comes in pieces, each a list of the columns to verify; keeps a hash of each address."""
+def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Plan:
+    """The plan for a table that comes in pieces, each with the columns to verify; keeps a hash of each address."""
     arguments, of_frame = split_options("plan", options)
     checked = CheckedOptions.check(**arguments)
-    is_cleaned = check_flag("clean", of_frame["clean"])
-    reads = (read_addresses(columns, clean=is_cleaned, keep_syntax=True) for columns in pieces)
-    found = plan_addresses(reads, checked)
+    is_cleaned, prefix = check_flag("clean", of_frame["clean"]), of_frame["prefix"]
+
+    def read(piece: Sequence[Table]) -> AddressColumns:
+        kept = [kept_repairs(kind, prefix) if is_cleaned else None for kind in piece]
+        return read_addresses([kind.values() for kind in piece], clean=is_cleaned, keep_syntax=True, kept=kept)
+
+    found = plan_addresses(map(read, pieces), checked)
     if found.unique > found.known:
         warn_of_resolver(CheckedOptions.check(**arguments))
     return found
@@ -138,7 +144,7 @@ def plan_pieces(pieces: Iterable[Sequence[Any]], options: VerifyOptions) -> Plan
 
 def plan_addresses(reads: Iterable[AddressColumns], options: CheckedOptions) -> Plan:
     """The plan for columns that were read, in one piece or several; closes a backend that was made from a URL."""
-    seen = SeenAddresses()
+    seen, rescued = SeenAddresses(), pa.array([], pa.string())
     counts: Counter[str] = Counter(rows=0, missing=0, malformed=0, unique=0, known=0, in_flight=0, held=0)
     for read in reads:
         ok = (read.syntax or observe_column(read.texts)).ok
@@ -150,7 +156,12 @@ def plan_addresses(reads: Iterable[AddressColumns], options: CheckedOptions) -> 
         missing, malformed = rows - len(read.texts) - nontext, len(read.texts) - ok.true_count + nontext
         counts.update(rows=rows, missing=missing, malformed=malformed, unique=len(unique))
         counts.update(known=known, in_flight=in_flight, held=held)
+        if read.is_rescued is not None and (read.is_rescued.true_count or len(rescued)):
+            as_written, _ = unique_addresses(read.texts.filter(pc.and_not(is_asked, read.is_rescued)))
+            rescued = pa.concat_arrays([rescued, unique])
+            rescued = rescued.filter(pc.invert(pc.is_in(rescued, value_set=as_written)))
     figures: dict[str, Any] = dict(counts)
+    figures["repaired"] = len(rescued) and len(rescued) - sum(count_in_journal(rescued, options))
     return plan_run(
         **figures,
         quota=None if options.settings.offline else ask_quota(options.backend, owned=options.owns_backend),

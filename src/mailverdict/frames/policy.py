@@ -17,7 +17,7 @@ from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import to_bools
 from ..errors import SettingsError
 from ..model.json_fields import shorten
-from ..model.words import REASON_MEANING, STATE_MEANING, Status, Verdict, count_of
+from ..model.words import SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
 from .clean import advise
 from .columns import ACTION_COLUMNS, ACTIONS
 from .kinds import Frame, kind_of_data
@@ -113,7 +113,9 @@ class Policy:
         str
             ``send``, ``review``, ``retry`` or ``drop``.
         """
-        return self._actions.get(f"{verdict}:{reason}") or self._actions.get(verdict, "review")
+        # To verify several addresses in a cell again would not help.
+        otherwise = "review" if reason == SEVERAL_ADDRESSES else self._actions.get(verdict, "review")
+        return self._actions.get(f"{verdict}:{reason}", otherwise)
 
 
 def freeze_selectors(selectors: Iterable[str], action: str) -> tuple[str, ...]:
@@ -230,7 +232,8 @@ def read_decided(out: Any, column: Hashable, prefix: str | None) -> VerifiedColu
 
 def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:
     """Action and reason of each row, by position; rows with the same facts are decided once."""
-    advice = advise_rows(rows, (rows.status == Status.DONE) & (rows["verdict"] == Verdict.INVALID))
+    is_malformed = (rows["verdict"] == Verdict.INVALID) | (rows["details"] == SEVERAL_ADDRESSES).fillna(value=False)
+    advice = advise_rows(rows, (rows.status == Status.DONE) & is_malformed)
     flag = np.full(len(advice), None, dtype=object)  # the most serious one with an action of its own
     for name in reversed(FLAGS_BY_SEVERITY):
         if f"flag:{name}" in policy._actions:
@@ -286,7 +289,7 @@ def decide_row(row: Any, policy: Policy) -> tuple[str, str]:
     action = policy.action_of(row.verdict, row.reason)
     why = STATE_MEANING.get(row.verdict, row.verdict)
     if row.reason:  # one that only the service knows is shown as it is
-        why = f"{row.verdict}: {REASON_MEANING.get(row.reason, row.reason)}"
+        why = f"{row.verdict}: {WHY_MEANING.get(row.reason, row.reason)}"
     if row.flag and action != "drop":
         action, why = policy._actions[f"flag:{row.flag}"], FLAGGED + row.flag.replace("_", "-")
     if row.has_suggestion and policy.review_suggestions:
@@ -296,16 +299,16 @@ def decide_row(row: Any, policy: Policy) -> tuple[str, str]:
     return action, why
 
 
-def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[Any]:
+def advise_rows(rows: VerifiedColumn, is_malformed: pd.Series[bool]) -> pd.Series[Any]:
     """What to do with each malformed cell that holds or suggests an address; not for a verdict on a cleaned address."""
     if "clean" in rows and "error_message" in rows:
         is_of_cleaned = (rows["clean"].notna() & rows["error_message"].notna()).to_numpy(bool)
-        is_invalid = is_invalid & (~is_of_cleaned | rows.is_refused_as_written)
-    at = np.flatnonzero(is_invalid.to_numpy(bool))
+        is_malformed = is_malformed & (~is_of_cleaned | rows.is_refused_as_written)
+    at = np.flatnonzero(is_malformed.to_numpy(bool))
     stripped = pc.utf8_trim_whitespace(pa.array(rows.texts.iloc[at].fillna("")))
     at = at[~to_bools(observe_column(stripped).ok)]
     cells = rows.texts.iloc[at]
-    advice = pd.Series([None] * len(is_invalid), dtype=object)
+    advice = pd.Series([None] * len(is_malformed), dtype=object)
     advice.iloc[at] = cells.map({text: advise(text) for text in cells.dropna().unique()})
     nontext = at[cells.isna()]
     values = to_series(rows.data.values()).iloc[nontext] if len(nontext) else ()

@@ -24,26 +24,26 @@ SPARK_TYPES = {"bool": "BOOLEAN", "moment": "TIMESTAMP"}  # of the kinds that ar
 
 @overload
 def schema(
-    kind: Literal["pandas"], columns: Wanted = "core", *, prefix: str = "", clean: bool = False, categories: bool = True
+    kind: Literal["pandas"], columns: Wanted = "core", *, prefix: str = "", clean: bool = True, categories: bool = True
 ) -> dict[str, Any]: ...
 @overload
 def schema(
-    kind: Literal["polars"], columns: Wanted = "core", *, prefix: str = "", clean: bool = False, categories: bool = True
+    kind: Literal["polars"], columns: Wanted = "core", *, prefix: str = "", clean: bool = True, categories: bool = True
 ) -> pl.Schema: ...
 @overload
 def schema(
-    kind: Literal["arrow"], columns: Wanted = "core", *, prefix: str = "", clean: bool = False, categories: bool = True
+    kind: Literal["arrow"], columns: Wanted = "core", *, prefix: str = "", clean: bool = True, categories: bool = True
 ) -> pa.Schema: ...
 @overload
 def schema(
-    kind: Literal["spark"], columns: Wanted = "core", *, prefix: str = "", clean: bool = False, categories: bool = True
+    kind: Literal["spark"], columns: Wanted = "core", *, prefix: str = "", clean: bool = True, categories: bool = True
 ) -> str: ...
 def schema(
     kind: str,
     columns: Wanted = "core",
     *,
     prefix: str = "",
-    clean: bool = False,
+    clean: bool = True,
     categories: bool = True,
 ) -> Any:
     """Give the names and types of the result columns of `verify`, without verifying anything.
@@ -59,8 +59,8 @@ def schema(
     prefix : str, default ""
         Prefix of each name. For a frame `verify` uses ``f"{column}_"`` by default, and none for a
         column alone.
-    clean : bool, default False
-        Add the columns of ``clean=True``.
+    clean : bool, default True
+        With the columns of repaired cells; False: as ``clean=False`` of `verify`.
     categories : bool, default True
         False: `verdict` and `status` are text, as with ``categories=False`` of `verify`.
 
@@ -82,11 +82,13 @@ def schema(
     Examples
     --------
     >>> import mailverdict as mv
-    >>> mv.schema("spark", ["verdict", "role", "checked_at"], prefix="email_")
+    >>> mv.schema("spark", ["verdict", "role", "checked_at"], prefix="email_", clean=False)
     'email_verdict STRING, email_role BOOLEAN, email_checked_at TIMESTAMP'
     >>> mv.schema("arrow", ["verdict", "details"])
     verdict: dictionary<values=string, indices=int8, ordered=0>
     details: string
+    clean: string
+    change: string
     >>> out = mv.verify([], validation_type="regex")
     >>> out.dtypes.to_dict() == mv.schema("pandas")
     True

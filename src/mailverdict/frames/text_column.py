@@ -87,13 +87,19 @@ class NonText:
     types: pa.DictionaryArray  # what they hold, in words
 
 
-def read_values(values: Any, *, for_repair: bool = False, longest: int = LONGEST_TEXT) -> TextColumn:
+def read_values(
+    values: Any, *, for_repair: bool = False, longest: int = LONGEST_TEXT, instead: pa.StringArray | None = None
+) -> TextColumn:
     """Read a Series, an Arrow array or any list-like of cells; an `InputError` for texts of more than 2 GiB in all.
 
     With `for_repair` texts keep the blanks around them, unless they are far too long: `longest` characters or more; and
-    a list of texts is a text, written as JSON.
+    a list of texts is a text, written as JSON. Texts of `instead` take the place of the cells beside them.
     """
     array, nontext = read_texts(values, for_repair=for_repair)
+    if instead is not None:
+        is_left = instead.is_null().take(pa.array(nontext.rows))
+        array = pc.coalesce(instead, array)
+        nontext = NonText(nontext.rows[to_bools(is_left)], nontext.types.filter(is_left))
     array = empty_nulls(array)
     stripped = strip(array, longest)
     present = find_present(stripped)
@@ -109,6 +115,12 @@ def read_values(values: Any, *, for_repair: bool = False, longest: int = LONGEST
     texts = without_missing(kept)
     stripped_texts = texts if kept is stripped else without_missing(stripped)
     return TextColumn(texts, stripped_texts, rows, nontext.rows, nontext.types, len(stripped))
+
+
+def read_present(values: Any) -> pa.StringArray:
+    """The texts of a column by row, stripped; null where there is none."""
+    texts = strip_texts(read_texts(values, for_repair=False)[0])
+    return pc.if_else(pc.equal(texts, ""), None, texts)
 
 
 def empty_nulls(texts: pa.StringArray) -> pa.StringArray:

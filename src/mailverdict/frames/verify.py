@@ -1,7 +1,7 @@
 """Verifying columns: `verify`, `averify` and `start`.
 
-In order: the arguments are checked, the columns are read as text (and repaired with ``clean=True``), their addresses
-are made unique, a `Run` verifies them, and a `ResultBuilder` puts the results beside the caller's rows.
+In order: the arguments are checked, the columns are read as text and repaired, their addresses are made unique, a `Run`
+verifies them, and a `ResultBuilder` puts the results beside the caller's rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import asyncio
 import inspect
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Unpack, overload
@@ -22,17 +21,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.syntax.column import SyntaxColumn, observe_column
+from ..checks.syntax.kernels import to_bools
 from ..errors import ColumnError, SettingsError
 from ..local.backend import LocalBackend
-from ..local.batch import rows_of_nontext
+from ..local.batch import constant, moments, rows_of_nontext
 from ..model.address import identities
-from ..model.table import one_array
-from ..model.words import ValidationType, Verdict
+from ..model.table import SOURCE_LOCAL, complete_table, one_array
+from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, count_of
 from ..runs.execution import FREE_BATCH, unique_addresses
 from ..runs.options import CheckedOptions, open_execution
 from ..runs.progress import Listener, ProgressBar, pending_rows, wants_bar
 from ..runs.run import Run
-from .clean import REPAIR_HINT, count_repairable, repair_column, repairable_rows, row_index
+from .clean import repair_column, row_index
 from .columns import (
     BY_NAME,
     CATEGORIES,
@@ -54,7 +54,7 @@ from .options import (
     show_options,
     split_options,
 )
-from .overwrite import earlier_columns, name_columns
+from .overwrite import KeptRepairs, earlier_columns, kept_repairs, name_columns
 from .repair import MAX_CELL
 from .text_column import LONGEST_TEXT, TextColumn, cut_long, join_texts, read_values, spread_texts
 
@@ -65,23 +65,42 @@ class AddressColumns:
 
     cells: Sequence[TextColumn]  # one per column
     texts: pa.StringArray  # stripped and, where there is an address, repaired
-    repaired: pa.Table | None  # clean, suggestion and change of each text; None: they stay as they are
+    repaired: pa.Table | None  # clean, suggestion and change of each text; None: cells were not repaired
     syntax: SyntaxColumn | None  # the check of `texts`, if it was made
     is_wanted: pa.BooleanArray | None = None  # whether each text is to be verified if that uses a network; None: all
+    is_several: pa.BooleanArray | None = None  # whether each text holds several addresses; None: none does
+    is_rescued: pa.BooleanArray | None = None  # whether each is an address only since its cell was repaired, if known
 
     def slices(self) -> list[slice]:
         """Where the texts of each column are."""
         ends = np.cumsum([len(each.texts) for each in self.cells]).tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
+    def asked(self, *, is_free: bool) -> tuple[pa.StringArray, npt.NDArray[np.int32] | None]:
+        """The texts to verify, and for each text the row of its answer; None: the same order.
+
+        Those of a free type are not made unique: hashing a million texts takes longer than checking them.
+        """
+        if not is_free:
+            return self.distinct()
+        if self.is_several is None:
+            return self.texts, None
+        is_asked = ~to_bools(self.is_several)
+        codes = np.where(is_asked, np.cumsum(is_asked) - 1, np.count_nonzero(is_asked))
+        return self.texts.filter(pa.array(is_asked)), codes.astype(np.int32)
+
     def distinct(self) -> tuple[pa.StringArray, npt.NDArray[np.int32]]:
         """The distinct addresses to verify, and for each text the row of its address.
 
         A text that is not to be verified, and whose address no other row has, is in the row after the last one.
         """
-        if self.is_wanted is None:
+        wanted = self.is_wanted
+        if self.is_several is not None:
+            is_one = pc.invert(self.is_several)
+            wanted = is_one if wanted is None else pc.and_(wanted, is_one)
+        if wanted is None:
             return unique_addresses(self.texts)
-        unique, _ = unique_addresses(self.texts.filter(self.is_wanted))
+        unique, _ = unique_addresses(self.texts.filter(wanted))
         found = pc.index_in(identities(self.texts), value_set=unique).fill_null(len(unique))
         return unique, found.to_numpy()
 
@@ -89,36 +108,79 @@ class AddressColumns:
         """The repairs of some texts."""
         return None if self.repaired is None else self.repaired.slice(part.start, part.stop - part.start)
 
+    def several_in(self, part: slice) -> pa.BooleanArray | None:
+        """Which of some texts hold several addresses."""
+        return None if self.is_several is None else self.is_several.slice(part.start, part.stop - part.start)
+
+    @property
+    def several_rows(self) -> int:
+        """How many rows hold several addresses."""
+        return 0 if self.is_several is None else int(self.is_several.true_count)
+
     def notices(self, column: Columns | None) -> list[str]:
         """A warning for each column without any text: what its cells hold."""
         found = (cells.notice(each) for each, cells in zip(each_column(column), self.cells, strict=True))
         return [notice for notice in found if notice]
 
 
-def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = False) -> AddressColumns:
+def read_addresses(
+    columns: Sequence[Any],
+    *,
+    clean: bool,
+    keep_syntax: bool = False,
+    kept: Sequence[KeptRepairs | None] | None = None,
+) -> AddressColumns:
     """Read columns of cells; with `clean` the address that the safe repairs find in a cell takes its place.
 
-    A cell without such an address stays as it is. With `keep_syntax` the syntax is checked, and the check is kept.
+    A cell without such an address stays as it is. `kept` has for each column what was repaired before, or None. With
+    `keep_syntax` the syntax is checked, and the check is kept.
 
     >>> read_addresses([["Ada <ada@example.org>", None], ["nobody"]], clean=True).texts.to_pylist()
     ['ada@example.org', 'nobody']
     """
     longest = MAX_CELL if clean else LONGEST_TEXT
-    cells = [read_values(column, for_repair=clean, longest=longest) for column in columns]
+    kept = [None] * len(columns) if kept is None else kept
+    cells = [
+        read_values(column, for_repair=clean, longest=longest, instead=None if known is None else known.clean)
+        for column, known in zip(columns, kept, strict=True)
+    ]
     written, stripped = join_texts([each.texts for each in cells]), join_texts([each.stripped for each in cells])
     seen = observe_column(stripped) if clean or keep_syntax else None
     if not clean or seen is None:
         return AddressColumns(cells, written, None, seen)
     # `verify` suggests domains itself.
     found = repair_column(written, stripped, seen, suggests_domains=False)
-    texts = cut_long(found.texts)
-    repaired = pa.table({"clean": found.address, "suggestion": found.suggestion, "change": found.change})
+    texts, address, change, is_rescued = found.texts, found.address, found.change, found.address.is_valid()
+    if any(known is not None for known in kept):
+        known, done = join_kept(cells, kept)
+        is_kept = pc.or_(known.is_valid(), done.is_valid())  # else nothing was repaired before: it is a new row
+        texts, address = pc.if_else(is_kept, stripped, texts), pc.if_else(is_kept, known, address)
+        change = pc.if_else(is_kept, done.fill_null(""), change)
+        is_rescued = pc.and_not(is_rescued, is_kept)
+    texts = cut_long(texts)
+    repaired = pa.table({"clean": address, "suggestion": found.suggestion, "change": change})
+    is_several = pc.greater(found.count, 1)
+    is_several = is_several if is_several.true_count else None
     if not keep_syntax:
-        return AddressColumns(cells, texts, repaired, None)
-    is_new = pc.and_(pc.invert(seen.ok), found.address.is_valid())  # the canonical form of the others is accepted, too
-    if is_new.true_count:
-        seen = seen.replace_rows(texts, is_new, observe_column(texts.filter(is_new)))
-    return AddressColumns(cells, texts, repaired, replace(seen, texts=texts))
+        return AddressColumns(cells, texts, repaired, None, is_several=is_several)
+    is_rescued = pc.and_not(is_rescued, seen.ok)  # the canonical form of the others is accepted, too
+    if is_rescued.true_count:
+        seen = seen.replace_rows(texts, is_rescued, observe_column(texts.filter(is_rescued)))
+    seen = replace(seen, texts=texts)
+    return AddressColumns(cells, texts, repaired, seen, is_several=is_several, is_rescued=is_rescued)
+
+
+def join_kept(cells: Sequence[TextColumn], kept: Sequence[KeptRepairs | None]) -> tuple[pa.StringArray, pa.StringArray]:
+    """The addresses that were repaired before, and what was done, for the texts of all columns; null where nothing."""
+
+    def join(values: Sequence[pa.StringArray | None]) -> pa.StringArray:
+        parts = []
+        for each, own in zip(cells, values, strict=True):
+            texts = pa.nulls(each.size, pa.string()) if own is None else own
+            parts.append(texts if each.rows is None else texts.take(pa.array(each.rows)))
+        return join_texts(parts)
+
+    return join([own and own.clean for own in kept]), join([own and own.change for own in kept])
 
 
 @dataclass(frozen=True)
@@ -152,6 +214,7 @@ class ResultBuilder:
     codes: npt.NDArray[np.int32] | None  # for each text the row of its address; None: the same order
     origin: Origin
     repaired: pa.Table | None = None  # clean, suggestion and change of each text, with clean=True
+    is_several: pa.BooleanArray | None = None  # whether each text holds several addresses; None: none does
     emptied: Mapping[Any, Column] = field(default_factory=dict)  # columns about an earlier verdict, by label
 
     def __call__(self, unique: pa.Table) -> Any:
@@ -204,23 +267,29 @@ class ResultBuilder:
             nontext = nontext.select(fields)
             order[cells.nontext_rows] = len(unique) + np.arange(len(nontext), dtype=np.int32)
             unique = pa.concat_tables([unique, nontext])
+        if self.is_several is not None:
+            at = np.flatnonzero(to_bools(self.is_several))
+            order[at if cells.rows is None else cells.rows[at]] = len(unique)
+            unique = pa.concat_tables([unique, row_of_several(self.origin.validation_type).select(fields)])
         return take_rows(unique, order)
 
-    def count_repairable(self, unique: pa.Table) -> tuple[int, bool]:
-        """How many rows are malformed and hold an address, with repairs several; and whether all were looked at."""
-        if "result" not in unique.column_names:
-            return 0, True
-        results = unique["result"].unify_dictionaries().combine_chunks()
-        invalid = results.dictionary.index(str(Verdict.INVALID)).as_py()
-        if invalid < 0:
-            return 0, True
-        is_invalid = pc.equal(results.indices, invalid).fill_null(False)
-        if self.codes is not None:
-            is_invalid = is_invalid.take(pa.array(self.codes))
-        if self.repaired is not None:
-            is_invalid = pc.and_(is_invalid, self.repaired["clean"].combine_chunks().is_null())
-        texts = self.cells.texts.filter(is_invalid)
-        return count_repairable(texts, are_refused=self.origin.validation_type is ValidationType.REGEX)
+
+def row_of_several(validation_type: ValidationType) -> pa.Table:
+    """The row of every cell that holds several addresses, none of which is verified."""
+    words = {
+        "status": Status.DONE,
+        "validation_type": validation_type,
+        "result": Verdict.UNKNOWN,
+        "reasons": SEVERAL_ADDRESSES,
+        "source": SOURCE_LOCAL,
+    }
+    columns = {name: constant(word, 1) for name, word in words.items()}
+    return complete_table({**columns, "checked_at": moments(datetime.now(UTC), 1)}, 1)
+
+
+def describe_several(rows: int, remedy: str = "mailverdict.explode gives each a row of its own") -> str:
+    """How many rows hold several addresses, and what helps."""
+    return f"{count_of(rows, 'row holds', 'rows hold')} several addresses, which are not verified: {remedy}"
 
 
 @dataclass(frozen=True)
@@ -305,9 +374,10 @@ def prepare(
     )
     frame = read_frame(data, column, frame_options, origin, is_free=options.is_free, read=read)
     read, builder = frame.read, frame.builder
-    run: Run[Any] = Run(open_execution(frame.texts, options, builder.fields(), read.syntax), builder)
+    syntax = read.syntax if frame.texts is read.texts else None
+    run: Run[Any] = Run(open_execution(frame.texts, options, builder.fields(), syntax), builder)
     show_progress(run, column, progress, is_free=options.is_free)
-    for notice in read.notices(column):
+    for notice in frame.notices:
         run._execution.add_notice(notice)
     return run
 
@@ -319,6 +389,7 @@ class FrameReading:
     read: AddressColumns
     texts: pa.StringArray  # the addresses to verify: distinct ones, unless the type is free
     builder: ResultBuilder | SeveralBuilder  # called with a table of one row per text
+    notices: Sequence[str]  # for the user
 
     @property
     def builders(self) -> Sequence[ResultBuilder]:
@@ -341,14 +412,14 @@ def read_frame(
     `read` are the columns if they were read already.
     """
     kinds, is_cleaned = kinds_of_data(data, column), check_flag("clean", frame_options["clean"])
-    results = name_results(kinds, column, frame_options, extra)
+    is_read = read is not None
+    results = name_results(kinds, column, frame_options, extra, finds_kept=not is_read)
     if read is None:
-        values = [kind.values() for kind in kinds]
+        values, kept = [kind.values() for kind in kinds], [own.kept for own in results]
         # A longer column is checked in several batches, each when the run comes to it.
         is_checked = is_free and (is_cleaned or sum(map(len, values)) <= FREE_BATCH)
-        read = read_addresses(values, clean=is_cleaned, keep_syntax=is_checked)
-    # Addresses of a free type are not made unique: hashing a million texts takes longer than checking them.
-    texts, codes = (read.texts, None) if is_free else read.distinct()
+        read = read_addresses(values, clean=is_cleaned, keep_syntax=is_checked, kept=kept)
+    texts, codes = read.asked(is_free=is_free)
     builders = [
         ResultBuilder(
             data=kind,
@@ -358,12 +429,16 @@ def read_frame(
             codes=codes_of_part(codes, part, is_whole=len(kinds) == 1),
             origin=origin,
             repaired=read.repaired_in(part),
+            is_several=read.several_in(part),
             emptied=own.emptied,
         )
         for kind, own, cells, part in zip(kinds, results, read.cells, read.slices(), strict=True)
     ]
     builder = builders[0] if not isinstance(column, list) else SeveralBuilder(column, builders)
-    return FrameReading(read, texts, builder)
+    notices = [*read.notices(column), *(own.kept.notice for own in results if own.kept is not None)]
+    if read.several_rows and not is_read:  # else who has read them knows it
+        notices.append(describe_several(read.several_rows))
+    return FrameReading(read, texts, builder, notices)
 
 
 @dataclass(frozen=True)
@@ -373,15 +448,22 @@ class ResultColumns:
     columns: tuple[Column, ...]  # without those of the repairs
     names: list[Any]  # the labels of all that are shown
     emptied: dict[Any, Column]  # columns that were made from the verdicts of an earlier verification, by label
+    kept: KeptRepairs | None  # what was repaired before
 
 
 def name_results(
-    kinds: Sequence[Table], column: Columns | None, frame_options: dict[str, Any], extra: Sequence[Column] = ()
+    kinds: Sequence[Table],
+    column: Columns | None,
+    frame_options: dict[str, Any],
+    extra: Sequence[Column] = (),
+    *,
+    finds_kept: bool = True,
 ) -> list[ResultColumns]:
     """The result columns of each column, with `extra` ones; an error if one would replace a column of the caller.
 
     Those of an earlier verification are made again, since they would not fit the new verdict, and what was made from
-    its verdicts is emptied.
+    its verdicts is emptied. With `finds_kept` repaired addresses that are there already are found, since the user may
+    have corrected them.
     """
     is_cleaned, categories = check_flag("clean", frame_options["clean"]), frame_options["categories"]
     prefix, overwrite = frame_options["prefix"], check_flag("overwrite", frame_options["overwrite"])
@@ -394,6 +476,7 @@ def name_results(
         is_verified = not earlier.keys().isdisjoint(("verdict", "status"))
         again = [name for name in earlier if is_verified and name in BY_NAME]
         columns = choose_columns([*(each.name for each in chosen), *again], categories=categories)
+        kept = kept_repairs(kind, prefix) if is_cleaned and finds_kept else None
         shown = shown_columns((*columns, *extra), clean=is_cleaned)
         names = name_columns(kind, prefix, shown, overwrite=overwrite, earlier=earlier)
         if twice := taken.intersection(names):
@@ -403,7 +486,7 @@ def name_results(
         emptied = {label_of(kind.column, prefix, c.name): c for c in derived if c.name in earlier}
         if not categories:
             emptied = {label: replace(c, kind="text") for label, c in emptied.items()}
-        results.append(ResultColumns((*columns, *extra), names, emptied))
+        results.append(ResultColumns((*columns, *extra), names, emptied, kept))
     return results
 
 
@@ -460,7 +543,7 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
         A pandas, Polars or Arrow frame with `column`; or a Series, array or list of cells. Whatever
         else has the Arrow PyCapsule interface (a RecordBatchReader, a DuckDB relation) is read as an
         Arrow table; a reader gives its rows once. Cells of bytes in UTF-8 are text. A list
-        without any text is ``missing``; with `clean`, a list of texts is read as its text. Texts that
+        without any text is ``missing``; a list of texts is read as its text, unless `clean` is False. Texts that
         `pandas.read_csv` reads as missing (``N/A``, ``NULL``, ``NaN``, ``None``, ...) are ``missing``.
     column : hashable or list, optional
         Which column of a frame; a tuple under MultiIndex columns. The addresses of a list of
@@ -488,10 +571,16 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     screen : {"mx", None} or LocalBackend
         Find domains that cannot receive mail on this machine first, so that no quota is spent on
         them; a local backend has the settings for it.
-    clean : bool, default False
-        Repair each cell first, as `clean` does, and verify the repaired address. A cell that
-        cannot be repaired is verified as it stands. Adds the columns `clean` (the address that
-        was verified; NA for a cell without one) and `change`; the caller's column stays as it is.
+    clean : bool, default True
+        Repair each cell first, as `mailverdict.clean` does, and verify the repaired address. A cell
+        that cannot be repaired is verified as it stands, but one with several addresses is not
+        verified: its verdict is ``unknown`` with the reason ``several_addresses``. Adds the columns
+        `clean` (the address that was verified; NA for a cell without one) and `change`; the caller's
+        column stays as it is.
+        If both are there already, from `mailverdict.clean` or an earlier call, what they hold stays:
+        the addresses in `clean`, which may have been corrected by hand, are verified as they stand, a
+        cell whose address was taken away as well, and only rows with neither are repaired. False:
+        every cell is verified as it stands.
     columns : {"core", "all"} or list of str
         Which result columns.
     categories : bool, default True
@@ -538,8 +627,8 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     Warns
     -----
     UserWarning
-        If something made the results less certain than they look, a column has no text at all, or
-        malformed rows hold an address that can be read (not all are counted where there are many).
+        If something made the results less certain than they look, a column has no text at all, cells
+        hold several addresses, or repaired addresses were there already.
 
     Examples
     --------
@@ -560,12 +649,7 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
 def collect(run: Run[Any]) -> Any:
     """The result of a run; Ctrl-C ends the run first, and puts what is settled on the exception."""
     try:
-        run.wait()
-        with ThreadPoolExecutor(1) as beside:
-            counting = beside.submit(describe_repairable, run)
-            result = run.result()
-        warn_user(*counting.result())
-        return result
+        return run.result()
     except KeyboardInterrupt as interrupt:
         run._interrupt()
         interrupt.partial = run.partial()  # type: ignore[attr-defined]
@@ -585,21 +669,6 @@ def warn_user(*messages: str) -> None:
         level, frame = level + 1, frame.f_back
     for message in messages:
         warnings.warn(message, UserWarning, stacklevel=level)
-
-
-def describe_repairable(run: Run[Any]) -> list[str]:
-    """Notices about malformed rows in which an address can be read, for each column unless it was repaired."""
-    build: Any = run._build
-    parts = zip(build.columns, build.builders, strict=True) if isinstance(build, SeveralBuilder) else [("", build)]
-    notices = []
-    for column, builder in parts:
-        if not isinstance(builder, ResultBuilder) or builder.repaired is not None:
-            continue
-        count, is_exact = builder.count_repairable(run._settled_table())
-        if count:
-            notice = f"{repairable_rows(count, is_exact=is_exact)}: {REPAIR_HINT}"
-            notices.append(f"{column}: {notice}" if column else notice)
-    return notices
 
 
 @overload
@@ -636,8 +705,6 @@ async def averify(data: Any, column: Columns | None = None, **options: Unpack[Ve
     """
     run = await asyncio.to_thread(prepare, data, column, *split_options("averify", options))
     try:
-        result = await run
-        warn_user(*describe_repairable(run))
-        return result
+        return await run
     finally:
         warn_user(*run.notices)

@@ -111,7 +111,7 @@ FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
 
 # The one text for each reason: in `error_message`, reports, `explain`, policies, the audit page and the documentation.
 # It follows a verdict and a colon, so it begins in lower case and has no full stop.
-REASON_MEANING: dict[Reason, str] = {
+REASON_MEANING: dict[str, str] = {
     Reason.SYNTAX_ERROR: "not a well-formed address",
     Reason.NO_MX_RECORD: "the domain does not exist or accepts no mail",
     Reason.MAILBOX_NOT_FOUND: "the mail server reports that there is no such mailbox, or that it is closed",
@@ -130,6 +130,14 @@ REASON_MEANING: dict[Reason, str] = {
     Reason.RATE_LIMITED: "the verification service refused for its rate limit; verify again later",
     Reason.CATCH_ALL: "the mail server accepts every address of the domain (catch-all)",
     Reason.ROLE: "shared mailbox such as info@, which several people may read",
+}
+
+
+# Words of the column `why` that are not reasons of the contract: only frames give them.
+SEVERAL_ADDRESSES = "several_addresses"
+WHY_MEANING: dict[str, str] = {
+    **REASON_MEANING,
+    SEVERAL_ADDRESSES: "the cell holds several addresses; none of them was verified",
 }
 
 
@@ -154,6 +162,7 @@ REASON_LABELS: dict[str, str] = {
     Reason.RATE_LIMITED: "Service refused so many at once",
     Reason.CATCH_ALL: "Domain accepts every address",
     Reason.ROLE: "Shared mailbox such as info@",
+    SEVERAL_ADDRESSES: "Several addresses in a cell",
     "REGEX": "Not an address",
     "DNS": "Domain receives no mail, or no answer from the DNS",
     "DNS:invalid": "Domain receives no mail",

@@ -26,7 +26,7 @@ from ..frames.text_column import strip_texts
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities, lower_domain
 from ..model.table import one_array
-from ..model.words import FLAGS, Status, Verdict
+from ..model.words import FLAGS, SEVERAL_ADDRESSES, Status, Verdict
 
 # The five buckets of the contract, then the rows that were not processed or have no address.
 BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
@@ -56,6 +56,11 @@ class Alike(NamedTuple):
     action: str | None = None
     cause: str | None = None  # what decides besides the verdict, or the advice about a malformed cell
     is_rescued: bool = False  # the verdict is that of a repaired address, and the cell was malformed
+
+    @property
+    def line(self) -> str:
+        """The line of a summary: the bucket, but for cells with several addresses, which nobody could verify."""
+        return SEVERAL_ADDRESSES if self.details == SEVERAL_ADDRESSES else self.bucket
 
     @property
     def reason(self) -> str | None:
@@ -139,6 +144,12 @@ class Counts:
         return {name: counts[name] for name in BUCKETS}
 
     @property
+    def lines(self) -> dict[str, int]:
+        """Rows by line of a summary: the seven buckets, and cells with several addresses if there are any."""
+        counts = self.by(attrgetter("line"))
+        return {name: counts[name] for name in (*BUCKETS, SEVERAL_ADDRESSES) if name in BUCKETS or counts[name]}
+
+    @property
     def flags(self) -> dict[str, int]:
         """Rows by flag that is true."""
         return {flag: self.by(attrgetter(flag))[True] for flag in FLAGS}
@@ -192,6 +203,13 @@ def buckets(rows: VerifiedColumn) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pc.coalesce(status, verdict), words)
 
 
+def lines_of(rows: VerifiedColumn) -> pa.DictionaryArray:
+    """For each row its line of a summary; codes of `BUCKETS` and of the line after them."""
+    is_several = pa.array((rows["details"] == SEVERAL_ADDRESSES).fillna(value=False).to_numpy(bool))
+    codes = pc.if_else(is_several, pa.scalar(len(BUCKETS), pa.int32()), buckets(rows).indices)
+    return pa.DictionaryArray.from_arrays(codes, pa.array([*BUCKETS, SEVERAL_ADDRESSES]))
+
+
 def count_alike(words: dict[str, pa.Array]) -> Iterable[tuple[dict[str, Any], int]]:
     """The distinct combinations of the words, each with its number of rows."""
     said = {name: values for name, values in words.items() if name == "bucket" or values.null_count < len(values)}
@@ -224,7 +242,7 @@ def domains_of(addresses: pa.StringArray) -> pa.DictionaryArray:
 
 def count_by_bucket(values: pa.DictionaryArray, bucket: pa.DictionaryArray) -> npt.NDArray[np.int64]:
     """Rows of each distinct value, one below the other, in each bucket, side by side."""
-    width = len(BUCKETS)
+    width = len(bucket.dictionary)
     codes, at = (each.indices.fill_null(-1).to_numpy().astype(np.int64) for each in (values, bucket))
     cells = (codes * width + at)[(codes >= 0) & (at >= 0)]
     return np.bincount(cells, minlength=len(values.dictionary) * width).reshape(-1, width)

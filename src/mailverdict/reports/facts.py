@@ -23,8 +23,9 @@ from ..model.table import SOURCE_REMOTE
 from ..model.words import (
     CAUSE_MEANING,
     ERROR_MEANING,
-    REASON_MEANING,
+    SEVERAL_ADDRESSES,
     STATE_MEANING,
+    WHY_MEANING,
     Reason,
     Status,
     ValidationType,
@@ -113,6 +114,7 @@ class ReportFacts:
     cleaning: CleaningFacts | None  # None: no cell was cleaned
     cleanable: int  # rows that `clean` would repair
     several: int  # rows that hold several addresses
+    unanswered: int  # rows that are unknown since the check gave no clear answer
     flags: dict[str, int]  # rows by flag that is true
     domains: pd.DataFrame  # as `by_domain`
     outcomes: OutcomeFacts | None = None  # what became of the mails, if bounces are given
@@ -173,7 +175,7 @@ def gather_facts(
     assert counts.policy is not None
     retries = counts.by(lambda each: each.details if each.bucket == Verdict.UNKNOWN else None)
     actions = counts.by(attrgetter("action"))
-    advice = counts.by(lambda each: each.cause if each.bucket == Verdict.INVALID else None)
+    advice = counts.by(attrgetter("cause"))
     return ReportFacts(
         column=str(column),
         name=name,
@@ -192,6 +194,7 @@ def gather_facts(
         cleaning=gather_cleaning(counts),
         cleanable=advice[AFTER_CLEANING],
         several=advice[USE_EXPLODE],
+        unanswered=counts.number(lambda each: each.bucket == Verdict.UNKNOWN and each.details != SEVERAL_ADDRESSES),
         flags=counts.flags,
         domains=top_domains(add_domains(counts.domains), TOP_DOMAINS),
         again=again,
@@ -269,6 +272,4 @@ def gather_outcomes(out: VerifiedColumn, policy: Policy, bounces: Any) -> Outcom
 
 def meaning_of(reason: str) -> str:
     """The meaning of a reason, error code or bucket; empty for a reason that only the service knows."""
-    if reason in tuple(Reason):
-        return REASON_MEANING[Reason(reason)]
-    return ERROR_MEANING.get(reason) or CAUSE_MEANING.get(reason) or STATE_MEANING.get(reason, "")
+    return (WHY_MEANING | ERROR_MEANING | CAUSE_MEANING | STATE_MEANING).get(reason, "")

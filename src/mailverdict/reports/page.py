@@ -15,7 +15,7 @@ from importlib.resources import files
 
 from ..frames.policy import ACTION_MEANING
 from ..frames.repair import ACCEPTED
-from ..model.words import SOURCE_MEANING, ValidationType, Verdict, count_of, percent
+from ..model.words import SOURCE_MEANING, ValidationType, count_of, percent
 from ..theme import LABELS, MARK_OF, MARKS, badge, scoped, stylesheet, symbol
 from .facts import OutcomeFacts, ReportFacts, TrendFacts
 from .wording import (
@@ -292,7 +292,7 @@ def next_steps(facts: ReportFacts) -> str:
 
 def verify_again(facts: ReportFacts) -> str:
     """The rows without a clear answer, when it makes sense to ask again, and how."""
-    if not facts.buckets[Verdict.UNKNOWN]:
+    if not facts.unanswered:
         return ""
     rows = [(text(reason_label(reason)), number(count), text(when)) for reason, when, count in facts.retries]
     heads = [TableHead("Reason"), TableHead("Rows", "number"), TableHead("When", "words")]

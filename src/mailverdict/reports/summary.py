@@ -10,7 +10,7 @@ import pandas as pd
 from ..frames.kinds import Frame
 from ..frames.verified import VerifiedColumn
 from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text, reason_within
-from .counts import BUCKETS, Counts, addresses_of, buckets, count_by_bucket, count_domains, top_domains
+from .counts import BUCKETS, Counts, addresses_of, buckets, count_by_bucket, count_domains, lines_of, top_domains
 
 MEANING_OF_VALID = {
     ValidationType.REGEX: "valid means well formed; no network was used",
@@ -37,7 +37,8 @@ def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame
     Returns
     -------
     DataFrame
-        Index `bucket`: valid, risky, invalid, unknown, error, pending, missing, always all seven.
+        Index `bucket`: valid, risky, invalid, unknown, error, pending, missing, always all seven;
+        and several_addresses, if there are such rows, which are then not in the line unknown.
         `rows` (int64), `share` of all rows (float64), `addresses` (distinct, int64) and `top_reason`
         (object, the most frequent dominant reason; None for none). For a Polars or Arrow frame the
         same kind, where `bucket` is the first column.
@@ -69,14 +70,15 @@ def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame
     counts = Counts()
     counts.add(rows)
     addresses = addresses_of(rows).dictionary_encode()
-    reasons = counts.by(lambda each: (each.bucket, each.details) if each.details else None)
-    top = {bucket: reason for (bucket, reason), _ in reversed(reasons.most_common())}
+    reasons = counts.by(lambda each: (each.line, each.details) if each.details else None)
+    top = {line: reason for (line, reason), _ in reversed(reasons.most_common())}
+    lines = counts.lines
     table = pd.DataFrame(
         {
-            "rows": pd.Series(counts.buckets, BUCKETS, "int64"),
-            "share": [count / max(counts.rows, 1) for count in counts.buckets.values()],
-            "addresses": (count_by_bucket(addresses, buckets(rows)) > 0).sum(axis=0),
-            "top_reason": pd.Series([top.get(name) for name in BUCKETS], BUCKETS, object),
+            "rows": pd.Series(lines, dtype="int64"),
+            "share": [count / max(counts.rows, 1) for count in lines.values()],
+            "addresses": (count_by_bucket(addresses, lines_of(rows)) > 0).sum(axis=0)[: len(lines)],
+            "top_reason": pd.Series([top.get(name) for name in lines], list(lines), object),
         }
     )
     found: Frame = rows.data.convert(table.rename_axis(index="bucket"))

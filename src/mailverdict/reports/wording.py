@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 
-from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, Verdict, count_of
+from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, count_of
 from ..theme import LABELS
 from .facts import ReportFacts
 
@@ -79,7 +79,7 @@ def made_checks(facts: ReportFacts) -> str:
 
 def how_to_verify_again(facts: ReportFacts) -> str:
     """What a second run asks, for the sentence before the command."""
-    rows = f"the {count_of(facts.buckets[Verdict.UNKNOWN], 'row')} without a clear answer"
+    rows = f"the {count_of(facts.unanswered, 'row')} without a clear answer"
     if facts.is_kept:
         return (
             f"The journal keeps clear answers, by default for 30 days. Verify again, and only {rows} are asked about:"

@@ -13,7 +13,6 @@ from ..frames.columns import ACTIONS
 from ..frames.files.plain import to_plain
 from ..frames.files.workbook import XLSX_ROWS, PersonBook, TableSheet, put_chart, put_row
 from ..frames.policy import ACTION_MEANING
-from ..model.words import Verdict
 from ..theme import LABELS, MARK_OF, MARKS
 from .facts import ReportFacts, share
 from .wording import (
@@ -155,7 +154,7 @@ def sections(facts: ReportFacts) -> Iterator[Section]:
         Section(
             "How to verify again",
             ("Command", "What it does"),
-            [(facts.command, how_to_verify_again(facts).rstrip(":"))] if facts.buckets[Verdict.UNKNOWN] else [],
+            [(facts.command, how_to_verify_again(facts).rstrip(":"))] if facts.unanswered else [],
         ),
         Section("Correct likely typos", ("Typed", "Probably meant", "Rows"), facts.typos),
         *compared(facts),

@@ -23,6 +23,7 @@ LABELS = {
     "in_flight": "  submitted before, answer expected",
     "held": "  held back (an earlier submission was lost)",
     "to_submit": "  to verify now",
+    "repaired": "    of those, only in cells that were repaired",
     "most_units": "units of quota at most, if refused and submitted again",
     "batches": "bulk requests",
     "daily_limit": "daily quota, in addresses",
@@ -31,8 +32,8 @@ LABELS = {
     "done_on": "day on which all is done, at this quota (UTC)",
 }
 QUOTA_LABELS = {**LABELS, "to_submit": "  to submit, one unit of quota each"}
-QUOTA_LINES = ("batches", "daily_limit", "remaining", "days", "done_on")
-WHEN_NOT_ZERO = ("in_flight", "held")
+QUOTA_LINES = ("repaired", "batches", "daily_limit", "remaining", "days", "done_on")
+WHEN_NOT_ZERO = ("in_flight", "held", "repaired")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,9 @@ class Plan:
         The day in UTC on which all is done if the rest of the quota is used on each day; None as for `days`.
     domains : int or None
         Distinct domains of the well-formed addresses: what the DNS is asked about. None if they were not counted.
+    repaired : int or None
+        Of the addresses to submit, at most how many are in no cell as it stands, but only in repaired ones: the units
+        that ``clean=False`` would save. None if they were not counted, and without a quota.
 
     Examples
     --------
@@ -97,6 +101,7 @@ class Plan:
     most_units: int | None = None
     domains: int | None = None
     done_on: date | None = None
+    repaired: int | None = None
 
     def _entries(self) -> list[tuple[str, str]]:
         """Labels and values, line by line; lines that do not apply are left out."""
@@ -149,6 +154,7 @@ def plan_run(
     limit: int | None = None,
     repeats: int = 0,
     domains: int | None = None,
+    repaired: int | None = None,
     today: date | None = None,
 ) -> Plan:
     """Calculate a plan from counts; a `SettingsError` if they contradict each other. `today` is that of UTC."""
@@ -168,6 +174,7 @@ def plan_run(
         days=None if quota is None or days is None else sum(times for _, times in days),
         most_units=None if quota is None else to_submit * (1 + repeats),
         domains=domains,
+        repaired=None if quota is None or repaired is None else min(repaired, to_submit),
         done_on=None
         if quota is None or not to_submit
         else day_when_done(to_submit, quota, today or datetime.now(UTC).date()),

@@ -27,7 +27,7 @@ from ..frames.text_column import read_values, spread_texts
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
 from ..model.table import one_array
-from ..model.words import FLAGS, REASON_MEANING, Reason, Status, Verdict, reason_within
+from ..model.words import FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict, reason_within
 from ..reports.counts import BUCKETS
 from ..reports.wording import reason_label
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
@@ -227,9 +227,10 @@ class Listing:
         return int(np.count_nonzero(is_left & ~self.is_suppressed & ~self.is_duplicate))
 
     def count_unclear(self) -> int:
-        """Rows without a clear answer, and rows whose check failed."""
+        """Rows without a clear answer, and rows whose check failed; not those with several addresses."""
         counts = self.count_verdicts()
-        return counts[Verdict.UNKNOWN] + counts[Status.ERROR]
+        several = self.reasons.index(SEVERAL_ADDRESSES) if SEVERAL_ADDRESSES in self.reasons else None
+        return counts[Verdict.UNKNOWN] + counts[Status.ERROR] - int(np.count_nonzero(self.reason == several))
 
     def seconds_to_wait(self) -> float:
         """The seconds after which asking again about them makes sense; 0 if none of the answers is temporary."""

@@ -403,8 +403,8 @@ def unclear_text(state: AuditState, listing: Listing) -> str:
     """Which rows need another try, how, when and at what cost."""
     counts, wait = listing.count_verdicts(), listing.seconds_to_wait()
     parts = []
-    if counts["unknown"]:
-        parts.append(f"{count_of(counts['unknown'], 'row')} had no clear answer{' yet' if wait else ''}.")
+    if unanswered := listing.count_unclear() - counts["error"]:
+        parts.append(f"{count_of(unanswered, 'row')} had no clear answer{' yet' if wait else ''}.")
     if counts["error"]:
         parts.append(f"The check of {count_of(counts['error'], 'row')} failed.")
     when = f", best in {duration_words(wait)}" if wait else ""

@@ -199,7 +199,10 @@ class TidyColumn:
             suggestion = pc.if_else(is_accepted, None, suggestion)
         self.texts = Texts.of(texts, repaired)
         found = pa.table({"clean": clean, "suggestion": suggestion, "change": self.changes(applied, rows)})
-        return AddressColumns([self.cells], texts, found, None)
+        is_several = np.zeros(len(texts), np.bool_)
+        is_several[np.setdiff1d(self.several_rows, rows)] = True
+        several = pa.array(is_several) if is_several.any() else None
+        return AddressColumns([self.cells], texts, found, None, is_several=several)
 
     def changes(self, applied: pa.BooleanArray, accepted: npt.NDArray[np.int64]) -> pa.DictionaryArray:
         """The names of the repairs of each row, joined by ``;``."""

@@ -23,12 +23,9 @@ from ...runs.endings import REPORTED_ERRORS, describe_ending, describe_errors
 from ...runs.options import parse_validation_type
 from ...runs.progress import LONG_WAIT, Listener, Progress, delay_text
 from ...runs.run import Run
-from ..clean import repairable_rows
-from ..columns import choose_columns
 from ..kinds import kind_of_data
 from ..options import split_options
-from ..overwrite import name_columns
-from ..verify import ResultBuilder, prepare, shown_columns
+from ..verify import describe_several, name_results, prepare
 
 REPEAT_SECONDS = 2.0  # in which another signal is taken for a copy of the first
 
@@ -122,24 +119,17 @@ class PieceStream:
         self.waited = 0.0  # seconds, over all pieces, for requests that a service had refused or not answered
         self.failed_requests: Counter[str] = Counter()
         self.began_at = time.time()
-        self.repairable = 0  # malformed rows that hold an address
-        self.all_counted = True  # whether all rows were looked at for that; it ends at the first piece with too many
+        self.several = 0  # rows that hold several addresses
 
     def check_columns(self, pieces: Iterable[pa.Table]) -> None:
         """Raise `SettingsError` if a piece has a column that must not be replaced, so that nothing is spent before."""
-        columns = shown_columns(choose_columns(self.options["columns"]), clean=self.options["clean"])
+        _, frame_options = split_options("start", self.options)
         for piece in pieces:
-            name_columns(kind_of_data(piece, self.column), self.options["prefix"], columns)
+            name_results([kind_of_data(piece, self.column)], self.column, frame_options)
 
-    def repair_notices(self) -> list[str]:
-        """How many malformed rows hold an address that was not verified, and which options verify it."""
-        if not self.repairable:
-            return []
-        if self.options.get("clean"):
-            found = repairable_rows(self.repairable, is_exact=self.all_counted, what="several addresses")
-            return [f"{found}: with --explode each is verified"]
-        found = repairable_rows(self.repairable, is_exact=self.all_counted)
-        return [f"{found}: it is verified without --no-clean, and with --explode if there are several"]
+    def several_notices(self) -> list[str]:
+        """How many rows hold several addresses, none of which was verified."""
+        return [describe_several(self.several, "with --explode each is")] if self.several else []
 
     @property
     def has_defective_answers(self) -> bool:
@@ -224,12 +214,16 @@ class PieceStream:
         self.count_cost(run)
         self.is_short_of_quota |= bool(run._execution.short_of_quota)
         self.is_unanswered |= bool(run._execution.unanswered)
-        if self.all_counted and isinstance(run._build, ResultBuilder):  # otherwise as slow as the verification
-            count, is_exact = run._build.count_repairable(run._settled_table())
-            self.repairable, self.all_counted = self.repairable + count, self.all_counted and is_exact
         self.causes += run._execution.causes
         self.errors += run._execution.errors
-        summed = (delay_text(run.progress.waited, run.progress.failed_requests), describe_errors(run._execution.errors))
+        build: Any = run._build
+        several = 0 if build.is_several is None else build.is_several.true_count
+        self.several += several
+        summed = (
+            delay_text(run.progress.waited, run.progress.failed_requests),
+            describe_errors(run._execution.errors),
+            describe_several(several),
+        )
         known = (*self.notices, run.progress.problem, *summed)
         self.notices += [notice for notice in run.notices if notice not in known]
 
