@@ -613,9 +613,8 @@ class TestService:
         path.write_text("email\n" + "".join(f"ada{n}@example.org\n" for n in range(6)))
         out.write_text("yesterday")
         pieces = [pa.table({"email": [f"ada{n}@example.org" for n in rows]}) for rows in ((0, 1, 2), (3, 4, 5))]
-        backend = ScriptedBackend(
-            [Settled(settled_rows(pieces[0]["email"].to_pylist()))], [BackendError("the service is down")]
-        )
+        script = [Settled(settled_rows(pieces[0]["email"].to_pylist())), BackendError("the service is down")]
+        backend = ScriptedBackend(script)
         monkeypatch.setattr(DelimitedFile, "read", lambda *_, **__: iter(pieces))
         monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
         status, _, said = run("verify", path, "-c", "email", "-o", out)

@@ -27,7 +27,6 @@ from ..frames.files.readers import (
     explain_guess,
     open_table,
 )
-from ..frames.files.streams import exit_on_signal, handled_signals
 from ..frames.files.table_file import TableFile
 from ..frames.files.workbook import check_replaced, check_room
 from ..frames.files.writers import FormulaColumns, check_target, create_table
@@ -36,6 +35,7 @@ from ..model.paths import user_path
 from ..model.words import count_of
 from .options import EscapeFormulas, InPlace, Output, Prefix, Quiet, TableOptions, split_list
 from .status import STATUS, print_status, printed_warnings
+from .stopper import exit_on_signal, handled_signals
 
 __all__ = [
     "Rewriting",

@@ -16,12 +16,13 @@ import pyarrow as pa
 import mailverdict as mv
 
 from ..errors import QuotaExceeded, SettingsError
-from ..frames.files.streams import PieceStream
+from ..frames.files.file_run import FileRun
 from ..model.words import Status, ValidationType, Verdict, count_of
 from ..reports.counts import BUCKETS, Counts
 from ..reports.summary import render_counts
 from ..runs.endings import describe_errors
 from .status import STATUS, exit_with_error, print_error, print_status
+from .stopper import Stopper
 from .terminal import ABOVE_LIMIT, DONE, QUOTA, SERVICE
 
 __all__ = ["FailLimit", "FileOutcome", "parse_limits"]
@@ -76,7 +77,8 @@ def parse_limits(texts: Sequence[str] | None) -> list[FailLimit]:
 class FileOutcome:
     """What a verification found, cost and wrote, and how the command exits."""
 
-    stream: PieceStream
+    run: FileRun
+    stopper: Stopper
     counts: Counts
     limits: Sequence[FailLimit]
     validation_type: ValidationType
@@ -90,13 +92,13 @@ class FileOutcome:
         return [text for text in (each.excess(self.counts) for each in self.limits) if text]
 
     def exit_status(self) -> int:
-        if self.stream.stopper.is_requested:
-            return self.stream.stopper.exit_status
-        if self.stream.failure is not None:
-            return QUOTA if isinstance(self.stream.failure, QuotaExceeded) else SERVICE
-        if self.stream.is_short_of_quota:
+        if self.stopper.is_requested:
+            return self.stopper.exit_status
+        if self.run.failure is not None:
+            return QUOTA if isinstance(self.run.failure, QuotaExceeded) else SERVICE
+        if self.run.is_short_of_quota:
             return QUOTA
-        if self.stream.is_unanswered or self.stream.has_defective_answers:
+        if self.run.is_unanswered or self.run.has_defective_answers:
             return SERVICE
         return ABOVE_LIMIT if self.exceeded() else DONE
 
@@ -104,25 +106,25 @@ class FileOutcome:
         """The JSON summary."""
         from ..checks.lists.update import describe_lists  # noqa: PLC0415 - only the JSON summary needs it
 
-        stream = self.stream
+        run = self.run
         return {
             **self.counts.to_dict(),
             "validation_type": str(self.validation_type),
-            "column": stream.column,
+            "column": run.column,
             "input": self.source,
             "output": self.output,
             "report": self.report,
             "exit_status": self.exit_status(),
             "exceeded": self.exceeded(),
-            "problem": stream.problem(),
+            "problem": run.problem(),
             "seconds": round(time.perf_counter() - self.began_at, 3),
             "cost": {
-                "submitted": stream.submitted,  # each costs a unit of the service's quota
-                "newly_verified": stream.newly_verified,
-                "from_journal": stream.from_journal,
-                "quota": None if stream.quota is None else asdict(stream.quota),
-                "waited": round(stream.waited, 1),  # seconds, for requests that the service refused or did not answer
-                "failed_requests": dict(stream.failed_requests),
+                "submitted": run.submitted,  # each costs a unit of the service's quota
+                "newly_verified": run.newly_verified,
+                "from_journal": run.from_journal,
+                "quota": None if run.quota is None else asdict(run.quota),
+                "waited": round(run.waited, 1),  # seconds, for requests that the service refused or did not answer
+                "failed_requests": dict(run.failed_requests),
             },
             "versions": {
                 "mailverdict": mv.__version__,
@@ -148,29 +150,29 @@ class FileOutcome:
 
     def how_to_go_on(self) -> str:
         """Only a journal keeps the answers for a later run."""
-        if self.stream.is_resumable:
+        if self.run.is_resumable:
             return "run the command again to continue"
         again = "the next run begins at the first row"
         return again if self.validation_type == ValidationType.REGEX else f"{again}, unless --journal keeps the answers"
 
     def exit_early(self) -> None:
         """Exit with the status of what ended the verification early, or of an exceeded limit, if there is one."""
-        stream = self.stream
+        run = self.run
         left = count_of(self.counts.buckets[str(Status.PENDING)], "row is", "rows are")
         hint = f"{left} not verified yet; {self.how_to_go_on()}"
-        if stream.stopper.is_requested:
+        if self.stopper.is_requested:
             exit_with_error(f"interrupted: {hint}", self.exit_status())
-        if stream.failure is not None:
+        if run.failure is not None:
             print_status(hint)
-            exit_with_error(stream.failure, self.exit_status())
-        if stream.is_short_of_quota:
+            exit_with_error(run.failure, self.exit_status())
+        if run.is_short_of_quota:
             exit_with_error(f"today's quota is used up: {hint}", QUOTA)
-        if stream.is_unanswered:
+        if run.is_unanswered:
             exit_with_error(f"the service has not answered for all rows: {hint}", SERVICE)
-        if stream.has_defective_answers:
-            exit_with_error(describe_errors(stream.errors), SERVICE)
-        if stream.errors:
-            print_status(describe_errors(stream.errors), "warning")
+        if run.has_defective_answers:
+            exit_with_error(describe_errors(run.errors), SERVICE)
+        if run.errors:
+            print_status(describe_errors(run.errors), "warning")
         if exceeded := self.exceeded():
             for each in exceeded[:-1]:
                 print_error(each, ABOVE_LIMIT)

@@ -18,11 +18,11 @@ import typer
 
 import mailverdict as mv
 
-from ..frames.columns import REPAIR_COLUMNS, RESULT_NAMES, choose_columns, label_of
+from ..frames.columns import REPAIR_COLUMNS, choose_columns, label_of
+from ..frames.files.file_run import FileRun
 from ..frames.files.plain import to_plain
 from ..frames.files.readers import STDIN
 from ..frames.files.restore import restore_frame
-from ..frames.files.streams import PieceStream, Stopper
 from ..frames.files.table_file import LINE, TableFile
 from ..frames.files.writers import FormulaColumns
 from ..frames.kinds import Table, put_column
@@ -81,6 +81,7 @@ from .options import (
 )
 from .outcome import FileOutcome, parse_limits
 from .status import STATUS, ProgressLog, print_status, printed_warnings
+from .stopper import Stopper
 from .terminal import app, chosen_backend
 
 __all__ = ["clean", "plan", "report", "verify"]
@@ -158,9 +159,9 @@ def verify(
         Stopper(announce_stop) as stopper,
     ):
         name = pick_column(source, column)
-        stream = PieceStream(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
+        run = FileRun(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
         if validation_type != ValidationType.REGEX:
-            check_table(source, stream)
+            source.check_rows()  # before anything is spent
         added = {"part": explode, "clean": clean, "change": clean, "suppressed": listed is not None}
         written += [each for each, is_added in added.items() if is_added]
         rows = VerifiedRows(source, name, prefix, written, policy, report=report, earlier=earlier)
@@ -173,17 +174,18 @@ def verify(
                 return table_output.pieces([name])
             return (mv.explode(piece, name, prefix=prefix) for piece in source.pieces())
 
-        table_output.check_room(given_rows)
-        with table_output.open(lambda: stream.failure is not None) as write:
+        def marked_rows() -> Iterator[pa.Table]:
             pieces = given_rows()
-            if listed is not None:
-                pieces = (mv.suppress(piece, name, listed, prefix=prefix) for piece in pieces)
-            for piece, _ in stream.verify(pieces):
+            return pieces if listed is None else (mv.suppress(each, name, listed, prefix=prefix) for each in pieces)
+
+        table_output.check_room(given_rows)
+        with table_output.open(lambda: run.failure is not None) as write:
+            for piece in run.verify(marked_rows):
                 write(rows.add(piece))
-    print_notices(stream)
+    print_notices(run)
     print_remarks(source, quiet=quiet)
     outcome = FileOutcome(
-        stream, rows.counts, limits, validation_type, began_at, file, output=table_output.written, report=report
+        run, stopper, rows.counts, limits, validation_type, began_at, file, output=table_output.written, report=report
     )
     outcome.show(as_json=as_json, quiet=quiet)
     print_written(table_output.written, quiet=quiet or (as_json and output is None))
@@ -191,7 +193,7 @@ def verify(
         again = verify_command(file, options_given(context))
         rows.save_report(validation_type, list_name(file), again, getattr(asked, "label", ""))
         print_written(report, quiet=quiet)
-    if stream.failure is not None and output is not None and table_output.written != output:
+    if run.failure is not None and output is not None and table_output.written != output:
         print_status(f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}")
     outcome.exit_early()
 
@@ -200,13 +202,6 @@ def progress_log(*, quiet: bool) -> ProgressLog | None:
     """What writes lines about the progress where no bar is shown."""
     log = STATUS.get()
     return ProgressLog(log) if not quiet and (log.is_json or not sys.stderr.isatty()) else None
-
-
-def check_table(source: TableFile, stream: PieceStream) -> None:
-    """Raise an error for rows or columns that cannot be used, before anything is spent."""
-    source.check_rows()
-    if named := [each for each in source.columns if each.endswith(RESULT_NAMES)]:
-        stream.check_columns(source.pieces([stream.column, *named]))
 
 
 def options_given(context: typer.Context) -> list[str]:
@@ -317,10 +312,10 @@ def announce_stop() -> None:
     os.write(sys.stderr.fileno(), f"{'' if log.is_json else chr(10)}{line}\n".encode())
 
 
-def print_notices(stream: PieceStream) -> None:
-    for notice in (*stream.notices, *stream.several_notices(), *stream.delay_notices()):
+def print_notices(run: FileRun) -> None:
+    for notice in (*run.notices, *run.several_notices(), *run.delay_notices()):
         print_status(notice, "note")
-    if problem := stream.problem():
+    if problem := run.problem():
         print_status(problem, "warning")
 
 

@@ -203,6 +203,14 @@ class Origin:
         }
 
 
+def origin_of(options: CheckedOptions) -> Origin:
+    """What makes the answers of a run with these options."""
+    backend = options.backend
+    lists = backend.lists_version() if isinstance(backend, LocalBackend) else None
+    label = str(getattr(backend, "label", ""))
+    return Origin(options.validation_type, backend.source, lists=lists, answered_by=label)
+
+
 @dataclass(frozen=True)
 class ResultBuilder:
     """Turns a table of unique addresses into the caller's kind of result; a run calls it with what is settled."""
@@ -366,13 +374,7 @@ def prepare(
     options = replace(options, settings=replace(options.settings, answered_since=answered_since))
     progress = frame_options["progress"]
     check_progress(progress)
-    origin = Origin(
-        options.validation_type,
-        options.backend.source,
-        lists=options.backend.lists_version() if isinstance(options.backend, LocalBackend) else None,
-        answered_by=str(getattr(options.backend, "label", "")),
-    )
-    frame = read_frame(data, column, frame_options, origin, is_free=options.is_free, read=read)
+    frame = read_frame(data, column, frame_options, origin_of(options), is_free=options.is_free, read=read)
     read, builder = frame.read, frame.builder
     syntax = read.syntax if frame.texts is read.texts else None
     run: Run[Any] = Run(open_execution(frame.texts, options, builder.fields(), syntax), builder)
