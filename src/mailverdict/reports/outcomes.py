@@ -29,6 +29,7 @@ from ..frames.verified import VerifiedColumn, to_series
 from ..model.address import identities
 from ..model.words import Verdict
 from .counts import buckets
+from .tables import CountTable
 
 Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
 COUNTED = (Outcome.HARD, Outcome.BLOCKED, Outcome.SOFT, Outcome.COMPLAINT, Outcome.DELIVERED)
@@ -315,6 +316,7 @@ def count_outcomes(found: OutcomeRows, actions: npt.NDArray[Any]) -> pd.DataFram
         count_by(rows, "action", [*ACTIONS[:-1], *others(rows["action"], ACTIONS[:-1])]),
     ]
     table = pd.concat(tables)
+    table = CountTable(table)
     table.attrs["outcomes"] = {"matched": found.matched, "unmatched": found.unmatched}
     return table
 

@@ -11,6 +11,7 @@ from ..frames.kinds import Frame
 from ..frames.verified import VerifiedColumn
 from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text, reason_within
 from .counts import BUCKETS, Counts, addresses_of, buckets, count_by_bucket, count_domains, lines_of, top_domains
+from .tables import CountTable
 
 MEANING_OF_VALID = {
     ValidationType.REGEX: "valid means well formed; no network was used",
@@ -81,7 +82,7 @@ def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame
             "top_reason": pd.Series([top.get(name) for name in lines], list(lines), object),
         }
     )
-    found: Frame = rows.data.convert(table.rename_axis(index="bucket"))
+    found: Frame = rows.data.convert(CountTable(table.rename_axis(index="bucket")))
     return found
 
 
@@ -122,7 +123,7 @@ def by_domain(out: Frame, column: Hashable, *, top: int = 20, prefix: str | None
     """
     rows = VerifiedColumn(out, column, prefix, ("verdict", "status"))
     table = top_domains(count_domains(addresses_of(rows), buckets(rows)), top)
-    found: Frame = rows.data.convert(table)
+    found: Frame = rows.data.convert(CountTable(table))
     return found
 
 
