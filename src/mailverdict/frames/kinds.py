@@ -27,7 +27,9 @@ from .columns import (
     listed,
     map_columns,
     to_arrow,
+    to_boolean,
     to_pandas,
+    to_string,
 )
 from .text_column import decode, is_list, is_octets, is_text
 
@@ -390,3 +392,17 @@ def put_column(table: pa.Table, field: pa.Field | str, values: pa.Array | pa.Chu
     """The table with a column added at its end, or in the place of the one with that name."""
     at = table.schema.get_field_index(field if isinstance(field, str) else field.name)
     return table.append_column(field, values) if at < 0 else table.set_column(at, field, values)
+
+
+def to_series(values: Any) -> pd.Series[Any]:
+    """The cells of a column as a pandas Series with rows numbered from 0."""
+    if isinstance(values, pd.Series):
+        return values.reset_index(drop=True)
+    if isinstance(values, list):
+        return pd.Series(values, dtype=object)
+    column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_boolean(column.type):
+        return pd.Series(to_boolean(column))
+    return pd.Series(to_string(column) if is_text(column.type) else column.to_pandas())

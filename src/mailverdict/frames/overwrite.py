@@ -32,12 +32,12 @@ from .columns import (
     SUPPRESS_COLUMNS,
     Column,
     check_column,
+    is_short,
     label_of,
 )
-from .kinds import Table
+from .kinds import Table, to_series
 from .repair import ACCEPTED, REPAIRS
 from .text_column import read_present
-from .verified import to_series
 
 # The columns of each function, and those of them that show, if they are there with our words, that it was called.
 MARKS: tuple[tuple[tuple[Column, ...], frozenset[str]], ...] = (
@@ -58,7 +58,7 @@ class KeptRepairs:
     """What was repaired before, by row."""
 
     clean: pa.StringArray  # the addresses; null where there is none
-    change: pa.StringArray  # what was done; null for nothing
+    change: pa.StringArray | None  # what was done; null for nothing
     notice: str  # for the user: that these addresses are verified
 
 
@@ -75,6 +75,7 @@ PATTERNS = {
     "verdict": one_of(list(Verdict)),
     "status": one_of(list(Status)),
     "action": one_of(ACTIONS),
+    "why": WORD,
     "details": WORD,
     "reasons": some_of(WORD),
     "validation_type": one_of(list(ValidationType)),
@@ -160,25 +161,29 @@ def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
 def kept_repairs(data: Table, prefix: str | None) -> KeptRepairs | None:
     """The columns `clean` and `change` beside the column, from `clean` or an earlier call, perhaps corrected.
 
-    None if they are not there. Then `name_columns` refuses a column with the name of one and something else in it.
+    None if they are not there. Then `name_columns` refuses a column with the name of one and something else in it. The
+    short set has `clean` alone.
     """
-    labels = [label_of(data.column, prefix, each.name) for each in REPAIR_COLUMNS]
     existing = data.labels()
-    if not set(labels).issubset(existing):
+    names = [name for name in RESULT_NAMES if label_of(data.column, prefix, name) in existing]
+    there = {each.name: each for each in REPAIR_COLUMNS if each.name in names}
+    if "clean" not in there or not ("change" in there or is_short(names)):
         return None
+    labels = [label_of(data.column, prefix, name) for name in there]
     for label in labels:
         check_column(label, existing)
     cells = [data.cells(label) for label in labels]
-    if any(foreign_value(each, column) for each, column in zip(cells, REPAIR_COLUMNS, strict=True)):
+    if any(foreign_value(each, column) for each, column in zip(cells, there.values(), strict=True)):
         return None
     notice = f"{data.column}: verified by {labels[0]}, which is there already; drop that column to repair anew"
-    clean, change = map(read_present, cells)
-    return KeptRepairs(clean, change, notice)
+    clean, *change = map(read_present, cells)
+    return KeptRepairs(clean, change[0] if change else None, notice)
 
 
 def marked_names(ours: Collection[str]) -> set[str]:
     """The names of all columns of the functions that were called before, by those in the frame."""
-    return {each.name for columns, marks in MARKS if marks.issubset(ours) for each in columns}
+    names = {each.name for columns, marks in MARKS if marks.issubset(ours) for each in columns}
+    return {*names, "clean"} if is_short(ours) else names
 
 
 def result_labels(column: Any, prefix: str | None) -> set[Any]:

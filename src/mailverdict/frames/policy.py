@@ -20,10 +20,10 @@ from ..model.json_fields import shorten
 from ..model.words import SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
 from .clean import advise
 from .columns import ACTION_COLUMNS, ACTIONS
-from .kinds import Frame, kind_of_data
+from .kinds import Frame, kind_of_data, to_series
 from .overwrite import name_columns
 from .remarks import text_beside
-from .verified import VerifiedColumn, to_series
+from .verified import VerifiedColumn
 
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
@@ -226,25 +226,28 @@ def decide(out: Frame, column: Hashable, *, policy: Policy | str = "balanced", p
 
 
 def read_decided(out: Any, column: Hashable, prefix: str | None) -> VerifiedColumn:
-    """A verified column with all that decides about an action."""
-    return VerifiedColumn(out, column, prefix, ("verdict", "details", "status", "suggestion", *FLAGS_BY_SEVERITY))
+    """A verified column with what decides about an action, but for flags."""
+    return VerifiedColumn(out, column, prefix, ("verdict", "why", "status", "suggestion"))
 
 
 def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:
     """Action and reason of each row, by position; rows with the same facts are decided once."""
-    is_malformed = (rows["verdict"] == Verdict.INVALID) | (rows["details"] == SEVERAL_ADDRESSES).fillna(value=False)
+    is_malformed = (rows["verdict"] == Verdict.INVALID) | (rows.why == SEVERAL_ADDRESSES).fillna(value=False)
     advice = advise_rows(rows, (rows.status == Status.DONE) & is_malformed)
     flag = np.full(len(advice), None, dtype=object)  # the most serious one with an action of its own
-    for name in reversed(FLAGS_BY_SEVERITY):
-        if f"flag:{name}" in policy._actions:
-            flag[rows[name].fillna(value=False).to_numpy(bool)] = name
+    flags = [name for name in reversed(FLAGS_BY_SEVERITY) if f"flag:{name}" in policy._actions]
+    if rows.is_short:  # it has no spamtraps; `verify` warns of those that it finds
+        flags = [name for name in flags if name != "spamtrap" or name in rows]
+    rows.require(flags)
+    for name in flags:
+        flag[rows[name].fillna(value=False).to_numpy(bool)] = name
     facts = {
         "status": rows.status,
         "verdict": rows["verdict"],
-        "reason": rows["details"],
+        "reason": rows.why,
         "flag": flag,
         "has_suggestion": rows["suggestion"].notna(),
-        "has_remark": rows["change"].astype("string").str.contains(REMARK) if "change" in rows else False,
+        "has_remark": False if rows.change is None else rows.change.astype("string").str.contains(REMARK),
         "has_advice": advice.notna(),
         "is_repeated": False,
         # Also as read from a CSV.

@@ -20,12 +20,12 @@ from ..errors import ColumnError, MailVerdictError, SettingsError
 from ..frames.bounces.read import to_bounce_table
 from ..frames.clean import repair_column, row_index
 from ..frames.columns import ACTIONS, CONTRADICTION_COLUMNS, check_column
-from ..frames.kinds import Frame, kind_of_data
+from ..frames.kinds import Frame, kind_of_data, to_series
 from ..frames.overwrite import name_columns
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
 from ..frames.repair import MAX_CELL
 from ..frames.text_column import TextColumn, read_values
-from ..frames.verified import VerifiedColumn, to_series
+from ..frames.verified import VerifiedColumn
 from ..model.address import identities
 from ..model.words import Verdict
 from .counts import buckets
@@ -194,7 +194,7 @@ def contradicted(out: Frame, column: Hashable, bounces: Any, *, mailed: Any = No
     return marked
 
 
-JUDGED = ("verdict", "details", "status")  # what outcomes are compared with
+JUDGED = ("verdict", "why", "status")  # what outcomes are compared with
 CONTRADICTIONS = {
     "valid": "valid, but the mailbox or domain is missing",
     "invalid": "invalid, but mail was delivered",
@@ -236,12 +236,12 @@ def match_outcomes(rows: VerifiedColumn, bounces: Any, *, mailed: Any = None) ->
         if earlier is None or rank(earlier) <= rank(report):
             shown[key] = report
     present = set(keys[is_mailed])
-    details = rows["details"].astype(object).to_numpy()
+    words = rows.why.astype(object).to_numpy()
     return OutcomeRows(
         keys=keys,
         is_mailed=is_mailed,
         verdict=buckets(rows).to_pandas().astype(object).to_numpy(),
-        reason=np.array([each if isinstance(each, str) else NO_REASON for each in details], dtype=object),
+        reason=np.array([each if isinstance(each, str) else NO_REASON for each in words], dtype=object),
         has={each: np.array([key in found for key in keys], np.bool_) for each, found in by_outcome.items()},
         shown=shown,
         matched=len(present & set(shown)),
