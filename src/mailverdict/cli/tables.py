@@ -42,6 +42,7 @@ from .files import (
     check_raw,
     open_source,
     pick_column,
+    pick_verified,
     plain_schema,
     print_remarks,
     print_written,
@@ -415,7 +416,7 @@ def report(
     check_path(output)
     reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
-        name = pick_column(source, column)
+        name = pick_verified(source, column, prefix)
         results = str(label_of(name, prefix, ""))
         needed = [i for i, each in enumerate(source.columns) if each == name or each.startswith(results)]
         pieces = (piece.select(needed) for piece in source.pieces([source.columns[i] for i in needed]))

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..errors import SettingsError
+from ..errors import ColumnError, SettingsError
 from ..model.words import Status, ValidationType, Verdict
 from .columns import (
     ACTION_COLUMNS,
@@ -34,8 +34,9 @@ from .columns import (
     check_column,
     is_short,
     label_of,
+    listed,
 )
-from .kinds import Table, to_series
+from .kinds import Table, labels_of, notes_of, to_series
 from .repair import ACCEPTED, REPAIRS
 from .text_column import read_present
 
@@ -153,7 +154,7 @@ def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
     present = {name: each for name, each in EVERY.items() if labels[name] in existing}
     ours = {name: each for name, each in present.items() if not foreign_value(data.cells(labels[name]), each)}
     marked = marked_names(ours)
-    if not present.keys() >= {c.name for c in COLUMNS}:
+    if not present.keys() >= {c.name for c in COLUMNS if c.name != "why"}:  # which earlier releases did not write
         marked -= {c.name for c in COLUMNS if not c.in_core}
     return {name: each for name, each in ours.items() if name in marked or str(labels[name]) in noted}
 
@@ -184,6 +185,36 @@ def marked_names(ours: Collection[str]) -> set[str]:
     """The names of all columns of the functions that were called before, by those in the frame."""
     names = {each.name for columns, marks in MARKS if marks.issubset(ours) for each in columns}
     return {*names, "clean"} if is_short(ours) else names
+
+
+def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | None]:
+    """The only verified column of a frame, and its prefix, None for the default.
+
+    It was verified if a `verdict` and a `status` with our words alone are named after it, or noted as made for it.
+    """
+    labels, notes = labels_of(frame), notes_of(frame)
+    found: dict[Any, list[tuple[Any, str | None]]] = {}
+    for verdict in labels:
+        *upper, last = verdict if isinstance(verdict, tuple) else (verdict,)
+        lead = str(last).removesuffix("verdict")
+        if lead == last or prefix not in (None, lead):
+            continue
+        status = (*upper, f"{lead}status") if upper else f"{lead}status"
+        pairs = ((verdict, "verdict"), (status, "status"))
+        if any(labels.count(at) != 1 or foreign_value(Table(frame, at).values(), EVERY[name]) for at, name in pairs):
+            continue
+        named = [each for each in labels if label_of(each, None, "verdict") == verdict]
+        noted = [each for each in labels if str(verdict) in notes.get(str(each), {}).get("columns", ())]
+        found[verdict] = [*((each, None) for each in named), *((each, lead) for each in noted)]
+    if not found:
+        raise ColumnError(f"no column was verified: verify one first; there are {listed(labels)}")
+    if len(found) > 1:
+        columns = [each[0][0] if each else verdict for verdict, each in found.items()]
+        raise ColumnError(f"several columns were verified: give one of {listed(columns)}")
+    ((verdict, columns),) = found.items()
+    if not columns:
+        raise ColumnError(f"give the column that {verdict!r} is about: one of {listed(labels)}")
+    return columns[0]
 
 
 def result_labels(column: Any, prefix: str | None) -> set[Any]:

@@ -20,7 +20,7 @@ from ..model.json_fields import shorten
 from ..model.words import SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
 from .clean import advise
 from .columns import ACTION_COLUMNS, ACTIONS
-from .kinds import Frame, kind_of_data, to_series
+from .kinds import Frame, to_series
 from .overwrite import name_columns
 from .remarks import text_beside
 from .verified import VerifiedColumn
@@ -172,15 +172,17 @@ def find_policy(policy: Policy | str) -> Policy:
     return POLICIES[policy]
 
 
-def decide(out: Frame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None) -> Frame:
+def decide(
+    out: Frame, column: Hashable | None = None, *, policy: Policy | str = "balanced", prefix: str | None = None
+) -> Frame:
     """Add what to do with each row, and why.
 
     Parameters
     ----------
     out : DataFrame
         What `verify` returned: a pandas, Polars or Arrow frame.
-    column : hashable
-        The column that was verified.
+    column : hashable, optional
+        The column that was verified; by default the only one.
     policy : Policy or {"strict", "balanced", "lenient"}
         What is done with which verdict.
     prefix : str, optional
@@ -213,7 +215,7 @@ def decide(out: Frame, column: Hashable, *, policy: Policy | str = "balanced", p
     """
     chosen = find_policy(policy)
     rows = read_decided(out, column, prefix)
-    names = name_columns(rows.data, prefix, ACTION_COLUMNS)
+    names = name_columns(rows.data, rows.prefix, ACTION_COLUMNS)
     action, why = decide_rows(rows, chosen)
     table = pa.table(
         {
@@ -225,7 +227,7 @@ def decide(out: Frame, column: Hashable, *, policy: Policy | str = "balanced", p
     return marked
 
 
-def read_decided(out: Any, column: Hashable, prefix: str | None) -> VerifiedColumn:
+def read_decided(out: Any, column: Hashable | None, prefix: str | None) -> VerifiedColumn:
     """A verified column with what decides about an action, but for flags."""
     return VerifiedColumn(out, column, prefix, ("verdict", "why", "status", "suggestion"))
 
@@ -397,7 +399,7 @@ class Split(Generic[Frame]):
 
 
 def split(
-    out: Frame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None
+    out: Frame, column: Hashable | None = None, *, policy: Policy | str = "balanced", prefix: str | None = None
 ) -> Split[Frame]:
     """Split a verified frame by what to do with each row.
 
@@ -426,6 +428,6 @@ def split(
     Split(send=1, review=0, retry=0, drop=1, unchecked=0)
     """
     decided: Any = decide(out, column, policy=policy, prefix=prefix)
-    kind = kind_of_data(decided, column)
-    action = VerifiedColumn(decided, column, prefix, ("action",))["action"].to_numpy()
-    return Split(**{name: kind.take(np.flatnonzero(action == name)) for name in ACTIONS})
+    rows = VerifiedColumn(decided, column, prefix, ("action",))
+    action = rows["action"].to_numpy()
+    return Split(**{name: rows.data.take(np.flatnonzero(action == name)) for name in ACTIONS})

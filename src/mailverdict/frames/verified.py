@@ -17,7 +17,8 @@ from ..model.words import Status
 from .clean import repair_column
 from .columns import BY_NAME, RESULT_NAMES, check_column, is_short, label_of, to_string, why
 from .files.restore import restore
-from .kinds import kind_of_data, to_series
+from .kinds import frame_of, kind_of_data, to_series
+from .overwrite import find_verified
 from .repair import MAX_CELL
 from .text_column import read_values
 
@@ -27,10 +28,13 @@ class VerifiedColumn:
 
     Each comes as a pandas Series with rows numbered from 0, which is read once and must not be changed. Raises a
     `ColumnError` if one of `names` is not there, and an `InputError` for a column with what `verify` never writes. For
-    `why` the columns of earlier releases will do.
+    `why` the columns of earlier releases will do. Without a column it is the only one that was verified.
     """
 
-    def __init__(self, out: Any, column: Hashable, prefix: str | None, names: Iterable[str]) -> None:
+    def __init__(self, out: Any, column: Hashable | None, prefix: str | None, names: Iterable[str]) -> None:
+        if column is None:
+            out = frame_of(out)
+            column, prefix = find_verified(out, prefix)
         self.data = kind_of_data(out, column, is_verified=True)
         self.column, self.prefix = column, prefix
         self.existing = frozenset(self.data.labels())

@@ -56,8 +56,8 @@ def wilson_interval(hits: int, trials: int) -> tuple[float, float]:
 
 def outcomes(
     out: Frame,
-    column: Hashable,
-    bounces: Any,
+    column: Hashable | None = None,
+    bounces: Any = None,
     *,
     mailed: Any = None,
     policy: Policy | str | None = None,
@@ -73,8 +73,8 @@ def outcomes(
     ----------
     out : DataFrame
         What `verify` returned (pandas, Polars or Arrow), with the rows that were mailed.
-    column : hashable
-        The column that was verified.
+    column : hashable, optional
+        The column that was verified; by default the only one.
     bounces : DataFrame or path
         What `read_bounces` returned, or what it reads.
     mailed : hashable or array-like of bool, optional
@@ -128,12 +128,13 @@ def outcomes(
     invalid       1     0   0.0  0.00  0.79
     unknown       0     0   NaN   NaN   NaN
     """
+    require_bounces(bounces)
     rows = read_decided(out, column, prefix)
     actions = actions_of(rows, policy)
     found = match_outcomes(rows, bounces, mailed=mailed)
     if found.unmatched and not found.matched:
         warnings.warn(
-            f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {column!r}",
+            f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {rows.column!r}",
             UserWarning,
             stacklevel=2,
         )
@@ -141,7 +142,14 @@ def outcomes(
     return counted
 
 
-def contradicted(out: Frame, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None) -> Frame:
+def contradicted(
+    out: Frame,
+    column: Hashable | None = None,
+    bounces: Any = None,
+    *,
+    mailed: Any = None,
+    prefix: str | None = None,
+) -> Frame:
     """List the rows whose verdict was wrong, with what happened. Uses no network.
 
     A `valid` row is contradicted by a hard bounce, an `invalid` one by a delivery or a complaint
@@ -176,8 +184,9 @@ def contradicted(out: Frame, column: Hashable, bounces: Any, *, mailed: Any = No
                  email                          email_contradiction
     1  bo@firm.example  valid, but the mailbox or domain is missing
     """
+    require_bounces(bounces)
     verified = VerifiedColumn(out, column, prefix, JUDGED)
-    names = name_columns(verified.data, prefix, CONTRADICTION_COLUMNS)
+    names = name_columns(verified.data, verified.prefix, CONTRADICTION_COLUMNS)
     found = match_outcomes(verified, bounces, mailed=mailed)
     rows = np.flatnonzero(found.is_contradicted)
     report = [found.shown[key] for key in found.keys[rows]]
@@ -192,6 +201,11 @@ def contradicted(out: Frame, column: Hashable, bounces: Any, *, mailed: Any = No
     none = np.empty(0, np.int64)
     marked: Frame = verified.data.repeat(rows, none, []).attach(table, names, CONTRADICTION_COLUMNS, {})
     return marked
+
+
+def require_bounces(bounces: Any) -> None:
+    if bounces is None:
+        raise SettingsError("give bounces=, what read_bounces returned or a path that it reads")
 
 
 JUDGED = ("verdict", "why", "status")  # what outcomes are compared with

@@ -23,15 +23,15 @@ LONGEST_BAR = 24  # characters
 TOP_REASONS = 6
 
 
-def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
+def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = None) -> Frame:
     """Count a verified column: five buckets, and what is pending or missing.
 
     Parameters
     ----------
     out : DataFrame
         What `verify` returned: a pandas, Polars or Arrow frame.
-    column : hashable
-        The column that was verified.
+    column : hashable, optional
+        The column that was verified; by default the only one.
     prefix : str, optional
         The prefix it was verified with, if not the default.
 
@@ -86,15 +86,15 @@ def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame
     return found
 
 
-def by_domain(out: Frame, column: Hashable, *, top: int = 20, prefix: str | None = None) -> Frame:
+def by_domain(out: Frame, column: Hashable | None = None, *, top: int = 20, prefix: str | None = None) -> Frame:
     """Count a verified column by the domain of the address.
 
     Parameters
     ----------
     out : DataFrame
         What `verify` returned: a pandas, Polars or Arrow frame.
-    column : hashable
-        The column that was verified.
+    column : hashable, optional
+        The column that was verified; by default the only one.
     top : int, default 20
         How many domains, by number of rows.
     prefix : str, optional
@@ -131,15 +131,15 @@ DIFF_COLUMNS = ("before", "after", "details_before", "details_after")
 CHANGE_DTYPE = pd.CategoricalDtype(["added", "removed", "changed"])
 
 
-def diff(old: Any, new: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
+def diff(old: Any, new: Frame, column: Hashable | None = None, *, prefix: str | None = None) -> Frame:
     """Compare two audits of one list, address by address.
 
     Parameters
     ----------
     old, new : DataFrame
         What `verify` returned, earlier and later; their rows may differ, and their kinds.
-    column : hashable
-        The column that was verified in both.
+    column : hashable, optional
+        The column that was verified in both; by default the only one of `new`.
     prefix : str, optional
         The prefix they were verified with, if not the default.
 
@@ -168,7 +168,7 @@ def diff(old: Any, new: Frame, column: Hashable, *, prefix: str | None = None) -
     {'b@x.example': 'removed', 'c@x.example': 'added'}
     """
     rows = VerifiedColumn(new, column, prefix, ("verdict", "status", "why"))
-    before = by_address(VerifiedColumn(old, column, prefix, ("verdict", "status", "why")))
+    before = by_address(VerifiedColumn(old, rows.column, rows.prefix, ("verdict", "status", "why")))
     after = by_address(rows)
     before.columns, after.columns = pd.Index(["before", "details_before"]), pd.Index(["after", "details_after"])
     both = before.join(after, how="outer").sort_index()[list(DIFF_COLUMNS)]

@@ -28,7 +28,7 @@ def restore_frame(table: pa.Table, column: Hashable, prefix: str | None = None) 
         label = result_labels(frame, column, prefix, (each.name,), must_exist=False)[each.name]
         if label in frame.columns:
             frame[label] = restore(frame[label], each, label)
-        elif each.in_core and each.name not in ("why", "details"):  # of which one says what the other one would
+        elif each.in_core and (each.name not in ("why", "details") or not len(table)):  # one says what the other would
             frame[label] = restore(pd.Series([None] * len(frame), index=frame.index, dtype=object), each, label)
     return frame
 
