@@ -76,9 +76,11 @@ class VerifiedColumn:
     @cached_property
     def why(self) -> pd.Series[Any]:
         """Why each row has its verdict, in a word; earlier releases wrote the reason and the error code only."""
-        if "why" in self:  # the reason itself counts, should somebody have changed it
+        if "why" in self:
             details = self.get("details")
-            return self["why"] if details is None else details.where(details.notna(), self["why"])
+            if details is None or details.isna().all():
+                return self["why"]
+            return details.where(details.notna(), self["why"])  # the reason counts, should somebody have changed it
 
         def coded(name: str) -> pa.ChunkedArray:
             words = self[name].astype(object) if name in self else [None] * len(self.status)
