@@ -24,11 +24,11 @@ from typer.testing import CliRunner
 
 from mailverdict.checks.lists.mailboxes import load_mailbox_rules
 from mailverdict.cli import app
-from mailverdict.frames.columns import COLUMNS
+from mailverdict.frames.columns import COLUMNS, SETS, Column
 from mailverdict.frames.policy import POLICIES
 from mailverdict.frames.repair import REPAIRS
 from mailverdict.model.settings import KNOWN_ZONES
-from mailverdict.model.words import REASON_MEANING
+from mailverdict.model.words import REASON_MEANING, WHY_MEANING
 from mailverdict.theme import stylesheet
 from mailverdict.verdicts import PRECEDENCE
 
@@ -77,8 +77,17 @@ def on_post_page(output: str, **_: Any) -> str:
 
 
 def columns() -> str:
-    rows = [(f"`{c.name}`", DTYPE[c.kind], "core" if c.in_core else "all", c.meaning) for c in COLUMNS]
+    rows = [(f"`{c.name}`", DTYPE[c.kind], smallest_set(c), c.meaning) for c in COLUMNS]
     return table(("column", "dtype", "set", "meaning"), rows)
+
+
+def smallest_set(column: Column) -> str:
+    return next(name for name, columns in SETS.items() if column in columns)
+
+
+def words() -> str:
+    rows = [(f"`{word}`", meaning) for word, meaning in WHY_MEANING.items()]
+    return table(("word", "meaning"), rows)
 
 
 def reasons() -> str:
@@ -205,6 +214,7 @@ def escape(cell: str) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "columns": columns,
+    "words": words,
     "reasons": reasons,
     "policies": policies,
     "repairs": repairs,

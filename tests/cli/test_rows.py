@@ -256,3 +256,15 @@ class TestOutcomes:
     def test_a_mailbox_that_is_not_there_is_an_error(self, run, verified, tmp_path):
         status, _, told = run("outcomes", verified, "--bounces", tmp_path / "none")
         assert (status, "no such file or directory" in told) == (2, True)
+
+
+def test_a_verified_column_is_found_before_one_with_more_addresses(run, tmp_path):
+    frame = pd.DataFrame({"work": ["a@x.org", "b@x.org"], "home": ["c@x.org", "nobody"]})
+    verified, reports = tmp_path / "verified.csv", tmp_path / "bounces.csv"
+    mv.verify(frame, "home", validation_type="regex", columns="short").to_csv(verified, index=False)
+    reports.write_text("address,outcome,diagnostic\nc@x.org,hard,550 5.1.1 User unknown\n")
+    columns = "address=address,outcome=outcome,diagnostic=diagnostic"
+    outcomes = ("outcomes", verified, "--bounces", reports, "--bounce-columns", columns)
+    for command in (("report", verified, "-o", tmp_path / "r.html"), outcomes):
+        status, _, told = run(*command)
+        assert (status, "using column 'home', which was verified" in told) == (0, True)

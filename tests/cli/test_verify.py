@@ -24,6 +24,7 @@ import pytest
 from mailverdict.backend import Deferred, Settled
 from mailverdict.cli import files, tables
 from mailverdict.errors import BackendError
+from mailverdict.frames.columns import SHORT
 from mailverdict.frames.files.delimited import DelimitedFile
 from mailverdict.frames.files.writers import create_table
 from mailverdict.model.words import count_of
@@ -38,7 +39,7 @@ from tests.doubles.workbooks import add_sheet, cells_of, change_parts, write_raw
 
 CONTACTS = 'id,email,note\n1,ada@example.org,"a, b"\n2,Bob@GMIAL.com,+49 30 1\n3,,=1+1\n4,not one,@x\n'
 ADDED = [
-    "verdict", "details", "reasons", "role", "spamtrap", "disposable", "free", "catch_all", "protected", "status",
+    "verdict", "why", "details", "reasons", "role", "spamtrap", "disposable", "free", "catch_all", "protected", "status",
     "suggestion", "error_message", "clean", "change",
 ]  # fmt: skip
 
@@ -171,7 +172,7 @@ class TestVerify:
         summary = json.loads(printed)
         assert {name: summary[name] for name in list(summary)[: list(summary).index("validation_type")]} == {
             "rows": 4, "valid": 2, "risky": 0, "invalid": 1, "unknown": 0, "error": 0, "pending": 0, "missing": 1,
-            "why": {"REGEX": 1},
+            "why": {"syntax_error": 1},
             "flags": {"role": 0, "disposable": 0, "free": 0, "spamtrap": 0, "catch_all": 0, "protected": 0},
             "suggestions": 1, "cleaned": 1,
         }  # fmt: skip
@@ -184,7 +185,7 @@ class TestVerify:
         assert [row["email_verdict"] for row in rows] == ["valid", "valid", "", "invalid"]
         assert [each.name for each in contacts.parent.iterdir()] == ["contacts.csv"]
 
-    @pytest.mark.parametrize("columns", ["core", "all", "verdict,status,role"])
+    @pytest.mark.parametrize("columns", ["short", "core", "all", "verdict,status,role"])
     def test_again_over_its_own_output_replaces_the_columns(self, run, tmp_path, columns):
         first, second = tmp_path / "first.csv", tmp_path / "second.csv"
         (tmp_path / "in.csv").write_text("id,email\n1,nobody\n2,ada@example.org\n3,\n")
@@ -196,13 +197,15 @@ class TestVerify:
         assert list(rows[0]) == list(rows_of_csv(first)[0])
         assert [row["email_verdict"] for row in rows] == ["valid", "valid", ""]
 
-    @pytest.mark.parametrize("columns", ["verdict", "verdict, status", "all", "core,normalized"])
+    @pytest.mark.parametrize("columns", ["verdict", "verdict, status", "short", "all", "core,normalized"])
     def test_only_the_columns_asked_for_are_written(self, run, contacts, tmp_path, columns):
         out = tmp_path / "o.csv"
         assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, "-q", "--columns", columns)[0] == 0
         written = [name.removeprefix("email_") for name in rows_of_csv(out)[0] if name.startswith("email_")]
-        if columns == "all":
-            assert len(written) == 23
+        if columns == "short":
+            assert written == list(SHORT)
+        elif columns == "all":
+            assert len(written) == 24
         elif columns.startswith("core"):
             assert written == [*ADDED[:-2], "normalized", "clean", "change"]
         else:
@@ -345,7 +348,7 @@ WRONG = [
         ("-c", "email"),
         "a column 'email_role' that mailverdict did not write; give another prefix",
     ),
-    ("x.csv", b"email\na@b.org\n", ("--columns", "verdicts"), "columns: 'verdicts' is not one of verdict, details"),
+    ("x.csv", b"email\na@b.org\n", ("--columns", "verdicts"), "columns: 'verdicts' is not one of verdict, why"),
     ("x.csv", b"email\na@b.org\n", ("--max-age", "soon"), "mailverdict: --max-age 'soon' is not a duration"),
     (
         "x.csv",

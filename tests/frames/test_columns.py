@@ -11,7 +11,6 @@ import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.frames.columns import (
     COLUMNS,
-    SETS,
     choose_columns,
     error_message,
     take_rows,
@@ -19,10 +18,11 @@ from mailverdict.frames.columns import (
     to_pandas,
 )
 from mailverdict.model.table import SCHEMA, complete_table
-from mailverdict.model.words import REASON_MEANING, Reason
+from mailverdict.model.words import REASON_MEANING, WHY_MEANING, Reason
 
 PROMISED = {
     "verdict": pd.CategoricalDtype(["valid", "risky", "invalid", "unknown"]),
+    "why": "string",
     "details": "string",
     "reasons": "string",
     "role": "boolean",
@@ -66,7 +66,11 @@ def column_named(name):
 
 def test_the_table_has_the_promised_columns_and_sets():
     assert [c.name for c in COLUMNS] == list(PROMISED)
-    assert [c.name for c in SETS["core"]] == list(PROMISED)[:12]
+    assert [c.name for c in choose_columns("core")] == list(PROMISED)[:13]
+    assert [c.name for c in choose_columns("core", clean=True)] == [*list(PROMISED)[:13], "clean", "change"]
+    short = ["clean", "verdict", "why", "error_message", "suggestion", "role", "disposable", "free", "status"]
+    assert [c.name for c in choose_columns("short", clean=True)] == short
+    assert [c.name for c in choose_columns("short")] == short[1:]
 
 
 @pytest.mark.parametrize("cells", [CELLS, [], [None, float("nan")], CELLS[:1], CELLS[3:4]], ids=len)
@@ -137,7 +141,7 @@ def test_columns_are_chosen_by_set_or_by_name_in_the_tables_order():
 
 @pytest.mark.parametrize("wanted", ["cor", "", ["verdict", "verdicts"]])
 def test_unknown_columns_are_refused_with_what_there_is(wanted):
-    with pytest.raises(SettingsError, match=r"give 'core', 'all'|'verdicts' is not one of verdict, details"):
+    with pytest.raises(SettingsError, match=r"give 'short', 'core', 'all'|'verdicts' is not one of verdict, why"):
         choose_columns(wanted)
 
 
@@ -189,6 +193,48 @@ def test_every_row_that_is_not_valid_has_a_message_and_no_other_row(validation_t
         out = mv.verify(cells, validation_type=validation_type, backend=world.backend, journal=None)
     assert out["error_message"].notna().tolist() == out["verdict"].isin(["risky", "invalid", "unknown"]).tolist()
     assert (out["error_message"].dropna().str.strip() != "").all()
+
+
+# What a row has: reasons, code of the first error, verdict; and why it has the verdict, in a word.
+WORDS = [
+    ("timeout;role", "SMTP", "unknown", "timeout"),
+    ("disposable;timeout", "SMTP", "risky", "disposable"),
+    ("inconclusive", "DNS", "unknown", "inconclusive"),
+    ("moon_phase", None, "unknown", "moon_phase"),
+    ("", "REGEX", "invalid", "syntax_error"),
+    ("", "DNS", "invalid", "no_mx_record"),
+    ("", "DNS", "unknown", "no_answer"),
+    ("", "BLACKLIST", "invalid", "blacklisted"),
+    ("", "BLACKLIST", "unknown", "no_answer"),
+    ("", "SMTP", "invalid", "SMTP"),
+    ("", "SMTP", "unknown", "no_answer"),
+    ("", "POLICY", "invalid", "POLICY"),
+    ("", None, "unknown", "no_answer"),
+    ("", None, "invalid", None),
+    ("", None, "valid", None),
+    (None, None, None, None),
+]
+
+
+@pytest.mark.parametrize("chunks", [1, 3])
+def test_every_row_says_why_in_a_word(chunks):
+    size = -(-len(WORDS) // chunks)
+    parts = []
+    for start in range(0, len(WORDS), size):
+        reasons, error, result, _ = map(coded, zip(*WORDS[start : start + size], strict=True))
+        parts.append(table_of(reasons=reasons, error=error, result=result))
+    assert to_arrow(pa.concat_tables(parts), column_named("why")).to_pylist() == [row[-1] for row in WORDS]
+
+
+@pytest.mark.parametrize("validation_type", ["regex", "mx", "mx_blacklist", "smtp"])
+def test_every_row_that_is_not_valid_says_why_whatever_was_asked(validation_type):
+    with mv.sandbox.World() as world:
+        cells = [*(each.address for each in world.addresses), *CELLS]
+        out = mv.verify(cells, validation_type=validation_type, backend=world.backend, journal=None)
+    assert out["why"].notna().tolist() == out["verdict"].isin(["risky", "invalid", "unknown"]).tolist()
+    assert set(out["why"].dropna()) <= {*WHY_MEANING}
+    known = out["details"].notna()
+    assert out["why"][known].equals(out["details"][known])
 
 
 def test_verdicts_of_pieces_with_dictionaries_of_their_own_are_joined():

@@ -3,6 +3,8 @@
 import json
 
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import mailverdict as mv
@@ -89,11 +91,11 @@ ADVICE = [
     (["ada@firm.com", 7], "review", "is not text and may hold an address"),
     (b"\xe4@firm.com", "review", "is not text and may hold an address"),
     ("\ud800@firm.com", "review", "is not text and may hold an address"),
-    ([7], "drop", "cannot receive mail"),
+    ([7], "drop", "not a well-formed address"),
     ("ada@firm.com", "send", "no problem"),
-    ("nobody", "drop", "cannot receive mail"),
-    ("a@b@c", "drop", "cannot receive mail"),
-    (7, "drop", "cannot receive mail"),
+    ("nobody", "drop", "not a well-formed address"),
+    ("a@b@c", "drop", "not a well-formed address"),
+    (7, "drop", "not a well-formed address"),
     (None, "unchecked", "no address"),
 ]
 
@@ -228,3 +230,57 @@ def test_of_several_flags_the_most_serious_one_counts():
     policy = mv.Policy("mine", review=["flag:spamtrap"], drop=["flag:role"])
     out = mv.decide(verified([("valid", None, ("role", "spamtrap"), None)]), "email", policy=policy)
     assert out[["email_action", "email_action_why"]].iloc[0].tolist() == ["review", "flagged spamtrap"]
+
+
+MIXED = {
+    "email": [
+        *("ada@gmail.com", "<bo@one.example>", "do not contact: cy@one.example", "x@@y", None, "info@gmial.com"),
+        *("eve@mailinator.com", "kai@silent.example", "a@one.example; b@one.example"),
+    ]
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*malformed:UserWarning")
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("validation_type", ["regex", "mx", "smtp"])
+def test_what_follows_from_the_short_set_is_what_follows_from_all_columns(validation_type, clean, make):
+    options = {"validation_type": validation_type, "clean": clean, "journal": None, "progress": False}
+    with mv.sandbox.World() as world:
+        short, core = (
+            mv.verify(make(MIXED), "email", columns=columns, backend=world.backend, **options)
+            for columns in ("short", "core")
+        )
+    for function in (mv.decide, mv.summary, mv.by_domain):
+        found, wanted = (as_pandas(function(out, "email")) for out in (short, core))
+        pd.testing.assert_frame_equal(found, wanted[list(found)])
+    facts, wanted = (mv.report(out, "email")._facts for out in (short, core))
+    assert (facts.actions, facts.cleaning) == (wanted.actions, wanted.cleaning)
+
+
+def as_pandas(frame):
+    return frame if isinstance(frame, pd.DataFrame) else frame.to_pandas()
+
+
+def test_spamtraps_that_the_short_set_does_not_show_are_warned_of():
+    with mv.sandbox.World() as world:
+        with pytest.warns(UserWarning, match="1 address is of domains on a list of spamtraps: .* columns='core'"):
+            mv.verify(["a@trap.example", "a@gmail.com"], columns="short", backend=world.backend)
+        mv.verify(["a@gmail.com"], columns="short", backend=world.backend)
+        mv.verify(["a@trap.example"], backend=world.backend)
+
+
+def test_a_flag_that_the_policy_names_has_to_be_there():
+    out = mv.verify(pd.DataFrame({"email": ["ada@gmail.com"]}), "email", validation_type="regex", columns="short")
+    mine = mv.Policy("mine", drop=["invalid", "flag:catch_all"])
+    with pytest.raises(mv.ColumnError, match="no column 'email_catch_all'"):
+        mv.decide(out, "email", policy=mine)
+
+
+def test_a_policy_may_name_the_words_of_any_validation_type():
+    with mv.sandbox.World() as world:
+        out = mv.verify(pd.DataFrame(MIXED), "email", clean=True, backend=world.backend)
+    mine = mv.Policy("mine", review=["invalid:no_mx_record", "unknown:no_answer"], review_suggestions=False)
+    decided = mv.decide(out, "email", policy=mine)
+    assert set(decided["email_why"][decided["email_action"] == "review"].dropna()) >= {"no_mx_record", "no_answer"}
+    assert "unknown: the DNS or another server that was asked gave no answer" in set(decided["email_action_why"])

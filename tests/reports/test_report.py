@@ -402,7 +402,7 @@ def test_each_row_that_is_kept_back_has_a_reason_in_the_report():
     out.loc[4, "mail_verdict"] = None
     reasons = [(bucket, reason, rows) for bucket, reason, _, rows in mv.report(out, "mail")._facts.reasons]
     assert sorted(reasons) == [
-        ("invalid", "REGEX", 1),
+        ("invalid", "syntax_error", 1),
         ("pending", "suppressed", 1),
         ("valid", "disposable", 1),
         ("valid", "suppressed", 1),

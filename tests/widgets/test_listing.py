@@ -33,7 +33,7 @@ def test_counts_are_complete_and_in_order(small):
     assert tuple(actions) == ACTIONS
     assert {name: count for name, count in verdicts.items() if count} == {"valid": 3, "invalid": 1, "missing": 1}
     assert actions == {"send": 1, "review": 1, "retry": 0, "drop": 2, "unchecked": 1}
-    assert small.count("reason") == {"REGEX": 1, "typo": 1, "disposable": 1}
+    assert small.count("reason") == {"syntax_error": 1, "typo": 1, "disposable": 1}
     assert small.count("domain") == {"example.org": 1, "gmial.com": 1, "mailinator.com": 1}
 
 
@@ -53,7 +53,7 @@ def test_actions_are_those_of_decide(policy):
         ({}, "", [0, 1, 2, 3, 4]),
         ({"verdict": ["valid"]}, "", [0, 1, 4]),
         ({"verdict": ["missing", "invalid"]}, "", [2, 3]),
-        ({"reason": ["REGEX"]}, "", [2]),
+        ({"reason": ["syntax_error"]}, "", [2]),
         ({"reason": ["disposable"], "action": ["drop"]}, "", [4]),  # valid, and removed by the policy
         ({}, "likely", [1]),
         ({"action": ["drop"]}, "", [2, 4]),

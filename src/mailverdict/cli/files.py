@@ -45,6 +45,7 @@ __all__ = [
     "check_raw",
     "open_source",
     "pick_column",
+    "pick_verified",
     "plain_schema",
     "print_remarks",
     "print_written",
@@ -88,6 +89,16 @@ def pick_column(source: TableFile, column: str | None) -> str:
     source.address_at = source.columns.index(found)
     print_status(f"using column {found!r} ({reason}); give another with --column")
     return str(found)
+
+
+def pick_verified(source: TableFile, column: str | None, prefix: str | None) -> str:
+    """The given column, or the only one that was verified; else as `pick_column`."""
+    names = set(source.columns)
+    found = [each for each in source.columns if {f"{each}_verdict", f"{each}_status"} <= names]
+    if column is None and prefix is None and len(found) == 1:
+        print_status(f"using column {found[0]!r}, which was verified; give another with --column")
+        return pick_column(source, found[0])
+    return pick_column(source, column)
 
 
 # Parameters of mallopt(3) of the GNU C library: from which size on memory is returned at once, and how much is kept.

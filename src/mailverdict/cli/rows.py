@@ -27,7 +27,7 @@ from .files import (
     check_not_read,
     check_output,
     open_source,
-    pick_column,
+    pick_verified,
     plain_schema,
     print_remarks,
     print_written,
@@ -147,7 +147,7 @@ def outcomes(
     check_not_read(output, "--output", bounces)
     reports = read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
-        name = pick_column(source, column)
+        name = pick_verified(source, column, prefix)
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in source.pieces()])
         chosen = None if mailed is None else truth_of(whole, mailed)
         frame = restore_frame(whole, name, prefix)

@@ -18,7 +18,7 @@ import typer
 
 import mailverdict as mv
 
-from ..frames.columns import REPAIR_COLUMNS, choose_columns, label_of
+from ..frames.columns import REPAIR_COLUMNS, SETS, choose_columns, label_of
 from ..frames.files.file_run import FileRun
 from ..frames.files.plain import to_plain
 from ..frames.files.readers import STDIN
@@ -42,6 +42,7 @@ from .files import (
     check_raw,
     open_source,
     pick_column,
+    pick_verified,
     plain_schema,
     print_remarks,
     print_written,
@@ -100,7 +101,7 @@ def verify(
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,
     resolver_check: ResolverCheck = True,
-    columns: Annotated[str, typer.Option(help="core, all, or names separated by commas.")] = "core",
+    columns: Annotated[str, typer.Option(help="short, core, all, or names separated by commas.")] = "core",
     prefix: Prefix = None,
     policy: PolicyName = None,
     report: Annotated[
@@ -137,11 +138,11 @@ def verify(
     output = check_output(file, output, in_place=in_place, as_json=as_json)
     check_report(report, earlier, read_or_written=(file, output, suppress))
     check_not_read(output, "--output", suppress)
-    written = parse_columns(columns)
+    written = parse_columns(columns, clean=clean)
     listed = None if suppress is None else read_suppression_list(suppress)
     options = {
         "validation_type": validation_type,
-        "columns": [*written, *COUNTED],
+        "columns": [*(name for name in written if name not in REPAIRS), *COUNTED],
         "clean": clean,
         "prefix": prefix,
         "limit": limit,
@@ -162,7 +163,7 @@ def verify(
         run = FileRun(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
         if validation_type != ValidationType.REGEX:
             source.check_rows()  # before anything is spent
-        added = {"part": explode, "clean": clean, "change": clean, "suppressed": listed is not None}
+        added = {"part": explode, "suppressed": listed is not None}
         written += [each for each, is_added in added.items() if is_added]
         rows = VerifiedRows(source, name, prefix, written, policy, report=report, earlier=earlier)
         by_action = None if policy is None else rows.label("action")
@@ -237,8 +238,9 @@ def pick_screen(screen: str | None, resolver: str | None, *, resolver_check: boo
     return screen
 
 
+REPAIRS = tuple(c.name for c in REPAIR_COLUMNS)
 # Columns that the summary and policies need, whether they are written or not.
-COUNTED = (*(c.name for c in choose_columns("core")), "error")
+COUNTED = tuple(c.name for c in choose_columns("core"))
 
 
 class VerifiedRows:
@@ -257,7 +259,8 @@ class VerifiedRows:
     ) -> None:
         self.column, self.prefix = column, prefix
         self.policy = None if policy is None else find_policy(policy)
-        self.written = {*source.columns, LINE, *(self.label(name) for name in names)}
+        self.given = {*source.columns, LINE}
+        self.added = [self.label(name) for name in names]
         self.report_path = report
         self.counts = Counts(None if report is None else self.policy or find_policy("balanced"))
         # Read now: the output may replace the file.
@@ -275,7 +278,9 @@ class VerifiedRows:
         self.counts.add(read_decided(results, self.column, self.prefix))
         if self.is_kept:
             self.kept.append(results.cast(plain_schema(results.schema)))
-        shown = piece.select([at for at, name in enumerate(piece.column_names) if name in self.written])
+        given = [at for at, name in enumerate(piece.column_names) if name in self.given]
+        added = [name for name in self.added if name not in self.given and name in piece.column_names]
+        shown = piece.select([*given, *(piece.column_names.index(name) for name in added)])
         return shown if self.policy is None else self.with_actions(shown, results, self.policy)
 
     def with_actions(self, shown: pa.Table, results: pa.Table, policy: mv.Policy) -> pa.Table:
@@ -406,7 +411,7 @@ def report(
     check_path(output)
     reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
-        name = pick_column(source, column)
+        name = pick_verified(source, column, prefix)
         results = str(label_of(name, prefix, ""))
         needed = [i for i, each in enumerate(source.columns) if each == name or each.startswith(results)]
         pieces = (piece.select(needed) for piece in source.pieces([source.columns[i] for i in needed]))
@@ -437,9 +442,11 @@ def reported_command(file: str, column: str, counts: Counts) -> str:
     return verify_command(file, ["--column", column, "--type", *counts.validation_types, *service])
 
 
-def parse_columns(text: str) -> list[str]:
-    """Names of columns and sets of columns, separated by commas."""
+def parse_columns(text: str, *, clean: bool) -> list[str]:
+    """Names of columns and sets of columns, separated by commas; with `clean` those of repairs are added."""
+    if text == "short":
+        return [c.name for c in choose_columns(text, clean=clean)]
     names: list[str] = []
     for each in text.split(","):
-        names += [c.name for c in choose_columns(each)] if each in ("core", "all") else [each.strip()]
-    return list(dict.fromkeys(name for name in names if name))
+        names += [c.name for c in choose_columns(each)] if each in SETS else [each.strip()]
+    return list(dict.fromkeys([*filter(None, names), *(REPAIRS if clean else ())]))

@@ -27,6 +27,7 @@ import pyarrow as pa
 from .. import errors
 from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, MissingExtraError, SettingsError
+from ..frames.columns import REPAIR_COLUMNS
 from ..frames.options import Columns, check_progress, split_options
 from ..frames.planning import ask_quota, count_in_journal, warn_of_resolver
 from ..frames.verify import collect, describe_several, show_progress, warn_user
@@ -106,8 +107,8 @@ def open_call(
         refresh=settings.refresh,
     )
     frame = read_part(empty, job)
-    shown = (column for builder in frame.builders for column in builder.columns)
-    job = replace(job, columns=tuple(dict.fromkeys(shown)))
+    shown = dict.fromkeys(column for builder in frame.builders for column in builder.columns)
+    job = replace(job, columns=tuple(column for column in shown if column not in REPAIR_COLUMNS))
     for notice in () if is_plan else frame.notices:
         warn_user(notice)
     if scratch is not None and not isinstance(scratch, str | PathLike):

@@ -21,7 +21,6 @@ from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, InputError, SettingsError
 from ..frames.columns import REPAIR_COLUMNS, Column, to_arrow
 from ..frames.options import Columns, VerifyOptions, show_options
-from ..frames.verify import shown_columns
 from ..model.table import dump_json
 from ..model.words import Status
 from ..runs.plan import Plan
@@ -200,7 +199,7 @@ def open_frame(
             "spark.speculation is on: a speculative copy of a task would ask mail servers and resolvers twice; "
             "set spark.speculation=false for this session"
         )
-    added = named_columns(empty, job)
+    added = [pair for group in named_columns(empty, job) for pair in group]
     check_names(data.columns, [name for name, _ in added], session)
     return call, schema_with(data.schema, added)
 
@@ -264,11 +263,9 @@ def empty_part(data: Any) -> pa.Table:
     return pa.Table.from_arrays([pa.array([], pa.string())] * len(data.columns), names=data.columns)
 
 
-def named_columns(part: pa.Table, job: StageJob, extra: Sequence[Column] = ()) -> list[tuple[str, Column]]:
-    """The names and kinds of all result columns, column by column."""
-    builders = read_part(part, job, extra).builders
-    shown = [shown_columns(each.columns, clean=job.is_cleaned) for each in builders]
-    return [pair for own, each in zip(shown, builders, strict=True) for pair in zip(each.names, own, strict=True)]
+def named_columns(part: pa.Table, job: StageJob, extra: Sequence[Column] = ()) -> list[list[tuple[str, Column]]]:
+    """The names and kinds of the result columns of each column."""
+    return [list(zip(each.names, each.columns, strict=True)) for each in read_part(part, job, extra).builders]
 
 
 # --- batches --------------------------------------------------------------------------------------------------------
@@ -300,7 +297,7 @@ def attach_batches(
     """Rows with what follows from their cells; the result columns come last."""
     for table in gather(batches):
         out = without_dictionaries(attach(table, job, None, extra))
-        names = [name for name, _ in named_columns(table[:0], job, extra)]
+        names = [name for group in named_columns(table[:0], job, extra) for name, _ in group]
         kept = [name for name in out.column_names if name not in set(names)]
         yield from out.select([*kept, *names]).to_batches(BATCH_ROWS)
 
@@ -462,15 +459,12 @@ class SparkTasks:
 
     def join(self, answers: Any, job: StageJob, schema: Any) -> Any:
         """The caller's rows with their result columns."""
-        added = named_columns(empty_part(self.data), job, [KEY])
+        groups = named_columns(empty_part(self.data), job, [KEY])
         stage = partial(attach_batches, job=job, extra=[KEY])
-        rows = self.data.mapInArrow(stage, schema_with(self.data.schema, added))
+        rows = self.data.mapInArrow(stage, schema_with(self.data.schema, [pair for group in groups for pair in group]))
         results: dict[str, Any] = {}
-        keys = [at for at, (_, each) in enumerate(added) if each is KEY]
-        ends = [at + 1 + len(REPAIR_COLUMNS) * job.is_cleaned for at in keys]
-        for number, (key_at, start, end) in enumerate(zip(keys, [0, *ends], ends, strict=False)):
-            group, key = added[start:end], added[key_at][0]
-            mark = f"mailverdict_{number}_"
+        for number, group in enumerate(groups):
+            key, mark = next(name for name, each in group if each is KEY), f"mailverdict_{number}_"
             found = answers.select(*(functions().col(name).alias(mark + name) for name in answers.columns))
             rows = rows.join(found, rows[quoted(key)] == found[f"{mark}key"], "left")
             brought = {each.name for each in answer_columns(job)}

@@ -82,7 +82,7 @@ class FrameAccessor(AccessorBase):
             return self._shown(f"a DataFrame of {rows}")
         return self._shown(f"a DataFrame of {rows}, column {column!r:.80}")
 
-    def diff(self, old: Any, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame:
+    def diff(self, old: Any, column: Hashable | None = None, *, prefix: str | None = None) -> pd.DataFrame:
         """Compare with an earlier audit of the list; see `mailverdict.diff`."""
         import mailverdict  # noqa: PLC0415 - loads when first used
 

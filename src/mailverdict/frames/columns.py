@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import ColumnError, SettingsError
 from ..model.table import SOURCE_LOCAL
-from ..model.words import WHY_MEANING, Reason, Status, Verdict, first_of
+from ..model.words import WHY_MEANING, Reason, Status, Verdict, first_of, why_of_error
 
 LARGE = 100_000  # rows from which several threads are faster than one
 MAX_LISTED = 20  # column names shown in an error
@@ -107,6 +107,26 @@ def messages_of_piece(errors: pa.DictionaryArray, reasons: pa.DictionaryArray) -
     return pc.take(words, codes, boundscheck=False)
 
 
+def why(reasons: pa.ChunkedArray, error: pa.ChunkedArray, result: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The dominant reason, else the word for the error code and the verdict."""
+    pieces = pa.table([reasons, error, result], ["reasons", "error", "result"]).to_batches()
+    return pa.chunked_array([why_of_piece(*piece.columns) for piece in pieces], pa.string())
+
+
+def why_of_piece(reasons: pa.DictionaryArray, error: pa.DictionaryArray, result: pa.DictionaryArray) -> pa.StringArray:
+    """As `why`; the words are found for each distinct pair of error code and verdict."""
+    reason = map_chunk(first_reason, reasons)
+    codes, verdicts = ([*each.dictionary.to_pylist(), None] for each in (error, result))
+    words = pa.array([why_of_error(code, verdict) for code in codes for verdict in verdicts], pa.string())
+    if words.null_count == len(words):
+        return reason
+    code, verdict = (
+        each.indices.cast(pa.int32()).fill_null(len(each.dictionary)).to_numpy() for each in (error, result)
+    )
+    found = pc.take(words, pa.array(code * len(verdicts) + verdict), boundscheck=False)
+    return found if reason.null_count == len(reason) else pc.coalesce(reason, found)
+
+
 def check_results(checks: str) -> str:
     """``syntax=true;dns=false``: readable, and splits like `reasons`."""
     return ";".join(f"{name}={str(ok).lower()}" for name, ok in json.loads(checks).items())
@@ -150,16 +170,25 @@ class Column:
     in_core: bool  # whether it belongs to the set "core"
     meaning: str  # one line for the documentation
     convert: Callable[..., pa.ChunkedArray] = unchanged  # called with the fields
-    second_field: str | None = None  # where it is made from two
+    more_fields: tuple[str, ...] = ()  # where it is made from several
 
     @property
     def fields(self) -> list[str]:
         """The fields of the table of results that it is made from."""
-        return [self.field] if self.second_field is None else [self.field, self.second_field]
+        return [self.field, *self.more_fields]
 
 
 COLUMNS: tuple[Column, ...] = (
     Column("verdict", "verdict", "result", True, "valid, risky, invalid, unknown; NA unless status is done"),
+    Column(
+        "why",
+        "text",
+        "reasons",
+        True,
+        "why the verdict is not valid, in a word, for every validation type; NA when it is, and without a verdict",
+        why,
+        ("error", "result"),
+    ),
     Column("details", "text", "reasons", True, "dominant reason; NA when none", map_distinct(first_reason)),
     Column("reasons", "text", "reasons", True, "all reasons in order, joined by ';'; NA without a verdict"),
     Column("role", "bool", "role", True, "shared mailbox such as info@; NA: never determined"),
@@ -177,7 +206,7 @@ COLUMNS: tuple[Column, ...] = (
         True,
         "why the verdict is not valid, in a sentence; NA when it is, and without a verdict",
         error_message,
-        "reasons",
+        ("reasons",),
     ),
     Column("validation_type", "text", "validation_type", False, "the type actually used"),
     Column("error", "text", "error", False, "code of the first error, as REGEX, DNS, BLACKLIST, SMTP"),
@@ -203,7 +232,7 @@ COLUMNS: tuple[Column, ...] = (
         False,
         "release of mailverdict, unless a service or the journal answered; and of the lists, where known",
         versions,
-        "source",
+        ("source",),
     ),
 )
 CLEAN_COLUMNS: tuple[Column, ...] = (
@@ -247,22 +276,37 @@ RESULT_NAMES = tuple(
     )
 )
 BY_NAME = {column.name: column for column in COLUMNS}
-SETS = {"core": tuple(c for c in COLUMNS if c.in_core), "all": COLUMNS}
+# What a reader needs, in the order in which it is read; of the columns of repairs only the address.
+SHORT = ("clean", "verdict", "why", "error_message", "suggestion", "role", "disposable", "free", "status")
+SETS = {
+    "short": tuple({**BY_NAME, CLEAN_COLUMNS[0].name: CLEAN_COLUMNS[0]}[name] for name in SHORT),
+    "core": (*(c for c in COLUMNS if c.in_core), *REPAIR_COLUMNS),
+    "all": (*COLUMNS, *REPAIR_COLUMNS),
+}
 
 
-def choose_columns(wanted: str | Iterable[str], *, categories: bool = True) -> tuple[Column, ...]:
-    """The columns of a set's name, or of a list of names in the table's order; without `categories` these are text."""
+def is_short(names: Collection[str]) -> bool:
+    """Whether columns are those of the short set; in it `clean`, if it is there, is ours without a `change`."""
+    return {*SHORT[1:]}.issubset(names) and "details" not in names
+
+
+def choose_columns(wanted: str | Iterable[str], *, clean: bool = False, categories: bool = True) -> tuple[Column, ...]:
+    """The columns of a set's name, or of a list of names in the table's order; without `categories` these are text.
+
+    With `clean` those of the repairs are among them.
+    """
     if not isinstance(categories, bool):
         raise SettingsError(f"categories={categories!r}: give True or False")
     if isinstance(wanted, str):
         if wanted not in SETS:
-            raise SettingsError(f"columns={wanted!r}: give 'core', 'all' or a list of column names")
+            raise SettingsError(f"columns={wanted!r}: give 'short', 'core', 'all' or a list of column names")
         chosen = SETS[wanted]
     else:
         names = list(wanted)
         if unknown := [name for name in names if name not in BY_NAME]:
             raise SettingsError(f"columns: {unknown[0]!r} is not one of {', '.join(BY_NAME)}")
-        chosen = tuple(c for c in COLUMNS if c.name in names)
+        chosen = (*(c for c in COLUMNS if c.name in names), *REPAIR_COLUMNS)
+    chosen = chosen if clean else tuple(c for c in chosen if c not in REPAIR_COLUMNS)
     return chosen if categories else tuple(replace(c, kind="text") if c.kind in CATEGORIES else c for c in chosen)
 
 

@@ -27,7 +27,9 @@ from .columns import (
     listed,
     map_columns,
     to_arrow,
+    to_boolean,
     to_pandas,
+    to_string,
 )
 from .text_column import decode, is_list, is_octets, is_text
 
@@ -55,7 +57,7 @@ class Table:
         """The labels of all columns."""
         if self.is_alone:
             return ()
-        return list(self.frame.column_names if self.library == "arrow" else self.frame.columns)
+        return labels_of(self.frame)
 
     def values(self) -> Any:
         """The cells of the column."""
@@ -73,10 +75,7 @@ class Table:
 
     def notes(self) -> dict[str, Any]:
         """What earlier calls noted about the column; a Polars frame has no place for notes."""
-        if self.is_alone or self.library == "polars":
-            return {}
-        notes = read_notes(self.frame.attrs) if self.library == "pandas" else notes_of(self.frame.schema)
-        found: dict[str, Any] = notes.get(str(self.column), {})
+        found: dict[str, Any] = {} if self.is_alone else notes_of(self.frame).get(str(self.column), {})
         return found
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
@@ -256,16 +255,23 @@ def read_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     return {k: v for k, v in notes.items() if isinstance(v, dict)} if isinstance(notes, dict) else {}
 
 
-def notes_of(schema: pa.Schema) -> dict[str, Any]:
-    """What earlier calls noted in the metadata of an Arrow schema, or in `attrs` that pandas wrote to Parquet."""
-    metadata = schema.metadata or {}
+def labels_of(frame: Any) -> list[Any]:
+    """The labels of all columns of a frame."""
+    return list(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
+
+
+def notes_of(frame: Any) -> dict[str, Any]:
+    """What earlier calls noted in a frame, by column; of Arrow also in `attrs` that pandas wrote to Parquet."""
+    if not isinstance(frame, pa.Table):
+        return read_notes(getattr(frame, "attrs", {}))
+    metadata = frame.schema.metadata or {}
     return read_notes({ATTRS_KEY: read_json(metadata.get(NOTES_KEY))} | read_json(metadata.get(PANDAS_ATTRS)))
 
 
 def annotate(table: pa.Table, column: str, names: Sequence[Any], note: dict[str, Any]) -> pa.Table:
     """The table with a note of the result columns in its metadata, which a Parquet or Feather file keeps."""
     metadata = dict(table.schema.metadata or {})
-    attrs = with_note({ATTRS_KEY: notes_of(table.schema)}, column, names, note)
+    attrs = with_note({ATTRS_KEY: notes_of(table)}, column, names, note)
     metadata[NOTES_KEY] = json.dumps(attrs[ATTRS_KEY]).encode()
     if PANDAS_ATTRS in metadata:  # pandas restores `attrs` from here
         metadata[PANDAS_ATTRS] = json.dumps({**read_json(metadata[PANDAS_ATTRS]), **attrs}).encode()
@@ -287,6 +293,15 @@ def with_note(attrs: Mapping[Any, Any], column: Hashable, names: Sequence[Any], 
     earlier = notes.get(str(column), {})
     columns = dict.fromkeys([*earlier.get("columns", ()), *map(str, names)])
     return {**attrs, ATTRS_KEY: {**notes, str(column): {**earlier, **note, "columns": list(columns)}}}
+
+
+def frame_of(data: Any) -> Any:
+    """A frame of any kind without a column of its own; an error for anything else than the result of `verify`."""
+    data = read_stream(data)
+    data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
+    if isinstance(data, pd.DataFrame | pa.Table) or is_polars(data, "DataFrame"):
+        return data
+    raise SettingsError(f"data is of type {type(data).__name__}: give the frame that verify returned")
 
 
 def kind_of_data(data: Any, column: Hashable | None, *, is_verified: bool = False) -> Table:
@@ -390,3 +405,17 @@ def put_column(table: pa.Table, field: pa.Field | str, values: pa.Array | pa.Chu
     """The table with a column added at its end, or in the place of the one with that name."""
     at = table.schema.get_field_index(field if isinstance(field, str) else field.name)
     return table.append_column(field, values) if at < 0 else table.set_column(at, field, values)
+
+
+def to_series(values: Any) -> pd.Series[Any]:
+    """The cells of a column as a pandas Series with rows numbered from 0."""
+    if isinstance(values, pd.Series):
+        return values.reset_index(drop=True)
+    if isinstance(values, list):
+        return pd.Series(values, dtype=object)
+    column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_boolean(column.type):
+        return pd.Series(to_boolean(column))
+    return pd.Series(to_string(column) if is_text(column.type) else column.to_pandas())

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..errors import SettingsError
+from ..errors import ColumnError, SettingsError
 from ..model.words import Status, ValidationType, Verdict
 from .columns import (
     ACTION_COLUMNS,
@@ -32,12 +32,13 @@ from .columns import (
     SUPPRESS_COLUMNS,
     Column,
     check_column,
+    is_short,
     label_of,
+    listed,
 )
-from .kinds import Table
+from .kinds import Table, labels_of, notes_of, to_series
 from .repair import ACCEPTED, REPAIRS
 from .text_column import read_present
-from .verified import to_series
 
 # The columns of each function, and those of them that show, if they are there with our words, that it was called.
 MARKS: tuple[tuple[tuple[Column, ...], frozenset[str]], ...] = (
@@ -58,7 +59,7 @@ class KeptRepairs:
     """What was repaired before, by row."""
 
     clean: pa.StringArray  # the addresses; null where there is none
-    change: pa.StringArray  # what was done; null for nothing
+    change: pa.StringArray | None  # what was done; null for nothing
     notice: str  # for the user: that these addresses are verified
 
 
@@ -75,6 +76,7 @@ PATTERNS = {
     "verdict": one_of(list(Verdict)),
     "status": one_of(list(Status)),
     "action": one_of(ACTIONS),
+    "why": WORD,
     "details": WORD,
     "reasons": some_of(WORD),
     "validation_type": one_of(list(ValidationType)),
@@ -152,7 +154,7 @@ def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
     present = {name: each for name, each in EVERY.items() if labels[name] in existing}
     ours = {name: each for name, each in present.items() if not foreign_value(data.cells(labels[name]), each)}
     marked = marked_names(ours)
-    if not present.keys() >= {c.name for c in COLUMNS}:
+    if not present.keys() >= {c.name for c in COLUMNS if c.name != "why"}:  # which earlier releases did not write
         marked -= {c.name for c in COLUMNS if not c.in_core}
     return {name: each for name, each in ours.items() if name in marked or str(labels[name]) in noted}
 
@@ -160,25 +162,59 @@ def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
 def kept_repairs(data: Table, prefix: str | None) -> KeptRepairs | None:
     """The columns `clean` and `change` beside the column, from `clean` or an earlier call, perhaps corrected.
 
-    None if they are not there. Then `name_columns` refuses a column with the name of one and something else in it.
+    None if they are not there. Then `name_columns` refuses a column with the name of one and something else in it. The
+    short set has `clean` alone.
     """
-    labels = [label_of(data.column, prefix, each.name) for each in REPAIR_COLUMNS]
     existing = data.labels()
-    if not set(labels).issubset(existing):
+    names = [name for name in RESULT_NAMES if label_of(data.column, prefix, name) in existing]
+    there = {each.name: each for each in REPAIR_COLUMNS if each.name in names}
+    if "clean" not in there or not ("change" in there or is_short(names)):
         return None
+    labels = [label_of(data.column, prefix, name) for name in there]
     for label in labels:
         check_column(label, existing)
     cells = [data.cells(label) for label in labels]
-    if any(foreign_value(each, column) for each, column in zip(cells, REPAIR_COLUMNS, strict=True)):
+    if any(foreign_value(each, column) for each, column in zip(cells, there.values(), strict=True)):
         return None
     notice = f"{data.column}: verified by {labels[0]}, which is there already; drop that column to repair anew"
-    clean, change = map(read_present, cells)
-    return KeptRepairs(clean, change, notice)
+    clean, *change = map(read_present, cells)
+    return KeptRepairs(clean, change[0] if change else None, notice)
 
 
 def marked_names(ours: Collection[str]) -> set[str]:
     """The names of all columns of the functions that were called before, by those in the frame."""
-    return {each.name for columns, marks in MARKS if marks.issubset(ours) for each in columns}
+    names = {each.name for columns, marks in MARKS if marks.issubset(ours) for each in columns}
+    return {*names, "clean"} if is_short(ours) else names
+
+
+def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | None]:
+    """The only verified column of a frame, and its prefix, None for the default.
+
+    It was verified if a `verdict` and a `status` with our words alone are named after it, or noted as made for it.
+    """
+    labels, notes = labels_of(frame), notes_of(frame)
+    found: dict[Any, list[tuple[Any, str | None]]] = {}
+    for verdict in labels:
+        *upper, last = verdict if isinstance(verdict, tuple) else (verdict,)
+        lead = str(last).removesuffix("verdict")
+        if lead == last or prefix not in (None, lead):
+            continue
+        status = (*upper, f"{lead}status") if upper else f"{lead}status"
+        pairs = ((verdict, "verdict"), (status, "status"))
+        if any(labels.count(at) != 1 or foreign_value(Table(frame, at).values(), EVERY[name]) for at, name in pairs):
+            continue
+        named = [each for each in labels if label_of(each, None, "verdict") == verdict]
+        noted = [each for each in labels if str(verdict) in notes.get(str(each), {}).get("columns", ())]
+        found[verdict] = [*((each, None) for each in named), *((each, lead) for each in noted)]
+    if not found:
+        raise ColumnError(f"no column was verified: verify one first; there are {listed(labels)}")
+    if len(found) > 1:
+        columns = [each[0][0] if each else verdict for verdict, each in found.items()]
+        raise ColumnError(f"several columns were verified: give one of {listed(columns)}")
+    ((verdict, columns),) = found.items()
+    if not columns:
+        raise ColumnError(f"give the column that {verdict!r} is about: one of {listed(labels)}")
+    return columns[0]
 
 
 def result_labels(column: Any, prefix: str | None) -> set[Any]:

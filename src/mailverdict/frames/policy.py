@@ -20,10 +20,10 @@ from ..model.json_fields import shorten
 from ..model.words import SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
 from .clean import advise
 from .columns import ACTION_COLUMNS, ACTIONS
-from .kinds import Frame, kind_of_data
+from .kinds import Frame, to_series
 from .overwrite import name_columns
 from .remarks import text_beside
-from .verified import VerifiedColumn, to_series
+from .verified import VerifiedColumn
 
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
@@ -172,15 +172,17 @@ def find_policy(policy: Policy | str) -> Policy:
     return POLICIES[policy]
 
 
-def decide(out: Frame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None) -> Frame:
+def decide(
+    out: Frame, column: Hashable | None = None, *, policy: Policy | str = "balanced", prefix: str | None = None
+) -> Frame:
     """Add what to do with each row, and why.
 
     Parameters
     ----------
     out : DataFrame
         What `verify` returned: a pandas, Polars or Arrow frame.
-    column : hashable
-        The column that was verified.
+    column : hashable, optional
+        The column that was verified; by default the only one.
     policy : Policy or {"strict", "balanced", "lenient"}
         What is done with which verdict.
     prefix : str, optional
@@ -213,7 +215,7 @@ def decide(out: Frame, column: Hashable, *, policy: Policy | str = "balanced", p
     """
     chosen = find_policy(policy)
     rows = read_decided(out, column, prefix)
-    names = name_columns(rows.data, prefix, ACTION_COLUMNS)
+    names = name_columns(rows.data, rows.prefix, ACTION_COLUMNS)
     action, why = decide_rows(rows, chosen)
     table = pa.table(
         {
@@ -225,26 +227,29 @@ def decide(out: Frame, column: Hashable, *, policy: Policy | str = "balanced", p
     return marked
 
 
-def read_decided(out: Any, column: Hashable, prefix: str | None) -> VerifiedColumn:
-    """A verified column with all that decides about an action."""
-    return VerifiedColumn(out, column, prefix, ("verdict", "details", "status", "suggestion", *FLAGS_BY_SEVERITY))
+def read_decided(out: Any, column: Hashable | None, prefix: str | None) -> VerifiedColumn:
+    """A verified column with what decides about an action, but for flags."""
+    return VerifiedColumn(out, column, prefix, ("verdict", "why", "status", "suggestion"))
 
 
 def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:
     """Action and reason of each row, by position; rows with the same facts are decided once."""
-    is_malformed = (rows["verdict"] == Verdict.INVALID) | (rows["details"] == SEVERAL_ADDRESSES).fillna(value=False)
+    is_malformed = (rows["verdict"] == Verdict.INVALID) | (rows.why == SEVERAL_ADDRESSES).fillna(value=False)
     advice = advise_rows(rows, (rows.status == Status.DONE) & is_malformed)
     flag = np.full(len(advice), None, dtype=object)  # the most serious one with an action of its own
-    for name in reversed(FLAGS_BY_SEVERITY):
-        if f"flag:{name}" in policy._actions:
-            flag[rows[name].fillna(value=False).to_numpy(bool)] = name
+    flags = [name for name in reversed(FLAGS_BY_SEVERITY) if f"flag:{name}" in policy._actions]
+    if rows.is_short:  # it has no spamtraps; `verify` warns of those that it finds
+        flags = [name for name in flags if name != "spamtrap" or name in rows]
+    rows.require(flags)
+    for name in flags:
+        flag[rows[name].fillna(value=False).to_numpy(bool)] = name
     facts = {
         "status": rows.status,
         "verdict": rows["verdict"],
-        "reason": rows["details"],
+        "reason": rows.why,
         "flag": flag,
         "has_suggestion": rows["suggestion"].notna(),
-        "has_remark": rows["change"].astype("string").str.contains(REMARK) if "change" in rows else False,
+        "has_remark": False if rows.change is None else rows.change.astype("string").str.contains(REMARK),
         "has_advice": advice.notna(),
         "is_repeated": False,
         # Also as read from a CSV.
@@ -394,7 +399,7 @@ class Split(Generic[Frame]):
 
 
 def split(
-    out: Frame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None
+    out: Frame, column: Hashable | None = None, *, policy: Policy | str = "balanced", prefix: str | None = None
 ) -> Split[Frame]:
     """Split a verified frame by what to do with each row.
 
@@ -423,6 +428,6 @@ def split(
     Split(send=1, review=0, retry=0, drop=1, unchecked=0)
     """
     decided: Any = decide(out, column, policy=policy, prefix=prefix)
-    kind = kind_of_data(decided, column)
-    action = VerifiedColumn(decided, column, prefix, ("action",))["action"].to_numpy()
-    return Split(**{name: kind.take(np.flatnonzero(action == name)) for name in ACTIONS})
+    rows = VerifiedColumn(decided, column, prefix, ("action",))
+    action = rows["action"].to_numpy()
+    return Split(**{name: rows.data.take(np.flatnonzero(action == name)) for name in ACTIONS})

@@ -12,7 +12,6 @@ from ..errors import MissingExtraError, SettingsError
 from ..model.words import ColumnSet
 from .columns import ARROW_TYPES, PANDAS_TYPES, choose_columns
 from .options import check_flag
-from .verify import shown_columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,7 +53,7 @@ def schema(
     ----------
     kind : {"pandas", "polars", "arrow", "spark"}
         The kind of frame that `verify` gets and returns; for Spark, see below.
-    columns : {"core", "all"} or list of str, default "core"
+    columns : {"short", "core", "all"} or list of str, default "core"
         Which result columns, as in `verify`.
     prefix : str, default ""
         Prefix of each name. For a frame `verify` uses ``f"{column}_"`` by default, and none for a
@@ -97,7 +96,7 @@ def schema(
         raise SettingsError(f"kind={kind!r}: give one of {', '.join(KINDS)}")
     if not isinstance(prefix, str):
         raise SettingsError(f"prefix={prefix!r}: give text")
-    chosen = shown_columns(choose_columns(columns, categories=categories), clean=check_flag("clean", clean))
+    chosen = choose_columns(columns, clean=check_flag("clean", clean), categories=categories)
     names = [prefix + column.name for column in chosen]
     if kind == "spark":
         types = [SPARK_TYPES.get(column.kind, "STRING") for column in chosen]

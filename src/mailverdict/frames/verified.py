@@ -14,28 +14,40 @@ import pyarrow as pa
 from ..checks.syntax.address import describe_refusal
 from ..errors import ColumnError, InputError
 from ..model.words import Status
-from .columns import BY_NAME, check_column, label_of, to_boolean, to_string
+from .clean import repair_column
+from .columns import BY_NAME, RESULT_NAMES, check_column, is_short, label_of, to_string, why
 from .files.restore import restore
-from .kinds import kind_of_data
+from .kinds import frame_of, kind_of_data, to_series
+from .overwrite import find_verified
 from .repair import MAX_CELL
-from .text_column import is_text, read_values
+from .text_column import read_values
 
 
 class VerifiedColumn:
     """A verified column of any kind of frame: its cells and its result columns by their names without prefix.
 
     Each comes as a pandas Series with rows numbered from 0, which is read once and must not be changed. Raises a
-    `ColumnError` if one of `names` is not there, and an `InputError` for a column with what `verify` never writes.
+    `ColumnError` if one of `names` is not there, and an `InputError` for a column with what `verify` never writes. For
+    `why` the columns of earlier releases will do. Without a column it is the only one that was verified.
     """
 
-    def __init__(self, out: Any, column: Hashable, prefix: str | None, names: Iterable[str]) -> None:
+    def __init__(self, out: Any, column: Hashable | None, prefix: str | None, names: Iterable[str]) -> None:
+        if column is None:
+            out = frame_of(out)
+            column, prefix = find_verified(out, prefix)
         self.data = kind_of_data(out, column, is_verified=True)
         self.column, self.prefix = column, prefix
         self.existing = frozenset(self.data.labels())
         self.read: dict[str, pd.Series[Any]] = {}  # by name
+        self.require(name for name in names if not (name == "why" and "details" in self))
+        self.is_short = is_short([name for name in RESULT_NAMES if name in self])
+        self.is_cleaned = "clean" in self and ("change" in self or self.is_short)  # else another one's `clean`
+
+    def require(self, names: Iterable[str]) -> None:
+        """Raise a `ColumnError` if a result column is not there."""
         if absent := [name for name in names if name not in self]:
-            label = label_of(column, prefix, absent[0])
-            raise ColumnError(f"no column {label!r}: verify {column!r} first, or give the prefix that was used")
+            label = label_of(self.column, self.prefix, absent[0])
+            raise ColumnError(f"no column {label!r}: verify {self.column!r} first, or give the prefix that was used")
 
     def __contains__(self, name: str) -> bool:
         return label_of(self.column, self.prefix, name) in self.existing
@@ -62,6 +74,32 @@ class VerifiedColumn:
         return status
 
     @cached_property
+    def why(self) -> pd.Series[Any]:
+        """Why each row has its verdict, in a word; earlier releases wrote the reason and the error code only."""
+        if "why" in self:
+            details = self.get("details")
+            if details is None or details.isna().all():
+                return self["why"]
+            return details.where(details.notna(), self["why"])  # the reason counts, should somebody have changed it
+
+        def coded(name: str) -> pa.ChunkedArray:
+            words = self[name].astype(object) if name in self else [None] * len(self.status)
+            return pa.chunked_array([pa.array(words, pa.string(), from_pandas=True).dictionary_encode()])
+
+        return pd.Series(to_string(why(coded("details"), coded("error"), coded("verdict"))))
+
+    @cached_property
+    def change(self) -> pd.Series[Any] | None:
+        """What was repaired; found again in the cells where the short set does not say it. None: nothing was."""
+        if "change" in self or not self.is_cleaned:
+            return self.get("change")
+        at = np.flatnonzero((self["clean"].notna() & (self["clean"] != self.texts)).fillna(value=False).to_numpy(bool))
+        found = repair_column(pa.array(self.texts.iloc[at].fillna("")).cast(pa.string()), suggests_domains=False)
+        change = self.texts.where(self.texts.isna(), "")
+        change.iloc[at] = to_string(pa.chunked_array([found.change]))
+        return change
+
+    @cached_property
     def texts(self) -> pd.Series[Any]:
         """The cells with the blanks around them; NA where a cell is missing or is not text."""
         read = read_values(self.data.values(), for_repair=True, longest=MAX_CELL)
@@ -72,7 +110,7 @@ class VerifiedColumn:
     @cached_property
     def addresses(self) -> pd.Series[Any]:
         """The cells as text, and the cleaned addresses in place of cells that were cleaned and then verified."""
-        if "clean" not in self or "change" not in self:
+        if not self.is_cleaned:
             return self.texts
         cleaned = self["clean"].astype(self.texts.dtype)
         is_cleaned = cleaned.str.contains("@", regex=False).fillna(value=False).to_numpy(bool)
@@ -111,17 +149,3 @@ def restore_texts(values: pd.Series[Any], name: str, label: Any) -> pd.Series[An
     if kind in ("verdict", "status"):
         restore(pd.Series(values.unique(), dtype=object), BY_NAME[name], label)  # an error for other words
     return values.where(values != "")
-
-
-def to_series(values: Any) -> pd.Series[Any]:
-    """The cells of a column as a pandas Series with rows numbered from 0."""
-    if isinstance(values, pd.Series):
-        return values.reset_index(drop=True)
-    if isinstance(values, list):
-        return pd.Series(values, dtype=object)
-    column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_boolean(column.type):
-        return pd.Series(to_boolean(column))
-    return pd.Series(to_string(column) if is_text(column.type) else column.to_pandas())

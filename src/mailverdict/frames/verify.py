@@ -40,6 +40,7 @@ from .columns import (
     REPAIR_COLUMNS,
     Column,
     choose_columns,
+    is_short,
     label_of,
     package_version,
     take_rows,
@@ -155,7 +156,7 @@ def read_addresses(
         known, done = join_kept(cells, kept)
         is_kept = pc.or_(known.is_valid(), done.is_valid())  # else nothing was repaired before: it is a new row
         texts, address = pc.if_else(is_kept, stripped, texts), pc.if_else(is_kept, known, address)
-        change = pc.if_else(is_kept, done.fill_null(""), change)
+        change = pc.coalesce(done, change)  # the short set does not say it, and a CSV has nothing for an empty text
         is_rescued = pc.and_not(is_rescued, is_kept)
     texts = cut_long(texts)
     repaired = pa.table({"clean": address, "suggestion": found.suggestion, "change": change})
@@ -229,13 +230,12 @@ class ResultBuilder:
         """Make the caller's kind of result."""
         fields = self.fields()
         rows = self.rows(unique.select(fields), fields)
-        shown = shown_columns(self.columns, clean=self.repaired is not None)
         rows = rows if self.repaired is None else self.with_repairs(rows)
         for column in self.emptied.values():
             nothing = pa.nulls(len(rows), pa.string())
             nothing = nothing.dictionary_encode() if column.kind in CATEGORIES else nothing
             rows = rows.append_column(column.field, nothing)
-        names, columns = [*self.names, *self.emptied], [*shown, *self.emptied.values()]
+        names, columns = [*self.names, *self.emptied], [*self.columns, *self.emptied.values()]
         return self.data.attach(rows, names, columns, self.origin.note())
 
     def with_repairs(self, rows: pa.Table) -> pa.Table:
@@ -256,7 +256,8 @@ class ResultBuilder:
 
     def fields(self) -> list[str]:
         """Fields of the table that the columns are made from."""
-        return list(dict.fromkeys(["status", *(field for column in self.columns for field in column.fields)]))
+        of_answers = (column for column in self.columns if column not in REPAIR_COLUMNS)
+        return list(dict.fromkeys(["status", "spamtrap", *(field for column in of_answers for field in column.fields)]))
 
     def rows(self, unique: pa.Table, fields: list[str]) -> pa.Table:
         """One row per row of the caller's, in their order."""
@@ -447,8 +448,8 @@ def read_frame(
 class ResultColumns:
     """The result columns of one column."""
 
-    columns: tuple[Column, ...]  # without those of the repairs
-    names: list[Any]  # the labels of all that are shown
+    columns: tuple[Column, ...]
+    names: list[Any]  # their labels
     emptied: dict[Any, Column]  # columns that were made from the verdicts of an earlier verification, by label
     kept: KeptRepairs | None  # what was repaired before
 
@@ -471,24 +472,24 @@ def name_results(
     prefix, overwrite = frame_options["prefix"], check_flag("overwrite", frame_options["overwrite"])
     if prefix is not None and len(kinds) > 1:
         raise SettingsError(f"prefix={prefix!r}: each of several columns has its own prefix; leave it out")
-    chosen, results = choose_columns(frame_options["columns"], categories=categories), []
+    chosen, results = choose_columns(frame_options["columns"], clean=is_cleaned, categories=categories), []
     taken = set(column) if isinstance(column, list) else set()
     for kind in kinds:
         earlier = earlier_columns(kind, prefix) if overwrite else {}
         is_verified = not earlier.keys().isdisjoint(("verdict", "status"))
         again = [name for name in earlier if is_verified and name in BY_NAME]
-        columns = choose_columns([*(each.name for each in chosen), *again], categories=categories)
+        others = choose_columns(again, clean=is_cleaned and "change" in earlier, categories=categories)
+        columns = (*chosen, *(each for each in others if each not in chosen), *extra)
         kept = kept_repairs(kind, prefix) if is_cleaned and finds_kept else None
-        shown = shown_columns((*columns, *extra), clean=is_cleaned)
-        names = name_columns(kind, prefix, shown, overwrite=overwrite, earlier=earlier)
+        names = name_columns(kind, prefix, columns, overwrite=overwrite, earlier=earlier)
         if twice := taken.intersection(names):
             raise SettingsError(f"two results would get the label {twice.pop()!r}; verify these columns one by one")
         taken.update(names if isinstance(column, list) else ())
-        derived = [c for c in DERIVED_COLUMNS if is_verified and not (is_cleaned and c in REPAIR_COLUMNS)]
-        emptied = {label_of(kind.column, prefix, c.name): c for c in derived if c.name in earlier}
+        derived = [c for c in DERIVED_COLUMNS if is_verified and c.name in earlier and c not in columns]
+        emptied = {label_of(kind.column, prefix, c.name): c for c in derived}
         if not categories:
             emptied = {label: replace(c, kind="text") for label, c in emptied.items()}
-        results.append(ResultColumns((*columns, *extra), names, emptied, kept))
+        results.append(ResultColumns(columns, names, emptied, kept))
     return results
 
 
@@ -511,11 +512,6 @@ def kinds_of_data(data: Any, column: Columns | None) -> list[Table]:
     if twice := [each for at, each in enumerate(column) if each in column[:at]]:
         raise ColumnError(f"column {twice[0]!r} is given twice")
     return kinds
-
-
-def shown_columns(columns: Sequence[Column], *, clean: bool) -> tuple[Column, ...]:
-    """The result columns, and with `clean` those of the repairs."""
-    return (*columns, *REPAIR_COLUMNS) if clean else tuple(columns)
 
 
 def show_progress(run: Run[Any], column: Columns | None, progress: bool | str | Listener, *, is_free: bool) -> None:  # noqa: FBT001
@@ -583,8 +579,9 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
         the addresses in `clean`, which may have been corrected by hand, are verified as they stand, a
         cell whose address was taken away as well, and only rows with neither are repaired. False:
         every cell is verified as it stands.
-    columns : {"core", "all"} or list of str
-        Which result columns.
+    columns : {"short", "core", "all"} or list of str
+        Which result columns. ``"short"``: those that a reader needs, `clean` first; of the repairs it
+        has no `change`.
     categories : bool, default True
         False: `verdict` and `status` are text. The output of Spark's ``mapInArrow`` needs that.
     prefix : str, optional
@@ -651,7 +648,9 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
 def collect(run: Run[Any]) -> Any:
     """The result of a run; Ctrl-C ends the run first, and puts what is settled on the exception."""
     try:
-        return run.result()
+        result = run.result()
+        warn_user(*describe_spamtraps(run))
+        return result
     except KeyboardInterrupt as interrupt:
         run._interrupt()
         interrupt.partial = run.partial()  # type: ignore[attr-defined]
@@ -671,6 +670,19 @@ def warn_user(*messages: str) -> None:
         level, frame = level + 1, frame.f_back
     for message in messages:
         warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def describe_spamtraps(run: Run[Any]) -> list[str]:
+    """A notice about spamtraps that the short set does not show, since a policy drops them whatever their verdict."""
+    build: Any = run._build
+    first = build.builders[0] if isinstance(build, SeveralBuilder) else build
+    if not isinstance(first, ResultBuilder) or not is_short([each.name for each in first.columns]):
+        return []
+    count = pc.sum(run._settled_table()["spamtrap"]).as_py()
+    if not count:
+        return []
+    found = count_of(count, "address is", "addresses are")
+    return [f"{found} of domains on a list of spamtraps: policies drop them with columns='core', which has `spamtrap`"]
 
 
 @overload
@@ -707,6 +719,8 @@ async def averify(data: Any, column: Columns | None = None, **options: Unpack[Ve
     """
     run = await asyncio.to_thread(prepare, data, column, *split_options("averify", options))
     try:
-        return await run
+        result = await run
+        warn_user(*describe_spamtraps(run))
+        return result
     finally:
         warn_user(*run.notices)

@@ -15,7 +15,7 @@ VerdictWord = Literal["valid", "risky", "invalid", "unknown"]
 RefreshWord = Literal["valid", "risky", "invalid", "unknown", "error"]  # verdicts, and the status of technical failures
 OnQuota = Literal["stop", "raise", "wait"]  # what a run does when the daily quota is used up
 ScreenWord = Literal["mx"]  # which domains are checked locally before a service is asked
-ColumnSet = Literal["core", "all"]  # named sets of result columns
+ColumnSet = Literal["short", "core", "all"]  # named sets of result columns
 
 
 class ValidationType(StrEnum):
@@ -133,16 +133,41 @@ REASON_MEANING: dict[str, str] = {
 }
 
 
-# Words of the column `why` that are not reasons of the contract: only frames give them.
-SEVERAL_ADDRESSES = "several_addresses"
+# Words of the column `why` that are not reasons: the contract has none for types without an SMTP session.
+SEVERAL_ADDRESSES, BLACKLISTED, NO_ANSWER = "several_addresses", "blacklisted", "no_answer"
 WHY_MEANING: dict[str, str] = {
     **REASON_MEANING,
     SEVERAL_ADDRESSES: "the cell holds several addresses; none of them was verified",
+    BLACKLISTED: "a mail server of the domain is on a blacklist",
+    NO_ANSWER: "the DNS or another server that was asked gave no answer",
+    "SMTP": "the service says that the check by SMTP failed, and not why",
+}
+# What the code of the first error means with a verdict, where there is no reason.
+WHY_OF_ERROR: dict[tuple[str, str], str] = {
+    ("REGEX", Verdict.INVALID): Reason.SYNTAX_ERROR,
+    ("DNS", Verdict.INVALID): Reason.NO_MX_RECORD,
+    ("DNS", Verdict.UNKNOWN): NO_ANSWER,
+    ("BLACKLIST", Verdict.INVALID): BLACKLISTED,
+    ("BLACKLIST", Verdict.UNKNOWN): NO_ANSWER,
+    # Of services of the earlier revision, which has no reasons at all; why one calls a mailbox invalid is not known.
+    ("SMTP", Verdict.UNKNOWN): NO_ANSWER,
 }
 
 
-# Short labels for tables and lists. Below the reasons, some of which are flags, too, are the error codes: types without
-# reasons have nothing else. Then what else decides about a row.
+def why_of_error(code: str | None, verdict: str | None) -> str | None:
+    """The word for a verdict without a reason; a code that only a service knows stays as it is.
+
+    >>> why_of_error("DNS", "invalid"), why_of_error(None, "unknown"), why_of_error(None, "valid")
+    ('no_mx_record', 'no_answer', None)
+    """
+    if verdict in (None, Verdict.VALID):
+        return None
+    word = WHY_OF_ERROR.get((str(code), str(verdict)), code)
+    return NO_ANSWER if word is None and verdict == Verdict.UNKNOWN else word and str(word)
+
+
+# Short labels for tables and lists: of the words of `why`, some of which are flags, too, and of what else decides about
+# a row.
 REASON_LABELS: dict[str, str] = {
     Reason.SYNTAX_ERROR: "Not an address",
     Reason.NO_MX_RECORD: "Domain receives no mail",
@@ -163,14 +188,9 @@ REASON_LABELS: dict[str, str] = {
     Reason.CATCH_ALL: "Domain accepts every address",
     Reason.ROLE: "Shared mailbox such as info@",
     SEVERAL_ADDRESSES: "Several addresses in a cell",
-    "REGEX": "Not an address",
-    "DNS": "Domain receives no mail, or no answer from the DNS",
-    "DNS:invalid": "Domain receives no mail",
-    "DNS:unknown": "No answer from the DNS",
-    "BLACKLIST": "Mail server on a blacklist, or no answer from it",
-    "BLACKLIST:invalid": "Mail server on a blacklist",
-    "BLACKLIST:unknown": "No answer from the blacklist",
-    "SMTP": "No clear answer",
+    BLACKLISTED: "Mail server on a blacklist",
+    NO_ANSWER: "No answer to the check",
+    "SMTP": "Check by SMTP failed",
     "free": "Free mail provider",
     "suppressed": "On your suppression list",
     "duplicate": "Duplicate of an earlier row",
@@ -211,15 +231,6 @@ CAUSE_MEANING = {
     "typo": "probably mistyped; a person should look at it",
     "remark": "the cell asks for no mail, or says that the address is out of use",
 }
-ERROR_MEANING = {
-    "REGEX": "not a well-formed address",
-    "DNS": "the domain receives no mail, or the DNS gave no answer",
-    "DNS:invalid": "the domain does not exist or accepts no mail",
-    "DNS:unknown": "the DNS gave no answer",
-    "BLACKLIST": "a mail server of the domain is on a blacklist, or the blacklist gave no answer",
-    "BLACKLIST:invalid": "a mail server of the domain is on a blacklist",
-    "BLACKLIST:unknown": "the blacklist gave no answer",
-}
 # Why a row without a reason has its verdict, or why it has none.
 STATE_MEANING = {
     "valid": "no problem found",
@@ -229,16 +240,6 @@ STATE_MEANING = {
     "error": "the verification failed for a technical reason",
     "missing": "the cell holds no address",
 }
-
-
-def reason_within(reason: str, bucket: str) -> str:
-    """A reason, or an error code with the verdict that shows which of its two meanings it has.
-
-    >>> reason_within("DNS", "unknown"), reason_within("role", "risky")
-    ('DNS:unknown', 'role')
-    """
-    whole = f"{reason}:{bucket}"
-    return whole if whole in ERROR_MEANING else reason
 
 
 def count_of(count: int, noun: str, plural: str | None = None) -> str:

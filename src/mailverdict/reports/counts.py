@@ -40,8 +40,7 @@ class Alike(NamedTuple):
     """What rows that are counted together have in common; None where the frame does not say."""
 
     bucket: str  # verdict, or status where there is none
-    details: str | None = None
-    error: str | None = None
+    why: str | None = None
     role: bool | None = None
     disposable: bool | None = None
     free: bool | None = None
@@ -60,13 +59,12 @@ class Alike(NamedTuple):
     @property
     def line(self) -> str:
         """The line of a summary: the bucket, but for cells with several addresses, which nobody could verify."""
-        return SEVERAL_ADDRESSES if self.details == SEVERAL_ADDRESSES else self.bucket
+        return SEVERAL_ADDRESSES if self.why == SEVERAL_ADDRESSES else self.bucket
 
     @property
     def reason(self) -> str | None:
-        """The dominant reason or the error code of a verdict that is not valid."""
-        has_reason = self.bucket in (Verdict.RISKY, Verdict.INVALID, Verdict.UNKNOWN)
-        return self.details or self.error if has_reason else None
+        """Why the verdict is not valid."""
+        return self.why if self.bucket in (Verdict.RISKY, Verdict.INVALID, Verdict.UNKNOWN) else None
 
 
 class Counts:
@@ -87,15 +85,15 @@ class Counts:
         self.answered_by: dict[str, None] = {}  # what backends call themselves
 
     def add(self, rows: VerifiedColumn) -> None:
-        """Count a piece with the rows that follow those before; it has at least verdict, status and details."""
+        """Count a piece with the rows that follow those before; it has at least verdict, status and why."""
         bucket = buckets(rows)
-        words = {"bucket": bucket, "details": encode(rows["details"])}
-        for name in ("error", "source", "suppressed", *FLAGS):
+        words = {"bucket": bucket, "why": encode(rows.why)}
+        for name in ("source", "suppressed", *FLAGS):
             if (values := rows.get(name)) is not None:
                 words[name] = encode(values)
         if (suggestion := rows.get("suggestion")) is not None:
             words["is_suggested"] = pa.array(suggestion.notna().to_numpy(bool))
-        if (change := rows.get("change")) is not None and "clean" in rows:
+        if rows.is_cleaned and (change := rows.change) is not None:
             words["change"] = encode(change)
         if self.policy is not None:
             words |= self.add_reported(rows, bucket, self.policy)
@@ -205,7 +203,7 @@ def buckets(rows: VerifiedColumn) -> pa.DictionaryArray:
 
 def lines_of(rows: VerifiedColumn) -> pa.DictionaryArray:
     """For each row its line of a summary; codes of `BUCKETS` and of the line after them."""
-    is_several = pa.array((rows["details"] == SEVERAL_ADDRESSES).fillna(value=False).to_numpy(bool))
+    is_several = pa.array((rows.why == SEVERAL_ADDRESSES).fillna(value=False).to_numpy(bool))
     codes = pc.if_else(is_several, pa.scalar(len(BUCKETS), pa.int32()), buckets(rows).indices)
     return pa.DictionaryArray.from_arrays(codes, pa.array([*BUCKETS, SEVERAL_ADDRESSES]))
 
@@ -293,9 +291,9 @@ def typo_of(typed: str, meant: str) -> tuple[str, str]:
 
 def repaired_rows(rows: VerifiedColumn) -> dict[str, pa.Array]:
     """The words about cells whose verdict is that of a repaired address, and whether they were malformed."""
-    if "clean" not in rows or "change" not in rows:
+    if not rows.is_cleaned or rows.change is None:
         return {}
-    change = encode(rows["change"])
+    change = encode(rows.change)
     changed = np.flatnonzero(to_bools(change.is_valid()))
     texts, addresses = (
         one_array(pa.array(each.iloc[changed])).cast(pa.string()) for each in (rows.texts, rows.addresses)

@@ -22,7 +22,6 @@ from ..frames.verified import VerifiedColumn
 from ..model.table import SOURCE_REMOTE
 from ..model.words import (
     CAUSE_MEANING,
-    ERROR_MEANING,
     SEVERAL_ADDRESSES,
     STATE_MEANING,
     WHY_MEANING,
@@ -30,7 +29,6 @@ from ..model.words import (
     Status,
     ValidationType,
     Verdict,
-    reason_within,
 )
 from ..runs.retry import ASK_AGAIN
 from .counts import Alike, Counts, add_domains, checked_days, top_domains, validation_types
@@ -173,7 +171,7 @@ def gather_facts(
 ) -> ReportFacts:
     """What a report shows of the counts of a column, which were made with a policy."""
     assert counts.policy is not None
-    retries = counts.by(lambda each: each.details if each.bucket == Verdict.UNKNOWN else None)
+    retries = counts.by(lambda each: each.why if each.bucket == Verdict.UNKNOWN else None)
     actions = counts.by(attrgetter("action"))
     advice = counts.by(attrgetter("cause"))
     return ReportFacts(
@@ -194,7 +192,7 @@ def gather_facts(
         cleaning=gather_cleaning(counts),
         cleanable=advice[AFTER_CLEANING],
         several=advice[USE_EXPLODE],
-        unanswered=counts.number(lambda each: each.bucket == Verdict.UNKNOWN and each.details != SEVERAL_ADDRESSES),
+        unanswered=counts.number(lambda each: each.bucket == Verdict.UNKNOWN and each.why != SEVERAL_ADDRESSES),
         flags=counts.flags,
         domains=top_domains(add_domains(counts.domains), TOP_DOMAINS),
         again=again,
@@ -205,13 +203,13 @@ def gather_facts(
 def reason_of(each: Alike) -> tuple[str, str] | None:
     """Bucket and reason of rows that are not valid, or that something besides the verdict keeps off the send list.
 
-    The reason is the dominant one; error code or bucket where there is none.
+    The reason is the word of `why`; the bucket where there is none.
     """
     if each.bucket in (Verdict.VALID, Status.PENDING) and each.action != "send" and each.cause:
         return each.bucket, each.cause
     if each.bucket == Verdict.VALID:
         return None
-    return each.bucket, reason_within(each.details or each.error or each.bucket, each.bucket)
+    return each.bucket, each.why or each.bucket
 
 
 def gather_cleaning(counts: Counts) -> CleaningFacts | None:
@@ -271,5 +269,5 @@ def gather_outcomes(out: VerifiedColumn, policy: Policy, bounces: Any) -> Outcom
 
 
 def meaning_of(reason: str) -> str:
-    """The meaning of a reason, error code or bucket; empty for a reason that only the service knows."""
-    return (WHY_MEANING | ERROR_MEANING | CAUSE_MEANING | STATE_MEANING).get(reason, "")
+    """The meaning of a reason or bucket; empty for a reason that only the service knows."""
+    return (WHY_MEANING | CAUSE_MEANING | STATE_MEANING).get(reason, "")

@@ -20,12 +20,12 @@ from ..errors import ColumnError, MailVerdictError, SettingsError
 from ..frames.bounces.read import to_bounce_table
 from ..frames.clean import repair_column, row_index
 from ..frames.columns import ACTIONS, CONTRADICTION_COLUMNS, check_column
-from ..frames.kinds import Frame, kind_of_data
+from ..frames.kinds import Frame, kind_of_data, to_series
 from ..frames.overwrite import name_columns
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
 from ..frames.repair import MAX_CELL
 from ..frames.text_column import TextColumn, read_values
-from ..frames.verified import VerifiedColumn, to_series
+from ..frames.verified import VerifiedColumn
 from ..model.address import identities
 from ..model.words import Verdict
 from .counts import buckets
@@ -57,8 +57,8 @@ def wilson_interval(hits: int, trials: int) -> tuple[float, float]:
 
 def outcomes(
     out: Frame,
-    column: Hashable,
-    bounces: Any,
+    column: Hashable | None = None,
+    bounces: Any = None,
     *,
     mailed: Any = None,
     policy: Policy | str | None = None,
@@ -74,8 +74,8 @@ def outcomes(
     ----------
     out : DataFrame
         What `verify` returned (pandas, Polars or Arrow), with the rows that were mailed.
-    column : hashable
-        The column that was verified.
+    column : hashable, optional
+        The column that was verified; by default the only one.
     bounces : DataFrame or path
         What `read_bounces` returned, or what it reads.
     mailed : hashable or array-like of bool, optional
@@ -129,12 +129,13 @@ def outcomes(
     invalid       1     0   0.0  0.00  0.79
     unknown       0     0   NaN   NaN   NaN
     """
+    require_bounces(bounces)
     rows = read_decided(out, column, prefix)
     actions = actions_of(rows, policy)
     found = match_outcomes(rows, bounces, mailed=mailed)
     if found.unmatched and not found.matched:
         warnings.warn(
-            f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {column!r}",
+            f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {rows.column!r}",
             UserWarning,
             stacklevel=2,
         )
@@ -142,7 +143,14 @@ def outcomes(
     return counted
 
 
-def contradicted(out: Frame, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None) -> Frame:
+def contradicted(
+    out: Frame,
+    column: Hashable | None = None,
+    bounces: Any = None,
+    *,
+    mailed: Any = None,
+    prefix: str | None = None,
+) -> Frame:
     """List the rows whose verdict was wrong, with what happened. Uses no network.
 
     A `valid` row is contradicted by a hard bounce, an `invalid` one by a delivery or a complaint
@@ -177,8 +185,9 @@ def contradicted(out: Frame, column: Hashable, bounces: Any, *, mailed: Any = No
                  email                          email_contradiction
     1  bo@firm.example  valid, but the mailbox or domain is missing
     """
+    require_bounces(bounces)
     verified = VerifiedColumn(out, column, prefix, JUDGED)
-    names = name_columns(verified.data, prefix, CONTRADICTION_COLUMNS)
+    names = name_columns(verified.data, verified.prefix, CONTRADICTION_COLUMNS)
     found = match_outcomes(verified, bounces, mailed=mailed)
     rows = np.flatnonzero(found.is_contradicted)
     report = [found.shown[key] for key in found.keys[rows]]
@@ -195,7 +204,12 @@ def contradicted(out: Frame, column: Hashable, bounces: Any, *, mailed: Any = No
     return marked
 
 
-JUDGED = ("verdict", "details", "status")  # what outcomes are compared with
+def require_bounces(bounces: Any) -> None:
+    if bounces is None:
+        raise SettingsError("give bounces=, what read_bounces returned or a path that it reads")
+
+
+JUDGED = ("verdict", "why", "status")  # what outcomes are compared with
 CONTRADICTIONS = {
     "valid": "valid, but the mailbox or domain is missing",
     "invalid": "invalid, but mail was delivered",
@@ -237,12 +251,12 @@ def match_outcomes(rows: VerifiedColumn, bounces: Any, *, mailed: Any = None) ->
         if earlier is None or rank(earlier) <= rank(report):
             shown[key] = report
     present = set(keys[is_mailed])
-    details = rows["details"].astype(object).to_numpy()
+    words = rows.why.astype(object).to_numpy()
     return OutcomeRows(
         keys=keys,
         is_mailed=is_mailed,
         verdict=buckets(rows).to_pandas().astype(object).to_numpy(),
-        reason=np.array([each if isinstance(each, str) else NO_REASON for each in details], dtype=object),
+        reason=np.array([each if isinstance(each, str) else NO_REASON for each in words], dtype=object),
         has={each: np.array([key in found for key in keys], np.bool_) for each, found in by_outcome.items()},
         shown=shown,
         matched=len(present & set(shown)),

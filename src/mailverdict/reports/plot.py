@@ -50,7 +50,7 @@ def plot(out: Any, column: Hashable | None = None, *, prefix: str | None = None,
     >>> import mailverdict as mv
     >>> import pandas as pd
     >>> df = pd.DataFrame({"email": ["ada@example.org", "bob@example.org", "no at sign"]})
-    >>> picture = mv.plot(mv.verify(df, "email", validation_type="regex"), "email")
+    >>> picture = mv.plot(mv.verify(df, "email", validation_type="regex"))
     >>> picture.get_axes()[0].get_title(loc="left")
     '3 rows of email by verdict'
     """
@@ -58,7 +58,7 @@ def plot(out: Any, column: Hashable | None = None, *, prefix: str | None = None,
         import matplotlib.pyplot as plt  # noqa: PLC0415 - an optional extra
     except ImportError as exc:
         raise MissingExtraError("a picture", "widgets") from exc
-    rows = VerifiedColumn(out, column, prefix, ("verdict", "status", "details"))
+    rows = VerifiedColumn(out, column, prefix, ("verdict", "status", "why"))
     counts = Counts()
     counts.add(rows)
     reasons = counts.by(lambda each: (each.bucket, each.reason) if each.reason else None)

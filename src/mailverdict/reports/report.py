@@ -150,7 +150,7 @@ WRITERS: dict[str, Callable[[Report, Path], None]] = {".html": write_page, ".htm
 
 def report(
     out: Any,
-    column: Hashable,
+    column: Hashable | None = None,
     path: str | os.PathLike[str] | None = None,
     *,
     policy: Policy | str | None = None,
@@ -165,8 +165,8 @@ def report(
     ----------
     out : DataFrame
         What `verify` returned: a pandas, Polars or Arrow frame.
-    column : hashable
-        The column that was verified.
+    column : hashable, optional
+        The column that was verified; by default the only one.
     path : path, optional
         Where to save it: ``.html`` or ``.xlsx``.
     policy : Policy or {"strict", "balanced", "lenient"}, optional
@@ -207,10 +207,10 @@ def report(
     if path is not None:
         check_path(path)
     rows = read_decided(out, column, prefix)
-    before = None if earlier is None else read_earlier(earlier, column, prefix)
+    before = None if earlier is None else read_earlier(earlier, rows.column, rows.prefix)
     counts = Counts(chosen)
     counts.add(rows)
-    made = make_report(counts, column, rows, bounces=bounces, earlier=before, name=name)
+    made = make_report(counts, rows.column, rows, bounces=bounces, earlier=before, name=name)
     if path is not None:
         made.save(path)
     return made

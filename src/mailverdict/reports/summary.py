@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 
 from ..frames.kinds import Frame
 from ..frames.verified import VerifiedColumn
-from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text, reason_within
+from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text
 from .counts import BUCKETS, Counts, addresses_of, buckets, count_by_bucket, count_domains, lines_of, top_domains
 from .tables import CountTable
 
@@ -23,15 +24,15 @@ LONGEST_BAR = 24  # characters
 TOP_REASONS = 6
 
 
-def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
+def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = None) -> Frame:
     """Count a verified column: five buckets, and what is pending or missing.
 
     Parameters
     ----------
     out : DataFrame
         What `verify` returned: a pandas, Polars or Arrow frame.
-    column : hashable
-        The column that was verified.
+    column : hashable, optional
+        The column that was verified; by default the only one.
     prefix : str, optional
         The prefix it was verified with, if not the default.
 
@@ -41,7 +42,7 @@ def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame
         Index `bucket`: valid, risky, invalid, unknown, error, pending, missing, always all seven;
         and several_addresses, if there are such rows, which are then not in the line unknown.
         `rows` (int64), `share` of all rows (float64), `addresses` (distinct, int64) and `top_reason`
-        (object, the most frequent dominant reason; None for none). For a Polars or Arrow frame the
+        (object, the most frequent word of `why`; None for none). For a Polars or Arrow frame the
         same kind, where `bucket` is the first column.
 
     Raises
@@ -67,11 +68,11 @@ def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame
     pending     0   0.00
     missing     1   0.25
     """
-    rows = VerifiedColumn(out, column, prefix, ("verdict", "status", "details"))
+    rows = VerifiedColumn(out, column, prefix, ("verdict", "status", "why"))
     counts = Counts()
     counts.add(rows)
     addresses = addresses_of(rows).dictionary_encode()
-    reasons = counts.by(lambda each: (each.line, each.details) if each.details else None)
+    reasons = counts.by(lambda each: (each.line, each.why) if each.why else None)
     top = {line: reason for (line, reason), _ in reversed(reasons.most_common())}
     lines = counts.lines
     table = pd.DataFrame(
@@ -86,15 +87,15 @@ def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame
     return found
 
 
-def by_domain(out: Frame, column: Hashable, *, top: int = 20, prefix: str | None = None) -> Frame:
+def by_domain(out: Frame, column: Hashable | None = None, *, top: int = 20, prefix: str | None = None) -> Frame:
     """Count a verified column by the domain of the address.
 
     Parameters
     ----------
     out : DataFrame
         What `verify` returned: a pandas, Polars or Arrow frame.
-    column : hashable
-        The column that was verified.
+    column : hashable, optional
+        The column that was verified; by default the only one.
     top : int, default 20
         How many domains, by number of rows.
     prefix : str, optional
@@ -131,15 +132,15 @@ DIFF_COLUMNS = ("before", "after", "details_before", "details_after")
 CHANGE_DTYPE = pd.CategoricalDtype(["added", "removed", "changed"])
 
 
-def diff(old: Any, new: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
+def diff(old: Any, new: Frame, column: Hashable | None = None, *, prefix: str | None = None) -> Frame:
     """Compare two audits of one list, address by address.
 
     Parameters
     ----------
     old, new : DataFrame
         What `verify` returned, earlier and later; their rows may differ, and their kinds.
-    column : hashable
-        The column that was verified in both.
+    column : hashable, optional
+        The column that was verified in both; by default the only one of `new`.
     prefix : str, optional
         The prefix they were verified with, if not the default.
 
@@ -148,7 +149,7 @@ def diff(old: Any, new: Frame, column: Hashable, *, prefix: str | None = None) -
     DataFrame
         Index `address`, one row per distinct address that differs, sorted: `change` (category:
         added, removed, changed), `before` and `after` (verdict, or status where there is none),
-        `details_before` and `details_after`; all texts are object, None where there is nothing. If
+        `details_before` and `details_after` (the words of `why`); all texts are object, None where there is nothing. If
         `new` is a Polars or Arrow frame the same kind, where `address` is the first column.
 
     Raises
@@ -167,31 +168,29 @@ def diff(old: Any, new: Frame, column: Hashable, *, prefix: str | None = None) -
     >>> mv.diff(audit("a@x.example", "b@x.example"), audit("a@x.example", "c@x.example"), "email")["change"].to_dict()
     {'b@x.example': 'removed', 'c@x.example': 'added'}
     """
-    rows = VerifiedColumn(new, column, prefix, ("verdict", "status", "details"))
-    before = by_address(VerifiedColumn(old, column, prefix, ("verdict", "status", "details")))
+    rows = VerifiedColumn(new, column, prefix, ("verdict", "status", "why"))
+    before = by_address(VerifiedColumn(old, rows.column, rows.prefix, ("verdict", "status", "why")))
     after = by_address(rows)
     before.columns, after.columns = pd.Index(["before", "details_before"]), pd.Index(["after", "details_after"])
     both = before.join(after, how="outer").sort_index()[list(DIFF_COLUMNS)]
     both = both.astype(object).where(both.notna(), None)
     change = pd.Series("changed", index=both.index, dtype=object)
     change = change.mask(both["before"].isna(), "added").mask(both["after"].isna(), "removed")
-    same = (both["before"] == both["after"]) & (both["details_before"].eq(both["details_after"]) | no_details(both))
+    # An earlier release wrote no word for types without reasons.
+    same_why = both["details_before"].eq(both["details_after"]) | both[list(DIFF_COLUMNS[2:])].isna().any(axis=1)
+    same = (both["before"] == both["after"]) & same_why
     both.insert(0, "change", change.astype(CHANGE_DTYPE))
     found: Frame = rows.data.convert(both[~same].rename_axis(index="address"))
     return found
 
 
-def no_details(both: pd.DataFrame) -> pd.Series[Any]:
-    return both["details_before"].isna() & both["details_after"].isna()
-
-
 def by_address(rows: VerifiedColumn) -> pd.DataFrame:
-    """Bucket and dominant reason of each distinct address; empty cells are left out."""
+    """Bucket and why of each distinct address; empty cells are left out."""
     table = pd.DataFrame(
         {
             "address": addresses_of(rows).to_pandas().astype(object),
             "bucket": buckets(rows).to_pandas().astype(object),
-            "details": rows["details"].astype(object),
+            "details": rows.why.astype(object),
         }
     )
     table = table[table["bucket"] != Status.MISSING].dropna(subset="address")
@@ -201,7 +200,7 @@ def by_address(rows: VerifiedColumn) -> pd.DataFrame:
 def render_counts(counts: Counts, validation_type: ValidationType) -> str:
     """A few lines for a terminal."""
     buckets, flags = counts.buckets, counts.flags
-    reasons = counts.by(lambda each: each.reason and reason_within(each.reason, each.bucket))
+    reasons = counts.by(attrgetter("reason"))
     names = [*map(str, Verdict), *(name for name in BUCKETS[len(Verdict) :] if buckets[name])]
     largest = max(buckets.values())
     lines = [f"  {'':<8} {'rows':>11}  {'of all':>6}"]

@@ -72,7 +72,7 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
     builder = ResultBuilder(
         data=data,
         names=name_columns(data, None, (*COLUMNS, *REPAIR_COLUMNS)),
-        columns=COLUMNS,
+        columns=(*COLUMNS, *REPAIR_COLUMNS),
         cells=read.cells[0],
         codes=np.arange(len(texts), dtype=np.int32),
         origin=Origin(ValidationType(parse_key(run.key)[0]), source="journal"),

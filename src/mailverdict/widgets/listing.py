@@ -27,7 +27,7 @@ from ..frames.text_column import read_values, spread_texts
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
 from ..model.table import one_array
-from ..model.words import FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict, reason_within
+from ..model.words import FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict
 from ..reports.counts import BUCKETS
 from ..reports.wording import reason_label
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
@@ -116,9 +116,8 @@ class Listing:
         return np.where(is_done[status], by_verdict[verdict], by_status[status])
 
     def find_reasons(self) -> tuple[Codes, list[str]]:
-        """The dominant reason of each row that is not valid, else its error code; -1 for none."""
-        details, error = self.rows.texts("details"), self.rows.texts("error")
-        codes, names = codes_of(pc.coalesce(details, error))
+        """The word of `why` of each row that is not valid; -1 for none."""
+        codes, names = codes_of(self.rows.texts("why"))
         return narrow(np.where(self.bucket == BUCKETS.index(Verdict.VALID), -1, codes), len(names)), names
 
     def find_domains(self) -> tuple[Codes, list[str]]:
@@ -202,7 +201,7 @@ class Listing:
             reason = self.reasons[self.reason[row]] if self.reason[row] >= 0 else ""
             cause = cause_of(why)
             is_cause = cause and (not reason or cause in ("suppressed", "duplicate"))
-            names.append(cause if is_cause else reason_within(reason, BUCKETS[self.bucket[row]]))
+            names.append(cause if is_cause else reason)
         self.causes = list(dict.fromkeys(filter(None, names)))
         by_kind = np.array([self.causes.index(name) if name else -1 for name in names], np.int16)
         self.cause = by_kind[self.kind] if len(by_kind) else np.empty(0, np.int16)

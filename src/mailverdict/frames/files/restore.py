@@ -23,12 +23,12 @@ def restore_frame(table: pa.Table, column: Hashable, prefix: str | None = None) 
     result column contains something that `verify` never writes.
     """
     frame: pd.DataFrame = table.to_pandas()
-    result_labels(frame, column, prefix, ("verdict", "details", "status"), must_exist=len(table) > 0)
+    result_labels(frame, column, prefix, ("verdict", "status"), must_exist=len(table) > 0)
     for each in (*COLUMNS, *SUPPRESS_COLUMNS):
         label = result_labels(frame, column, prefix, (each.name,), must_exist=False)[each.name]
         if label in frame.columns:
             frame[label] = restore(frame[label], each, label)
-        elif each.in_core:
+        elif each.in_core and (each.name not in ("why", "details") or not len(table)):  # one says what the other would
             frame[label] = restore(pd.Series([None] * len(frame), index=frame.index, dtype=object), each, label)
     return frame
 

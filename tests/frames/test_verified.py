@@ -1,0 +1,108 @@
+"""The verbs that follow `verify` find the column that was verified, and say so if they cannot."""
+
+from __future__ import annotations
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import mailverdict as mv
+
+CELLS = {"name": ["Ada", "Bo", "Cy"], "email": ["ada@example.org", "nobody", None]}
+BOUNCES = {"address": ["ada@example.org"], "outcome": ["hard"], "diagnostic": ["550 5.1.1 User unknown"]}
+
+
+def verified(make=pd.DataFrame, **options):
+    return mv.verify(make(CELLS), "email", validation_type="regex", **options)
+
+
+def as_pandas(frame):
+    return frame if isinstance(frame, pd.DataFrame) else frame.to_pandas()
+
+
+def bounces():
+    return mv.read_bounces(pd.DataFrame(BOUNCES), columns={name: name for name in BOUNCES})
+
+
+VERBS = {
+    "summary": mv.summary,
+    "by_domain": mv.by_domain,
+    "decide": mv.decide,
+    "split": lambda out, *column: mv.split(out, *column).send,
+    "diff": lambda out, *column: mv.diff(out[:1], out, *column),
+    "report": lambda out, *column: pd.DataFrame([mv.report(out, *column)._facts.buckets]),
+    "outcomes": lambda out, *column: mv.outcomes(out, *column, bounces=bounces()),
+    "contradicted": lambda out, *column: mv.contradicted(out, *column, bounces=bounces()),
+}
+
+
+@pytest.mark.parametrize("columns", ["core", "short", ["verdict", "why", "status", "suggestion", "role", "disposable"]])
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("verb", VERBS)
+def test_without_a_column_it_is_the_only_verified_one(verb, make, columns):
+    out = verified(make, columns=columns if isinstance(columns, str) else [*columns, "spamtrap"])
+    pd.testing.assert_frame_equal(as_pandas(VERBS[verb](out)), as_pandas(VERBS[verb](out, "email")))
+
+
+@pytest.mark.parametrize("label", ["e-mail", 0, ("work", "email")])
+def test_a_column_of_any_label_is_found(label):
+    frame = pd.DataFrame({"x": CELLS["email"]})
+    frame.columns = pd.MultiIndex.from_tuples([label]) if isinstance(label, tuple) else [label]
+    out = mv.verify(frame, label, validation_type="regex")
+    assert mv.summary(out).equals(mv.summary(out, label))
+    assert mv.split(out).drop.equals(mv.split(out, label).drop)
+
+
+def test_a_stream_is_read_once():
+    out = verified(pa.table)
+    assert mv.summary(out.to_reader()) == mv.summary(out, "email")
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.table])
+def test_the_note_of_the_call_says_what_was_verified_with_another_prefix(make):
+    out = verified(make, prefix="mail_")
+    pd.testing.assert_frame_equal(as_pandas(mv.decide(out)), as_pandas(mv.decide(out, "email", prefix="mail_")))
+
+
+def test_without_a_note_the_column_of_another_prefix_has_to_be_given():
+    with pytest.raises(mv.ColumnError, match="give the column that 'mail_verdict' is about: one of 'name', 'email'"):
+        mv.summary(verified(pl.DataFrame, prefix="mail_"))
+
+
+def test_of_several_verified_columns_one_has_to_be_given():
+    out = mv.verify(pd.DataFrame({"work": ["a@x.org"], "home": ["b@x.org"]}), ["work", "home"], validation_type="regex")
+    with pytest.raises(mv.ColumnError, match="several columns were verified: give one of 'work', 'home'"):
+        mv.summary(out)
+    assert mv.summary(out, prefix="home_").equals(mv.summary(out, "home"))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(CELLS),
+        pd.DataFrame(CELLS).assign(email_verdict=["good", "bad", None], email_status="done"),
+        pd.DataFrame(CELLS).assign(email_verdict="valid"),
+    ],
+)
+def test_a_frame_that_was_not_verified_is_an_error(frame):
+    with pytest.raises(mv.ColumnError, match="no column was verified: verify one first; there are 'name', 'email'"):
+        mv.split(frame)
+
+
+@pytest.mark.parametrize("data", [pd.Series(["a@x.org"]), ["a@x.org"], None])
+def test_what_is_not_a_frame_is_an_error(data):
+    with pytest.raises(mv.SettingsError, match="give the frame that verify returned"):
+        mv.summary(data)
+
+
+@pytest.mark.parametrize("function", [mv.outcomes, mv.contradicted])
+def test_outcomes_need_reports(function):
+    with pytest.raises(mv.SettingsError, match="give bounces="):
+        function(verified())
+
+
+def test_the_methods_of_a_frame_find_it_too():
+    out = verified()
+    assert out.mailverdict.summary().equals(mv.summary(out, "email"))
+    assert out.mailverdict.diff(out).empty
