@@ -251,7 +251,7 @@ def run(kind: Kind, verb: str) -> Cell:
 
 def kind_of_result(result: Any) -> str:
     names = {pd.DataFrame: "pandas", pl.DataFrame: "Polars", pa.Table: "Arrow", mv.Plan: "Plan", mv.Report: "Report"}
-    return names[type(result)]
+    return next(name for kind, name in names.items() if isinstance(result, kind))
 
 
 @cache
