@@ -106,3 +106,15 @@ def test_the_methods_of_a_frame_find_it_too():
     out = verified()
     assert out.mailverdict.summary().equals(mv.summary(out, "email"))
     assert out.mailverdict.diff(out).empty
+
+
+@pytest.mark.parametrize("like", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_addresses_beside_the_short_set_are_verified_and_what_was_repaired_is_known_again(like):
+    cells = {"email": ["<ada@example.org>", "do not contact: bo@example.org", "nobody", "cy@example.org"]}
+    out = mv.verify(pd.DataFrame(cells), "email", validation_type="regex", columns="short")
+    out["email_clean"] = pd.array(["ada@example.net", "bo@example.org", "kim@example.org", None], "string")
+    with pytest.warns(UserWarning, match="email: verified by email_clean, which is there already"):
+        again = as_pandas(mv.verify(like(out), "email", validation_type="regex"))
+    assert again["email_clean"].tolist()[:3] == ["ada@example.net", "bo@example.org", "kim@example.org"]
+    assert again["email_change"].tolist() == ["unwrapped", "remark", "", ""]
+    assert mv.decide(again)["email_action"].tolist() == ["send", "review", "send", "send"]

@@ -141,6 +141,7 @@ def read_addresses(
     """
     longest = MAX_CELL if clean else LONGEST_TEXT
     kept = [None] * len(columns) if kept is None else kept
+    kept = [known and with_change(known, column) for column, known in zip(columns, kept, strict=True)]
     cells = [
         read_values(column, for_repair=clean, longest=longest, instead=None if known is None else known.clean)
         for column, known in zip(columns, kept, strict=True)
@@ -156,7 +157,7 @@ def read_addresses(
         known, done = join_kept(cells, kept)
         is_kept = pc.or_(known.is_valid(), done.is_valid())  # else nothing was repaired before: it is a new row
         texts, address = pc.if_else(is_kept, stripped, texts), pc.if_else(is_kept, known, address)
-        change = pc.coalesce(done, change)  # the short set does not say it, and a CSV has nothing for an empty text
+        change = pc.if_else(is_kept, done.fill_null(""), change)
         is_rescued = pc.and_not(is_rescued, is_kept)
     texts = cut_long(texts)
     repaired = pa.table({"clean": address, "suggestion": found.suggestion, "change": change})
@@ -169,6 +170,16 @@ def read_addresses(
         seen = seen.replace_rows(texts, is_rescued, observe_column(texts.filter(is_rescued)))
     seen = replace(seen, texts=texts)
     return AddressColumns(cells, texts, repaired, seen, is_several=is_several, is_rescued=is_rescued)
+
+
+def with_change(kept: KeptRepairs, values: Any) -> KeptRepairs:
+    """What was repaired before; what was done is found again in the cells where the short set does not say it."""
+    if kept.change is not None:
+        return kept
+    cells = read_values(values, for_repair=True, longest=MAX_CELL)
+    texts = cells.texts if cells.rows is None else spread_texts(cells.texts, cells.rows, cells.size)
+    found = repair_column(texts.fill_null(""), suggests_domains=False)
+    return replace(kept, change=pc.if_else(kept.clean.is_valid(), found.change, None))
 
 
 def join_kept(cells: Sequence[TextColumn], kept: Sequence[KeptRepairs | None]) -> tuple[pa.StringArray, pa.StringArray]:
