@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Generic
@@ -17,6 +17,7 @@ from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import to_bools
 from ..errors import SettingsError
 from ..model.json_fields import shorten
+from ..model.section import Section
 from ..model.words import SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
 from .clean import advise
 from .columns import ACTION_COLUMNS, ACTIONS
@@ -343,6 +344,14 @@ ACTION_MEANING = {
     "drop": "Take them off the list.",
     "unchecked": "No address, not verified yet, or a technical error.",
 }
+
+
+def what_to_do(counts: Mapping[str, int]) -> Section:
+    """Rows by action, for reports."""
+    whole = max(sum(counts.values()), 1)
+    columns = (("Action", "badge"), ("Rows", "number"), ("Share of rows", "share"), ("", "bar"))
+    rows = [(name, n := counts[name], n / whole, (name, n / whole), ACTION_MEANING[name]) for name in ACTIONS]
+    return Section("What to do", (*columns, ("What it means", "words")), rows, has_chart=True)
 
 
 @dataclass(frozen=True)
