@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import date
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mailverdict as mv
@@ -146,6 +147,18 @@ def test_a_report_has_the_command_that_verifies_unclear_rows_again(run, tmp_path
     assert run("report", tmp_path / "verified.csv", "-c", "mail", "-o", page)[0] == 0
     again = f"mailverdict verify {tmp_path / 'verified.csv'} --column mail --type smtp --backend URL --refresh unknown"
     assert f'<code class="mv-command">{again}</code>' in page.read_text()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+def test_a_report_of_a_parquet_file_says_which_check_was_noted_in_it(run, tmp_path, kind):
+    table = pa.table({"email": ["ada@firm.example", "nobody"]})
+    out = mv.verify(table.to_pandas() if kind == "pandas" else table, "email", validation_type="regex")
+    if kind == "pandas":
+        out.to_parquet(tmp_path / "v.parquet")
+    else:
+        pq.write_table(out, tmp_path / "v.parquet")
+    assert run("report", tmp_path / "v.parquet", "-c", "email", "-o", tmp_path / "r.html")[0] == 0
+    assert "check: Format only" in (tmp_path / "r.html").read_text()
 
 
 def test_a_report_compares_with_an_earlier_file(run, contacts, tmp_path):

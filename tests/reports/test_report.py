@@ -13,10 +13,11 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import InputError
 from mailverdict.frames.policy import find_policy, read_decided
+from mailverdict.model.section import Section
 from mailverdict.model.words import REASON_LABELS, Reason
 from mailverdict.reports.counts import Counts
 from mailverdict.reports.facts import RETRY_WHEN, gather_facts, meaning_of
-from mailverdict.reports.page import digest
+from mailverdict.reports.page import digest, render
 from mailverdict.reports.wording import capitalize
 from mailverdict.reports.workbook import write_workbook
 from mailverdict.runs.retry import ASK_AGAIN
@@ -89,6 +90,18 @@ def test_the_page_fetches_nothing_and_executes_its_own_script_alone(out):
     for kind in ("style", "script"):
         content = re.search(rf"<{kind}>(.*?)</{kind}>", page, re.DOTALL)[1]
         assert f"{kind}-src '{digest(content)}'" in policy
+
+
+@pytest.mark.parametrize("most", [None, 1])
+def test_every_text_of_a_section_is_escaped(most):
+    kinds = ("text", "words", "data", "code")
+    columns = [*((HOSTILE, kind) for kind in kinds), (HOSTILE, "bars")]
+    rows = [(*[HOSTILE] * len(kinds), {"valid": 1, "risky": 2})] * 2
+    section = Section(HOSTILE, columns, rows, said=HOSTILE, notes=[HOSTILE], command=HOSTILE, printed=1)
+    line = Section(HOSTILE, [(HOSTILE, "text"), ("Rows", "number")], [(HOSTILE, 1)], is_line=True)
+    page = render(section, most) + render(line, most)
+    assert outside(page) == []
+    assert page.count(html.escape(HOSTILE)) == 2 + 5 + (most or 2) * 4 + 3 + 2  # title and name, heads, cells, ...
 
 
 def test_inside_a_notebook_nothing_executes(out):
@@ -356,7 +369,7 @@ def test_a_table_that_does_not_say_which_check_was_made_is_reported_as_such(colu
 def test_the_words_of_a_workbook_are_those_of_the_page(tmp_path):
     mails = ["info@firm.example", "ada@firm.example", None]
     mv.report(mv.verify(pd.DataFrame({"email": mails}), "email", validation_type="regex"), "email", tmp_path / "r.xlsx")
-    rows = [row[:9] for row in cells_of(tmp_path / "r.xlsx")["Summary"]]
+    rows = cells_of(tmp_path / "r.xlsx")["Summary"]
     (heads,) = (row for row in rows if row[0] == "Domain")
     assert heads[-3:] == ("Technical error", "Not verified", "No address")
     assert ("Shared mailbox such as info@", 1) in [row[:2] for row in rows]

@@ -109,7 +109,7 @@ def test_without_scripts_every_row_is_there(opened):
 def test_on_a_telephone_what_a_row_means_has_the_whole_width(opened):
     page = opened(width=400)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    for name in ("What to do", "Reasons", "Largest domains"):
+    for name in ("What to do", "Why not the others", "Largest domains"):
         table = page.get_by_role("table", name=name)
         assert table.evaluate("each => each.parentNode.scrollWidth <= each.parentNode.clientWidth"), name
     words = page.get_by_role("table", name="What to do").locator("tbody td.mv-words")

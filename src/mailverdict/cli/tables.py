@@ -11,7 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
@@ -33,7 +32,7 @@ from ..model.table import SOURCE_REMOTE
 from ..model.words import ValidationType
 from ..reports.counts import Counts
 from ..reports.facts import verify_command
-from ..reports.report import check_path, make_report, read_earlier
+from ..reports.report import check_path, make_report, read_earlier, verified_pieces
 from .files import (
     Rewriting,
     TableOutput,
@@ -412,16 +411,12 @@ def report(
     reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
-        results = str(label_of(name, prefix, ""))
-        needed = [i for i, each in enumerate(source.columns) if each == name or each.startswith(results)]
-        pieces = (piece.select(needed) for piece in source.pieces([source.columns[i] for i in needed]))
         counts, kept = Counts(find_policy(policy or "balanced")), []
         is_kept = not (is_page(output) and reports is None and earlier is None)
-        for piece in pieces:
-            frame = restore_frame(piece, name, prefix)
-            counts.add(read_decided(frame, name, prefix))
-            kept += [frame] if is_kept else []
-    rows = read_decided(pd.concat(kept, ignore_index=True), name, prefix) if is_kept else None
+        for piece in verified_pieces(source, name, prefix):
+            counts.add(read_decided(piece, name, prefix))
+            kept += [piece] if is_kept else []
+    rows = read_decided(restore_frame(pa.concat_tables(kept), name, prefix), name, prefix) if is_kept else None
     before = None if earlier is None else read_earlier(earlier, name, prefix)
     again = reported_command(file, name, counts)
     made = make_report(counts, name, rows, bounces=reports, earlier=before, name=list_name(file), again=again)

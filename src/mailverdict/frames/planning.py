@@ -190,12 +190,13 @@ class SeenAddresses:
         if self.first is not None:
             self.hashes, self.first = np.sort(hash_texts(self.first)), None
         hashes = hash_texts(unique)
-        is_new = np.ones(len(hashes), np.bool_)
+        order = np.argsort(hashes)  # a search is several times as fast in order
+        ordered, is_new = hashes[order], np.ones(len(hashes), np.bool_)
+        at = np.searchsorted(self.hashes, ordered)
         if len(self.hashes):
-            at = np.searchsorted(self.hashes, hashes)
-            is_new = self.hashes[np.minimum(at, len(self.hashes) - 1)] != hashes
-        new = np.sort(hashes[is_new])
-        self.hashes = np.insert(self.hashes, np.searchsorted(self.hashes, new), new)
+            is_new[order] = self.hashes[np.minimum(at, len(self.hashes) - 1)] != ordered
+        added = is_new[order]
+        self.hashes = np.insert(self.hashes, at[added], ordered[added])
         return unique.filter(pa.array(is_new))
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Generic
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import to_bools
 from ..errors import SettingsError
 from ..model.json_fields import shorten
+from ..model.section import Section
 from ..model.words import SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
 from .clean import advise
 from .columns import ACTION_COLUMNS, ACTIONS
@@ -27,6 +28,7 @@ from .verified import VerifiedColumn
 
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
+SHORT = 320  # characters of a cell
 LONGEST_REMARK = 60  # characters that are shown
 DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: rows whose mailbox is in an earlier row are dropped
 REMARK = "remark"  # the repair that takes away words which ask for no mail
@@ -249,7 +251,7 @@ def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], p
         "reason": rows.why,
         "flag": flag,
         "has_suggestion": rows["suggestion"].notna(),
-        "has_remark": False if rows.change is None else rows.change.astype("string").str.contains(REMARK),
+        "change": rows.change,
         "has_advice": advice.notna(),
         "is_repeated": False,
         # Also as read from a CSV.
@@ -283,7 +285,8 @@ def decide_row(row: Any, policy: Policy) -> tuple[str, str]:
     """Action and reason by the facts of `decide_rows`; to some reasons a text of the row is added."""
     if row.is_suppressed:
         return "drop", SUPPRESSED
-    if row.is_repeated and row.has_remark:  # it is also about the row that stays
+    has_remark = REMARK in str(row.change)
+    if row.is_repeated and has_remark:  # it is also about the row that stays
         return "review", REMARKED
     if row.is_repeated:
         return "drop", REPEATED
@@ -299,7 +302,7 @@ def decide_row(row: Any, policy: Policy) -> tuple[str, str]:
         action, why = policy._actions[f"flag:{row.flag}"], FLAGGED + row.flag.replace("_", "-")
     if row.has_suggestion and policy.review_suggestions:
         action, why = "review", MISTYPED
-    if row.has_remark and action != "drop":
+    if has_remark and action != "drop":
         action, why = "review", REMARKED
     return action, why
 
@@ -314,12 +317,20 @@ def advise_rows(rows: VerifiedColumn, is_malformed: pd.Series[bool]) -> pd.Serie
     at = at[~to_bools(observe_column(stripped).ok)]
     cells = rows.texts.iloc[at]
     advice = pd.Series([None] * len(is_malformed), dtype=object)
-    advice.iloc[at] = cells.map({text: advise(text) for text in cells.dropna().unique()})
+    advice.iloc[at] = cells.map({text: advise_kept(text) for text in cells.dropna().unique()})
     nontext = at[cells.isna()]
     values = to_series(rows.data.values()).iloc[nontext] if len(nontext) else ()
     held = [row for row, cell in zip(nontext.tolist(), values, strict=True) if "@" in str(cell)]
     advice.iloc[held] = "is not text and may hold an address: correct it by hand"
     return advice
+
+
+def advise_kept(text: str) -> str | None:
+    """As `advise`; kept for texts of usual length, since the same cells come again in other pieces of a file."""
+    return advise_short(text) if len(text) <= SHORT else advise(text)
+
+
+advise_short = lru_cache(1 << 15)(advise)
 
 
 def cause_of(why: str) -> str:
@@ -343,6 +354,14 @@ ACTION_MEANING = {
     "drop": "Take them off the list.",
     "unchecked": "No address, not verified yet, or a technical error.",
 }
+
+
+def what_to_do(counts: Mapping[str, int]) -> Section:
+    """Rows by action, for reports."""
+    whole = max(sum(counts.values()), 1)
+    columns = (("Action", "badge"), ("Rows", "number"), ("Share of rows", "share"), ("", "bar"))
+    rows = [(name, n := counts[name], n / whole, (name, n / whole), ACTION_MEANING[name]) for name in ACTIONS]
+    return Section("What to do", (*columns, ("What it means", "words")), rows, has_chart=True)
 
 
 @dataclass(frozen=True)

@@ -66,12 +66,12 @@ class VerifiedColumn:
     @cached_property
     def status(self) -> pd.Series[Any]:
         """The status as words; a row without one, as a join leaves it, is pending, or missing if its cell is empty."""
-        status = self["status"].astype(object)
+        status = self["status"]
         is_absent = status.isna()
-        if is_absent.any():
-            words = np.where(self.texts.isna(), str(Status.MISSING), str(Status.PENDING))
-            status = status.mask(is_absent, pd.Series(words, dtype=object))
-        return status
+        if not is_absent.any():
+            return status
+        words = np.where(self.texts.isna(), str(Status.MISSING), str(Status.PENDING))
+        return status.astype(object).mask(is_absent, pd.Series(words, dtype=object))
 
     @cached_property
     def why(self) -> pd.Series[Any]:

@@ -255,7 +255,7 @@ def count_of(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {plural}"
 
 
-def percent(count: int, whole: int) -> str:
+def percent(count: float, whole: float) -> str:
     """A share that is 0% or 100% only where it is exactly that.
 
     >>> percent(1, 3), percent(1, 100_000), percent(99_999, 100_000), percent(0, 0), percent(5, 5)

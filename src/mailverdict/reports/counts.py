@@ -103,8 +103,10 @@ class Counts:
     def add_reported(self, rows: VerifiedColumn, bucket: pa.DictionaryArray, policy: Policy) -> dict[str, pa.Array]:
         """Count what only reports show, and give the words for it."""
         addresses = addresses_of(rows)
-        new = self.seen.keep_new(addresses.unique().drop_null())
-        self.addresses += observe_column(new).ok.true_count
+        is_valid = pc.equal(bucket.indices, BUCKETS.index(Verdict.VALID))
+        others = addresses.filter(pc.invert(is_valid)).unique().drop_null()  # a valid address is well-formed
+        ok = pa.concat_arrays([addresses.filter(is_valid), others.filter(observe_column(others).ok)])
+        self.addresses += len(self.seen.keep_new(ok.unique().drop_null()))
         self.domains.append(count_domains(addresses, bucket))
         if len(self.domains) > MAX_TABLES:
             self.domains = [add_domains(self.domains)]
@@ -195,8 +197,7 @@ def encode(values: pd.Series[Any]) -> pa.Array:
 def buckets(rows: VerifiedColumn) -> pa.DictionaryArray:
     """For each row the verdict if there is one, else the status; codes of `BUCKETS`."""
     words = pa.array(BUCKETS)
-    status = rows.status if rows["status"].isna().any() else rows["status"]
-    verdict, status = (pc.index_in(encode(each), words) for each in (rows["verdict"], status))
+    verdict, status = (pc.index_in(encode(each), words) for each in (rows["verdict"], rows.status))
     # "done" is not one of them.
     return pa.DictionaryArray.from_arrays(pc.coalesce(status, verdict), words)
 

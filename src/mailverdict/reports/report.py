@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from ..atomic_write import atomic_write, check_writable
 from ..errors import ColumnError, InputError, SettingsError
-from ..frames.columns import ACTIONS, label_of
+from ..frames.columns import ACTIONS, COLUMNS, label_of
 from ..frames.files.plain import to_plain
 from ..frames.files.readers import open_table
-from ..frames.files.restore import restore_frame
+from ..frames.files.table_file import TableFile
 from ..frames.files.workbook import check_replaced, import_xlsxwriter
 from ..frames.policy import Policy, find_policy, read_decided, split
 from ..frames.verified import VerifiedColumn
@@ -245,10 +245,22 @@ def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> Verified
             return read_decided(earlier, column, prefix)
         with open_table(user_path(earlier)) as table:
             table.check_column(str(column))
-            first = str(label_of(column, prefix, ""))
-            needed = [i for i, each in enumerate(table.columns) if each == column or each.startswith(first)]
-            pieces = [piece.select(needed) for piece in table.pieces([table.columns[i] for i in needed])]
-        plain = [pa.table({name: to_plain(piece[name]) for name in piece.column_names}) for piece in pieces]
-        return read_decided(restore_frame(pa.concat_tables(plain), column, prefix), column, prefix)
+            pieces = [*verified_pieces(table, str(column), prefix)]
+        return read_decided(pa.concat_tables(pieces), column, prefix)
     except (ColumnError, InputError, SettingsError) as exc:
         raise type(exc)(f"earlier: {exc}") from None
+
+
+# Rows are not verified without them; of `why` and `details` one says what the other would.
+VERIFIED = ("verdict", "why", "details", "status")
+
+
+def verified_pieces(table: TableFile, column: str, prefix: str | None) -> Iterator[pa.Table]:
+    """The pieces of a verified file with the column and its results; others of the core that it lacks are empty."""
+    first = str(label_of(column, prefix, ""))
+    needed = [at for at, each in enumerate(table.columns) if each == column or each.startswith(first)]
+    for piece in table.pieces([table.columns[at] for at in needed]):
+        core = (each.name for each in COLUMNS if each.in_core and not (len(piece) and each.name in VERIFIED))
+        lacked = {str(label_of(column, prefix, name)): pa.nulls(len(piece), pa.string()) for name in core}
+        found = {table.columns[at]: to_plain(piece.column(at)) for at in needed}
+        yield pa.table(lacked | found).replace_schema_metadata(piece.schema.metadata)  # which has what verify noted

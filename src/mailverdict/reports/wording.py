@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 
-from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, count_of
+from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType
 from ..theme import LABELS
 from .facts import ReportFacts
 
@@ -75,17 +75,3 @@ def made_checks(facts: ReportFacts) -> str:
     """The checks that were made, and by what if that has a name; empty if there was none."""
     checks = checks_of(facts.validation_types) or ("not recorded" if facts.is_check_unknown else "")
     return ", by ".join(filter(None, (checks, facts.answered_by)))
-
-
-def how_to_verify_again(facts: ReportFacts) -> str:
-    """What a second run asks, for the sentence before the command."""
-    rows = f"the {count_of(facts.unanswered, 'row')} without a clear answer"
-    if facts.is_kept:
-        return (
-            f"The journal keeps clear answers, by default for 30 days. Verify again, and only {rows} are asked about:"
-        )
-    return f"This check keeps no answers. Verify the list again for {rows}:"
-
-
-def outcome_label(by: str, value: str) -> str:
-    return f"{capitalize(by)}: {REASONLESS if value == 'none' else reason_label(value)}"

@@ -17,9 +17,8 @@ from ...errors import ColumnError, InputError, SettingsError
 from ...model.address import identity
 from ...model.paths import user_path
 from ...model.words import Reason, count_of, printable_text
-from ..columns import to_categorical, to_string, to_utc
 from ..files.readers import ReadOptions, open_table
-from ..kinds import Frame, read_stream
+from ..kinds import Frame, is_polars, polars_of, read_stream
 from .exports import FIELDS, SKIP, ExportLayout, choose_layout, conclude_row, parse_moment, word_meaning
 from .mailboxes import kind_of_file, list_files, read_mails
 
@@ -301,7 +300,7 @@ def to_arrow_table(frame: Any) -> pa.Table:
         if not frame.columns.is_unique:
             raise ColumnError(f"the column name {frame.columns[frame.columns.duplicated()][0]!r} occurs more than once")
         return pa.table({str(name): column_array(frame[name]) for name in frame.columns})
-    if type(frame).__module__.partition(".")[0] == "polars" and type(frame).__name__ == "DataFrame":
+    if is_polars(frame, "DataFrame"):
         return frame.to_arrow()
     raise SettingsError(f"source is of type {type(frame).__name__}; give a path, a list of paths or a DataFrame")
 
@@ -356,33 +355,16 @@ def make_table(reports: Sequence[DeliveryReport]) -> pa.Table:
         "diagnostic": [each.diagnostic for each in reports],
         "reason": [None if each.reason is None else str(each.reason) for each in reports],
     }
-    arrays = [
-        pa.array(columns[each.name], pa.string()).dictionary_encode().cast(each.type)
-        if pa.types.is_dictionary(each.type)
-        else pa.array(columns[each.name], each.type)
-        for each in SCHEMA
-    ]
-    return pa.Table.from_arrays(arrays, schema=SCHEMA)
+    return pa.table(columns, schema=SCHEMA)
 
 
 def like_source(table: pa.Table, source: Any, note: dict[str, Any]) -> Any:
     """The reports in the kind of frame that was given."""
-    if type(source).__module__.partition(".")[0] == "polars":
-        import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
-
-        return polars.from_arrow(table)
+    if is_polars(source, "DataFrame"):
+        return polars_of(table)
     if not isinstance(source, str | Path | list | tuple | pd.DataFrame):
         return table
-    out = pd.DataFrame(
-        {
-            "address": to_string(table["address"]),
-            "at": to_utc(table["at"]),
-            "outcome": to_categorical(table["outcome"], OUTCOME_DTYPE),
-            "status": to_string(table["status"]),
-            "diagnostic": to_string(table["diagnostic"]),
-            "reason": to_string(table["reason"]),
-        }
-    )
+    out = table.to_pandas(types_mapper={pa.string(): pd.StringDtype("pyarrow")}.get).astype({"outcome": OUTCOME_DTYPE})
     out.attrs[NOTE] = note
     return out
 

@@ -10,7 +10,7 @@ import datetime
 import decimal
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InputError, MissingExtraError
+from ...model.section import Section
 from ...model.words import count_of
 from ...theme import COLOURS, LABELS, colour
 from ..columns import ACTIONS
-from ..policy import ACTION_MEANING
+from ..policy import what_to_do
 from .plain import to_plain
 from .sheet_program import MARK
 from .sheets import is_ours, mark_of
@@ -46,6 +47,8 @@ SHEET_NAME = 31  # characters; a workbook allows no more
 A4 = 9  # in the numbers of paper sizes
 EXACT_DIGITS = 15  # of a decimal that a double gives back
 UNNAMED = "verified"
+SUMMARY_WIDTHS = (44, 26, *[15] * 9)  # characters, of the columns of a summary
+ROW_HEIGHT, CHART_ROWS = 20, 14  # pixels; rows of a chart with the blank ones around it
 
 
 def import_xlsxwriter(doing: str) -> Any:
@@ -221,43 +224,69 @@ class XlsxTableWriter:
 
     def close(self) -> None:
         if self.by_action is not None:
-            put_summary(self.book, self.summary, self.counts)
+            put_sections(self.book, self.summary, [what_to_do(self.counts)])
             for part in self.parts.values():
                 part.finish()
         self.table.finish()
         self.book.close()
 
 
-def put_summary(book: PersonBook, sheet: Any, counts: Mapping[str, int]) -> None:
-    """Rows by action, with a picture."""
-    sheet.write_string(0, 0, "What to do", book.title)
-    row = put_counts(book, sheet, 2, "Action", {name: counts[name] for name in ACTIONS}, ACTION_MEANING)
-    put_chart(book, sheet, 3, row, [*ACTIONS], "Rows by action", f"A{row + 2}")
-    for column, width in enumerate((20, 12, 12, 72)):
+# --- sections of a report ---------------------------------------------------------------------------------------------
+
+
+def put_sections(book: PersonBook, sheet: Any, sections: Iterable[Section]) -> None:
+    """Write the sections of a report one below the other; empty ones are left out."""
+    row = 0
+    for section in sections:
+        if not section.is_empty:
+            row = put_section(book, sheet, row, section) + 1
+    for column, width in enumerate(SUMMARY_WIDTHS):
         sheet.set_column(column, column, width)
 
 
-def put_counts(
-    book: PersonBook, sheet: Any, row: int, head: str, counts: Mapping[str, int], meaning: Mapping[str, str]
-) -> int:
-    """A table of counts with their shares from a row on; returns the row after it."""
-    for column, name in enumerate((head, "Rows", "Share of rows", "What it means" if meaning else "")):
-        if name:
-            sheet.write_string(row, column, name, book.head)
-    whole = sum(counts.values())
-    for at, (name, count) in enumerate(counts.items(), row + 1):
-        sheet.write_string(at, 0, LABELS.get(name, name))
-        sheet.write_number(at, 1, count, book.count)
-        sheet.write_number(at, 2, count / whole if whole else 0, book.share)
-        if meaning.get(name):
-            sheet.write_string(at, 3, meaning[name])
-    return row + 1 + len(counts)
+def put_section(book: PersonBook, sheet: Any, row: int, section: Section) -> int:
+    """Write a section from a row on; returns the row after it."""
+    sheet.write_string(row, 0, section.title, book.section if row else book.title)
+    row += 1
+    if section.said:
+        write_text(sheet, row, 0, section.said)
+        row += 1
+    labels, columns = zip(*sheet_columns(section), strict=True) if section.rows else ((), ())
+    if any(labels):
+        for column, label in enumerate(labels):
+            sheet.write_string(row, column, label, book.head)
+        row += 1
+    first = row
+    for cells in zip(*columns, strict=True):
+        for column, cell in enumerate(cells):
+            if isinstance(cell, str):
+                write_text(sheet, row, column, cell)
+            elif cell == cell:
+                sheet.write_number(row, column, cell, book.share if isinstance(cell, float) else book.count)
+        row += 1
+    if section.has_chart:
+        row += put_chart(book, sheet, first, row, section)
+    for note in section.notes:
+        put_row(sheet, row, [section.command, note] if section.command else [note])
+        row += 1
+    return row
 
 
-def put_chart(book: PersonBook, sheet: Any, first: int, end: int, names: Sequence[str], title: str, cell: str) -> None:
-    """A picture of the counts in the rows from `first` to before `end`, in the colours of the theme."""
+def sheet_columns(section: Section) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Labels and cells; bars of several counts are a column for each, and one that repeats a figure is left out."""
+    for (label, kind), cells in zip(section.columns, zip(*section.rows, strict=True), strict=True):
+        if kind == "bars":
+            for name in cells[0]:
+                yield LABELS[name], [counts[name] for counts in cells]
+        elif kind != "bar":
+            yield label, [LABELS[name] for name in cells] if kind == "badge" else cells
+
+
+def put_chart(book: PersonBook, sheet: Any, first: int, end: int, section: Section) -> int:
+    """Draw the numbers in the rows from `first` to before `end` below these; returns how many rows it covers."""
     chart = book.book.add_chart({"type": "bar"})
     where = sheet.get_name()
+    names = [cells[0] for cells in section.rows]
     chart.add_series(
         {
             "categories": [where, first, 0, end - 1, 0],
@@ -267,12 +296,14 @@ def put_chart(book: PersonBook, sheet: Any, first: int, end: int, names: Sequenc
             "gap": 40,
         }
     )
+    title = "Rows by action"
     chart.set_title({"name": title, "name_font": {"size": 12}})
     chart.set_legend({"none": True})
     chart.set_y_axis({"reverse": True})
     chart.set_x_axis({"visible": False, "major_gridlines": {"visible": False}})
-    chart.set_size({"width": 560, "height": 80 + 32 * len(names)})
-    sheet.insert_chart(cell, chart, {"description": title})
+    chart.set_size({"width": 560, "height": ROW_HEIGHT * (CHART_ROWS - 2)})
+    sheet.insert_chart(end + 1, 0, chart, {"description": title})
+    return CHART_ROWS
 
 
 # --- cells ------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,33 @@
+"""A section of a report: a table as data, which a page and a workbook render."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table with its title, and what is said about it.
+
+    The kind of a column says what its cells are: ``text`` and ``words`` (a sentence) are our own texts, ``data`` and
+    ``code`` those of others; ``number``, ``change`` (a number with its sign) and ``share`` are figures; a ``badge`` is
+    the name of a verdict, action or state; a ``bar`` is such a name and a share, and repeats a figure beside it;
+    ``bars`` are counts by verdict or state.
+    """
+
+    title: str
+    columns: Sequence[tuple[str, str]] = ()  # label and kind
+    rows: Sequence[Sequence[Any]] = ()
+    said: str = ""  # before the table
+    notes: Sequence[str] = ()  # sentences below it
+    command: str = ""  # to be copied, after the notes
+    printed: int | None = None  # the most rows on paper
+    is_line: bool = False  # on a page its rows are one line of text
+    has_chart: bool = False  # a workbook draws its numbers
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not self.rows and not self.notes

@@ -1,0 +1,242 @@
+"""A report as a list of sections: each table and sentence once, for the page and for the workbook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..frames.policy import what_to_do
+from ..frames.repair import ACCEPTED
+from ..model.section import Section
+from ..model.words import SOURCE_MEANING, ValidationType, count_of
+from ..theme import MARK_OF, MARKS
+from .facts import CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts, share
+from .wording import CHECKS, REASONLESS, another_check, capitalize, days_of_earlier, reason_label, repair_label
+
+PRINTED, PRINTED_MORE = 5, 9  # rows of long tables on paper, as in page.css
+SHARE = ("Share of rows", "share")
+BAR = ("", "bar")
+
+
+def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
+    """The sections from top to bottom, in columns that stand beside each other where there is room."""
+    yield [[what_to_do(facts.actions)]]
+    yield [[reasons(facts), flags(facts)]]
+    yield [[clean_first(facts), verify_again(facts)], [typos(facts)]]
+    if facts.cleaning is not None:
+        yield [[before_and_after(facts, facts.cleaning)], [repairs(facts.cleaning)]]
+    if facts.trend is not None:
+        yield [[then_and_now(facts, facts.trend)], [moves(facts.trend)]]
+    if facts.outcomes is not None:
+        yield [[outcomes(facts.outcomes), wrong_verdicts(facts.outcomes)]]
+    yield [[domains(facts)]]
+    yield [[method(facts)]]
+
+
+def verdicts(facts: ReportFacts) -> Section:
+    """What a page shows as a picture."""
+    rows = [(name, count, share(count, facts.rows)) for name, count in facts.buckets.items()]
+    return Section("Verdicts", (("Verdict", "badge"), ("Rows", "number"), SHARE), rows)
+
+
+def reasons(facts: ReportFacts) -> Section:
+    """Why the other rows cannot simply be mailed."""
+    most = max((count for *_, count in facts.reasons), default=0)
+    return Section(
+        "Why not the others",
+        (("Reason", "text"), ("Verdict", "badge"), ("Rows", "number"), SHARE, BAR, ("What it means", "words")),
+        [
+            (
+                reason_label(reason),
+                MARK_OF[bucket],
+                count,
+                share(count, facts.rows),
+                (bucket, share(count, most)),
+                capitalize(meaning),
+            )
+            for bucket, reason, meaning, count in facts.reasons
+        ],
+        printed=PRINTED_MORE,
+    )
+
+
+def flags(facts: ReportFacts) -> Section:
+    rows = [(reason_label(flag), count) for flag, count in facts.flags.items() if count]
+    return Section("Rows by flag, whatever their verdict", (("Flag", "text"), ("Rows", "number")), rows, is_line=True)
+
+
+def clean_first(facts: ReportFacts) -> Section:
+    steps = (
+        ("Clean", facts.cleanable, "One address with something around it, or in another form"),
+        ("Explode", facts.several, "Several addresses in one cell: one row for each"),
+    )
+    columns = (("Step", "text"), ("Rows", "number"), ("What they hold", "words"))
+    return Section("Clean the list first", columns, [step for step in steps if step[1]])
+
+
+def verify_again(facts: ReportFacts) -> Section:
+    """The rows without a clear answer, when it makes sense to ask again, and how."""
+    unknown = facts.unanswered
+    rows = f"the {count_of(unknown, 'row')} without a clear answer"
+    how = f"This check keeps no answers. Verify the list again for {rows}:"
+    if facts.is_kept:
+        how = f"The journal keeps clear answers, by default for 30 days. Verify again, and only {rows} are asked about:"
+    return Section(
+        "Verify again",
+        (("Reason", "text"), ("Rows", "number"), ("When", "words")),
+        [(reason_label(reason), count, when) for reason, when, count in facts.retries],
+        notes=[how] if unknown else [],
+        command=facts.command,
+    )
+
+
+def typos(facts: ReportFacts) -> Section:
+    columns = (("Typed", "data"), ("Probably meant", "data"), ("Rows", "number"))
+    return Section("Correct likely typos", columns, facts.typos, printed=PRINTED)
+
+
+def before_and_after(facts: ReportFacts, found: CleaningFacts) -> Section:
+    """What could be mailed before and after cleaning."""
+    sent = facts.actions["send"]
+    counts = {"As the list came": sent - found.sendable, "After cleaning": sent}
+    shares = {when: share(count, facts.rows) for when, count in counts.items()}
+    return Section(
+        "Before and after cleaning",
+        (("Can be mailed", "text"), ("Rows", "number"), SHARE, BAR),
+        [(when, count, shares[when], ("send", shares[when])) for when, count in counts.items()],
+        said=f"{count_of(found.rows, 'cell was', 'cells were')} cleaned before the check. "
+        f"Without that, {count_of(found.rescued, 'cell')} would have been invalid.",
+    )
+
+
+def repairs(found: CleaningFacts) -> Section:
+    rows = [(repair_label(name), example, count) for name, example, count in found.repairs]
+    columns = (("Repair", "words"), ("Example", "code"), ("Cells", "number"))
+    return Section("Cells that were cleaned", columns, rows, printed=PRINTED)
+
+
+def then_and_now(facts: ReportFacts, then: TrendFacts) -> Section:
+    """The list against an earlier audit."""
+    before, now = by_mark(then.buckets), by_mark(facts.buckets)
+    said = (
+        f"{count_of(then.added, 'address is', 'addresses are')} new, {then.removed:,} left the list, and "
+        f"{count_of(then.changed, 'address has', 'addresses have')} another verdict."
+    )
+    return Section(
+        f"Since the earlier audit ({days_of_earlier(then.checked)})",
+        (
+            ("Verdict", "badge"),
+            ("Then", "number"),
+            ("Now", "number"),
+            ("Change", "change"),
+            ("Share then", "share"),
+            ("Share now", "share"),
+        ),
+        [
+            (
+                *(name, before[name], now[name], now[name] - before[name]),
+                *(share(before[name], then.rows), share(now[name], facts.rows)),
+            )
+            for name in MARKS
+        ],
+        said=f"{said} {another_check(then.validation_types, facts.validation_types)}".strip(),
+    )
+
+
+def by_mark(counts: dict[str, int]) -> dict[str, int]:
+    """Rows by verdict, and those without one together."""
+    marked = dict.fromkeys(MARKS, 0)
+    for name, count in counts.items():
+        marked[MARK_OF[name]] += count
+    return marked
+
+
+def moves(then: TrendFacts) -> Section:
+    columns = (("Verdict then", "badge"), ("Now", "badge"), ("Addresses", "number"))
+    return Section("Changed verdicts", columns, then.moves)
+
+
+def outcomes(found: OutcomeFacts) -> Section:
+    """What became of the mails: hard bounces by verdict, reason and action."""
+    counts = found.counts.reset_index().to_dict("records")
+    return Section(
+        "Was the verdict right?",
+        (
+            ("Group", "text"),
+            ("Mailed", "number"),
+            ("Hard bounces", "number"),
+            ("Share of mailed", "share"),
+            ("95% from", "share"),
+            ("95% to", "share"),
+            ("Blocked", "number"),
+            ("Soft", "number"),
+            ("Complaints", "number"),
+        ),
+        [
+            (group_label(row["by"], row["value"]), *(row[name] for name in OUTCOMES))
+            for row in sorted(counts, key=lambda row: row["by"] == "reason")
+            if row["mailed"]
+        ],
+        notes=[
+            f"Distinct addresses. {found.matched:,} of them have a report; reports on {found.unmatched:,} other "
+            "addresses are not counted.",
+            "Blocked mails were refused because of the sender and say nothing about the address.",
+        ],
+        printed=PRINTED_MORE,
+    )
+
+
+OUTCOMES = ("mailed", "hard", "rate", "low", "high", "blocked", "soft", "complaint")
+
+
+def group_label(by: str, value: str) -> str:
+    return f"{capitalize(by)}: {REASONLESS if value == 'none' else reason_label(value)}"
+
+
+def wrong_verdicts(found: OutcomeFacts) -> Section:
+    """The rows whose verdict was wrong, each with what the mail server said."""
+    listed, rows = found.contradicted, found.contradicted_rows
+    return Section(
+        f"{count_of(rows, 'row has', 'rows have')} a verdict that was wrong",
+        (("Address", "data"), ("Verdict and outcome", "text"), ("The mail server's message", "data")),
+        listed,
+        notes=[] if rows == len(listed) else [f"The first {len(listed)}."],
+        printed=PRINTED,
+    )
+
+
+def domains(facts: ReportFacts) -> Section:
+    """The largest domains, each with its verdicts."""
+    rows = []
+    for domain, counts in facts.domains.iterrows():
+        whole, *_ = numbers = [int(count) for count in counts]
+        buckets = dict(zip(facts.domains.columns[1:], numbers[1:], strict=True))
+        rows.append((domain, whole, share(whole, facts.rows), share(buckets["valid"], whole), buckets))
+    columns = (("Domain", "data"), ("Rows", "number"), SHARE, ("Valid", "share"), ("Verdicts", "bars"))
+    return Section("Largest domains", columns, rows, printed=PRINTED)
+
+
+def method(facts: ReportFacts) -> Section:
+    """How the rows were checked, and what the result does not say."""
+    notes = [f"{CHECKS[ValidationType(k)]}: {meaning}." for k, meaning in facts.validation_types.items() if k in CHECKS]
+    if facts.is_check_unknown:
+        notes.append(
+            "The table does not record which check was made. “Valid” therefore means at least that the address is well "
+            "formed; whether its domain receives mail and its mailbox exists depends on the check."
+        )
+    if facts.answered_by:
+        notes.append(f"The answers come from {facts.answered_by}.")
+    if answered := [f"{count:,} {SOURCE_MEANING.get(word, word)}" for word, count in facts.sources.items()]:
+        notes.append(f"Rows by the source of their answer: {', '.join(answered)}.")
+    notes.append("“Unknown” means that the check gave no answer; it does not mean “probably invalid”.")
+    accepted = 0
+    if facts.cleaning is not None:
+        cleaned = count_of(facts.cleaning.rows, "cell was", "cells were")
+        notes.append(f"{cleaned} cleaned first: what stood around the address was removed.")
+        accepted = sum(rows for name, _, rows in facts.cleaning.repairs if name == ACCEPTED)
+    applied = (
+        f": {count_of(accepted, 'was', 'were')} accepted by a person, the others were not applied"
+        if accepted
+        else " and were not applied"
+    )
+    notes.append(f"Suggestions are guesses from the spelling{applied}.")
+    return Section("How this was checked", notes=notes)
