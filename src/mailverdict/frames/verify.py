@@ -156,7 +156,7 @@ def read_addresses(
         known, done = join_kept(cells, kept)
         is_kept = pc.or_(known.is_valid(), done.is_valid())  # else nothing was repaired before: it is a new row
         texts, address = pc.if_else(is_kept, stripped, texts), pc.if_else(is_kept, known, address)
-        change = pc.coalesce(done, change)  # the short set does not say it, and a CSV has nothing for an empty text
+        change = pc.if_else(is_kept, done.fill_null(""), change)
         is_rescued = pc.and_not(is_rescued, is_kept)
     texts = cut_long(texts)
     repaired = pa.table({"clean": address, "suggestion": found.suggestion, "change": change})
@@ -480,7 +480,7 @@ def name_results(
         again = [name for name in earlier if is_verified and name in BY_NAME]
         others = choose_columns(again, clean=is_cleaned and "change" in earlier, categories=categories)
         columns = (*chosen, *(each for each in others if each not in chosen), *extra)
-        kept = kept_repairs(kind, prefix) if is_cleaned and finds_kept else None
+        kept = kept_repairs(kind, prefix, earlier) if is_cleaned and finds_kept else None
         names = name_columns(kind, prefix, columns, overwrite=overwrite, earlier=earlier)
         if twice := taken.intersection(names):
             raise SettingsError(f"two results would get the label {twice.pop()!r}; verify these columns one by one")
