@@ -133,7 +133,7 @@ def test_verify_repairs_each_cell_and_keeps_the_users_own(run, tmp_path):
     rows = rows_of_csv(out)
     assert [row["email"] for row in rows] == MESSY
     assert [row["email_clean"] for row in rows] == ["ada@firm.example", "bo@firm.example", "", "", ""]
-    assert [row["email_verdict"] for row in rows] == ["valid", "valid", "invalid", "", "invalid"]
+    assert [row["email_verdict"] for row in rows] == ["valid", "valid", "invalid", "", "unknown"]
     assert rows[2]["email_suggestion"] == "cy@firm.example"
     assert run("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q", "--no-clean")[0] == 0
     rows = rows_of_csv(out)

@@ -144,7 +144,7 @@ def test_no_row_of_a_mixture_is_lost(cells, data):
             assert mv.clean(part["email"])["change"].eq("").all()
 
 
-@pytest.mark.filterwarnings("ignore:.*hold an address:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 @pytest.mark.parametrize("made", ["pandas", "csv", "polars", "arrow"])
 def test_results_about_whole_cells_are_dropped(made, tmp_path):
     frame = mv.verify(pd.DataFrame({"email": [*CELLS, "x@"], "n": range(6)}), "email", validation_type="regex")
@@ -163,7 +163,7 @@ def test_results_about_whole_cells_are_dropped(made, tmp_path):
     assert mv.verify(table, "email", validation_type="regex")["email_verdict"].eq("valid").sum() == 6
 
 
-@pytest.mark.filterwarnings("ignore:.*hold an address:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 def test_results_with_another_prefix_or_of_another_column_stay():
     frame = mv.verify(pd.DataFrame({"email": CELLS, "work": CELLS}), "work", validation_type="regex")
     frame = mv.verify(frame, "email", validation_type="regex", prefix="check_")

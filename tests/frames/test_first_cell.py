@@ -77,6 +77,7 @@ class TestEachKindOfFrame:
     def test_several_addresses_are_unknown_and_one_line_names_the_remedy(self, make):
         out, told = verify(make(frame()))
         rows = [at for at, verdict in enumerate(VERDICTS) if verdict == "unknown"]
+        assert [values(out, "email_why")[at] for at in rows] == ["several_addresses"] * 2
         assert [values(out, "email_details")[at] for at in rows] == ["several_addresses"] * 2
         assert [values(out, "email_error_message")[at] for at in rows] == [SEVERAL] * 2
         assert [values(out, "email_status")[at] for at in rows] == ["done"] * 2
@@ -101,6 +102,13 @@ class TestEachKindOfFrame:
         again, _ = verify(out)
         for name in ("email_clean", "email_change", "email_verdict", "email_suggestion", "email_details"):
             assert values(again, name) == values(out, name), name
+
+    def test_corrected_addresses_of_the_short_set_stay_too(self, make):
+        first, _ = verify(frame(), columns="short")
+        first.loc[2, "email_clean"] = "lovelace@two.example"
+        out, _ = verify(make(first), columns="short")
+        assert values(out, "email_clean") == [*CLEAN[:2], "lovelace@two.example", *CLEAN[3:]]
+        assert values(out, "email_verdict") == VERDICTS
 
     def test_rows_that_were_added_since_are_repaired(self, make):
         first, _ = verify(frame(CELLS[:3]))

@@ -202,6 +202,7 @@ def test_an_error_in_the_middle_of_a_stream_reaches_the_caller():
         mv.verify(pa.RecordBatchReader.from_batches(schema, batches()), "email", validation_type="regex")
 
 
+@pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 def test_results_of_a_stream_stay_when_a_report_is_saved_later(tmp_path):
     verified = mv.verify(source_frame().astype({"email": object}), "email", validation_type="regex")
     path = mv.report(Relation(verified), "email").save(tmp_path / "report.xlsx")

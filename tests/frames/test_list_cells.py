@@ -70,6 +70,7 @@ def test_clean_reads_the_only_text_of_a_list(frame):
     assert column(out, "email_change") == CHANGE
 
 
+@pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 def test_verify_verifies_it_and_empty_lists_are_missing(frame):
     out = mv.decide(mv.verify(frame, "email", validation_type="regex"), "email")
     assert column(out, "email_clean") == CLEAN

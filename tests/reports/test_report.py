@@ -131,6 +131,7 @@ def test_an_error_outside_the_domain_is_shown_with_the_whole_address():
 MESSY = ["Ada <ada@firm.example>", "bo@firm.example", "cy@firm.example; di@firm.example", "bo@FIRM.example", "nobody"]
 
 
+@pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
     frame = pd.DataFrame({"email": MESSY})
     as_they_stand = mv.verify(frame, "email", validation_type="regex", clean=False)
@@ -147,6 +148,7 @@ def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
     assert mv.by_domain(cleaned, "email").loc["firm.example", "valid"] == 3
 
 
+@pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 def test_before_and_after_cleaning_counts_what_would_have_been_lost():
     frame = pd.DataFrame({"email": [*MESSY, " ed@firm.example", "E-Mail: flo@firm.example;", None]})
     facts = facts_of(mv.verify(frame, "email", validation_type="regex"), "balanced")
@@ -387,6 +389,7 @@ def test_a_greylisted_address_is_verified_again_when_a_run_would():
 class TestPieces:
     """The facts of a column are the same however it is cut into pieces."""
 
+    @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
     @pytest.mark.parametrize("size", [1, 7, 40])
     def test_facts_of_pieces_are_those_of_the_whole(self, size):
         cells = ["ada@gmail.com", "ben@gmial.com", "n/a", "<cy@web.de>", None, "info@firm.example", "a@x.org; b@x.org"]

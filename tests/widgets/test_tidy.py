@@ -141,6 +141,16 @@ def test_a_split_list_has_a_row_per_address(messy):
     assert messy.result["mail_verdict"].tolist()[2:4] == ["valid", "valid"]
 
 
+def test_without_it_cells_with_several_addresses_are_reviewed_and_not_counted_as_unanswered(messy):
+    finished(messy)
+    assert messy.result.loc["c", ["mail_verdict", "mail_why"]].tolist() == ["unknown", "several_addresses"]
+    assert messy._state.require_listing().count_unclear() == 0
+    decided = shown(messy, "decide")
+    assert "no clear answer" not in decided["unclear"]
+    assert [row["why"].startswith("holds 2 addresses") for row in decided["rows"] if row["row"] == "3"] == [True]
+    assert mv.decide(messy.result, "mail")["mail_action"].loc["c"] == "review"
+
+
 @pytest.mark.parametrize("index", [range(5), list("aabbb"), [0.5, 1, 1, (2,), "x"]])
 def test_a_duplicate_names_the_row_that_it_repeats(index):
     mails = [

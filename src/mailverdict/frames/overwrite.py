@@ -27,7 +27,6 @@ from .columns import (
     CONTRADICTION_COLUMNS,
     DUPLICATE_COLUMNS,
     PART_COLUMNS,
-    REPAIR_COLUMNS,
     RESULT_NAMES,
     SUPPRESS_COLUMNS,
     Column,
@@ -59,7 +58,7 @@ class KeptRepairs:
     """What was repaired before, by row."""
 
     clean: pa.StringArray  # the addresses; null where there is none
-    change: pa.StringArray | None  # what was done; null for nothing
+    change: pa.StringArray | None  # what was done; null for nothing; None if the column is not there
     notice: str  # for the user: that these addresses are verified
 
 
@@ -159,26 +158,20 @@ def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
     return {name: each for name, each in ours.items() if name in marked or str(labels[name]) in noted}
 
 
-def kept_repairs(data: Table, prefix: str | None) -> KeptRepairs | None:
-    """The columns `clean` and `change` beside the column, from `clean` or an earlier call, perhaps corrected.
+def kept_repairs(data: Table, prefix: str | None, earlier: Collection[str] | None = None) -> KeptRepairs | None:
+    """The addresses that `clean` or an earlier call put beside the column, perhaps corrected; None if there are none.
 
-    None if they are not there. Then `name_columns` refuses a column with the name of one and something else in it. The
-    short set has `clean` alone.
+    `earlier` are the names of `earlier_columns` if they are known.
     """
-    existing = data.labels()
-    names = [name for name in RESULT_NAMES if label_of(data.column, prefix, name) in existing]
-    there = {each.name: each for each in REPAIR_COLUMNS if each.name in names}
-    if "clean" not in there or not ("change" in there or is_short(names)):
+    earlier = earlier_columns(data, prefix) if earlier is None else earlier
+    if "clean" not in earlier:
         return None
-    labels = [label_of(data.column, prefix, name) for name in there]
-    for label in labels:
-        check_column(label, existing)
-    cells = [data.cells(label) for label in labels]
-    if any(foreign_value(each, column) for each, column in zip(cells, there.values(), strict=True)):
-        return None
-    notice = f"{data.column}: verified by {labels[0]}, which is there already; drop that column to repair anew"
-    clean, *change = map(read_present, cells)
-    return KeptRepairs(clean, change[0] if change else None, notice)
+    label, change = (label_of(data.column, prefix, name) for name in ("clean", "change"))
+    return KeptRepairs(
+        read_present(data.cells(label)),
+        read_present(data.cells(change)) if "change" in earlier else None,
+        f"{data.column}: verified by {label}, which is there already; drop that column to repair anew",
+    )
 
 
 def marked_names(ours: Collection[str]) -> set[str]:

@@ -491,7 +491,7 @@ def name_results(
         again = [name for name in earlier if is_verified and name in BY_NAME]
         others = choose_columns(again, clean=is_cleaned and "change" in earlier, categories=categories)
         columns = (*chosen, *(each for each in others if each not in chosen), *extra)
-        kept = kept_repairs(kind, prefix) if is_cleaned and finds_kept else None
+        kept = kept_repairs(kind, prefix, earlier) if is_cleaned and finds_kept else None
         names = name_columns(kind, prefix, columns, overwrite=overwrite, earlier=earlier)
         if twice := taken.intersection(names):
             raise SettingsError(f"two results would get the label {twice.pop()!r}; verify these columns one by one")
