@@ -151,7 +151,8 @@ class FileRun:
             options = replace(options, journal=None)
         syntax = frame.read.syntax if options.is_free and addresses is frame.read.texts else None
         run = Run(open_execution(addresses, options, frame.builder.fields(), syntax), lambda table: table)
-        show_progress(run, self.column, self.frame_options["progress"] and not has_ended, is_free=options.is_free)
+        progress = False if has_ended else self.frame_options["progress"]
+        show_progress(run, self.column, progress, is_free=options.is_free)
         run._start()
         self.stopper.watch(run)
         if self.listener is not None:
