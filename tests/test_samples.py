@@ -174,6 +174,7 @@ class TestMess:
         assert numbers.str.fullmatch(FICTION).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 class TestSandbox:
     def test_every_domain_exists_except_those_that_should_not(self, frame: pd.DataFrame) -> None:
         plain = frame["email"].str.extract(r"^[\w.+-]+@([^\W_][\w-]*(?:\.[\w-]+)+)$")[0].dropna()

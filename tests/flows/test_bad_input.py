@@ -68,6 +68,7 @@ def frame():
     return made.set_index(pd.Index([n % 7 for n in range(len(CELLS))][::-1]))
 
 
+@pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 @pytest.mark.parametrize("kind", ["regex", "mx", "mx_blacklist", "smtp"])
 def test_every_row_comes_back_with_a_status_and_the_frame_is_unchanged(world, frame, kind):
     before = copy.deepcopy(frame)
