@@ -24,6 +24,7 @@ from mailverdict.errors import ColumnError, InputError
 from mailverdict.frames.files.delimited import BLOCK, guess_delimiter, parse_delimiter
 from mailverdict.frames.files.encodings import SAMPLE
 from mailverdict.frames.files.readers import SAMPLE_ROWS, ReadOptions, address_shares, guess_column, open_table
+from mailverdict.frames.files.table_file import LONGEST_LINE
 from mailverdict.frames.files.writers import create_table
 from tests.doubles.workbooks import change_parts
 
@@ -145,7 +146,7 @@ class TestDelimited:
             ("id,email\n1,x\n", {"delimiter": ""}, "delimiter ''"),
             ("id,email\n1,x\n", {"delimiter": "\n"}, "delimiter '\\n'"),
             ('id,"' + "x" * 140_000, {}, " ends inside quotes"),
-            ('id,"' + "x" * (3 * BLOCK), {}, ": the first line is longer than"),
+            ('id,"' + "x" * (3 * LONGEST_LINE), {}, ": the first line is longer than"),
             (
                 b"PAR1 and more",
                 {},
@@ -160,7 +161,7 @@ class TestDelimited:
         assert told in fault_of(write(tmp_path, "x.csv", content), **hints)
 
     def test_a_row_too_long_for_memory_is_told(self, tmp_path):
-        path = write(tmp_path, "x.csv", "id,email\n1," + "x" * (3 * BLOCK) + "\n")
+        path = write(tmp_path, "x.csv", "id,email\n1," + "x" * (3 * LONGEST_LINE) + "\n")
         assert "a row is longer than 8,388,608 bytes, or a quote is not closed" in fault_of(path)
 
     def test_a_long_cell_with_a_lone_quote_is_read(self, tmp_path):

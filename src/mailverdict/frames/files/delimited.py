@@ -1,9 +1,9 @@
 """CSV and TSV files: find out delimiter and header, then read the rows without changing their bytes.
 
 `open_delimited` does the first part. `DelimitedFile` splits the file into rows (`lines`), aligns those that have too
-many or too few cells, and decodes the cells that are needed as text. With `with_lines` each piece also carries its rows
-as they are in the file, which the CSV writer copies. Files in UTF-16 and the like are read from a copy in UTF-8, which
-`encodings` makes.
+many or too few cells, and decodes the cells of the columns that are needed. With `with_lines` each piece also carries
+its rows as they are in the file, which the CSV writer copies. Files in UTF-16 and the like are read from a copy in
+UTF-8, which `encodings` makes.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 import mmap
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +37,7 @@ from .encodings import (
 )
 from .header import HEAD_ROWS, find_start, is_plain_address
 from .json_lines import is_json
-from .lines import LF, Rows, align, split_rows, unquote
+from .lines import Rows, align, first_line_end, read_regular, split_cells, split_end, split_rows, unquote
 from .table_file import (
     CELL_MARK,
     LINE,
@@ -50,8 +52,8 @@ from .table_file import (
     stamp_of,
 )
 
-BLOCK = LONGEST_LINE  # bytes split at once: bounds memory
-PIECE_CELLS = 4 << 20  # cells of rows that are aligned at once
+BLOCK = 1 << 20  # bytes split at once
+PIECE_SIZE = LONGEST_LINE  # bytes of the rows of a piece: bounds memory
 FEW_ROWS = 5  # too few to find a title by: more bytes are read
 HEAD_CELLS = 60_000  # of the first rows, which are decoded several times; a wide table needs fewer rows
 HEAD_CELL = 1_000  # bytes of a cell of theirs that are looked at
@@ -128,14 +130,12 @@ def open_lines(path: Path, name: str, encoding: Encoding, given: Dialect) -> Del
         name,
         columns,
         format_of(encoding, head, columns),
-        data_start=start + head.size,
+        data_start=start + len(head.before_data),
         is_strict=given.is_strict,
     )
-    opened.first_line = 1 + head.lines
+    opened.first_line = 1 + count_lines(head.before_data)
     if scan.has_escaped_quotes:
         opened.check_escapes()
-    if scan.quotes % 2 == 1:  # quick to count; a lone quote within a cell is not an error
-        opened.check_quotes()
     if head.title_lines:
         opened.remarks.append(
             f"the header is line {1 + count_lines(head.lead)}; the lines before it are a title, which is not part of "
@@ -156,7 +156,7 @@ def guess_damaged(path: Path, name: str, encoding: Encoding, given: Dialect, sca
 
 def column_names(head: Head, name: str, encoding: str) -> list[str]:
     """The names in the header, or numbered ones if there is none."""
-    cells = [decode_cell(unquote(cell), encoding) for cell in head.rows.row(0)]
+    cells = decode_cells(head.cells, encoding)
     if not head.has_header:
         return [f"column_{i}" for i in range(1, len(cells) + 1)]
     if any("\0" in each for each in cells):
@@ -173,7 +173,7 @@ def format_of(encoding: Encoding, head: Head, columns: Sequence[str]) -> FileFor
         header, header_end = head.line, head.line_end
     else:
         header = head.delimiter.join(each.encode() for each in columns)
-        header_end = (re.match(rb"\r?\n|\r|", head.line_end) or [b""])[0] or b"\n"
+        header_end = first_line_end(head.line_end) or b"\n"
     return FileFormat(
         encoding=encoding.original or encoding.name,
         has_bom=bool(encoding.bom),
@@ -236,12 +236,12 @@ def delimiter_score(rows: Sequence[Sequence[str]]) -> tuple[float, float, int]:
 
 def head_texts(data: bytes, delimiter: bytes, encoding: str, *, is_last: bool) -> list[list[str]]:
     """The cells of the first rows."""
-    rows = split_rows(data[:SAMPLE], delimiter, is_last=is_last and len(data) <= SAMPLE).without_blank_lines()
+    rows = split_rows(data[:SAMPLE], delimiter, is_last=is_last and len(data) <= SAMPLE).cells
     if len(rows) <= FEW_ROWS and len(data) > SAMPLE:
-        rows = split_rows(data, delimiter, is_last=is_last).without_blank_lines()
-    before = np.append(0, rows.last_cells + 1)[: len(rows)]  # cells before each row
-    few = np.flatnonzero(before <= HEAD_CELLS)[:HEAD_ROWS]
-    return [[decode_cell(unquote(cell[:HEAD_CELL]), encoding) for cell in rows.row(i, MAX_COLUMNS)] for i in few]
+        rows = split_rows(data, delimiter, is_last=is_last).cells
+    before = accumulate(map(len, rows), initial=0)  # cells before each row
+    few = [row[:MAX_COLUMNS] for row, count in zip(rows[:HEAD_ROWS], before, strict=False) if count <= HEAD_CELLS]
+    return [decode_cells([cell[:HEAD_CELL] for cell in row], encoding) for row in few]
 
 
 @dataclass(frozen=True)
@@ -250,29 +250,16 @@ class Head:
 
     lead: bytes  # lines before the first row
     title_lines: int  # how many of them are a title
-    rows: Rows  # from the first row on; blank lines belong to the row before them
+    cells: list[str]  # of the first row, a character for each octet
+    line: bytes  # the first row without its line end
+    line_end: bytes  # its line end, and the blank lines after it
     delimiter: bytes
     has_header: bool
 
     @property
-    def line(self) -> bytes:
-        """The first row without its line end."""
-        return self.rows.data[self.rows.line_starts[0] : self.rows.ends[self.rows.last_cells[0]]]
-
-    @property
-    def line_end(self) -> bytes:
-        """The line end of the first row, and the blank lines after it."""
-        return self.rows.line_end(0)
-
-    @property
-    def size(self) -> int:
-        """The bytes before the first row of data."""
-        return len(self.lead) + (int(self.rows.line_starts[1]) if self.has_header else 0)
-
-    @property
-    def lines(self) -> int:
-        """The lines before the first row of data."""
-        return count_lines(self.lead) + (count_lines(self.line + self.line_end) if self.has_header else 0)
+    def before_data(self) -> bytes:
+        """What is before the first row of data."""
+        return self.lead + self.line + self.line_end if self.has_header else self.lead
 
 
 def read_head(path: Path, name: str, encoding: str, start: int, given: Dialect) -> Head:
@@ -282,36 +269,35 @@ def read_head(path: Path, name: str, encoding: str, start: int, given: Dialect) 
         file.seek(start)
         data = b""
         while True:
-            block = file.read(SAMPLE if len(data) < SAMPLE else BLOCK)
+            block = file.read(SAMPLE if len(data) < SAMPLE else LONGEST_LINE)
             data += block
             lead, named = read_lead(data)
             body = data[len(lead) :]
             used = delimiter or named or find_delimiter(body, given.likely_delimiter, is_last=not block)
             rows = split_rows(body, used, is_last=not block)
-            if len(rows.without_blank_lines()) > (1 if len(data) > SAMPLE else FEW_ROWS) or not block:
+            is_long = len(data) > 2 * LONGEST_LINE
+            if len(rows.cells) > (1 if len(data) > SAMPLE else FEW_ROWS) or not block or (is_long and rows.cells):
                 break
-            if len(data) > 2 * BLOCK and len(rows):
-                break
-            if len(data) > 2 * BLOCK:
-                raise InputError(f"{name}: the first line is longer than {BLOCK:,} bytes, or a quote is not closed")
-    if not len(rows):
+            if is_long:
+                raise InputError(
+                    f"{name}: the first line is longer than {LONGEST_LINE:,} bytes, or a quote is not closed"
+                )
+    if not rows.cells:
         problem = "ends inside quotes: it is truncated, or a quote is not doubled" if body else "has no header line"
         raise InputError(f"{name} {problem}")
     at, has_header = find_start(head_texts(body, used, encoding, is_last=not block))
     if given.has_header is not None:
         at, has_header = 0, given.has_header
-    title = b""
-    if at:
-        title = body[: int(rows.without_blank_lines().line_starts[at])]
-        rows = split_rows(body[len(title) :], used, is_last=not block)
-    if rows.counts()[0] > 1:
-        rows = rows.without_blank_lines()
-    head = Head(lead + title, count_lines(title), rows, used, has_header)
+    title = body[: rows.starts[at]]
+    cells, (line, line_end) = rows.cells[at], split_end(rows.octets(at))
+    if len(cells) == 1:  # a blank line is a row then
+        line_end = first_line_end(line_end)
+    head = Head(lead + title, count_lines(title), cells, line, line_end, used, has_header)
     where = f"{name}, line {1 + count_lines(head.lead)}"
-    check_columns(where, int(rows.counts()[0]), WIDE)
-    if has_header and len(head.line) > LONGEST_HEADER:
+    check_columns(where, len(cells), WIDE)
+    if has_header and len(line) > LONGEST_HEADER:
         raise InputError(
-            f"{where}: the header has {len(head.line):,} bytes, and {LONGEST_HEADER:,} are read at most; is a quote in "
+            f"{where}: the header has {len(line):,} bytes, and {LONGEST_HEADER:,} are read at most; is a quote in "
             "it not closed?"
         )
     return head
@@ -332,12 +318,9 @@ def find_delimiter(data: bytes, likely: str | None, *, is_last: bool) -> bytes:
     return guess_delimiter(data, is_last=is_last).encode()
 
 
-def count_lines(data: bytes, end: int | None = None) -> int:
-    """How many line ends are in the bytes before `end`."""
-    octets = np.frombuffer(data, np.uint8)[:end]
-    parts = (octets[at : at + SAMPLE] for at in range(0, len(octets), SAMPLE))  # in the processor's cache
-    feeds = sum(int(np.count_nonzero(part == LF)) for part in parts)
-    return feeds + (data.count(b"\r", 0, end) - data.count(b"\r\n", 0, end) if b"\r" in data else 0)
+def count_lines(data: bytes) -> int:
+    """How many line ends are in some bytes."""
+    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
 
 
 # --- all rows --------------------------------------------------------------------------------------
@@ -367,70 +350,117 @@ class DelimitedFile(TableFile):
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         """Yield the rows; empty cells are empty text, so that nothing is reinterpreted."""
-        self.ragged_lines = []
-        for rows in self.blocks():
-            yield self.to_table(rows, only, with_lines=with_lines)
+        used = self.positions(only)
+        parts: list[list[pa.Array]] = []
+        size = 0
+        for part in self.parts(used):
+            if parts and size + part[-1].nbytes > PIECE_SIZE:
+                yield self.to_table(parts, used, with_lines=with_lines)
+                parts, size = [], 0
+            parts.append(part)
+            size += part[-1].nbytes
+        if parts:
+            yield self.to_table(parts, used, with_lines=with_lines)
 
     def check_rows(self) -> None:
-        for _ in self.blocks():
+        for _ in self.parts([]):
             pass
 
-    def blocks(self) -> Iterator[Rows]:
-        """Yield the rows block by block, all with as many cells as there are columns."""
-        self.added_cells = 0
-        line, start, left = self.first_line, self.data_start, 0
-        with self.path.open("rb") as file:
-            is_last = False
-            while not is_last:
-                file.seek(start)  # what is left of the block before is read again
-                data = file.read(left + BLOCK)
-                is_last = len(data) < left + BLOCK
-                rows = self.complete_rows(data, is_last=is_last)
-                self.check_sizes(rows, line)
-                used = int(rows.line_starts[-1])
-                start, left = start + used, len(data) - used
-                if is_last and left:
-                    raise InputError(f"{self.name}{self.open_quote(line, data, used)}")
-                if len(rows):
-                    yield from self.aligned(rows, line)
-                elif left > BLOCK:
-                    self.refuse_length(line, "row", LONGEST_LINE)
-                line += count_lines(data, used)
+    def positions(self, only: Collection[str] | None) -> list[int]:
+        return [at for at, name in enumerate(self.columns) if only is None or name in only]
 
-    def complete_rows(self, data: bytes, *, is_last: bool) -> Rows:
-        """The complete rows at the beginning of a block, with the blank lines after them."""
-        rows = split_rows(data, self.delimiter, is_last=is_last)
-        if len(self.columns) == 1:  # a blank line is an empty cell
-            return rows
-        rows = rows.without_blank_lines()
-        used = int(rows.line_starts[-1])
-        may_go_on = not is_last and data[used : used + 1] in (b"", b"\n", b"\r")  # a blank line in the next block
-        return rows.without_last() if may_go_on and len(data) <= 2 * BLOCK else rows
-
-    def open_quote(self, line: int, data: bytes, used: int) -> str:
-        return (
-            f" ends inside quotes: it is truncated, or a quote is not doubled; "
-            f"the row begins in line {line + count_lines(data, used)}"
-        )
-
-    def check_quotes(self) -> None:
-        """Raise `InputError` if a quote is open at the end, before anything is spent."""
-        rest = b""
-        line = self.first_line
+    def parts(self, used: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Yield the cells of the used columns, and last the rows as they are in the file, part by part."""
+        self.ragged_lines, self.added_cells = [], 0
+        columns = len(self.columns)
+        line, rest, is_last = self.first_line, b"", False
         with self.path.open("rb") as file:
             file.seek(self.data_start)
-            while block := file.read(BLOCK):
+            while not is_last:
+                block = file.read(BLOCK)
                 data = rest + block
-                rows = split_rows(data, self.delimiter, is_last=False)
-                self.check_sizes(rows, line)
-                used = int(rows.line_starts[-1])
-                if not used and len(data) > BLOCK:
-                    return  # reading the rows raises the error
-                rest = data[used:]
-                line += count_lines(data, used)
-        used = int(split_rows(rest, self.delimiter, is_last=True).line_starts[-1])
-        if used < len(rest):
-            raise InputError(f"{self.name}{self.open_quote(line, rest, used)}")
+                found = read_regular(data, self.delimiter, columns, used) if block else None
+                if found is not None:
+                    part, size = found
+                    yield part
+                    line += data.count(b"\n", 0, size)
+                    rest = data[size:]
+                else:
+                    is_last = len(block) < BLOCK
+                    rows = split_rows(data, self.delimiter, is_last=is_last, keeps_blank=columns == 1)
+                    self.check_sizes(rows, line)
+                    yield from self.aligned_parts(rows, line, used)
+                    line += rows.lines[-1]
+                    rest = rows.rest
+                if is_last and rest:
+                    raise InputError(
+                        f"{self.name} ends inside quotes: it is truncated, or a quote is not doubled; "
+                        f"the row begins in line {line}"
+                    )
+                if len(rest) > LONGEST_LINE:
+                    self.refuse_length(line, "row", LONGEST_LINE)
+
+    def check_sizes(self, rows: Rows, line: int) -> None:
+        """Raise `InputError` for a row with too many bytes, or a cell with too many; `line` is the first."""
+        for at in map(int, np.flatnonzero(np.diff(rows.starts) > LONGEST_CELL)):
+            number = line + rows.lines[at]
+            check_columns(f"{self.name}, line {number}", len(rows.cells[at]), WIDE)
+            if len(split_end(rows.octets(at))[0]) > LONGEST_LINE:
+                self.refuse_length(number, "row", LONGEST_LINE)
+            if max(map(len, rows.cells[at])) > LONGEST_CELL:
+                self.refuse_length(number, "cell", LONGEST_CELL)
+
+    def refuse_length(self, line: int, what: str, longest: int) -> NoReturn:
+        raise InputError(
+            f"{self.name}, line {line}: a {what} is longer than {longest:,} bytes, or a quote is not closed; correct "
+            "the quotes, or shorten the text"
+        )
+
+    def aligned_parts(self, rows: Rows, line: int, used: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Give each row as many cells as there are columns; rows that become far larger come in several parts."""
+        columns = len(self.columns)
+        self.added_cells += sum(columns - len(row) for row in rows.cells if len(row) < columns)
+        check_added(f"{self.name}, lines from {line} on", self.added_cells, self.path.stat().st_size)
+        most = max(1, PIECE_SIZE // columns)
+        for start in range(0, len(rows.cells), most):
+            cells = rows.cells[start : start + most]
+            lines = [rows.octets(at) for at in range(start, start + len(cells))]
+            for at, row in enumerate(cells):
+                if len(row) != columns:
+                    self.note_ragged(line + rows.lines[start + at], len(row))
+                    cells[at], lines[at] = self.aligned(lines[at])
+            octets = [pa.array([row[at].encode("latin-1") for row in cells], pa.binary()) for at in used]
+            yield [*octets, pa.array(lines, pa.large_binary())]
+
+    def aligned(self, line: bytes) -> tuple[list[str], bytes]:
+        """The cells of a row that had too many or too few, and the row with its line end."""
+        row, line_end = split_end(line)
+        cells = align(split_cells(row, self.delimiter), len(self.columns), self.delimiter, self.address_at)
+        return [unquote(cell).decode("latin-1") for cell in cells], self.delimiter.join(cells) + line_end
+
+    def note_ragged(self, line: int, cells: int) -> None:
+        check_columns(f"{self.name}, line {line}", cells, WIDE)
+        if self.is_strict:
+            found = count_of(cells, "cell")
+            raise InputError(f"{self.name}, line {line}: {found} where the header has {len(self.columns)}")
+        self.ragged_lines.append(line)
+
+    def to_table(self, parts: Sequence[Sequence[pa.Array]], used: Sequence[int], *, with_lines: bool) -> pa.Table:
+        """The columns as text; those that are not needed are null, and cost nothing."""
+        *octets, lines = (pa.concat_arrays(each) for each in zip(*parts, strict=True))
+        encoding, unused = str(self.format.text_encoding), pa.nulls(len(lines))
+        texts = {at: to_text(cells, encoding) for at, cells in zip(used, octets, strict=True)}
+        arrays = [texts.get(at, unused) for at in range(len(self.columns))]
+        fields = [field if at in texts else field.with_type(pa.null()) for at, field in enumerate(self.schema)]
+        if with_lines:
+            arrays.append(lines)
+            fields.append(pa.field(LINE, pa.large_binary(), metadata=CELL_MARK))
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
+        used = self.positions(only)
+        empty = [*(pa.array([], pa.binary()) for _ in used), pa.array([], pa.large_binary())]
+        return self.to_table([empty], used, with_lines=with_lines)
 
     def check_escapes(self) -> None:
         """Raise `InputError` where a backslash escapes a quote within a quoted cell, as some databases write them.
@@ -447,80 +477,6 @@ class DelimitedFile(TableFile):
                     'have: export the table with doubled quotes (""), or convert it, as with '
                     "pandas.read_csv(path, escapechar='\\', dtype=str, keep_default_na=False).to_csv(new, index=False)"
                 )
-
-    def check_sizes(self, rows: Rows, line: int) -> None:
-        """Raise `InputError` for a row with too many cells or bytes, or a cell with too many; `line` is the first."""
-        counts, sizes = rows.counts(), rows.ends[rows.last_cells] - rows.line_starts[:-1]
-        for at in np.flatnonzero((counts > MAX_COLUMNS) | (sizes > LONGEST_CELL)):
-            number = line + count_lines(rows.data, int(rows.line_starts[at]))
-            check_columns(f"{self.name}, line {number}", int(counts[at]), WIDE)
-            if sizes[at] > LONGEST_LINE:
-                self.refuse_length(number, "row", LONGEST_LINE)
-            if max(map(len, rows.row(int(at)))) > LONGEST_CELL:
-                self.refuse_length(number, "cell", LONGEST_CELL)
-
-    def refuse_length(self, line: int, what: str, longest: int) -> NoReturn:
-        raise InputError(
-            f"{self.name}, line {line}: a {what} is longer than {longest:,} bytes, or a quote is not closed; correct "
-            "the quotes, or shorten the text"
-        )
-
-    def aligned(self, rows: Rows, line: int) -> Iterator[Rows]:
-        """Give each row as many cells as there are columns; rows that become far larger come in several parts."""
-        columns = len(self.columns)
-        missing = columns - rows.counts()
-        ragged = np.flatnonzero(missing)
-        if not len(ragged):
-            yield rows
-            return
-        self.added_cells += int(missing[missing > 0].sum())
-        check_added(f"{self.name}, lines from {line} on", self.added_cells, self.path.stat().st_size)
-        parts: list[bytes] = []
-        at = counted = cells_of_part = 0
-        for i in map(int, ragged):
-            start, end = int(rows.line_starts[i]), int(rows.line_starts[i + 1])
-            line += count_lines(rows.data[counted:start])
-            counted = start
-            cells = rows.row(i)
-            self.note_ragged(line, len(cells))
-            row = align(cells, columns, self.delimiter, self.address_at)
-            parts += [rows.data[at:start], self.delimiter.join(row), rows.line_end(i)]
-            at = end
-            cells_of_part += columns
-            if cells_of_part > PIECE_CELLS:
-                yield self.split_aligned(parts)
-                parts, cells_of_part = [], 0
-        parts.append(rows.data[at : int(rows.line_starts[-1])])
-        yield self.split_aligned(parts)
-
-    def split_aligned(self, parts: Sequence[bytes]) -> Rows:
-        rows = split_rows(b"".join(parts), self.delimiter, is_last=True)
-        return rows if len(self.columns) == 1 else rows.without_blank_lines()
-
-    def note_ragged(self, line: int, cells: int) -> None:
-        if self.is_strict:
-            found = count_of(cells, "cell")
-            raise InputError(f"{self.name}, line {line}: {found} where the header has {len(self.columns)}")
-        self.ragged_lines.append(line)
-
-    def to_table(self, rows: Rows, only: Collection[str] | None, *, with_lines: bool) -> pa.Table:
-        """The columns as text; those that are not needed are null, and cost nothing."""
-        size, count = len(rows), len(self.columns)
-        unused = pa.nulls(size)
-        arrays: list[Any] = []
-        fields: list[pa.Field] = []
-        for at, field in enumerate(self.schema):
-            is_used = only is None or field.name in only
-            arrays.append(to_text(rows.values(at, count), self.format.text_encoding) if is_used else unused)
-            fields.append(field if is_used else field.with_type(pa.null()))
-        if with_lines:
-            arrays.append(rows.lines())
-            fields.append(pa.field(LINE, pa.large_binary(), metadata=CELL_MARK))
-        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-
-    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
-        rows = split_rows(b"", self.delimiter, is_last=True)
-        return self.to_table(rows, only, with_lines=with_lines)
 
     def remark_on(self, encoding: Encoding, given: Dialect, scan: ByteScan) -> None:
         """Note for the user what was guessed; with `is_strict`, refuse rows and bytes that do not fit."""
@@ -569,14 +525,14 @@ def listed_lines(numbers: Sequence[int]) -> str:
     return f"line{'s' if len(numbers) > 1 else ''} {first_of(list(map(str, numbers)), MAX_LISTED_LINES)}"
 
 
-def to_text(cells: pa.BinaryArray, encoding: str | None) -> pa.StringArray:
+def to_text(cells: pa.BinaryArray, encoding: str) -> pa.StringArray:
     """Decode the cells of a column."""
-    used = encoding or "utf-8"
-    offsets = np.frombuffer(cells.buffers()[1], np.int32)
-    data = memoryview(cells.buffers()[2] or b"")[offsets[cells.offset] : offsets[cells.offset + len(cells)]]
-    if used == "utf-8" or bytes(data).isascii():
-        try:
+    if encoding == "utf-8":
+        with suppress(pa.ArrowInvalid):
             return cells.cast(pa.string())
-        except pa.ArrowInvalid:
-            pass
-    return pa.array([decode_cell(cell, used) for cell in cells.to_pylist()], pa.string())
+    return pa.array([decode_cell(cell, encoding) for cell in cells.to_pylist()], pa.string())
+
+
+def decode_cells(cells: Sequence[str], encoding: str) -> list[str]:
+    """The texts of cells that have a character for each octet."""
+    return [decode_cell(cell.encode("latin-1"), encoding) for cell in cells]

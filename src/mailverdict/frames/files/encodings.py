@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import InputError
-from .lines import QUOTE
 
 BLOCK = 8 << 20  # bytes read at once: bounds memory
 SAMPLE = 64 << 10  # bytes from which the encoding is found out
@@ -132,7 +131,6 @@ def errors_of(encoding: str) -> str:
 class ByteScan:
     """What one pass over the bytes of a file finds."""
 
-    quotes: int = 0
     has_escaped_quotes: bool = False  # a backslash before a quote, which may mean nothing
     is_ascii: bool = True
     first_damaged: int | None = None  # the first block that is not UTF-8
@@ -148,7 +146,6 @@ def scan_bytes(path: Path) -> ByteScan:
     number = 0
     with path.open("rb") as file:
         for number, block in enumerate(iter(partial(file.read, BLOCK), b"")):
-            found.quotes += int(np.count_nonzero(np.frombuffer(block, np.uint8) == QUOTE))
             found.has_escaped_quotes |= b"\\" in block and b'\\"' in block
             if block.isascii() and not rest:
                 continue

@@ -1,285 +1,132 @@
-"""Split the bytes of a CSV into rows and cells without decoding them, so that cells can be written back unchanged.
+"""Split the octets of a CSV into rows and cells, and keep the octets of each row, so that it can be written back.
 
-`split_rows` finds every cell in a block of bytes with NumPy; where quotes are not as RFC 4180 has them, `split_slowly`
-reads them as Python's csv module does. `align` gives a row with too many or too few cells the right number.
+`split_rows` reads any rows with Python's csv module, each octet as a character of Latin-1, which loses nothing whatever
+the encoding is; `read_regular` reads those of most files with Arrow. Cells are decoded later, where their text is
+needed. `align` gives a row with too many or too few cells the right number.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.csv
 
-from ...checks.syntax.kernels import to_bools
-from ..text_column import replace_texts
-from .table_file import MAX_COLUMNS
+from .table_file import LONGEST_CELL
 
-Index = npt.NDArray[np.int64]
-Places = npt.NDArray[np.int32]  # in a block, which is shorter than 2 GiB
-Mask = npt.NDArray[np.bool_]
 QUOTE, LF, CR = ord('"'), ord("\n"), ord("\r")
-PART = 256 << 10  # bytes looked at once
-SLOW_PART = 64 << 10  # bytes split at once where quotes are irregular: the rest of the block is split fast
 ONE_ADDRESS = re.compile(rb"\s*[^\s@]+@[^\s@]+\.[^\s.@]+\s*|[^<]*<[^\s<>@]+@[^\s<>@]+>\s*")
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a block and where their cells are; all rows have the same number of cells once they are aligned."""
+    """The complete rows at the beginning of some octets. Blank lines belong to the row before them."""
 
     data: bytes
-    starts: Places  # of each cell
-    ends: Places  # of each cell, before the delimiter or line end
-    last_cells: Index  # for each row the position of its last cell
-    line_starts: Index  # of each row, and the end of the last one
-    has_regular_quotes: bool
+    cells: list[list[str]]  # without their quotes, a character for each octet
+    lines: list[int]  # how many lines are before each row, and before what follows the last one
+    starts: list[int]  # where each row begins in `data`, and what follows the last one
 
-    def __len__(self) -> int:
-        return len(self.last_cells)
+    def octets(self, at: int) -> bytes:
+        """A row as it is in the file, with its line end and the blank lines after it."""
+        return self.data[self.starts[at] : self.starts[at + 1]]
 
-    @cached_property
-    def has_quotes(self) -> bool:
-        return b'"' in self.data
-
-    def counts(self) -> Index:
-        """The number of cells in each row."""
-        return np.diff(self.last_cells, prepend=-1)
-
-    def without_blank_lines(self) -> Rows:
-        """The rows without blank lines, whose bytes then belong to the row before."""
-        counts = self.counts()
-        is_blank = (counts == 1) & (self.starts[self.last_cells] == self.ends[self.last_cells])
-        if not is_blank.any():
-            return self
-        kept_cells = np.ones(len(self.starts), np.bool_)
-        kept_cells[self.last_cells[is_blank]] = False
-        kept = ~is_blank
-        line_starts = np.append(self.line_starts[:-1][kept], self.line_starts[-1])
-        return Rows(
-            self.data,
-            self.starts[kept_cells],
-            self.ends[kept_cells],
-            np.cumsum(counts[kept]) - 1,
-            line_starts,
-            self.has_regular_quotes,
-        )
-
-    def without_last(self) -> Rows:
-        """All rows but the last one."""
-        kept = slice(0, int(self.last_cells[-2]) + 1 if len(self) > 1 else 0)
-        return Rows(
-            self.data,
-            self.starts[kept],
-            self.ends[kept],
-            self.last_cells[:-1],
-            self.line_starts[:-1] if len(self) else self.line_starts,
-            self.has_regular_quotes,
-        )
-
-    def row(self, at: int, most: int | None = None) -> list[bytes]:
-        """The cells of one row as they are in the file, or so many of them at most."""
-        first = 0 if at == 0 else int(self.last_cells[at - 1]) + 1
-        spans = range(first, int(self.last_cells[at]) + 1)[:most]
-        return [self.data[self.starts[i] : self.ends[i]] for i in spans]
-
-    def line_end(self, at: int) -> bytes:
-        """What follows the last cell of a row: its line end, and blank lines."""
-        return self.data[self.ends[self.last_cells[at]] : self.line_starts[at + 1]]
-
-    def lines(self) -> pa.LargeBinaryArray:
-        """Each row with its line end, without a copy."""
-        return binary_array(self.data, self.line_starts)
-
-    def column(self, at: int, columns: int) -> pa.LargeBinaryArray:
-        """The cells of a column as they are in the file, quotes included."""
-        return take_spans(self.data, self.starts[at::columns], self.ends[at::columns]).cast(pa.large_binary())
-
-    def values(self, at: int, columns: int) -> pa.BinaryArray:
-        """The cells of a column without their quotes."""
-        starts, ends = self.starts[at::columns], self.ends[at::columns]
-        if not self.has_quotes:
-            return take_spans(self.data, starts, ends)
-        is_quoted = np.frombuffer(self.data, np.uint8).take(starts, mode="clip") == QUOTE
-        is_quoted &= ends > starts
-        quoted = np.flatnonzero(is_quoted)
-        if not self.has_regular_quotes:
-            fixed = [unquote(self.data[starts[i] : ends[i]]) for i in quoted]
-            return replace_texts(take_spans(self.data, starts, ends), quoted, pa.array(fixed, pa.binary()))
-        cells = take_spans(self.data, starts + is_quoted, ends - is_quoted)
-        inner = cells.take(pa.array(quoted))
-        has_doubled = pc.match_substring(inner, b'""')
-        doubled = quoted[to_bools(has_doubled)]
-        return replace_texts(cells, doubled, pc.replace_substring(inner.filter(has_doubled), b'""', b'"'))
+    @property
+    def rest(self) -> bytes:
+        """What follows the last row."""
+        return self.data[self.starts[-1] :]
 
 
-def split_rows(data: bytes, delimiter: bytes, *, is_last: bool) -> Rows:
-    """Split the complete rows at the beginning of `data`, which begins with a row; with `is_last` it is complete.
+def split_rows(data: bytes, delimiter: bytes, *, is_last: bool, keeps_blank: bool = False) -> Rows:
+    """Split octets that begin with a row. Unless they are the last ones, the last row may go on, and is left out.
 
-    What follows a row with more than `MAX_COLUMNS` cells, which is refused, may be left out, also of the row itself.
+    A row with a quote that is not closed is left out, too. With `keeps_blank` a blank line is a row with an empty cell.
     """
-    found = split_fast(data, delimiter, is_last=is_last)
-    is_regular = found is not None
-    if found is None:
-        found = split_in_parts(data, delimiter, is_last=is_last)
-    return make_rows(data, *found, has_regular_quotes=is_regular)
-
-
-def make_rows(data: bytes, ends: Places, widths: Places, is_row_end: Mask, *, has_regular_quotes: bool) -> Rows:
-    """`ends` are those of the cells, `widths` those of what follows them."""
-    last_cells = np.flatnonzero(is_row_end)
-    used = int(last_cells[-1]) + 1 if len(last_cells) else 0
-    ends, nexts = ends[:used], (ends + widths)[:used]
-    starts = np.concatenate([np.zeros(1, np.int32), nexts[:-1]]) if used else nexts
-    line_starts = np.concatenate([np.zeros(1, np.int64), nexts[last_cells]])
-    return Rows(data, starts, ends, last_cells, line_starts, has_regular_quotes)
-
-
-Found = tuple[Places, Places, Mask]  # ends of cells, widths of what follows them, whether that is a line end
-
-
-def split_fast(data: bytes, delimiter: bytes, *, is_last: bool) -> Found | None:
-    """Find all cells at once with NumPy; None if quotes are irregular."""
-    delimiter_octet, has_quotes, has_returns = delimiter[0], b'"' in data, b"\r" in data
-    wanted = [delimiter_octet, LF, *([CR] if has_returns else ()), *([QUOTE] if has_quotes else ())]
-    at = find_octets(data, wanted)
-    kinds = np.frombuffer(data, np.uint8).take(at)
-    is_open = False
-    if has_quotes:
-        quotes = np.flatnonzero(kinds == QUOTE)
-        if not are_quotes_regular(at, quotes, len(data)):
-            return None
-        is_open = len(quotes) % 2 == 1
-        outside = np.flatnonzero(is_outside(quotes, len(at)))
-        at, kinds = at.take(outside), kinds.take(outside)
-    widths = np.ones(len(at), np.int32)
-    if has_returns:
-        returns = np.flatnonzero(kinds[:-1] == CR)
-        pairs = returns[(kinds.take(returns + 1) == LF) & (at.take(returns + 1) == at.take(returns) + 1)]
-        widths[pairs] = 2
-        kept = np.ones(len(at), np.bool_)
-        kept[pairs + 1] = False
-        at, kinds, widths = at[kept], kinds[kept], widths[kept]
-        if not is_last and len(at) and at[-1] == len(data) - 1 and kinds[-1] == CR:
-            at, kinds, widths = at[:-1], kinds[:-1], widths[:-1]  # its line feed may be in the next block
-    is_row_end = kinds != delimiter_octet
-    if is_last and len(data) and not is_open:
-        end = int(at[-1] + widths[-1]) if len(at) else 0
-        if end < len(data) or not is_row_end[-1]:
-            at, widths = np.append(at, np.int32(len(data))), np.append(widths, np.int32(0))
-            is_row_end = np.append(is_row_end, True)
-    return at, widths, is_row_end
-
-
-def find_octets(data: bytes, wanted: Sequence[int]) -> Places:
-    """The positions of octets that are one of `wanted`; part by part, so that each is in the processor's cache."""
-    is_wanted, is_other = np.empty(PART, np.bool_), np.empty(PART, np.bool_)
-    found = [np.empty(0, np.int32)]
-    for start in range(0, len(data), PART):
-        part = np.frombuffer(data, np.uint8, min(PART, len(data) - start), start)
-        mask = np.equal(part, wanted[0], out=is_wanted[: len(part)])
-        for each in wanted[1:]:
-            mask |= np.equal(part, each, out=is_other[: len(part)])
-        found.append((np.flatnonzero(mask) + start).astype(np.int32))
-    return np.concatenate(found)
-
-
-def are_quotes_regular(at: Places, quotes: Index, size: int) -> bool:
-    """Whether every quote opens or closes a whole cell, or is doubled within one.
-
-    `at` are the positions of all quotes, delimiters and line ends in `size` octets, `quotes` those of the quotes in it.
-    """
-    opening, closing = quotes[0::2], quotes[1::2]
-    first, last = at.take(opening), at.take(closing)
-    opens = (first == 0) | (at.take(opening - 1, mode="wrap") == first - 1)
-    closes = (last == size - 1) | (at.take(closing + 1, mode="clip") == last + 1)
-    return bool(opens.all() and closes.all())
-
-
-def is_outside(quotes: Index, size: int) -> Mask:
-    """Which of `size` quotes, delimiters and line ends are neither quotes nor between an opening and a closing one."""
-    outside = np.ones(size, np.bool_)
-    outside[quotes] = False
-    if len(quotes) % 2:
-        outside[quotes[-1] :] = False
-    opening, closing = quotes[: len(quotes) - 1 : 2], quotes[1::2]
-    counts = closing - opening - 1
-    filled = np.flatnonzero(counts)
-    counts = counts[filled]
-    firsts = opening[filled] + 1 - np.cumsum(counts) + counts
-    outside[np.repeat(firsts, counts) + np.arange(counts.sum())] = False
-    return outside
-
-
-def split_in_parts(data: bytes, delimiter: bytes, *, is_last: bool) -> Found:
-    """Split part by part: only a part with irregular quotes is split slowly."""
-    found: list[Found] = []
-    start, size = 0, SLOW_PART
-    while start < len(data):
-        part = data[start : start + size]
-        is_end = start + size >= len(data)
-        each = split_fast(part, delimiter, is_last=is_last and is_end)
-        if each is None:
-            each = split_slowly(part, delimiter, is_last=is_last and is_end)
-        rows = np.flatnonzero(each[2])
-        if not len(rows):
-            if is_end:
-                break
-            size *= 2  # a row longer than the part
-            continue
-        used = int(rows[-1]) + 1
-        found.append((each[0][:used] + np.int32(start), each[1][:used], each[2][:used]))
-        if np.diff(rows, prepend=-1).max() > MAX_COLUMNS:
+    csv.field_size_limit(max(csv.field_size_limit(), len(data)))  # that of the process; ours is checked row by row
+    lines = io.TextIOWrapper(io.BytesIO(data), "latin-1", newline="").readlines()
+    cells: list[list[str]] = []
+    ends = [0]
+    reader = csv.reader([*lines, "\n"], delimiter=delimiter.decode("latin-1"))
+    for row in reader:
+        if reader.line_num > len(lines):  # the line that was added: blank, unless a quote is open before it
+            if cells and not row and not is_last:
+                del cells[-1], ends[-1]
             break
-        start, size = int(found[-1][0][-1] + found[-1][1][-1]), SLOW_PART
-    if not found:
-        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.bool_)
-    ends, widths, is_row_end = zip(*found, strict=True)
-    return np.concatenate(ends), np.concatenate(widths), np.concatenate(is_row_end)
-
-
-def split_slowly(data: bytes, delimiter: bytes, *, is_last: bool) -> Found:
-    """Cell by cell: a quote within an unquoted cell is text, and so is what follows a closing quote."""
-    ends: list[int] = []
-    widths: list[int] = []
-    is_row_end: list[bool] = []
-    row = 0  # position of the first cell of the row
-    other = b"[^" + re.escape(delimiter) + rb"\r\n]"
-    cell = re.compile(rb'"(?:[^"]+|"")*+"' + other + rb"*+|(?!\")" + other + b"*+")
-    at = 0
-    while at < len(data):
-        match = cell.match(data, at)
-        if match is None:  # a quote that is not closed in this block
-            break
-        end = match.end()
-        if end == len(data):
-            if not is_last:
-                break
-            width = 0
+        if row or keeps_blank:
+            cells.append(row or [""])
+            ends.append(reader.line_num)
         else:
-            width = 2 if data[end : end + 2] == b"\r\n" else 1
-            if width == 1 and end + 1 == len(data) and data[end] == CR and not is_last:
-                break
-        ends.append(end)
-        widths.append(width)
-        is_row_end.append(data[end : end + 1] != delimiter)
-        at = end + width
-        if is_last and at == len(data) and not is_row_end[-1]:  # an empty cell after the last delimiter
-            ends.append(at)
-            widths.append(0)
-            is_row_end.append(True)
-        if is_row_end[-1]:
-            row = len(ends)
-        elif len(ends) - row > MAX_COLUMNS:
-            is_row_end[-1] = True
-            break
-    return np.array(ends, np.int32), np.array(widths, np.int32), np.array(is_row_end, np.bool_)
+            ends[-1] = reader.line_num
+    offsets = list(accumulate(map(len, lines), initial=0))
+    return Rows(data, cells, ends, [offsets[end] for end in ends])
+
+
+def read_regular(data: bytes, delimiter: bytes, columns: int, used: Sequence[int]) -> tuple[list[pa.Array], int] | None:
+    """The cells of some columns, and last the rows, if all rows have as many cells as there are columns; else None.
+
+    Arrow reads cells as the csv module does, at ten times its speed, but does not say where a row begins. That is known
+    where each line is a row, and where each quote opens or closes a whole cell or is doubled. The last row is left out:
+    it may go on after `data`. The second value is how many octets the others have.
+    """
+    octets = np.frombuffer(data, np.uint8, data.rfind(b"\n") + 1)
+    ends = np.flatnonzero(octets == LF) + 1
+    if len(ends) < 2 or data.count(b"\r") > data.count(b"\r\n"):
+        return None
+    names = list(map(str, range(columns)))
+    wanted = [names[at] for at in used]
+    try:
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(octets),
+            pyarrow.csv.ReadOptions(use_threads=False, block_size=len(data), column_names=names),
+            pyarrow.csv.ParseOptions(
+                delimiter=delimiter.decode("latin-1"), newlines_in_values=True, ignore_empty_lines=columns > 1
+            ),
+            pyarrow.csv.ConvertOptions(
+                check_utf8=False, column_types=dict.fromkeys(names, pa.binary()), include_columns=wanted or names[:1]
+            ),
+        )
+    except pa.ArrowInvalid:  # a row of another length
+        return None
+    if len(table) != len(ends):  # line breaks within quotes, or blank lines
+        quotes = np.flatnonzero(octets == QUOTE)
+        beside = octets[np.append(quotes[0::2] - 1, quotes[1::2] + 1)]  # before those that open, after those that close
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        is_open = len(quotes) % 2
+        if len(ends) + is_open != len(table) or not np.isin(beside, [delimiter[0], QUOTE, CR, LF]).all():
+            return None
+    rows = len(table) - 1
+    starts = np.append(0, ends[:rows])
+    if not rows or np.diff(starts).max() > LONGEST_CELL:
+        return None
+    lines = pa.LargeBinaryArray.from_buffers(pa.large_binary(), rows, [None, pa.py_buffer(starts), pa.py_buffer(data)])
+    return [*(table[name].combine_chunks()[:rows] for name in wanted), lines], int(starts[-1])
+
+
+def split_cells(line: bytes, delimiter: bytes) -> list[bytes]:
+    """The cells of one row as they are in the file; the row is without its line end.
+
+    >>> split_cells(b'1,"a, b" c,', b",")
+    [b'1', b'"a, b" c', b'']
+    """
+    sign = re.escape(delimiter)
+    return re.findall(rb'(?:\A|%b)((?:"(?:[^"]++|"")*+")?+[^%b]*+)' % (sign, sign), line)
+
+
+def split_end(line: bytes) -> tuple[bytes, bytes]:
+    """A row without its line end, and that with the blank lines after it."""
+    row = line.rstrip(b"\r\n")
+    return row, line[len(row) :]
+
+
+def first_line_end(data: bytes) -> bytes:
+    """The line end with which some bytes begin; empty if they begin otherwise."""
+    return (re.match(rb"\r?\n|\r|", data) or [b""])[0]
 
 
 def unquote(cell: bytes) -> bytes:
@@ -338,41 +185,3 @@ def shift_of(row: Sequence[bytes], address_at: int, excess: int) -> int:
 def join_cells(cells: Sequence[bytes], delimiter: bytes) -> bytes:
     """One quoted cell with the text of several."""
     return b'"' + delimiter.join(map(unquote, cells)).replace(b'"', b'""') + b'"'
-
-
-def find_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.Buffer, Index, Index]:
-    """The bytes of consecutive lines, where each begins (and the last one ends), and where the line end of each is."""
-    offsets = np.frombuffer(lines.buffers()[1], np.int64)[lines.offset : lines.offset + len(lines) + 1]
-    data = lines.buffers()[2] or pa.py_buffer(b"")
-    buffer = np.frombuffer(data, np.uint8)
-    starts, ends, left = offsets[:-1], offsets[1:].copy(), np.arange(len(offsets) - 1)
-    while len(left) and len(buffer):
-        octets = buffer.take(ends.take(left) - 1, mode="clip")
-        left = left[((octets == LF) | (octets == CR)) & (ends.take(left) > starts.take(left))]
-        ends[left] -= 1
-    return data, offsets, ends
-
-
-def strip_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeBinaryArray, pa.LargeBinaryArray]:
-    """The lines without their line ends, and the line ends."""
-    data, offsets, ends = find_line_ends(lines)
-    spans = np.empty(2 * len(ends) + 1, np.int64)
-    spans[0::2], spans[1::2] = offsets, ends
-    both = binary_array(data, spans)
-    return both.take(pa.array(np.arange(0, 2 * len(ends), 2))), both.take(pa.array(np.arange(1, 2 * len(ends), 2)))
-
-
-def take_spans(data: bytes, starts: Places, ends: Places) -> pa.BinaryArray:
-    """Parts of a block, in order, as an array."""
-    spans = np.empty(2 * len(starts) + 1, np.int32)
-    spans[0:-1:2], spans[1::2] = starts, ends
-    spans[-1] = ends[-1] if len(ends) else 0
-    parts = pa.BinaryArray.from_buffers(pa.binary(), len(spans) - 1, [None, pa.py_buffer(spans), pa.py_buffer(data)])
-    return parts.take(pa.array(np.arange(0, 2 * len(starts), 2)))
-
-
-def binary_array(data: Any, offsets: Index) -> pa.LargeBinaryArray:
-    buffer = data if isinstance(data, pa.Buffer) else pa.py_buffer(data)
-    return pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(np.ascontiguousarray(offsets)), buffer]
-    )
