@@ -42,7 +42,7 @@ ADVISED = "advice"  # stands for what `advise_rows` says about the row
 class Policy:
     """Which rows are sent mail, reviewed, verified again or dropped.
 
-    Each field holds selectors: a verdict (``"unknown"``), a verdict with its dominant reason
+    Each field holds selectors: a verdict (``"unknown"``), a verdict with the word of `why`
     (``"unknown:greylisted"``) or a flag (``"flag:disposable"``, whatever the verdict, since flags
     change the verdict only for ``smtp``). Of several flags the most serious one counts; a flag
     takes precedence over a reason, a reason over a verdict alone, and a row that is dropped for its
