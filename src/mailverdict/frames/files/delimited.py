@@ -269,16 +269,17 @@ def read_head(path: Path, name: str, encoding: str, start: int, given: Dialect) 
         file.seek(start)
         data = b""
         while True:
-            block = file.read(SAMPLE if len(data) < SAMPLE else LONGEST_LINE)
+            block = file.read(max(SAMPLE, len(data)))
             data += block
             lead, named = read_lead(data)
             body = data[len(lead) :]
             used = delimiter or named or find_delimiter(body, given.likely_delimiter, is_last=not block)
             rows = split_rows(body, used, is_last=not block)
-            is_long = len(data) > 2 * LONGEST_LINE
-            if len(rows.cells) > (1 if len(data) > SAMPLE else FEW_ROWS) or not block or (is_long and rows.cells):
+            if len(rows.cells) > (1 if len(data) > SAMPLE else FEW_ROWS) or not block:
                 break
-            if is_long:
+            if len(data) > BLOCK and rows.cells:
+                break
+            if len(data) > 2 * LONGEST_LINE:
                 raise InputError(
                     f"{name}: the first line is longer than {LONGEST_LINE:,} bytes, or a quote is not closed"
                 )
@@ -377,7 +378,8 @@ class DelimitedFile(TableFile):
         with self.path.open("rb") as file:
             file.seek(self.data_start)
             while not is_last:
-                block = file.read(BLOCK)
+                wanted = max(BLOCK, len(rest))  # a long row is not split anew for each block
+                block = file.read(wanted)
                 data = rest + block
                 found = read_regular(data, self.delimiter, columns, used) if block else None
                 if found is not None:
@@ -386,7 +388,7 @@ class DelimitedFile(TableFile):
                     line += data.count(b"\n", 0, size)
                     rest = data[size:]
                 else:
-                    is_last = len(block) < BLOCK
+                    is_last = len(block) < wanted
                     rows = split_rows(data, self.delimiter, is_last=is_last, keeps_blank=columns == 1)
                     self.check_sizes(rows, line)
                     yield from self.aligned_parts(rows, line, used)

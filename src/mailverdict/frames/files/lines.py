@@ -12,7 +12,7 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -49,12 +49,17 @@ def split_rows(data: bytes, delimiter: bytes, *, is_last: bool, keeps_blank: boo
     A row with a quote that is not closed is left out, too. With `keeps_blank` a blank line is a row with an empty cell.
     """
     csv.field_size_limit(max(csv.field_size_limit(), len(data)))  # that of the process; ours is checked row by row
-    lines = io.TextIOWrapper(io.BytesIO(data), "latin-1", newline="").readlines()
+    octets = np.frombuffer(data, np.uint8)
+    is_line_end = (octets == LF) | ((octets == CR) & (np.roll(octets, -1) != LF))
+    offsets = np.append(0, np.flatnonzero(is_line_end) + 1)
+    if offsets[-1] < len(data):
+        offsets = np.append(offsets, len(data))
+    lines = io.TextIOWrapper(io.BytesIO(data), "latin-1", newline="")
     cells: list[list[str]] = []
     ends = [0]
-    reader = csv.reader([*lines, "\n"], delimiter=delimiter.decode("latin-1"))
+    reader = csv.reader(chain(lines, ["\n"]), delimiter=delimiter.decode("latin-1"))
     for row in reader:
-        if reader.line_num > len(lines):  # the line that was added: blank, unless a quote is open before it
+        if reader.line_num == len(offsets):  # the line that was added: blank, unless a quote is open before it
             if cells and not row and not is_last:
                 del cells[-1], ends[-1]
             break
@@ -63,8 +68,7 @@ def split_rows(data: bytes, delimiter: bytes, *, is_last: bool, keeps_blank: boo
             ends.append(reader.line_num)
         else:
             ends[-1] = reader.line_num
-    offsets = list(accumulate(map(len, lines), initial=0))
-    return Rows(data, cells, ends, [offsets[end] for end in ends])
+    return Rows(data, cells, ends, offsets[ends].tolist())
 
 
 def read_regular(data: bytes, delimiter: bytes, columns: int, used: Sequence[int]) -> tuple[list[pa.Array], int] | None:
