@@ -32,7 +32,8 @@ def reports(tmp_path_factory):
         f"E-Mail: bo{at}@hotmial.com;" for at in range(20)
     ]
     cells += ["a@x.example; b@x.example", "nobody", None, "=1+1", "<script>document.title='owned'</script>@x.example"]
-    out = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex", columns="all")
+    with pytest.warns(UserWarning, match="several addresses"):
+        out = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex", columns="all")
     for at, reason in enumerate(REASONS * 9):
         verdict = "risky" if at % 8 < 3 else "invalid" if reason == "mailbox_not_found" else "unknown"
         out.loc[at, ["email_verdict", "email_details"]] = [verdict, reason]

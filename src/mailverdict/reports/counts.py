@@ -103,10 +103,8 @@ class Counts:
     def add_reported(self, rows: VerifiedColumn, bucket: pa.DictionaryArray, policy: Policy) -> dict[str, pa.Array]:
         """Count what only reports show, and give the words for it."""
         addresses = addresses_of(rows)
-        is_valid = pc.equal(bucket.indices, BUCKETS.index(Verdict.VALID))
-        others = addresses.filter(pc.invert(is_valid)).unique().drop_null()  # a valid address is well-formed
-        ok = pa.concat_arrays([addresses.filter(is_valid), others.filter(observe_column(others).ok)])
-        self.addresses += len(self.seen.keep_new(ok.unique().drop_null()))
+        new = self.seen.keep_new(addresses.unique().drop_null())
+        self.addresses += observe_column(new).ok.true_count
         self.domains.append(count_domains(addresses, bucket))
         if len(self.domains) > MAX_TABLES:
             self.domains = [add_domains(self.domains)]
