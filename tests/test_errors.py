@@ -1,9 +1,11 @@
-"""Errors where people read them: in IPython and Jupyter without the frames of this package."""
+"""Errors and messages where people read them: in IPython and Jupyter."""
 
 from __future__ import annotations
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+
+import mailverdict as mv
 
 MISTAKES = {
     "a mistyped column": ('mv.verify(df, "emial")', "ColumnError: no column 'emial' (did you mean 'email'?)"),
@@ -41,3 +43,12 @@ def test_another_error_keeps_its_frames(shell, capsys):
     shown = capsys.readouterr().out
     assert "ZeroDivisionError" in shown
     assert "mailverdict/" in shown
+
+
+def test_a_message_about_the_data_is_printed_in_a_notebook_and_a_warning_elsewhere(monkeypatch, capsys):
+    cells = ["ada@example.org; bo@example.org"]
+    with pytest.warns(UserWarning, match="1 row holds several addresses"):
+        mv.verify(cells, validation_type="regex")
+    monkeypatch.setattr("mailverdict.frames.verify.is_notebook", lambda: True)
+    mv.verify(cells, validation_type="regex", progress=False)
+    assert capsys.readouterr().out.startswith("1 row holds several addresses")

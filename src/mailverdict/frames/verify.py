@@ -30,7 +30,7 @@ from ..model.table import SOURCE_LOCAL, complete_table, one_array
 from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, count_of
 from ..runs.execution import FREE_BATCH, unique_addresses
 from ..runs.options import CheckedOptions, open_execution
-from ..runs.progress import Listener, ProgressBar, pending_rows, wants_bar
+from ..runs.progress import Listener, ProgressBar, is_notebook, pending_rows, wants_bar
 from ..runs.run import Run
 from .clean import repair_column, row_index
 from .columns import (
@@ -309,7 +309,7 @@ def row_of_several(validation_type: ValidationType) -> pa.Table:
 
 def describe_several(rows: int, remedy: str = "mailverdict.explode gives each a row of its own") -> str:
     """How many rows hold several addresses, and what helps."""
-    return f"{count_of(rows, 'row holds', 'rows hold')} several addresses, which are not verified: {remedy}"
+    return Note(f"{count_of(rows, 'row holds', 'rows hold')} several addresses, which are not verified: {remedy}")
 
 
 @dataclass(frozen=True)
@@ -449,7 +449,7 @@ def read_frame(
         for kind, own, cells, part in zip(kinds, results, read.cells, read.slices(), strict=True)
     ]
     builder = builders[0] if not isinstance(column, list) else SeveralBuilder(column, builders)
-    notices = [*read.notices(column), *(own.kept.notice for own in results if own.kept is not None)]
+    notices = [*read.notices(column), *(Note(own.kept.notice) for own in results if own.kept is not None)]
     if read.several_rows and not is_read:  # else who has read them knows it
         notices.append(describe_several(read.several_rows))
     return FrameReading(read, texts, builder, notices)
@@ -674,13 +674,22 @@ def collect(run: Run[Any]) -> Any:
 LIBRARIES = frozenset(("mailverdict", "pandas", "polars"))  # between the user's line and a warning
 
 
+class Note(str):
+    """A message about the data in which nothing is wrong with the results: a notebook prints it, not in red."""
+
+    __slots__ = ()
+
+
 def warn_user(*messages: str) -> None:
     """Emit warnings that name the line of the user's code, also if that called an accessor or ``pipe``."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in LIBRARIES:
         level, frame = level + 1, frame.f_back
     for message in messages:
-        warnings.warn(message, UserWarning, stacklevel=level)
+        if isinstance(message, Note) and is_notebook():
+            print(message)
+        else:
+            warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def describe_spamtraps(run: Run[Any]) -> list[str]:
