@@ -7,12 +7,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import get_args
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mailverdict.model.table import SCHEMA, complete_table, dump_json, empty_table, parse_moment, table_to_rows
+from mailverdict.model.table import (
+    SCHEMA,
+    complete_table,
+    dump_json,
+    empty_table,
+    parse_moment,
+    table_to_rows,
+    texts_where,
+)
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.model.words import (
     REASON_MEANING,
@@ -153,3 +162,10 @@ def test_a_suggestion_has_a_column_of_its_own_if_it_is_text():
     table = rows_to_table(rows, source="remote")
     assert table["suggestion"].to_pylist() == ["ada@gmail.com", None]
     assert table_to_rows(table) == rows
+
+
+def test_texts_whose_octets_do_not_begin_at_the_first_are_kept_where_a_mask_says_so():
+    octets = pa.py_buffer(b"--adabob")
+    texts = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([2, 5, 8], np.int32)), octets)
+    assert texts_where(pa.array([True, False]), texts).to_pylist() == ["ada", None]
+    assert texts_where(pa.array([False, True]), texts).to_pylist() == [None, "bob"]

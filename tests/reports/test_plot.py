@@ -11,6 +11,8 @@ import pytest
 import mailverdict as mv
 from mailverdict.theme import COLOURS
 
+pytest.importorskip("matplotlib")
+
 MARKUP = "$\\frac{1}$ <b>\x1b"
 
 

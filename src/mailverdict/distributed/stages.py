@@ -37,7 +37,7 @@ from ..local.batch import Codes, constant, decision_columns, observe_batch
 from ..local.domains import domain_metadata
 from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Evidence, MailExchange, SyntaxEvidence
 from ..model.settings import Lists
-from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table, dump_json
+from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table, dump_json, texts_where
 from ..model.words import Status, ValidationType
 from ..runs.execution import unique_addresses
 from ..verdicts import settle
@@ -263,7 +263,7 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
     if job.key_kind == "domain":
         keys = syntax.domains.take(syntax.domain_codes)
     else:
-        keys = texts if job.key_kind == "text" else pc.if_else(syntax.ok, texts, pa.scalar(None, pa.string()))
+        keys = texts if job.key_kind == "text" else texts_where(syntax.ok, texts)
     found = pc.index_in(keys, value_set=answers["key"].combine_chunks(), skip_nulls=True)
     taken = {name: answers[name].combine_chunks().take(found) for name in answers.column_names if name in SCHEMA.names}
     is_open = found.is_null()
@@ -273,7 +273,7 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
         "normalized": syntax.normalized(),
         **flags,
         **taken,
-        "email": pc.if_else(is_open, keys, pa.scalar(None, pa.string())),
+        "email": texts_where(is_open, keys),
         "status": pc.if_else(is_open, pa.scalar(str(Status.PENDING)), status).dictionary_encode(),
         "validation_type": constant(job.validation_type, len(texts)),
     }

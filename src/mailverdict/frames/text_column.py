@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from ..checks.syntax.kernels import OFFSET_MAX, Bools, Octets, build_strings, octets_of, offsets_of, to_bools
 from ..errors import InputError
-from ..model.table import one_array
+from ..model.table import one_array, texts_where
 from .columns import map_columns
 from .list_cells import SEQUENCES, read_list_column, texts_of, to_json
 
@@ -120,7 +120,7 @@ def read_values(
 def read_present(values: Any) -> pa.StringArray:
     """The texts of a column by row, stripped; null where there is none."""
     texts = strip_texts(read_texts(values, for_repair=False)[0])
-    return pc.if_else(pc.equal(texts, ""), None, texts)
+    return texts_where(pc.not_equal(texts, ""), texts)
 
 
 def empty_nulls(texts: pa.StringArray) -> pa.StringArray:
@@ -322,7 +322,7 @@ def show_where(texts: pa.StringArray, mask: pa.BooleanArray) -> pa.StringArray:
     [None, 'ben']
     """
     if texts.offset:
-        return pc.if_else(mask, texts, None)
+        return texts_where(mask, texts)
     mask = pc.and_(mask, texts.is_valid())
     _, offsets, characters = texts.buffers()
     return pa.Array.from_buffers(

@@ -26,7 +26,7 @@ from ..errors import ColumnError, SettingsError
 from ..local.backend import LocalBackend
 from ..local.batch import constant, moments, rows_of_nontext
 from ..model.address import identities
-from ..model.table import SOURCE_LOCAL, complete_table, one_array
+from ..model.table import SOURCE_LOCAL, complete_table, one_array, texts_where
 from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, count_of
 from ..runs.execution import FREE_BATCH, unique_addresses
 from ..runs.options import CheckedOptions, open_execution
@@ -179,7 +179,7 @@ def with_change(kept: KeptRepairs, values: Any) -> KeptRepairs:
     cells = read_values(values, for_repair=True, longest=MAX_CELL)
     texts = cells.texts if cells.rows is None else spread_texts(cells.texts, cells.rows, cells.size)
     found = repair_column(texts.fill_null(""), suggests_domains=False)
-    return replace(kept, change=pc.if_else(kept.clean.is_valid(), found.change, None))
+    return replace(kept, change=texts_where(kept.clean.is_valid(), found.change))
 
 
 def join_kept(cells: Sequence[TextColumn], kept: Sequence[KeptRepairs | None]) -> tuple[pa.StringArray, pa.StringArray]:

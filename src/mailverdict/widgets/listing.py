@@ -26,7 +26,7 @@ from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, advise_rows, cause
 from ..frames.text_column import read_values, spread_texts
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
-from ..model.table import one_array
+from ..model.table import one_array, texts_where
 from ..model.words import FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict
 from ..reports.counts import BUCKETS
 from ..reports.wording import reason_label
@@ -516,13 +516,13 @@ def expand(table: pa.Table) -> pa.Table:
     """Rows of a compact table with the whole texts in `normalized`."""
     texts = pc.coalesce(table["normalized"].cast(pa.string()), table["clean"])
     at = table.schema.get_field_index("normalized")
-    whole = table.set_column(at, "normalized", pc.if_else(table["has_normalized"], texts, None))
+    whole = table.set_column(at, "normalized", texts_where(table["has_normalized"], texts))
     return whole.drop_columns("has_normalized")
 
 
 def difference(texts: pa.StringArray, others: pa.StringArray) -> pa.StringArray:
     """The texts that differ from those of the same row in another column, else null."""
-    return pc.if_else(pc.equal(texts, others).fill_null(False), None, texts)
+    return texts_where(pc.not_equal(texts, others).fill_null(True), texts)
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:

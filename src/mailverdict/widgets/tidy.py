@@ -22,7 +22,7 @@ from ..frames.duplicates import IdentityColumn
 from ..frames.repair import ACCEPTED, MAX_CELL, REPAIRS, repair_cell
 from ..frames.text_column import TextColumn, cut_long, read_values, show_where
 from ..frames.verify import AddressColumns
-from ..model.table import one_array
+from ..model.table import one_array, texts_where
 from .source import short_text
 
 __all__ = ["SAFE", "Choices", "Suggestion", "TidyColumn", "duplicate_examples", "narrow"]
@@ -196,7 +196,7 @@ class TidyColumn:
             is_accepted = pa.array(mask)
             texts = pc.replace_with_mask(texts, is_accepted, suggestion.take(pa.array(rows)))
             clean = show_where(texts, pc.or_(clean.is_valid(), is_accepted))
-            suggestion = pc.if_else(is_accepted, None, suggestion)
+            suggestion = texts_where(pc.invert(is_accepted), suggestion)
         self.texts = Texts.of(texts, repaired)
         found = pa.table({"clean": clean, "suggestion": suggestion, "change": self.changes(applied, rows)})
         is_several = np.zeros(len(texts), np.bool_)

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from email_validator import SPECIAL_USE_DOMAIN_NAMES
 
-from ...model.table import one_array
+from ...model.table import one_array, texts_where
 from .address import describe_refusal, normalize_domain
 from .faults import MAX_OCTETS, SYNTAX_FAULTS, TOO_LONG, SyntaxFault, describe_character
 from .kernels import (
@@ -68,7 +68,7 @@ class SyntaxColumn:
         if len(self.renamed):
             rows = pa.array(np.arange(len(ok))) if rows is None else rows
             local = pc.coalesce(self.local_forms.take(pc.index_in(rows, pa.array(self.renamed))), local)
-        return pc.if_else(ok, local, None)
+        return texts_where(ok, local)
 
     def normalized(self, rows: pa.Array | None = None) -> pa.StringArray:
         """Normal forms of some rows, or of all; null if not ok."""
@@ -78,7 +78,7 @@ class SyntaxColumn:
         is_changed[self.changed] = True
         texts = pa.concat_arrays(list(pieces_of(self.texts)))  # of most rows the normal form is the text
         forms = pc.replace_with_mask(texts, pa.array(is_changed), self.normalized(pa.array(self.changed)))
-        return pc.if_else(self.ok, forms, None)
+        return texts_where(self.ok, forms)
 
     def match_locals(self, names: Iterable[str]) -> pa.BooleanArray:
         """Whether each local part, in lower case and without a ``+tag``, is one of `names`; null if not ok."""
@@ -246,7 +246,7 @@ def check_domains(written: pa.StringArray) -> CheckedDomains:
     lowered = pc.ascii_lower(written)
     is_idna = pa.array(may_be_idna(lowered))
     found = [normalize_domain(domain) for domain in written.filter(is_idna).to_pylist()]
-    names = pc.if_else(pa.array(is_host_name(lowered)), lowered, None)
+    names = texts_where(pa.array(is_host_name(lowered)), lowered)
     displays = pc.replace_with_mask(names, is_idna, pa.array([each and each.display for each in found], pa.string()))
     names = pc.replace_with_mask(names, is_idna, pa.array([each and each.ascii for each in found], pa.string()))
     encoded = names.dictionary_encode()
