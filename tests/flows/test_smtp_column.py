@@ -569,7 +569,7 @@ def test_a_session_that_loses_replies_is_never_believed():
 
 LATE = {
     "reply to QUIT": (SmtpFault("QUIT", "say", text="250 2.0.0 Ok\r\n"),),
-    "octets that are no reply": (SmtpFault("RCPT", "say", after=2, text="550-5.1.1 User\r\n250 Ok\r\n"),),
+    "octets that are not a reply": (SmtpFault("RCPT", "say", after=2, text="550-5.1.1 User\r\n250 Ok\r\n"),),
 }
 
 

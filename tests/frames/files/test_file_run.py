@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 
 import pyarrow as pa
 import pytest
@@ -161,25 +160,20 @@ def test_a_failure_before_anything_is_settled_is_raised_at_once():
     assert len(backend.asked) == 1
 
 
-def interrupt_when(condition):
-    """Send this process a real SIGINT as soon as something holds."""
-
-    def watch():
-        while not condition():
-            time.sleep(0.001)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def test_one_interrupt_requests_a_stop_and_no_row_is_lost():
-    told = []
+    told, sent = [], []
+
+    def interrupt(progress):
+        """Send this process a real SIGINT as soon as five addresses are settled."""
+        if progress.settled == 5 and not sent:
+            sent.append(signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+
     backend = ScriptedBackend(
         [Settled(rows_of(ALL[:5])), Noticed("")], gate=threading.Event()
     )  # it never ends by itself
     with Stopper(lambda: told.append("stopping")) as stopper:
-        interrupt_when(lambda: stopper.run is not None and stopper.run.progress.settled == 5)
-        seen, found = run(backend, stopper=stopper)
+        seen, found = run(backend, stopper=stopper, listener=interrupt)
     assert seen == statuses(3, 2, 0, 0)
     assert told == ["stopping"]
     assert backend.closed.is_set()

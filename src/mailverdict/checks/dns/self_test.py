@@ -124,7 +124,7 @@ class AnswerWatch:
 
     @property
     def is_inconsistent(self) -> bool:
-        """Whether that is no accident: one of several resolvers behind the address answers falsely."""
+        """Whether that is not an accident: one of several resolvers behind the address answers falsely."""
         return len(self.contradicted) >= CONTRADICTIONS and self.is_suspect
 
     def note(self, name: str, rdtype: RecordType, answer: DnsAnswer, asked_after: int) -> DnsAnswer:

@@ -56,7 +56,7 @@ READ = {phase: Read(phase) for phase in ("banner", "ehlo", "mail", "rcpt", "quit
 MALFORMED = Classification(Reason.SYNTAX_ERROR, "not_sendable", error_code="REGEX")
 NO_SMTPUTF8 = Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", error_code="SMTPUTF8_REQUIRED")
 MISPLACED = Classification(Reason.INCONCLUSIVE, "misplaced_reply", action=Action.IN_STEP)
-UNASSIGNED = "no_reply"  # rule: octets that are no reply, or that came before their command
+UNASSIGNED = "no_reply"  # rule: octets that are not a reply, or that came before their command
 SILENCE = frozenset({"reply_timeout", "session_timeout", UNASSIGNED})  # rules
 # Failures after which the connection is open, so that QUIT can be sent.
 STILL_OPEN = frozenset(
