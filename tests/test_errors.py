@@ -35,6 +35,7 @@ def test_a_notebook_shows_the_users_line_and_the_message(shell, capsys, name):
     assert said in shown
     assert code in shown
     assert "mailverdict/" not in shown
+    assert "IPython/core" not in shown
     assert len(shown.splitlines()) <= 6
 
 
