@@ -98,7 +98,7 @@ run-lower: $(LOWER_STAMP)
 	$(LOWER)/bin/python -m pytest -q -p no:cacheprovider -W ignore::DeprecationWarning $(PARALLEL) \
 		--ignore-glob='*_browser.py' --ignore=tests/cli/test_audit.py \
 		--ignore=tests/service/http/test_openapi.py --ignore=tests/service/http/test_page.py \
-		tests/frames tests/model tests/reports tests/cli tests/service tests/test_samples.py tests/test_dask.py
+		tests/frames tests/table tests/files tests/bounces tests/repair tests/model tests/reports tests/cli tests/service tests/test_samples.py tests/test_dask.py
 
 $(LOWER_STAMP): pyproject.toml constraints.txt tools/lower_bounds.py
 	$(PYTHON) -m venv $(LOWER)

@@ -16,7 +16,7 @@ from python_calamine import CalamineWorkbook
 
 import mailverdict as mv
 from mailverdict.checks.dns.names import normal_name
-from mailverdict.frames.files.readers import open_table
+from mailverdict.files.readers import open_table
 from mailverdict.sandbox.zones import sandbox_zones
 from tests import ROOT
 

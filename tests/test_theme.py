@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from mailverdict import theme
-from mailverdict.frames.columns import ACTIONS
-from mailverdict.model.words import Verdict
+from mailverdict.model.words import ACTIONS, Verdict
 from mailverdict.reports.counts import BUCKETS
 
 ROOT = Path(__file__).parents[1]

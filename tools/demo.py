@@ -10,11 +10,11 @@ import pandas as pd
 import pyarrow as pa
 
 import mailverdict as mv
-from mailverdict.frames.files.writers import FormulaColumns, create_table
-from mailverdict.frames.verified import VerifiedColumn
+from mailverdict.files.writers import FormulaColumns, create_table
 from mailverdict.model.words import ValidationType
 from mailverdict.reports.counts import Counts
 from mailverdict.reports.summary import render_counts
+from mailverdict.table.verified import VerifiedColumn
 
 ROOT = Path(__file__).parents[1]
 EXPORT = ROOT / "data" / "samples" / "crm_export.csv"

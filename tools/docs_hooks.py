@@ -24,11 +24,11 @@ from typer.testing import CliRunner
 
 from mailverdict.checks.lists.mailboxes import load_mailbox_rules
 from mailverdict.cli import app
-from mailverdict.frames.columns import COLUMNS, SETS, Column
 from mailverdict.frames.policy import POLICIES
-from mailverdict.frames.repair import REPAIRS
 from mailverdict.model.settings import KNOWN_ZONES
 from mailverdict.model.words import REASON_MEANING, WHY_MEANING
+from mailverdict.repair.repair import REPAIRS
+from mailverdict.table.columns import COLUMNS, SETS, Column
 from mailverdict.theme import stylesheet
 from mailverdict.verdicts import PRECEDENCE
 

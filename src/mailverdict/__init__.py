@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import errors
 from .frames import accessor as _accessor  # registers df.mailverdict and s.mailverdict
+from .version import __version__
 
 if TYPE_CHECKING:
     from . import dask as dask
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from . import spark as spark
     from . import widgets as widgets
     from .backend import Quota
+    from .bounces.read import read_bounces
     from .errors import (
         BackendError,
         ColumnError,
@@ -47,16 +49,12 @@ if TYPE_CHECKING:
         SettingsError,
         TransportError,
     )
-    from .frames.bounces.read import read_bounces
     from .frames.clean import clean
-    from .frames.columns import STATUS_DTYPE, VERDICT_DTYPE
     from .frames.domains import domains, lookup_domains
     from .frames.duplicates import duplicates
     from .frames.explode import explode
     from .frames.planning import plan, quota
     from .frames.policy import Policy, Split, decide, split
-    from .frames.repair import REPAIRS
-    from .frames.schema import schema
     from .frames.suppress import suppress
     from .frames.verify import averify, start, verify
     from .local.backend import LocalBackend
@@ -65,6 +63,7 @@ if TYPE_CHECKING:
     from .model.words import Reason, Status, ValidationType, Verdict
     from .remote.backend import RemoteBackend
     from .remote.polling import PollSchedule
+    from .repair.repair import REPAIRS
     from .reports.explain import Explanation, explain
     from .reports.host_audit import HostAudit, audit_host
     from .reports.outcomes import contradicted, outcomes
@@ -75,8 +74,8 @@ if TYPE_CHECKING:
     from .runs.progress import Progress
     from .runs.run import Run
     from .runs.single import check
-
-__version__ = "0.1.0"
+    from .table.columns import STATUS_DTYPE, VERDICT_DTYPE
+    from .table.schema import schema
 
 # The module of each public name; imported when first used, so that `import mailverdict` stays light.
 _MODULES = {
@@ -100,20 +99,20 @@ _MODULES = {
     "Progress": "runs.progress",
     "Quota": "backend",
     "QuotaExceeded": "errors",
-    "REPAIRS": "frames.repair",
+    "REPAIRS": "repair.repair",
     "RateLimited": "errors",
     "ResolverError": "errors",
     "Reason": "model.words",
     "RemoteBackend": "remote.backend",
     "Report": "reports.report",
     "Run": "runs.run",
-    "STATUS_DTYPE": "frames.columns",
+    "STATUS_DTYPE": "table.columns",
     "ServiceError": "errors",
     "SettingsError": "errors",
     "Split": "frames.policy",
     "Status": "model.words",
     "TransportError": "errors",
-    "VERDICT_DTYPE": "frames.columns",
+    "VERDICT_DTYPE": "table.columns",
     "ValidationType": "model.words",
     "Verdict": "model.words",
     "Verification": "model.verification",
@@ -135,9 +134,9 @@ _MODULES = {
     "plan": "frames.planning",
     "plot": "reports.plot",
     "quota": "frames.planning",
-    "read_bounces": "frames.bounces.read",
+    "read_bounces": "bounces.read",
     "report": "reports.report",
-    "schema": "frames.schema",
+    "schema": "table.schema",
     "split": "frames.policy",
     "start": "frames.verify",
     "summary": "reports.summary",

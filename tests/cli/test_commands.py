@@ -21,9 +21,9 @@ import mailverdict as mv
 from mailverdict.cli import files, tables
 from mailverdict.cli.maintenance import render_entry
 from mailverdict.cli.terminal import app
-from mailverdict.frames.options import DEFAULTS
 from mailverdict.runs.journal.recall import JournalSummary
 from mailverdict.sandbox import World
+from mailverdict.table.options import DEFAULTS
 from tests.doubles.workbooks import cells_of
 
 EMAILS = "email,name\nada@gmail.com,Ada\nbob@gmial.com,Bob\nbad,\n,Nobody\n"

@@ -24,11 +24,11 @@ import pytest
 from mailverdict.backend import Deferred, Settled
 from mailverdict.cli import files, tables
 from mailverdict.errors import BackendError
-from mailverdict.frames.columns import SHORT
-from mailverdict.frames.files.delimited import DelimitedFile
-from mailverdict.frames.files.writers import create_table
+from mailverdict.files.delimited import DelimitedFile
+from mailverdict.files.writers import create_table
 from mailverdict.model.words import count_of
 from mailverdict.sandbox import World
+from mailverdict.table.columns import SHORT
 from tests.doubles.scripted_backend import ScriptedBackend
 from tests.doubles.scripted_backend import rows_of as settled_rows
 from tests.doubles.scripted_service import ScriptedService, payload
@@ -504,7 +504,7 @@ class TestService:
         ]
         path = tmp_path / "in.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        monkeypatch.setattr("mailverdict.frames.files.json_lines.ROWS", 1)
+        monkeypatch.setattr("mailverdict.files.json_lines.ROWS", 1)
         backend = ScriptedBackend()
         monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
         status, _, said = run("verify", path, "-c", "email", "-o", tmp_path / "out.csv")
@@ -552,7 +552,7 @@ class TestService:
             Path(name).touch()
             Path(name).chmod(0o444)
         before = {path: path.read_bytes() for path in Path().iterdir()}
-        monkeypatch.setattr("mailverdict.frames.files.workbook.XLSX_ROWS", 3)
+        monkeypatch.setattr("mailverdict.files.workbook.XLSX_ROWS", 3)
         backend = ScriptedBackend()
         monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
         status, _, said = run("verify", "in.csv", "-c", "email", *more)

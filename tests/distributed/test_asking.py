@@ -25,10 +25,10 @@ from mailverdict.distributed.asking import (
 )
 from mailverdict.distributed.scratch import Scratch
 from mailverdict.distributed.stages import EVIDENCE, StageJob, add_owners, attach, evidence_table, observe
-from mailverdict.frames.options import split_options
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence
 from mailverdict.model.words import ValidationType
 from mailverdict.sandbox.dns_table import DnsFault, DomainRecords
+from mailverdict.table.options import split_options
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
 EMAILS = ["ada@gmail.com", "ada@one.example", "bo@gone.example", "no", None, "ada@gmail.com", "nobody@one.example"]

@@ -30,9 +30,9 @@ from mailverdict.distributed.spark import (
 )
 from mailverdict.distributed.stages import KeyKind, StageJob
 from mailverdict.errors import BackendError, ColumnError, InputError, SettingsError
-from mailverdict.frames.columns import COLUMNS
-from mailverdict.frames.options import split_options
 from mailverdict.model.words import ValidationType
+from mailverdict.table.columns import COLUMNS
+from mailverdict.table.options import split_options
 
 EMAILS = ["ada@gmail.com", None, "nobody", "bo@gone.example", "ada@gmail.com", "eve@gmail.com"]
 

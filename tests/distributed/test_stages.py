@@ -29,10 +29,10 @@ from mailverdict.distributed.stages import (
     settle_domains,
     shard_of,
 )
-from mailverdict.frames.options import split_options
 from mailverdict.model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, MailExchange
 from mailverdict.model.words import ValidationType
 from mailverdict.sandbox.zones import sandbox_zones
+from mailverdict.table.options import split_options
 
 NOW = datetime(2026, 11, 22, 8, 30, tzinfo=UTC)
 CELLS = ["ada@gmail.com", None, "Ada@GMAIL.com", "nobody", 7, " ", "info@gone.example", "ada@gmail.com"]

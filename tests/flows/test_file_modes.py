@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 from mailverdict.distributed.call import open_call
-from mailverdict.frames.files.readers import open_table
-from mailverdict.frames.files.writers import create_table
+from mailverdict.files.readers import open_table
+from mailverdict.files.writers import create_table
 from mailverdict.widgets.source import read_pasted
 from tests.widgets.conftest import finished, ready
 

@@ -14,9 +14,9 @@ import pytest
 
 import mailverdict as mv
 import mailverdict.dask
-from mailverdict.frames.kinds import kind_of_data
 from mailverdict.frames.planning import plan_pieces
 from mailverdict.sandbox import World
+from mailverdict.table.kinds import kind_of_data
 
 SEVERAL = "the cell holds several addresses; none of them was verified"
 # A cell, its repaired address and what was done, the verdict of it by default, and the one of the cell as it stands.

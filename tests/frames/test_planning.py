@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.frames.kinds import kind_of_data
 from mailverdict.frames.planning import plan_pieces
 from mailverdict.sandbox import World
+from mailverdict.table.kinds import kind_of_data
 
 CELLS = ["a@one.example", "A@one.example", "a@ONE.example", " b@one.example ", "bad", 5, None, "", "c@gone.example"]
 

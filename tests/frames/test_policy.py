@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
-from mailverdict.frames.columns import ACTIONS
 from mailverdict.frames.policy import POLICIES, cause_of
-from mailverdict.model.words import REASON_MEANING, Reason
+from mailverdict.model.words import ACTIONS, REASON_MEANING, Reason
 from mailverdict.verdicts import PRECEDENCE
 
 FLAGS = ("role", "spamtrap", "disposable", "free", "catch_all", "protected")

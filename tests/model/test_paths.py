@@ -7,8 +7,8 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import ColumnError
-from mailverdict.frames.files.readers import open_table
-from mailverdict.frames.files.writers import create_table
+from mailverdict.files.readers import open_table
+from mailverdict.files.writers import create_table
 from mailverdict.model.paths import user_path
 from mailverdict.runs.journal.journal import Journal
 

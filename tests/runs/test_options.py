@@ -12,9 +12,9 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
-from mailverdict.frames.options import split_options
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.options import CheckedOptions, default_journal, open_execution
+from mailverdict.table.options import split_options
 from tests.doubles.scripted_backend import ScriptedBackend
 
 

@@ -15,7 +15,7 @@ from python_calamine import CalamineWorkbook
 
 import mailverdict as mv
 from mailverdict.errors import InputError
-from mailverdict.frames.files.readers import open_table
+from mailverdict.files.readers import open_table
 from mailverdict.widgets import Audit
 from mailverdict.widgets.exports import rows_to_save, save_report, save_table, to_send_list, types_of_objects
 from tests.doubles.answering_backend import AnsweringBackend, unknown

@@ -8,9 +8,10 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
-from mailverdict.frames.columns import ACTIONS, COLUMNS
 from mailverdict.frames.policy import POLICIES
+from mailverdict.model.words import ACTIONS
 from mailverdict.reports.counts import BUCKETS
+from mailverdict.table.columns import COLUMNS
 from mailverdict.widgets.listing import LONGEST_CELL, OTHER_COLUMNS, PAGE_ROWS, Listing
 from tests.widgets.conftest import finished, ready, shown
 

@@ -10,7 +10,7 @@ import pytest
 import xlsxwriter
 
 from mailverdict.errors import InputError, SettingsError
-from mailverdict.frames.files.readers import ReadOptions
+from mailverdict.files.readers import ReadOptions
 from mailverdict.widgets.source import LONGEST_LABEL, read_file, read_frame, read_pasted
 
 CSV = b"name;E-Mail\nAda;ada@example.org\nBob;\n"

@@ -16,7 +16,7 @@ import typer
 import mailverdict as mv
 
 from ..errors import InputError, MailVerdictError, MissingExtraError, SettingsError
-from ..frames.files.readers import STDIN
+from ..files.readers import STDIN
 from ..frames.policy import find_policy
 from ..model.paths import user_path
 from ..model.words import ValidationType

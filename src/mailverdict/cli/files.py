@@ -16,9 +16,8 @@ import pyarrow as pa
 
 import mailverdict as mv
 
-from ..frames.columns import RESULT_NAMES
-from ..frames.files.compression import COMPRESSIONS
-from ..frames.files.readers import (
+from ..files.compression import COMPRESSIONS
+from ..files.readers import (
     SAMPLE_ROWS,
     STDIN,
     UNSPECIFIED,
@@ -27,12 +26,13 @@ from ..frames.files.readers import (
     explain_guess,
     open_table,
 )
-from ..frames.files.table_file import TableFile
-from ..frames.files.workbook import check_replaced, check_room
-from ..frames.files.writers import FormulaColumns, check_target, create_table
+from ..files.table_file import TableFile
+from ..files.workbook import check_replaced, check_room
+from ..files.writers import FormulaColumns, check_target, create_table
 from ..frames.suppress import SuppressionList
 from ..model.paths import user_path
 from ..model.words import count_of
+from ..table.columns import RESULT_NAMES
 from .options import EscapeFormulas, InPlace, Output, Prefix, Quiet, TableOptions, split_list
 from .status import STATUS, print_status, printed_warnings
 from .stopper import exit_on_signal, handled_signals

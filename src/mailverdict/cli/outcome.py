@@ -16,7 +16,7 @@ import pyarrow as pa
 import mailverdict as mv
 
 from ..errors import QuotaExceeded, SettingsError
-from ..frames.files.file_run import FileRun
+from ..frames.file_run import FileRun
 from ..model.words import Status, ValidationType, Verdict, count_of
 from ..reports.counts import BUCKETS, Counts
 from ..reports.summary import render_counts

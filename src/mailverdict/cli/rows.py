@@ -15,12 +15,12 @@ import typer
 
 import mailverdict as mv
 
-from ..frames.columns import did_you_mean, label_of, listed
-from ..frames.files.plain import to_plain
-from ..frames.files.readers import STDIN
-from ..frames.files.restore import restore_frame
-from ..frames.files.writers import FormulaColumns
-from ..frames.kinds import put_column
+from ..files.plain import to_plain
+from ..files.readers import STDIN
+from ..files.writers import FormulaColumns
+from ..frames.restore import restore_frame
+from ..table.columns import did_you_mean, label_of, listed
+from ..table.kinds import put_column
 from .files import (
     Rewriting,
     TableOutput,

@@ -17,22 +17,22 @@ import typer
 
 import mailverdict as mv
 
-from ..frames.columns import REPAIR_COLUMNS, SETS, choose_columns, label_of
-from ..frames.files.file_run import FileRun
-from ..frames.files.plain import to_plain
-from ..frames.files.readers import STDIN
-from ..frames.files.restore import restore_frame
-from ..frames.files.table_file import LINE, TableFile
-from ..frames.files.writers import FormulaColumns
-from ..frames.kinds import Table, put_column
-from ..frames.options import VerifyOptions
+from ..files.plain import to_plain
+from ..files.readers import STDIN
+from ..files.table_file import LINE, TableFile
+from ..files.writers import FormulaColumns
+from ..frames.file_run import FileRun
 from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided
+from ..frames.restore import restore_frame
 from ..model.table import SOURCE_REMOTE
 from ..model.words import ValidationType
 from ..reports.counts import Counts
 from ..reports.facts import verify_command
 from ..reports.report import check_path, make_report, read_earlier, verified_pieces
+from ..table.columns import REPAIR_COLUMNS, SETS, choose_columns, label_of
+from ..table.kinds import Table, put_column
+from ..table.options import VerifyOptions
 from .files import (
     Rewriting,
     TableOutput,

@@ -27,8 +27,6 @@ import pyarrow as pa
 from .. import errors
 from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, MissingExtraError, SettingsError
-from ..frames.columns import REPAIR_COLUMNS
-from ..frames.options import Columns, check_progress, split_options
 from ..frames.planning import ask_quota, count_in_journal, warn_of_resolver
 from ..frames.verify import collect, describe_several, show_progress, warn_user
 from ..local.backend import LocalBackend
@@ -40,6 +38,8 @@ from ..runs.options import CheckedOptions, open_execution
 from ..runs.plan import Plan, plan_run
 from ..runs.progress import Listener, Progress, ProgressBar, wants_bar
 from ..runs.run import Run
+from ..table.columns import REPAIR_COLUMNS
+from ..table.options import Columns, check_progress, split_options
 from .asking import DOMAINS, MAILBOXES, merge_reports
 from .scratch import Scratch
 from .stages import KeyKind, Routing, StageJob, read_part

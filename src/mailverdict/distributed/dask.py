@@ -25,11 +25,11 @@ import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
 from ..errors import InputError, MissingExtraError
-from ..frames.options import Columns, VerifyOptions, show_options
-from ..frames.text_column import read_values
 from ..model.table import dump_json
 from ..runs.execution import unique_addresses
 from ..runs.plan import Plan
+from ..table.options import Columns, VerifyOptions, show_options
+from ..table.text_column import read_values
 from .asking import DOMAINS, ask_domains, ask_mailboxes, read_domains, read_mailboxes
 from .call import Call, ask_workers, open_call, plan_texts, verify_texts
 from .stages import (

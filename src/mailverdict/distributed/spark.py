@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, InputError, SettingsError
-from ..frames.columns import REPAIR_COLUMNS, Column, to_arrow
-from ..frames.options import Columns, VerifyOptions, show_options
 from ..model.table import dump_json
 from ..model.words import Status
 from ..runs.plan import Plan
+from ..table.columns import REPAIR_COLUMNS, Column, to_arrow
+from ..table.options import Columns, VerifyOptions, show_options
 from .asking import DOMAINS, ask_domains, ask_mailboxes, read_domains, read_mailboxes
 from .call import Call, ask_workers, error_of, open_call, plan_texts, verify_texts
 from .stages import (

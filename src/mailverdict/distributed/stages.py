@@ -21,9 +21,6 @@ from ..checks.lists.flags import load_lists
 from ..checks.smtp.providers import organisation
 from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..checks.syntax.kernels import octets_of, offsets_of
-from ..frames.columns import Column
-from ..frames.options import Columns, each_column
-from ..frames.overwrite import result_labels
 from ..frames.verify import (
     AddressColumns,
     FrameReading,
@@ -40,6 +37,9 @@ from ..model.settings import Lists
 from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table, dump_json, texts_where
 from ..model.words import Status, ValidationType
 from ..runs.execution import unique_addresses
+from ..table.columns import Column
+from ..table.options import Columns, each_column
+from ..table.overwrite import result_labels
 from ..verdicts import settle
 from .scratch import Scratch
 

@@ -73,7 +73,7 @@ class FrameAccessor(AccessorBase):
     def __repr__(self) -> str:
         """The rows, the column that looks like addresses, and the methods."""
         from ..errors import ColumnError  # noqa: PLC0415 - loads when first used
-        from .files.readers import SAMPLE_ROWS, guess_column  # noqa: PLC0415 - loads when first used
+        from ..files.readers import SAMPLE_ROWS, guess_column  # noqa: PLC0415 - loads when first used
 
         rows = count_of(len(self._frame), "row")
         try:

@@ -21,12 +21,12 @@ from ..checks.syntax.address import canonical_form
 from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..checks.syntax.kernels import Rows, octets_of, offsets_of, to_bools
 from ..model.address import lower_domain
-from .columns import CLEAN_COLUMNS, to_string
-from .guess import MAY_BE_GUESSED, MAY_LOOK_ODD, guess_plain
-from .kinds import Frame, kind_of_data
-from .overwrite import name_columns
-from .repair import MAX_CELL, RepairedCell, repair_cell
-from .text_column import LONGEST_TEXT, TextColumn, read_values, replace_texts, show_where, strip_texts
+from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, guess_plain
+from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
+from ..table.columns import CLEAN_COLUMNS, to_string
+from ..table.kinds import Frame, kind_of_data
+from ..table.overwrite import name_columns
+from ..table.text_column import LONGEST_TEXT, TextColumn, read_values, replace_texts, show_where, strip_texts
 
 # Without any of these no address is found in an ASCII text, and none is suggested.
 SIGNS = rf'[@&%#=\\\[({{<"]|[^ -~]|(?i:{MAY_BE_GUESSED})'

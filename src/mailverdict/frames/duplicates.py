@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from ..checks.lists.mailboxes import mailbox_identities
 from ..checks.syntax.column import observe_column
+from ..repair.repair import MAX_CELL
+from ..table.columns import DUPLICATE_COLUMNS
+from ..table.kinds import Frame, kind_of_data
+from ..table.overwrite import name_columns
+from ..table.text_column import TextColumn, read_values
 from .clean import repair_column, row_index
-from .columns import DUPLICATE_COLUMNS
-from .kinds import Frame, kind_of_data
-from .overwrite import name_columns
-from .repair import MAX_CELL
-from .text_column import TextColumn, read_values
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
-from .columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
-from .kinds import Frame, kind_of_data
-from .list_cells import only_text
-from .overwrite import earlier_columns, name_columns
-from .remarks import has_remark, text_beside
-from .repair import MAX_CELL, repair_cell
-from .text_column import TextColumn, read_values
+from ..repair.remarks import has_remark, text_beside
+from ..repair.repair import MAX_CELL, repair_cell
+from ..table.columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
+from ..table.kinds import Frame, kind_of_data
+from ..table.list_cells import only_text
+from ..table.overwrite import earlier_columns, name_columns
+from ..table.text_column import TextColumn, read_values
 
 
 def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:

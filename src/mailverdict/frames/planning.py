@@ -23,9 +23,9 @@ from ..runs.execution import find_known, unique_addresses
 from ..runs.options import CheckedOptions, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
-from .kinds import Table
-from .options import Columns, VerifyOptions, check_flag, show_options, split_options
-from .overwrite import kept_repairs
+from ..table.kinds import Table
+from ..table.options import Columns, VerifyOptions, check_flag, show_options, split_options
+from ..table.overwrite import kept_repairs
 from .verify import AddressColumns, kinds_of_data, read_addresses
 
 RESOLVER_SECONDS = 5.0  # for the test of the resolver, which waits for the answers to several questions otherwise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, Generic
@@ -17,13 +17,12 @@ from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import to_bools
 from ..errors import SettingsError
 from ..model.json_fields import shorten
-from ..model.section import Section
-from ..model.words import SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
+from ..model.words import ACTIONS, SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
+from ..repair.remarks import text_beside
+from ..table.columns import ACTION_COLUMNS
+from ..table.kinds import Frame, to_series
+from ..table.overwrite import name_columns
 from .clean import advise
-from .columns import ACTION_COLUMNS, ACTIONS
-from .kinds import Frame, to_series
-from .overwrite import name_columns
-from .remarks import text_beside
 from .verified import VerifiedColumn
 
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
@@ -344,24 +343,6 @@ def cause_of(why: str) -> str:
     if why.startswith(REMARKED):
         return REMARK
     return "typo" if why.startswith(MISTYPED) else {SUPPRESSED: "suppressed", REPEATED: "duplicate"}.get(why, "")
-
-
-# What each action means for the rows, for people.
-ACTION_MEANING = {
-    "send": "Can be mailed now.",
-    "review": "A person should look at them: likely typos, shared mailboxes, domains that accept every address.",
-    "retry": "No clear answer yet. Verify them again later.",
-    "drop": "Take them off the list.",
-    "unchecked": "No address, not verified yet, or a technical error.",
-}
-
-
-def what_to_do(counts: Mapping[str, int]) -> Section:
-    """Rows by action, for reports."""
-    whole = max(sum(counts.values()), 1)
-    columns = (("Action", "badge"), ("Rows", "number"), ("Share of rows", "share"), ("", "bar"))
-    rows = [(name, n := counts[name], n / whole, (name, n / whole), ACTION_MEANING[name]) for name in ACTIONS]
-    return Section("What to do", (*columns, ("What it means", "words")), rows, has_chart=True)
 
 
 @dataclass(frozen=True)

@@ -22,17 +22,17 @@ from ..checks.lists.mailboxes import canonical_domain, mailbox_identities
 from ..checks.lists.update import is_public_suffix
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, InputError, SettingsError
+from ..files.readers import guess_column, open_table
 from ..model.paths import user_path
 from ..model.table import one_array
 from ..model.words import first_of, printable_text
+from ..repair.repair import MAX_CELL, repair_cell
+from ..table.columns import SUPPRESS_COLUMNS, label_of
+from ..table.kinds import Frame, Table, kind_of_data, read_stream
+from ..table.overwrite import name_columns
+from ..table.text_column import TextColumn, read_values
 from .clean import repair_column
-from .columns import SUPPRESS_COLUMNS, label_of
 from .duplicates import IdentityColumn, read_identities
-from .files.readers import guess_column, open_table
-from .kinds import Frame, Table, kind_of_data, read_stream
-from .overwrite import name_columns
-from .repair import MAX_CELL, repair_cell
-from .text_column import TextColumn, read_values
 
 SHOWN = 3  # entries of a suppression list that a warning quotes
 DOMAIN_MARK = r"^\s*\*?@"  # of an entry such as "@firm.example", which might be read as an address
@@ -262,7 +262,7 @@ def has_outcomes(names: Iterable[Any]) -> bool:
 
 def bounced_addresses(bounces: Any) -> TextColumn:
     """The addresses with a hard bounce or a complaint in what `read_bounces` returned."""
-    from .bounces.read import to_bounce_table  # noqa: PLC0415 - loads the rules for replies
+    from ..bounces.read import to_bounce_table  # noqa: PLC0415 - loads the rules for replies
 
     table = to_bounce_table(bounces)
     chosen = pc.is_in(table["outcome"].cast(pa.string()), value_set=pa.array(["hard", "complaint"]))

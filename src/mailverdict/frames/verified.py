@@ -14,13 +14,13 @@ import pyarrow as pa
 from ..checks.syntax.address import describe_refusal
 from ..errors import ColumnError, InputError
 from ..model.words import Status
+from ..repair.repair import MAX_CELL
+from ..table.columns import BY_NAME, RESULT_NAMES, check_column, is_short, label_of, to_string, why
+from ..table.kinds import frame_of, kind_of_data, to_series
+from ..table.overwrite import find_verified
+from ..table.text_column import read_values
 from .clean import repair_column
-from .columns import BY_NAME, RESULT_NAMES, check_column, is_short, label_of, to_string, why
-from .files.restore import restore
-from .kinds import frame_of, kind_of_data, to_series
-from .overwrite import find_verified
-from .repair import MAX_CELL
-from .text_column import read_values
+from .restore import restore
 
 
 class VerifiedColumn:

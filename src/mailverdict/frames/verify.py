@@ -28,12 +28,12 @@ from ..local.batch import constant, moments, rows_of_nontext
 from ..model.address import identities
 from ..model.table import SOURCE_LOCAL, complete_table, one_array, texts_where
 from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, count_of
+from ..repair.repair import MAX_CELL
 from ..runs.execution import FREE_BATCH, unique_addresses
 from ..runs.options import CheckedOptions, open_execution
 from ..runs.progress import Listener, ProgressBar, is_notebook, pending_rows, wants_bar
 from ..runs.run import Run
-from .clean import repair_column, row_index
-from .columns import (
+from ..table.columns import (
     BY_NAME,
     CATEGORIES,
     DERIVED_COLUMNS,
@@ -42,11 +42,10 @@ from .columns import (
     choose_columns,
     is_short,
     label_of,
-    package_version,
     take_rows,
 )
-from .kinds import Frame, Table, kind_of_data
-from .options import (
+from ..table.kinds import Frame, Table, kind_of_data
+from ..table.options import (
     Columns,
     VerifyOptions,
     check_flag,
@@ -55,9 +54,10 @@ from .options import (
     show_options,
     split_options,
 )
-from .overwrite import KeptRepairs, earlier_columns, kept_repairs, name_columns
-from .repair import MAX_CELL
-from .text_column import LONGEST_TEXT, TextColumn, cut_long, join_texts, read_values, spread_texts
+from ..table.overwrite import KeptRepairs, earlier_columns, kept_repairs, name_columns
+from ..table.text_column import LONGEST_TEXT, TextColumn, cut_long, join_texts, read_values, spread_texts
+from ..version import __version__
+from .clean import repair_column, row_index
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class Origin:
         return {
             "validation_type": str(self.validation_type),
             "source": self.source,
-            "version": package_version(),
+            "version": __version__,
             "lists": self.lists,
             **({"answered_by": self.answered_by} if self.answered_by else {}),
         }

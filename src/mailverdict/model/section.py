@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from .words import ACTION_MEANING, ACTIONS
 
 
 @dataclass(frozen=True)
@@ -31,3 +33,11 @@ class Section:
     def is_empty(self) -> bool:
         """Whether there is nothing to show."""
         return not self.rows and not self.notes
+
+
+def what_to_do(counts: Mapping[str, int]) -> Section:
+    """Rows by action, for reports."""
+    whole = max(sum(counts.values()), 1)
+    columns = (("Action", "badge"), ("Rows", "number"), ("Share of rows", "share"), ("", "bar"))
+    rows = [(name, n := counts[name], n / whole, (name, n / whole), ACTION_MEANING[name]) for name in ACTIONS]
+    return Section("What to do", (*columns, ("What it means", "words")), rows, has_chart=True)

@@ -153,6 +153,16 @@ WHY_OF_ERROR: dict[tuple[str, str], str] = {
     ("SMTP", Verdict.UNKNOWN): NO_ANSWER,
 }
 
+ACTIONS = ("send", "review", "retry", "drop", "unchecked")
+# What each action means for the rows, for people.
+ACTION_MEANING = {
+    "send": "Can be mailed now.",
+    "review": "A person should look at them: likely typos, shared mailboxes, domains that accept every address.",
+    "retry": "No clear answer yet. Verify them again later.",
+    "drop": "Take them off the list.",
+    "unchecked": "No address, not verified yet, or a technical error.",
+}
+
 
 def why_of_error(code: str | None, verdict: str | None) -> str | None:
     """The word for a verdict without a reason; a code that only a service knows stays as it is.

@@ -18,15 +18,15 @@ from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import to_bools
 from ..errors import InputError
 from ..frames.clean import AFTER_CLEANING, USE_EXPLODE
-from ..frames.columns import BY_NAME
-from ..frames.files.restore import restore
 from ..frames.planning import SeenAddresses
 from ..frames.policy import Policy, cause_of, decide_rows
-from ..frames.text_column import strip_texts
+from ..frames.restore import restore
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities, lower_domain
 from ..model.table import one_array
 from ..model.words import FLAGS, SEVERAL_ADDRESSES, Status, Verdict
+from ..table.columns import BY_NAME
+from ..table.text_column import strip_texts
 
 # The five buckets of the contract, then the rows that were not processed or have no address.
 BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))

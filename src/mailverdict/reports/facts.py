@@ -15,12 +15,11 @@ import numpy as np
 import pandas as pd
 
 from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, show_blanks
-from ..frames.columns import ACTIONS
 from ..frames.policy import Policy
-from ..frames.repair import REPAIRS
 from ..frames.verified import VerifiedColumn
 from ..model.table import SOURCE_REMOTE
 from ..model.words import (
+    ACTIONS,
     CAUSE_MEANING,
     SEVERAL_ADDRESSES,
     STATE_MEANING,
@@ -30,6 +29,7 @@ from ..model.words import (
     ValidationType,
     Verdict,
 )
+from ..repair.repair import REPAIRS
 from ..runs.retry import ASK_AGAIN
 from .counts import Alike, Counts, add_domains, checked_days, top_domains, validation_types
 from .summary import MEANING_OF_VALID, by_address

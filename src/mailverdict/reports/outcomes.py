@@ -14,20 +14,20 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..bounces.read import to_bounce_table
 from ..checks.bounces.outcome import Outcome
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, MailVerdictError, SettingsError
-from ..frames.bounces.read import to_bounce_table
 from ..frames.clean import repair_column, row_index
-from ..frames.columns import ACTIONS, CONTRADICTION_COLUMNS, check_column
-from ..frames.kinds import Frame, kind_of_data, to_series
-from ..frames.overwrite import name_columns
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
-from ..frames.repair import MAX_CELL
-from ..frames.text_column import TextColumn, read_values
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities
-from ..model.words import Verdict
+from ..model.words import ACTIONS, Verdict
+from ..repair.repair import MAX_CELL
+from ..table.columns import CONTRADICTION_COLUMNS, check_column
+from ..table.kinds import Frame, kind_of_data, to_series
+from ..table.overwrite import name_columns
+from ..table.text_column import TextColumn, read_values
 from .counts import buckets
 from .tables import CountTable
 

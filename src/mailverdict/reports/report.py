@@ -14,15 +14,15 @@ import pyarrow as pa
 
 from ..atomic_write import atomic_write, check_writable
 from ..errors import ColumnError, InputError, SettingsError
-from ..frames.columns import ACTIONS, COLUMNS, label_of
-from ..frames.files.plain import to_plain
-from ..frames.files.readers import open_table
-from ..frames.files.table_file import TableFile
-from ..frames.files.workbook import check_replaced, import_xlsxwriter
+from ..files.plain import to_plain
+from ..files.readers import open_table
+from ..files.table_file import TableFile
+from ..files.workbook import check_replaced, import_xlsxwriter
 from ..frames.policy import Policy, find_policy, read_decided, split
 from ..frames.verified import VerifiedColumn
 from ..model.paths import user_path
-from ..model.words import count_of, percent
+from ..model.words import ACTIONS, count_of, percent
+from ..table.columns import COLUMNS, label_of
 from .counts import Counts
 from .facts import ReportFacts, gather_facts, gather_outcomes, gather_trend
 from .page import render_page, render_section

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..frames.policy import what_to_do
-from ..frames.repair import ACCEPTED
-from ..model.section import Section
+from ..model.section import Section, what_to_do
 from ..model.words import SOURCE_MEANING, ValidationType, count_of
+from ..repair.repair import ACCEPTED
 from ..theme import MARK_OF, MARKS
 from .facts import CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts, share
 from .wording import CHECKS, REASONLESS, another_check, capitalize, days_of_earlier, reason_label, repair_label

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from ..frames.kinds import Frame
 from ..frames.verified import VerifiedColumn
 from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text
+from ..table.kinds import Frame
 from .counts import BUCKETS, Counts, addresses_of, buckets, count_by_bucket, count_domains, lines_of, top_domains
 from .tables import CountTable
 

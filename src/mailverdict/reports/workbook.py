@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..frames.files.plain import to_plain
-from ..frames.files.workbook import XLSX_ROWS, PersonBook, TableSheet, put_sections
+from ..files.plain import to_plain
+from ..files.workbook import XLSX_ROWS, PersonBook, TableSheet, put_sections
 from ..model.section import Section
 from ..theme import LABELS
 from .facts import ReportFacts

@@ -12,10 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import InputError
-from ..frames.columns import COLUMNS, REPAIR_COLUMNS
-from ..frames.files.restore import restore_frame
-from ..frames.kinds import Table
-from ..frames.overwrite import name_columns
+from ..frames.restore import restore_frame
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import Origin, ResultBuilder
 from ..model.words import ValidationType
@@ -24,6 +21,9 @@ from ..reports.summary import diff
 from ..reports.wording import CHECKS, another_check, days_of_earlier
 from ..runs.journal.journal import Journal
 from ..runs.journal.recall import RecordedRun, parse_key
+from ..table.columns import COLUMNS, REPAIR_COLUMNS
+from ..table.kinds import Table
+from ..table.overwrite import name_columns
 from .listing import AuditedRows
 from .source import TYPES, read_file, readable
 from .tidy import Choices, TidyColumn

@@ -12,14 +12,14 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import InputError
-from ..frames.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of
-from ..frames.files.writers import create_table
-from ..frames.kinds import read_notes, with_note
+from ..files.writers import create_table
 from ..frames.policy import DROPS_DUPLICATES, Policy, read_decided
-from ..frames.text_column import is_text
 from ..model.table import one_array
 from ..reports.counts import Counts
 from ..reports.report import make_report
+from ..table.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of
+from ..table.kinds import read_notes, with_note
+from ..table.text_column import is_text
 from .listing import CORE, NOTES, Listing
 from .source import encodable
 

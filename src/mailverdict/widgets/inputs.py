@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, SettingsError
-from ..frames.columns import check_column
-from ..frames.files.readers import ReadOptions
+from ..files.readers import ReadOptions
 from ..frames.suppress import SuppressionList, read_against
 from ..model.paths import user_path
 from ..runs.options import default_journal
+from ..table.columns import check_column
 from .earlier import list_runs
 from .shared_state import NOTHING_LOADED, SECTIONS, Reader, SharedState, Suppression
 from .source import Source, read_file, read_frame, read_pasted, readable

@@ -19,18 +19,18 @@ import pyarrow.compute as pc
 
 from ..checks.lists.mailboxes import mailbox_identities
 from ..checks.syntax.column import observe_column
-from ..frames.columns import ACTIONS, BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
-from ..frames.kinds import Table
-from ..frames.overwrite import name_columns
 from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, advise_rows, cause_of, decide
-from ..frames.text_column import read_values, spread_texts
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
 from ..model.table import one_array, texts_where
-from ..model.words import FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict
+from ..model.words import ACTIONS, FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict
 from ..reports.counts import BUCKETS
 from ..reports.wording import reason_label
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
+from ..table.columns import BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
+from ..table.kinds import Table
+from ..table.overwrite import name_columns
+from ..table.text_column import read_values, spread_texts
 from .source import printable_label, short_text
 from .tidy import narrow
 from .wording import REPAIR_LABELS

@@ -28,23 +28,9 @@ import pyarrow as pa
 
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, MailVerdictError, SettingsError
-from ..frames.columns import (
-    ACTION_COLUMNS,
-    COLUMNS,
-    DUPLICATE_COLUMNS,
-    PART_COLUMNS,
-    REPAIR_COLUMNS,
-    SUPPRESS_COLUMNS,
-    Column,
-    check_column,
-    label_of,
-)
+from ..files.readers import ReadOptions
 from ..frames.duplicates import group_rows
 from ..frames.explode import explode
-from ..frames.files.readers import ReadOptions
-from ..frames.kinds import Table
-from ..frames.options import split_options
-from ..frames.overwrite import name_columns
 from ..frames.planning import plan_addresses, resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
 from ..frames.suppress import SuppressionList
@@ -57,6 +43,20 @@ from ..runs.options import CheckedOptions, parse_validation_type
 from ..runs.plan import Plan
 from ..runs.progress import Progress
 from ..runs.run import Run
+from ..table.columns import (
+    ACTION_COLUMNS,
+    COLUMNS,
+    DUPLICATE_COLUMNS,
+    PART_COLUMNS,
+    REPAIR_COLUMNS,
+    SUPPRESS_COLUMNS,
+    Column,
+    check_column,
+    label_of,
+)
+from ..table.kinds import Table
+from ..table.options import split_options
+from ..table.overwrite import name_columns
 from .checking import Background, Rate, is_short
 from .listing import Listing
 from .source import Source, readable

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from ..frames.columns import ACTIONS
-from ..frames.files.compression import COMPRESSIONS
-from ..frames.files.readers import KINDS as FILE_KINDS
-from ..frames.policy import ACTION_MEANING
-from ..model.words import ValidationType
+from ..files.compression import COMPRESSIONS
+from ..files.readers import KINDS as FILE_KINDS
+from ..model.words import ACTION_MEANING, ACTIONS, ValidationType
 from ..reports.counts import BUCKETS
 from ..reports.wording import CHECKS, reason_label
 from ..theme import LABELS

@@ -13,10 +13,10 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError, SettingsError
-from ..frames.files.readers import UNSPECIFIED, ReadOptions, explain_guess, open_table
-from ..frames.files.table_file import TableFile
-from ..frames.kinds import read_stream
-from ..frames.text_column import read_values
+from ..files.readers import UNSPECIFIED, ReadOptions, explain_guess, open_table
+from ..files.table_file import TableFile
+from ..table.kinds import read_stream
+from ..table.text_column import read_values
 
 __all__ = [
     "ENCODINGS",

@@ -17,14 +17,14 @@ import numpy as np
 import pandas as pd
 
 from ..errors import SettingsError
-from ..frames.columns import ACTIONS
-from ..frames.files.readers import KINDS as FILE_KINDS
-from ..frames.options import split_options
+from ..files.readers import KINDS as FILE_KINDS
 from ..frames.verify import prepare
+from ..model.words import ACTIONS
 from ..reports.facts import verify_command
 from ..runs.journal.recall import parse_key
 from ..runs.progress import Progress
 from ..runs.run import Run
+from ..table.options import split_options
 from ..theme import LABELS
 from .checking import QUOTA_RESET, Rate, describe_end, follow
 from .earlier import compare_with, open_run, place_of_run, read_audit

@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 from ..checks.syntax.column import observe_column
 from ..frames.clean import repair_column, row_index, show_blanks
 from ..frames.duplicates import IdentityColumn
-from ..frames.repair import ACCEPTED, MAX_CELL, REPAIRS, repair_cell
-from ..frames.text_column import TextColumn, cut_long, read_values, show_where
 from ..frames.verify import AddressColumns
 from ..model.table import one_array, texts_where
+from ..repair.repair import ACCEPTED, MAX_CELL, REPAIRS, repair_cell
+from ..table.text_column import TextColumn, cut_long, read_values, show_where
 from .source import short_text
 
 __all__ = ["SAFE", "Choices", "Suggestion", "TidyColumn", "duplicate_examples", "narrow"]

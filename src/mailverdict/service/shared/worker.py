@@ -17,10 +17,10 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
-from ... import __version__
 from ...errors import BackendError
 from ...model.settings import parse_duration
 from ...model.words import Reason, ValidationType
+from ...version import __version__
 from ..engine import CheckOutcome, EngineFailure, VerificationEngine
 from ..jobs.group_committer import GroupCommitter
 from ..jobs.store import StoredJob

@@ -1,0 +1,92 @@
+"""The mails in a path: an mbox file, a Maildir, one mail, or a folder of these. No mail is read whole if it is huge."""
+
+from __future__ import annotations
+
+import mailbox
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..checks.bounces.message import MAX_MESSAGE
+from ..files.compression import COMPRESSIONS
+from ..files.readers import KINDS
+
+HEAD = 4_096  # octets by which the kind of a file is found
+HEADER_LINE = re.compile(rb"(?:\xef\xbb\xbf)?(?:>?From |[A-Za-z][A-Za-z0-9-]{0,60}:[ \t\r\n])")
+OUTLOOK_MAGIC = b"\xd0\xcf\x11\xe0"
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """One mail, cut to what is read of it; `data` is None where it cannot be opened."""
+
+    place: str  # for messages: the file, and the number within a mailbox
+    data: bytes | None
+    problem: str = ""
+
+
+def kind_of_file(path: Path) -> str:
+    """maildir, folder, mbox, mail, table, outlook or unknown: by content, then by ending."""
+    if path.is_dir():
+        return "maildir" if (path / "cur").is_dir() and (path / "new").is_dir() else "folder"
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    ending = path.suffix.lower()
+    if head.startswith(b"From "):
+        return "mbox"
+    if head.startswith(OUTLOOK_MAGIC) and ending == ".msg":
+        return "outlook"
+    if ending in (".eml", ".mail") or (HEADER_LINE.match(head) and ending not in (".csv", ".tsv")):
+        return "mail"
+    inner = Path(path.stem).suffix.lower() if ending in COMPRESSIONS else ending
+    if inner in KINDS or ending == ".zip":
+        return "table"
+    return "mbox" if ending in (".mbox", ".mbx") else "unknown"
+
+
+def list_files(folder: Path) -> list[Path]:
+    """The files of a folder and those below it in order; a Maildir counts as one, hidden files do not count."""
+    found: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            found += [path] if kind_of_file(path) == "maildir" else list_files(path)
+        elif path.is_file():
+            found.append(path)
+    return found
+
+
+def read_mails(path: Path, kind: str) -> Iterator[Mail]:
+    """The mails of an mbox file, a Maildir with its subfolders, or one mail."""
+    if kind == "mail":
+        yield read_file(path, path.name)
+    elif kind == "mbox":
+        with closing(mailbox.mbox(path, create=False)) as box:
+            yield from read_box(box, path.name)
+    else:
+        with closing(mailbox.Maildir(path, create=False)) as box:
+            yield from read_box(box, path.name)
+            for name in sorted(box.list_folders()):
+                yield from read_box(box.get_folder(name), f"{path.name}/.{name}")
+
+
+def read_box(box: Any, name: str) -> Iterator[Mail]:
+    for number, key in enumerate(sorted(box.keys()), 1):
+        place = f"{name}, mail {number}" if isinstance(key, int) else f"{name}/{key}"
+        try:
+            with closing(box.get_file(key)) as file:
+                yield Mail(place, file.read(MAX_MESSAGE + 1))
+        except (OSError, KeyError, ValueError) as exc:  # removed or unreadable since the mailbox was listed
+            yield Mail(place, None, f"cannot be opened ({type(exc).__name__})")
+
+
+def read_file(path: Path, place: str) -> Mail:
+    try:
+        with path.open("rb") as file:
+            return Mail(place, file.read(MAX_MESSAGE + 1))
+    except OSError as exc:
+        return Mail(place, None, f"cannot be opened ({exc.strerror})")

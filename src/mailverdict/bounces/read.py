@@ -1,0 +1,388 @@
+"""`read_bounces`: mailboxes of bounces and exports of sending services as one frame of outcomes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, overload
+
+import pandas as pd
+import pyarrow as pa
+
+from ..checks.bounces.message import MAX_ADDRESS, DeliveryReport, read_message
+from ..checks.bounces.outcome import MAX_DIAGNOSTIC, Outcome, clean_text
+from ..errors import ColumnError, InputError, SettingsError
+from ..files.readers import ReadOptions, open_table
+from ..model.address import identity
+from ..model.paths import user_path
+from ..model.words import Reason, count_of, printable_text
+from ..table.kinds import Frame, is_polars, polars_of, read_stream
+from .exports import FIELDS, SKIP, ExportLayout, choose_layout, conclude_row, parse_moment, word_meaning
+from .mailboxes import kind_of_file, list_files, read_mails
+
+NOTE = "bounces"  # key in `DataFrame.attrs` for what was read and what was not
+OUTCOME_DTYPE = pd.CategoricalDtype(["delivered", "hard", "soft", "blocked", "complaint"])
+SHOWN = 3  # problems that the warning quotes
+KEPT = 1_000  # problems that are kept in `attrs`
+SCHEMA = pa.schema(
+    [
+        ("address", pa.string()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("outcome", pa.dictionary(pa.int8(), pa.string())),
+        ("status", pa.string()),
+        ("diagnostic", pa.string()),
+        ("reason", pa.string()),
+    ]
+)
+
+
+@overload
+def read_bounces(
+    source: str | Path | Sequence[str | Path],
+    *,
+    columns: Mapping[str, str] | None = None,
+    outcomes: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+) -> pd.DataFrame: ...
+@overload
+def read_bounces(
+    source: Frame, *, columns: Mapping[str, str] | None = None, outcomes: Mapping[str, str] | None = None
+) -> Frame: ...
+def read_bounces(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    outcomes: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+) -> Any:
+    """Read what became of mails: bounces and complaints in a mailbox, or the export of a sending service.
+
+    Uses no network and changes nothing in the mailbox. Mails are read by RFC 3464 and RFC 6533
+    (delivery status notifications), RFC 5965 (complaints) and by the plain-text forms of known mail
+    systems; answers of people, receipts and out-of-office notes are not counted. Diagnostic texts
+    are judged by the same rules as SMTP replies. Of each mail the first 512 KiB are read, which hold
+    the report; one that is cut is among those that could not be read.
+
+    Parameters
+    ----------
+    source : path, list of paths or DataFrame
+        An mbox file, a Maildir, a mail (``.eml``), a folder of these, or a table (CSV, TSV, Parquet,
+        XLSX, or a pandas, Polars or Arrow frame) that a sending service exported. Known tables are
+        recognised by their column names: SendGrid, Mailgun, Postmark, Amazon SES, Salesforce
+        Marketing Cloud, Brevo, and what this function returned.
+    columns : mapping of str to str, optional
+        For other tables: the column of each field, as ``{"address": "E-Mail", "outcome": "Result"}``.
+        Fields: `address`, and at least one of `outcome`, `status` and `diagnostic`; also `at`.
+    outcomes : mapping of str to str, optional
+        What a word in the column of outcomes means, if it is not a common one, as ``{"Dead": "hard"}``;
+        ``"skip"`` leaves out its rows, ``"judge"`` lets the reply decide.
+    encoding, delimiter, sheet : str, optional
+        Of a table; found out when not given.
+
+    Returns
+    -------
+    DataFrame
+        One row for each report about one recipient: `address` (``string``), `at` (UTC, to the
+        microsecond; NaT if not known), `outcome` (category: delivered, hard, soft, blocked,
+        complaint), `status` (``string``: enhanced status code, RFC 3463), `diagnostic` (``string``,
+        at most 500 characters on one line) and `reason` (``string``: as in results of `verify`).
+        The kind is that of the frame given, pandas for a path.
+
+        *hard*: the mailbox or domain does not exist, or is disabled. *blocked*: the sender or the
+        message was refused, by a block list, a policy, spam filter or authentication; this says
+        nothing about the address. *soft*: full, greylisted, timed out, or refused without a cause.
+        A notice of delay is *soft*, and left out if a final report on the same mail follows. A mail
+        that bounced at a mailbox of another name, behind a forward or a list, is *soft*, too.
+
+        For pandas, ``attrs["bounces"]`` counts what was read, what is not about a delivery, and lists
+        what could not be read.
+
+    Raises
+    ------
+    InputError
+        The path does not exist, or is not one of these.
+    ColumnError
+        The table is not a known one and `columns` is not given, or names a column that is not there.
+    SettingsError
+        `columns` or `outcomes` has a wrong field or value.
+
+    Warns
+    -----
+    UserWarning
+        If mails or rows could not be read: how many, and which were the first.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mailverdict as mv
+    >>> export = pd.DataFrame(
+    ...     {
+    ...         "email": ["ada@firm.example", "bo@firm.example"],
+    ...         "created": [1772529300, 1772529301],
+    ...         "status": ["5.1.1", "5.7.1"],
+    ...         "reason": ["550 5.1.1 User unknown", "554 5.7.1 blocked using zen.spamhaus.org"],
+    ...     }
+    ... )
+    >>> mv.read_bounces(export)[["address", "outcome", "reason"]]
+                address  outcome             reason
+    0  ada@firm.example     hard  mailbox_not_found
+    1   bo@firm.example  blocked          protected
+    """
+    if isinstance(source, str | list | tuple) and not len(source):
+        raise SettingsError(f"source={source!r} is empty: give a path, a list of paths or a DataFrame")
+    reader = BounceReader(columns, check_outcomes(outcomes), ReadOptions(encoding, delimiter, sheet))
+    if isinstance(source, str | Path):
+        reader.read_path(user_path(source))
+    elif isinstance(source, list | tuple) and all(isinstance(each, str | Path) for each in source):
+        for each in source:
+            reader.read_path(user_path(each))
+    else:
+        table = to_arrow_table(source)
+        reader.read_layout(table, choose_layout(table.column_names, columns), "the frame")
+    reports, replaced = drop_replaced(reader.reports)
+    reader.warn(stacklevel=2)
+    return like_source(make_table(reports), source, reader.note(replaced))
+
+
+def check_outcomes(outcomes: Mapping[str, str] | None) -> dict[str, str]:
+    allowed = (*map(str, Outcome), SKIP, "judge")
+    for word, meaning in (outcomes or {}).items():
+        if meaning not in allowed:
+            raise SettingsError(f"outcomes[{word!r}]={meaning!r}: one of {', '.join(allowed)}")
+    return dict(outcomes or {})
+
+
+@dataclass
+class BounceReader:
+    """Reads mailboxes and tables; keeps what was read so far, and what could not be read."""
+
+    columns: Mapping[str, str] | None  # of a table, by our names, as the caller gave them
+    outcomes: Mapping[str, str]  # what words of a table mean, as the caller gave it
+    options: ReadOptions
+    reports: list[DeliveryReport] = field(default_factory=list)
+    mails: int = 0
+    rows: int = 0  # of tables
+    other: int = 0  # mails and rows that are not about a delivery
+    problem_count: int = 0
+    problems: list[tuple[str, str]] = field(default_factory=list)  # place and problem
+
+    def refuse(self, place: str, problem: str, count: int = 1) -> None:
+        self.problem_count += count
+        if len(self.problems) < KEPT:
+            self.problems.append((printable_text(place, 200), printable_text(problem, 300)))
+
+    def note(self, replaced: int) -> dict[str, Any]:
+        """For `attrs`; JSON-ready."""
+        return {
+            "mails": self.mails,
+            "rows": self.rows,
+            "other": self.other,
+            "replaced_delays": replaced,
+            "unread": self.problem_count,
+            "problems": [list(each) for each in self.problems],
+        }
+
+    def warn(self, stacklevel: int) -> None:
+        if self.problem_count:
+            shown = "; ".join(f"{place}: {problem}" for place, problem in self.problems[:SHOWN])
+            more = "; ..." if len(self.problems) > SHOWN else ""
+            warnings.warn(
+                f"{self.problem_count:,} of {self.mails + self.rows:,} mails and rows could not be read: {shown}{more}",
+                UserWarning,
+                stacklevel=stacklevel + 1,
+            )
+
+    def read_path(self, path: Path) -> None:
+        """Read a file or folder; within a folder a file of an unknown kind is a problem, not an error."""
+        if not path.exists():
+            raise InputError(f"{path}: no such file or directory")
+        kind = kind_of_file(path)
+        if kind == "folder":
+            files = list_files(path)
+            if not files:
+                raise InputError(f"{path} has no files")
+            for each in files:
+                try:
+                    self.read_path(each)
+                except (InputError, ColumnError, OSError) as exc:
+                    self.mails += 1
+                    self.refuse(str(each.relative_to(path)), str(exc).removeprefix(f"{each}: "))
+        elif kind == "table":
+            self.read_table_file(path)
+        elif kind == "outlook":
+            raise InputError(f"{path}: a mail in Outlook's own form; save it as .eml")
+        elif kind == "unknown":
+            raise InputError(
+                f"{path}: not a mailbox (mbox, Maildir), a mail (.eml) or a table; if it is packed, unpack it"
+            )
+        else:
+            self.read_mailbox(path, kind)
+
+    def read_mailbox(self, path: Path, kind: str) -> None:
+        for mail in read_mails(path, kind):
+            self.mails += 1
+            if mail.data is None:
+                self.refuse(mail.place, mail.problem)
+                continue
+            reading = read_message(mail.data)
+            self.reports += reading.reports
+            self.other += reading.is_other
+            if reading.problems:
+                self.refuse(mail.place, "; ".join(dict.fromkeys(reading.problems)))
+
+    def read_table_file(self, path: Path) -> None:
+        with open_table(path, self.options) as table:
+            try:
+                layout = choose_layout(table.columns, self.columns)
+                for name in layout.columns.values():
+                    table.check_column(name)
+            except ColumnError as exc:
+                raise ColumnError(f"{path}: {exc}") from None
+            names = list(layout.columns.values())
+            for piece in table.pieces(names):
+                kept = piece.select([table.columns.index(name) for name in names]).rename_columns(names)
+                self.read_layout(kept, layout, path.name)
+
+    def read_layout(self, table: pa.Table, layout: ExportLayout, place: str) -> None:
+        """Read the rows of a table; each distinct word and reply is judged once."""
+        cells = {ours: table[theirs].to_pylist() for ours, theirs in layout.columns.items()}
+        first_row = self.rows + 1
+        self.rows += len(table)
+        unknown: dict[str, list[int]] = {}
+        judged: dict[tuple[str, str | None, str | None], Any] = {}
+        for i in range(len(table)):
+            row = {ours: cell_text(values[i]) for ours, values in cells.items() if ours != "at"}
+            meaning = word_meaning(row.get("outcome"), layout, self.outcomes)
+            if meaning is None:
+                unknown.setdefault(str(row["outcome"]), []).append(first_row + i)
+                continue
+            if meaning == SKIP:
+                self.other += 1
+                continue
+            address = row["address"]
+            if address is None or "@" not in address or len(address) > MAX_ADDRESS:
+                self.refuse(f"{place}, row {first_row + i}", f"{(address or '')[:40]!r} is not an address")
+                continue
+            key = (meaning, row.get("status"), row.get("diagnostic"))
+            if key not in judged:
+                judged[key] = conclude_row(*key)
+            outcome, reason = judged[key].outcome, judged[key].reason
+            if layout.is_final:
+                outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
+                reason = Reason(row["reason"]) if row["reason"] in tuple(Reason) else None
+            at = None if "at" not in cells or cells["at"][i] is None else parse_moment(cells["at"][i])
+            diagnostic = clean_text(row.get("diagnostic") or "")[:MAX_DIAGNOSTIC] or None
+            self.reports.append(DeliveryReport(address.strip(), outcome, reason, row.get("status"), diagnostic, at))
+        for word, rows in unknown.items():
+            hint = f"give outcomes={{{printable_text(word, 60)!r}: ...}}"
+            self.refuse(
+                f"{place}, row {rows[0]}", f"the outcome is not known ({count_of(len(rows), 'row')}); {hint}", len(rows)
+            )
+
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+
+def to_arrow_table(frame: Any) -> pa.Table:
+    """Any frame as Arrow; cells of columns that Arrow does not have become text."""
+    frame = read_stream(frame)
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatchReader):
+        return frame.read_all()
+    if isinstance(frame, pd.DataFrame):
+        if not frame.columns.is_unique:
+            raise ColumnError(f"the column name {frame.columns[frame.columns.duplicated()][0]!r} occurs more than once")
+        return pa.table({str(name): column_array(frame[name]) for name in frame.columns})
+    if is_polars(frame, "DataFrame"):
+        return frame.to_arrow()
+    raise SettingsError(f"source is of type {type(frame).__name__}; give a path, a list of paths or a DataFrame")
+
+
+def column_array(series: pd.Series[Any]) -> pa.Array:
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        texts = series.astype(object).map(lambda cell: None if cell is None or cell != cell else str(cell))
+        return pa.array(list(texts), pa.string())
+
+
+def cell_text(cell: object) -> str | None:
+    """A cell as stripped text; None if it is empty."""
+    if cell is None or cell != cell:
+        return None
+    text = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    return text.strip()[: MAX_DIAGNOSTIC * 8] or None
+
+
+# --- the frame ----------------------------------------------------------------------------------------------------
+
+
+def drop_replaced(reports: list[DeliveryReport]) -> tuple[list[DeliveryReport], int]:
+    """Leave out notices of delay that a final report on the same mail replaces; and repeated notices."""
+    final: dict[str, set[str | None]] = {}
+    for each in reports:
+        if not each.is_delay:
+            final.setdefault(key_of(each), set()).add(each.message_id)
+    kept: list[DeliveryReport] = []
+    delayed: set[tuple[str, str | None]] = set()
+    for each in reports:
+        if each.is_delay:
+            key, ids = (key_of(each), each.message_id), final.get(key_of(each), set())
+            if key in delayed or each.message_id in ids or (ids and (each.message_id is None or None in ids)):
+                continue
+            delayed.add(key)
+        kept.append(each)
+    return kept, len(reports) - len(kept)
+
+
+def key_of(report: DeliveryReport) -> str:
+    return identity(report.address).lower()
+
+
+def make_table(reports: Sequence[DeliveryReport]) -> pa.Table:
+    columns = {
+        "address": [each.address for each in reports],
+        "at": [each.at for each in reports],
+        "outcome": [str(each.outcome) for each in reports],
+        "status": [each.status for each in reports],
+        "diagnostic": [each.diagnostic for each in reports],
+        "reason": [None if each.reason is None else str(each.reason) for each in reports],
+    }
+    return pa.table(columns, schema=SCHEMA)
+
+
+def like_source(table: pa.Table, source: Any, note: dict[str, Any]) -> Any:
+    """The reports in the kind of frame that was given."""
+    if is_polars(source, "DataFrame"):
+        return polars_of(table)
+    if not isinstance(source, str | Path | list | tuple | pd.DataFrame):
+        return table
+    out = table.to_pandas(types_mapper={pa.string(): pd.StringDtype("pyarrow")}.get).astype({"outcome": OUTCOME_DTYPE})
+    out.attrs[NOTE] = note
+    return out
+
+
+def is_bounce_frame(names: Sequence[Any]) -> bool:
+    """Whether a table with these columns is one that `read_bounces` returned."""
+    return set(FIELDS) <= set(names)
+
+
+def to_bounce_table(bounces: Any, *, stacklevel: int = 1) -> pa.Table:
+    """What `read_bounces` returned as Arrow, or what it returns for a path or an export."""
+    if not isinstance(bounces, str | Path | list | tuple):
+        bounces = to_arrow_table(bounces)  # once: a stream gives its rows only once
+        if is_bounce_frame(bounces.column_names):
+            return bounces.select(list(FIELDS))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = read_bounces(bounces)
+    for each in caught:
+        warnings.warn(str(each.message), UserWarning, stacklevel=stacklevel + 1)
+    return to_arrow_table(found)

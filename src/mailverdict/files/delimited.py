@@ -1,0 +1,540 @@
+"""CSV and TSV files: find out delimiter and header, then read the rows without changing their bytes.
+
+`open_delimited` does the first part. `DelimitedFile` splits the file into rows (`lines`), aligns those that have too
+many or too few cells, and decodes the cells of the columns that are needed. With `with_lines` each piece also carries
+its rows as they are in the file, which the CSV writer copies. Files in UTF-16 and the like are read from a copy in
+UTF-8, which `encodings` makes.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import InputError
+from ..model.words import count_of, first_of
+from .encodings import (
+    SAMPLE,
+    ByteScan,
+    Encoding,
+    copy_as_utf8,
+    decode_cell,
+    decodes,
+    find_encoding,
+    guess_encoding,
+    needs_copy,
+    sample_lines,
+    scan_bytes,
+)
+from .header import HEAD_ROWS, find_start, is_plain_address
+from .json_lines import is_json
+from .lines import Rows, align, first_line_end, read_regular, split_cells, split_end, split_rows, unquote
+from .table_file import (
+    CELL_MARK,
+    LINE,
+    LONGEST_CELL,
+    LONGEST_HEADER,
+    LONGEST_LINE,
+    MAX_COLUMNS,
+    FileFormat,
+    TableFile,
+    check_added,
+    check_columns,
+    stamp_of,
+)
+
+BLOCK = 1 << 20  # bytes split at once
+PIECE_SIZE = LONGEST_LINE  # bytes of the rows of a piece: bounds memory
+FEW_ROWS = 5  # too few to find a title by: more bytes are read
+HEAD_CELLS = 60_000  # of the first rows, which are decoded several times; a wide table needs fewer rows
+HEAD_CELL = 1_000  # bytes of a cell of theirs that are looked at
+MAX_LISTED_LINES = 5
+WIDE = "give another --delimiter, or leave out columns"
+DELIMITERS = ",;\t|"
+DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+OTHER_KINDS = {
+    b"PK\x03\x04": "a workbook or a zip file",
+    b"PAR1": "a Parquet file",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"%PDF": "a PDF",
+    b"\x1f\x8b": "compressed with gzip",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zX": "compressed with xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\xd0\xcf\x11\xe0": "an old workbook (.xls)",
+}
+# Exports that programs name .xls or .csv although they are HTML.
+MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|meta|table|\?xml)[\s>]", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What the caller says about a CSV; what is None is found out."""
+
+    encoding: str | None = None
+    delimiter: str | None = None
+    likely_delimiter: str | None = None  # by the file's ending
+    has_header: bool | None = None
+    is_strict: bool = False  # refuse rows of a wrong length and bytes that are not in the encoding
+
+    @property
+    def delimiter_sign(self) -> str:
+        """The delimiter that is given, also by its name; empty if none is."""
+        return DELIMITER_NAMES.get(self.delimiter or "", self.delimiter or "")
+
+
+def open_delimited(path: Path, name: str, given: Dialect) -> DelimitedFile:
+    """Open a CSV or TSV file; what is not given is found out."""
+    stamp = stamp_of(path)
+    check_is_text(path, name)
+    encoding = find_encoding(path, given.encoding)
+    if needs_copy(encoding.name, given.delimiter_sign):
+        encoding, copy = copy_as_utf8(path, name, encoding)
+    else:
+        copy = None
+    try:
+        opened = open_lines(copy or path, name, encoding, given)
+    except BaseException:
+        if copy is not None:
+            copy.unlink()
+        raise
+    opened.is_temporary = copy is not None
+    if copy is None:
+        opened.watch(path, stamp)
+    elif stamp_of(path) != stamp:
+        copy.unlink()
+        raise InputError(f"{name} changed while it was read; run again when nothing writes to it")
+    return opened
+
+
+def open_lines(path: Path, name: str, encoding: Encoding, given: Dialect) -> DelimitedFile:
+    """Open a file in which bytes below 128 are ASCII."""
+    scan = scan_bytes(path)
+    if given.encoding is None and encoding.original is None and encoding.name == "utf-8" and not scan.is_utf8:
+        encoding = guess_damaged(path, name, encoding, given, scan)
+    start = len(encoding.bom) if encoding.original is None else 0
+    head = read_head(path, name, encoding.name, start, given)
+    columns = column_names(head, name, encoding.name)
+    opened = DelimitedFile(
+        path,
+        name,
+        columns,
+        format_of(encoding, head, columns),
+        data_start=start + len(head.before_data),
+        is_strict=given.is_strict,
+    )
+    opened.first_line = 1 + count_lines(head.before_data)
+    if scan.has_escaped_quotes:
+        opened.check_escapes()
+    if head.title_lines:
+        opened.remarks.append(
+            f"the header is line {1 + count_lines(head.lead)}; the lines before it are a title, which is not part of "
+            "the table (--header: line 1 is the header)"
+        )
+    opened.remark_on(encoding, given, scan)
+    return opened
+
+
+def guess_damaged(path: Path, name: str, encoding: Encoding, given: Dialect, scan: ByteScan) -> Encoding:
+    """The encoding of a file that is not UTF-8 throughout, although nothing else is known of it."""
+    assert scan.first_damaged is not None
+    guessed = guess_encoding(sample_lines(path, scan.first_damaged))
+    if needs_copy(guessed, given.delimiter_sign):
+        raise InputError(f"{name} seems to be {guessed}; give --encoding {guessed} and its --delimiter")
+    return replace(encoding, name=guessed, is_guessed=guessed != "utf-8")
+
+
+def column_names(head: Head, name: str, encoding: str) -> list[str]:
+    """The names in the header, or numbered ones if there is none."""
+    cells = decode_cells(head.cells, encoding)
+    if not head.has_header:
+        return [f"column_{i}" for i in range(1, len(cells) + 1)]
+    if any("\0" in each for each in cells):
+        raise InputError(f"{name} contains NUL characters in its first line: it is not a text table")
+    if not any(cells):
+        raise InputError(f"{name} has no header line")
+    return cells
+
+
+def format_of(encoding: Encoding, head: Head, columns: Sequence[str]) -> FileFormat:
+    """What a writer needs to know to write a file like this one."""
+    is_copy = encoding.original is not None
+    if head.has_header:
+        header, header_end = head.line, head.line_end
+    else:
+        header = head.delimiter.join(each.encode() for each in columns)
+        header_end = first_line_end(head.line_end) or b"\n"
+    return FileFormat(
+        encoding=encoding.original or encoding.name,
+        has_bom=bool(encoding.bom),
+        delimiter=head.delimiter.decode(),
+        has_header=head.has_header,
+        text_encoding=encoding.name,
+        original_encoding=encoding.original,
+        original_bom=encoding.bom if is_copy else b"",
+        lead=head.lead if is_copy else encoding.bom + head.lead,
+        header=header,
+        header_end=header_end,
+        tail=encoding.tail,
+    )
+
+
+def check_is_text(path: Path, name: str) -> None:
+    """Raise `InputError` for a file of another kind that is named as a CSV."""
+    with path.open("rb") as file:
+        start = file.read(256)
+    for magic, kind in OTHER_KINDS.items():
+        if start.startswith(magic):
+            hint = "give a table, with the ending of its kind"
+            if kind.startswith("compressed"):
+                hint = "unpack it first, or give a file whose name ends as contacts.csv.gz does"
+            raise InputError(f"{name} is not a text table but {kind}; {hint}")
+    if MARKUP.match(start):
+        raise InputError(
+            f"{name} is not a text table but a web page; open it in a spreadsheet program and save it as CSV"
+        )
+    if is_json(path):
+        raise InputError(f"{name} is not a text table but JSON; name it with the ending .jsonl")
+
+
+# --- the first row ---------------------------------------------------------------------------------
+
+
+def parse_delimiter(text: str) -> str:
+    """One character, or its name: a tab is hard to type."""
+    found = DELIMITER_NAMES.get(text, text)
+    if len(found) != 1 or not found.isascii() or found in '"\r\n\0':
+        raise InputError(f"delimiter {text!r}: give one character, or one of {', '.join(DELIMITER_NAMES)}")
+    return found
+
+
+def guess_delimiter(data: bytes, *, is_last: bool) -> str:
+    """The delimiter with which most of the first rows have an address, and as many cells as the header."""
+    return max(
+        DELIMITERS, key=lambda each: delimiter_score(head_texts(data, each.encode(), "latin-1", is_last=is_last))
+    )
+
+
+def delimiter_score(rows: Sequence[Sequence[str]]) -> tuple[float, float, int]:
+    table = rows[find_start(rows)[0] :]
+    width = len(table[0]) if table else 1
+    if width == 1:
+        return 0.0, 0.0, 0
+    addresses = sum(any(map(is_plain_address, row)) for row in table)
+    return addresses / len(table), sum(len(row) == width for row in table) / len(table), width
+
+
+def head_texts(data: bytes, delimiter: bytes, encoding: str, *, is_last: bool) -> list[list[str]]:
+    """The cells of the first rows."""
+    rows = split_rows(data[:SAMPLE], delimiter, is_last=is_last and len(data) <= SAMPLE).cells
+    if len(rows) <= FEW_ROWS and len(data) > SAMPLE:
+        rows = split_rows(data, delimiter, is_last=is_last).cells
+    before = accumulate(map(len, rows), initial=0)  # cells before each row
+    few = [row[:MAX_COLUMNS] for row, count in zip(rows[:HEAD_ROWS], before, strict=False) if count <= HEAD_CELLS]
+    return [decode_cells([cell[:HEAD_CELL] for cell in row], encoding) for row in few]
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first row of a table, and what is before it."""
+
+    lead: bytes  # lines before the first row
+    title_lines: int  # how many of them are a title
+    cells: list[str]  # of the first row, a character for each octet
+    line: bytes  # the first row without its line end
+    line_end: bytes  # its line end, and the blank lines after it
+    delimiter: bytes
+    has_header: bool
+
+    @property
+    def before_data(self) -> bytes:
+        """What is before the first row of data."""
+        return self.lead + self.line + self.line_end if self.has_header else self.lead
+
+
+def read_head(path: Path, name: str, encoding: str, start: int, given: Dialect) -> Head:
+    """Find the first row: after blank lines, a line such as ``sep=;``, and a title."""
+    delimiter = None if given.delimiter is None else parse_delimiter(given.delimiter).encode()
+    with path.open("rb") as file:
+        file.seek(start)
+        data = b""
+        while True:
+            block = file.read(max(SAMPLE, len(data)))
+            data += block
+            lead, named = read_lead(data)
+            body = data[len(lead) :]
+            used = delimiter or named or find_delimiter(body, given.likely_delimiter, is_last=not block)
+            rows = split_rows(body, used, is_last=not block)
+            if len(rows.cells) > (1 if len(data) > SAMPLE else FEW_ROWS) or not block:
+                break
+            if len(data) > BLOCK and rows.cells:
+                break
+            if len(data) > 2 * LONGEST_LINE:
+                raise InputError(
+                    f"{name}: the first line is longer than {LONGEST_LINE:,} bytes, or a quote is not closed"
+                )
+    if not rows.cells:
+        problem = "ends inside quotes: it is truncated, or a quote is not doubled" if body else "has no header line"
+        raise InputError(f"{name} {problem}")
+    at, has_header = find_start(head_texts(body, used, encoding, is_last=not block))
+    if given.has_header is not None:
+        at, has_header = 0, given.has_header
+    title = body[: rows.starts[at]]
+    cells, (line, line_end) = rows.cells[at], split_end(rows.octets(at))
+    if len(cells) == 1:  # a blank line is a row then
+        line_end = first_line_end(line_end)
+    head = Head(lead + title, count_lines(title), cells, line, line_end, used, has_header)
+    where = f"{name}, line {1 + count_lines(head.lead)}"
+    check_columns(where, len(cells), WIDE)
+    if has_header and len(line) > LONGEST_HEADER:
+        raise InputError(
+            f"{where}: the header has {len(line):,} bytes, and {LONGEST_HEADER:,} are read at most; is a quote in "
+            "it not closed?"
+        )
+    return head
+
+
+def read_lead(data: bytes) -> tuple[bytes, bytes | None]:
+    """Blank lines at the beginning, with the line by which Excel is given the delimiter, and that delimiter."""
+    match = re.match(rb'[\r\n]*(?:"?sep=([^"\r\n])"?(?:[\r\n]+|\Z))?', data, re.IGNORECASE)
+    return (b"", None) if match is None else (match[0], match[1])
+
+
+def find_delimiter(data: bytes, likely: str | None, *, is_last: bool) -> bytes:
+    """The likely one if it is in the first row, otherwise the one that fits best."""
+    if likely is not None:
+        rows = head_texts(data, likely.encode(), "latin-1", is_last=is_last)
+        if delimiter_score(rows)[2]:
+            return likely.encode()
+    return guess_delimiter(data, is_last=is_last).encode()
+
+
+def count_lines(data: bytes) -> int:
+    """How many line ends are in some bytes."""
+    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+
+
+# --- all rows --------------------------------------------------------------------------------------
+
+
+class DelimitedFile(TableFile):
+    """The rows of a CSV or TSV file, every cell as text."""
+
+    def __init__(
+        self,
+        path: Path,
+        name: str,
+        columns: Sequence[str],
+        file_format: FileFormat,
+        *,
+        data_start: int,  # bytes before the first row
+        is_strict: bool,
+    ) -> None:
+        super().__init__(path, name, columns, file_format)
+        self.data_start, self.is_strict = data_start, is_strict
+        self.delimiter = file_format.delimiter.encode()
+        self.first_line = 1  # number of the line at `data_start`
+        self.added_cells = 0  # to rows with too few
+        self.ragged_lines: list[int] = []  # of rows with too many or too few cells
+        fields = [pa.field(each, pa.string(), metadata=CELL_MARK) for each in self.columns]
+        self.schema = pa.schema(fields)
+
+    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+        """Yield the rows; empty cells are empty text, so that nothing is reinterpreted."""
+        used = self.positions(only)
+        parts: list[list[pa.Array]] = []
+        size = 0
+        for part in self.parts(used):
+            if parts and size + part[-1].nbytes > PIECE_SIZE:
+                yield self.to_table(parts, used, with_lines=with_lines)
+                parts, size = [], 0
+            parts.append(part)
+            size += part[-1].nbytes
+        if parts:
+            yield self.to_table(parts, used, with_lines=with_lines)
+
+    def check_rows(self) -> None:
+        for _ in self.parts([]):
+            pass
+
+    def positions(self, only: Collection[str] | None) -> list[int]:
+        return [at for at, name in enumerate(self.columns) if only is None or name in only]
+
+    def parts(self, used: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Yield the cells of the used columns, and last the rows as they are in the file, part by part."""
+        self.ragged_lines, self.added_cells = [], 0
+        columns = len(self.columns)
+        line, rest, is_last = self.first_line, b"", False
+        with self.path.open("rb") as file:
+            file.seek(self.data_start)
+            while not is_last:
+                wanted = max(BLOCK, len(rest))  # a long row is not split anew for each block
+                block = file.read(wanted)
+                data = rest + block
+                found = read_regular(data, self.delimiter, columns, used) if block else None
+                if found is not None:
+                    part, size = found
+                    yield part
+                    line += data.count(b"\n", 0, size)
+                    rest = data[size:]
+                else:
+                    is_last = len(block) < wanted
+                    rows = split_rows(data, self.delimiter, is_last=is_last, keeps_blank=columns == 1)
+                    self.check_sizes(rows, line)
+                    yield from self.aligned_parts(rows, line, used)
+                    line += rows.lines[-1]
+                    rest = rows.rest
+                if is_last and rest:
+                    raise InputError(
+                        f"{self.name} ends inside quotes: it is truncated, or a quote is not doubled; "
+                        f"the row begins in line {line}"
+                    )
+                if len(rest) > LONGEST_LINE:
+                    self.refuse_length(line, "row", LONGEST_LINE)
+
+    def check_sizes(self, rows: Rows, line: int) -> None:
+        """Raise `InputError` for a row with too many bytes, or a cell with too many; `line` is the first."""
+        for at in map(int, np.flatnonzero(np.diff(rows.starts) > LONGEST_CELL)):
+            number = line + rows.lines[at]
+            check_columns(f"{self.name}, line {number}", len(rows.cells[at]), WIDE)
+            if len(split_end(rows.octets(at))[0]) > LONGEST_LINE:
+                self.refuse_length(number, "row", LONGEST_LINE)
+            if max(map(len, rows.cells[at])) > LONGEST_CELL:
+                self.refuse_length(number, "cell", LONGEST_CELL)
+
+    def refuse_length(self, line: int, what: str, longest: int) -> NoReturn:
+        raise InputError(
+            f"{self.name}, line {line}: a {what} is longer than {longest:,} bytes, or a quote is not closed; correct "
+            "the quotes, or shorten the text"
+        )
+
+    def aligned_parts(self, rows: Rows, line: int, used: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """Give each row as many cells as there are columns; rows that become far larger come in several parts."""
+        columns = len(self.columns)
+        self.added_cells += sum(columns - len(row) for row in rows.cells if len(row) < columns)
+        check_added(f"{self.name}, lines from {line} on", self.added_cells, self.path.stat().st_size)
+        most = max(1, PIECE_SIZE // columns)
+        for start in range(0, len(rows.cells), most):
+            cells = rows.cells[start : start + most]
+            lines = [rows.octets(at) for at in range(start, start + len(cells))]
+            for at, row in enumerate(cells):
+                if len(row) != columns:
+                    self.note_ragged(line + rows.lines[start + at], len(row))
+                    cells[at], lines[at] = self.aligned(lines[at])
+            octets = [pa.array([row[at].encode("latin-1") for row in cells], pa.binary()) for at in used]
+            yield [*octets, pa.array(lines, pa.large_binary())]
+
+    def aligned(self, line: bytes) -> tuple[list[str], bytes]:
+        """The cells of a row that had too many or too few, and the row with its line end."""
+        row, line_end = split_end(line)
+        cells = align(split_cells(row, self.delimiter), len(self.columns), self.delimiter, self.address_at)
+        return [unquote(cell).decode("latin-1") for cell in cells], self.delimiter.join(cells) + line_end
+
+    def note_ragged(self, line: int, cells: int) -> None:
+        check_columns(f"{self.name}, line {line}", cells, WIDE)
+        if self.is_strict:
+            found = count_of(cells, "cell")
+            raise InputError(f"{self.name}, line {line}: {found} where the header has {len(self.columns)}")
+        self.ragged_lines.append(line)
+
+    def to_table(self, parts: Sequence[Sequence[pa.Array]], used: Sequence[int], *, with_lines: bool) -> pa.Table:
+        """The columns as text; those that are not needed are null, and cost nothing."""
+        *octets, lines = (pa.concat_arrays(each) for each in zip(*parts, strict=True))
+        encoding, unused = str(self.format.text_encoding), pa.nulls(len(lines))
+        texts = {at: to_text(cells, encoding) for at, cells in zip(used, octets, strict=True)}
+        arrays = [texts.get(at, unused) for at in range(len(self.columns))]
+        fields = [field if at in texts else field.with_type(pa.null()) for at, field in enumerate(self.schema)]
+        if with_lines:
+            arrays.append(lines)
+            fields.append(pa.field(LINE, pa.large_binary(), metadata=CELL_MARK))
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
+        used = self.positions(only)
+        empty = [*(pa.array([], pa.binary()) for _ in used), pa.array([], pa.large_binary())]
+        return self.to_table([empty], used, with_lines=with_lines)
+
+    def check_escapes(self) -> None:
+        """Raise `InputError` where a backslash escapes a quote within a quoted cell, as some databases write them.
+
+        Read as CSV, the quote would end its cell, and the cells after it would move to other columns.
+        """
+        sign = re.escape(self.delimiter)
+        escaped = re.compile(rb"(?:\A|(?<=[\r\n" + sign + rb']))"(?:[^"\\]|\\[^"])*+\\"[^"\r\n' + sign + rb"]")
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            if match := escaped.search(data):
+                line = 1 + count_lines(data[: match.end()])
+                raise InputError(
+                    f"{self.name}, line {line}: a quote within a cell is escaped with a backslash, which CSV does not "
+                    'have: export the table with doubled quotes (""), or convert it, as with '
+                    "pandas.read_csv(path, escapechar='\\', dtype=str, keep_default_na=False).to_csv(new, index=False)"
+                )
+
+    def remark_on(self, encoding: Encoding, given: Dialect, scan: ByteScan) -> None:
+        """Note for the user what was guessed; with `is_strict`, refuse rows and bytes that do not fit."""
+        if encoding.is_guessed:
+            self.remarks.append(f"encoding: {self.format.encoding} (guessed; give another with --encoding)")
+        if not self.format.has_header:
+            self.remarks.append(
+                f"no header line: the columns are column_1 to column_{len(self.columns)}"
+                if len(self.columns) > 1
+                else "no header line: the column is column_1"
+            )
+        is_clean = scan.is_ascii or (self.format.text_encoding == "utf-8" and scan.is_utf8)
+        if encoding.original is None and not is_clean:
+            self.remark_on_bytes(given)
+        if encoding.tail:
+            self.remarks.append(f"{count_of(len(encoding.tail), 'byte')} at the end: less than a character, kept")
+        if self.is_strict:
+            self.check_rows()
+
+    def remark_on_bytes(self, given: Dialect) -> None:
+        """Count the lines with bytes that are not in the encoding."""
+        encoding = str(self.format.text_encoding)
+        number, bad = 0, []
+        with self.path.open("rb") as file:
+            for line in file:
+                number += 1
+                if not line.isascii() and not decodes(line, encoding):
+                    bad.append(number)
+        if not bad:
+            return
+        if self.is_strict:
+            hint = "give another --encoding" if given.encoding else "give its encoding, as in --encoding cp1252"
+            raise InputError(f"{self.name}, line {bad[0]}: a byte is not {encoding}; {hint}")
+        lines = count_of(len(bad), "line")
+        self.remarks.append(f"{lines} with bytes that are not {encoding}, kept: {listed_lines(bad)}")
+
+    def final_remarks(self) -> list[str]:
+        """What is known only after all rows were read."""
+        if not self.ragged_lines:
+            return []
+        rows = count_of(len(self.ragged_lines), "row")
+        return [f"{rows} with too many or too few cells, kept and aligned: {listed_lines(self.ragged_lines)}"]
+
+
+def listed_lines(numbers: Sequence[int]) -> str:
+    return f"line{'s' if len(numbers) > 1 else ''} {first_of(list(map(str, numbers)), MAX_LISTED_LINES)}"
+
+
+def to_text(cells: pa.BinaryArray, encoding: str) -> pa.StringArray:
+    """Decode the cells of a column."""
+    if encoding == "utf-8":
+        with suppress(pa.ArrowInvalid):
+            return cells.cast(pa.string())
+    return pa.array([decode_cell(cell, encoding) for cell in cells.to_pylist()], pa.string())
+
+
+def decode_cells(cells: Sequence[str], encoding: str) -> list[str]:
+    """The texts of cells that have a character for each octet."""
+    return [decode_cell(cell.encode("latin-1"), encoding) for cell in cells]

@@ -1,0 +1,331 @@
+"""Open table files of every kind and standard input; and guess which column has the addresses.
+
+`open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in `delimited`, Parquet
+and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in `sheets`.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..atomic_write import is_device
+from ..errors import ColumnError, InputError
+from ..model.paths import user_path
+from ..table.columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
+from ..table.text_column import read_values
+from .columnar import ArrowFile, ParquetFile, ParquetFolder
+from .compression import COMPRESSIONS, describe_members, member_ending, unpack
+from .delimited import Dialect, open_delimited
+from .header import EMAIL_NAME
+from .json_lines import JsonLinesFile, is_json
+from .sheets import open_sheet
+from .table_file import TableFile, first_line
+
+STDIN = "-"
+SPREADSHEETS = (".ods", ".fods", ".xls", ".xlsb", ".numbers")  # which people have, and no library here reads
+KINDS = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "arrow",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".ipc": "arrow",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+}
+# Two columns that `verify`, `clean` or `duplicates` wrote, by which the others of the same prefix are recognized.
+WRITTEN_TOGETHER = (("verdict", "status"), ("clean", "change"), ("identity", "duplicate_of"))
+BLOCK = 1 << 20  # octets that are copied at a time
+SAMPLE_ROWS = 2_000  # looked at to guess the column
+MIN_ADDRESS_SHARE = 0.3  # of the filled cells; a notes column that mentions an address now and then has far less
+ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or with a written-out @
+    r"(?i)^\s*\S+@\S+\.\S+(?:\s+(?:[/|&;,]\s*|and\s+|or\s+)?\S+@\S+\.\S+)*\s*$|<\S+@\S+>"
+    r"|^\s*[\w\-]{1,12}\s*[:=]\s*\S+@\S+\.\S+\s*$|^\s*\S+\s*[\[({]\s*at\s*[\])}]\s*\S+\s*$"
+)
+AT_SIGN = r"(?i)@|[\[({]\s*at\s*[\])}]"  # or a word for it; each text that is ADDRESS_LIKE has one
+LONGEST_SAMPLE = 1 << 16  # characters of a cell that is looked at for that; it may hold many addresses
+PIPE_WAIT = 10  # seconds
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What the caller says about a file; what is None is found out."""
+
+    encoding: str | None = None  # CSV
+    delimiter: str | None = None  # CSV
+    sheet: str | None = None  # XLSX; None: the first that is not empty
+    has_header: bool | None = None
+    is_strict: bool = False  # refuse a CSV with rows of a wrong length or bytes that are not in its encoding
+
+    def dialect(self, likely_delimiter: str | None = None) -> Dialect:
+        return Dialect(self.encoding, self.delimiter, likely_delimiter, self.has_header, self.is_strict)
+
+
+UNSPECIFIED = ReadOptions()
+
+
+def open_table(path: str | Path, options: ReadOptions = UNSPECIFIED, *, name: str | None = None) -> TableFile:
+    """Open a table file, or standard input for ``"-"``; use the result in a ``with`` statement.
+
+    Standard input is Parquet, Arrow, a workbook or JSON lines if it begins like that, otherwise CSV. A directory is a
+    table of Parquet files. Messages use `name`, by default the path.
+    Raises `InputError` if the file does not exist, is empty, or is not of the kind that its name says.
+    """
+    if str(path) == STDIN:
+        return open_stdin(options)
+    if not str(path):  # which Path reads as the working directory
+        raise InputError("the name of the file is empty")
+    found = user_path(path)
+    name = name or str(found)
+    if found.is_dir():
+        return open_folder(found, name, options)
+    if not found.exists():
+        raise InputError(f"{name}: no such file")
+    if is_device(found):
+        return open_pipe(found, options)
+    is_packed = found.suffix.lower() in COMPRESSIONS
+    ending = Path(found.stem).suffix.lower() or member_ending(found) if is_packed else found.suffix.lower()
+    kind = KINDS.get(ending)
+    if kind is None and is_packed and found.suffix.lower() == ".zip":
+        raise InputError(f"{found}: {describe_members(found)}; give a zip file with one table in it")
+    if kind is None:
+        if ending in SPREADSHEETS:
+            raise InputError(f"{name} is a spreadsheet of a kind that is not read: save it as .xlsx or .csv")
+        raise InputError(
+            f"{name}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}, "
+            f"and {', '.join(COMPRESSIONS)} after them"
+        )
+    if is_packed:
+        return open_copy(unpack(found, name, ending), kind, options, name)
+    return open_kind(found, kind, options, name)
+
+
+def open_copy(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
+    """Open a temporary copy, which is deleted with the opened file or after an error."""
+    try:
+        opened = open_kind(path, kind, options, name)
+    except BaseException:
+        path.unlink()
+        raise
+    if opened.is_temporary:  # it is read from another copy
+        path.unlink()
+    opened.is_temporary = True
+    return opened
+
+
+def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
+    """Open a file of a known kind; raise `InputError` for everything that is wrong with it."""
+    if not path.stat().st_size and kind != "jsonl":  # which is a table without rows then
+        raise InputError(f"{name} is empty")
+    unused = unused_options(kind, options, name)
+    try:
+        opened = OPENERS[kind](path, name, options)
+    except (pa.ArrowException, OSError, UnicodeError) as exc:
+        raise InputError(f"{name}: {first_line(exc)}") from exc
+    opened.remarks += unused
+    return opened
+
+
+def unused_options(kind: str, options: ReadOptions, name: str) -> list[str]:
+    """Remarks about options for another kind of file; an error for a sheet, since the wrong table would be read."""
+    if options.sheet is not None and kind != "xlsx":
+        raise InputError(f"{name} is not a workbook and has no sheet {options.sheet!r}: leave out the sheet")
+    given = [each for each in ("encoding", "delimiter") if getattr(options, each) is not None]
+    if not given or kind in ("csv", "tsv"):
+        return []
+    return [f"{' and '.join(given)}: only for CSV; {name} is read without"]
+
+
+def open_folder(path: Path, name: str, options: ReadOptions) -> TableFile:
+    unused = unused_options("parquet", options, name)
+    try:
+        opened = ParquetFolder(path, name)
+    except (pa.ArrowException, OSError) as exc:
+        raise InputError(f"{name}: {first_line(exc)}") from exc
+    opened.remarks += unused
+    return opened
+
+
+def open_stdin(options: ReadOptions) -> TableFile:
+    if sys.stdin is None:
+        raise InputError("standard input is closed: give a file, or pipe a table to the command")
+    copy = copy_of(sys.stdin.buffer)
+    return open_copy(copy, kind_of_content(copy), options, "standard input")
+
+
+def kind_of_content(path: Path) -> str:
+    """The kind of a table without a name, by its first bytes."""
+    with path.open("rb") as file:
+        start = file.read(8)
+    for magic, kind in MAGIC:
+        if start.startswith(magic):
+            return kind
+    return "jsonl" if is_json(path) else "csv"
+
+
+MAGIC = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"), (b"PK\x03\x04", "xlsx"))
+
+
+def open_pipe(path: Path, options: ReadOptions) -> TableFile:
+    """Read a pipe, such as that of ``<(command)``, to its end; without a known ending it is CSV."""
+    if path.suffix.lower() in COMPRESSIONS:
+        raise InputError(f"{path} is a pipe: unpack what is written to it, as zcat does, or give a file")
+    # Opening a named pipe to which nothing writes would wait for ever.
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(number, "rb", buffering=0) as pipe:
+        if stat.S_ISFIFO(os.fstat(number).st_mode):
+            wait_for_writer(number, str(path))
+        os.set_blocking(number, True)
+        copy = copy_of(pipe)
+    return open_copy(copy, KINDS.get(path.suffix.lower()) or kind_of_content(copy), options, str(path))
+
+
+def wait_for_writer(number: int, name: str) -> None:
+    """Raise `InputError` if nothing opens a pipe for writing."""
+    if select.select([number], [], [], PIPE_WAIT)[0]:
+        return
+    try:
+        os.read(number, 1)
+    except BlockingIOError:  # a writer that has not written yet
+        return
+    raise InputError(f"{name} is a pipe, and nothing was written to it within {PIPE_WAIT} seconds")
+
+
+def copy_of(source: Any) -> Path:
+    """Copy a stream to a temporary file, because a CSV is read more than once."""
+    with tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy:
+        path = Path(copy.name)
+        try:
+            copy.writelines(blocks_of(source))
+        except BaseException:
+            path.unlink()
+            raise
+    return path
+
+
+def blocks_of(source: Any) -> Iterator[bytes]:
+    """Read a stream to its end.
+
+    Waits for input for a second at a time: a signal that arrives just before a blocking read is handled only after it.
+    """
+    try:
+        number = source.fileno()
+        select.select([number], [], [], 0)
+    except (OSError, ValueError):  # not a file; or on Windows, where only sockets can be waited for
+        number = None
+    while True:
+        if number is not None and not select.select([number], [], [], 1)[0]:
+            continue
+        block = source.read(BLOCK) if number is None else os.read(number, BLOCK)
+        if not block:
+            return
+        yield block
+
+
+OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
+    "csv": lambda path, name, given: open_delimited(path, name, given.dialect()),
+    "tsv": lambda path, name, given: open_delimited(path, name, given.dialect("\t")),
+    "parquet": lambda path, name, _: ParquetFile(path, name),
+    "arrow": lambda path, name, _: ArrowFile(path, name),
+    "jsonl": lambda path, name, _: JsonLinesFile(path, name),
+    "xlsx": lambda path, name, given: open_sheet(path, name, given.sheet, has_header=given.has_header),
+}
+
+
+# --- the column of addresses -----------------------------------------------------------------------
+
+
+def address_shares(columns: Mapping[Any, Any]) -> dict[Any, float]:
+    """Share of filled cells that look like an address, by column, from the first rows.
+
+    >>> address_shares({"who": ["Ada"], "mail": ["ada@example.org"]})
+    {'who': 0.0, 'mail': 1.0}
+    """
+    return {name: count_addresses(values[:SAMPLE_ROWS])[0] for name, values in columns.items()}
+
+
+def count_addresses(values: Any) -> tuple[float, float]:
+    """Shares of addresses: among the filled cells, and among all."""
+    kind = values.type if isinstance(values, pa.Array | pa.ChunkedArray) else pa.null()
+    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not has_at_sign(values):
+        return 0.0, 0.0  # far quicker than to read the cells, which counts in a table with thousands of columns
+    texts = read_values(values, for_repair=True, longest=LONGEST_SAMPLE).stripped
+    if not len(texts):
+        return 0.0, 0.0
+    found = pc.sum(pc.match_substring_regex(texts, ADDRESS_LIKE)).as_py()
+    return found / len(texts), found / len(values)
+
+
+def has_at_sign(texts: pa.Array | pa.ChunkedArray) -> bool:
+    return bool(pc.any(pc.match_substring_regex(texts, AT_SIGN)).as_py())
+
+
+def guess_column(columns: Mapping[Any, Any]) -> Any:
+    """The column with the most addresses, the first of equals; `ColumnError` if none has a large share."""
+    return explain_guess(columns)[0]
+
+
+def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
+    """The guessed column, and why it was chosen.
+
+    Empty cells count against a column, and a column that mailverdict wrote is never chosen.
+
+    >>> explain_guess({"backup": ["a@x.org", ""], "mail": ["b@x.org", "c@x.org"], "mail_clean": ["b@x.org", "c@x.org"]})
+    ('mail', "100% of the first 2 rows are addresses; 50% in 'backup'")
+    """
+    heads = {name: values[:SAMPLE_ROWS] for name, values in columns.items()}
+    names = frozenset(name for name in heads if isinstance(name, str))
+    shares = {name: count_addresses(values) for name, values in heads.items()}
+    likely = [
+        (of_all, name)
+        for name, (of_filled, of_all) in shares.items()
+        if of_filled >= MIN_ADDRESS_SHARE and not is_result(name, names)
+    ]
+    if not likely:
+        return by_name(heads, names)
+    (share, best), *others = sorted(likely, key=lambda each: -each[0])
+    rows = len(heads[best])
+    reason = f"{share:.0%} of the first {rows:,} rows are addresses" if rows > 1 else "the only row is an address"
+    return best, "; ".join([reason, *(f"{each:.0%} in {name!r}" for each, name in others[:1])])
+
+
+def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
+    """The only column whose name says that it has addresses, if its first cells are empty."""
+    if not heads:
+        raise ColumnError("the table has no columns to choose from: name the one with the addresses")
+    found = [n for n, v in heads.items() if EMAIL_NAME.fullmatch(str(n)) and not is_result(n, names)]
+    cells = [read_values(heads[name]) for name in found]
+    if len(cells) == 1 and not len(cells[0].texts) and not len(cells[0].nontext_rows):
+        return found[0], "by its name; the first rows have no filled cell in it"
+    raise ColumnError(f"no column looks like e-mail addresses; name one of {listed(list(heads))}")
+
+
+def is_result(name: Any, names: frozenset[str]) -> bool:
+    """Whether a column is one that mailverdict writes beside another column of the table."""
+    for result in (*COLUMNS, *CLEAN_COLUMNS, *DUPLICATE_COLUMNS) if isinstance(name, str) else ():
+        prefix = name.removesuffix(result.name)
+        if prefix == name:
+            continue
+        if any(names.issuperset({prefix + one, prefix + other}) for one, other in WRITTEN_TOGETHER):
+            return True
+        if prefix.endswith("_") and prefix[:-1] in names:
+            return True
+    return False

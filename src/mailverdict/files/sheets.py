@@ -1,0 +1,232 @@
+"""Read a sheet of a workbook (XLSX) as a table.
+
+A file may come from anybody, and what it holds may end the process that reads it. So `sheet_program` reads it in
+another one, whose memory and time are limited by the size of the file.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from ..errors import InputError, MissingExtraError
+from ..model.words import count_of
+from ..table.columns import did_you_mean, listed
+from .compression import unpacked_limit
+from .header import HEAD_ROWS, find_start
+from .sheet_program import UNREADABLE
+from .table_file import PIECE_ROWS, FileFormat, TableFile, stamp_of
+
+PROGRAM = str(Path(__file__).with_name("sheet_program.py"))
+MOST_CELLS = 1 << 25  # of the rectangle that is used: a full sheet (1,048,576 rows) of 32 columns
+# What the program may take. Measured: 1.1 GiB for MOST_CELLS of which few are filled; at most 30 octets of memory for
+# each octet of a file, and 0.2 seconds for each MiB.
+BASE_MEMORY, MEMORY_PER_OCTET = 3 << 29, 64
+BASE_SECONDS, SECONDS_PER_MIB = 30, 30
+EXACT_INTEGERS = 2**53  # below this, a workbook's numbers, which are doubles, are exact
+
+
+class WorkbookSheet(TableFile):
+    """A sheet of an XLSX file, read whole: it has about a million rows at most."""
+
+    def __init__(self, path: Path, name: str, table: pa.Table, file_format: FileFormat) -> None:
+        super().__init__(path, name, table.column_names, file_format)
+        self.table = table
+
+    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+        for start in range(0, len(self.table), PIECE_ROWS):
+            yield self.table.slice(start, PIECE_ROWS)
+
+
+def open_sheet(path: Path, name: str, sheet: str | None, *, has_header: bool | None) -> WorkbookSheet:
+    """Read a sheet; its first row is the header unless an address is in it."""
+    stamp = stamp_of(path)
+    is_chosen = sheet is not None
+    sheet, names, formulas, rows = read_sheet(path, name, sheet)
+    head = [[cell_text(cell) or "" for cell in row] for row in rows[:HEAD_ROWS]]
+    start, has_header = find_start(head) if has_header is None else (0, has_header)
+    title, rows = rows[:start], rows[start:]
+    if not head or not any(head[start]):
+        raise InputError(f"{name} has no header line" + (f" in sheet {sheet!r}" if len(names) > 1 else ""))
+    width = len(rows[0])
+    body = rows[1:] if has_header else rows
+    columns = zip(*body, strict=True) if body else [()] * width
+    labels = head[start] if has_header else [f"column_{i}" for i in range(1, width + 1)]
+    found = FileFormat(sheet=sheet, sheets=names, title=title, formulas=formulas)
+    opened = WorkbookSheet(path, name, pa.table([typed_column(cells) for cells in columns], names=labels), found)
+    opened.watch(path, stamp)
+    opened.remarks += sheet_remarks(found, start, is_chosen=is_chosen)
+    if not has_header:
+        opened.remarks.append(f"no header line: the columns are column_1 to column_{width}")
+    return opened
+
+
+def sheet_remarks(found: FileFormat, header_row: int, *, is_chosen: bool) -> Iterator[str]:
+    """What a user should know about a sheet that was read; `header_row` counts from 0."""
+    if found.formulas:
+        yield (
+            f"{count_of(found.formulas, 'formula')} without a saved value in its sheets, as programs write them: read "
+            "as empty cells; open the workbook in a spreadsheet program and save it, so that it has the values"
+        )
+    if found.title:
+        yield (
+            f"the header is row {header_row + 1}; the rows before it are a title, which is not part of the table "
+            "(--header: row 1 is the header)"
+        )
+    if len(found.sheets) > 1 and not is_chosen:
+        others = ", ".join(repr(each) for each in found.sheets if each != found.sheet)
+        yield f"only sheet {found.sheet!r} is read, and not {others}; give another with --sheet"
+
+
+def read_sheet(
+    path: Path, name: str, sheet: str | None, *, most_cells: int = MOST_CELLS, **limits: int
+) -> tuple[str, list[str], int, list[list[Any]]]:
+    """The name of the sheet, all names, formulas without a value, and its rows, all of one length, as Python values.
+
+    By default it is the first sheet that is not empty, of those that are not hidden if there are any.
+    """
+    given = () if sheet is None else (sheet,)
+    (names, found, height, width, formulas), *pieces = run_program(path, name, most_cells, *given, **limits)
+    if sheet is not None and sheet not in names:
+        raise InputError(f"{name} has no sheet {sheet!r}{did_you_mean(sheet, names)}; there are {listed(names)}")
+    if not names:
+        raise InputError(f"{name} has no sheet")
+    if height * width > most_cells:
+        raise InputError(
+            f"{name} has cells in {height:,} rows and {width:,} columns of sheet {found!r}, which are more than the "
+            f"{most_cells:,} cells that are read: delete what is outside the table, or save it as CSV"
+        )
+    empty = [""] * width
+    return found, names, formulas, [row or empty for piece in pieces for row in piece]
+
+
+def run_program(
+    path: Path, name: str, *arguments: object, memory: int | None = None, seconds: float | None = None
+) -> list[Any]:
+    """What `sheet_program` says of a workbook; the limits are octets and seconds, by default those for its size.
+
+    Raises `InputError` for what is not a workbook, and for one that takes more than any table in a file of its size.
+    """
+    if find_spec("python_calamine") is None:
+        raise MissingExtraError("reading XLSX", "excel")
+    size = path.stat().st_size
+    memory = memory or BASE_MEMORY + MEMORY_PER_OCTET * size
+    seconds = seconds or BASE_SECONDS + SECONDS_PER_MIB * (size >> 20)
+    # Packages are found where this process finds them; -P: not beside the program, whose neighbours have common names.
+    paths = os.pathsep.join(filter(None, sys.path))
+    given = (memory, unpacked_limit(path), path, *arguments)
+    command = [sys.executable, "-P", PROGRAM, *map(str, given)]
+    with tempfile.TemporaryFile(prefix="mailverdict-") as output:
+        try:
+            done = subprocess.run(  # noqa: S603 - Python itself
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": paths},
+                timeout=seconds,
+                check=False,
+                start_new_session=True,  # Ctrl-C in a terminal is for this process, which then ends the other one
+            )
+        except subprocess.TimeoutExpired:
+            status, said = None, "it was stopped"
+        else:
+            status, said = done.returncode, done.stderr.decode(errors="replace").strip().rpartition("\n")[2][:300]
+            said = said if status > 0 else f"ended by signal {-status}"
+        if status == UNREADABLE:
+            raise InputError(f"{name} cannot be read as XLSX: {reason_of(path, said)}")
+        if status != 0:
+            raise InputError(
+                f"{name} cannot be read with {memory >> 20:,} MiB of memory in {seconds:,} seconds ({said}), which a "
+                "table in a file of its size needs at most: delete what is outside the table, or save it as CSV"
+            )
+        output.seek(0)
+        return list(unpickle(output))
+
+
+def unpickle(file: IO[bytes]) -> Iterator[Any]:
+    while True:
+        try:
+            yield pickle.load(file)  # noqa: S301 - our own program wrote it
+        except EOFError:
+            return
+
+
+def is_ours(path: Path) -> bool:
+    """Whether mailverdict wrote all sheets of a workbook: it has the mark of their names."""
+    names, mark = run_program(path, str(path))
+    return bool(mark == mark_of(names))
+
+
+def mark_of(names: Sequence[str]) -> str:
+    """What a workbook that mailverdict writes has as its property `MARK`: other names have another mark."""
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
+
+
+def reason_of(path: Path, said: str) -> str:
+    """Why a file is not a workbook."""
+    with suppress(OSError, ValueError, zipfile.BadZipFile), path.open("rb") as file:
+        if file.read(4) == b"\xd0\xcf\x11\xe0":
+            return "it has a password, or is an old workbook (.xls); save it as .xlsx without one"
+        with zipfile.ZipFile(file) as archive:
+            if "xl/workbook.xml" not in archive.namelist():
+                return "it is a zip file without a workbook in it; give the table itself, or a file that ends in .zip"
+    return said
+
+
+def typed_column(cells: Sequence[Any]) -> pa.Array:
+    """A typed column if all cells are of one kind, so that they can be written back unchanged; otherwise text."""
+    filled = [None if cell == "" else cell for cell in cells]
+    kinds = set(map(type, filled)) - {type(None)}
+    if kinds <= {str}:
+        return pa.array(filled, pa.string())
+    arrow_type = next((each for python_types, each in COLUMN_TYPES if kinds <= python_types), None)
+    if arrow_type is None:
+        return pa.array([cell_text(cell) for cell in filled], pa.string())
+    if pa.types.is_floating(arrow_type) and all(cell is None or is_integer(cell) for cell in filled):
+        return pa.array([None if cell is None else int(cell) for cell in filled], pa.int64())
+    try:
+        return pa.array(filled, arrow_type)
+    except (pa.ArrowException, OverflowError, ValueError):  # a date out of Arrow's range
+        return pa.array([cell_text(cell) for cell in filled], pa.string())
+
+
+def is_integer(cell: float) -> bool:
+    return abs(cell) < EXACT_INTEGERS and cell == int(cell)
+
+
+def cell_text(cell: Any) -> str | None:
+    """The cell as a spreadsheet shows it: integers without a fraction, durations in hours.
+
+    >>> cell_text(5.0), cell_text(datetime.timedelta(hours=30, seconds=5))
+    ('5', '30:00:05')
+    """
+    if cell is None or cell == "":
+        return None
+    if isinstance(cell, float) and is_integer(cell):
+        return str(int(cell))
+    if isinstance(cell, datetime.timedelta):
+        minutes, seconds = divmod(round(abs(cell.total_seconds())), 60)
+        return f"{'-' if cell.days < 0 else ''}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+    return str(cell)
+
+
+COLUMN_TYPES: tuple[tuple[set[type], pa.DataType], ...] = (
+    ({bool}, pa.bool_()),
+    ({int, float}, pa.float64()),
+    ({datetime.date}, pa.date32()),
+    ({datetime.datetime}, pa.timestamp("us")),
+)

@@ -1,0 +1,158 @@
+"""The base class of opened table files: what was found out about the file, and its rows in pieces of bounded size."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from ..errors import ColumnError, InputError
+from ..table.columns import check_column
+
+PIECE_ROWS = 250_000  # rows in one piece: bounds memory
+LINE = "\0line\0"  # a column with the rows of a CSV as they are in the file, after the file's own columns
+CELL_MARK = {b"mailverdict": b"cell"}  # metadata of a column that is still as it was read
+
+# What a table file may have at most, in any kind of file, and in octets in text files. A file beyond that is damaged,
+# read with a wrong delimiter, or made to use up time and memory.
+MAX_COLUMNS = 16_384  # as many as a sheet of a spreadsheet
+LONGEST_LINE = 8 << 20
+LONGEST_CELL = 4 << 20
+LONGEST_HEADER = 2 << 20  # 128 for each column
+# Empty cells that are added to rows with too few, for each octet of the file. A few octets cannot become gigabytes.
+MAX_ADDED = 16
+ALWAYS_ADDED = 16 << 20  # added cells for which that does not count
+
+
+Stamp = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """What was found out about a file when it was opened, apart from its column names."""
+
+    encoding: str | None = None  # CSV
+    has_bom: bool = False  # CSV: begins with a byte order mark, by which spreadsheets recognise Unicode
+    delimiter: str = ","  # CSV
+    has_header: bool = True
+    text_encoding: str | None = None  # CSV: of the bytes that are read, which may be a copy in UTF-8
+    original_encoding: str | None = None  # CSV: of the file, if the bytes that are read are a copy in UTF-8
+    original_bom: bytes = b""  # CSV: the byte order mark of the file then
+    lead: bytes = b""  # CSV: what is before the header
+    header: bytes = b""  # CSV: the header line without its line end
+    header_end: bytes = b"\n"  # CSV: the line end of the header, and the blank lines after it
+    tail: bytes = b""  # CSV: what is after the last character
+    sheet: str | None = None  # XLSX
+    sheets: Sequence[str] = ()  # XLSX: the names of all sheets
+    title: Sequence[Sequence[Any]] = ()  # XLSX: the rows before the header
+    formulas: int = 0  # XLSX: formulas of the sheet whose values are not in the file
+
+
+class TableFile(ABC):
+    """A table file whose header has been read. Subclasses override `read`.
+
+    Use it in a ``with`` statement, so that the temporary copy of standard input is deleted.
+    """
+
+    def __init__(self, path: Path, name: str, columns: Sequence[str], file_format: FileFormat) -> None:
+        check_columns(name, len(columns))
+        self.path = path
+        self.name = name  # in messages; the path of standard input is that of a temporary copy
+        self.columns = tuple(columns)  # as in the header, including duplicates
+        self.format = file_format
+        self.is_temporary = False
+        self.address_at: int | None = None  # the column that rows of a wrong length are aligned to
+        self.remarks: list[str] = []  # what was guessed or found odd, for the user
+        self.watched: tuple[Path, Stamp] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.is_temporary:
+            self.path.unlink(missing_ok=True)
+
+    def check_column(self, column: str) -> None:
+        """Raise `ColumnError` unless the column exists exactly once."""
+        try:
+            check_column(column, self.columns)
+        except ColumnError as exc:
+            raise ColumnError(f"{self.name}: {exc}") from None
+
+    def watch(self, path: Path, stamp: Stamp) -> None:
+        """From now on reading raises an error if the file at `path` has another stamp than this."""
+        self.watched = path, stamp
+
+    def check_unchanged(self) -> None:
+        if self.watched is not None and stamp_of(self.watched[0]) != self.watched[1]:
+            raise InputError(f"{self.name} changed while it was read; run again when nothing writes to it")
+
+    def check_rows(self) -> None:
+        """Raise `InputError` now for rows that would end the reading later, when quota was spent."""
+        self.check_unchanged()
+
+    def pieces(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+        """Yield the rows in pieces, at least one; raise `InputError` where the file is truncated or malformed.
+
+        A CSV may leave out the cells of columns that are not in `only`, and add the column `LINE`.
+        """
+        has_rows = False
+        try:
+            for piece in self.read(only, with_lines=with_lines):
+                self.check_unchanged()
+                if len(piece):
+                    has_rows = True
+                    yield piece
+            self.check_unchanged()
+        except (pa.ArrowException, OSError, UnicodeError) as exc:
+            raise InputError(f"{self.name}{self.describe_error(exc)}") from exc
+        if not has_rows:
+            yield self.empty_piece(only, with_lines=with_lines)
+
+    def final_remarks(self) -> list[str]:
+        """Remarks for the user after all rows were read."""
+        return []
+
+    @abstractmethod
+    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+        """Yield the rows in pieces, which may be empty."""
+
+    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
+        return pa.table([pa.array([], pa.string()) for _ in self.columns], names=list(self.columns))
+
+    def describe_error(self, exc: Exception) -> str:
+        """The text of an error after the file's name, with the position where it is known."""
+        return f": {first_line(exc)}"
+
+
+def check_columns(where: str, count: int, advice: str = "leave out some") -> None:
+    """Raise `InputError` for a table or row with too many columns; there may be more than were counted."""
+    if count > MAX_COLUMNS:
+        raise InputError(f"{where}: {count:,} columns or more; {MAX_COLUMNS:,} are read at most: {advice}")
+
+
+def check_added(where: str, count: int, size: int) -> None:
+    """Raise `InputError` if more empty cells would be added than a file of this many octets can need."""
+    if count > max(ALWAYS_ADDED, MAX_ADDED * size):
+        raise InputError(
+            f"{where}: rows have far fewer cells than the table has columns, so that {count:,} empty cells would be "
+            f"added to {size:,} bytes; leave out columns, or write the empty cells"
+        )
+
+
+def stamp_of(path: Path) -> Stamp:
+    """What changes when a file is written to."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def first_line(exc: BaseException) -> str:
+    said = exc.strerror if isinstance(exc, OSError) and exc.filename is not None else str(exc)
+    return ((said or "").strip().splitlines() or [type(exc).__name__])[0][:300]

@@ -1,0 +1,350 @@
+"""Workbooks (XLSX) for people: a header that stays, filters, widths that fit, a sheet for each action and a summary.
+
+Rows are written as they come and are not held in memory (`constant_memory` of xlsxwriter). Text is written as text, so
+that no cell is a formula.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import InputError, MissingExtraError
+from ..model.section import Section, what_to_do
+from ..model.words import ACTIONS, count_of
+from ..theme import COLOURS, LABELS, colour
+from .plain import to_plain
+from .sheet_program import MARK
+from .sheets import is_ours, mark_of
+from .table_file import FileFormat
+
+XLSX_ROWS, XLSX_COLUMNS = 1_048_576, 16_384
+XLSX_CELL = 32_767  # characters in one cell
+XLSX_OPTIONS = {
+    "constant_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+    "strings_to_numbers": False,
+    "nan_inf_to_errors": True,
+    "remove_timezone": True,  # a workbook has no time zones; our times are UTC
+    "default_date_format": "yyyy-mm-dd hh:mm:ss",
+}
+NARROW, WIDE, MOMENT = 8, 48, 19  # characters: the least and the greatest width of a column, and that of a time
+ARROW = 3  # characters that the button of a filter covers
+SHEET_NAME = 31  # characters; a workbook allows no more
+A4 = 9  # in the numbers of paper sizes
+EXACT_DIGITS = 15  # of a decimal that a double gives back
+UNNAMED = "verified"
+SUMMARY_WIDTHS = (44, 26, *[15] * 9)  # characters, of the columns of a summary
+ROW_HEIGHT, CHART_ROWS = 20, 14  # pixels; rows of a chart with the blank ones around it
+
+
+def import_xlsxwriter(doing: str) -> Any:
+    try:
+        import xlsxwriter  # noqa: PLC0415 - an extra
+    except ImportError as exc:
+        raise MissingExtraError(doing, "excel") from exc
+    return xlsxwriter
+
+
+def check_room(rows: int = 0, columns: int = 0) -> None:
+    """Raise `InputError` for a table that a sheet has no room for; xlsxwriter would leave the rest out."""
+    for count, most, what in ((rows, XLSX_ROWS - 1, "rows"), (columns, XLSX_COLUMNS, "columns")):
+        if count > most:
+            raise InputError(f"more than {most:,} {what} do not fit a workbook; write CSV or Parquet")
+
+
+def check_replaced(path: Path) -> None:
+    """Raise `InputError` if a workbook would replace a file with a sheet that mailverdict did not write."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    try:
+        if is_ours(path):
+            return
+    except InputError as exc:
+        raise InputError(f"{exc}; it is not replaced: give another name, or remove it") from exc
+    raise InputError(
+        f"{path} has sheets that this version of mailverdict did not write, and is not replaced: give another name, or "
+        "remove it"
+    )
+
+
+class PersonBook:
+    """A new workbook with its formats, and worksheets with names that do not occur twice."""
+
+    def __init__(self, path: Path, doing: str = "writing XLSX") -> None:
+        self.path = path
+        self.book = import_xlsxwriter(doing).Workbook(str(path), XLSX_OPTIONS)
+        ground, line = COLOURS["sunken"].light, COLOURS["line-strong"].light
+        self.head = self.book.add_format({"bold": True, "bg_color": ground, "bottom": 1, "bottom_color": line})
+        self.title = self.book.add_format({"bold": True, "font_size": 16})
+        self.section = self.book.add_format({"bold": True, "font_size": 12})
+        self.share = self.book.add_format({"num_format": "0.0%"})
+        self.count = self.book.add_format({"num_format": "#,##0"})
+        self.names: set[str] = set()
+
+    def add_sheet(self, name: str) -> Any:
+        """A worksheet; the name gets a number if there is a sheet of this name, in whatever case."""
+        wanted, number = name[:SHEET_NAME], 1
+        while wanted.lower() in self.names:
+            number += 1
+            end = f" {number}"
+            wanted = name[: SHEET_NAME - len(end)] + end
+        self.names.add(wanted.lower())
+        sheet = self.book.add_worksheet(wanted)
+        sheet.set_landscape()
+        sheet.set_paper(A4)
+        sheet.fit_to_pages(1, 0)  # all columns on one page when printed
+        return sheet
+
+    def close(self) -> None:
+        from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415 - an extra
+
+        self.book.set_custom_property(MARK, mark_of([sheet.get_name() for sheet in self.book.worksheets()]))
+        try:
+            self.book.close()
+        except FileCreateError as exc:
+            # The zip file is still open, and closes itself later: that needs some room on a full disk.
+            with suppress(OSError):
+                os.truncate(self.path, 0)
+            raise exc.args[0] from exc  # the OSError
+
+
+class TableSheet:
+    """A worksheet with one table: a header that stays in view, filters, and columns as wide as their longest text."""
+
+    def __init__(self, book: PersonBook, name: str, title: Iterable[Sequence[Any]] = ()) -> None:
+        self.book, self.sheet = book, book.add_sheet(name)
+        self.row = 0
+        self.header_row: int | None = None
+        self.widths: list[int] = []
+        for cells in title:
+            put_row(self.sheet, self.row, cells)
+            self.row += 1
+
+    def begin(self, names: Sequence[str]) -> None:
+        """Write the header, once."""
+        if self.header_row is not None:
+            return
+        for column, name in enumerate(names):
+            self.sheet.write_string(self.row, column, str(name)[:XLSX_CELL], self.book.head)
+        self.header_row, self.row = self.row, self.row + 1
+        self.sheet.freeze_panes(self.row, 0)
+        self.widths = [len(str(name)) + ARROW for name in names]
+
+    def write(self, columns: Sequence[Any]) -> None:
+        """Append the rows of columns of plain types."""
+        self.widths = [max(width, width_of(column)) for width, column in zip(self.widths, columns, strict=True)]
+        for cells in zip(*(column.to_pylist() for column in columns), strict=True):
+            put_row(self.sheet, self.row, cells)
+            self.row += 1
+
+    def finish(self) -> None:
+        """Set what depends on all rows."""
+        if self.header_row is None:
+            return
+        for column, width in enumerate(self.widths):
+            self.sheet.set_column(column, column, min(max(width, NARROW), WIDE) + 1)
+        if self.widths:
+            self.sheet.autofilter(self.header_row, 0, max(self.row - 1, self.header_row), len(self.widths) - 1)
+
+
+def width_of(column: Any) -> int:
+    """Characters of the longest value, roughly for what is not text."""
+    kind = column.type
+    if pa.types.is_string(kind):
+        return int(pc.max(pc.utf8_length(column)).as_py() or 0)
+    if pa.types.is_temporal(kind):
+        return MOMENT
+    if pa.types.is_integer(kind):
+        ends = pc.min_max(column).as_py()
+        return max(len(str(end)) for end in ends.values() if end is not None) if ends["max"] is not None else 0
+    return NARROW
+
+
+def count_long(column: Any) -> int:
+    """Cells that are longer than a workbook allows."""
+    if not pa.types.is_string(column.type):
+        return 0
+    return int(pc.sum(pc.greater(pc.utf8_length(column), XLSX_CELL)).as_py() or 0)
+
+
+class XlsxTableWriter:
+    """A workbook whose first sheet is the table, named as that of the workbook `like`, with the rows before its header.
+
+    `by_action` is the column with what to do with each row: each action gets a sheet of its own, and there is a
+    summary.
+    """
+
+    def __init__(self, path: Path, like: FileFormat | None = None, by_action: str | None = None) -> None:
+        self.book, self.by_action = PersonBook(path), by_action
+        title = like.title if like else ()
+        self.table = TableSheet(self.book, (like and like.sheet) or UNNAMED, title)
+        self.counts: Counter[str] = Counter()
+        self.cut = 0  # cells
+        if self.by_action is not None:
+            self.summary = self.book.add_sheet("Summary")
+            self.parts = {name: TableSheet(self.book, LABELS[name]) for name in ACTIONS}
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        cells = count_of(self.cut, "cell")
+        return [f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows"] if self.cut else []
+
+    def write(self, piece: pa.Table) -> None:
+        """Append rows; the first piece gives the header."""
+        self.table.begin(piece.column_names)
+        check_room(self.table.row - 1 + len(piece), piece.num_columns)
+        columns = [to_plain(column) for column in piece.columns]
+        self.table.write(columns)
+        self.cut += sum(map(count_long, columns))
+        if self.by_action is not None:
+            self.write_parts(piece.column_names, columns, to_plain(piece[self.by_action]))
+
+    def write_parts(self, names: Sequence[str], columns: Sequence[Any], actions: Any) -> None:
+        """Append each row to the sheet of its action."""
+        for name, part in self.parts.items():
+            part.begin(names)
+            rows = np.flatnonzero(np.asarray(pc.equal(actions, name).fill_null(False)))
+            if len(rows):
+                part.write([column.take(pa.array(rows)) for column in columns])
+            self.counts[name] += len(rows)
+
+    def close(self) -> None:
+        if self.by_action is not None:
+            put_sections(self.book, self.summary, [what_to_do(self.counts)])
+            for part in self.parts.values():
+                part.finish()
+        self.table.finish()
+        self.book.close()
+
+
+# --- sections of a report ---------------------------------------------------------------------------------------------
+
+
+def put_sections(book: PersonBook, sheet: Any, sections: Iterable[Section]) -> None:
+    """Write the sections of a report one below the other; empty ones are left out."""
+    row = 0
+    for section in sections:
+        if not section.is_empty:
+            row = put_section(book, sheet, row, section) + 1
+    for column, width in enumerate(SUMMARY_WIDTHS):
+        sheet.set_column(column, column, width)
+
+
+def put_section(book: PersonBook, sheet: Any, row: int, section: Section) -> int:
+    """Write a section from a row on; returns the row after it."""
+    sheet.write_string(row, 0, section.title, book.section if row else book.title)
+    row += 1
+    if section.said:
+        write_text(sheet, row, 0, section.said)
+        row += 1
+    labels, columns = zip(*sheet_columns(section), strict=True) if section.rows else ((), ())
+    if any(labels):
+        for column, label in enumerate(labels):
+            sheet.write_string(row, column, label, book.head)
+        row += 1
+    first = row
+    for cells in zip(*columns, strict=True):
+        for column, cell in enumerate(cells):
+            if isinstance(cell, str):
+                write_text(sheet, row, column, cell)
+            elif cell == cell:
+                sheet.write_number(row, column, cell, book.share if isinstance(cell, float) else book.count)
+        row += 1
+    if section.has_chart:
+        row += put_chart(book, sheet, first, row, section)
+    for note in section.notes:
+        put_row(sheet, row, [section.command, note] if section.command else [note])
+        row += 1
+    return row
+
+
+def sheet_columns(section: Section) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Labels and cells; bars of several counts are a column for each, and one that repeats a figure is left out."""
+    for (label, kind), cells in zip(section.columns, zip(*section.rows, strict=True), strict=True):
+        if kind == "bars":
+            for name in cells[0]:
+                yield LABELS[name], [counts[name] for counts in cells]
+        elif kind != "bar":
+            yield label, [LABELS[name] for name in cells] if kind == "badge" else cells
+
+
+def put_chart(book: PersonBook, sheet: Any, first: int, end: int, section: Section) -> int:
+    """Draw the numbers in the rows from `first` to before `end` below these; returns how many rows it covers."""
+    chart = book.book.add_chart({"type": "bar"})
+    where = sheet.get_name()
+    names = [cells[0] for cells in section.rows]
+    chart.add_series(
+        {
+            "categories": [where, first, 0, end - 1, 0],
+            "values": [where, first, 1, end - 1, 1],
+            "points": [{"fill": {"color": colour(name)}} for name in names],
+            "data_labels": {"value": True},
+            "gap": 40,
+        }
+    )
+    title = "Rows by action"
+    chart.set_title({"name": title, "name_font": {"size": 12}})
+    chart.set_legend({"none": True})
+    chart.set_y_axis({"reverse": True})
+    chart.set_x_axis({"visible": False, "major_gridlines": {"visible": False}})
+    chart.set_size({"width": 560, "height": ROW_HEIGHT * (CHART_ROWS - 2)})
+    sheet.insert_chart(end + 1, 0, chart, {"description": title})
+    return CHART_ROWS
+
+
+# --- cells ------------------------------------------------------------------------------------------------------------
+
+
+def put_row(sheet: Any, row: int, cells: Sequence[Any], first: int = 0) -> None:
+    """Write one row from a column on, without its empty cells."""
+    for column, cell in enumerate(cells, first):
+        if cell is not None and cell != "":
+            WRITE.get(type(cell), write_text)(sheet, row, column, cell)
+
+
+def write_text(sheet: Any, row: int, column: int, cell: Any) -> None:
+    sheet.write_string(row, column, str(cell)[:XLSX_CELL])
+
+
+def write_number(sheet: Any, row: int, column: int, cell: Any) -> None:
+    """Write an integer that a workbook's doubles cannot hold exactly, such as a long identifier, as text."""
+    if isinstance(cell, int) and abs(cell) >= 2**53:
+        write_text(sheet, row, column, cell)
+    else:
+        sheet.write_number(row, column, cell)
+
+
+def write_decimal(sheet: Any, row: int, column: int, cell: Any) -> None:
+    """Write a decimal that a workbook's doubles cannot hold as text."""
+    if cell.is_finite() and len(cell.as_tuple().digits) <= EXACT_DIGITS:
+        sheet.write_number(row, column, cell)
+    else:
+        write_text(sheet, row, column, cell)
+
+
+def write_moment(sheet: Any, row: int, column: int, cell: Any) -> None:
+    """Write a date before 1900 as text: a workbook has none."""
+    write = sheet.write_datetime if cell.year >= 1900 else lambda *where: write_text(sheet, *where)
+    write(row, column, cell)
+
+
+WRITE: dict[type, Any] = {
+    bool: lambda sheet, row, column, cell: sheet.write_boolean(row, column, cell),
+    int: write_number,
+    float: write_number,
+    decimal.Decimal: write_decimal,
+    datetime.date: write_moment,
+    datetime.datetime: write_moment,
+}

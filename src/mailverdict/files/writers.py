@@ -1,0 +1,339 @@
+"""Write table files: CSV, TSV, Parquet, Arrow, JSON lines and XLSX.
+
+`create_table` yields a writer for the kind of file. The CSV writer joins whole columns with Arrow instead of formatting
+cells one by one: a file of millions of rows takes longer to write than to verify by `regex` otherwise.
+"""
+
+from __future__ import annotations
+
+import codecs
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import reduce
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..atomic_write import atomic_write, is_device
+from ..checks.syntax.kernels import to_bools
+from ..errors import InputError
+from ..model.paths import user_path
+from ..table.columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
+from .columnar import ArrowTableWriter, ParquetTableWriter
+from .compression import COMPRESSIONS, pack
+from .encodings import errors_of
+from .json_lines import JsonLinesWriter, check_members
+from .lines import first_line_end, join_cells, split_cells, unquote
+from .plain import to_plain
+from .readers import KINDS, STDIN
+from .table_file import CELL_MARK, LINE, FileFormat
+from .workbook import XlsxTableWriter, check_replaced, check_room
+
+STDOUT = STDIN
+WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}  # which needs a macro in it
+# A spreadsheet reads a cell that starts like this as a formula; numbers, also of telephones, are harmless.
+FORMULA = r"^[=+\-@\t\r]"
+HARMLESS = r"^[+\-]?([0-9 ().,/\-]*[0-9][0-9 ().,/\-]*([eE][+\-]?[0-9]+)?|(?i:inf|infinity|nan))$"
+CSV_ROWS = 65_536  # lines made at once: bounds memory
+OCTETS = pa.large_binary()
+
+
+class TableWriter(Protocol):
+    """Writes the pieces of one table, all with the same columns."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What the kind of file cannot hold, for the user."""
+        ...
+
+    def write(self, piece: pa.Table) -> None:
+        """Append a piece."""
+        ...
+
+    def close(self) -> None:
+        """Finish the file."""
+        ...
+
+
+@contextmanager
+def create_table(
+    path: Path | str,
+    *,
+    columns: Sequence[str] = (),
+    delimiter: str = ",",
+    is_escaped: Callable[[str], bool] = lambda name: False,
+    has_bom: bool = False,
+    choose: Callable[[], Path] | None = None,
+    like: FileFormat | None = None,
+    by_action: str | None = None,
+) -> Iterator[TableWriter]:
+    """Yield a writer for a table file that appears complete at the end, or not at all after an exception.
+
+    The ending of the name decides the kind; ``"-"`` is CSV on standard output. `columns` are those that are known
+    before the first piece, so that a kind that cannot have them is refused at once. `choose` is called at the end and
+    may name another file to replace. With `by_action`, the name of the column of actions, a workbook also gets a
+    summary and a sheet for each action. The other options are for CSV: its delimiter, in which columns text that a
+    spreadsheet would run gets an apostrophe before it (a workbook's cells are typed), whether it begins with a byte
+    order mark, and `like`, the format of the CSV that pieces with the column `LINE` are from: their own cells are
+    copied as they are.
+    Raises `InputError` if the file cannot be created.
+    """
+    target = user_path(path)
+    is_stdout = str(path) == STDOUT
+    kind = "csv" if is_stdout else check_target(target)
+    with ExitStack() as stack:
+        try:
+            temporary = stack.enter_context(to_stdout() if is_stdout else atomic_write(target, choose=choose))
+        except OSError as exc:
+            raise InputError(f"{target} cannot be written: {exc.strerror}") from exc
+        temporary = stack.enter_context(pack(temporary, target))
+        writer: TableWriter
+        if kind == "parquet":
+            writer = ParquetTableWriter(temporary)
+        elif kind == "arrow":
+            writer = ArrowTableWriter(temporary)
+        elif kind == "jsonl":
+            check_members(columns)
+            writer = JsonLinesWriter(temporary)
+        elif kind == "xlsx":
+            check_room(columns=len(columns))
+            check_replaced(target)
+            writer = XlsxTableWriter(temporary, like, by_action)
+        else:
+            used = "\t" if kind == "tsv" else delimiter
+            writer = CsvTableWriter(temporary, used, is_escaped=is_escaped, has_bom=has_bom, like=like)
+        yield stack.enter_context(closing(writer))
+
+
+def check_target(path: Path) -> str:
+    """The kind of table to write, by the ending of the name."""
+    is_packed = path.suffix.lower() in COMPRESSIONS
+    kind = WRITABLE.get(Path(path.stem).suffix.lower() if is_packed else path.suffix.lower())
+    if path.is_dir():
+        raise InputError(f"{path} is a directory; name a file to write")
+    if kind is None and is_device(path):
+        return "csv"
+    if kind is None:
+        raise InputError(f"{path}: cannot tell what kind of table to write; known endings: {', '.join(WRITABLE)}")
+    if is_packed and kind in ("parquet", "arrow", "xlsx"):
+        raise InputError(f"{path}: a {Path(path.stem).suffix} file is compressed already; leave out {path.suffix}")
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: there is no directory {path.parent}")
+    return kind
+
+
+@contextmanager
+def to_stdout() -> Iterator[Path]:
+    """Yield the path of a temporary file that is copied to standard output at the end."""
+    if sys.stdout is None:
+        raise InputError("standard output is closed: give a file with --output")
+    with tempfile.TemporaryDirectory(prefix="mailverdict-") as folder:
+        temporary = Path(folder, "table.csv")
+        temporary.touch(0o600)
+        yield temporary
+        with temporary.open("rb") as file:
+            try:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+            except OSError as exc:
+                exc.filename = exc.filename or "standard output"
+                raise
+
+
+class FormulaColumns:
+    """In which columns of a CSV text that a spreadsheet would run as a formula gets an apostrophe before it.
+
+    Always where a result column may quote somebody else, such as a mail server's reply; in the user's own columns
+    only when asked for; never in a column of addresses, which must stay those that were judged.
+    """
+
+    def __init__(self, column: str, prefix: str | None, *, in_all: bool) -> None:
+        self.messages = {label_of(column, prefix, name) for name in MESSAGE_NAMES}
+        self.addresses = {column, *(label_of(column, prefix, name) for name in ADDRESS_NAMES)}
+        self.in_all = in_all
+
+    def __call__(self, name: str) -> bool:
+        return name in self.messages or (self.in_all and name not in self.addresses)
+
+
+# --- CSV -------------------------------------------------------------------------------------------
+
+
+class CsvTableWriter:
+    """One header, quotes only where needed, in UTF-8; rows of another CSV are copied in the encoding of that."""
+
+    remarks: Sequence[str] = ()
+
+    def __init__(
+        self,
+        path: Path,
+        delimiter: str,
+        *,
+        is_escaped: Callable[[str], bool] = lambda name: False,
+        has_bom: bool = False,
+        like: FileFormat | None = None,
+    ) -> None:
+        self.delimiter, self.is_escaped, self.like, self.has_bom = delimiter, is_escaped, like, has_bom
+        self.has_header = False
+        self.is_copying = False  # pieces have the column LINE
+        self.ends_open = False  # the last row that was copied has no line end
+        self.file: BinaryIO = path.open("wb")
+
+    def write(self, piece: pa.Table) -> None:
+        """Append rows."""
+        if LINE in piece.column_names and self.like is not None:
+            self.copy_rows(piece, self.like)
+            return
+        if not self.has_header:
+            self.file.write(codecs.BOM_UTF8 if self.has_bom else b"")
+            names = pa.array(piece.column_names, pa.large_string())
+            self.file.write((self.delimiter.join(quote(names, self.delimiter).to_pylist()) + "\n").encode())
+            self.has_header = True
+        for batch in piece.to_batches(max_chunksize=CSV_ROWS):
+            cells = map(self.cells, piece.column_names, batch.columns)
+            self.file.write(bytes_of(join(join(*cells, between=self.delimiter), "\n")))
+
+    def copy_rows(self, piece: pa.Table, like: FileFormat) -> None:
+        """Append rows of another CSV with our cells behind them; its own cells stay byte for byte."""
+        own = piece.column_names.index(LINE)
+        names = piece.column_names[own + 1 :]
+        if not self.has_header:
+            added = quote(pa.array(names, pa.large_string()), self.delimiter)
+            header = self.delimiter.encode().join([like.header, *encode(added, like).view(OCTETS).to_pylist()])
+            self.file.write(like.original_bom)
+            self.put(like.lead + header + like.header_end, like)
+            self.has_header = self.is_copying = True
+        fields = list(piece.schema)[:own]
+        changed = [at for at, each in enumerate(fields) if each.metadata != CELL_MARK or self.is_escaped(each.name)]
+        line_end = first_line_end(like.header_end) or b"\n"
+        for batch in filter(len, piece.to_batches(max_chunksize=CSV_ROWS)):
+            rows, ends = split_line_ends(batch.column(own))
+            if changed:
+                rows = self.changed_rows(rows, batch, changed, like)
+            if self.ends_open:
+                self.put(line_end, like)
+            is_open = to_bools(pc.equal(ends, ""))
+            self.ends_open, is_open[-1] = bool(is_open[-1]), False  # from here on: rows that were repeated or moved
+            ends = pc.if_else(pa.array(is_open), pa.scalar(line_end.decode(), ends.type), ends)
+            added = [encode(self.cells(*each), like) for each in zip(names, batch.columns[own + 1 :], strict=True)]
+            self.put(bytes_of(join(join(rows, *added, between=self.delimiter), ends)), like)
+
+    def changed_rows(
+        self, rows: pa.LargeStringArray, batch: pa.RecordBatch, changed: Sequence[int], like: FileFormat
+    ) -> pa.LargeStringArray:
+        """Rows of the other CSV with other values in some columns, or with cells that are escaped."""
+        delimiter = self.delimiter.encode()
+        split = [split_cells(row, delimiter) for row in rows.view(OCTETS).to_pylist()]
+        for at in changed:
+            field = batch.schema.field(at)
+            if field.metadata == CELL_MARK:
+                texts = [unquote(row[at]) for row in split]
+                safe = neutralize(pa.array(texts, OCTETS).view(pa.large_string())).view(OCTETS).to_pylist()
+                cells = [
+                    row[at] if text == other else join_cells([other], b"")
+                    for row, text, other in zip(split, texts, safe, strict=True)
+                ]
+            else:
+                others = encode(self.cells(field.name, batch.column(at)), like)
+                cells = [cell or b"" for cell in others.view(OCTETS).to_pylist()]
+            for row, cell in zip(split, cells, strict=True):
+                row[at] = cell
+        return pa.array(map(delimiter.join, split), OCTETS).view(pa.large_string())
+
+    def put(self, data: Any, like: FileFormat) -> None:
+        """Write bytes; a copy in UTF-8 goes back to the encoding that it was made from."""
+        if like.original_encoding is not None:
+            errors = errors_of(like.original_encoding)
+            data = bytes(data).decode("utf-8", errors).encode(like.original_encoding, errors)
+        self.file.write(data)
+
+    def cells(self, name: str, column: pa.Array) -> pa.LargeStringArray:
+        """Cells as they are in the file."""
+        if pa.types.is_dictionary(column.type):  # few values for many rows
+            return self.cells(name, column.dictionary).take(column.indices)
+        plain = to_plain(column)
+        texts = plain.cast(pa.large_string())
+        if pa.types.is_timestamp(plain.type):  # +0100 is not ISO 8601 beside a time with colons
+            texts = pc.replace_substring_regex(texts, r"([+-]\d\d)(\d\d)$", r"\1:\2")
+        if pa.types.is_string(plain.type):
+            texts = quote(neutralize(texts) if self.is_escaped(name) else texts, self.delimiter)
+        return texts
+
+    def close(self) -> None:
+        if self.is_copying and self.like is not None:
+            self.file.write(self.like.tail)
+        self.file.close()
+
+
+def split_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
+    """Rows without their line ends, and the line ends; as text, whose encoding is not checked."""
+    whole = lines.view(pa.large_string())
+    rows = pc.ascii_rtrim(whole, "\r\n")
+    offsets = large_offsets_of(whole)
+    spans = np.empty(2 * len(lines) + 1, np.int64)
+    spans[0::2], spans[1::2] = offsets, offsets[:-1] + pc.binary_length(rows).to_numpy()
+    parts = pa.LargeStringArray.from_buffers(len(spans) - 1, pa.py_buffer(spans), whole.buffers()[2])
+    return rows, parts.take(pa.array(np.arange(1, len(spans), 2)))
+
+
+def encode(texts: pa.LargeStringArray, like: FileFormat) -> pa.LargeStringArray:
+    """Our cells in the encoding of the bytes that are copied; unknown characters as escapes."""
+    if like.text_encoding in ("utf-8", None) or bytes(bytes_of(texts)).isascii():
+        return texts
+    encoding = str(like.text_encoding)
+    octets = [None if text is None else text.encode(encoding, "backslashreplace") for text in texts.to_pylist()]
+    return pa.array(octets, OCTETS).view(pa.large_string())
+
+
+def neutralize(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Put an apostrophe before text that a spreadsheet would run as a formula.
+
+    >>> neutralize(pa.array(["=1+1", "-5", "+49 30 1234", "ada"], pa.large_string())).to_pylist()
+    ["'=1+1", '-5', '+49 30 1234', 'ada']
+    """
+    risky = pc.match_substring_regex(texts, FORMULA)
+    if not risky.true_count:
+        return texts
+    risky = pc.and_not(risky, pc.match_substring_regex(texts, HARMLESS))
+    return pc.if_else(risky, join("'", texts), texts)
+
+
+def quote(texts: pa.LargeStringArray, delimiter: str) -> pa.LargeStringArray:
+    """Put quotes around text that contains the delimiter, a quote or a line end (RFC 4180 section 2).
+
+    >>> quote(pa.array(["ada", "a,b", '5" pipe'], pa.large_string()), ",").to_pylist()
+    ['ada', '"a,b"', '"5"" pipe"']
+    """
+    octets = bytes(bytes_of(texts))
+    present = [special for special in ('"', "\r", "\n", delimiter) if special.encode() in octets]
+    if not present:
+        return texts
+    is_special = reduce(pc.or_, (pc.match_substring(texts, special) for special in present))
+    quoted = join('"', pc.replace_substring(texts.filter(is_special), '"', '""'), '"')
+    return pc.replace_with_mask(texts, is_special, quoted)
+
+
+def large_offsets_of(texts: pa.LargeStringArray) -> Any:
+    """The offset of each text in the buffer, which takes 64 bits, and the end of the last one."""
+    if not len(texts):
+        return np.zeros(1, np.int64)
+    return np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+
+
+def bytes_of(texts: pa.LargeStringArray) -> memoryview:
+    """The bytes of all texts, one after the other, without a copy."""
+    offsets = large_offsets_of(texts)
+    return memoryview(texts.buffers()[2] or b"")[offsets[0] : offsets[-1]]
+
+
+def join(*parts: Any, between: str = "") -> Any:
+    """Concatenate texts row by row; a missing one is empty."""
+    kind = next(part.type for part in parts if not isinstance(part, str))
+    whole = [pa.scalar(part, kind) if isinstance(part, str) else part for part in (*parts, between)]
+    return pc.binary_join_element_wise(*whole, null_handling="replace")

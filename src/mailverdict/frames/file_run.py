@@ -1,0 +1,191 @@
+"""Verify a column of a table of any size; after an interruption every row is still returned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ..backend import Quota
+from ..errors import BackendError, JournalError
+from ..loop import run_sync
+from ..model.address import identities
+from ..model.table import SOURCE_LOCAL
+from ..model.words import ValidationType
+from ..runs.endings import REPORTED_ERRORS, describe_ending, describe_errors
+from ..runs.options import CheckedOptions, open_execution
+from ..runs.progress import LONG_WAIT, Listener, delay_text
+from ..runs.run import Run
+from ..table.options import split_options
+from .verify import FrameReading, describe_several, origin_of, read_frame, show_progress
+
+
+class Stop(Protocol):
+    """What may request a stop at any time, as a signal does."""
+
+    is_requested: bool
+
+    def watch(self, run: Run[Any]) -> None:
+        """Cancel this run when a stop is requested, at once if it was."""
+
+
+class FileRun:
+    """Verifies one column of a table that comes in pieces. Options are those of `mailverdict.verify`.
+
+    What is wrong with the table shows before anything is asked. Where answers cost quota or sessions, one run asks
+    about the distinct addresses of the whole table in the order of the rows, which are held in memory then.
+    What the DNS answers is in the backend's cache: the other types verify piece by piece, so that memory is bounded.
+
+    After a stop or a failure of the backend or the journal what is not checked is ``pending``, so that no row is lost.
+    """
+
+    def __init__(self, column: str, stopper: Stop, *, listener: Listener | None = None, **options: Any) -> None:
+        run_options, self.frame_options = split_options("verify", options)
+        self.options = CheckedOptions.check(**run_options)
+        self.column, self.stopper, self.listener = column, stopper, listener
+        self.limit_left = self.options.settings.limit  # for all pieces together
+        self.failure: BackendError | JournalError | None = None  # what ended the verification early
+        self.notices: list[str] = []  # messages for the user, each once
+        self.causes: Counter[str] = Counter()  # why addresses have no verdict
+        self.errors: Counter[str] = Counter()  # addresses about which the service gave no verdict, by code
+        self.several = 0  # rows that hold several addresses
+        self.is_short_of_quota = False  # the daily quota left rows pending
+        self.is_unanswered = False  # the service left rows pending
+        self.submitted = self.newly_verified = self.from_journal = 0  # addresses
+        self.quota: Quota | None = None  # the last reading
+        self.waited = 0.0  # seconds for requests that a service had refused or not answered
+        self.failed_requests: Counter[str] = Counter()
+        self.about_text: list[str] = []  # what the cells are, if none of the column is text
+        self.has_text = False
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether a journal keeps the answers for a later run."""
+        return self.options.journal is not None
+
+    @property
+    def has_defective_answers(self) -> bool:
+        """Whether the service gave answers that its interface does not allow."""
+        return not self.errors.keys() <= REPORTED_ERRORS
+
+    def several_notices(self) -> list[str]:
+        """How many rows hold several addresses, none of which was verified."""
+        return [describe_several(self.several, "with --explode each is")] if self.several else []
+
+    def delay_notices(self) -> list[str]:
+        """How long the service was waited for, and why, if it was long."""
+        return [delay_text(self.waited, self.failed_requests)] if self.waited >= LONG_WAIT else []
+
+    def problem(self) -> str:
+        """The technical cause for which most addresses have no verdict; empty if there is none."""
+        return describe_ending(self.causes, self.options.backend.source)
+
+    def verify(self, pieces: Callable[[], Iterable[pa.Table]]) -> Iterator[pa.Table]:
+        """Yield each piece with its result columns; `pieces` gives all pieces anew at each call.
+
+        Raises the error of the run if nothing was checked before it.
+        """
+        for piece in pieces() if not self.options.is_free and not self.is_costly else ():
+            self.read(piece)
+        yield from self.ask_once(pieces) if self.is_costly else self.ask_by_piece(pieces())
+        if not self.has_text:
+            self.notices = [*self.about_text, *self.notices]
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether answers cost quota or sessions."""
+        is_local = self.options.backend.source == SOURCE_LOCAL
+        return self.options.validation_type == ValidationType.SMTP or not (is_local or self.options.is_free)
+
+    def ask_by_piece(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Verify each piece by itself, all with one backend."""
+        try:
+            for piece in pieces:
+                frame = self.read(piece, is_free=self.options.is_free)
+                yield frame.builder(self.ask(frame.texts, frame))
+                self.several += frame.read.several_rows
+        finally:
+            if self.options.owns_backend:
+                run_sync(self.options.backend.aclose())
+
+    def ask_once(self, pieces: Callable[[], Iterable[pa.Table]]) -> Iterator[pa.Table]:
+        """Read the column, verify its distinct addresses, and read the pieces again."""
+        texts = [self.read(piece).texts for piece in pieces()]
+        encoded = pa.chunked_array(map(identities, texts), pa.string()).dictionary_encode()
+        codes = np.concatenate([np.empty(0, np.int32), *(chunk.indices.to_numpy() for chunk in encoded.chunks)])
+        distinct = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], pa.string())
+        answers = None
+        for piece in pieces():
+            frame = self.read(piece)
+            if answers is None:
+                answers = self.ask(distinct, frame).unify_dictionaries().combine_chunks()
+            own, codes = codes[: len(frame.texts)], codes[len(frame.texts) :]
+            builder = frame.builders[0]
+            if builder.codes is not None:  # some texts are not asked about: their row is that after the last one
+                own = np.append(own, np.int32(len(answers)))[builder.codes]
+            yield replace(builder, codes=own)(answers)
+            self.several += frame.read.several_rows
+
+    def read(self, piece: pa.Table, *, is_free: bool = True) -> FrameReading:
+        """Read the column of a piece, with all of its texts if `is_free`, else with the distinct ones.
+
+        An error if a result would replace a column of somebody else.
+        """
+        frame = read_frame(piece, self.column, self.frame_options, origin_of(self.options), is_free=is_free)
+        self.about_text = frame.read.notices(self.column)
+        self.has_text |= not self.about_text
+        counted = (*self.notices, *self.about_text, describe_several(frame.read.several_rows))
+        self.notices += [notice for notice in frame.notices if notice not in counted]
+        return frame
+
+    def ask(self, addresses: pa.StringArray, frame: FrameReading) -> pa.Table:
+        """Verify addresses in one run, and return their rows; after a stop or a failure, all of them are pending."""
+        has_ended = self.stopper.is_requested or self.failure is not None
+        settings = replace(self.options.settings, limit=0 if has_ended else self.limit_left)
+        options = replace(self.options, settings=settings, owns_backend=self.options.owns_backend and self.is_costly)
+        if isinstance(self.failure, JournalError):
+            options = replace(options, journal=None)
+        syntax = frame.read.syntax if options.is_free and addresses is frame.read.texts else None
+        run = Run(open_execution(addresses, options, frame.builder.fields(), syntax), lambda table: table)
+        progress = False if has_ended else self.frame_options["progress"]
+        show_progress(run, self.column, progress, is_free=options.is_free)
+        run._start()
+        self.stopper.watch(run)
+        if self.listener is not None:
+            run.subscribe(self.listener)
+        try:
+            rows = run.result()
+        except (BackendError, JournalError) as exc:
+            if not self.settled + run.progress.settled:
+                raise
+            self.failure, rows = exc, exc.partial
+        self.note_end(run)
+        return rows
+
+    @property
+    def settled(self) -> int:
+        """How many addresses, or rows of a free type, are settled so far."""
+        return self.newly_verified + self.from_journal
+
+    def note_end(self, run: Run[Any]) -> None:
+        """Add what a run cost and left open, and its notices."""
+        execution, progress = run._execution, run.progress
+        if self.limit_left is not None:
+            self.limit_left -= execution.newly_verified
+        self.submitted += progress.submitted
+        self.newly_verified += progress.settled - progress.from_journal
+        self.from_journal += progress.from_journal
+        self.waited += progress.waited
+        self.failed_requests.update(progress.failed_requests)
+        self.quota = progress.quota or self.quota
+        self.is_short_of_quota |= bool(execution.short_of_quota)
+        self.is_unanswered |= bool(execution.unanswered)
+        self.causes += execution.causes
+        self.errors += execution.errors
+        summed = (delay_text(progress.waited, progress.failed_requests), describe_errors(execution.errors))
+        known = (*self.notices, progress.problem, *summed)
+        self.notices += [notice for notice in run.notices if notice not in known]

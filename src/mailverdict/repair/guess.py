@@ -1,0 +1,267 @@
+"""Guesses of what was meant: by a text in which no address is certain, and by an address that looks odd.
+
+A guess is only ever a suggestion. `guess_address` reads a text without a certain address, `guess_plain` an address
+that is well-formed but has signs that hardly belong to it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from ..checks.lists.suggestions import suggest_domain
+from ..checks.syntax.address import canonical_form, is_well_formed
+from .remarks import word_set
+from .words import AT_WORDS, DOT_WORDS, LABELS, is_label
+
+LONGEST_GUESS = 320  # characters of a text for which an address is guessed
+MAX_SIGNS = 3  # at signs; more are not one that was typed twice
+
+# --- texts without a certain address --------------------------------------------------------------------------------
+
+AT, DOT = "|".join(sorted(AT_WORDS)), "|".join(sorted(DOT_WORDS))
+# A word for a sign: in brackets, between two equal signs, or alone. A lone (a) is the sign in brackets only.
+AT_GUESS = re.compile(
+    rf"\s{{0,5}}[\[({{<]\s{{0,3}}(?:a|{AT})\s{{0,3}}[\])}}>]\s{{0,5}}|\s{{1,5}}(?:{AT})\s{{1,5}}"
+    rf"|\s{{0,5}}([\-_*|/'\"#])\s?(?:{AT})\s?\1\s{{0,5}}|(?<=\w)[©®](?=\w)",
+    re.IGNORECASE,
+)
+DOT_GUESS = re.compile(
+    rf"\s{{1,5}}(?:{DOT})\s{{1,5}}|\s{{0,5}}([\-_*|/'\"#])\s?(?:{DOT})\s?\1\s{{0,5}}"
+    rf"|\s{{0,5}}[\[({{<]\s{{0,3}}(?:{DOT}|\.)\s{{0,3}}[\])}}>]\s{{0,5}}",
+    re.IGNORECASE,
+)
+ENDS = "com|net|org|de|fr|it|es|nl|pl|ch|at|uk|ru|cz"
+BLANK_FOR_DOT = re.compile(rf"(@[\w.\-]{{1,200}})\s({ENDS})\Z", re.IGNORECASE)
+SIGN_FOR_DOT = re.compile(rf"[;:/>_](?=(?:{ENDS})\Z)(?<=\w[;:/>_])", re.IGNORECASE)
+AT_FOR_DOT = re.compile(rf"(@[\w\-]{{1,63}})@(?=(?:{ENDS})\Z)", re.IGNORECASE)
+LEADING_LABEL = re.compile(r"(?:e-?mails?|mail|work|home|correo|courriel)\s?[:=\-]\s{0,5}", re.IGNORECASE)
+LEADING_LINK = re.compile(r"(?:https?://(?:www\.)?|mailto:)(?:mailto:)?", re.IGNORECASE)
+LINK_IN_DOMAIN = re.compile(r"@\s?https?://(?:www\.)?", re.IGNORECASE)
+IN_ANGLE_BRACKETS = re.compile(r"[^<>@]+<(?P<address>[^<>@][^<>]{2,253})>[^<>@]*\Z")
+COMMENT = re.compile(r"(?<=\w)\([^()@]{1,60}\)(?=@)|(?<=@)\([^()@]{1,60}\)(?=\w)")  # RFC 5322 section 3.2.2
+SPACED_OUT = re.compile(r"\S(?: \S){4,}")
+SAME_DOMAIN = re.compile(r"(@[\w.\-]{3,253})\1\Z", re.IGNORECASE)
+BLANK, SIGNS_TWICE, DOTS_TWICE = re.compile(r"\s"), re.compile("@{2,}"), re.compile(r"\.{2,}")
+SIGN_WITH_BLANKS = re.compile(r"\s{0,5}([@.])\s{0,5}")
+AROUND = " ,;:.<>()[]\"'"
+AROUND_PART = AROUND + "/\\"
+PROVIDER_ENDS = {
+    "gmail": "com", "googlemail": "com", "hotmail": "com", "yahoo": "com", "outlook": "com", "icloud": "com",
+    "live": "com", "aol": "com", "msn": "com", "protonmail": "com", "gmx": "de", "web": "de", "t-online": "de",
+    "freenet": "de", "orange": "fr", "wanadoo": "fr", "laposte": "net", "libero": "it", "mail": "ru", "yandex": "ru",
+    "seznam": "cz", "qq": "com",
+}  # fmt: skip
+PROVIDERS = (*(f"{label}.{end}" for label, end in PROVIDER_ENDS.items()), "yahoo.co.uk", "wp.pl", "ukr.net", "abv.bg")
+NO_LETTER = re.compile(r"[^a-z0-9]")
+UNDOTTED = {NO_LETTER.sub("", domain): domain for domain in PROVIDERS}
+# Names of providers that are found without a sign before them: longer than the end of another word, and no word.
+GLUED = ("gmail", "googlemail", "hotmail", "yahoo", "outlook", "icloud", "protonmail", "t-online", "freenet", "yandex",
+         "seznam", "wanadoo")  # fmt: skip
+HOSTS = word_set("www mail webmail login signin account accounts smtp imap pop3 mobile")
+SIGNS_BEFORE_PROVIDER = " .!$&*%§\"'^~=+,;|-2"
+# The keys of a Russian keyboard, and what they type on an American one.
+LAYOUT = str.maketrans(
+    "йцукенгшщзфывапролдячсмитью" + "йцукенгшщзфывапролдячсмитью".upper(),
+    "qwertyuiopasdfghjklzxcvbnm." + "QWERTYUIOPASDFGHJKLZXCVBNM.",
+)
+CYRILLIC_KEYS = re.compile(r"[а-яА-Я0-9._\-]{2,64}[@\"][а-яА-Я0-9.\-]{5,64}")
+# A sign @ with something before it, and the end of a domain name somewhere behind it; or an address literal.
+MAY_HOLD = re.compile(r"\w[^\w@]{0,3}@(?:[^@]{0,150}?[\w)\]>\"'*]\s?\.\s?[^\W\d_]{2}|\[(?:IPv6:|\d))")
+# In each ASCII text for which `guess_address` has an answer, and that has no sign of `repair.py`.
+MAY_BE_GUESSED = (
+    rf"(?:^|[\s_*|/'-])(?:{'|'.join(sorted(word for word in AT_WORDS if word.isascii()))})(?:[\s_*|/'-]|$)"
+    rf"|(?:{'|'.join(re.escape(domain) for domain in PROVIDERS)})[ ,;:.)'>]*$"
+)
+
+
+def guess_address(text: str) -> str | None:
+    """The address that was probably meant; None if that is not clear.
+
+    >>> guess_address("ada@@gmail,com"), guess_address("ada.gmail.com"), guess_address("Ada <ada@gmail>")
+    ('ada@gmail.com', 'ada@gmail.com', 'ada@gmail.com')
+    """
+    if len(text) > LONGEST_GUESS or text.count("@") > MAX_SIGNS or text.startswith("@") or text.endswith("@"):
+        return None
+    text = unquote(unquote(text)) if "%25" in text else text
+    if "<" in text and (wrapped := IN_ANGLE_BRACKETS.match(text)):
+        return guess_address(wrapped["address"])
+    guess = LEADING_LINK.sub("", text, count=1) if ":" in text and LEADING_LINK.match(text) else text
+    if "@" not in guess:
+        guess = insert_at_sign(DOT_GUESS.sub(".", AT_GUESS.sub("@", guess)))
+    guess = guess.strip(AROUND)
+    if guess.count("@") > 1:
+        guess = SIGNS_TWICE.sub("@", guess).strip(AROUND)
+        guess = SAME_DOMAIN.sub(r"\1", AT_FOR_DOT.sub(r"\1.", guess))
+    if guess.count("@") != 1:
+        return guess_layout(text)
+    if BLANK.search(guess):
+        guess = remove_blanks(guess)
+    if "/" in guess or "(" in guess:
+        guess = COMMENT.sub("", LINK_IN_DOMAIN.sub("@", guess))
+    local, _, domain = guess.partition("@")
+    return join_parts(local, domain) or guess_layout(text)
+
+
+def remove_blanks(guess: str) -> str:
+    if SPACED_OUT.fullmatch(guess):
+        return BLANK.sub("", guess)
+    guess = LEADING_LABEL.sub("", guess)
+    return BLANK_FOR_DOT.sub(r"\1.\2", SIGN_WITH_BLANKS.sub(r"\1", DOT_GUESS.sub(".", guess)))
+
+
+def join_parts(local: str, domain: str) -> str | None:
+    """An address of two parts with typing errors; None if it is not well-formed."""
+    if "{" in local or "..." in local:  # ad...@firm.com: letters are hidden
+        return None
+    local = local.lstrip(AROUND).rstrip(AROUND_PART).replace(",", ".")
+    domain = SIGN_FOR_DOT.sub(".", domain.strip(AROUND_PART)).replace(",", ".")
+    if ".." in local or ".." in domain:
+        local, domain = DOTS_TWICE.sub(".", local), DOTS_TWICE.sub(".", domain)
+    domain = domain.strip(".").lower()
+    if domain in PROVIDER_ENDS:
+        domain = f"{domain}.{PROVIDER_ENDS[domain]}"
+    domain = UNDOTTED.get(NO_LETTER.sub("", domain), domain)
+    if not is_well_formed(f"{local}@{domain}"):
+        return None
+    return canonical_form(f"{local}@{suggest_domain(domain) or domain}")
+
+
+def insert_at_sign(text: str) -> str:
+    """Write an at sign for ``#``, or before a well-known provider, if there is none."""
+    if "@" in text:
+        return text
+    if text.count("#") == 1 and not text.startswith("#"):
+        return text.replace("#", "@")
+    bare = text.rstrip(AROUND)
+    if not bare.lower().endswith(PROVIDERS):
+        return text
+    for provider in PROVIDERS:
+        if bare.lower().endswith(provider):
+            rest = bare[: -len(provider)]
+            local = rest.rstrip(SIGNS_BEFORE_PROVIDER)
+            is_separate = local != rest or (provider.partition(".")[0] in GLUED and rest[-1:] not in ("q", "Q"))
+            return f"{local}@{provider}" if is_separate and is_name(local) else text
+    return text
+
+
+def is_name(local: str) -> bool:
+    """Whether a text before a provider's domain may be a local part, and is not part of a host name or link."""
+    return len(local) > 2 and local.lower() not in HOSTS and not re.search(r"[/:]", local) and local[-1].isalnum()
+
+
+def guess_layout(text: str) -> str | None:
+    """The address that was typed on a keyboard with the Russian layout, if its domain is a well-known provider's.
+
+    >>> guess_layout("зуек@пьфшдюсщь")
+    'petr@gmail.com'
+    """
+    if not CYRILLIC_KEYS.fullmatch(text):
+        return None
+    typed = text.translate(LAYOUT).replace('"', "@")
+    return typed if typed.lower().endswith(tuple(f"@{domain}" for domain in PROVIDERS)) else None
+
+
+def may_hold_address(text: str) -> bool:
+    """Whether a person should look at a text in which no address can be read."""
+    return "@" in text and MAY_HOLD.search(text[:100_000]) is not None
+
+
+# --- addresses that look odd ----------------------------------------------------------------------------------------
+
+PLAIN_SIGNS = str.maketrans("‘’´‐‑–—−·•", "'''-----..")
+PREFIX = re.compile(
+    r"(?:['“”„‘’‚«»‹›]{1,3}=?|=|www\.|(?:%20|%09|%0[AaDd]){1,5}|(?:e-?mail|mail|mailto|e-mail-adresse"
+    r"|correo|courriel|smtp)=|mailto%3A|ï»¿|\w{0,20}：|【\w{1,20}】|(?:[\w.\-]{1,60}\|){1,5})(.{3,254})",
+    re.IGNORECASE,
+)
+TOUCHING_LABEL = re.compile(r"([^\x00-\x7f]{1,12})([!-~]{3,254})")
+# Letters of other scripts that look like Latin ones, and dotted and dotless i.
+LOOK_ALIKES = str.maketrans(
+    "аеіјорсухѕһԁԛԝАВЕЅІЈКМНОРСТУХԌαορνιАΑΒΕΖΗΙΚΜΝΟΡΤΥΧıİ",
+    "aeijopcyxshdqwABESIJKMHOPCTYXGaopviAABEZHIKMNOPTYXiI",
+)
+WRONGLY_DECODED = re.compile("[ÃÂâÐÑ][\u0080-\u00ff\u0100-\u2122]")
+PARTS = re.compile("[@.]")
+RAISED = ("<super>", "<sub>", "<fraction>", "<square>")  # decompositions of signs such as ™, which are not letters
+
+
+def guess_plain(address: str) -> str | None:
+    """The address that was probably meant by a well-formed one with signs that hardly belong to it.
+
+    >>> guess_plain("'ada@firm.com"), guess_plain("o’neil@firm.com"), guess_plain("o'neil@firm.com")
+    ('ada@firm.com', "o'neil@firm.com", None)
+    """
+    match = PREFIX.match(address)
+    if match and is_well_formed(match[1]):
+        return canonical_form(match[1])
+    if address.isascii():
+        return None
+    for write in PLAIN_FORMS:
+        plain = write(address)
+        if plain != address and is_well_formed(plain):
+            meant = canonical_form(plain)
+            return None if meant == canonical_form(address) else meant
+    return None
+
+
+def write_plain_signs(text: str) -> str:
+    """Typographic apostrophes, dashes and dots as the keys that they were typed for."""
+    return text.translate(PLAIN_SIGNS)
+
+
+def decode_again(address: str) -> str:
+    """The text whose UTF-8 was read as the code page of western Windows."""
+    if not WRONGLY_DECODED.search(address):
+        return address
+    try:
+        return write_plain_signs(address.encode("cp1252").decode())
+    except UnicodeError:
+        return address
+
+
+def write_narrow(address: str) -> str:
+    """Full-width, mathematical and circled letters and digits as the ASCII characters that they stand for."""
+    if any(unicodedata.decomposition(sign).startswith(RAISED) for sign in address):
+        return address
+    plain = unicodedata.normalize("NFKC", address)
+    return plain if plain.isascii() else address
+
+
+def write_latin(address: str) -> str:
+    """Letters that look like Latin ones as these, if they stand beside Latin ones in a name."""
+    plain = address.translate(LOOK_ALIKES)
+    is_mixed = any(re.search("[a-zA-Z]", part) for part in PARTS.split(address) if not part.isascii())
+    return plain if plain.isascii() and is_mixed else address
+
+
+def cut_symbols(address: str) -> str:
+    """The address behind a bullet, an arrow or a picture, and behind a label in front of that."""
+    first = next((at for at, sign in enumerate(address) if is_symbol(sign)), 0)
+    rest = first + sum(1 for _ in itertools.takewhile(is_symbol, address[first:]))
+    return address[rest:] if not first or is_label(address[:first]) else address
+
+
+def is_symbol(sign: str) -> bool:
+    return not sign.isascii() and unicodedata.category(sign) in ("So", "Sm", "Po", "Ps", "Pe", "Pi", "Pf", "Mn")
+
+
+def cut_label(address: str) -> str:
+    """The address without a label in another script that touches it."""
+    match = TOUCHING_LABEL.fullmatch(address)
+    return match[2] if match and match[1].lower() in LABELS else address
+
+
+PLAIN_FORMS: tuple[Callable[[str], str], ...] = (
+    write_plain_signs, decode_again, write_narrow, write_latin, cut_symbols, cut_label,
+)  # fmt: skip
+# In each well-formed address for which `guess_plain` has an answer, besides those that begin with "www.".
+MAY_LOOK_ODD = (
+    r"^(?:['“”„‚«»‹›【=]|ï»¿)|[=%|：‘’´‐‑–—]"
+    r"|[A-Za-z][\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}][A-Za-z]|[ıİ·]|[ÃÂâÐÑ][^\x00-\x7f]"
+    r"|\p{So}|[¬±×÷]|\p{Pi}|\p{Pf}|[\x{2000}-\x{2bff}]|[\x{3000}-\x{3020}]|[\x{ff00}-\x{ffef}]|[\x{1d400}-\x{1d7ff}]"
+    r"|^(?:メール|邮|電|电|信箱|이메|메일|البريد|почт|пошт)"
+)

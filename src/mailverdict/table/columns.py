@@ -1,0 +1,497 @@
+"""The result columns: one table of their names, sets, dtypes and sources, and how each is made and labelled.
+
+A column in the table goes through `to_arrow` (Polars and Arrow frames) or `to_pandas`. `label_of` names it in the
+caller's frame, `result_labels` finds it there again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..checks.syntax.kernels import Bools, to_bools
+from ..errors import ColumnError, SettingsError
+from ..model.table import SOURCE_LOCAL
+from ..model.words import ACTIONS, WHY_MEANING, Reason, Status, Verdict, first_of, why_of_error
+from ..version import __version__
+
+LARGE = 100_000  # rows from which several threads are faster than one
+MAX_LISTED = 20  # column names shown in an error
+VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
+STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
+ACTION_DTYPE = pd.CategoricalDtype(list(ACTIONS))
+CATEGORIES = {"verdict": VERDICT_DTYPE, "status": STATUS_DTYPE, "action": ACTION_DTYPE}  # by kind
+CODES = pa.dictionary(pa.int8(), pa.string())
+ARROW_TYPES = {
+    **dict.fromkeys(CATEGORIES, CODES),
+    "bool": pa.bool_(),
+    "text": pa.string(),
+    "moment": pa.timestamp("us", tz="UTC"),
+    "count": pa.int64(),
+    "row": pa.int64(),
+}
+FLAG_REASONS = frozenset(map(str, (Reason.SPAMTRAP, Reason.DISPOSABLE, Reason.CATCH_ALL, Reason.ROLE)))
+
+
+def unchanged(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    return values
+
+
+def map_distinct(function: Callable[[str], str | None]) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
+    """Apply `function` to the distinct texts of a dictionary-encoded column only."""
+
+    def convert(values: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pa.chunked_array([map_chunk(function, chunk) for chunk in values.chunks], pa.string())
+
+    return convert
+
+
+def map_chunk(function: Callable[[str], str | None], chunk: pa.DictionaryArray) -> pa.StringArray:
+    """Apply `function` to the distinct texts of one chunk."""
+    distinct = [None if text is None else function(text) for text in chunk.dictionary.to_pylist()]
+    if all(text is None for text in distinct):
+        return pa.nulls(len(chunk), pa.string())
+    return pc.take(pa.array(distinct, pa.string()), chunk.indices, boundscheck=False)
+
+
+def first_reason(reasons: str) -> str | None:
+    return reasons.split(";", 1)[0] or None
+
+
+def messages(errors: str) -> str | None:
+    return "; ".join(dict.fromkeys(each["message"] for each in json.loads(errors))) or None
+
+
+def meaning_of_reason(reasons: str) -> str | None:
+    """The dominant reason in a sentence; one that only the service knows is quoted."""
+    first = first_reason(reasons)
+    return first and (WHY_MEANING.get(first) or f"the service gives the reason {first!r}")
+
+
+def meaning_of_flag(reasons: str) -> str | None:
+    """The dominant reason in a sentence if no check of the address is behind it, but a list or a flag."""
+    return meaning_of_reason(reasons) if first_reason(reasons) in FLAG_REASONS else None
+
+
+def error_message(errors: pa.ChunkedArray, reasons: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The messages of the errors, after the flag that decides if one does; without errors the dominant reason."""
+    pieces = pa.table([errors, reasons], ["errors", "reasons"]).to_batches()
+    return pa.chunked_array([messages_of_piece(*piece.columns) for piece in pieces], pa.string())
+
+
+def messages_of_piece(errors: pa.DictionaryArray, reasons: pa.DictionaryArray) -> pa.StringArray:
+    """As `error_message`; most rows have no errors."""
+    has_errors = errors.is_valid()
+    if not has_errors.true_count:
+        return map_chunk(meaning_of_reason, reasons)
+    concerned = reasons.filter(has_errors)
+    said, flag = map_chunk(messages, errors.filter(has_errors)), map_chunk(meaning_of_flag, concerned)
+    both = pc.binary_join_element_wise(flag, said, "; ") if flag.null_count < len(flag) else flag
+    texts = pc.coalesce(both, said, map_chunk(meaning_of_reason, concerned)).dictionary_encode()
+    # One look-up for all rows: the texts of rows with errors follow those of the reasons.
+    meanings = [None if each is None else meaning_of_reason(each) for each in reasons.dictionary.to_pylist()]
+    moved = pc.add(texts.indices, pa.scalar(len(meanings), pa.int32()))
+    codes = pc.replace_with_mask(reasons.indices.cast(pa.int32()), has_errors, moved)
+    words = pa.array([*meanings, *texts.dictionary.to_pylist()], pa.string())
+    return pc.take(words, codes, boundscheck=False)
+
+
+def why(reasons: pa.ChunkedArray, error: pa.ChunkedArray, result: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The dominant reason, else the word for the error code and the verdict."""
+    pieces = pa.table([reasons, error, result], ["reasons", "error", "result"]).to_batches()
+    return pa.chunked_array([why_of_piece(*piece.columns) for piece in pieces], pa.string())
+
+
+def why_of_piece(reasons: pa.DictionaryArray, error: pa.DictionaryArray, result: pa.DictionaryArray) -> pa.StringArray:
+    """As `why`; the words are found for each distinct pair of error code and verdict."""
+    reason = map_chunk(first_reason, reasons)
+    codes, verdicts = ([*each.dictionary.to_pylist(), None] for each in (error, result))
+    words = pa.array([why_of_error(code, verdict) for code in codes for verdict in verdicts], pa.string())
+    if words.null_count == len(words):
+        return reason
+    code, verdict = (
+        each.indices.cast(pa.int32()).fill_null(len(each.dictionary)).to_numpy() for each in (error, result)
+    )
+    found = pc.take(words, pa.array(code * len(verdicts) + verdict), boundscheck=False)
+    return found if reason.null_count == len(reason) else pc.coalesce(reason, found)
+
+
+def check_results(checks: str) -> str:
+    """``syntax=true;dns=false``: readable, and splits like `reasons`."""
+    return ";".join(f"{name}={str(ok).lower()}" for name, ok in json.loads(checks).items())
+
+
+def mx_hosts(metadata: str) -> str | None:
+    hosts = json.loads(metadata).get("mx_records")
+    return ";".join(map(str, hosts)) or None if isinstance(hosts, list) else None
+
+
+def smtp_host(metadata: str) -> str | None:
+    host = json.loads(metadata).get("smtp_host")
+    return host if isinstance(host, str) else None
+
+
+def versions(metadata: pa.ChunkedArray, source: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The release of this package where it judged the row in this run, and the lists where they are known."""
+    package = map_distinct(lambda word: f"mailverdict {__version__}" if word == SOURCE_LOCAL else None)(source)
+    lists = map_distinct(lists_version)(metadata)
+    return pc.coalesce(pc.binary_join_element_wise(package, lists, ", "), package, lists)
+
+
+def lists_version(metadata: str) -> str | None:
+    lists = json.loads(metadata).get("lists")
+    return lists if isinstance(lists, str) else None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One output column."""
+
+    name: str  # without the prefix
+    kind: str  # verdict, status, action, text, bool, moment, count or row: decides the dtype
+    field: str  # of the table of results that it is made from
+    in_core: bool  # whether it belongs to the set "core"
+    meaning: str  # one line for the documentation
+    convert: Callable[..., pa.ChunkedArray] = unchanged  # called with the fields
+    more_fields: tuple[str, ...] = ()  # where it is made from several
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields of the table of results that it is made from."""
+        return [self.field, *self.more_fields]
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("verdict", "verdict", "result", True, "valid, risky, invalid, unknown; NA unless status is done"),
+    Column(
+        "why",
+        "text",
+        "reasons",
+        True,
+        "why the verdict is not valid, in a word, for every validation type; NA when it is, and without a verdict",
+        why,
+        ("error", "result"),
+    ),
+    Column("details", "text", "reasons", True, "dominant reason; NA when none", map_distinct(first_reason)),
+    Column("reasons", "text", "reasons", True, "all reasons in order, joined by ';'; NA without a verdict"),
+    Column("role", "bool", "role", True, "shared mailbox such as info@; NA: never determined"),
+    Column("spamtrap", "bool", "spamtrap", True, "the domain is on the given spamtrap list; NA: never determined"),
+    Column("disposable", "bool", "disposable", True, "provider of disposable addresses; NA: never determined"),
+    Column("free", "bool", "free", True, "consumer mail provider; NA: never determined"),
+    Column("catch_all", "bool", "catch_all", True, "its server accepts any address; NA: inconclusive or not asked"),
+    Column("protected", "bool", "protected", True, "its server refuses this client; NA: inconclusive or not asked"),
+    Column("status", "status", "status", True, "done, pending, error, missing: where processing stands"),
+    Column("suggestion", "text", "suggestion", True, "did you mean; never applied by itself"),
+    Column(
+        "error_message",
+        "text",
+        "errors",
+        True,
+        "why the verdict is not valid, in a sentence; NA when it is, and without a verdict",
+        error_message,
+        ("reasons",),
+    ),
+    Column("validation_type", "text", "validation_type", False, "the type actually used"),
+    Column("error", "text", "error", False, "code of the first error, as REGEX, DNS, BLACKLIST, SMTP"),
+    Column(
+        "checks",
+        "text",
+        "checks",
+        False,
+        "sub-checks that applied, as 'syntax=true;dns=false'",
+        map_distinct(check_results),
+    ),
+    Column(
+        "mx_records", "text", "metadata", False, "mail servers by preference, joined by ';'", map_distinct(mx_hosts)
+    ),
+    Column("smtp_host", "text", "metadata", False, "the mail server that answered", map_distinct(smtp_host)),
+    Column("checked_at", "moment", "checked_at", False, "when, UTC"),
+    Column("source", "text", "source", False, "local, remote or journal"),
+    Column("normalized", "text", "normalized", False, "normal form: NFC, domain in lower case; NA when malformed"),
+    Column(
+        "version",
+        "text",
+        "metadata",
+        False,
+        "release of mailverdict, unless a service or the journal answered; and of the lists, where known",
+        versions,
+        ("source",),
+    ),
+)
+CLEAN_COLUMNS: tuple[Column, ...] = (
+    Column("clean", "text", "clean", False, "the cleaned address; NA where there is none"),
+    Column("suggestion", "text", "suggestion", False, "did you mean; never applied by itself"),
+    Column("change", "text", "change", False, "what was done, joined by ';'"),
+)
+ADDRESS_NAMES = ("clean", "suggestion", "normalized", "identity")  # result columns that hold addresses
+# Result columns that may quote somebody else: a mail server, a service, the DNS.
+MESSAGE_NAMES = (
+    *(c.name for c in COLUMNS if c.kind == "text" and c.name not in ADDRESS_NAMES),
+    *("change", "action_why", "outcome_diagnostic"),
+)
+REPAIR_COLUMNS = tuple(c for c in CLEAN_COLUMNS if c.name != "suggestion")  # what verify(clean=True) adds
+DUPLICATE_COLUMNS: tuple[Column, ...] = (
+    Column("identity", "text", "identity", False, "one text for all addresses of a mailbox; NA without an address"),
+    Column("duplicate_of", "row", "duplicate_of", False, "first row of the same identity; NA for that row itself"),
+    Column("copies", "count", "copies", False, "rows of the same identity; NA without an address"),
+)
+SUPPRESS_COLUMNS = (
+    Column("suppressed", "bool", "suppressed", False, "on the suppression list; NA without an address"),
+)
+ACTION_COLUMNS: tuple[Column, ...] = (
+    Column("action", "action", "action", False, "send, review, retry, drop, unchecked: what to do with the row"),
+    Column("action_why", "text", "action_why", False, "why, in words"),
+)
+PART_COLUMNS: tuple[Column, ...] = (Column("part", "count", "part", False, "1, 2, ... within a row before explode"),)
+CONTRADICTION_COLUMNS: tuple[Column, ...] = (
+    Column("outcome", "text", "outcome", False, "what became of the mail: hard, delivered or complaint"),
+    Column("outcome_at", "moment", "outcome_at", False, "when, UTC"),
+    Column("outcome_diagnostic", "text", "outcome_diagnostic", False, "what the mail server said"),
+    Column("contradiction", "text", "contradiction", False, "how the verdict was wrong, in words"),
+)
+# What describes an earlier verdict, or the address that it was about: emptied by a new verification.
+DERIVED_COLUMNS = (*REPAIR_COLUMNS, *ACTION_COLUMNS, *(c for c in CONTRADICTION_COLUMNS if c.name == "contradiction"))
+RESULT_NAMES = tuple(
+    column.name
+    for column in (
+        *(*COLUMNS, *CLEAN_COLUMNS, *DUPLICATE_COLUMNS, *SUPPRESS_COLUMNS),
+        *(*ACTION_COLUMNS, *PART_COLUMNS, *CONTRADICTION_COLUMNS),
+    )
+)
+BY_NAME = {column.name: column for column in COLUMNS}
+# What a reader needs, in the order in which it is read; of the columns of repairs only the address.
+SHORT = ("clean", "verdict", "why", "error_message", "suggestion", "role", "disposable", "free", "status")
+SETS = {
+    "short": tuple({**BY_NAME, CLEAN_COLUMNS[0].name: CLEAN_COLUMNS[0]}[name] for name in SHORT),
+    "core": (*(c for c in COLUMNS if c.in_core), *REPAIR_COLUMNS),
+    "all": (*COLUMNS, *REPAIR_COLUMNS),
+}
+
+
+def is_short(names: Collection[str]) -> bool:
+    """Whether columns are those of the short set; in it `clean`, if it is there, is ours without a `change`."""
+    return {*SHORT[1:]}.issubset(names) and "details" not in names
+
+
+def choose_columns(wanted: str | Iterable[str], *, clean: bool = False, categories: bool = True) -> tuple[Column, ...]:
+    """The columns of a set's name, or of a list of names in the table's order; without `categories` these are text.
+
+    With `clean` those of the repairs are among them.
+    """
+    if not isinstance(categories, bool):
+        raise SettingsError(f"categories={categories!r}: give True or False")
+    if isinstance(wanted, str):
+        if wanted not in SETS:
+            raise SettingsError(f"columns={wanted!r}: give 'short', 'core', 'all' or a list of column names")
+        chosen = SETS[wanted]
+    else:
+        names = list(wanted)
+        if unknown := [name for name in names if name not in BY_NAME]:
+            raise SettingsError(f"columns: {unknown[0]!r} is not one of {', '.join(BY_NAME)}")
+        chosen = (*(c for c in COLUMNS if c.name in names), *REPAIR_COLUMNS)
+    chosen = chosen if clean else tuple(c for c in chosen if c not in REPAIR_COLUMNS)
+    return chosen if categories else tuple(replace(c, kind="text") if c.kind in CATEGORIES else c for c in chosen)
+
+
+def to_arrow(table: pa.Table, column: Column) -> pa.ChunkedArray:
+    """Values of one output column in the Arrow type of its kind, the same for every input."""
+    values = column.convert(*(table[field] for field in column.fields))
+    if column.kind in CATEGORIES:
+        return to_codes(values, CATEGORIES[column.kind])
+    return values if values.type == ARROW_TYPES[column.kind] else values.cast(ARROW_TYPES[column.kind])
+
+
+def map_columns(function: Callable[[Any], Any], columns: Iterable[Any], size: int) -> list[Any]:
+    """Apply a function to each column of a table of `size` rows; for a large one on all processors."""
+    if size < LARGE:
+        return [function(column) for column in columns]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, columns))
+
+
+def take_column(column: pa.ChunkedArray, rows: pa.Int32Array, is_row: Bools) -> pa.Array:
+    """Cells of one column in other rows; null where `is_row` is false.
+
+    Values and nulls are looked up apart: Arrow does it several times as fast where neither cells nor rows are null.
+    """
+    if column.null_count == len(column):
+        return pa.nulls(len(rows), column.type)
+    cells = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    values = cells.indices if pa.types.is_dictionary(cells.type) else cells
+    if values.null_count:
+        is_row = is_row & take_bits(values.is_valid(), rows)
+        values = pa.Array.from_buffers(values.type, len(values), [None, *values.buffers()[1:]], offset=values.offset)
+    if pa.types.is_boolean(values.type):
+        return pa.Array.from_buffers(values.type, len(rows), [to_bitmap(is_row), to_bitmap(take_bits(values, rows))])
+    buffers = pc.take(values, rows, boundscheck=False).buffers()
+    taken = pa.Array.from_buffers(values.type, len(rows), [to_bitmap(is_row), *buffers[1:]])
+    return pa.DictionaryArray.from_arrays(taken, cells.dictionary) if pa.types.is_dictionary(cells.type) else taken
+
+
+def take_bits(bits: pa.BooleanArray, rows: pa.Int32Array) -> Bools:
+    """Bits in other rows; as octets, which takes a quarter of the time that Arrow needs for bits."""
+    octets = pc.take(pa.array(to_bools(bits).view(np.uint8)), rows, boundscheck=False)
+    taken: Bools = octets.to_numpy().view(np.bool_)
+    return taken
+
+
+def to_bitmap(values: Bools) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(values, bitorder="little"))
+
+
+def take_rows(table: pa.Table, order: npt.NDArray[np.int32]) -> pa.Table:
+    """Row `order[i]` of the table in row i; -1 is an empty cell: status ``missing``, everything else null."""
+    table, rows, is_row = table.unify_dictionaries(), pa.array(np.maximum(order, 0)), order >= 0
+
+    def take(name: str) -> pa.Array:
+        taken = take_column(table[name], rows, is_row)
+        if name != "status":
+            return taken
+        words = pa.concat_arrays([taken.dictionary, pa.array([str(Status.MISSING)])])
+        return pa.DictionaryArray.from_arrays(taken.indices.fill_null(len(words) - 1), words)
+
+    return pa.table(map_columns(take, table.column_names, len(order)), schema=table.schema)
+
+
+def to_pandas(table: pa.Table, column: Column, index: pd.Index[Any] | None = None) -> Any:
+    """Values of one output column as a pandas array of its dtype; rows are named by the labels of `index`."""
+    if column.kind == "row" and index is not None:
+        return labels_at(index, to_arrow(table, column).combine_chunks())
+    return PANDAS_TYPES[column.kind](to_arrow(table, column))
+
+
+def labels_at(index: pd.Index[Any], rows: pa.Int64Array) -> Any:
+    """The labels of rows, in a dtype that also holds NA; NA where there is no row.
+
+    A row whose label is missing is named by its position, since NA means that there is no row.
+    """
+    labels = index.to_flat_index() if index.nlevels > 1 else index
+    positions = rows.fill_null(0).to_numpy()
+    series = pd.Series(labels.take(positions), index=range(len(rows)), dtype=labels.dtype)
+    if pd.api.types.is_integer_dtype(labels.dtype) or labels.inferred_type in ("boolean", "string"):
+        series = series.convert_dtypes()
+    mask = rows.is_null().to_numpy(zero_copy_only=False)
+    if labels.hasnans and (is_unnamed := labels.isna()[positions] & ~mask).any():
+        series = series.astype(object).mask(is_unnamed, positions)
+    return series.mask(mask, pd.NA if series.dtype == object else None).array
+
+
+def to_codes(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pa.ChunkedArray:
+    """The same dictionary of all categories in every table and piece; pieces with others cannot be one stream."""
+    words = pa.array(list(dtype.categories), pa.string())
+
+    def encode(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
+        if chunk.type == CODES and chunk.dictionary.equals(words):
+            return chunk
+        known = pc.index_in(chunk.dictionary, value_set=words).cast(pa.int8())
+        return pa.DictionaryArray.from_arrays(pc.take(known, chunk.indices, boundscheck=False), words)
+
+    return pa.chunked_array([encode(chunk) for chunk in values.chunks], CODES)
+
+
+def to_categorical(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Categorical:
+    """Codes of the fixed categories, so that every frame has all of them in the same order."""
+    codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in to_codes(values, dtype).chunks]
+    return pd.Categorical.from_codes(np.concatenate([np.empty(0, np.int8), *codes]), dtype=dtype, validate=False)
+
+
+def to_boolean(values: pa.ChunkedArray) -> Any:
+    if values.null_count == len(values):  # fast path: catch_all and protected are null for most types
+        return pd.arrays.BooleanArray(np.zeros(len(values), np.bool_), np.ones(len(values), np.bool_))
+    flat = values.combine_chunks()
+    return pd.arrays.BooleanArray(to_bools(flat.fill_null(False)), to_bools(flat.is_null()))
+
+
+def to_counts(values: pa.ChunkedArray) -> Any:
+    mask = values.is_null().to_numpy()
+    return pd.arrays.IntegerArray(values.fill_null(0).cast(pa.int64()).to_numpy(), mask)
+
+
+def to_string(values: pa.ChunkedArray) -> Any:
+    return pd.array(values.cast(pa.large_string()), dtype=pd.StringDtype("pyarrow"))
+
+
+def to_utc(values: pa.ChunkedArray) -> Any:
+    numbers = values.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
+    naive = pd.DatetimeIndex(numbers.view("datetime64[us]"))
+    return naive.tz_localize("UTC").array
+
+
+PANDAS_TYPES: dict[str, Callable[[pa.ChunkedArray], Any]] = {
+    **{kind: partial(to_categorical, dtype=dtype) for kind, dtype in CATEGORIES.items()},
+    "bool": to_boolean,
+    "text": to_string,
+    "moment": to_utc,
+    "count": to_counts,
+    "row": to_counts,
+}
+
+
+def label_of(column: Hashable, prefix: str | None, name: str) -> Any:
+    """The label of a result column; under a MultiIndex it has the same upper labels as the verified column.
+
+    >>> label_of("email", None, "verdict"), label_of(("work", "email"), None, "verdict"), label_of("email", "", "role")
+    ('email_verdict', ('work', 'email_verdict'), 'role')
+    """
+    if prefix is not None and not isinstance(prefix, str):
+        raise SettingsError(f"prefix={prefix!r}: give a text, as 'email_', or leave it out")
+    *upper, last = column if isinstance(column, tuple) else (column,)
+    lead = prefix if prefix is not None else f"{last}_" if last != "" else ""
+    return (*upper, lead + name) if upper else lead + name
+
+
+def check_column(column: Any, names: Sequence[Any]) -> None:
+    """The column must be there exactly once."""
+    found = sum(1 for name in names if name == column)
+    if found == 0:
+        raise ColumnError(f"no column {column!r}{did_you_mean(column, names)}; there are {listed(names)}")
+    if found > 1:
+        raise ColumnError(f"the column name {column!r} occurs {found} times; rename the columns so that it occurs once")
+
+
+def result_labels(
+    out: pd.DataFrame, column: Hashable, prefix: str | None, names: Sequence[str], *, must_exist: bool = True
+) -> dict[str, Any]:
+    """Labels of result columns by name; a `ColumnError` names the first that is not there."""
+    if not isinstance(out, pd.DataFrame):
+        raise SettingsError(f"data is of type {type(out).__name__}; give the pandas DataFrame that verify returned")
+    check_column(column, list(out.columns))
+    labels = {name: label_of(column, prefix, name) for name in names}
+    absent = [label for label in labels.values() if label not in out.columns]
+    if must_exist and absent:
+        raise ColumnError(f"no column {absent[0]!r}: verify {column!r} first, or give the prefix that was used")
+    return labels
+
+
+def did_you_mean(column: Any, names: Sequence[Any]) -> str:
+    """A question for a mistyped name, in brackets, or a hint for a position; empty if no name is like it.
+
+    >>> did_you_mean("Emial", ["name", "email"]), did_you_mean("age", ["name", "email"])
+    (" (did you mean 'email'?)", '')
+    >>> did_you_mean("2", ["name", "email"])
+    ' (give its name, not its position)'
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 - only a wrong name needs it
+
+    folded = {str(name).strip().casefold(): name for name in reversed(names)}
+    close = get_close_matches(str(column).strip().casefold(), folded, 1)
+    if close:
+        return f" (did you mean {repr(folded[close[0]])[:80]}?)"
+    # Positions begin with 0 in pandas and with 1 in most programs for CSV.
+    return " (give its name, not its position)" if str(column).removeprefix("-").isdecimal() else ""
+
+
+def listed(names: Sequence[Any]) -> str:
+    """The names of columns, for an error."""
+    return first_of([repr(name)[:80] for name in names], MAX_LISTED) or "no columns"

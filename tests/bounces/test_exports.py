@@ -1,0 +1,157 @@
+"""Exports of sending services: known columns, their words, and replies that contradict a service."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pandas as pd
+import pytest
+
+import mailverdict as mv
+from mailverdict.bounces.exports import JUDGE, LAYOUTS, SKIP, WORDS, choose_layout, conclude_row, parse_moment
+from mailverdict.checks.bounces.outcome import Outcome
+
+UNKNOWN = "550 5.1.1 User unknown"
+LISTED = "554 5.7.1 Service unavailable; client blocked using zen.spamhaus.org"
+WHEN = "2026-03-03T09:15:00Z"
+EXPORTS = {
+    "SendGrid bounces or blocks": (
+        "email,created,reason,status\na@x.example,1772529300,550 5.1.1 User unknown,5.1.1\n"
+        "b@x.example,1772529300,554 5.7.1 blocked using zen.spamhaus.org,5.7.1\n",
+        ["hard", "blocked"],
+    ),
+    "SendGrid events": (
+        "email,timestamp,event,reason,status\na@x.example,1772529300,bounce,550 5.1.1 User unknown,5.1.1\n"
+        "b@x.example,1772529300,open,,\nc@x.example,1772529300,delivered,,\nd@x.example,1772529300,spamreport,,\n"
+        "e@x.example,1772529300,deferred,451 4.7.1 Greylisted,\n",
+        ["hard", "delivered", "complaint", "soft"],
+    ),
+    "Mailgun bounces": (
+        f'address,code,error,created_at\na@x.example,550,User unknown,"{"Tue, 03 Mar 2026 09:15:00 GMT"}"\n'
+        "b@x.example,550,5.7.1 blocked using zen.spamhaus.org,\n",
+        ["hard", "blocked"],
+    ),
+    "Postmark bounces": (
+        f"ID,Type,Email,BouncedAt,Details\n1,HardBounce,a@x.example,{WHEN},smtp;550 5.1.1 User unknown\n"
+        f"2,SoftBounce,b@x.example,{WHEN},mailbox full\n3,SpamComplaint,c@x.example,{WHEN},\n"
+        f"4,AutoResponder,d@x.example,{WHEN},\n5,Blocked,e@x.example,{WHEN},\n6,DnsError,f@x.example,{WHEN},\n",
+        ["hard", "soft", "complaint", "blocked", "soft"],
+    ),
+    "Amazon SES suppression list": (
+        f"EmailAddress,Reason,LastUpdateTime\na@x.example,BOUNCE,{WHEN}\nb@x.example,COMPLAINT,{WHEN}\n",
+        ["hard", "complaint"],
+    ),
+    "Salesforce Marketing Cloud bounces": (
+        "ClientID,SendID,SubscriberKey,EmailAddress,EventDate,EventType,BounceCategory,SMTPCode,BounceReason\n"
+        f"1,2,a,a@x.example,{WHEN},HardBounce,Hard bounce,550,User unknown\n"
+        f"1,2,b,b@x.example,{WHEN},HardBounce,Block bounce,554,blocked\n"
+        f"1,2,c,c@x.example,{WHEN},SoftBounce,Technical/Other bounce,452,mailbox full\n",
+        ["hard", "blocked", "soft"],
+    ),
+    "Brevo events": (
+        f"event,email,date,messageId,reason\nhard_bounce,a@x.example,{WHEN},1,550 5.1.1 User unknown\n"
+        f"soft_bounce,b@x.example,{WHEN},2,\nspam,c@x.example,{WHEN},3,\nunique_opened,d@x.example,{WHEN},4,\n",
+        ["hard", "soft", "complaint"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "outcomes"), [(n, *rest) for n, rest in EXPORTS.items()], ids=EXPORTS)
+def test_a_known_export_is_read(tmp_path, name, text, outcomes):
+    (tmp_path / "export.csv").write_text(text)
+    found = mv.read_bounces(tmp_path / "export.csv")
+    assert found["outcome"].tolist() == outcomes
+    assert found["at"].iloc[0] == pd.Timestamp("2026-03-03 09:15", tz="UTC")
+    assert choose_layout(text.partition("\n")[0].split(","), None).name == name
+
+
+def test_every_layout_has_a_source_and_is_tested():
+    assert {layout.name for layout in LAYOUTS} == {"mailverdict", *EXPORTS}
+    assert all(layout.source and layout.columns.keys() >= {"address"} for layout in LAYOUTS)
+    assert set(WORDS.values()) <= {*Outcome, JUDGE, SKIP}
+
+
+CASES = [
+    ("hard", "5.1.1", UNKNOWN, "hard", "both agree"),
+    ("hard", None, LISTED, "blocked", "a refusal of the sender is never hard"),
+    ("hard", "5.7.1", None, "blocked", "the status alone"),
+    ("hard", None, None, "hard", "nothing contradicts the service"),
+    ("hard", None, "550 Rejected", "hard", "a reply without a cause contradicts nothing"),
+    ("hard", None, "452 4.2.2 mailbox full", "soft", "a full mailbox exists"),
+    ("hard", "550", "5.1.1 unknown", "hard", "a reply code in a column of its own"),
+    ("soft", "5.1.1", UNKNOWN, "soft", "the service tries again"),
+    ("blocked", "5.1.1", UNKNOWN, "blocked", "the service knows better why"),
+    (JUDGE, None, UNKNOWN, "hard", "the reply decides"),
+    (JUDGE, None, None, "soft", "no cause"),
+    ("delivered", None, UNKNOWN, "delivered", "the reply is of an earlier attempt"),
+    ("complaint", None, None, "complaint", ""),
+]
+
+
+@pytest.mark.parametrize(("word", "status", "reply", "outcome", "why"), CASES)
+def test_what_the_service_says_and_the_reply_together(word, status, reply, outcome, why):
+    assert conclude_row(word, status, reply).outcome == outcome, why
+
+
+def frame(**columns):
+    return pd.DataFrame(columns)
+
+
+def test_columns_can_be_given():
+    export = frame(Who=["a@x.example", "b@x.example", "c@x.example"], Result=["Dead", "ok", "Hard"])
+    columns = {"address": "Who", "outcome": "Result"}
+    with pytest.warns(UserWarning, match=r"1 of 3 .*row 1: the outcome is not known \(1 row\); give outcomes={'Dead'"):
+        mv.read_bounces(export, columns=columns, outcomes={"ok": "skip"})
+    found = mv.read_bounces(export, columns=columns, outcomes={"Dead": "hard", "ok": "delivered"})
+    assert found["outcome"].tolist() == ["hard", "delivered", "hard"]
+
+
+def test_rows_without_an_address_are_named():
+    export = frame(email=["a@x.example", None, "nobody"], Type=["Hard"] * 3)
+    with pytest.warns(
+        UserWarning, match=r"2 of 3 .*the frame, row 2: '' is not an address; the frame, row 3: 'nobody'"
+    ):
+        found = mv.read_bounces(export, columns={"address": "email", "outcome": "Type"})
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "outcomes", "error", "message"),
+    [
+        ({"address": "email"}, None, mv.SettingsError, "at least one of 'outcome'"),
+        ({"outcome": "Type"}, None, mv.SettingsError, "give 'address'"),
+        ({"address": "email", "kind": "Type"}, None, mv.SettingsError, "'kind' is not one of"),
+        (
+            {"address": "mail", "outcome": "Type"},
+            None,
+            mv.ColumnError,
+            "no column 'mail' \\(did you mean 'email'\\?\\); there are 'email', 'Type'",
+        ),
+        (None, None, mv.ColumnError, "name the columns"),
+        (None, {"x": "dead"}, mv.SettingsError, "one of delivered"),
+    ],
+)
+def test_wrong_arguments_are_errors(columns, outcomes, error, message):
+    with pytest.raises(error, match=message):
+        mv.read_bounces(frame(email=["a@x.example"], Type=["Hard"]), columns=columns, outcomes=outcomes)
+
+
+MOMENTS = [
+    ("2026-03-03T09:15:00Z", "2026-03-03T09:15:00+00:00"),
+    ("2026-03-03 10:15:00+01:00", "2026-03-03T09:15:00+00:00"),
+    ("2026-03-03 09:15:00 UTC", "2026-03-03T09:15:00+00:00"),
+    ("Tue, 03 Mar 2026 09:15:00 GMT", "2026-03-03T09:15:00+00:00"),
+    (1772529300, "2026-03-03T09:15:00+00:00"),
+    ("1772529300000", "2026-03-03T09:15:00+00:00"),
+    (datetime(2026, 3, 3, 9, 15, tzinfo=UTC), "2026-03-03T09:15:00+00:00"),
+    ("3/5/2026 10:00", None),
+    ("yesterday", None),
+    ("nan", None),
+    (17, None),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), MOMENTS)
+def test_times_are_read_where_they_are_not_ambiguous(value, expected):
+    found = parse_moment(value)
+    assert (found and found.isoformat()) == expected

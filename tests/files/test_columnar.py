@@ -1,0 +1,183 @@
+"""Parquet files and folders, and Arrow files: read in pieces, written whole."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+from mailverdict.errors import InputError
+from mailverdict.files import columnar
+from mailverdict.files.readers import open_table
+from mailverdict.files.table_file import MAX_COLUMNS
+from mailverdict.files.writers import create_table
+
+TABLE = pa.table(
+    {
+        "id": [1, 2, 3],
+        "mail": pa.array(["ada@x.example", None, "bob@x.example"]),
+        "at": pa.array([0, 1, None], pa.timestamp("us", "UTC")),
+        "kind": pa.array(["a", "b", "a"]).dictionary_encode(),
+    }
+)
+
+
+def whole(path, only=None):
+    with open_table(path) as table:
+        return pa.concat_tables(table.pieces(only), promote_options="permissive")
+
+
+class TestArrow:
+    def write(self, path, kind):
+        if kind == "stream":
+            with pa.ipc.new_stream(str(path), TABLE.schema) as writer:
+                writer.write_table(TABLE)
+        else:
+            pyarrow.feather.write_feather(TABLE, str(path), compression=kind)
+
+    @pytest.mark.parametrize("kind", ["stream", "lz4", "zstd", "uncompressed"])
+    @pytest.mark.parametrize("ending", ["feather", "arrow", "ipc"])
+    def test_files_and_streams_are_read(self, tmp_path, kind, ending, monkeypatch):
+        monkeypatch.setattr(columnar, "PIECE_ROWS", 2)
+        path = tmp_path / f"in.{ending}"
+        self.write(path, kind)
+        with open_table(path) as table:
+            assert [len(piece) for piece in table.pieces()] == [2, 1]
+        assert whole(path).equals(TABLE)
+
+    def test_columns_that_are_not_needed_are_null(self, tmp_path):
+        path = tmp_path / "in.feather"
+        self.write(path, "lz4")
+        found = whole(path, ["mail"])
+        assert found.column_names == TABLE.column_names
+        assert found["mail"].equals(TABLE["mail"])
+        assert pa.types.is_null(found["id"].type)
+
+    def test_what_is_written_is_read_by_pandas(self, tmp_path):
+        path = tmp_path / "out.feather"
+        with create_table(path) as writer:
+            for piece in (TABLE, TABLE.set_column(3, "kind", pa.array(["c", "d", None]).dictionary_encode())):
+                writer.write(piece)
+        found = pd.read_feather(path)
+        assert found["kind"].astype(object).where(found["kind"].notna(), None).tolist() == [
+            "a",
+            "b",
+            "a",
+            "c",
+            "d",
+            None,
+        ]
+        assert found["at"].dtype == pd.DatetimeTZDtype("us", "UTC")
+
+    def test_an_empty_table_keeps_its_columns(self, tmp_path):
+        path = tmp_path / "in.arrow"
+        pyarrow.feather.write_feather(TABLE.slice(0, 0), str(path))
+        assert whole(path).schema.names == TABLE.column_names
+
+    @pytest.mark.parametrize(
+        ("content", "message"), [(b"FEA1\0\0\0\0", "Feather version 1"), (b"id,mail\n", "in.feather: ")]
+    )
+    def test_another_kind_of_file_is_refused(self, tmp_path, content, message):
+        path = tmp_path / "in.feather"
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            open_table(path)
+
+    def test_a_truncated_file_is_refused(self, tmp_path):
+        path = tmp_path / "in.arrow"
+        self.write(path, "stream")
+        path.write_bytes(path.read_bytes()[:-200])
+        with pytest.raises(InputError, match=r"in\.arrow"):
+            whole(path)
+
+
+class TestParquet:
+    def test_only_the_needed_columns_are_read(self, tmp_path):
+        path = tmp_path / "in.parquet"
+        pyarrow.parquet.write_table(TABLE, path)
+        assert pa.types.is_null(whole(path, ["mail"])["at"].type)
+        assert whole(path).equals(TABLE)
+
+    def folder(self, tmp_path, **parts):
+        for name, table in parts.items():
+            path = tmp_path / "data" / name.replace("__", "/").replace("_is_", "=")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pyarrow.parquet.write_table(table, path.with_suffix(".parquet"))
+        return tmp_path / "data"
+
+    def test_a_folder_is_one_table_in_the_order_of_the_names(self, tmp_path):
+        folder = self.folder(tmp_path, b=TABLE.slice(2), a=TABLE.slice(0, 2))
+        (folder / "_SUCCESS").write_text("")
+        (folder / "notes.txt").write_text("x")
+        with open_table(folder) as table:
+            assert table.remarks == ["2 Parquet files", "1 other file in the folder is not read: 'notes.txt'"]
+        assert whole(folder)["id"].to_pylist() == [1, 2, 3]
+        assert whole(folder, ["mail"])["mail"].to_pylist() == TABLE["mail"].to_pylist()
+
+    def test_many_rows_stay_in_order(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(columnar, "PIECE_ROWS", 1_000)
+        parts = {f"p{n}": pa.table({"n": np.arange(n * 5_000, n * 5_000 + 5_000)}) for n in range(4)}
+        folder = self.folder(tmp_path, **parts)
+        assert whole(folder)["n"].to_pylist() == list(range(20_000))
+
+    def test_names_of_folders_are_a_column(self, tmp_path):
+        folder = self.folder(tmp_path, country_is_de__a=TABLE.slice(0, 1), country_is_fr__a=TABLE.slice(1))
+        found = whole(folder)
+        assert found["country"].to_pylist() == ["de", "fr", "fr"]
+        assert found["id"].to_pylist() == [1, 2, 3]
+
+    def test_a_column_that_only_a_later_file_has_is_kept(self, tmp_path):
+        folder = self.folder(tmp_path, a=TABLE.select(["id"]), b=TABLE.select(["id", "mail"]))
+        assert whole(folder)["mail"].to_pylist() == [None] * 3 + TABLE["mail"].to_pylist()
+        with open_table(folder) as table:
+            assert table.remarks[1:] == ["not every file has 'mail': in the rows of the others it is empty"]
+
+    def test_types_that_contradict_each_other_are_refused(self, tmp_path):
+        folder = self.folder(tmp_path, a=pa.table({"id": [1]}), b=pa.table({"id": ["x"]}))
+        with pytest.raises(InputError, match=r"different types for a column.*id"):
+            open_table(folder)
+
+    def test_a_damaged_file_in_a_folder_is_refused(self, tmp_path):
+        folder = self.folder(tmp_path, a=TABLE)
+        (folder / "b.parquet").write_bytes(b"PAR1 nothing")
+        with pytest.raises(InputError, match=r"data: b\.parquet: "):
+            open_table(folder)
+
+    @pytest.mark.parametrize(
+        ("log", "kind"),
+        [
+            ("_delta_log/0.json", "a Delta table"),
+            (".hoodie/x", "a Hudi table"),
+            ("metadata/v1.metadata.json", "an Iceberg table"),
+        ],
+    )
+    def test_a_folder_with_rows_that_were_deleted_is_refused(self, tmp_path, log, kind):
+        folder = self.folder(tmp_path, a=TABLE)
+        (folder / log).parent.mkdir()
+        (folder / log).touch()
+        with pytest.raises(InputError, match=f"data is {kind}, whose folder also has the files of deleted rows: read"):
+            open_table(folder)
+
+    def test_a_folder_without_tables_is_refused(self, tmp_path):
+        with pytest.raises(InputError, match="is a directory without Parquet files"):
+            open_table(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["in.parquet", "in.arrow", "in"])
+def test_more_columns_than_a_spreadsheet_has_are_refused(tmp_path, name):
+    path = tmp_path / name
+    table = pa.table({f"c{n}": pa.array([1], pa.int8()) for n in range(MAX_COLUMNS + 1)})
+    for columns, is_read in ((MAX_COLUMNS, True), (MAX_COLUMNS + 1, False)):
+        part = table.select(range(columns))
+        if name == "in.arrow":
+            pyarrow.feather.write_feather(part, str(path))
+        else:
+            path.mkdir(exist_ok=True) if name == "in" else None
+            pyarrow.parquet.write_table(part, path / "a.parquet" if name == "in" else path)
+        if is_read:
+            assert whole(path, ["c0"]).num_columns == columns
+        else:
+            with pytest.raises(InputError, match=f"{name}: 16,385 columns or more; 16,384 are read at most: leave out"):
+                open_table(path)

@@ -1,0 +1,139 @@
+"""Where a table begins, and the delimiter of a CSV."""
+
+from __future__ import annotations
+
+import pytest
+import xlsxwriter
+
+from mailverdict.files.header import EMAIL_NAME, find_start
+from mailverdict.files.readers import ReadOptions, open_table
+from mailverdict.files.writers import create_table
+
+A, B = "ada@example.org", "bob@example.org"
+
+STARTS = [
+    ([["name", "email"], ["Ada", A]], (0, True), "the usual file"),
+    ([["Ada", A], ["Bob", B]], (0, False), "no header"),
+    ([["Ada", f"{A}; {B}"], ["Cy", B]], (0, False), "several addresses in the first row"),
+    ([["Ada", "ada [at] example.org"], ["Bob", B]], (0, False), "a written-out @ in the first row"),
+    ([["Ada", "ada@firm"], ["Bob", B]], (0, False), "a malformed address in the first row"),
+    ([["Ada", "n/a"], ["Bob", B]], (0, False), "a placeholder where others have an address"),
+    ([["Ada", "", "12"], ["Bob", B, "7"]], (0, False), "a gap where others have an address, and a number"),
+    ([["", "email"], ["1", A]], (0, True), "an index without a name"),
+    ([["@timestamp", "email"], ["1", A]], (0, True), "a name that begins with @"),
+    ([["Contacts"], ["name", "email"], ["Ada", A]], (1, True), "a title"),
+    (
+        [["Contacts", "", ""], ["", "", ""], ["name", "email", "n"], ["Ada", A, ""]],
+        (2, True),
+        "a title with delimiters",
+    ),
+    ([["# export"], ["# of 2026"], ["name", "email"], ["Ada", A]], (2, True), "as many title rows as others"),
+    (
+        [["Club"], [f"Contact: {A}", "", ""], ["no", "name", "E-Mail"], ["1", "Ada", A]],
+        (2, True),
+        "a title with an address",
+    ),
+    ([[f"Contact: {A}", "", ""], ["no", "name", "E-Mail"], ["1", "Ada", A]], (1, True), "a first row with an address"),
+    ([[A, "", ""], ["no", "name", "E-Mail"], ["1", "Ada", B]], (0, False), "an address alone is a contact"),
+    ([[f"Bo <{A}>", "", ""], ["no", "name", "E-Mail"], ["1", "Ada", B]], (0, False), "a contact, with a name"),
+    ([[f"Ada: {A}", "", ""], ["Bo", B, "E-Mail"], ["1", "Ada", B]], (0, False), "a word in a row of data"),
+    ([["email"], ["one, more"], [A]], (0, True), "one column"),
+    ([["email", "", ""], ["x", "y", "z"], [A, "1", "2"]], (0, True), "unnamed columns beside the one of addresses"),
+    ([["Contacts"], ["name", "email"], ["Ada", "none"]], (0, True), "no address that shows where the data is"),
+    ([], (0, True), "nothing"),
+]
+
+
+@pytest.mark.parametrize(("rows", "start", "why"), STARTS, ids=lambda v: v if isinstance(v, str) else "")
+def test_the_first_row_of_the_table(rows, start, why):
+    assert find_start(rows) == start, why
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "email",
+        "E-Mail",
+        "Email Address",
+        "work_email",
+        "Mail",
+        "correo",
+        "メール",
+        "emails",
+        "of\nwork\nE-Mail\n(or\nnone)",
+    ],
+)
+def test_names_of_columns_of_addresses(name):
+    assert EMAIL_NAME.fullmatch(name)
+
+
+@pytest.mark.parametrize("name", ["name", "mailing", "Gmail", "female"])
+def test_other_names(name):
+    assert not EMAIL_NAME.fullmatch(name)
+
+
+CASES = [
+    ("sep=;\r\nname;email\r\nAda, Dr.;{A}\r\n", ("name", "email"), []),
+    ('"sep=;"\nname;email\nAda;{A}\n', ("name", "email"), []),
+    ("\n\nSEP=|\nname|email\nAda|{A}\n", ("name", "email"), []),
+    ("Name, first;email\nAda, L;{A}\n", ("Name, first", "email"), []),
+    ("Contacts, 2026\n\nname;email\nAda;{A}\n", ("name", "email"), ["the header is line 3"]),
+    ("# export\r\nname,email\r\nAda,{A}\r\n", ("name", "email"), ["the header is line 2"]),
+    ("# export\n# of 2026\nname,email\nAda,{A}\n", ("name", "email"), ["the header is line 3"]),
+    ("\ufeffname,email\nAda,{A}\n", ("name", "email"), []),
+]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize(("content", "columns", "remarks"), CASES)
+def test_what_is_before_the_header_is_copied(tmp_path, content, columns, remarks, encoding):
+    path = tmp_path / "in.csv"
+    whole = content.replace("{A}", A)
+    path.write_bytes(whole.encode(encoding))
+    with open_table(path) as source:
+        assert source.columns == columns
+        assert [remark[: len(begin)] for remark, begin in zip(source.remarks, remarks, strict=True)] == remarks
+        (piece,) = source.pieces(with_lines=True)
+        assert piece.column("email").to_pylist() == [A]
+        with create_table(tmp_path / "out.csv", delimiter=source.format.delimiter, like=source.format) as writer:
+            writer.write(piece)
+    assert (tmp_path / "out.csv").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(("has_header", "rows"), [(True, 2), (False, 3)])
+def test_a_title_is_a_row_on_request(tmp_path, has_header, rows):
+    path = tmp_path / "in.csv"
+    path.write_text(f"Contacts,\nname,email\nAda,{A}\n")
+    with open_table(path, ReadOptions(has_header=has_header)) as source:
+        assert sum(map(len, source.pieces())) == rows
+
+
+def test_tabs_are_not_required_in_a_tsv(tmp_path):
+    path = tmp_path / "in.tsv"
+    path.write_text(f"name,email\nAda,{A}\n")
+    with open_table(path) as source:
+        assert source.columns == ("name", "email")
+
+
+def test_a_title_and_the_sheets_name_stay_in_a_workbook(tmp_path):
+    path = tmp_path / "in.xlsx"
+    with xlsxwriter.Workbook(str(path)) as book:
+        hidden, sheet = book.add_worksheet("Old"), book.add_worksheet("People")
+        hidden.write(0, 0, "secret")
+        hidden.hide()
+        sheet.activate()
+        for row, cells in enumerate([["Contacts"], [], ["name", "email"], ["Ada", A]]):
+            sheet.write_row(row, 0, cells)
+    with open_table(path) as source:
+        assert source.columns == ("name", "email")
+        assert source.format.sheet == "People"
+        assert any(remark.startswith("the header is row 3") for remark in source.remarks)
+        with create_table(tmp_path / "out.xlsx", like=source.format) as writer:
+            for piece in source.pieces():
+                writer.write(piece)
+    with open_table(tmp_path / "out.xlsx", ReadOptions(has_header=False)) as again:
+        (piece,) = again.pieces()
+        assert [list(filter(None, row.values())) for row in piece.to_pylist()] == [
+            ["Contacts"], [], ["name", "email"], ["Ada", A],
+        ]  # fmt: skip
+        assert again.format.sheet == "People"
