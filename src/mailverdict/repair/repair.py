@@ -1,10 +1,10 @@
 """Repair of one cell that is not an address as it stands: the address in it is found, or one is suggested.
 
 `repair_cell` repairs one cell, in this order: invisible characters, escapes, HTML, width, bracketed at signs and dots;
-then every address of the text is read with the text around it; if there is none, percent-encoding or quoted-printable
-text is decoded and the text is read again. *Safe* repairs remove the text around an address or write a character in
-another standard form; they are applied. Repairs to *ask* about guess what was meant; their result is only a suggestion.
-`REPAIRS` lists them all.
+then every address of the text is read with the text around it; if there is none, the text is rewritten
+(percent-encoding, quoted-printable text, blanks in a domain, parts of a list without an address) and read again. *Safe*
+repairs remove the text around an address or write a character in another standard form; they are applied. Repairs to
+*ask* about guess what was meant; their result is only a suggestion. `REPAIRS` lists them all.
 
 An address is only read where its neighbours cannot be a part of it: a wrong address is worse than none. Every pattern
 is bounded, so the time grows with the length of the cell and not faster.
@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from ..checks.lists.root_zone import is_top_level
 from ..checks.syntax.address import canonical_form, is_well_formed
 from ..model.address import identity
 from .guess import decode_again, guess_address, may_hold_address, write_plain_signs
-from .remarks import has_remark
-from .words import DOT_WORDS, KNOWN, SENTENCE, is_label
+from .remarks import has_remark, word_set
+from .words import DOT_WORDS, KNOWN, NOT_A_NAME, SENTENCE, is_label, is_role_word
 
 MAX_CELL = 1_000_000  # characters; a longer cell is not repaired
 
@@ -65,6 +66,10 @@ REPAIRS: tuple[Repair, ...] = (
            "words, numbers and placeholders that are separated from a single address"),
     Repair("remark", True, "ada@firm.com - do not contact", "ada@firm.com",
            "words that ask for no mail, or say that the address is out of use; policies have a person review the row"),
+    Repair("joined", True, "ada @firm. com", "ada@firm.com",
+           "blanks beside the at sign or beside a dot of the domain, whose end is a top-level domain"),
+    Repair("part", True, "ada@firm.com; bob@firm", "ada@firm.com",
+           "a part of a list that is no address; the other parts are read"),
     Repair("repeated", True, "ada@firm.com; ada@firm.com", "ada@firm.com",
            "the same address several times"),
     Repair("punctuation", True, "ada@firm.com;", "ada@firm.com",
@@ -79,13 +84,13 @@ REPAIRS: tuple[Repair, ...] = (
            "a sign typed twice, or a dot at an end; a character may be missing between"),
     Repair("comma", False, "ada@gmail,com", "ada@gmail.com",
            "a comma for a dot; it may also separate two values"),
-    Repair("inner_blank", False, "ada @firm.com", "ada@firm.com",
+    Repair("inner_blank", False, "ada@firm com", "ada@firm.com",
            "a blank inside; it may stand for a missing character"),
     Repair("top_level", False, "ada@gmail", "ada@gmail.com",
            "the end of a well-known provider's domain is missing"),
     Repair("typed_sign", False, "<o’neil@firm.com>", "o'neil@firm.com",
            "a typographic apostrophe or dash between two letters; it may also separate two words"),
-    Repair("unclear_text", False, "ada@firm.com; bob@firm", "ada@firm.com",
+    Repair("unclear_text", False, "ada@firm.com bob@firm", "ada@firm.com",
            "one address can be read, but the rest of the cell may be a second one or a part of it"),
     Repair("prefix", False, "'ada@firm.com", "ada@firm.com",
            "an address as it stands, but its first characters are probably a quote, a label or an encoded blank"),
@@ -155,9 +160,9 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
     if changes and is_well_formed(text) and is_whole(text):
         return as_repaired(text, changes)
     found = read_text(text, changes)
-    for name, decode in LATE_DECODERS if needs_decoding else ():
-        if not found.addresses and (decoded := decode(text)) != text:
-            again = read_text(decoded, {**changes, name: None})
+    for name, rewrite in (*(LATE_DECODERS if needs_decoding else ()), *REWRITERS):
+        if not found.addresses and (rewritten := rewrite(text)) != text:
+            again = read_text(rewritten, {**changes, name: None})
             found = again if again.addresses else found
     if found.addresses:
         return found
@@ -566,6 +571,65 @@ def mixes_scripts(address: str) -> bool:
     )
 
 
+# --- lists and blanks -----------------------------------------------------------------------------------------------
+
+# An address with blanks beside its at sign or beside the dots of its domain, at the end of a part of a text.
+NAME = r"[^\W_][\w\-]{0,62}"
+SPACED = re.compile(
+    rf"(?P<local>[\w.+\-]{{1,64}})(?P<blanks>\s{{0,3}})@\s{{0,3}}(?P<domain>{NAME}(?:\s{{0,3}}\.\s{{0,3}}{NAME}){{0,5}}"
+    r"\s{0,3}\.\s{0,3}(?P<end>[A-Za-z]{2,18}))(?=\s{0,5}(?:\Z|[;,>)\n]))"
+)
+BLANKS = re.compile(r"\s+")
+NETWORKS = word_set("twitter x insta instagram ig facebook fb tiktok telegram tg linkedin youtube yt threads bluesky")
+# A whole part of a list, in angle brackets or between two separators.
+PART = re.compile(r"(?:[^;,|\n\r<>]|,(?!\s)){1,320}")
+# The same domain again, behind a word that touches the first: two addresses with a sign or nothing between them.
+TOUCHING = re.compile(
+    r"(@([^\W_][\w\-]{0,62}(?:\.[\w\-]{1,63}){1,5}))[+\-]?(?=[^\W_][\w.+\-]{0,63}@\2(?![\w.\-]))", re.IGNORECASE
+)
+PLUS_BETWEEN = re.compile(r"(@[^\W_][\w.\-]{0,200}\.[A-Za-z]{2,18})\s?\+\s?(?=[^\W_][\w.+\-]{0,63}@)")
+
+
+def join_blanks(text: str) -> str:
+    """Remove the blanks beside the at sign and the dots of a domain that ends in a top-level domain."""
+    return SPACED.sub(join_spaced, text) if "@" in text else text
+
+
+def join_spaced(found: re.Match[str]) -> str:
+    domain, end = BLANKS.sub("", found["domain"]), found["end"]
+    begins_sentence = end[0].isupper() and not domain.isupper()
+    is_whole_before = len(end) > 2 and is_top_level(domain.split(".")[-2])  # firm.com .com
+    if not is_top_level(end) or begins_sentence or is_whole_before or (found["blanks"] and not may_be_alone(found)):
+        return found[0]
+    return f"{found['local']}@{domain}"
+
+
+def may_be_alone(found: re.Match[str]) -> bool:
+    """Whether the word before a blank and an at sign is a local part, and not the end of a name or a network's name."""
+    before = found.string[: found.start()].rstrip(" \t")
+    words = before.split()
+    is_begin = not words or before[-1] in ":;,<(\n" or is_label(words[-1])
+    return is_begin and found["local"].lower() not in NETWORKS
+
+
+def split_touching(text: str) -> str:
+    """Write a separator between two addresses with a plus sign or nothing between them, if their domain is the same."""
+    return TOUCHING.sub(r"\1; ", PLUS_BETWEEN.sub(r"\1; ", text))
+
+
+def drop_bad_parts(text: str) -> str:
+    """Remove the parts of a list that hold an at sign and no address, if another part holds one."""
+    text = split_touching(join_blanks(text))
+    return PART.sub(lambda part: part[0] if "@" not in part[0] or holds_address(part[0]) else " ", text)
+
+
+def holds_address(part: str) -> bool:
+    places, is_complete = find_addresses(part)
+    return is_complete or bool(places)
+
+
+REWRITERS = (("joined", join_blanks), ("part", drop_bad_parts))
+
 # --- the text around addresses --------------------------------------------------------------------------------------
 
 
@@ -576,6 +640,7 @@ OPEN_BRACKET = re.compile(r"<([^<>]*)\Z")
 NUMBER = re.compile(r"\d+(?:[.\-]\d+)*[.\-]*")  # or a date
 SEGMENT_END = re.compile(r"[;|\n\r\t<(\[{]")
 SIGN_TYPED = ",;:"  # on the keys beside the dot
+PARTED = re.compile(r"[._]")
 LONGEST_END = 4  # letters; shorter words behind an address may be the end of its domain
 
 
@@ -610,6 +675,9 @@ def is_separated(text: str, places: Sequence[Place]) -> bool:
     end = 0
     for place in places:
         gap = text[end : place.start]
+        if end and gap.strip().lower() == "a":  # "and" in Czech, Slovak and other languages
+            end = place.end
+            continue
         if (gap and not may_drop_before(gap, place.address.partition("@")[0])) or (end and not may_drop_after(gap)):
             return False
         end = place.end
@@ -646,7 +714,12 @@ def may_drop_before(text: str, local: str) -> bool:
     if OTHER_SCRIPT.search(word):
         return local.isascii()
     parts = re.split(r"[._+\-\d]", local.lower())
-    return len(word) > 1 and (word.lower() in parts or (word[0].isupper() and word.lower() in local.lower()))
+    is_title = word.istitle() and PARTED.search(local) is not None  # ada.lovelace@: it has all its parts
+    return len(word) > 1 and (
+        word.lower() in parts
+        or (word[0].isupper() and word.lower() in local.lower())
+        or (has_blank and word.lower() not in NOT_A_NAME and (is_title or is_role_word(word)))
+    )
 
 
 def is_lower_ascii(word: str) -> bool:

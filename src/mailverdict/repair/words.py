@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
+from ..checks.lists.files import find_list, read_entries
 from .remarks import word_set
 
 LABELS = word_set("""
@@ -28,6 +30,11 @@ SENTENCE = word_set("""
     to at an is my me please write bitte auf per via über by the your our for für le la il el der die das use with mit
     bei de du à sur vers a ist est es contact new send ask try only
 """)
+# Single words before an address that say something else than whose it is.
+NOT_A_NAME = SENTENCE | word_set("""
+    not no non never nicht kein keine nie ne nem não nao ikke inte ej niet geen instead statt use old alt ex former
+    ehemals früher previously was war
+""")
 KNOWN = LABELS | PLACEHOLDERS | CONJUNCTIONS
 # Words for the sign @: "at" and names of the sign that are hardly ever words of a name.
 AT_WORDS = word_set("""
@@ -49,3 +56,13 @@ def is_label(word: str) -> bool:
         return True
     parts = [part for part in PARTS_OF_LABEL.split(word) if part]
     return bool(parts) and LABELS.issuperset(parts)
+
+
+def is_role_word(word: str) -> bool:
+    """Whether a word names a function, as the local part of a shared mailbox does."""
+    return word.lower() in role_words()
+
+
+@cache
+def role_words() -> frozenset[str]:
+    return frozenset(read_entries(find_list("role_core")))

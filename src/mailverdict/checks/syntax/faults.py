@@ -70,7 +70,12 @@ SYNTAX_FAULTS: tuple[SyntaxFault, ...] = (
     SyntaxFault(r"@\[.*\]\Z", "The domain is an IP address in brackets, which is not accepted.", "ada@[192.0.2.7]"),
     SyntaxFault(r" ", "There is a blank inside.", "ada b@web.de"),
     SyntaxFault(r"\A[^@]*?(?P<char>[\"(),:;<>\[\\\]])", "{char} is not accepted before the @.", "ada,b@web.de"),
-    SyntaxFault(r"@.*?(?P<char>[!-,/:-@\[-`{-~])", "{char} is not accepted in a domain.", "ada@my_web.de"),
+    SyntaxFault(r"@.*?(?P<char>[!-,/:-@\[-^`{-~])", "{char} is not accepted in a domain.", "ada@my*web.de"),
+    SyntaxFault(
+        "@[^_]*_",
+        "'_' (U+005F) is not accepted in a domain; DNS carries such names, but no mail address has one (RFC 5321).",
+        "ada@my_web.de",
+    ),
     SyntaxFault(r"\A\.", "There is a dot at the start.", ".ada@web.de"),
     SyntaxFault(r"\.\.", "There are two dots in a row.", "ada..b@web.de"),
     SyntaxFault(r"\.@", "There is a dot just before the @.", "ada.@web.de"),
