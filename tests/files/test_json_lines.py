@@ -150,7 +150,6 @@ def test_a_file_without_a_line_is_a_table_without_rows_that_has_any_column(tmp_p
     [
         (b'{"a": 1}\n{"a": \n', "line 2: not valid JSON"),
         (b'{"a": 1}\n[1]\n', r"line 2: not a JSON object, but \[1\]"),
-        (b'{"a": 1, "a": 2}\n', "line 1: the name 'a' occurs twice"),
         (b'{"a": "\xff"}\n', "line 1: a byte is not UTF-8"),
         (b"[" * 100_000, "line 1"),
         (b'[{"a": 1}]\n', r"line 1: not a JSON object, but .*jq -c '\.\[\]'"),
@@ -198,3 +197,64 @@ def test_a_name_that_occurs_twice_is_named_where_json_cannot_have_it(tmp_path):
         create_table(str(tmp_path / "o.jsonl")) as writer,
     ):
         writer.write(table)
+
+
+# Lines as they may be written, and what follows them; a column of ours is added to each.
+ODD_LINES = [
+    b'{"email":"ada@x.org","n":1.0,"tags":["a",{"b":null}]}\n',
+    b'\t{ "n" : 1e400 , "email" : "b\\u006fb@x.org" , "n" : 2 } \r\n',
+    b'{"email": "J\\u00fcrgen <j@x.org>", "na\\u006de": "{", "late": true}\n',
+    b"{}\n",
+    b'{"note": "\xc3\xa4 }", "email": null}',
+]
+
+
+def copied(path, out, values, put=None):
+    """Write a file again as the command line does, with a column of ours."""
+    with open_table(path) as source, create_table(out, columns=source.columns) as writer:
+        for piece in source.pieces(["email", "email_verdict"], with_lines=True):
+            writer.write(put(piece) if put else piece.append_column("email_verdict", pa.array(values)))
+    return out.read_bytes()
+
+
+def test_lines_are_copied_octet_for_octet_and_ours_are_added(tmp_path):
+    path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    path.write_bytes(b"".join(ODD_LINES))
+    values = ["valid", None, 'a "b"', "x", "y"]
+    written = copied(path, out, values)
+    ends = [line.rindex(b"}") for line in ODD_LINES]
+    added = [
+        b", " * (line != b"{}\n") + b'"email_verdict": ' + json.dumps(v).encode()
+        for line, v in zip(ODD_LINES, values, strict=True)
+    ]
+    assert written == b"".join(
+        line[:end] + ours + line[end:] for line, ours, end in zip(ODD_LINES, added, ends, strict=True)
+    )
+    assert [json.loads(line)["email_verdict"] for line in written.splitlines()] == values
+
+
+def test_members_of_an_earlier_run_are_replaced_where_they_are(tmp_path):
+    path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    path.write_bytes(
+        b'{"email_verdict" : "inv\\"alid", "x":{"email_verdict":1}, "email":"a@x.org" }\n'
+        b'{"email":"b@x.org"}\n{"email":"c@x.org","email\\u005fverdict":null,"n":1.0}'
+    )
+    values = pa.array(["valid", "risky", "x"])
+    written = copied(
+        path,
+        out,
+        None,
+        lambda piece: piece.set_column(piece.column_names.index("email_verdict"), "email_verdict", values),
+    )
+    assert written == (
+        b'{"email_verdict" : "valid", "x":{"email_verdict":1}, "email":"a@x.org" }\n'
+        b'{"email":"b@x.org", "email_verdict": "risky"}\n{"email":"c@x.org","email\\u005fverdict":"x","n":1.0}'
+    )
+
+
+def test_a_line_without_an_end_gets_one_where_it_is_repeated(tmp_path):
+    path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    path.write_bytes(b'{"email":"a@x.org"}\n{"email":"b@x.org"}')
+    assert copied(path, out, None, lambda piece: piece.take([1, 1, 0])) == (
+        b'{"email":"b@x.org"}\n{"email":"b@x.org"}\n{"email":"a@x.org"}\n'
+    )

@@ -165,19 +165,21 @@ class TableOutput:
         self.written = path
 
     def pieces(self, needed: Sequence[str]) -> Iterator[pa.Table]:
-        """The rows of the source; from CSV to CSV its cells are copied, and only the needed columns are decoded.
+        """The rows of the source; its own text is copied to a file of its kind, and only the needed columns are read.
 
         Those are also columns with the name of a result column: their content decides whether they are replaced.
         """
-        if self.path is None or (self.source.format.header and self.is_copied(self.path)):
+        if self.path is None or self.is_copied(self.path):
             named = (name for name in self.source.columns if name.endswith(RESULT_NAMES))
             return self.source.pieces([*needed, *named], with_lines=self.path is not None)
         return self.source.pieces()
 
     def is_copied(self, path: str) -> bool:
-        """Whether the output is a CSV with the delimiter of the source."""
+        """Whether the output is of the kind of the source: JSON lines, or a CSV with its delimiter."""
         kind = "csv" if path == STDIN else check_target(Path(path))
-        return kind == "csv" or (kind == "tsv" and self.source.format.delimiter == "\t")
+        if kind == "tsv" and self.source.format.delimiter == "\t":
+            kind = "csv"
+        return kind == self.source.copied_to
 
     def check_room(self, pieces: Callable[[], Iterator[pa.Table]]) -> None:
         """Raise `InputError` for more rows than a workbook has, before anything is spent."""

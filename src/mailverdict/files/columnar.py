@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from ..errors import InputError
 from ..model.words import count_of, first_of
-from .table_file import CELL_MARK, PIECE_ROWS, FileFormat, TableFile, first_line, stamp_of
+from .table_file import CELL_MARK, PIECE_ROWS, TableFile, first_line, stamp_of
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 SHOWN = 3  # names in a message
@@ -29,10 +29,6 @@ TABLE_LOGS = (
 class TypedFile(TableFile):
     """A file whose columns have types; cells of columns that are not needed are null."""
 
-    def __init__(self, path: Path, name: str, schema: pa.Schema) -> None:
-        self.schema = schema
-        super().__init__(path, name, schema.names, FileFormat())
-
     def needed(self, only: Collection[str] | None) -> list[str] | None:
         """The columns to read; None: all of them."""
         if only is None or len(set(self.columns)) < len(self.columns):
@@ -43,13 +39,7 @@ class TypedFile(TableFile):
         """A piece with all columns of the file."""
         if needed is None:
             return pa.Table.from_batches([batch])
-        unused = pa.nulls(len(batch))
-        arrays = [batch.column(name) if name in needed else unused for name in self.columns]
-        fields = [field if field.name in needed else field.with_type(pa.null()) for field in self.schema]
-        return pa.Table.from_arrays(arrays, schema=pa.schema(fields, self.schema.metadata))
-
-    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
-        return self.schema.empty_table()
+        return self.piece({at: batch.column(self.columns[at]) for at in self.positions(needed)}, len(batch))
 
 
 class ParquetFile(TypedFile):

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,6 @@ from .json_lines import is_json
 from .lines import Rows, align, first_line_end, read_regular, split_cells, split_end, split_rows, unquote
 from .table_file import (
     CELL_MARK,
-    LINE,
     LONGEST_CELL,
     LONGEST_HEADER,
     LONGEST_LINE,
@@ -330,6 +329,8 @@ def count_lines(data: bytes) -> int:
 class DelimitedFile(TableFile):
     """The rows of a CSV or TSV file, every cell as text."""
 
+    copied_to: ClassVar = "csv"
+
     def __init__(
         self,
         path: Path,
@@ -340,14 +341,13 @@ class DelimitedFile(TableFile):
         data_start: int,  # bytes before the first row
         is_strict: bool,
     ) -> None:
-        super().__init__(path, name, columns, file_format)
+        fields = [pa.field(each, pa.string(), metadata=CELL_MARK) for each in columns]
+        super().__init__(path, name, pa.schema(fields), file_format)
         self.data_start, self.is_strict = data_start, is_strict
         self.delimiter = file_format.delimiter.encode()
         self.first_line = 1  # number of the line at `data_start`
         self.added_cells = 0  # to rows with too few
         self.ragged_lines: list[int] = []  # of rows with too many or too few cells
-        fields = [pa.field(each, pa.string(), metadata=CELL_MARK) for each in self.columns]
-        self.schema = pa.schema(fields)
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         """Yield the rows; empty cells are empty text, so that nothing is reinterpreted."""
@@ -366,9 +366,6 @@ class DelimitedFile(TableFile):
     def check_rows(self) -> None:
         for _ in self.parts([]):
             pass
-
-    def positions(self, only: Collection[str] | None) -> list[int]:
-        return [at for at, name in enumerate(self.columns) if only is None or name in only]
 
     def parts(self, used: Sequence[int]) -> Iterator[list[pa.Array]]:
         """Yield the cells of the used columns, and last the rows as they are in the file, part by part."""
@@ -448,21 +445,10 @@ class DelimitedFile(TableFile):
         self.ragged_lines.append(line)
 
     def to_table(self, parts: Sequence[Sequence[pa.Array]], used: Sequence[int], *, with_lines: bool) -> pa.Table:
-        """The columns as text; those that are not needed are null, and cost nothing."""
         *octets, lines = (pa.concat_arrays(each) for each in zip(*parts, strict=True))
-        encoding, unused = str(self.format.text_encoding), pa.nulls(len(lines))
+        encoding = str(self.format.text_encoding)
         texts = {at: to_text(cells, encoding) for at, cells in zip(used, octets, strict=True)}
-        arrays = [texts.get(at, unused) for at in range(len(self.columns))]
-        fields = [field if at in texts else field.with_type(pa.null()) for at, field in enumerate(self.schema)]
-        if with_lines:
-            arrays.append(lines)
-            fields.append(pa.field(LINE, pa.large_binary(), metadata=CELL_MARK))
-        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-
-    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
-        used = self.positions(only)
-        empty = [*(pa.array([], pa.binary()) for _ in used), pa.array([], pa.large_binary())]
-        return self.to_table([empty], used, with_lines=with_lines)
+        return self.piece(texts, len(lines), lines if with_lines else None)
 
     def check_escapes(self) -> None:
         """Raise `InputError` where a backslash escapes a quote within a quoted cell, as some databases write them.

@@ -8,17 +8,18 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from ..errors import InputError
 from .plain import dump, json_value
-from .table_file import LONGEST_LINE, PIECE_ROWS, FileFormat, TableFile, check_added, check_columns
+from .table_file import CELL_MARK, LINE, LONGEST_LINE, PIECE_ROWS, TableFile, check_added, check_columns
 
+Row = dict[str, Any]
 ROWS = PIECE_ROWS // 5  # of a piece: Python objects need more memory than Arrow's arrays
 PIECE_SIZE = LONGEST_LINE  # octets of the lines of a piece, and cells in it
-JSON_MARK = {b"mailverdict": b"json"}  # metadata of a column whose text is JSON
+JSON_MARK = {b"mailverdict": b"json"}  # metadata of a column that is as it was read, and whose text is JSON
 INT64, EXACT = range(-(2**63), 2**63), range(-(2**53), 2**53)  # EXACT: integers that a float represents
 # The type of a column by the kinds of its values that are not null.
 COLUMN_TYPES = (
@@ -26,6 +27,12 @@ COLUMN_TYPES = (
     ({"integer", "float"}, pa.float64()),
     ({"boolean"}, pa.bool_()),
 )
+# NaN, which programs write for a missing value, is null. Infinity and numbers that no float can be are text.
+DECODER = json.JSONDecoder(
+    parse_float=lambda digits: digits if math.isinf(float(digits)) else float(digits),
+    parse_constant=lambda name: None if name == "NaN" else name,
+)
+MEMBER = re.compile(r'[\s,]*("(?:[^"\\]|\\.)*")\s*:\s*')  # up to its value
 
 
 class JsonLinesFile(TableFile):
@@ -34,6 +41,8 @@ class JsonLinesFile(TableFile):
     A column of numbers, of booleans or of text has that type; one of objects and arrays has their JSON as text; any
     other mixture is text. A member that is absent is null. Without rows the columns are unknown, and any column exists.
     """
+
+    copied_to: ClassVar = "jsonl"
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
@@ -48,8 +57,7 @@ class JsonLinesFile(TableFile):
         self.has_rows = rows > 0
         if self.has_rows and not kinds:
             raise InputError(f"{name} has no columns: no line is an object with members")
-        self.schema = pa.schema([field_of(key, found - {"null"}) for key, found in kinds.items()])
-        super().__init__(path, name, tuple(kinds), FileFormat())
+        super().__init__(path, name, pa.schema([field_of(key, found - {"null"}) for key, found in kinds.items()]))
 
     def check_column(self, column: str) -> None:
         if not self.has_rows:
@@ -57,79 +65,51 @@ class JsonLinesFile(TableFile):
             self.columns = (column,)
         super().check_column(column)
 
-    def rows(self) -> Iterator[tuple[int, dict[str, Any], int]]:
+    def rows(self) -> Iterator[tuple[int, Row, bytes]]:
         """The objects of the lines with their numbers and octets; `InputError` for a line that is not one."""
         with self.path.open("rb") as file:
             for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), 1):
+                where = f"{self.name}, line {number}"
                 if len(line) > LONGEST_LINE:
                     hint = conversion_hint(line) or "; leave out what is not needed, as with jq"
-                    raise InputError(f"{self.name}, line {number} is longer than {LONGEST_LINE:,} bytes{hint}")
+                    raise InputError(f"{where} is longer than {LONGEST_LINE:,} bytes{hint}")
                 if line.isspace():
                     continue
                 try:
-                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                    row = DECODER.decode(text)
+                    row = DECODER.decode(line.decode("utf-8-sig"))
+                except UnicodeDecodeError:
+                    raise InputError(f"{where}: a byte is not UTF-8") from None
                 except (ValueError, RecursionError) as exc:
-                    raise InputError(f"{self.name}, line {number}: {describe_fault(exc, line)}") from None
+                    raise InputError(f"{where}: not valid JSON: {str(exc)[:200]}{conversion_hint(line)}") from None
                 if not isinstance(row, dict):
-                    found = f"not a JSON object, but {text.strip():.40}"
-                    raise InputError(f"{self.name}, line {number}: {found}{conversion_hint(line)}")
-                yield number, row, len(line)
+                    found = line.decode("utf-8-sig").strip()
+                    raise InputError(f"{where}: not a JSON object, but {found:.40}{conversion_hint(line)}")
+                yield number, row, line
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
-        used = [only is None or field.name in only for field in self.schema]
-        most = max(1, min(ROWS, PIECE_SIZE // max(1, len(used))))
-        rows: list[dict[str, Any]] = []
+        used = self.positions(only)
+        rows: list[Row] = []
+        lines: list[bytes] = []
         size = 0
-        for _, row, octets in self.rows():
+        for _, row, line in self.rows():
             rows.append(row)
-            size += octets
-            if len(rows) == most or size > PIECE_SIZE:
-                yield self.to_table(rows, used)
-                rows, size = [], 0
-        yield self.to_table(rows, used)
+            lines.append(line)
+            size += len(line) + len(self.columns)
+            if len(rows) == ROWS or size > PIECE_SIZE:
+                yield self.to_table(rows, used, lines if with_lines else None)
+                rows, lines, size = [], [], 0
+        yield self.to_table(rows, used, lines if with_lines else None)
 
-    def to_table(self, rows: Sequence[dict[str, Any]], used: Sequence[bool]) -> pa.Table:
-        arrays, fields = [], []
-        for field, is_used in zip(self.schema, used, strict=True):
-            cells = [row.get(field.name) for row in rows] if is_used else [None] * len(rows)
-            if pa.types.is_string(field.type):
-                cells = [cell if cell is None or isinstance(cell, str) else dump(cell) for cell in cells]
-            arrays.append(pa.array(cells, field.type if is_used else pa.null()))
-            fields.append(field if is_used else field.with_type(pa.null()))
-        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-
-    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
-        return self.schema.empty_table()
+    def to_table(self, rows: Sequence[Row], used: Sequence[int], lines: Sequence[bytes] | None) -> pa.Table:
+        cells = {at: column_of(self.schema.field(at), rows) for at in used}
+        return self.piece(cells, len(rows), None if lines is None else pa.array(lines, pa.large_binary()))
 
 
-def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; a name that occurs twice would lose a value in silence."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"the name {next(name for name in names if names.count(name) > 1)!r:.80} occurs twice")
-    return found
-
-
-def parse_float(text: str) -> float | str:
-    """The number; one that is too large for a float stays text, as a large integer does."""
-    number = float(text)
-    return number if math.isfinite(number) else text
-
-
-def parse_constant(name: str) -> str | None:
-    """NaN, which programs write for a missing value, is null; Infinity stays text. JSON has neither."""
-    return None if name == "NaN" else name
-
-
-DECODER = json.JSONDecoder(object_pairs_hook=unique_members, parse_float=parse_float, parse_constant=parse_constant)
-
-
-def describe_fault(exc: Exception, line: bytes) -> str:
-    if isinstance(exc, UnicodeDecodeError):
-        return "a byte is not UTF-8"
-    return f"not valid JSON: {exc}{conversion_hint(line)}" if isinstance(exc, json.JSONDecodeError) else str(exc)[:200]
+def column_of(field: pa.Field, rows: Sequence[Row]) -> pa.Array:
+    cells = [row.get(field.name) for row in rows]
+    if pa.types.is_string(field.type):
+        cells = [cell if cell is None or isinstance(cell, str) else dump(cell) for cell in cells]
+    return pa.array(cells, field.type)
 
 
 def conversion_hint(line: bytes) -> str:
@@ -147,10 +127,8 @@ def kind_of(value: Any) -> str:
 
 def field_of(name: str, kinds: set[str]) -> pa.Field:
     """The field of a column by the kinds of its values."""
-    for found, kind in COLUMN_TYPES:
-        if kinds and kinds <= found:
-            return pa.field(name, kind)
-    return pa.field(name, pa.string(), metadata=JSON_MARK if kinds == {"nested"} else None)
+    kind = next((each for found, each in COLUMN_TYPES if kinds and kinds <= found), pa.string())
+    return pa.field(name, kind, metadata=JSON_MARK if kinds == {"nested"} else CELL_MARK)
 
 
 def is_json(path: Path) -> bool:
@@ -161,23 +139,50 @@ def is_json(path: Path) -> bool:
 
 
 class JsonLinesWriter:
-    """An object for each row, in UTF-8; times are text as ISO 8601, and what is missing is null."""
+    """An object for each row, in UTF-8; times are text as ISO 8601, and what is missing is null.
+
+    Lines of another such file are copied: only our members are added at their end, or take the place of earlier ones.
+    """
 
     remarks: Sequence[str] = ()
 
     def __init__(self, path: Path) -> None:
-        self.file = path.open("w", encoding="utf-8", newline="\n")
+        self.file = path.open("wb")
+        self.is_open = False  # the last line that was copied has no line end
 
     def write(self, piece: pa.Table) -> None:
         check_members(piece.column_names)
-        names = [dump(name) for name in piece.column_names]
-        columns = [cells_of(field, column) for field, column in zip(piece.schema, piece.columns, strict=True)]
-        for row in zip(*columns, strict=True):
-            cells = ", ".join(f"{name}: {cell}" for name, cell in zip(names, row, strict=True))
-            self.file.write(f"{{{cells}}}\n")
+        own = piece.schema.get_field_index(LINE)
+        lines = [b"{}\n"] * len(piece) if own < 0 else piece.column(own).to_pylist()
+        made = [at for at, field in enumerate(piece.schema) if own < 0 or field.metadata not in (CELL_MARK, JSON_MARK)]
+        names = [piece.column_names[at] for at in made]
+        labels = {name: f"{dump(name)}: " for name in names}
+        for line, *cells in zip(
+            lines, *(cells_of(piece.schema.field(at), piece.column(at)) for at in made), strict=True
+        ):
+            members = dict(zip(names, cells, strict=True))
+            kept = replace_members(line, members) if made and made[0] < own else line
+            end = kept.rindex(b"}")
+            comma = ", " if members and not kept[:end].rstrip().endswith(b"{") else ""
+            added = ", ".join([labels[name] + cell for name, cell in members.items()])
+            self.file.write(b"".join([b"\n" * self.is_open, kept[:end], (comma + added).encode(), kept[end:]]))
+            self.is_open = not kept.endswith(b"\n")
 
     def close(self) -> None:
         self.file.close()
+
+
+def replace_members(line: bytes, members: dict[str, str]) -> bytes:
+    """The line of an object with other values of some members; those that it does not have stay in `members`."""
+    text = line.decode()
+    parts, done, at = [], 0, text.index("{") + 1
+    while name := MEMBER.match(text, at):
+        at = DECODER.raw_decode(text, name.end())[1]
+        value = members.pop(json.loads(name[1]), None)
+        if value is not None:
+            parts += [text[done : name.end()], value]
+            done = at
+    return "".join([*parts, text[done:]]).encode()
 
 
 def check_members(columns: Sequence[str]) -> None:
@@ -196,6 +201,7 @@ def cells_of(field: pa.Field, column: pa.ChunkedArray) -> Iterator[str]:
         return ("null" if cell is None else cell for cell in column.to_pylist())
     if pa.types.is_dictionary(field.type):
         column = column.cast(field.type.value_type)
-    if pa.types.is_string(column.type) or pa.types.is_boolean(column.type) or pa.types.is_integer(column.type):
-        return map(dump, column.to_pylist())
-    return (dump(json_value(cell)) for cell in column.to_pylist())
+    cells = column.to_pylist()
+    if pa.types.is_string(column.type) or pa.types.is_boolean(column.type):  # few values in most of our columns
+        return map({cell: dump(cell) for cell in set(cells)}.__getitem__, cells)
+    return (dump(json_value(cell)) for cell in cells)

@@ -43,7 +43,7 @@ class WorkbookSheet(TableFile):
     """A sheet of an XLSX file, read whole: it has about a million rows at most."""
 
     def __init__(self, path: Path, name: str, table: pa.Table, file_format: FileFormat) -> None:
-        super().__init__(path, name, table.column_names, file_format)
+        super().__init__(path, name, table.schema, file_format)
         self.table = table
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:

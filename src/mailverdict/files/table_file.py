@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
@@ -15,8 +15,9 @@ from ..errors import ColumnError, InputError
 from ..table.columns import check_column
 
 PIECE_ROWS = 250_000  # rows in one piece: bounds memory
-LINE = "\0line\0"  # a column with the rows of a CSV as they are in the file, after the file's own columns
+LINE = "\0line\0"  # a column with the rows as they are in a text file, after the file's own columns
 CELL_MARK = {b"mailverdict": b"cell"}  # metadata of a column that is still as it was read
+LINE_FIELD = pa.field(LINE, pa.large_binary(), metadata=CELL_MARK)
 
 # What a table file may have at most, in any kind of file, and in octets in text files. A file beyond that is damaged,
 # read with a wrong delimiter, or made to use up time and memory.
@@ -59,12 +60,15 @@ class TableFile(ABC):
     Use it in a ``with`` statement, so that the temporary copy of standard input is deleted.
     """
 
-    def __init__(self, path: Path, name: str, columns: Sequence[str], file_format: FileFormat) -> None:
-        check_columns(name, len(columns))
+    copied_to: ClassVar[str] = ""  # the kind of file to which its rows are copied as they are, with the column `LINE`
+
+    def __init__(self, path: Path, name: str, schema: pa.Schema, found: FileFormat | None = None) -> None:
+        check_columns(name, len(schema))
         self.path = path
         self.name = name  # in messages; the path of standard input is that of a temporary copy
-        self.columns = tuple(columns)  # as in the header, including duplicates
-        self.format = file_format
+        self.schema = schema
+        self.columns = tuple(schema.names)  # as in the header, including duplicates
+        self.format = found or FileFormat()
         self.is_temporary = False
         self.address_at: int | None = None  # the column that rows of a wrong length are aligned to
         self.remarks: list[str] = []  # what was guessed or found odd, for the user
@@ -101,7 +105,7 @@ class TableFile(ABC):
     def pieces(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         """Yield the rows in pieces, at least one; raise `InputError` where the file is truncated or malformed.
 
-        A CSV may leave out the cells of columns that are not in `only`, and add the column `LINE`.
+        Cells of columns that are not in `only` may be null. CSV and JSON lines can add the column `LINE`.
         """
         has_rows = False
         try:
@@ -114,7 +118,7 @@ class TableFile(ABC):
         except (pa.ArrowException, OSError, UnicodeError) as exc:
             raise InputError(f"{self.name}{self.describe_error(exc)}") from exc
         if not has_rows:
-            yield self.empty_piece(only, with_lines=with_lines)
+            yield (self.schema.append(LINE_FIELD) if with_lines else self.schema).empty_table()
 
     def final_remarks(self) -> list[str]:
         """Remarks for the user after all rows were read."""
@@ -124,8 +128,19 @@ class TableFile(ABC):
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         """Yield the rows in pieces, which may be empty."""
 
-    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
-        return pa.table([pa.array([], pa.string()) for _ in self.columns], names=list(self.columns))
+    def positions(self, only: Collection[str] | None) -> list[int]:
+        """The columns to read."""
+        return [at for at, name in enumerate(self.columns) if only is None or name in only]
+
+    def piece(self, cells: Mapping[int, pa.Array], rows: int, lines: pa.Array | None = None) -> pa.Table:
+        """A piece with all columns of the file; those that were not read are null, which costs nothing."""
+        unused = pa.nulls(rows)
+        arrays = [cells.get(at, unused) for at in range(len(self.columns))]
+        fields = [field if at in cells else field.with_type(pa.null()) for at, field in enumerate(self.schema)]
+        if lines is not None:
+            arrays.append(lines)
+            fields.append(LINE_FIELD)
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields, self.schema.metadata))
 
     def describe_error(self, exc: Exception) -> str:
         """The text of an error after the file's name, with the position where it is known."""
