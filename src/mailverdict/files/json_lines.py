@@ -14,12 +14,11 @@ import pyarrow as pa
 
 from ..errors import InputError
 from .plain import dump, json_value
-from .table_file import CELL_MARK, LINE, LONGEST_LINE, PIECE_ROWS, TableFile, check_added, check_columns
+from .table_file import CELL_MARK, JSON_MARK, LINE, LONGEST_LINE, PIECE_ROWS, TableFile, check_added, check_columns
 
 Row = dict[str, Any]
 ROWS = PIECE_ROWS // 5  # of a piece: Python objects need more memory than Arrow's arrays
 PIECE_SIZE = LONGEST_LINE  # octets of the lines of a piece, and cells in it
-JSON_MARK = {b"mailverdict": b"json"}  # metadata of a column that is as it was read, and whose text is JSON
 INT64, EXACT = range(-(2**63), 2**63), range(-(2**53), 2**53)  # EXACT: integers that a float represents
 # The type of a column by the kinds of its values that are not null.
 COLUMN_TYPES = (

@@ -24,7 +24,7 @@ from ..errors import ColumnError, InputError
 from ..model.paths import user_path
 from ..table.columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
 from ..table.text_column import read_values
-from .columnar import ArrowFile, ParquetFile, ParquetFolder
+from .columnar import open_arrow, open_parquet, open_parquet_folder
 from .compression import COMPRESSIONS, describe_members, member_ending, unpack
 from .delimited import Dialect, open_delimited
 from .header import EMAIL_NAME
@@ -157,7 +157,7 @@ def unused_options(kind: str, options: ReadOptions, name: str) -> list[str]:
 def open_folder(path: Path, name: str, options: ReadOptions) -> TableFile:
     unused = unused_options("parquet", options, name)
     try:
-        opened = ParquetFolder(path, name)
+        opened = open_parquet_folder(path, name)
     except (pa.ArrowException, OSError) as exc:
         raise InputError(f"{name}: {first_line(exc)}") from exc
     opened.remarks += unused
@@ -243,8 +243,8 @@ def blocks_of(source: Any) -> Iterator[bytes]:
 OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
     "csv": lambda path, name, given: open_delimited(path, name, given.dialect()),
     "tsv": lambda path, name, given: open_delimited(path, name, given.dialect("\t")),
-    "parquet": lambda path, name, _: ParquetFile(path, name),
-    "arrow": lambda path, name, _: ArrowFile(path, name),
+    "parquet": lambda path, name, _: open_parquet(path, name),
+    "arrow": lambda path, name, _: open_arrow(path, name),
     "jsonl": lambda path, name, _: JsonLinesFile(path, name),
     "xlsx": lambda path, name, given: open_sheet(path, name, given.sheet, has_header=given.has_header),
 }

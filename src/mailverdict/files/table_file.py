@@ -17,6 +17,7 @@ from ..table.columns import check_column
 PIECE_ROWS = 250_000  # rows in one piece: bounds memory
 LINE = "\0line\0"  # a column with the rows as they are in a text file, after the file's own columns
 CELL_MARK = {b"mailverdict": b"cell"}  # metadata of a column that is still as it was read
+JSON_MARK = {b"mailverdict": b"json"}  # of such a column whose text is JSON
 LINE_FIELD = pa.field(LINE, pa.large_binary(), metadata=CELL_MARK)
 
 # What a table file may have at most, in any kind of file, and in octets in text files. A file beyond that is damaged,

@@ -25,7 +25,7 @@ from ..checks.syntax.kernels import to_bools
 from ..errors import InputError
 from ..model.paths import user_path
 from ..table.columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
-from .columnar import ArrowTableWriter, ParquetTableWriter
+from .columnar import TypedWriter
 from .compression import COMPRESSIONS, pack
 from .encodings import errors_of
 from .json_lines import JsonLinesWriter, check_members
@@ -94,10 +94,8 @@ def create_table(
             raise InputError(f"{target} cannot be written: {exc.strerror}") from exc
         temporary = stack.enter_context(pack(temporary, target))
         writer: TableWriter
-        if kind == "parquet":
-            writer = ParquetTableWriter(temporary)
-        elif kind == "arrow":
-            writer = ArrowTableWriter(temporary)
+        if kind in ("parquet", "arrow"):
+            writer = TypedWriter(temporary, kind)
         elif kind == "jsonl":
             check_members(columns)
             writer = JsonLinesWriter(temporary)
