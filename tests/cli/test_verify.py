@@ -16,6 +16,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -692,8 +693,10 @@ class TestInterruption:
         with process:
             process.stdin.write(b"email\n" + b"ada@example.org\n" * 100_000)
             process.stdin.flush()
-            wait_until(lambda: any(tmp_path.iterdir()))
-            process.send_signal(signal.SIGHUP)
+            wait_until(
+                lambda: any(tmp_path.iterdir()) and psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING
+            )
+            process.send_signal(signal.SIGHUP)  # while it waits for more
             assert process.wait() == 128 + signal.SIGHUP
         assert list(tmp_path.iterdir()) == []
 

@@ -435,11 +435,6 @@ class TestPipe:
         assert piece.column("email").to_pylist() == ["ada@example.org", ""]
         assert not copy.exists()
 
-    def test_a_pipe_that_nothing_writes_to_is_told(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("mailverdict.files.readers.PIPE_WAIT", 0)
-        os.mkfifo(tmp_path / "pipe.csv")
-        assert "is a pipe, and nothing was written to it within 0 seconds" in fault_of(tmp_path / "pipe.csv")
-
     def test_a_compressed_one_is_told(self, tmp_path):
         os.mkfifo(tmp_path / "x.csv.gz")
         assert "is a pipe: unpack what is written to it" in fault_of(tmp_path / "x.csv.gz")

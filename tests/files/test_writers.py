@@ -146,9 +146,8 @@ class TestCsv:
     def test_whatever_is_written_python_reads_back(self, tmp_path_factory, rows, delimiter):
         columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
         path = tmp_path_factory.mktemp("csv") / "x.csv"
-        writer = CsvTableWriter(path, delimiter)
-        writer.write(pa.table(columns, names=["a", "b"]))
-        writer.close()
+        with path.open("wb") as file:
+            CsvTableWriter(file, delimiter).write(pa.table(columns, names=["a", "b"]))
         with path.open(newline="", encoding="utf-8") as file:
             read = list(csv.reader(file, delimiter=delimiter))
         assert read == [["a", "b"], *([a or "", b] for a, b in rows)]

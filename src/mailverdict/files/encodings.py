@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import re
-import tempfile
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import InputError
+from .table_file import temporary_copy
 
 BLOCK = 8 << 20  # bytes read at once: bounds memory
 SAMPLE = 64 << 10  # bytes from which the encoding is found out
@@ -91,12 +91,8 @@ def needs_copy(encoding: str, delimiter: str) -> bool:
 
 def copy_as_utf8(path: Path, name: str, encoding: Encoding) -> tuple[Encoding, Path]:
     """Copy a file to a temporary one in UTF-8 that gives the same bytes when it is encoded again."""
-    with tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy:
-        try:
-            tail = write_as_utf8(path, name, encoding, copy)
-        except BaseException:
-            Path(copy.name).unlink()
-            raise
+    with temporary_copy() as copy:
+        tail = write_as_utf8(path, name, encoding, copy)
     return replace(encoding, name="utf-8", original=encoding.name, tail=tail), Path(copy.name)
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import pyarrow as pa
 
@@ -145,8 +145,8 @@ class JsonLinesWriter:
 
     remarks: Sequence[str] = ()
 
-    def __init__(self, path: Path) -> None:
-        self.file = path.open("wb")
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file  # which the caller closes
         self.is_open = False  # the last line that was copied has no line end
 
     def write(self, piece: pa.Table) -> None:
@@ -156,6 +156,7 @@ class JsonLinesWriter:
         made = [at for at, field in enumerate(piece.schema) if own < 0 or field.metadata not in (CELL_MARK, JSON_MARK)]
         names = [piece.column_names[at] for at in made]
         labels = {name: f"{dump(name)}: " for name in names}
+        written = []
         for line, *cells in zip(
             lines, *(cells_of(piece.schema.field(at), piece.column(at)) for at in made), strict=True
         ):
@@ -164,11 +165,12 @@ class JsonLinesWriter:
             end = kept.rindex(b"}")
             comma = ", " if members and not kept[:end].rstrip().endswith(b"{") else ""
             added = ", ".join([labels[name] + cell for name, cell in members.items()])
-            self.file.write(b"".join([b"\n" * self.is_open, kept[:end], (comma + added).encode(), kept[end:]]))
+            written += [b"\n" * self.is_open, kept[:end], (comma + added).encode(), kept[end:]]
             self.is_open = not kept.endswith(b"\n")
+        self.file.write(b"".join(written))
 
     def close(self) -> None:
-        self.file.close()
+        """All is written."""
 
 
 def replace_members(line: bytes, members: dict[str, str]) -> bytes:

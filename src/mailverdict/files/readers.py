@@ -6,15 +6,12 @@ and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in `sheets`
 
 from __future__ import annotations
 
-import os
-import select
-import stat
+import shutil
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,12 +22,12 @@ from ..model.paths import user_path
 from ..table.columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
 from ..table.text_column import read_values
 from .columnar import open_arrow, open_parquet, open_parquet_folder
-from .compression import COMPRESSIONS, describe_members, member_ending, unpack
+from .compression import COMPRESSIONS, only_member, unpack
 from .delimited import Dialect, open_delimited
 from .header import EMAIL_NAME
 from .json_lines import JsonLinesFile, is_json
 from .sheets import open_sheet
-from .table_file import TableFile, first_line
+from .table_file import TableFile, first_line, temporary_copy
 
 STDIN = "-"
 SPREADSHEETS = (".ods", ".fods", ".xls", ".xlsb", ".numbers")  # which people have, and no library here reads
@@ -62,7 +59,6 @@ ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or
 )
 AT_SIGN = r"(?i)@|[\[({]\s*at\s*[\])}]"  # or a word for it; each text that is ADDRESS_LIKE has one
 LONGEST_SAMPLE = 1 << 16  # characters of a cell that is looked at for that; it may hold many addresses
-PIPE_WAIT = 10  # seconds
 
 
 @dataclass(frozen=True)
@@ -101,21 +97,29 @@ def open_table(path: str | Path, options: ReadOptions = UNSPECIFIED, *, name: st
         raise InputError(f"{name}: no such file")
     if is_device(found):
         return open_pipe(found, options)
-    is_packed = found.suffix.lower() in COMPRESSIONS
-    ending = Path(found.stem).suffix.lower() or member_ending(found) if is_packed else found.suffix.lower()
-    kind = KINDS.get(ending)
-    if kind is None and is_packed and found.suffix.lower() == ".zip":
-        raise InputError(f"{found}: {describe_members(found)}; give a zip file with one table in it")
-    if kind is None:
-        if ending in SPREADSHEETS:
-            raise InputError(f"{name} is a spreadsheet of a kind that is not read: save it as .xlsx or .csv")
+    kind = kind_of_name(found, name)
+    if found.suffix.lower() in COMPRESSIONS:
+        return open_copy(unpack(found, name), kind, options, name)
+    return open_kind(found, kind, options, name)
+
+
+def kind_of_name(path: Path, name: str) -> str:
+    """The kind of a table by the ending of its name, without that of its compression."""
+    is_packed = path.suffix.lower() in COMPRESSIONS
+    ending = Path(path.stem).suffix.lower() if is_packed else path.suffix.lower()
+    if not ending and path.suffix.lower() == ".zip":
+        member = only_member(path, name)
+        ending = Path(member).suffix.lower()
+        if ending not in KINDS:
+            raise InputError(f"{name}: holds {member!r:.62}; give a zip file with one table in it")
+    if ending in SPREADSHEETS:
+        raise InputError(f"{name} is a spreadsheet of a kind that is not read: save it as .xlsx or .csv")
+    if ending not in KINDS:
         raise InputError(
             f"{name}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}, "
             f"and {', '.join(COMPRESSIONS)} after them"
         )
-    if is_packed:
-        return open_copy(unpack(found, name, ending), kind, options, name)
-    return open_kind(found, kind, options, name)
+    return KINDS[ending]
 
 
 def open_copy(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
@@ -167,79 +171,34 @@ def open_folder(path: Path, name: str, options: ReadOptions) -> TableFile:
 def open_stdin(options: ReadOptions) -> TableFile:
     if sys.stdin is None:
         raise InputError("standard input is closed: give a file, or pipe a table to the command")
-    copy = copy_of(sys.stdin.buffer)
-    return open_copy(copy, kind_of_content(copy), options, "standard input")
+    return open_stream(sys.stdin.buffer, None, options, "standard input")
+
+
+def open_pipe(path: Path, options: ReadOptions) -> TableFile:
+    """Read a pipe, such as that of ``<(command)``."""
+    if path.suffix.lower() in COMPRESSIONS:
+        raise InputError(f"{path} is a pipe: unpack what is written to it, as zcat does, or give a file")
+    with path.open("rb") as pipe:
+        return open_stream(pipe, KINDS.get(path.suffix.lower()), options, str(path))
+
+
+def open_stream(stream: IO[bytes], kind: str | None, options: ReadOptions, name: str) -> TableFile:
+    """Copy a stream to its end to a temporary file, because a CSV is read more than once."""
+    with temporary_copy() as copy:
+        shutil.copyfileobj(stream, copy, BLOCK)
+    path = Path(copy.name)
+    return open_copy(path, kind or kind_of_content(path), options, name)
 
 
 def kind_of_content(path: Path) -> str:
     """The kind of a table without a name, by its first bytes."""
     with path.open("rb") as file:
         start = file.read(8)
-    for magic, kind in MAGIC:
-        if start.startswith(magic):
-            return kind
-    return "jsonl" if is_json(path) else "csv"
+    found = next((kind for magic, kind in MAGIC.items() if start.startswith(magic)), None)
+    return found or ("jsonl" if is_json(path) else "csv")
 
 
-MAGIC = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"), (b"PK\x03\x04", "xlsx"))
-
-
-def open_pipe(path: Path, options: ReadOptions) -> TableFile:
-    """Read a pipe, such as that of ``<(command)``, to its end; without a known ending it is CSV."""
-    if path.suffix.lower() in COMPRESSIONS:
-        raise InputError(f"{path} is a pipe: unpack what is written to it, as zcat does, or give a file")
-    # Opening a named pipe to which nothing writes would wait for ever.
-    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(number, "rb", buffering=0) as pipe:
-        if stat.S_ISFIFO(os.fstat(number).st_mode):
-            wait_for_writer(number, str(path))
-        os.set_blocking(number, True)
-        copy = copy_of(pipe)
-    return open_copy(copy, KINDS.get(path.suffix.lower()) or kind_of_content(copy), options, str(path))
-
-
-def wait_for_writer(number: int, name: str) -> None:
-    """Raise `InputError` if nothing opens a pipe for writing."""
-    if select.select([number], [], [], PIPE_WAIT)[0]:
-        return
-    try:
-        os.read(number, 1)
-    except BlockingIOError:  # a writer that has not written yet
-        return
-    raise InputError(f"{name} is a pipe, and nothing was written to it within {PIPE_WAIT} seconds")
-
-
-def copy_of(source: Any) -> Path:
-    """Copy a stream to a temporary file, because a CSV is read more than once."""
-    with tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy:
-        path = Path(copy.name)
-        try:
-            copy.writelines(blocks_of(source))
-        except BaseException:
-            path.unlink()
-            raise
-    return path
-
-
-def blocks_of(source: Any) -> Iterator[bytes]:
-    """Read a stream to its end.
-
-    Waits for input for a second at a time: a signal that arrives just before a blocking read is handled only after it.
-    """
-    try:
-        number = source.fileno()
-        select.select([number], [], [], 0)
-    except (OSError, ValueError):  # not a file; or on Windows, where only sockets can be waited for
-        number = None
-    while True:
-        if number is not None and not select.select([number], [], [], 1)[0]:
-            continue
-        block = source.read(BLOCK) if number is None else os.read(number, BLOCK)
-        if not block:
-            return
-        yield block
-
-
+MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"PK\x03\x04": "xlsx"}
 OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
     "csv": lambda path, name, given: open_delimited(path, name, given.dialect()),
     "tsv": lambda path, name, given: open_delimited(path, name, given.dialect("\t")),

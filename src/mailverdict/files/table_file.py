@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import IO, Any, ClassVar, Self
 
 import pyarrow as pa
 
@@ -161,6 +163,17 @@ def check_added(where: str, count: int, size: int) -> None:
             f"{where}: rows have far fewer cells than the table has columns, so that {count:,} empty cells would be "
             f"added to {size:,} bytes; leave out columns, or write the empty cells"
         )
+
+
+@contextmanager
+def temporary_copy() -> Iterator[IO[bytes]]:
+    """Yield a new temporary file, which stays unless there is an error."""
+    with tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy:
+        try:
+            yield copy
+        except BaseException:
+            Path(copy.name).unlink()
+            raise
 
 
 def stamp_of(path: Path) -> Stamp:

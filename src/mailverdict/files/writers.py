@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import reduce
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ from ..errors import InputError
 from ..model.paths import user_path
 from ..table.columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
 from .columnar import TypedWriter
-from .compression import COMPRESSIONS, pack
+from .compression import COMPRESSIONS, open_for_writing
 from .encodings import errors_of
 from .json_lines import JsonLinesWriter, check_members
 from .lines import first_line_end, join_cells, split_cells, unquote
@@ -92,20 +92,20 @@ def create_table(
             temporary = stack.enter_context(to_stdout() if is_stdout else atomic_write(target, choose=choose))
         except OSError as exc:
             raise InputError(f"{target} cannot be written: {exc.strerror}") from exc
-        temporary = stack.enter_context(pack(temporary, target))
         writer: TableWriter
         if kind in ("parquet", "arrow"):
             writer = TypedWriter(temporary, kind)
         elif kind == "jsonl":
             check_members(columns)
-            writer = JsonLinesWriter(temporary)
+            writer = JsonLinesWriter(stack.enter_context(open_for_writing(temporary, target)))
         elif kind == "xlsx":
             check_room(columns=len(columns))
             check_replaced(target)
             writer = XlsxTableWriter(temporary, like, by_action)
         else:
             used = "\t" if kind == "tsv" else delimiter
-            writer = CsvTableWriter(temporary, used, is_escaped=is_escaped, has_bom=has_bom, like=like)
+            file = stack.enter_context(open_for_writing(temporary, target))
+            writer = CsvTableWriter(file, used, is_escaped=is_escaped, has_bom=has_bom, like=like)
         yield stack.enter_context(closing(writer))
 
 
@@ -170,7 +170,7 @@ class CsvTableWriter:
 
     def __init__(
         self,
-        path: Path,
+        file: IO[bytes],  # which the caller closes
         delimiter: str,
         *,
         is_escaped: Callable[[str], bool] = lambda name: False,
@@ -181,7 +181,7 @@ class CsvTableWriter:
         self.has_header = False
         self.is_copying = False  # pieces have the column LINE
         self.ends_open = False  # the last row that was copied has no line end
-        self.file: BinaryIO = path.open("wb")
+        self.file = file
 
     def write(self, piece: pa.Table) -> None:
         """Append rows."""
@@ -266,7 +266,6 @@ class CsvTableWriter:
     def close(self) -> None:
         if self.is_copying and self.like is not None:
             self.file.write(self.like.tail)
-        self.file.close()
 
 
 def split_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
