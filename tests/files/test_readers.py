@@ -136,8 +136,10 @@ class TestDelimited:
             ),
             ("id,email\n1,x\n", {"encoding": "utf-99"}, "encoding 'utf-99' is not known; try utf-8"),
             ("id,email\n1,x\n", {"encoding": "base64"}, "encoding 'base64' is not known"),
+            ("id,email\n1,x\n", {"encoding": "utf-16"}, "is not utf-16-le: "),
+            ("id,email\n1,ada@x.org\n".encode("utf-16") + b"\0", {}, "is not utf-16-le: "),
             (
-                "id,email\n1,x\n",
+                "id,email\n1,xy\n",
                 {"encoding": "utf-16"},
                 "nothing in it is readable as utf-16-le; give another --encoding",
             ),
@@ -308,7 +310,7 @@ class TestWorkbook:
         if mode:
             prefix_cells(path, mode.encode())
         with open_table(path, ReadOptions(sheet="Ünsorted & more")) as source:
-            assert source.format.formulas == 4
+            assert source.formulas == 4
             (remark,) = source.remarks
             assert remark.startswith(
                 "4 formulas without a saved value in its sheets, as programs write them: read as emp"
@@ -326,7 +328,7 @@ class TestWorkbook:
             path, SHEETS, lambda octets: octets.replace(b'<c r="A3">', b'<c r="A3" t="str">')
         )  # as Excel writes it
         with open_table(path) as source:
-            assert (source.format.formulas, source.remarks) == (0, [])
+            assert (source.formulas, source.remarks) == (0, [])
 
 
 class TestOpening:

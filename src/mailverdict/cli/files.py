@@ -216,8 +216,8 @@ class TableOutput:
             like=found,
             by_action=self.by_action,
         ) as writer:
-            if found.formulas and self.path != STDIN and is_same_file(self.path, str(self.source.path)):
-                formulas = count_of(found.formulas, "formula")
+            if self.source.formulas and self.path != STDIN and is_same_file(self.path, str(self.source.path)):
+                formulas = count_of(self.source.formulas, "formula")
                 raise mv.InputError(
                     f"{self.path} has {formulas} without a saved value in its sheets, and replacing it would empty "
                     "their cells: open it in a spreadsheet program and save it first, or give another --output"

@@ -160,8 +160,6 @@ def verify(
     ):
         name = pick_column(source, column)
         run = FileRun(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
-        if validation_type != ValidationType.REGEX:
-            source.check_rows()  # before anything is spent
         added = {"part": explode, "suppressed": listed is not None}
         written += [each for each, is_added in added.items() if is_added]
         rows = VerifiedRows(source, name, prefix, written, policy, report=report, earlier=earlier)

@@ -48,7 +48,6 @@ from .table_file import (
     TableFile,
     check_added,
     check_columns,
-    stamp_of,
 )
 
 BLOCK = 1 << 20  # bytes split at once
@@ -108,11 +107,7 @@ def open_delimited(path: Path, name: str, given: Dialect) -> DelimitedFile:
             copy.unlink()
         raise
     opened.is_temporary = copy is not None
-    if copy is None:
-        opened.watch(path, stamp)
-    elif stamp_of(path) != stamp:
-        copy.unlink()
-        raise InputError(f"{name} changed while it was read; run again when nothing writes to it")
+    opened.stamp = stamp if copy is None else None
     return opened
 
 
@@ -121,17 +116,17 @@ def open_lines(path: Path, name: str, encoding: Encoding, given: Dialect) -> Del
     scan = scan_bytes(path)
     if given.encoding is None and encoding.original is None and encoding.name == "utf-8" and not scan.is_utf8:
         encoding = guess_damaged(path, name, encoding, given, scan)
-    start = len(encoding.bom) if encoding.original is None else 0
-    head = read_head(path, name, encoding.name, start, given)
+    head = read_head(path, name, encoding.name, len(encoding.bom), given)
     columns = column_names(head, name, encoding.name)
     opened = DelimitedFile(
         path,
         name,
         columns,
         format_of(encoding, head, columns),
-        data_start=start + len(head.before_data),
+        data_start=len(encoding.bom) + len(head.before_data),
         is_strict=given.is_strict,
     )
+    opened.has_header = head.has_header
     opened.first_line = 1 + count_lines(head.before_data)
     if scan.has_escaped_quotes:
         opened.check_escapes()
@@ -167,24 +162,14 @@ def column_names(head: Head, name: str, encoding: str) -> list[str]:
 
 def format_of(encoding: Encoding, head: Head, columns: Sequence[str]) -> FileFormat:
     """What a writer needs to know to write a file like this one."""
-    is_copy = encoding.original is not None
-    if head.has_header:
-        header, header_end = head.line, head.line_end
-    else:
-        header = head.delimiter.join(each.encode() for each in columns)
-        header_end = first_line_end(head.line_end) or b"\n"
+    before = head.before_data
+    if not head.has_header:
+        before += head.delimiter.join(each.encode() for each in columns) + (first_line_end(head.line_end) or b"\n")
     return FileFormat(
         encoding=encoding.original or encoding.name,
-        has_bom=bool(encoding.bom),
-        delimiter=head.delimiter.decode(),
-        has_header=head.has_header,
         text_encoding=encoding.name,
-        original_encoding=encoding.original,
-        original_bom=encoding.bom if is_copy else b"",
-        lead=head.lead if is_copy else encoding.bom + head.lead,
-        header=header,
-        header_end=header_end,
-        tail=encoding.tail,
+        delimiter=head.delimiter.decode(),
+        head=encoding.bom + before,
     )
 
 
@@ -346,6 +331,7 @@ class DelimitedFile(TableFile):
         self.data_start, self.is_strict = data_start, is_strict
         self.delimiter = file_format.delimiter.encode()
         self.first_line = 1  # number of the line at `data_start`
+        self.stamp: tuple[int, ...] | None = None  # of a file that may change while it is read
         self.added_cells = 0  # to rows with too few
         self.ragged_lines: list[int] = []  # of rows with too many or too few cells
 
@@ -362,8 +348,14 @@ class DelimitedFile(TableFile):
             size += part[-1].nbytes
         if parts:
             yield self.to_table(parts, used, with_lines=with_lines)
+        self.check_unchanged()
+
+    def check_unchanged(self) -> None:
+        if self.stamp not in (None, stamp_of(self.path)):
+            raise InputError(f"{self.name} changed while it was read; run again when nothing writes to it")
 
     def check_rows(self) -> None:
+        """Raise `InputError` now for rows that would end the reading later."""
         for _ in self.parts([]):
             pass
 
@@ -375,6 +367,7 @@ class DelimitedFile(TableFile):
         with self.path.open("rb") as file:
             file.seek(self.data_start)
             while not is_last:
+                self.check_unchanged()
                 wanted = max(BLOCK, len(rest))  # a long row is not split anew for each block
                 block = file.read(wanted)
                 data = rest + block
@@ -470,7 +463,7 @@ class DelimitedFile(TableFile):
         """Note for the user what was guessed; with `is_strict`, refuse rows and bytes that do not fit."""
         if encoding.is_guessed:
             self.remarks.append(f"encoding: {self.format.encoding} (guessed; give another with --encoding)")
-        if not self.format.has_header:
+        if not self.has_header:
             self.remarks.append(
                 f"no header line: the columns are column_1 to column_{len(self.columns)}"
                 if len(self.columns) > 1
@@ -479,8 +472,6 @@ class DelimitedFile(TableFile):
         is_clean = scan.is_ascii or (self.format.text_encoding == "utf-8" and scan.is_utf8)
         if encoding.original is None and not is_clean:
             self.remark_on_bytes(given)
-        if encoding.tail:
-            self.remarks.append(f"{count_of(len(encoding.tail), 'byte')} at the end: less than a character, kept")
         if self.is_strict:
             self.check_rows()
 
@@ -507,6 +498,12 @@ class DelimitedFile(TableFile):
             return []
         rows = count_of(len(self.ragged_lines), "row")
         return [f"{rows} with too many or too few cells, kept and aligned: {listed_lines(self.ragged_lines)}"]
+
+
+def stamp_of(path: Path) -> tuple[int, ...]:
+    """What changes when a file is written to."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def listed_lines(numbers: Sequence[int]) -> str:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import pyarrow as pa
 
 from ..errors import InputError
-from .table_file import temporary_copy
+from .table_file import LONGEST_LINE, temporary_copy
 
 BLOCK = 8 << 20  # bytes read at once: bounds memory
 SAMPLE = 64 << 10  # bytes from which the encoding is found out
@@ -44,8 +43,7 @@ class Encoding:
     name: str
     is_guessed: bool = False
     original: str | None = None  # the file's own encoding if a copy of it in UTF-8 is read
-    bom: bytes = b""  # the byte order mark of the file itself
-    tail: bytes = b""  # bytes at the end that are less than a character
+    bom: bytes = b""  # the byte order mark in the bytes that are read
 
 
 def find_encoding(path: Path, given: str | None) -> Encoding:
@@ -91,31 +89,18 @@ def needs_copy(encoding: str, delimiter: str) -> bool:
 
 def copy_as_utf8(path: Path, name: str, encoding: Encoding) -> tuple[Encoding, Path]:
     """Copy a file to a temporary one in UTF-8 that gives the same bytes when it is encoded again."""
-    with temporary_copy() as copy:
-        tail = write_as_utf8(path, name, encoding, copy)
-    return replace(encoding, name="utf-8", original=encoding.name, tail=tail), Path(copy.name)
-
-
-def write_as_utf8(path: Path, name: str, encoding: Encoding, copy: IO[bytes]) -> bytes:
-    """Write the characters of a file in UTF-8; returns the bytes at its end that are less than a character."""
-    errors = errors_of(encoding.name)
-    decoder = codecs.getincrementaldecoder(encoding.name)(errors)
-    unit = 4 if encoding.name.startswith("utf-32") else 2 if encoding.name.startswith("utf-16") else 1
-    size = path.stat().st_size - len(encoding.bom)
-    left, is_text = size - size % unit, False
-    with path.open("rb") as file:
-        file.seek(len(encoding.bom))
+    errors, is_text = errors_of(encoding.name), False
+    with temporary_copy() as copy, path.open(encoding=encoding.name, errors=errors, newline="") as file:
         try:
-            while left and (block := file.read(min(BLOCK, left))):
-                left -= len(block)
-                text = decoder.decode(block, final=not left)
+            while text := file.read(BLOCK):
                 is_text = is_text or re.search("[ -~]", text) is not None
                 copy.write(text.encode("utf-8", errors))
         except UnicodeError as exc:
             raise InputError(f"{name} is not {encoding.name}: {exc}; give another --encoding") from exc
         if not is_text:
             raise InputError(f"{name}: nothing in it is readable as {encoding.name}; give another --encoding")
-        return file.read()
+    bom = encoding.bom.decode(encoding.name).encode()
+    return replace(encoding, name="utf-8", original=encoding.name, bom=bom), Path(copy.name)
 
 
 def errors_of(encoding: str) -> str:
@@ -138,22 +123,20 @@ class ByteScan:
 
 def scan_bytes(path: Path) -> ByteScan:
     found = ByteScan()
-    rest = b""  # the beginning of a character whose end is in the next block
-    number = 0
-    with path.open("rb") as file:
-        for number, block in enumerate(iter(partial(file.read, BLOCK), b"")):
-            found.has_escaped_quotes |= b"\\" in block and b'\\"' in block
-            if block.isascii() and not rest:
-                continue
+    for number, block in enumerate(blocks_of(path)):
+        found.has_escaped_quotes |= b'\\"' in block
+        if not block.isascii():
             found.is_ascii = False
-            if found.is_utf8:
-                data = rest + block
-                match = re.search(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z", data[-3:])
-                rest = match[0] if match else b""
-                found.first_damaged = None if is_utf8(data[: len(data) - len(rest)]) else number
-    if found.is_utf8 and not is_utf8(rest):
-        found.first_damaged = number
+            if found.is_utf8 and not is_utf8(block):
+                found.first_damaged = number
     return found
+
+
+def blocks_of(path: Path) -> Iterator[bytes]:
+    """The lines of a file, many at a time, so that no character is in two blocks."""
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            yield block + file.readline(LONGEST_LINE)
 
 
 def is_utf8(data: bytes) -> bool:
@@ -169,17 +152,12 @@ def is_utf8(data: bytes) -> bool:
 def sample_lines(path: Path, first_damaged: int) -> bytes:
     """Lines with bytes beyond ASCII: the first ones of the file, and of the first block that is not UTF-8."""
     sample, room = b"", SAMPLE
-    with path.open("rb") as file:
-        for number, block in enumerate(iter(partial(file.read, BLOCK), b"")):
-            if number == first_damaged:
-                room = len(sample) + SAMPLE
-            if block.isascii() or len(sample) >= room:
-                continue
-            for line in re.split(rb"[\r\n]+", block):
-                if not line.isascii():
-                    sample += line[:SAMPLE] + b"\n"
-                    if len(sample) >= room:
-                        break
+    for number, block in enumerate(blocks_of(path)):
+        if number == first_damaged:
+            room = len(sample) + SAMPLE
+        for line in () if block.isascii() or len(sample) >= room else re.split(rb"[\r\n]+", block):
+            if not line.isascii() and len(sample) < room:
+                sample += line[:SAMPLE] + b"\n"
     return sample
 
 

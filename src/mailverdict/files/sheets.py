@@ -28,7 +28,7 @@ from ..table.columns import did_you_mean, listed
 from .compression import unpacked_limit
 from .header import HEAD_ROWS, find_start
 from .sheet_program import UNREADABLE
-from .table_file import PIECE_ROWS, FileFormat, TableFile, stamp_of
+from .table_file import PIECE_ROWS, FileFormat, TableFile
 
 PROGRAM = str(Path(__file__).with_name("sheet_program.py"))
 MOST_CELLS = 1 << 25  # of the rectangle that is used: a full sheet (1,048,576 rows) of 32 columns
@@ -42,8 +42,8 @@ EXACT_INTEGERS = 2**53  # below this, a workbook's numbers, which are doubles, a
 class WorkbookSheet(TableFile):
     """A sheet of an XLSX file, read whole: it has about a million rows at most."""
 
-    def __init__(self, path: Path, name: str, table: pa.Table, file_format: FileFormat) -> None:
-        super().__init__(path, name, table.schema, file_format)
+    def __init__(self, path: Path, name: str, table: pa.Table, found: FileFormat) -> None:
+        super().__init__(path, name, table.schema, found)
         self.table = table
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
@@ -53,7 +53,6 @@ class WorkbookSheet(TableFile):
 
 def open_sheet(path: Path, name: str, sheet: str | None, *, has_header: bool | None) -> WorkbookSheet:
     """Read a sheet; its first row is the header unless an address is in it."""
-    stamp = stamp_of(path)
     is_chosen = sheet is not None
     sheet, names, formulas, rows = read_sheet(path, name, sheet)
     head = [[cell_text(cell) or "" for cell in row] for row in rows[:HEAD_ROWS]]
@@ -65,30 +64,30 @@ def open_sheet(path: Path, name: str, sheet: str | None, *, has_header: bool | N
     body = rows[1:] if has_header else rows
     columns = zip(*body, strict=True) if body else [()] * width
     labels = head[start] if has_header else [f"column_{i}" for i in range(1, width + 1)]
-    found = FileFormat(sheet=sheet, sheets=names, title=title, formulas=formulas)
-    opened = WorkbookSheet(path, name, pa.table([typed_column(cells) for cells in columns], names=labels), found)
-    opened.watch(path, stamp)
-    opened.remarks += sheet_remarks(found, start, is_chosen=is_chosen)
+    table = pa.table([typed_column(cells) for cells in columns], names=labels)
+    opened = WorkbookSheet(path, name, table, FileFormat(sheet=sheet, title=title))
+    opened.has_header, opened.sheets, opened.formulas = has_header, names, formulas
+    opened.remarks += sheet_remarks(opened, start, is_chosen=is_chosen)
     if not has_header:
         opened.remarks.append(f"no header line: the columns are column_1 to column_{width}")
     return opened
 
 
-def sheet_remarks(found: FileFormat, header_row: int, *, is_chosen: bool) -> Iterator[str]:
+def sheet_remarks(found: WorkbookSheet, header_row: int, *, is_chosen: bool) -> Iterator[str]:
     """What a user should know about a sheet that was read; `header_row` counts from 0."""
     if found.formulas:
         yield (
             f"{count_of(found.formulas, 'formula')} without a saved value in its sheets, as programs write them: read "
             "as empty cells; open the workbook in a spreadsheet program and save it, so that it has the values"
         )
-    if found.title:
+    if found.format.title:
         yield (
             f"the header is row {header_row + 1}; the rows before it are a title, which is not part of the table "
             "(--header: row 1 is the header)"
         )
     if len(found.sheets) > 1 and not is_chosen:
-        others = ", ".join(repr(each) for each in found.sheets if each != found.sheet)
-        yield f"only sheet {found.sheet!r} is read, and not {others}; give another with --sheet"
+        others = ", ".join(repr(each) for each in found.sheets if each != found.format.sheet)
+        yield f"only sheet {found.format.sheet!r} is read, and not {others}; give another with --sheet"
 
 
 def read_sheet(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -33,28 +34,21 @@ MAX_ADDED = 16
 ALWAYS_ADDED = 16 << 20  # added cells for which that does not count
 
 
-Stamp = tuple[int, int, int]
-
-
 @dataclass(frozen=True)
 class FileFormat:
-    """What was found out about a file when it was opened, apart from its column names."""
+    """What a writer needs to know about a file to write one like it."""
 
     encoding: str | None = None  # CSV
-    has_bom: bool = False  # CSV: begins with a byte order mark, by which spreadsheets recognise Unicode
+    text_encoding: str | None = None  # CSV: of the octets that are read, which may be a copy in UTF-8
     delimiter: str = ","  # CSV
-    has_header: bool = True
-    text_encoding: str | None = None  # CSV: of the bytes that are read, which may be a copy in UTF-8
-    original_encoding: str | None = None  # CSV: of the file, if the bytes that are read are a copy in UTF-8
-    original_bom: bytes = b""  # CSV: the byte order mark of the file then
-    lead: bytes = b""  # CSV: what is before the header
-    header: bytes = b""  # CSV: the header line without its line end
-    header_end: bytes = b"\n"  # CSV: the line end of the header, and the blank lines after it
-    tail: bytes = b""  # CSV: what is after the last character
+    head: bytes = b""  # CSV: what is before the first row: a byte order mark, a title, the header; in the text encoding
     sheet: str | None = None  # XLSX
-    sheets: Sequence[str] = ()  # XLSX: the names of all sheets
     title: Sequence[Sequence[Any]] = ()  # XLSX: the rows before the header
-    formulas: int = 0  # XLSX: formulas of the sheet whose values are not in the file
+
+    @property
+    def has_bom(self) -> bool:
+        """Whether a CSV begins with a byte order mark, by which spreadsheets recognise Unicode."""
+        return self.head.startswith(codecs.BOM_UTF8)
 
 
 class TableFile(ABC):
@@ -72,10 +66,12 @@ class TableFile(ABC):
         self.schema = schema
         self.columns = tuple(schema.names)  # as in the header, including duplicates
         self.format = found or FileFormat()
+        self.has_header = True
+        self.sheets: Sequence[str] = ()  # XLSX: the names of all sheets
+        self.formulas = 0  # XLSX: formulas of all sheets whose values are not in the file
         self.is_temporary = False
         self.address_at: int | None = None  # the column that rows of a wrong length are aligned to
         self.remarks: list[str] = []  # what was guessed or found odd, for the user
-        self.watched: tuple[Path, Stamp] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -93,18 +89,6 @@ class TableFile(ABC):
         except ColumnError as exc:
             raise ColumnError(f"{self.name}: {exc}") from None
 
-    def watch(self, path: Path, stamp: Stamp) -> None:
-        """From now on reading raises an error if the file at `path` has another stamp than this."""
-        self.watched = path, stamp
-
-    def check_unchanged(self) -> None:
-        if self.watched is not None and stamp_of(self.watched[0]) != self.watched[1]:
-            raise InputError(f"{self.name} changed while it was read; run again when nothing writes to it")
-
-    def check_rows(self) -> None:
-        """Raise `InputError` now for rows that would end the reading later, when quota was spent."""
-        self.check_unchanged()
-
     def pieces(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         """Yield the rows in pieces, at least one; raise `InputError` where the file is truncated or malformed.
 
@@ -113,11 +97,9 @@ class TableFile(ABC):
         has_rows = False
         try:
             for piece in self.read(only, with_lines=with_lines):
-                self.check_unchanged()
                 if len(piece):
                     has_rows = True
                     yield piece
-            self.check_unchanged()
         except (pa.ArrowException, OSError, UnicodeError) as exc:
             raise InputError(f"{self.name}{self.describe_error(exc)}") from exc
         if not has_rows:
@@ -174,12 +156,6 @@ def temporary_copy() -> Iterator[IO[bytes]]:
         except BaseException:
             Path(copy.name).unlink()
             raise
-
-
-def stamp_of(path: Path) -> Stamp:
-    """What changes when a file is written to."""
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def first_line(exc: BaseException) -> str:

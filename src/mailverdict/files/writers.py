@@ -29,7 +29,7 @@ from .columnar import TypedWriter
 from .compression import COMPRESSIONS, open_for_writing
 from .encodings import errors_of
 from .json_lines import JsonLinesWriter, check_members
-from .lines import first_line_end, join_cells, split_cells, unquote
+from .lines import first_line_end, join_cells, split_cells, split_end, unquote
 from .plain import to_plain
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
@@ -179,7 +179,6 @@ class CsvTableWriter:
     ) -> None:
         self.delimiter, self.is_escaped, self.like, self.has_bom = delimiter, is_escaped, like, has_bom
         self.has_header = False
-        self.is_copying = False  # pieces have the column LINE
         self.ends_open = False  # the last row that was copied has no line end
         self.file = file
 
@@ -201,15 +200,16 @@ class CsvTableWriter:
         """Append rows of another CSV with our cells behind them; its own cells stay byte for byte."""
         own = piece.column_names.index(LINE)
         names = piece.column_names[own + 1 :]
+        head, head_end = split_end(like.head)
         if not self.has_header:
             added = quote(pa.array(names, pa.large_string()), self.delimiter)
-            header = self.delimiter.encode().join([like.header, *encode(added, like).view(OCTETS).to_pylist()])
-            self.file.write(like.original_bom)
-            self.put(like.lead + header + like.header_end, like)
-            self.has_header = self.is_copying = True
+            self.put(
+                self.delimiter.encode().join([head, *encode(added, like).view(OCTETS).to_pylist()]) + head_end, like
+            )
+            self.has_header = True
         fields = list(piece.schema)[:own]
         changed = [at for at, each in enumerate(fields) if each.metadata != CELL_MARK or self.is_escaped(each.name)]
-        line_end = first_line_end(like.header_end) or b"\n"
+        line_end = first_line_end(head_end) or b"\n"
         for batch in filter(len, piece.to_batches(max_chunksize=CSV_ROWS)):
             rows, ends = split_line_ends(batch.column(own))
             if changed:
@@ -246,9 +246,9 @@ class CsvTableWriter:
 
     def put(self, data: Any, like: FileFormat) -> None:
         """Write bytes; a copy in UTF-8 goes back to the encoding that it was made from."""
-        if like.original_encoding is not None:
-            errors = errors_of(like.original_encoding)
-            data = bytes(data).decode("utf-8", errors).encode(like.original_encoding, errors)
+        if like.encoding is not None and like.encoding != like.text_encoding:
+            errors = errors_of(like.encoding)
+            data = bytes(data).decode("utf-8", errors).encode(like.encoding, errors)
         self.file.write(data)
 
     def cells(self, name: str, column: pa.Array) -> pa.LargeStringArray:
@@ -264,8 +264,7 @@ class CsvTableWriter:
         return texts
 
     def close(self) -> None:
-        if self.is_copying and self.like is not None:
-            self.file.write(self.like.tail)
+        """All is written."""
 
 
 def split_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:

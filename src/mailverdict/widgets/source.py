@@ -183,7 +183,7 @@ def read_whole(name: str, table: TableFile) -> Source:
     del rows
     found = table.format
     is_text = found.encoding is not None
-    return Source(name, frame, tuple(remarks), found.has_header, is_text, found.sheet, tuple(found.sheets))
+    return Source(name, frame, tuple(remarks), table.has_header, is_text, found.sheet, tuple(table.sheets))
 
 
 def in_one_piece(table: pa.Table) -> pa.Table:
