@@ -110,7 +110,11 @@ class TestReports:
 
     @pytest.mark.parametrize(("texts", "is_told"), [(0, True), (3, False)])
     def test_a_column_without_text_is_a_warning_if_no_partition_has_some(self, tmp_path, texts, is_told):
-        report = {"keys": 0, "asked": 0, "counts": counts(texts=texts, notices=["column 'email' has no text"])}
+        report = {
+            "keys": 0,
+            "asked": 0,
+            "counts": counts(texts=texts, notices=["no cell of column 'email' holds an @"]),
+        }
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine([report]))

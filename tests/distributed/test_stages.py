@@ -67,7 +67,7 @@ class TestWhatIsObserved:
             "rows": 8,
             "missing": 2,
             "malformed": 2,
-            "texts": 5,
+            "texts": 6,
             "several": 0,
             "notices": [],
         }

@@ -36,7 +36,6 @@ def mailbox_of(cell):
     return f"{local}@{domain}"
 
 
-@pytest.mark.filterwarnings("ignore:.*has no text:UserWarning")
 @given(st.lists(CELLS, max_size=30))
 def test_it_agrees_with_a_comparison_of_all_pairs(cells):
     found = mv.duplicates(cells)
@@ -106,7 +105,6 @@ def test_polars_and_arrow_frames_name_the_position_of_the_first_row():
     assert arrow["email_duplicate_of"].to_pylist() == [None, None, 0, None]
 
 
-@pytest.mark.filterwarnings("ignore:.*has no text:UserWarning")
 @pytest.mark.parametrize("cells", [[], [None, None], pd.Series([], dtype="string"), pd.Series([1.5, 2.5])])
 def test_a_column_without_addresses_has_no_duplicates(cells):
     out = mv.duplicates(cells)

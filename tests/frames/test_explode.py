@@ -181,3 +181,13 @@ def test_words_that_ask_for_no_mail_stay_beside_each_address():
     assert out["email_clean"].tolist() == ["ada@one.example", "bo@one.example"]
     assert out["email_action"].tolist() == ["review", "review"]
     assert out["email_action_why"].str.contains("do not contact").all()
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_cell_that_is_not_text_is_exploded_as_its_text(make):
+    out = mv.explode(
+        make({"email": [{"own": "a@x.com", "work": "b@x.com"}, {"own": "c@x.com", "work": None}, None]}), "email"
+    )
+    cells = out["email"].to_pylist() if isinstance(out, pa.Table) else list(out["email"])
+    assert cells[:2] == ["a@x.com", "b@x.com"]
+    assert ("c@x.com" in str(cells[2]), cells[3] is None) == (True, True)

@@ -79,7 +79,7 @@ class TestSeveralColumns:
         )
 
     def test_columns_of_a_multi_index(self):
-        frame = pd.DataFrame({("work", "mail"): ["ada@firm.example"], ("home", "mail"): ["nobody"]})
+        frame = pd.DataFrame({("work", "mail"): ["ada@firm.example"], ("home", "mail"): ["a@@b"]})
         out = mv.verify(frame, [("work", "mail"), ("home", "mail")], validation_type="regex", columns=["verdict"])
         assert out[("work", "mail_verdict")].tolist() == ["valid"]
         assert out[("home", "mail_verdict")].tolist() == ["invalid"]
@@ -156,7 +156,6 @@ class TestRepairedCells:
         max_size=30,
     )
 
-    @pytest.mark.filterwarnings("ignore:.*has no text:UserWarning")
     @given(CELLS)
     def test_a_repaired_cell_gets_what_its_address_gets(self, cells):
         """The syntax check that the repairs made is the one that the verdict is made of."""
@@ -174,6 +173,19 @@ class TestRepairedCells:
         out = to_pandas(mv.verify(make({"email": MESSY[:6]}), "email", validation_type="regex"))
         assert out["email"].tolist()[:4] == MESSY[:4]
         assert out["email_clean"].tolist()[:2] == ["ada@firm.example", "bob@gmial.com"]
+
+    def test_a_cell_without_an_at_sign_is_never_submitted(self):
+        with mv.sandbox.World(daily_limit=50) as world:
+            name = world.addresses[0].address
+            cells = pd.Series(
+                [name, 7, 2.5, True, {"a": 1}, [1], b"\xff", pd.Timestamp("2026-01-02"), "nobody", None, "N/A"]
+            )
+            planned = mv.plan(cells, validation_type="mx", backend=world.url, journal=None)
+            out = mv.verify(cells, validation_type="mx", backend=world.url, journal=None, progress=False)
+            assert mv.quota(world.url).used == 1
+        assert (planned.unique, planned.malformed, planned.missing, planned.to_submit) == (1, 8, 2, 1)
+        assert out["status"].tolist() == ["done"] * 9 + ["missing"] * 2
+        assert out["verdict"].tolist()[1:9] == ["invalid"] * 8
 
     def test_an_address_is_submitted_once_however_it_is_written(self):
         with mv.sandbox.World(daily_limit=50) as world:

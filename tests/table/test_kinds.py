@@ -108,7 +108,7 @@ def test_columns_under_a_multiindex_go_beside_theirs():
     columns = pd.MultiIndex.from_tuples(
         [("work", "email"), ("home", "email"), ("work", "tel")], names=["where", "what"]
     )
-    frame = pd.DataFrame([["ada@example.org", "nobody", "1"]], columns=columns)
+    frame = pd.DataFrame([["ada@example.org", "a@@b", "1"]], columns=columns)
     out = verify(verify(frame, ("work", "email")), ("home", "email"), columns=["verdict"])
     assert out["work", "email_verdict"].tolist() == ["valid"]
     assert out["home", "email_verdict"].tolist() == ["invalid"]
@@ -303,7 +303,7 @@ class TestOtherFrames:
 
     @pytest.mark.parametrize("values", [[1, 2], [[1], None], [{"a": 1}, None], [None, None], [object(), None]])
     def test_polars_columns_of_something_else(self, values):
-        with pytest.warns(UserWarning, match="'email' has no text") if any(values) else contextlib.nullcontext():
+        with pytest.warns(UserWarning, match="'email' holds an @") if any(values) else contextlib.nullcontext():
             out = verify(pl.DataFrame({"email": pl.Series(values, strict=False)}), "email")
         wanted = [None if v is None else "invalid" for v in values]
         assert out["email_verdict"].cast(pl.String).to_list() == wanted
@@ -349,7 +349,7 @@ def verify_alone(cell):
         return verify(pd.Series([cell], dtype=object))
 
 
-@pytest.mark.filterwarnings("ignore:.*has no text:UserWarning")
+@pytest.mark.filterwarnings("ignore:no cell of column:UserWarning")
 @given(st.lists(st.sampled_from([*CELLS, "x@gmial.com", 5, "Ada@Example.ORG"]), max_size=12), st.data())
 def test_each_row_gets_what_it_would_get_alone(cells, data):
     index = data.draw(st.lists(st.integers(0, 3), min_size=len(cells), max_size=len(cells)))

@@ -1,4 +1,4 @@
-"""A column of anything: which rows hold text, which hold something else, which hold nothing."""
+"""A column of anything: the text of each row, and which rows hold nothing."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from mailverdict.table.text_column import (
     LONGEST_MISSING,
     LONGEST_TEXT,
     MISSING_TEXTS,
-    NOT_UTF8,
     PIECE_ROWS,
-    SURROGATES,
+    describe_no_address,
     read_values,
     replace_texts,
     strip_texts,
@@ -40,78 +39,72 @@ TEXT_DTYPES = [
     pd.ArrowDtype(pa.string_view()),
     pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())),
 ]
-# A cell, what it is said to hold (None: missing).
+# A cell that is not text, and its text (empty: it is missing).
 ODD_CELLS = [
-    (None, None),
-    (float("nan"), None),
-    (np.float32("nan"), None),
-    (decimal.Decimal("NaN"), None),
-    (pd.NA, None),
-    (pd.NaT, None),
-    (np.datetime64("NaT"), None),
-    (0, "a number"),
-    (True, "true or false"),
-    (np.bool_(True), "true or false"),
-    (2.5, "a number"),
-    (1j, "a number"),
-    (np.int8(3), "a number"),
-    (decimal.Decimal("1.5"), "a number"),
-    (b"\xff", NOT_UTF8),
-    (bytearray(b"\xff"), NOT_UTF8),
-    (pa.scalar(5), "a number"),
-    ([ADDRESS], "a list"),
-    ((ADDRESS,), "a tuple"),
-    ({"email": ADDRESS}, "a mapping"),
-    ({ADDRESS}, "a set"),
-    (np.array([ADDRESS]), "an array"),
-    (pd.Series([ADDRESS]), "an array"),
-    (pd.Timestamp("2026-01-02"), "a date"),
-    (datetime.date(2026, 1, 2), "a date"),
-    (np.datetime64("2026-01-02"), "a date"),
-    (pd.Timedelta("1D"), "a duration"),
-    (range(3), "a value of type range"),
-    ("\ud800@example.org", SURROGATES),
-    ("ada@example.org\udfff", SURROGATES),
+    (None, ""),
+    (float("nan"), ""),
+    (np.float32("nan"), ""),
+    (decimal.Decimal("NaN"), ""),
+    (pd.NA, ""),
+    (pd.NaT, ""),
+    (np.datetime64("NaT"), ""),
+    (0, "0"),
+    (True, "True"),
+    (np.bool_(True), "True"),
+    (2.5, "2.5"),
+    (1j, "1j"),
+    (np.int8(3), "3"),
+    (decimal.Decimal("1.5"), "1.5"),
+    (b"\xff", r"\xff"),
+    (bytearray(b"\xff"), r"\xff"),
+    (pa.scalar(5), "5"),
+    ([ADDRESS], f'["{ADDRESS}"]'),
+    ((ADDRESS,), f'["{ADDRESS}"]'),
+    ([ADDRESS, 7], f"['{ADDRESS}', 7]"),
+    ({"email": ADDRESS}, f"{{'email': '{ADDRESS}'}}"),
+    ({ADDRESS}, f'["{ADDRESS}"]'),
+    (np.array([ADDRESS]), f'["{ADDRESS}"]'),
+    (pd.Series([ADDRESS]), f'["{ADDRESS}"]'),
+    (pd.Timestamp("2026-01-02"), "2026-01-02 00:00:00"),
+    (datetime.date(2026, 1, 2), "2026-01-02"),
+    (np.datetime64("2026-01-02"), "2026-01-02"),
+    (pd.Timedelta("1D"), "1 days 00:00:00"),
+    (range(3), "range(0, 3)"),
+    ("\ud800@example.org", r"\ud800@example.org"),
+    ("ada@example.org\udfff", r"ada@example.org\udfff"),
 ]
-# A typed column, what its cells are said to hold, and which rows are missing.
+# A typed column, and which rows are missing.
 TYPED_COLUMNS = [
-    (pd.Series([1, 2]), "a number", ()),
-    (pd.Series([1, None], dtype="Int64"), "a number", (1,)),
-    (pd.Series([1, None], dtype="category"), "a number", (1,)),
-    (pd.Series([1.5, np.nan]), "a number", (1,)),
-    (pd.Series([np.nan, np.nan]), None, (0, 1)),
-    (pd.Series([1j, 2]), "a number", ()),
-    (pd.Series(pd.arrays.SparseArray([1.0, np.nan])), "a number", (1,)),
-    (pd.Series([True, None], dtype="boolean"), "true or false", (1,)),
-    (pd.Series(pd.to_datetime(["2026-01-02", None])), "a date", (1,)),
-    (pd.Series(pd.to_datetime(["2026-01-02", None])).dt.tz_localize("UTC"), "a date", (1,)),
-    (pd.Series(pd.to_timedelta(["1D", None])), "a duration", (1,)),
-    (pa.array([decimal.Decimal(1), None]), "a number", (1,)),
-    (pa.array([[1], None]), "a list", (1,)),
-    (pa.array([{"a": 1}, None]), "a mapping", (1,)),
-    (pa.array([[(1, 2)], None], pa.map_(pa.int8(), pa.int8())), "a mapping", (1,)),
-    (pa.array([1.5, float("nan"), None]), "a number", (1, 2)),
-    (pa.array([(1, 2, 3)], pa.month_day_nano_interval()), "a date", ()),
-    (pa.nulls(2), None, (0, 1)),
+    (pd.Series([1, 2]), ()),
+    (pd.Series([1, None], dtype="Int64"), (1,)),
+    (pd.Series([1, None], dtype="category"), (1,)),
+    (pd.Series([1.5, np.nan]), (1,)),
+    (pd.Series([np.nan, np.nan]), (0, 1)),
+    (pd.Series([1j, 2]), ()),
+    (pd.Series(pd.arrays.SparseArray([1.0, np.nan])), (1,)),
+    (pd.Series([True, None], dtype="boolean"), (1,)),
+    (pd.Series(pd.to_datetime(["2026-01-02", None])), (1,)),
+    (pd.Series(pd.to_datetime(["2026-01-02", None])).dt.tz_localize("UTC"), (1,)),
+    (pd.Series(pd.to_timedelta(["1D", None])), (1,)),
+    (pa.array([decimal.Decimal(1), None]), (1,)),
+    (pa.array([[1], None]), (1,)),
+    (pa.array([{"a": 1}, None]), (1,)),
+    (pa.array([[(1, 2)], None], pa.map_(pa.int8(), pa.int8())), (1,)),
+    (pa.array([1.5, float("nan"), None]), (1, 2)),
+    (pa.array([(1, 2, 3)], pa.month_day_nano_interval()), ()),
+    (pa.nulls(2), (0, 1)),
 ]
 
 
-def texts_by_row(intake):
-    """Row and text, for rows that hold one."""
-    rows = range(intake.size) if intake.rows is None else intake.rows.tolist()
-    return dict(zip(rows, intake.texts.to_pylist(), strict=True))
-
-
-def nontext_by_row(intake):
-    """Row and what it holds, for rows that hold no text."""
-    return dict(zip(intake.nontext_rows.tolist(), intake.nontext_types.to_pylist(), strict=True))
+def texts_by_row(read):
+    """Row and text, for rows that are not missing."""
+    return {row: text for row, text in enumerate(read.texts.to_pylist()) if text}
 
 
 @pytest.mark.parametrize("dtype", TEXT_DTYPES, ids=str)
 def test_every_text_dtype_reads_the_same(dtype):
-    intake = read_values(pd.Series(CELLS, dtype=dtype, index=[9, 9, 1, 0, 5]))
-    assert texts_by_row(intake) == AS_READ
-    assert (nontext_by_row(intake), intake.size) == ({}, 5)
+    read = read_values(pd.Series(CELLS, dtype=dtype, index=[9, 9, 1, 0, 5]))
+    assert (texts_by_row(read), len(read.texts)) == (AS_READ, 5)
 
 
 @pytest.mark.parametrize(
@@ -136,25 +129,20 @@ def test_a_slice_of_an_arrow_array_is_read_as_the_slice():
     assert texts_by_row(read_values(pa.array(["x", *CELLS, "y"]).slice(1, 5))) == AS_READ
 
 
-@pytest.mark.parametrize(("cell", "kind"), ODD_CELLS, ids=lambda v: repr(v)[:30])
-def test_cells_that_are_not_text_are_named_or_missing(cell, kind):
-    column = pd.Series([ADDRESS, None, "b@example.org"], dtype=object)
-    column.iat[1] = cell
-    intake = read_values(column)
-    assert texts_by_row(intake) == {0: ADDRESS, 2: "b@example.org"}
-    assert nontext_by_row(intake) == ({} if kind is None else {1: kind})
+@pytest.mark.parametrize(("cell", "text"), ODD_CELLS, ids=lambda v: repr(v)[:30])
+def test_a_cell_that_is_not_text_is_read_as_its_text_or_missing(cell, text):
+    assert read_values([ADDRESS, cell, "b@example.org"]).texts.to_pylist() == [ADDRESS, text, "b@example.org"]
 
 
 def test_all_odd_cells_at_once_keep_their_rows():
-    cells = [cell for cell, _ in ODD_CELLS]
-    assert nontext_by_row(read_values(cells)) == {i: kind for i, (_, kind) in enumerate(ODD_CELLS) if kind}
+    assert read_values([cell for cell, _ in ODD_CELLS]).texts.to_pylist() == [text for _, text in ODD_CELLS]
 
 
-@pytest.mark.parametrize(("values", "kind", "missing"), TYPED_COLUMNS, ids=lambda v: str(getattr(v, "dtype", v))[:30])
-def test_typed_columns_have_no_text_where_they_hold_something(values, kind, missing):
-    intake = read_values(values)
-    assert len(intake.texts) == 0
-    assert nontext_by_row(intake) == {row: kind for row in range(len(values)) if row not in missing}
+@pytest.mark.parametrize(("values", "missing"), TYPED_COLUMNS, ids=lambda v: str(getattr(v, "dtype", v))[:30])
+def test_typed_columns_are_missing_where_they_hold_nothing(values, missing):
+    texts = read_values(values).texts.to_pylist()
+    assert [row for row, text in enumerate(texts) if not text] == list(missing)
+    assert not any("@" in text for text in texts)
 
 
 OCTETS = [None if cell is None else cell.encode() for cell in CELLS]
@@ -180,46 +168,42 @@ OCTETS = [None if cell is None else cell.encode() for cell in CELLS]
 )
 def test_octets_in_utf8_are_text(values):
     assert texts_by_row(read_values(values)) == AS_READ
-    assert nontext_by_row(read_values(values)) == {}
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)], ids=str)
 def test_octets_of_another_encoding_make_one_cell_invalid(kind):
-    intake = read_values(pa.array([b"\xff\xfe", b"ok", None], kind))
-    assert (texts_by_row(intake), nontext_by_row(intake)) == ({1: "ok"}, {0: NOT_UTF8})
+    assert read_values(pa.array([b"\xff\xfe", b"ok", None], kind)).texts.to_pylist() == [r"\xff\xfe", "ok", ""]
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "is_told"),
     [
-        ([1, None, 2.5], "each cell that is not empty holds a number"),
-        (pa.array([[1], None]), "holds a list"),
-        (pd.Series([1, datetime.date(2026, 1, 2)], dtype=object), "holds a number or a date"),
-        ([1, "", "text"], None),
-        ([None, " "], None),
-        ([], None),
+        ([1, None, 2.5], True),
+        (["nobody"], True),
+        (["nobody", ADDRESS], False),
+        (["nobody"] * PIECE_ROWS + [ADDRESS], False),
+        ([None, " "], False),
+        ([], False),
     ],
-    ids=["numbers", "lists", "dates", "text", "blanks", "empty"],
+    ids=["numbers", "text", "address", "late address", "blanks", "empty"],
 )
-def test_a_column_without_text_has_a_notice(values, said):
-    notice = read_values(values).notice("id")
-    assert notice is None if said is None else said in notice
-    assert notice is None or notice.startswith("column 'id' has no text")
+def test_a_column_of_a_frame_without_an_address_has_a_notice(values, is_told):
+    texts = read_values(values).texts
+    notice = describe_no_address(texts, "id")
+    assert notice == ("no cell of column 'id' holds an @; is it the right column?" if is_told else None)
+    assert describe_no_address(texts, None) is None
 
 
 def test_categories_of_several_kinds_are_distinguished():
     column = pd.Series(["a@example.org", (1,), 3, None], dtype="category")
-    assert texts_by_row(read_values(column)) == {0: "a@example.org"}
-    assert nontext_by_row(read_values(column)) == {1: "a tuple", 2: "a number"}
+    assert read_values(column).texts.to_pylist() == ["a@example.org", "(1,)", "3", ""]
 
 
 def test_octets_that_are_not_utf8_make_one_cell_invalid():
     offsets = pa.py_buffer(np.array([0, 2, 2 + len(ADDRESS)], np.int32))
     trusted = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"\xff\xfe" + ADDRESS.encode())])
     for values in (trusted, pd.Series(trusted, dtype=pd.ArrowDtype(pa.string()))):
-        intake = read_values(values)
-        assert texts_by_row(intake) == {1: ADDRESS}
-        assert nontext_by_row(intake) == {0: NOT_UTF8}
+        assert texts_by_row(read_values(values)) == {0: r"\xff\xfe", 1: ADDRESS}
 
 
 @pytest.mark.parametrize("dtype", ["object", "string[pyarrow]"])
@@ -237,25 +221,21 @@ def test_blanks_alone_are_missing_whatever_blanks():
 
 
 def test_blanks_are_kept_where_they_are_wanted():
-    intake = read_values([" x ", "  ", "y", " " * 2000 + "z"], for_repair=True)
-    assert texts_by_row(intake) == {0: " x ", 2: "y", 3: "z"}
+    read = read_values([" x ", "  ", "y", " " * 2000 + "z"], for_repair=True)
+    assert read.texts.to_pylist() == [" x ", "", "y", "z"]
+    assert read.stripped.to_pylist() == ["x", "", "y", "z"]
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=8), st.integers(), st.binary(max_size=3), st.floats())))
-def test_every_row_is_text_something_else_or_missing_and_only_one_of_them(cells):
-    intake = read_values(cells)
-    texts, nontext = texts_by_row(intake), nontext_by_row(intake)
-    assert intake.size == len(cells)
-    assert not texts.keys() & nontext.keys()
-    for row, cell in enumerate(cells):
+def test_every_row_is_the_text_of_its_cell_or_missing(cells):
+    for cell, text in zip(cells, read_values(cells).texts.to_pylist(), strict=True):
         if isinstance(cell, bytes):
-            cell = cell.decode(errors="surrogateescape")  # noqa: PLW2901 - octets that are not UTF-8 become surrogates
-        if isinstance(cell, str) and not any(0xD800 <= ord(c) < 0xE000 for c in cell):
-            text = cell.strip()
-            assert texts.get(row, "") == ("" if text in MISSING_TEXTS.to_pylist() else text)
+            cell = cell.decode(errors="backslashreplace")  # noqa: PLW2901 - as text
+        if cell is None or cell != cell:
+            assert text == ""
         else:
-            assert row not in texts
-            assert (row in nontext) == (cell is not None and cell == cell)
+            written = str(cell).strip()
+            assert text == ("" if written in MISSING_TEXTS.to_pylist() else written)
 
 
 class TestMissingTexts:
@@ -269,9 +249,8 @@ class TestMissingTexts:
     def test_they_are_missing_in_every_kind_of_column(self, wrap):
         cells = [*MISSING_TEXTS.to_pylist(), " N/A ", "n.a.", "None@x.example", "NONE", "-", "ada@x.example"]
         read = read_values(wrap(cells))
-        assert read.texts.to_pylist() == ["n.a.", "None@x.example", "NONE", "-", "ada@x.example"]
-        assert read.size == len(cells)
-        assert len(read.nontext_rows) == 0
+        expected = ["n.a.", "None@x.example", "NONE", "-", "ada@x.example"]
+        assert read.texts.to_pylist() == [""] * (len(cells) - len(expected)) + expected
 
     def test_a_column_gives_what_pandas_gives_when_it_reads_the_file(self, tmp_path):
         path = tmp_path / "in.csv"
@@ -335,17 +314,12 @@ def test_a_long_column_is_read_as_its_rows_are(changed, for_repair, dtype):
     if dtype != "object":
         column = column.mask(~column.map(lambda cell: isinstance(cell, str))).astype(dtype)
     found = read_values(column, for_repair=for_repair)
-    texts, stripped, rows, nontext = [], [], [], {}
+    texts, stripped = [], []
     for start in range(0, LONG, 100_000):
         part = read_values(column.iloc[start : start + 100_000], for_repair=for_repair)
         texts += part.texts.to_pylist()
         stripped += part.stripped.to_pylist()
-        rows += [start + row for row in (range(part.size) if part.rows is None else part.rows.tolist())]
-        kinds = part.nontext_types.to_pylist()
-        nontext |= {start + row: kind for row, kind in zip(part.nontext_rows.tolist(), kinds, strict=True)}
-    assert (found.size, found.texts.to_pylist(), found.stripped.to_pylist()) == (LONG, texts, stripped)
-    assert (list(range(LONG)) if found.rows is None else found.rows.tolist()) == rows
-    assert dict(zip(found.nontext_rows.tolist(), found.nontext_types.to_pylist(), strict=True)) == nontext
+    assert (found.texts.to_pylist(), found.stripped.to_pylist()) == (texts, stripped)
 
 
 def test_the_texts_of_a_long_column_are_not_copied():
@@ -358,7 +332,7 @@ def test_the_texts_beside_missing_cells_are_not_copied(missing):
     column = pa.array(long_column(missing))
     found = read_values(column)
     assert found.texts.buffers()[2].address == column.buffers()[2].address
-    assert found.texts.to_pylist() == [cell for cell in column.to_pylist() if cell]
+    assert found.texts.to_pylist() == [cell or "" for cell in column.to_pylist()]
 
 
 @pytest.mark.parametrize("start", [0, 3])

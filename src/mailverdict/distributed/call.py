@@ -107,7 +107,7 @@ def open_call(
         refresh=settings.refresh,
     )
     frame = read_part(empty, job)
-    shown = dict.fromkeys(column for builder in frame.builders for column in builder.columns)
+    shown = dict.fromkeys(column for own in frame.results for column in own.columns)
     job = replace(job, columns=tuple(column for column in shown if column not in REPAIR_COLUMNS))
     for notice in () if is_plan else frame.notices:
         warn_user(notice)
@@ -199,10 +199,10 @@ def ask_workers(call: Call, engine: Engine) -> StageJob:
 
 
 def warn_of_rows(counts: Mapping[str, Any]) -> None:
-    """Warn of cells with several addresses, and of columns without any text."""
+    """Warn of cells with several addresses, and of columns without any address."""
     if counts["several"]:
         warn_user(describe_several(counts["several"]))
-    if not counts["texts"]:
+    if counts["texts"] == counts["malformed"]:
         for notice in counts["notices"]:
             warn_user(notice)
 

@@ -458,6 +458,6 @@ def distinct_texts(data: Any, job: StageJob, *, is_refused_kept: bool) -> pa.Str
 def texts_of_part(part: Any, *, job: StageJob, is_refused_kept: bool) -> pd.Series[Any]:
     """The distinct addresses of one partition."""
     read = read_texts(without_notes(part), job)
-    texts, _ = read.distinct()
+    texts = read.asked(is_free=False)[0]
     texts = texts if is_refused_kept else texts.filter(observe_column(texts, threads=1).ok)
     return pd.Series(texts.to_pandas(), dtype=TEXT, name="address")

@@ -265,7 +265,7 @@ def empty_part(data: Any) -> pa.Table:
 
 def named_columns(part: pa.Table, job: StageJob, extra: Sequence[Column] = ()) -> list[list[tuple[str, Column]]]:
     """The names and kinds of the result columns of each column."""
-    return [list(zip(each.names, each.columns, strict=True)) for each in read_part(part, job, extra).builders]
+    return [list(zip(each.names, each.columns, strict=True)) for each in read_part(part, job, extra).results]
 
 
 # --- batches --------------------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def text_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The distinct texts of the columns."""
     for table in gather(batches):
-        texts, _ = read_texts(table, job).distinct()
+        texts = read_texts(table, job).asked(is_free=False)[0]
         if not is_refused_kept:
             texts = texts.filter(observe_column(texts, threads=1).ok)
         yield pa.record_batch({"text": texts})

@@ -224,12 +224,12 @@ def distinct_keys(
 
 def count_rows(read: AddressColumns, syntax: SyntaxColumn, job: StageJob) -> dict[str, Any]:
     """How many rows a partition has, of which kinds, and what to warn of."""
-    rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
+    missing = read.missing_rows
     return {
-        "rows": rows,
-        "missing": rows - len(read.texts) - nontext,
-        "malformed": syntax.ok.false_count + nontext,
-        "texts": len(read.texts),
+        "rows": len(read.texts),
+        "missing": missing,
+        "malformed": syntax.ok.false_count - missing,
+        "texts": len(read.texts) - missing,
         "several": read.several_rows,
         "notices": read.notices(job.column),
     }
@@ -247,7 +247,7 @@ def attach(part: Any, job: StageJob, answers: pa.Table | None, extra: Sequence[C
     `answers` have the column `key`, a domain or an address, each once; None: there are none yet.
     """
     frame = read_part(part, job, extra)
-    return frame.builder(settle_texts(frame.texts, job, answers))
+    return frame(settle_texts(frame.asked, job, answers))
 
 
 def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None) -> pa.Table:

@@ -20,7 +20,7 @@ from ..atomic_write import is_device
 from ..errors import ColumnError, InputError
 from ..model.paths import user_path
 from ..table.columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
-from ..table.text_column import read_values
+from ..table.text_column import is_filled, read_values
 from .columnar import open_arrow, open_parquet, open_parquet_folder
 from .compression import COMPRESSIONS, only_member, unpack
 from .delimited import Dialect, open_delimited
@@ -227,10 +227,11 @@ def count_addresses(values: Any) -> tuple[float, float]:
     if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not has_at_sign(values):
         return 0.0, 0.0  # far quicker than to read the cells, which counts in a table with thousands of columns
     texts = read_values(values, for_repair=True, longest=LONGEST_SAMPLE).stripped
-    if not len(texts):
+    filled = is_filled(texts).true_count
+    if not filled:
         return 0.0, 0.0
     found = pc.sum(pc.match_substring_regex(texts, ADDRESS_LIKE)).as_py()
-    return found / len(texts), found / len(values)
+    return found / filled, found / len(values)
 
 
 def has_at_sign(texts: pa.Array | pa.ChunkedArray) -> bool:
@@ -271,8 +272,7 @@ def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
     if not heads:
         raise ColumnError("the table has no columns to choose from: name the one with the addresses")
     found = [n for n, v in heads.items() if EMAIL_NAME.fullmatch(str(n)) and not is_result(n, names)]
-    cells = [read_values(heads[name]) for name in found]
-    if len(cells) == 1 and not len(cells[0].texts) and not len(cells[0].nontext_rows):
+    if len(found) == 1 and not is_filled(read_values(heads[found[0]]).texts).true_count:
         return found[0], "by its name; the first rows have no filled cell in it"
     raise ColumnError(f"no column looks like e-mail addresses; name one of {listed(list(heads))}")
 

@@ -7,6 +7,7 @@ only the distinct texts that the syntax check refuses go through `repair.py`, on
 from __future__ import annotations
 
 import unicodedata
+import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, overload
@@ -26,7 +27,15 @@ from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
 from ..table.columns import CLEAN_COLUMNS, to_string
 from ..table.kinds import Frame, kind_of_data
 from ..table.overwrite import name_columns
-from ..table.text_column import LONGEST_TEXT, TextColumn, read_values, replace_texts, show_where, strip_texts
+from ..table.text_column import (
+    LONGEST_TEXT,
+    describe_no_address,
+    read_values,
+    replace_texts,
+    show_where,
+    strip_texts,
+    where_filled,
+)
 
 # Without any of these no address is found in an ASCII text, and none is suggested.
 SIGNS = rf'[@&%#=\\\[({{<"]|[^ -~]|(?i:{MAY_BE_GUESSED})'
@@ -74,7 +83,7 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     Warns
     -----
     UserWarning
-        If no cell of the column is text.
+        If no cell of the column holds an ``@``.
 
     Examples
     --------
@@ -89,13 +98,17 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     kind = kind_of_data(data, column)
     names = name_columns(kind, prefix, CLEAN_COLUMNS)
     cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
-    cells.warn(column, stacklevel=2)
     repaired = repair_column(cells.texts, cells.stripped)
-    made = {"clean": repaired.address, "suggestion": repaired.suggestion, "change": repaired.change}
-    if cells.rows is not None:
-        index = row_index(pa.array(np.arange(len(cells.texts), dtype=np.int32)), cells)
-        made = {name: values.take(index) for name, values in made.items()}
+    warn_of_no_address(repaired.texts, column)
+    change = where_filled(cells.stripped, repaired.change)
+    made = {"clean": repaired.address, "suggestion": repaired.suggestion, "change": change}
     return kind.attach(pa.table(made), names, CLEAN_COLUMNS, {})
+
+
+def warn_of_no_address(texts: pa.StringArray, column: object) -> None:
+    """Warn the caller of the caller if no text of a column has an @."""
+    if notice := describe_no_address(texts, column):
+        warnings.warn(notice, UserWarning, stacklevel=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,13 +283,6 @@ def web_rows(stripped: pa.StringArray, seen: SyntaxColumn) -> Rows:
     return rows[to_bools(pc.match_substring_regex(stripped.take(pa.array(rows)), r"^(?i:www\.)"))]
 
 
-def row_index(codes: pa.Int32Array, cells: TextColumn) -> pa.Int64Array:
-    """For each row of the caller the index of its distinct text; null where it has none."""
-    rows = np.full(cells.size, -1, np.int64)
-    rows[slice(None) if cells.rows is None else cells.rows] = codes.to_numpy(zero_copy_only=False)
-    return pa.array(rows, mask=rows < 0)
-
-
 def split_address(series: pd.Series[Any]) -> pd.DataFrame:
     """Local part and lower-case domain of each cell, NA where there is no ``@``."""
     cells = read_values(series)
@@ -286,8 +292,10 @@ def split_address(series: pd.Series[Any]) -> pd.DataFrame:
         "local": [local if at else None for local, at, _ in parts],
         "domain": [lower_domain(domain) if at else None for _, at, domain in parts],
     }
-    index = row_index(distinct.indices, cells)
-    taken = {name: to_string(pa.chunked_array([pa.array(v, pa.string()).take(index)])) for name, v in columns.items()}
+    taken = {
+        name: to_string(pa.chunked_array([pa.array(values, pa.string()).take(distinct.indices)]))
+        for name, values in columns.items()
+    }
     return pd.DataFrame(taken, index=series.index)
 
 

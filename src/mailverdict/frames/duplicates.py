@@ -20,8 +20,8 @@ from ..repair.repair import MAX_CELL
 from ..table.columns import DUPLICATE_COLUMNS
 from ..table.kinds import Frame, kind_of_data
 from ..table.overwrite import name_columns
-from ..table.text_column import TextColumn, read_values
-from .clean import repair_column, row_index
+from ..table.text_column import read_values
+from .clean import repair_column, warn_of_no_address
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,15 @@ class IdentityColumn:
 
     @classmethod
     def of(cls, addresses: pa.StringArray, positions: pa.Int32Array) -> IdentityColumn:
-        """From distinct addresses, and for each row the position of its address; null where it has none."""
+        """From distinct addresses, of which one may be empty, and for each row the position of its address."""
         seen = observe_column(addresses)
         return cls(mailbox_identities(seen).take(positions), seen.domains.take(seen.domain_codes).take(positions))
 
 
-def read_identities(cells: TextColumn) -> IdentityColumn:
+def read_identities(texts: pa.StringArray) -> IdentityColumn:
     """Clean the distinct texts of a column and find the mailbox of each."""
-    distinct = cells.texts.dictionary_encode()
-    addresses = repair_column(distinct.dictionary).address.fill_null("")
-    return IdentityColumn.of(addresses, row_index(distinct.indices, cells))
+    distinct = texts.dictionary_encode()
+    return IdentityColumn.of(repair_column(distinct.dictionary).address.fill_null(""), distinct.indices)
 
 
 @overload
@@ -88,7 +87,7 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     Warns
     -----
     UserWarning
-        If no cell of the column is text.
+        If no cell of the column holds an ``@``.
 
     Examples
     --------
@@ -105,10 +104,9 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     """
     kind = kind_of_data(data, column)
     names = name_columns(kind, prefix, DUPLICATE_COLUMNS)
-    cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
-    cells.warn(column, stacklevel=2)
-    identities = read_identities(cells).identities
-    return kind.attach(group_rows(identities), names, DUPLICATE_COLUMNS, {})
+    texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
+    warn_of_no_address(texts, column)
+    return kind.attach(group_rows(read_identities(texts).identities), names, DUPLICATE_COLUMNS, {})
 
 
 def group_rows(identities: pa.StringArray) -> pa.Table:

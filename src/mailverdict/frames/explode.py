@@ -13,13 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
+from ..checks.syntax.kernels import to_bools
 from ..repair.remarks import has_remark, text_beside
 from ..repair.repair import MAX_CELL, repair_cell
 from ..table.columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
-from ..table.kinds import Frame, kind_of_data
-from ..table.list_cells import only_text
+from ..table.kinds import Frame, kind_of_data, to_series
+from ..table.list_cells import SEQUENCES, texts_of
 from ..table.overwrite import earlier_columns, name_columns
-from ..table.text_column import TextColumn, read_values
+from ..table.text_column import read_values
+from .clean import warn_of_no_address
 
 
 def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
@@ -57,7 +59,7 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     Warns
     -----
     UserWarning
-        If no cell of the column is text, or if columns of an earlier verification are dropped.
+        If no cell of the column holds an ``@``, or if columns of an earlier verification are dropped.
 
     Examples
     --------
@@ -72,11 +74,9 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     """
     kind = kind_of_data(data, column)
     names = name_columns(kind, prefix, PART_COLUMNS)
-    cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
-    cells.warn(column, stacklevel=2)
-    rows = np.arange(len(cells.texts)) if cells.rows is None else cells.rows
-    found = find_lists(kind.values(), cells, rows) | find_several(cells.texts)
-    parts = number_parts(cells.size, {int(rows[at]): texts for at, texts in found.items()})
+    texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
+    warn_of_no_address(texts, column)
+    parts = number_parts(len(texts), find_lists(kind.values(), texts) | find_several(texts))
     exploded = kind.repeat(parts.rows, parts.replaced, parts.texts)
     about_cells = [each.name for each in (*COLUMNS, *DERIVED_COLUMNS)]
     dropped = [name for name in earlier_columns(kind, prefix) if name in about_cells]
@@ -91,16 +91,19 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     return marked
 
 
-def find_lists(values: Any, cells: TextColumn, rows: npt.NDArray[np.int64]) -> dict[int, tuple[str]]:
-    """By position, the text of each cell that is a list: the only one of the list, or all as JSON."""
-    if not pc.any(pc.starts_with(cells.texts, "[")).as_py():
-        return {}
-    at = np.flatnonzero(np.isin(rows, read_values(values).nontext_rows))
-    return {int(each): (only_text(text),) for each, text in zip(at, cells.texts.take(at).to_pylist(), strict=True)}
+def find_lists(values: Any, texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
+    """By row, the text of each cell that is a list: the only one of the list, or all as JSON."""
+    rows = np.flatnonzero(to_bools(pc.starts_with(texts, "[")))
+    cells = to_series(values).iloc[rows] if len(rows) else ()
+    found: dict[int, tuple[str, ...]] = {}
+    for row, cell, text in zip(rows.tolist(), cells, texts.take(rows).to_pylist(), strict=True):
+        if isinstance(cell, SEQUENCES) and (items := texts_of(cell)):
+            found[row] = (items[0] if len(items) == 1 else text,)
+    return found
 
 
 def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
-    """The addresses of each text that holds several, by position."""
+    """The addresses of each text that holds several, by row."""
     stripped = pc.utf8_trim_whitespace(texts)
     may_hold = pc.and_(
         pc.invert(observe_column(stripped).ok), pc.greater(pc.binary_length(stripped), len("a@b.co,b@c.co"))

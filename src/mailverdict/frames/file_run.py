@@ -21,7 +21,7 @@ from ..runs.options import CheckedOptions, open_execution
 from ..runs.progress import LONG_WAIT, Listener, delay_text
 from ..runs.run import Run
 from ..table.options import split_options
-from .verify import FrameReading, describe_several, origin_of, read_frame, show_progress
+from .verify import STANDING, FrameReading, describe_several, origin_of, read_frame, show_progress
 
 
 class Stop(Protocol):
@@ -106,7 +106,7 @@ class FileRun:
         try:
             for piece in pieces:
                 frame = self.read(piece, is_free=self.options.is_free)
-                yield frame.builder(self.ask(frame.texts, frame))
+                yield frame(self.ask(frame.asked, frame))
                 self.several += frame.read.several_rows
         finally:
             if self.options.owns_backend:
@@ -114,7 +114,7 @@ class FileRun:
 
     def ask_once(self, pieces: Callable[[], Iterable[pa.Table]]) -> Iterator[pa.Table]:
         """Read the column, verify its distinct addresses, and read the pieces again."""
-        texts = [self.read(piece).texts for piece in pieces()]
+        texts = [self.read(piece).asked for piece in pieces()]
         encoded = pa.chunked_array(map(identities, texts), pa.string()).dictionary_encode()
         codes = np.concatenate([np.empty(0, np.int32), *(chunk.indices.to_numpy() for chunk in encoded.chunks)])
         distinct = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], pa.string())
@@ -123,11 +123,10 @@ class FileRun:
             frame = self.read(piece)
             if answers is None:
                 answers = self.ask(distinct, frame).unify_dictionaries().combine_chunks()
-            own, codes = codes[: len(frame.texts)], codes[len(frame.texts) :]
-            builder = frame.builders[0]
-            if builder.codes is not None:  # some texts are not asked about: their row is that after the last one
-                own = np.append(own, np.int32(len(answers)))[builder.codes]
-            yield replace(builder, codes=own)(answers)
+            own, codes = codes[: len(frame.asked)], codes[len(frame.asked) :]
+            if frame.codes is not None:
+                own = np.append(own, len(answers) + np.arange(STANDING, dtype=np.int32))[frame.codes]
+            yield replace(frame, codes=own)(answers)
             self.several += frame.read.several_rows
 
     def read(self, piece: pa.Table, *, is_free: bool = True) -> FrameReading:
@@ -149,8 +148,8 @@ class FileRun:
         options = replace(self.options, settings=settings, owns_backend=self.options.owns_backend and self.is_costly)
         if isinstance(self.failure, JournalError):
             options = replace(options, journal=None)
-        syntax = frame.read.syntax if options.is_free and addresses is frame.read.texts else None
-        run = Run(open_execution(addresses, options, frame.builder.fields(), syntax), lambda table: table)
+        syntax = frame.syntax if addresses is frame.asked else None
+        run = Run(open_execution(addresses, options, frame.fields(), syntax), lambda table: table)
         progress = False if has_ended else self.frame_options["progress"]
         show_progress(run, self.column, progress, is_free=options.is_free)
         run._start()

@@ -150,11 +150,10 @@ def plan_addresses(reads: Iterable[AddressColumns], options: CheckedOptions) -> 
         ok = (read.syntax or observe_column(read.texts)).ok
         is_asked = ok if read.is_wanted is None or options.is_free else pc.and_(ok, read.is_wanted)
         accepted = read.texts.filter(is_asked)
-        rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
         unique = seen.keep_new(unique_addresses(accepted)[0])
         known, in_flight, held = count_in_journal(unique, options)
-        missing, malformed = rows - len(read.texts) - nontext, len(read.texts) - ok.true_count + nontext
-        counts.update(rows=rows, missing=missing, malformed=malformed, unique=len(unique))
+        missing = read.missing_rows
+        counts.update(rows=len(ok), missing=missing, malformed=ok.false_count - missing, unique=len(unique))
         counts.update(known=known, in_flight=in_flight, held=held)
         if read.is_rescued is not None and (read.is_rescued.true_count or len(rescued)):
             as_written, _ = unique_addresses(read.texts.filter(pc.and_not(is_asked, read.is_rescued)))

@@ -20,7 +20,7 @@ from ..model.json_fields import shorten
 from ..model.words import ACTIONS, SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
 from ..repair.remarks import text_beside
 from ..table.columns import ACTION_COLUMNS
-from ..table.kinds import Frame, to_series
+from ..table.kinds import Frame
 from ..table.overwrite import name_columns
 from .clean import advise
 from .verified import VerifiedColumn
@@ -317,10 +317,6 @@ def advise_rows(rows: VerifiedColumn, is_malformed: pd.Series[bool]) -> pd.Serie
     cells = rows.texts.iloc[at]
     advice = pd.Series([None] * len(is_malformed), dtype=object)
     advice.iloc[at] = cells.map({text: advise_kept(text) for text in cells.dropna().unique()})
-    nontext = at[cells.isna()]
-    values = to_series(rows.data.values()).iloc[nontext] if len(nontext) else ()
-    held = [row for row, cell in zip(nontext.tolist(), values, strict=True) if "@" in str(cell)]
-    advice.iloc[held] = "is not text and may hold an address: correct it by hand"
     return advice
 
 

@@ -30,8 +30,8 @@ from ..repair.repair import MAX_CELL, repair_cell
 from ..table.columns import SUPPRESS_COLUMNS, label_of
 from ..table.kinds import Frame, Table, kind_of_data, read_stream
 from ..table.overwrite import name_columns
-from ..table.text_column import TextColumn, read_values
-from .clean import repair_column
+from ..table.text_column import is_filled, read_values
+from .clean import repair_column, warn_of_no_address
 from .duplicates import IdentityColumn, read_identities
 
 SHOWN = 3  # entries of a suppression list that a warning quotes
@@ -105,7 +105,7 @@ def suppress(
     -----
     UserWarning
         If entries of the list are neither an address nor a domain, since they suppress nothing; or if
-        no cell of the column is text.
+        no cell of the column holds an ``@``.
 
     Examples
     --------
@@ -124,9 +124,9 @@ def suppress(
     names = name_columns(kind, prefix, SUPPRESS_COLUMNS) if earlier is None else [label]
     is_read = isinstance(against, SuppressionList)
     listed = against if is_read else SuppressionList.read(against, against_column, stacklevel=3)
-    cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
-    cells.warn(column, stacklevel=2)
-    flags = listed.find(read_identities(cells))
+    texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
+    warn_of_no_address(texts, column)
+    flags = listed.find(read_identities(texts))
     if earlier is not None:
         flags = pc.or_kleene(earlier.fill_null(False), flags)
     return kind.attach(pa.table({"suppressed": flags}), names, SUPPRESS_COLUMNS, {})
@@ -160,12 +160,12 @@ class SuppressionList:
         listed.warn(stacklevel=stacklevel + 1)
         return listed
 
-    def add(self, cells: TextColumn) -> None:
+    def add(self, cells: Any) -> None:
         """Add entries; those that are neither addresses nor domains are counted."""
-        self.size += len(cells.texts) + len(cells.nontext_rows)
-        for what in cells.nontext_types.to_pylist():
-            self.refuse(what, 1)
-        distinct = cells.texts.dictionary_encode()
+        texts = read_values(cells, for_repair=True, longest=MAX_CELL).texts
+        entries = texts.filter(is_filled(texts))
+        self.size += len(entries)
+        distinct = entries.dictionary_encode()
         counts = np.bincount(distinct.indices.to_numpy(), minlength=len(distinct.dictionary))
         is_domain = pc.match_substring_regex(distinct.dictionary, DOMAIN_MARK)
         identities = address_identities(pc.if_else(is_domain, "", distinct.dictionary))
@@ -231,8 +231,8 @@ def listed_domain(text: str) -> str | None:
     return None if is_wrong else domain
 
 
-def read_against(against: Any, column: Hashable | None) -> Iterator[TextColumn]:
-    """The entries of a suppression list, in pieces."""
+def read_against(against: Any, column: Hashable | None) -> Iterator[Any]:
+    """The cells of a suppression list, in pieces."""
     if isinstance(against, str | Path):
         yield from read_list_file(user_path(against), column)
     elif against is None:
@@ -246,7 +246,7 @@ def read_against(against: Any, column: Hashable | None) -> Iterator[TextColumn]:
                 return
             if hasattr(data, "columns") and column is None:
                 column = choose_list_column({name: kind_of_data(data, name).values() for name in column_names(data)})
-            yield read_values(kind_of_data(data, column).values(), for_repair=True, longest=MAX_CELL)
+            yield kind_of_data(data, column).values()
         except (InputError, SettingsError) as exc:
             raise type(exc)(f"against: {exc}") from None
 
@@ -260,13 +260,13 @@ def has_outcomes(names: Iterable[Any]) -> bool:
     return {"address", "outcome", "diagnostic", "reason"} <= set(names)
 
 
-def bounced_addresses(bounces: Any) -> TextColumn:
+def bounced_addresses(bounces: Any) -> pa.ChunkedArray:
     """The addresses with a hard bounce or a complaint in what `read_bounces` returned."""
     from ..bounces.read import to_bounce_table  # noqa: PLC0415 - loads the rules for replies
 
     table = to_bounce_table(bounces)
     chosen = pc.is_in(table["outcome"].cast(pa.string()), value_set=pa.array(["hard", "complaint"]))
-    return read_values(table["address"].filter(chosen), for_repair=True, longest=MAX_CELL)
+    return table["address"].filter(chosen)
 
 
 def choose_list_column(columns: Mapping[Any, Any]) -> Any:
@@ -277,10 +277,10 @@ def choose_list_column(columns: Mapping[Any, Any]) -> Any:
         raise ColumnError(f"the suppression list: {exc}, as against_column=") from None
 
 
-def read_list_file(path: Path, column: Hashable | None) -> Iterator[TextColumn]:
-    """The entries of a file: its lines, or a column of a table."""
+def read_list_file(path: Path, column: Hashable | None) -> Iterator[Any]:
+    """The cells of a file: its lines, or a column of a table."""
     if path.suffix.lower() == ".txt" and path.is_file():
-        yield read_values(read_lines(path), for_repair=True, longest=MAX_CELL)
+        yield read_lines(path)
         return
     if not path.exists():
         raise InputError(f"against: {path}: no such file; give entries as a list, as [{str(path)!r}]")
@@ -292,8 +292,7 @@ def read_list_file(path: Path, column: Hashable | None) -> Iterator[TextColumn]:
             if column is None:
                 column = choose_list_column(dict(zip(table.columns, piece.columns, strict=True)))
             table.check_column(str(column))
-            at = table.columns.index(str(column))
-            yield read_values(piece.column(at), for_repair=True, longest=MAX_CELL)
+            yield piece.column(table.columns.index(str(column)))
 
 
 def read_lines(path: Path) -> list[str]:

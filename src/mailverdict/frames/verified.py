@@ -18,7 +18,7 @@ from ..repair.repair import MAX_CELL
 from ..table.columns import BY_NAME, RESULT_NAMES, check_column, is_short, label_of, to_string, why
 from ..table.kinds import frame_of, kind_of_data, to_series
 from ..table.overwrite import find_verified
-from ..table.text_column import read_values
+from ..table.text_column import read_values, where_filled
 from .clean import repair_column
 from .restore import restore
 
@@ -101,11 +101,9 @@ class VerifiedColumn:
 
     @cached_property
     def texts(self) -> pd.Series[Any]:
-        """The cells with the blanks around them; NA where a cell is missing or is not text."""
-        read = read_values(self.data.values(), for_repair=True, longest=MAX_CELL)
-        rows = np.full(read.size, -1, np.int64)
-        rows[slice(None) if read.rows is None else read.rows] = np.arange(len(read.texts))
-        return pd.Series(to_string(pa.chunked_array([read.texts.take(pa.array(rows, mask=rows < 0))])))
+        """The cells with the blanks around them; NA where a cell is missing."""
+        texts = read_values(self.data.values(), for_repair=True, longest=MAX_CELL).texts
+        return pd.Series(to_string(pa.chunked_array([where_filled(texts, texts)])))
 
     @cached_property
     def addresses(self) -> pd.Series[Any]:

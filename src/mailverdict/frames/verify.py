@@ -1,7 +1,7 @@
 """Verifying columns: `verify`, `averify` and `start`.
 
 In order: the arguments are checked, the columns are read as text and repaired, their addresses are made unique, a `Run`
-verifies them, and a `ResultBuilder` puts the results beside the caller's rows.
+verifies them, and a `FrameReading` puts the results beside the caller's rows.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..checks.syntax.kernels import to_bools
 from ..errors import ColumnError, SettingsError
 from ..local.backend import LocalBackend
-from ..local.batch import constant, moments, rows_of_nontext
 from ..model.address import identities
-from ..model.table import SOURCE_LOCAL, complete_table, one_array, texts_where
+from ..model.table import SOURCE_LOCAL, TEXT_CODES, complete_table, texts_where
 from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, count_of
 from ..repair.repair import MAX_CELL
 from ..runs.execution import FREE_BATCH, unique_addresses
 from ..runs.options import CheckedOptions, open_execution
-from ..runs.progress import Listener, ProgressBar, is_notebook, pending_rows, wants_bar
+from ..runs.progress import Listener, ProgressBar, is_notebook, wants_bar
 from ..runs.run import Run
 from ..table.columns import (
     BY_NAME,
@@ -55,63 +54,66 @@ from ..table.options import (
     split_options,
 )
 from ..table.overwrite import KeptRepairs, earlier_columns, kept_repairs, name_columns
-from ..table.text_column import LONGEST_TEXT, TextColumn, cut_long, join_texts, read_values, spread_texts
+from ..table.text_column import (
+    LONGEST_TEXT,
+    cut_long,
+    describe_no_address,
+    is_filled,
+    join_texts,
+    read_values,
+    where_filled,
+)
 from ..version import __version__
-from .clean import repair_column, row_index
+from .clean import repair_column
+
+Codes = npt.NDArray[np.int32]
+# Rows after those of the answers, for rows of the caller about which nothing is asked: see `standing_rows`.
+MISSING, PENDING, SEVERAL = range(3)
+STANDING = 3
 
 
 @dataclass(frozen=True)
 class AddressColumns:
-    """One or several columns as they were read; the texts of all columns one after another."""
+    """One or several columns as they were read; all rows of one column, then those of the next."""
 
-    cells: Sequence[TextColumn]  # one per column
-    texts: pa.StringArray  # stripped and, where there is an address, repaired
+    texts: pa.StringArray  # stripped and, where there is an address, repaired; empty where the cell is missing
     repaired: pa.Table | None  # clean, suggestion and change of each text; None: cells were not repaired
     syntax: SyntaxColumn | None  # the check of `texts`, if it was made
     is_wanted: pa.BooleanArray | None = None  # whether each text is to be verified if that uses a network; None: all
     is_several: pa.BooleanArray | None = None  # whether each text holds several addresses; None: none does
     is_rescued: pa.BooleanArray | None = None  # whether each is an address only since its cell was repaired, if known
 
-    def slices(self) -> list[slice]:
-        """Where the texts of each column are."""
-        ends = np.cumsum([len(each.texts) for each in self.cells]).tolist()
-        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+    def asked(self, *, is_free: bool) -> tuple[pa.StringArray, Codes | None, SyntaxColumn | None]:
+        """The texts to verify, for each row that of its answer, and the check of the texts if it was made.
 
-    def asked(self, *, is_free: bool) -> tuple[pa.StringArray, npt.NDArray[np.int32] | None]:
-        """The texts to verify, and for each text the row of its answer; None: the same order.
-
-        Those of a free type are not made unique: hashing a million texts takes longer than checking them.
+        None instead of rows: the answers are in the same order. The texts of a free type are not made unique: hashing
+        a million texts takes longer than checking them. A text that is not wanted gets the answer that another row with
+        its address has, else it is pending.
         """
-        if not is_free:
-            return self.distinct()
-        if self.is_several is None:
-            return self.texts, None
-        is_asked = ~to_bools(self.is_several)
-        codes = np.where(is_asked, np.cumsum(is_asked) - 1, np.count_nonzero(is_asked))
-        return self.texts.filter(pa.array(is_asked)), codes.astype(np.int32)
-
-    def distinct(self) -> tuple[pa.StringArray, npt.NDArray[np.int32]]:
-        """The distinct addresses to verify, and for each text the row of its address.
-
-        A text that is not to be verified, and whose address no other row has, is in the row after the last one.
-        """
-        wanted = self.is_wanted
+        filled, wanted = is_filled(self.texts), None if is_free else self.is_wanted
+        is_asked = filled if self.is_several is None else pc.and_not(filled, self.is_several)
+        is_asked = is_asked if wanted is None else pc.and_(is_asked, wanted)
+        if is_free and not is_asked.false_count:
+            return self.texts, None, self.syntax
+        texts = self.texts.filter(is_asked) if is_asked.false_count else self.texts
+        asked, own = (texts, np.arange(len(texts), dtype=np.int32)) if is_free else unique_addresses(texts)
+        syntax = self.syntax.filter(texts, is_asked) if is_free and self.syntax is not None else None
+        if not is_asked.false_count:
+            return asked, own, syntax
+        codes = np.full(len(self.texts), len(asked) + PENDING, np.int32)
+        if wanted is not None:
+            found = pc.index_in(identities(self.texts), value_set=asked)
+            codes[to_bools(found.is_valid())] = found.drop_null().to_numpy()
+        codes[~to_bools(filled)] = len(asked) + MISSING
         if self.is_several is not None:
-            is_one = pc.invert(self.is_several)
-            wanted = is_one if wanted is None else pc.and_(wanted, is_one)
-        if wanted is None:
-            return unique_addresses(self.texts)
-        unique, _ = unique_addresses(self.texts.filter(wanted))
-        found = pc.index_in(identities(self.texts), value_set=unique).fill_null(len(unique))
-        return unique, found.to_numpy()
+            codes[to_bools(self.is_several)] = len(asked) + SEVERAL
+        codes[to_bools(is_asked)] = own
+        return asked, codes, syntax
 
-    def repaired_in(self, part: slice) -> pa.Table | None:
-        """The repairs of some texts."""
-        return None if self.repaired is None else self.repaired.slice(part.start, part.stop - part.start)
-
-    def several_in(self, part: slice) -> pa.BooleanArray | None:
-        """Which of some texts hold several addresses."""
-        return None if self.is_several is None else self.is_several.slice(part.start, part.stop - part.start)
+    @property
+    def missing_rows(self) -> int:
+        """How many cells are missing."""
+        return int(is_filled(self.texts).false_count)
 
     @property
     def several_rows(self) -> int:
@@ -119,9 +121,11 @@ class AddressColumns:
         return 0 if self.is_several is None else int(self.is_several.true_count)
 
     def notices(self, column: Columns | None) -> list[str]:
-        """A warning for each column without any text: what its cells hold."""
-        found = (cells.notice(each) for each, cells in zip(each_column(column), self.cells, strict=True))
-        return [notice for notice in found if notice]
+        """A warning for each column without an address."""
+        labels = each_column(column)
+        size = len(self.texts) // len(labels)
+        parts = (self.texts.slice(at * size, size) for at in range(len(labels)))
+        return [found for found in map(describe_no_address, parts, labels) if found]
 
 
 def read_addresses(
@@ -136,8 +140,8 @@ def read_addresses(
     A cell without such an address stays as it is. `kept` has for each column what was repaired before, or None. With
     `keep_syntax` the syntax is checked, and the check is kept.
 
-    >>> read_addresses([["Ada <ada@example.org>", None], ["nobody"]], clean=True).texts.to_pylist()
-    ['ada@example.org', 'nobody']
+    >>> read_addresses([["Ada <ada@example.org>", None], ["nobody", ""]], clean=True).texts.to_pylist()
+    ['ada@example.org', '', 'nobody', '']
     """
     longest = MAX_CELL if clean else LONGEST_TEXT
     kept = [None] * len(columns) if kept is None else kept
@@ -149,50 +153,39 @@ def read_addresses(
     written, stripped = join_texts([each.texts for each in cells]), join_texts([each.stripped for each in cells])
     seen = observe_column(stripped) if clean or keep_syntax else None
     if not clean or seen is None:
-        return AddressColumns(cells, written, None, seen)
+        return AddressColumns(written, None, seen)
     # `verify` suggests domains itself.
     found = repair_column(written, stripped, seen, suggests_domains=False)
     texts, address, change, is_rescued = found.texts, found.address, found.change, found.address.is_valid()
     if any(known is not None for known in kept):
-        known, done = join_kept(cells, kept)
+        nothing = pa.nulls(len(stripped) // len(columns), pa.string())
+        known, done = (
+            join_texts([nothing if values is None else values for values in each])
+            for each in ([each and each.clean for each in kept], [each and each.change for each in kept])
+        )
         is_kept = pc.or_(known.is_valid(), done.is_valid())  # else nothing was repaired before: it is a new row
         texts, address = pc.if_else(is_kept, stripped, texts), pc.if_else(is_kept, known, address)
         change = pc.if_else(is_kept, done.fill_null(""), change)
         is_rescued = pc.and_not(is_rescued, is_kept)
     texts = cut_long(texts)
-    repaired = pa.table({"clean": address, "suggestion": found.suggestion, "change": change})
+    repaired = pa.table({"clean": address, "suggestion": found.suggestion, "change": where_filled(texts, change)})
     is_several = pc.greater(found.count, 1)
     is_several = is_several if is_several.true_count else None
     if not keep_syntax:
-        return AddressColumns(cells, texts, repaired, None, is_several=is_several)
+        return AddressColumns(texts, repaired, None, is_several=is_several)
     is_rescued = pc.and_not(is_rescued, seen.ok)  # the canonical form of the others is accepted, too
     if is_rescued.true_count:
         seen = seen.replace_rows(texts, is_rescued, observe_column(texts.filter(is_rescued)))
     seen = replace(seen, texts=texts)
-    return AddressColumns(cells, texts, repaired, seen, is_several=is_several, is_rescued=is_rescued)
+    return AddressColumns(texts, repaired, seen, is_several=is_several, is_rescued=is_rescued)
 
 
 def with_change(kept: KeptRepairs, values: Any) -> KeptRepairs:
     """What was repaired before; what was done is found again in the cells where the short set does not say it."""
     if kept.change is not None:
         return kept
-    cells = read_values(values, for_repair=True, longest=MAX_CELL)
-    texts = cells.texts if cells.rows is None else spread_texts(cells.texts, cells.rows, cells.size)
-    found = repair_column(texts.fill_null(""), suggests_domains=False)
+    found = repair_column(read_values(values, for_repair=True, longest=MAX_CELL).texts, suggests_domains=False)
     return replace(kept, change=texts_where(kept.clean.is_valid(), found.change))
-
-
-def join_kept(cells: Sequence[TextColumn], kept: Sequence[KeptRepairs | None]) -> tuple[pa.StringArray, pa.StringArray]:
-    """The addresses that were repaired before, and what was done, for the texts of all columns; null where nothing."""
-
-    def join(values: Sequence[pa.StringArray | None]) -> pa.StringArray:
-        parts = []
-        for each, own in zip(cells, values, strict=True):
-            texts = pa.nulls(each.size, pa.string()) if own is None else own
-            parts.append(texts if each.rows is None else texts.take(pa.array(each.rows)))
-        return join_texts(parts)
-
-    return join([own and own.clean for own in kept]), join([own and own.change for own in kept])
 
 
 @dataclass(frozen=True)
@@ -224,111 +217,71 @@ def origin_of(options: CheckedOptions) -> Origin:
 
 
 @dataclass(frozen=True)
-class ResultBuilder:
-    """Turns a table of unique addresses into the caller's kind of result; a run calls it with what is settled."""
+class FrameReading:
+    """A frame whose columns were read. Called with an answer for each of `asked`, it adds the result columns."""
 
-    data: Table
-    names: Sequence[Any]  # of the result columns
-    columns: Sequence[Column]
-    cells: TextColumn
-    codes: npt.NDArray[np.int32] | None  # for each text the row of its address; None: the same order
+    tables: Sequence[Table]  # the caller's data, with each of its columns to verify
+    results: Sequence[ResultColumns]  # of each of them
+    read: AddressColumns
     origin: Origin
-    repaired: pa.Table | None = None  # clean, suggestion and change of each text, with clean=True
-    is_several: pa.BooleanArray | None = None  # whether each text holds several addresses; None: none does
-    emptied: Mapping[Any, Column] = field(default_factory=dict)  # columns about an earlier verdict, by label
+    asked: pa.StringArray  # the addresses to verify: distinct ones, unless the type is free
+    codes: Codes | None = None  # for each row of `read` that of its answer; None: the same order
+    syntax: SyntaxColumn | None = None  # the check of `asked`, if it was made
+    notices: Sequence[str] = ()  # for the user
 
-    def __call__(self, unique: pa.Table) -> Any:
+    def __call__(self, answers: pa.Table) -> Any:
         """Make the caller's kind of result."""
-        fields = self.fields()
-        rows = self.rows(unique.select(fields), fields)
-        rows = rows if self.repaired is None else self.with_repairs(rows)
-        for column in self.emptied.values():
-            nothing = pa.nulls(len(rows), pa.string())
-            nothing = nothing.dictionary_encode() if column.kind in CATEGORIES else nothing
-            rows = rows.append_column(column.field, nothing)
-        names, columns = [*self.names, *self.emptied], [*self.columns, *self.emptied.values()]
-        return self.data.attach(rows, names, columns, self.origin.note())
+        rows = self.rows(answers)
+        out, size = self.tables[0].frame, len(rows) // len(self.tables)
+        for at, own in enumerate(self.results):
+            table, part = self.tables[at], rows.slice(at * size, size)
+            for column in own.emptied.values():
+                nothing = pa.nulls(size, TEXT_CODES if column.kind in CATEGORIES else pa.string())
+                part = part.append_column(column.field, nothing)
+            table = Table(out, table.column) if at else table
+            columns = [*own.columns, *own.emptied.values()]
+            out = table.attach(part, [*own.names, *own.emptied], columns, self.origin.note())
+        return out
 
-    def with_repairs(self, rows: pa.Table) -> pa.Table:
-        """Add what was repaired, and suggestions for the cells that could not be repaired."""
-        assert self.repaired is not None
-        repaired, cells = self.repaired, self.cells
-        if cells.rows is not None:
-            clean = spread_texts(one_array(repaired["clean"]), cells.rows, cells.size)
-            repaired = repaired.take(row_index(pa.array(np.arange(len(repaired), dtype=np.int32)), cells))
-            repaired = repaired.set_column(repaired.schema.get_field_index("clean"), "clean", clean)
-        if "suggestion" in rows.column_names and repaired["suggestion"].null_count < len(repaired):
-            at = rows.schema.get_field_index("suggestion")
+    def fields(self) -> list[str]:
+        """Fields of the answers that the columns are made from."""
+        columns = (column for own in self.results for column in own.columns if column not in REPAIR_COLUMNS)
+        return list(dict.fromkeys(["status", "spamtrap", *(field for column in columns for field in column.fields)]))
+
+    def rows(self, answers: pa.Table) -> pa.Table:
+        """A row for each row of `read`, with what was repaired, and suggestions for what could not be repaired."""
+        fields, repaired = self.fields(), self.read.repaired
+        rows = answers.select(fields)
+        if self.codes is not None:
+            standing = standing_rows(self.origin.validation_type).select(fields)
+            rows = take_rows(pa.concat_tables([rows, standing]), self.codes)
+        if repaired is None:
+            return rows
+        if "suggestion" in fields and repaired["suggestion"].null_count < len(repaired):
             suggestion = pc.coalesce(rows["suggestion"].cast(pa.string()), repaired["suggestion"])
-            rows = rows.set_column(at, "suggestion", suggestion)
+            rows = rows.set_column(rows.schema.get_field_index("suggestion"), "suggestion", suggestion)
         for column in REPAIR_COLUMNS:
             rows = rows.append_column(column.field, repaired[column.field])
         return rows
 
-    def fields(self) -> list[str]:
-        """Fields of the table that the columns are made from."""
-        of_answers = (column for column in self.columns if column not in REPAIR_COLUMNS)
-        return list(dict.fromkeys(["status", "spamtrap", *(field for column in of_answers for field in column.fields)]))
 
-    def rows(self, unique: pa.Table, fields: list[str]) -> pa.Table:
-        """One row per row of the caller's, in their order."""
-        cells = self.cells
-        if cells.rows is None and self.codes is None:
-            return unique
-        if self.codes is not None and self.codes.max(initial=-1) == len(unique):  # rows that were not to be verified
-            pending = pending_rows(pa.nulls(1, pa.string()), self.origin.validation_type)
-            unique = pa.concat_tables([unique, pending.select(fields)])
-        order = np.full(cells.size, -1, np.int32)
-        order[slice(None) if cells.rows is None else cells.rows] = (
-            np.arange(len(unique), dtype=np.int32) if self.codes is None else self.codes
-        )
-        if len(cells.nontext_rows):
-            nontext = rows_of_nontext(cells.nontext_types, self.origin.validation_type, datetime.now(UTC))
-            nontext = nontext.select(fields)
-            order[cells.nontext_rows] = len(unique) + np.arange(len(nontext), dtype=np.int32)
-            unique = pa.concat_tables([unique, nontext])
-        if self.is_several is not None:
-            at = np.flatnonzero(to_bools(self.is_several))
-            order[at if cells.rows is None else cells.rows[at]] = len(unique)
-            unique = pa.concat_tables([unique, row_of_several(self.origin.validation_type).select(fields)])
-        return take_rows(unique, order)
-
-
-def row_of_several(validation_type: ValidationType) -> pa.Table:
-    """The row of every cell that holds several addresses, none of which is verified."""
+def standing_rows(validation_type: ValidationType) -> pa.Table:
+    """The rows of a missing cell, of one that was not to be verified, and of one that holds several addresses."""
     words = {
-        "status": Status.DONE,
-        "validation_type": validation_type,
-        "result": Verdict.UNKNOWN,
-        "reasons": SEVERAL_ADDRESSES,
-        "source": SOURCE_LOCAL,
+        "status": (Status.MISSING, Status.PENDING, Status.DONE),
+        "validation_type": (None, validation_type, validation_type),
+        "result": (None, None, Verdict.UNKNOWN),
+        "reasons": (None, None, SEVERAL_ADDRESSES),
+        "source": (None, None, SOURCE_LOCAL),
     }
-    columns = {name: constant(word, 1) for name, word in words.items()}
-    return complete_table({**columns, "checked_at": moments(datetime.now(UTC), 1)}, 1)
+    columns = {name: pa.array(values, pa.string()).dictionary_encode() for name, values in words.items()}
+    columns["checked_at"] = pa.array([None, None, datetime.now(UTC)], pa.timestamp("us", tz="UTC"))
+    return complete_table(columns, STANDING)
 
 
 def describe_several(rows: int, remedy: str = "mailverdict.explode gives each a row of its own") -> str:
     """How many rows hold several addresses, and what helps."""
     return Note(f"{count_of(rows, 'row holds', 'rows hold')} several addresses, which are not verified: {remedy}")
-
-
-@dataclass(frozen=True)
-class SeveralBuilder:
-    """Turns a table of unique addresses into the caller's frame with the results of several columns."""
-
-    columns: Sequence[Any]
-    builders: Sequence[ResultBuilder]
-
-    def __call__(self, unique: pa.Table) -> Any:
-        """Add the results of one column after another."""
-        out = self.builders[0](unique)
-        for column, builder in zip(self.columns[1:], self.builders[1:], strict=True):
-            out = replace(builder, data=kind_of_data(out, column))(unique)
-        return out
-
-    def fields(self) -> list[str]:
-        """Fields of the table that the columns are made from."""
-        return list(dict.fromkeys(field for builder in self.builders for field in builder.fields()))
 
 
 # Overloads: a frame comes back as the kind it came in, a column alone as a pandas frame.
@@ -387,28 +340,11 @@ def prepare(
     progress = frame_options["progress"]
     check_progress(progress)
     frame = read_frame(data, column, frame_options, origin_of(options), is_free=options.is_free, read=read)
-    read, builder = frame.read, frame.builder
-    syntax = read.syntax if frame.texts is read.texts else None
-    run: Run[Any] = Run(open_execution(frame.texts, options, builder.fields(), syntax), builder)
+    run: Run[Any] = Run(open_execution(frame.asked, options, frame.fields(), frame.syntax), frame)
     show_progress(run, column, progress, is_free=options.is_free)
     for notice in frame.notices:
         run._execution.add_notice(notice)
     return run
-
-
-@dataclass(frozen=True)
-class FrameReading:
-    """A frame whose columns were read, and what puts the results beside them."""
-
-    read: AddressColumns
-    texts: pa.StringArray  # the addresses to verify: distinct ones, unless the type is free
-    builder: ResultBuilder | SeveralBuilder  # called with a table of one row per text
-    notices: Sequence[str]  # for the user
-
-    @property
-    def builders(self) -> Sequence[ResultBuilder]:
-        """The builder of each column."""
-        return self.builder.builders if isinstance(self.builder, SeveralBuilder) else [self.builder]
 
 
 def read_frame(
@@ -425,34 +361,18 @@ def read_frame(
 
     `read` are the columns if they were read already.
     """
-    kinds, is_cleaned = kinds_of_data(data, column), check_flag("clean", frame_options["clean"])
+    tables, is_cleaned = kinds_of_data(data, column), check_flag("clean", frame_options["clean"])
     is_read = read is not None
-    results = name_results(kinds, column, frame_options, extra, finds_kept=not is_read)
+    results = name_results(tables, column, frame_options, extra, finds_kept=not is_read)
     if read is None:
-        values, kept = [kind.values() for kind in kinds], [own.kept for own in results]
+        values, kept = [table.values() for table in tables], [own.kept for own in results]
         # A longer column is checked in several batches, each when the run comes to it.
         is_checked = is_free and (is_cleaned or sum(map(len, values)) <= FREE_BATCH)
         read = read_addresses(values, clean=is_cleaned, keep_syntax=is_checked, kept=kept)
-    texts, codes = read.asked(is_free=is_free)
-    builders = [
-        ResultBuilder(
-            data=kind,
-            names=own.names,
-            columns=own.columns,
-            cells=cells,
-            codes=codes_of_part(codes, part, is_whole=len(kinds) == 1),
-            origin=origin,
-            repaired=read.repaired_in(part),
-            is_several=read.several_in(part),
-            emptied=own.emptied,
-        )
-        for kind, own, cells, part in zip(kinds, results, read.cells, read.slices(), strict=True)
-    ]
-    builder = builders[0] if not isinstance(column, list) else SeveralBuilder(column, builders)
     notices = [*read.notices(column), *(Note(own.kept.notice) for own in results if own.kept is not None)]
     if read.several_rows and not is_read:  # else who has read them knows it
         notices.append(describe_several(read.several_rows))
-    return FrameReading(read, texts, builder, notices)
+    return FrameReading(tables, results, read, origin, *read.asked(is_free=is_free), notices)
 
 
 @dataclass(frozen=True)
@@ -461,8 +381,8 @@ class ResultColumns:
 
     columns: tuple[Column, ...]
     names: list[Any]  # their labels
-    emptied: dict[Any, Column]  # columns that were made from the verdicts of an earlier verification, by label
-    kept: KeptRepairs | None  # what was repaired before
+    emptied: Mapping[Any, Column] = field(default_factory=dict)  # columns made from the verdicts of an earlier call
+    kept: KeptRepairs | None = None  # what was repaired before
 
 
 def name_results(
@@ -502,13 +422,6 @@ def name_results(
             emptied = {label: replace(c, kind="text") for label, c in emptied.items()}
         results.append(ResultColumns(columns, names, emptied, kept))
     return results
-
-
-def codes_of_part(codes: npt.NDArray[np.int32] | None, part: slice, *, is_whole: bool) -> npt.NDArray[np.int32] | None:
-    """For each text of one column the row of its address; None: the same order."""
-    if codes is not None:
-        return codes[part]
-    return None if is_whole else np.arange(part.start, part.stop, dtype=np.int32)
 
 
 def kinds_of_data(data: Any, column: Columns | None) -> list[Table]:
@@ -551,9 +464,10 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     data : DataFrame, Series or list-like
         A pandas, Polars or Arrow frame with `column`; or a Series, array or list of cells. Whatever
         else has the Arrow PyCapsule interface (a RecordBatchReader, a DuckDB relation) is read as an
-        Arrow table; a reader gives its rows once. Cells of bytes in UTF-8 are text. A list
-        without any text is ``missing``; a list of texts is read as its text, unless `clean` is False. Texts that
-        `pandas.read_csv` reads as missing (``N/A``, ``NULL``, ``NaN``, ``None``, ...) are ``missing``.
+        Arrow table; a reader gives its rows once. Cells of bytes in UTF-8 are text, and any other cell is
+        read as its text: a list of texts as JSON, a number as ``str`` gives it. A list without any text
+        is ``missing``, and texts that `pandas.read_csv` reads as missing (``N/A``, ``NULL``, ``NaN``, ``None``, ...)
+        are, too.
     column : hashable or list, optional
         Which column of a frame; a tuple under MultiIndex columns. The addresses of a list of
         columns are verified together, in one run and each once; each column gets its own result
@@ -637,8 +551,8 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     Warns
     -----
     UserWarning
-        If something made the results less certain than they look, a column has no text at all, cells
-        hold several addresses, or repaired addresses were there already.
+        If something made the results less certain than they look, no cell of a column holds an ``@``,
+        cells hold several addresses, or repaired addresses were there already.
 
     Examples
     --------
@@ -694,9 +608,8 @@ def warn_user(*messages: str) -> None:
 
 def describe_spamtraps(run: Run[Any]) -> list[str]:
     """A notice about spamtraps that the short set does not show, since a policy drops them whatever their verdict."""
-    build: Any = run._build
-    first = build.builders[0] if isinstance(build, SeveralBuilder) else build
-    if not isinstance(first, ResultBuilder) or not is_short([each.name for each in first.columns]):
+    frame: Any = run._build
+    if not isinstance(frame, FrameReading) or not is_short([each.name for each in frame.results[0].columns]):
         return []
     count = pc.sum(run._settled_table()["spamtrap"]).as_py()
     if not count:

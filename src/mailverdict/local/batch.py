@@ -28,7 +28,7 @@ from ..model.table import JUDGED_COLUMNS, SCHEMA, SOURCE_LOCAL, complete_table, 
 from ..model.words import Status, ValidationType
 from ..verdicts import Decision, settle
 
-__all__ = ["Codes", "ObservedBatch", "Positions", "observe_batch", "rows_of_nontext"]
+__all__ = ["Codes", "ObservedBatch", "Positions", "observe_batch"]
 
 Positions = npt.NDArray[np.int64]
 LARGE = 100_000  # rows from which several threads are faster than one
@@ -200,21 +200,6 @@ def malformed_decisions(messages: pa.StringArray, validation_type: ValidationTyp
     """One decision per distinct fault."""
     faults = [SyntaxEvidence(ok=False, message=message) for message in messages.to_pylist()]
     return [settle(validation_type, Evidence(fault)) for fault in faults]
-
-
-def rows_of_nontext(kinds: pa.DictionaryArray, validation_type: ValidationType, checked_at: datetime) -> pa.Table:
-    """Rows for cells that are not text; `kinds` says what each one is. They are never sent."""
-    faults = pa.array([f"the cell holds {kind}, not text" for kind in kinds.dictionary.to_pylist()], pa.string())
-    decisions = malformed_decisions(faults, validation_type)
-    codes = kinds.indices.cast(pa.int32()).to_numpy(zero_copy_only=False)
-    columns = {
-        "status": constant(Status.DONE, len(kinds)),
-        "validation_type": constant(validation_type, len(kinds)),
-        "source": constant(SOURCE_LOCAL, len(kinds)),
-        **decision_columns(decisions, codes),
-        "checked_at": moments(checked_at, len(kinds)),
-    }
-    return complete_table(columns, len(kinds))
 
 
 def decision_columns(decisions: Sequence[Decision], codes: Codes) -> dict[str, pa.DictionaryArray]:

@@ -18,7 +18,7 @@ from ..bounces.read import to_bounce_table
 from ..checks.bounces.outcome import Outcome
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, MailVerdictError, SettingsError
-from ..frames.clean import repair_column, row_index
+from ..frames.clean import repair_column
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities
@@ -27,7 +27,7 @@ from ..repair.repair import MAX_CELL
 from ..table.columns import CONTRADICTION_COLUMNS, check_column
 from ..table.kinds import Frame, kind_of_data, to_series
 from ..table.overwrite import name_columns
-from ..table.text_column import TextColumn, read_values
+from ..table.text_column import read_values, where_filled
 from .counts import buckets
 from .tables import CountTable
 
@@ -240,9 +240,9 @@ class OutcomeRows:
 def match_outcomes(rows: VerifiedColumn, bounces: Any, *, mailed: Any = None) -> OutcomeRows:
     """Join a verified column and the reports by address; `rows` has at least the columns of `JUDGED`."""
     reports = to_bounce_table(bounces, stacklevel=3).to_pylist()
-    keys = match_keys(read_values(rows.addresses, for_repair=True, longest=MAX_CELL))
+    keys = match_keys(read_values(rows.addresses, for_repair=True, longest=MAX_CELL).texts)
     is_mailed = mailed_rows(rows, mailed) & np.array([key is not None for key in keys], np.bool_)
-    known = match_keys(read_values(pa.array([each["address"] for each in reports], pa.string())))
+    known = match_keys(read_values(pa.array([each["address"] for each in reports], pa.string())).texts)
     by_outcome: dict[Outcome, set[Any]] = {each: set() for each in Outcome}
     shown: dict[Any, dict[str, Any]] = {}
     for key, report in zip(known, reports, strict=True):
@@ -268,16 +268,16 @@ def rank(report: dict[str, Any]) -> int:
     return SHOWN_ORDER.index(Outcome(report["outcome"]))
 
 
-def match_keys(cells: TextColumn) -> npt.NDArray[Any]:
+def match_keys(texts: pa.StringArray) -> npt.NDArray[Any]:
     """For each row the text by which its address is matched: in lower case with an A-label domain; None if empty."""
-    distinct = cells.texts.dictionary_encode()
+    distinct = where_filled(texts, texts).dictionary_encode()
     texts = distinct.dictionary
     cleaned = repair_column(texts).address
     seen = observe_column(cleaned.fill_null(""))
     domains = seen.domains.take(seen.domain_codes)
     whole = pc.binary_join_element_wise(pc.utf8_lower(seen.local()), domains, "@")
     keys = pc.coalesce(whole, pc.utf8_lower(identities(pc.utf8_trim_whitespace(texts))))
-    return np.asarray(keys.take(row_index(distinct.indices, cells)).to_pylist(), dtype=object)
+    return np.asarray(keys.take(distinct.indices).to_pylist(), dtype=object)
 
 
 def mailed_rows(rows: VerifiedColumn, mailed: Any) -> Flags:

@@ -31,7 +31,7 @@ from .columns import (
     to_pandas,
     to_string,
 )
-from .text_column import decode, is_list, is_octets, is_text
+from .text_column import as_text, decode, is_list, is_octets, is_text, where_filled
 
 Positions = npt.NDArray[np.int64]
 Frame = TypeVar("Frame")  # a pandas, Polars or Arrow frame, which comes back as the kind it came in
@@ -167,7 +167,8 @@ def replace_polars(cells: Any, replaced: Positions, texts: Sequence[str]) -> Any
         changed = dict(zip(replaced.tolist(), texts, strict=True))
         items = [changed.get(row, cell) for row, cell in enumerate(cells.to_list())]
         return polars.Series(cells.name, items, dtype=polars.Object)
-    plain = cells if are_lists or cells.dtype == polars.Binary else cells.cast(polars.String)
+    is_read = cells.dtype.is_nested() or cells.dtype == polars.Binary
+    plain = cells if is_read else cells.cast(polars.String)
     return polars.Series(cells.name, with_texts_at(pa.chunked_array([plain.to_arrow()]), replaced, texts))
 
 
@@ -204,8 +205,11 @@ def counts_to_arrow(table: pd.DataFrame) -> pa.Table:
 
 
 def with_texts_at(values: pa.ChunkedArray, replaced: Positions, texts: Sequence[str]) -> pa.ChunkedArray:
-    """A column of text with other texts at some positions; lists become text where they are replaced, else missing."""
-    values = pa.nulls(len(values), pa.string()) if is_list(values.type) else decode(values)
+    """A column with other texts at some positions; one that is not text becomes it, as its cells are read."""
+    values = decode(values)
+    if not is_text(values.type) and not is_octets(values.type):
+        written = as_text(values)
+        values = where_filled(written, written)
     is_plain = pa.types.is_string(values.type) or pa.types.is_binary(values.type)
     kind = values.type if is_plain else pa.large_string() if is_text(values.type) else pa.large_binary()
     mask = np.zeros(len(values), np.bool_)

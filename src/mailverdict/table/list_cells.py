@@ -1,7 +1,6 @@
 """Cells that are lists of texts, as Parquet files, JSON and grouped frames hold them.
 
-A list without any text is a missing cell. For a repair, which reads the text of a cell, any other list of texts is
-written as JSON; else it is not text.
+A list without any text is a missing cell; any other list of texts is written as JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.syntax.kernels import Bools, to_bools
+from ..checks.syntax.kernels import to_bools
 
 SEQUENCES = (list, tuple, set, frozenset, np.ndarray, pd.api.extensions.ExtensionArray, pd.Series, pd.Index)
 NEEDS_ESCAPE = r'["\\\x00-\x1f]'
@@ -46,34 +45,15 @@ def to_json(texts: Sequence[str]) -> str:
     return json.dumps(texts, ensure_ascii=False)
 
 
-def only_text(written: str) -> str:
-    """The text of a list with one, written as JSON; a longer list as it is.
-
-    >>> only_text('["Ada <ada@firm.com>"]'), only_text('["ada", "bob"]')
-    ('Ada <ada@firm.com>', '["ada", "bob"]')
-    """
-    texts = json.loads(written)
-    return str(texts[0]) if len(texts) == 1 else written
-
-
-def read_list_column(
-    lists: pa.LargeListArray, items: pa.Array, *, are_texts: bool, for_repair: bool
-) -> tuple[pa.StringArray, Bools]:
-    """The text of each list of an Arrow column, null for none; and which lists hold something that is not read.
-
-    `items` are the values of the array without encodings around them.
-    """
+def read_list_column(lists: pa.LargeListArray, items: pa.Array) -> pa.StringArray:
+    """The text of each list of an Arrow column, null for none; `items` are the texts, without encodings around them."""
     size, offsets = len(lists), lists.offsets.to_numpy()
     row = np.repeat(np.arange(size), np.diff(offsets))
-    items = items.slice(offsets[0], offsets[-1] - offsets[0])
+    items = items.slice(offsets[0], offsets[-1] - offsets[0]).cast(pa.large_string())
     is_filled = to_bools(items.is_valid()) & to_bools(lists.is_valid())[row]
-    if are_texts:
-        items = items.cast(pa.large_string())
-        is_filled &= to_bools(pc.not_equal(pc.utf8_trim_whitespace(items), "").fill_null(False))
+    is_filled &= to_bools(pc.not_equal(pc.utf8_trim_whitespace(items), "").fill_null(False))
     count = np.bincount(row[is_filled], minlength=size)
-    if not (are_texts and for_repair):
-        return pa.nulls(size, pa.string()), count > 0
-    return write_lists(items.filter(pa.array(is_filled)), row[is_filled], count), np.zeros(size, np.bool_)
+    return write_lists(items.filter(pa.array(is_filled)), row[is_filled], count)
 
 
 def write_lists(items: pa.Array, row: Any, count: Any) -> pa.StringArray:

@@ -1,4 +1,4 @@
-"""A column of any dtype as Arrow text: which cells are texts, which are missing, which hold something else.
+"""A column of any dtype as Arrow text: one text per row, empty where the cell is missing.
 
 Python objects are read cell by cell only in a column that holds more than text.
 """
@@ -6,12 +6,8 @@ Python objects are read cell by cell only in a column that holds more than text.
 from __future__ import annotations
 
 import contextlib
-import datetime
-import numbers
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -20,17 +16,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.syntax.kernels import OFFSET_MAX, Bools, Octets, build_strings, octets_of, offsets_of, to_bools
+from ..checks.syntax.kernels import OFFSET_MAX, Bools, Octets, octets_of, offsets_of, to_bools
 from ..errors import InputError
 from ..model.table import one_array, texts_where
 from .columns import map_columns
-from .list_cells import SEQUENCES, read_list_column, texts_of, to_json
+from .list_cells import SEQUENCES, is_missing, read_list_column, texts_of, to_json
 
 # Text beyond this many characters is cut before any work: no address is longer than 254 octets
 # (RFC 5321 section 4.5.3.1.3), and a 10 MB cell must not travel through every later step.
 LONGEST_TEXT = 1_000
-SURROGATES = "text with lone surrogates, which are not characters"
-NOT_UTF8 = "bytes that are not UTF-8"
 
 # Texts that stand for a missing value: those that pandas.read_csv reads as one by default (argument `na_values`; pandas
 # 3.1, 2026-11), so that a file gives the same statuses whether pandas or the command line reads it. Case counts.
@@ -43,48 +37,13 @@ MISSING_TEXTS = pa.array(
 LONGEST_MISSING = 8  # octets
 PIECE_ROWS = 131_072  # worked on at once; as in the syntax check
 
-Rows = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column as it was read: rows with a text, rows with something else, and all others, which are missing."""
+    """A column as it was read: a text for each row, empty where the cell is missing."""
 
-    texts: pa.StringArray  # in row order, without nulls; stripped, unless they were to keep the blanks
+    texts: pa.StringArray  # without nulls; stripped, unless they were to keep the blanks
     stripped: pa.StringArray  # the same, stripped
-    rows: Rows | None  # row of each text; None: every row is a text
-    nontext_rows: Rows  # rows that hold something other than text, ascending
-    nontext_types: pa.DictionaryArray  # what those hold, in words
-    size: int  # number of rows
-
-    def notice(self, column: object) -> str | None:
-        """What the cells of a column without any text hold, as a warning; None if some cell is text, or all are empty.
-
-        >>> read_values([5, None, 2.5]).notice("email")
-        "column 'email' has no text: each cell that is not empty holds a number; is it the right column?"
-        """
-        if len(self.texts) or not len(self.nontext_rows):
-            return None
-        kinds = pc.unique(self.nontext_types).dictionary.to_pylist()
-        if SURROGATES in kinds:  # that is text
-            return None
-        found = " or ".join(kinds)
-        which = "the data" if column is None else f"column {column!r:.80}"
-        right = "" if column is None else "; is it the right column?"
-        return f"{which} has no text: each cell that is not empty holds {found}{right}"
-
-    def warn(self, column: object, stacklevel: int) -> None:
-        """Emit the notice; `stacklevel` is what the caller would give to `warnings.warn` itself."""
-        if notice := self.notice(column):
-            warnings.warn(notice, UserWarning, stacklevel=stacklevel + 1)
-
-
-@dataclass(frozen=True)
-class NonText:
-    """Cells that hold something other than text."""
-
-    rows: Rows  # ascending
-    types: pa.DictionaryArray  # what they hold, in words
 
 
 def read_values(
@@ -92,35 +51,48 @@ def read_values(
 ) -> TextColumn:
     """Read a Series, an Arrow array or any list-like of cells; an `InputError` for texts of more than 2 GiB in all.
 
-    With `for_repair` texts keep the blanks around them, unless they are far too long: `longest` characters or more; and
-    a list of texts is a text, written as JSON. Texts of `instead` take the place of the cells beside them.
+    With `for_repair` texts keep the blanks around them, unless they are far too long: `longest` characters or more.
+    Texts of `instead` take the place of the cells beside them.
+
+    >>> read_values([" ada@firm.com", None, "N/A", 5, ["ada@firm.com"]]).texts.to_pylist()
+    ['ada@firm.com', '', '', '5', '["ada@firm.com"]']
     """
-    array, nontext = read_texts(values, for_repair=for_repair)
-    if instead is not None:
-        is_left = instead.is_null().take(pa.array(nontext.rows))
-        array = pc.coalesce(instead, array)
-        nontext = NonText(nontext.rows[to_bools(is_left)], nontext.types.filter(is_left))
-    array = empty_nulls(array)
-    stripped = strip(array, longest)
-    present = find_present(stripped)
-    rows = None if present.all() else np.flatnonzero(present)
-    kept = stripped  # with the blanks around them only for a repair
-    if for_repair and stripped is not array:
-        is_short = pc.less(pc.binary_length(array), longest)
-        kept = pc.if_else(is_short, array, stripped) if is_short.false_count else array
-
-    def without_missing(cells: pa.StringArray) -> pa.StringArray:
-        return cells if rows is None else take_present(cells, rows, present)
-
-    texts = without_missing(kept)
-    stripped_texts = texts if kept is stripped else without_missing(stripped)
-    return TextColumn(texts, stripped_texts, rows, nontext.rows, nontext.types, len(stripped))
+    written = as_text(values)
+    written = written if instead is None else pc.coalesce(instead, written)
+    stripped = drop_missing_words(cut_long(strip_texts(written), longest))
+    if not for_repair or stripped is written:
+        return TextColumn(stripped, stripped)
+    is_kept = pc.and_(pc.less(pc.binary_length(written), longest), pc.not_equal(stripped, ""))
+    return TextColumn(pc.if_else(is_kept, written, stripped) if is_kept.false_count else written, stripped)
 
 
 def read_present(values: Any) -> pa.StringArray:
     """The texts of a column by row, stripped; null where there is none."""
-    texts = strip_texts(read_texts(values, for_repair=False)[0])
-    return texts_where(pc.not_equal(texts, ""), texts)
+    texts = strip_texts(as_text(values))
+    return where_filled(texts, texts)
+
+
+def is_filled(texts: pa.StringArray) -> pa.BooleanArray:
+    """Which texts are not empty."""
+    return pa.array(np.diff(offsets_of(texts)) > 0)
+
+
+def where_filled(texts: pa.StringArray, values: pa.StringArray) -> pa.StringArray:
+    """Values beside texts; null beside empty ones."""
+    filled = is_filled(texts)
+    return texts_where(filled, values) if filled.false_count else values
+
+
+def describe_no_address(texts: pa.StringArray, column: object) -> str | None:
+    """A warning about a column of a frame in which no text has an @; None if one has, or if all are empty.
+
+    >>> describe_no_address(pa.array(["5", "", "2.5"]), "age")
+    "no cell of column 'age' holds an @; is it the right column?"
+    """
+    is_named = column is not None and is_filled(texts).true_count > 0
+    if not is_named or any(pc.any(pc.match_substring(piece, "@")).as_py() for piece in pieces_of(texts)):
+        return None
+    return f"no cell of column {column!r:.80} holds an @; is it the right column?"
 
 
 def empty_nulls(texts: pa.StringArray) -> pa.StringArray:
@@ -133,38 +105,16 @@ def empty_nulls(texts: pa.StringArray) -> pa.StringArray:
     return pa.Array.from_buffers(texts.type, len(texts), [None, *texts.buffers()[1:]], 0, texts.offset)
 
 
-def take_present(texts: pa.StringArray, rows: Rows, present: Bools) -> pa.StringArray:
-    """The texts of `rows`, those that are present; the octets are shared if no other row has any.
-
-    >>> take_present(pa.array(["ada", "", "ben"]), np.array([0, 2]), np.array([True, False, True])).to_pylist()
-    ['ada', 'ben']
-    """
-    offsets, absent = offsets_of(texts), np.flatnonzero(~present)
-    if (offsets.take(absent) != offsets.take(absent + 1)).any():
-        return texts.filter(pa.array(present))
-    bounds = np.empty(len(rows) + 1, np.int32)
-    offsets.take(rows, out=bounds[:-1], mode="clip")
-    bounds[-1] = offsets[-1]
-    return build_strings(octets_of(texts), bounds)
-
-
 def join_texts(columns: Sequence[pa.StringArray]) -> pa.StringArray:
     """The texts of all columns one after another."""
     return columns[0] if len(columns) == 1 else to_string_array(pa.chunked_array(columns, pa.string()))
 
 
-def find_present(stripped: pa.StringArray) -> Bools:
-    """Which texts are not empty, and do not stand for a missing value."""
-    sizes = np.diff(offsets_of(stripped))
-    present: Bools = sizes > 0
-    short = np.flatnonzero(present & (sizes <= LONGEST_MISSING))
-    present[short] = ~to_bools(pc.is_in(stripped.take(pa.array(short)), value_set=MISSING_TEXTS))
-    return present
-
-
-def strip(array: pa.StringArray, longest: int) -> pa.StringArray:
-    """Strip blanks, then cut what is far too long; in the other order leading blanks would push the text out."""
-    return cut_long(strip_texts(array), longest)
+def drop_missing_words(stripped: pa.StringArray) -> pa.StringArray:
+    """The texts; those that stand for a missing value are empty."""
+    short = np.flatnonzero(np.diff(offsets_of(stripped)) <= LONGEST_MISSING)
+    gone = short[to_bools(pc.is_in(stripped.take(pa.array(short)), value_set=MISSING_TEXTS))]
+    return replace_texts(stripped, gone, pa.array([""] * len(gone), pa.string()))
 
 
 def cut_long(texts: pa.StringArray, longest: int = LONGEST_TEXT) -> pa.StringArray:
@@ -220,16 +170,19 @@ def is_edge_of_blank(octets: Octets) -> Bools:
     return np.subtract(octets, ord("!")) > ord("~") - ord("!")  # numbers without a sign wrap around
 
 
-def read_texts(values: Any, *, for_repair: bool) -> tuple[pa.StringArray, NonText]:
-    """A column of any dtype as Arrow text, with nulls for cells that are not text, and what those cells hold."""
+def as_text(values: Any) -> pa.StringArray:
+    """A column of any dtype as Arrow text; that of a missing cell is empty."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
-        return from_arrow(values, for_repair=for_repair)
+        return from_arrow(values)
     values = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
     if not holds_objects(values.dtype):
         # Arrow does not have complex, sparse and some other dtypes.
         with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            return from_arrow(pa.array(values, from_pandas=True), for_repair=for_repair)
-    return from_objects(values.astype(object).to_numpy(), for_repair=for_repair)
+            return from_arrow(pa.array(values, from_pandas=True))
+    cells = values.astype(object).to_numpy()
+    with contextlib.suppress(UnicodeEncodeError, pa.ArrowException):  # lone surrogates; something else than text
+        return empty_nulls(to_string_array(pa.array(cells, pa.large_string(), from_pandas=True)))
+    return from_cells(cells)
 
 
 def holds_objects(dtype: Any) -> bool:
@@ -238,29 +191,45 @@ def holds_objects(dtype: Any) -> bool:
     return bool(inner == np.dtype(object))
 
 
-def from_arrow(array: pa.Array | pa.ChunkedArray, *, for_repair: bool = False) -> tuple[pa.StringArray, NonText]:
-    """An Arrow column: text as it is; of any other type all cells that are not null are not text."""
+def from_arrow(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
+    """As `as_text`, of an Arrow column."""
     values = decode(array)
     if is_octets(values.type):
         values = decode_octets(values)
     if is_list(values.type):
-        return from_lists(values, for_repair=for_repair)
+        lists = one_array(values).cast(pa.large_list(values.type.value_type))
+        items = decode(lists.values)
+        return empty_nulls(read_list_column(lists, items)) if is_text(items.type) else from_cells(lists.to_pylist())
     if not is_text(values.type):
-        return pa.nulls(len(values), pa.string()), nontext_column(values)
+        try:
+            return empty_nulls(to_string_array(values.cast(pa.string())))
+        except pa.ArrowNotImplementedError:  # as of mappings
+            return from_cells(values.to_pylist())
     try:
         map_columns(lambda piece: piece.validate(full=True), pieces_of(values), len(values))
     except pa.ArrowInvalid:  # Arrow does not check the octets of text, for example when it reads Parquet
-        return from_cells(values.cast(pa.large_binary()).to_pylist(), is_octets=True)
-    return to_string_array(values), NO_NONTEXT
+        return from_cells(values.cast(pa.large_binary()).to_pylist())
+    return empty_nulls(to_string_array(values))
 
 
-def from_lists(array: pa.Array | pa.ChunkedArray, *, for_repair: bool) -> tuple[pa.StringArray, NonText]:
-    """An Arrow column of lists; those without any item are missing."""
-    lists = one_array(array).cast(pa.large_list(array.type.value_type))
-    items = decode(lists.values)
-    texts, is_other = read_list_column(lists, items, are_texts=is_text(items.type), for_repair=for_repair)
-    rows = np.flatnonzero(is_other)
-    return texts, NonText(rows, pa.repeat(pa.scalar("a list"), len(rows)).dictionary_encode())
+def from_cells(cells: Iterable[Any]) -> pa.StringArray:
+    """Read cell by cell; for columns that hold more than text."""
+    return to_string_array(pa.array(map(cell_text, cells), pa.large_string()))
+
+
+def cell_text(cell: Any) -> str:
+    r"""The text of any cell; empty if it is missing. What is not a character, in octets or text, shows its code.
+
+    >>> cell_text(["ada@firm.com"]), cell_text({"email": "ada@firm.com"}), cell_text(b"\xff@firm.com"), cell_text(None)
+    ('["ada@firm.com"]', "{'email': 'ada@firm.com'}", '\\xff@firm.com', '')
+    """
+    if isinstance(cell, pa.Scalar):
+        cell = cell.as_py()
+    if isinstance(cell, bytes | bytearray | memoryview):
+        return bytes(cell).decode(errors="backslashreplace")
+    if isinstance(cell, SEQUENCES) and (texts := texts_of(cell)) is not None:
+        return to_json(texts) if texts else ""
+    return "" if is_missing(cell) else str(cell).encode(errors="backslashreplace").decode()
 
 
 def pieces_of(values: Any) -> list[Any]:
@@ -328,116 +297,3 @@ def show_where(texts: pa.StringArray, mask: pa.BooleanArray) -> pa.StringArray:
     return pa.Array.from_buffers(
         pa.string(), len(texts), [mask.buffers()[1], offsets, characters], null_count=mask.false_count
     )
-
-
-def spread_texts(texts: pa.StringArray, rows: Rows | None, size: int) -> pa.StringArray:
-    """The texts in their rows, which ascend, with null in all other rows; the characters are shared.
-
-    >>> spread_texts(pa.array(["ada", None]), np.array([1, 2]), 4).to_pylist()
-    [None, 'ada', None, None]
-    """
-    if rows is None:
-        return texts
-    is_row = np.zeros(size, np.bool_)
-    is_row[rows] = True
-    before = np.zeros(size + 1, np.int64)
-    np.cumsum(is_row, out=before[1:])
-    is_row[rows] = texts.is_valid().to_numpy(zero_copy_only=False)
-    _, offsets, characters = texts.buffers()
-    starts = np.frombuffer(offsets, np.int32)[texts.offset :][before] if len(texts) else np.zeros(size + 1, np.int32)
-    validity = pa.array(is_row)
-    return pa.Array.from_buffers(
-        pa.string(), size, [validity.buffers()[1], pa.py_buffer(starts), characters], null_count=validity.false_count
-    )
-
-
-def nontext_column(values: pa.Array | pa.ChunkedArray) -> NonText:
-    """Every cell that is not null, of a type that is not text."""
-    other = pc.invert(pc.is_null(values, nan_is_null=pa.types.is_floating(values.type)))
-    rows = np.flatnonzero(other.to_numpy(zero_copy_only=False) if isinstance(other, pa.Array) else other.to_numpy())
-    word = next((word for is_kind, word in COLUMN_KINDS if is_kind(values.type)), value_of_type(values.type))
-    return NonText(rows, pa.repeat(pa.scalar(word), len(rows)).dictionary_encode())
-
-
-def from_objects(values: npt.NDArray[np.object_], *, for_repair: bool = False) -> tuple[pa.StringArray, NonText]:
-    """Python objects: converted whole if all are text, octets of text or missing, else cell by cell."""
-    with contextlib.suppress(UnicodeEncodeError, pa.ArrowException):  # lone surrogates; something else
-        return to_string_array(pa.array(values, pa.large_string(), from_pandas=True)), NO_NONTEXT
-    return from_cells(values, for_repair=for_repair)
-
-
-def from_cells(values: Any, *, is_octets: bool = False, for_repair: bool = False) -> tuple[pa.StringArray, NonText]:
-    """Read cell by cell; for columns that hold more than text."""
-    texts: list[str | None] = [None] * len(values)
-    other: dict[int, str] = {}
-    for row, value in enumerate(values):
-        text, kind = read_octets(value) if is_octets else read_cell(value, for_repair=for_repair)
-        texts[row] = text
-        if kind is not None:
-            other[row] = kind
-    kinds = pa.array(list(other.values()), pa.string()).dictionary_encode()
-    return to_string_array(pa.array(texts, pa.large_string())), NonText(np.fromiter(other, np.int64, len(other)), kinds)
-
-
-def read_cell(value: object, *, for_repair: bool = False) -> tuple[str | None, str | None]:
-    """The text of a cell, or what else it holds; None for both if it is missing."""
-    if isinstance(value, pa.Scalar):
-        value = value.as_py()
-    if isinstance(value, bytes | bytearray | memoryview):
-        return read_octets(bytes(value))
-    if isinstance(value, SEQUENCES) and (texts := texts_of(value)) is not None and (for_repair or not texts):
-        value = to_json(texts) if texts else None
-    if not isinstance(value, str):
-        return None, describe_cell(value)
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return None, SURROGATES
-    return str(value), None
-
-
-def read_octets(value: bytes | None) -> tuple[str | None, str | None]:
-    """The text of a cell given as octets, or that it is not UTF-8; None for both if it is missing."""
-    try:
-        return None if value is None else value.decode(), None
-    except UnicodeDecodeError:
-        return None, NOT_UTF8
-
-
-def describe_cell(value: object) -> str | None:
-    """What a cell holds, in words; None if it is missing."""
-    if value is None or value is pd.NA or value is pd.NaT:
-        return None
-    if isinstance(value, numbers.Number | Decimal | np.generic) and pd.isna(value):  # type: ignore[call-overload]
-        return None
-    return next((word for kinds, word in CELL_KINDS if isinstance(value, kinds)), value_of_type(type(value).__name__))
-
-
-def value_of_type(kind: object) -> str:
-    return f"a value of type {str(kind)[:40]}"
-
-
-# Words for what is not text: by the class of a cell, or by the type of a typed column. The first match counts.
-CELL_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
-    ((bool, np.bool_), "true or false"),
-    ((numbers.Number, Decimal), "a number"),
-    ((datetime.datetime, datetime.date, np.datetime64), "a date"),
-    ((datetime.timedelta, np.timedelta64), "a duration"),
-    (list, "a list"),
-    (tuple, "a tuple"),
-    (Mapping, "a mapping"),
-    ((set, frozenset), "a set"),
-    ((np.ndarray, pd.api.extensions.ExtensionArray, pd.Series, pd.Index), "an array"),
-)
-COLUMN_KINDS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
-    (pa.types.is_boolean, "true or false"),
-    (pa.types.is_integer, "a number"),
-    (pa.types.is_floating, "a number"),
-    (pa.types.is_decimal, "a number"),
-    (pa.types.is_duration, "a duration"),
-    (pa.types.is_temporal, "a date"),
-    (pa.types.is_map, "a mapping"),
-    (pa.types.is_struct, "a mapping"),
-    (pa.types.is_nested, "a list"),
-)
-NO_NONTEXT = NonText(np.empty(0, np.int64), pa.array([], pa.string()).dictionary_encode())

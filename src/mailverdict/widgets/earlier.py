@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from ..errors import InputError
 from ..frames.restore import restore_frame
 from ..frames.verified import VerifiedColumn
-from ..frames.verify import Origin, ResultBuilder
+from ..frames.verify import FrameReading, Origin, ResultColumns
 from ..model.words import ValidationType
 from ..reports.counts import checked_days, validation_types
 from ..reports.summary import diff
@@ -69,16 +68,10 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
     frame = pd.DataFrame({"email": texts.to_pandas(types_mapper=TYPES.get)})
     read = TidyColumn(frame["email"]).addresses(Choices())
     data = Table(frame, "email")
-    builder = ResultBuilder(
-        data=data,
-        names=name_columns(data, None, (*COLUMNS, *REPAIR_COLUMNS)),
-        columns=(*COLUMNS, *REPAIR_COLUMNS),
-        cells=read.cells[0],
-        codes=np.arange(len(texts), dtype=np.int32),
-        origin=Origin(ValidationType(parse_key(run.key)[0]), source="journal"),
-        repaired=read.repaired,
-    )
-    return AuditedRows.of_run(builder, answers)
+    columns = (*COLUMNS, *REPAIR_COLUMNS)
+    results = ResultColumns(columns, name_columns(data, None, columns))
+    origin = Origin(ValidationType(parse_key(run.key)[0]), source="journal")
+    return AuditedRows.of_run(FrameReading([data], [results], read, origin, asked=texts), answers)
 
 
 def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:

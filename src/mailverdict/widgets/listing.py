@@ -21,7 +21,7 @@ from ..checks.lists.mailboxes import mailbox_identities
 from ..checks.syntax.column import observe_column
 from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, advise_rows, cause_of, decide
 from ..frames.verified import VerifiedColumn
-from ..frames.verify import ResultBuilder
+from ..frames.verify import FrameReading
 from ..model.table import one_array, texts_where
 from ..model.words import ACTIONS, FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict
 from ..reports.counts import BUCKETS
@@ -30,7 +30,7 @@ from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
 from ..table.columns import BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
 from ..table.kinds import Table
 from ..table.overwrite import name_columns
-from ..table.text_column import read_values, spread_texts
+from ..table.text_column import read_values, where_filled
 from .source import printable_label, short_text
 from .tidy import narrow
 from .wording import REPAIR_LABELS
@@ -60,12 +60,9 @@ class AuditedRows:
     note: dict[str, Any]
 
     @classmethod
-    def of_run(cls, builder: ResultBuilder, unique: pa.Table, *, is_merged: bool = False) -> AuditedRows:
+    def of_run(cls, frame: FrameReading, unique: pa.Table, *, is_merged: bool = False) -> AuditedRows:
         """The rows of a run, from its table of distinct addresses; with `is_merged`, duplicates were looked for."""
-        fields = builder.fields()
-        table = builder.with_repairs(builder.rows(unique.select(fields), fields))
-        data = builder.data
-        note = builder.origin.note()
+        table, data, note = frame.rows(unique), frame.tables[0], frame.origin.note()
         if is_merged:  # else a column of this name is of an earlier file, which may have had other rows
             note[DROPS_DUPLICATES] = True
         return cls(data.frame, data.column, compact(table.unify_dictionaries().combine_chunks()), note)
@@ -538,11 +535,8 @@ def cell_texts(cells: pd.Series[Any], longest: int | None) -> pa.Array:
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(object)
     if isinstance(cells.dtype, pd.StringDtype) or cells.dtype == object:
-        read = read_values(cells, for_repair=True)
-        if len(read.nontext_rows):
-            texts = pa.array([cell_text(cell, longest or LONGEST_CELL) for cell in cells], pa.string())
-        else:
-            texts = spread_texts(read.texts, read.rows, read.size)
+        texts = read_values(cells, for_repair=True).texts
+        texts = where_filled(texts, texts)
     else:
         try:
             values = pa.array(cells, from_pandas=True)

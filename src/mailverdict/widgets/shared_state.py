@@ -337,8 +337,7 @@ class SharedState:
             is_removed |= flags.fill_null(False).to_numpy(zero_copy_only=False)
             frame = attach(frame, column, pa.table({"suppressed": flags}), SUPPRESS_COLUMNS)
         if is_removed.any():
-            text_rows = tidy.cells.rows
-            read = replace(read, is_wanted=pa.array(~(is_removed if text_rows is None else is_removed[text_rows])))
+            read = replace(read, is_wanted=pa.array(~is_removed))
         return Prepared(
             made_for=chosen,
             rows=rows,

@@ -147,7 +147,7 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
 def snapshot_tidy(state: AuditState) -> dict[str, Any]:
     """What can be repaired, each kind with a count, examples and a switch."""
     base, tidy, choices = state.base, state.current_tidy(), state.choices
-    if base is None or tidy is None or base.cells.size == 0:
+    if base is None or tidy is None or not len(base):
         return {"summary": "", "items": [], "suggestions": None, "suppression": None, "is_ready": False}
     items = [item for name in SAFE if (item := repair_item(state, base, name))]
     items.sort(key=lambda item: -item["number"])

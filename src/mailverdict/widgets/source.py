@@ -16,7 +16,7 @@ from ..errors import ColumnError, InputError, SettingsError
 from ..files.readers import UNSPECIFIED, ReadOptions, explain_guess, open_table
 from ..files.table_file import TableFile
 from ..table.kinds import read_stream
-from ..table.text_column import read_values
+from ..table.text_column import is_filled, read_values
 
 __all__ = [
     "ENCODINGS",
@@ -95,7 +95,8 @@ class Source:
 
     def examples(self, at: int) -> list[str]:
         """A few cells of a column."""
-        return list(read_values(self.head(at)).texts[:EXAMPLES].to_pylist())
+        texts = read_values(self.head(at)).texts
+        return list(texts.filter(is_filled(texts))[:EXAMPLES].to_pylist())
 
     def stem(self) -> str:
         """The name for a file made from this table, without suffix; only characters that all file systems allow."""

@@ -7,7 +7,7 @@ applies the choices, in the form that a run reads.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
-from ..frames.clean import repair_column, row_index, show_blanks
+from ..checks.syntax.kernels import to_bools
+from ..frames.clean import repair_column, show_blanks
 from ..frames.duplicates import IdentityColumn
 from ..frames.verify import AddressColumns
 from ..model.table import one_array, texts_where
 from ..repair.repair import ACCEPTED, MAX_CELL, REPAIRS, repair_cell
-from ..table.text_column import TextColumn, cut_long, read_values, show_where
+from ..table.text_column import cut_long, is_filled, read_values, show_where
 from .source import short_text
 
 __all__ = ["SAFE", "Choices", "Suggestion", "TidyColumn", "duplicate_examples", "narrow"]
@@ -87,7 +88,7 @@ class Texts:
 
 
 class TidyColumn:
-    """What was found in the cells of a column; rows are those of the texts in it."""
+    """What was found in the cells of a column."""
 
     def __init__(self, values: Any) -> None:
         self.values = values
@@ -97,9 +98,6 @@ class TidyColumn:
         texts = cut_long(pc.coalesce(found.address, written.stripped))
         # The texts as they are written would be a second copy of the column: they are read again where needed.
         self.texts = Texts.of(texts, texts)
-        none, rows = pa.array([], pa.string()), written.rows
-        rows = None if rows is None else narrow(rows, written.size)
-        self.layout = replace(written, texts=none, stripped=none, rows=rows)
         self.has_address: pa.BooleanArray = found.address.is_valid()
         self.suggestion = found.suggestion
         self.is_formed: pa.BooleanArray = seen.ok
@@ -114,8 +112,8 @@ class TidyColumn:
         self.several_rows = np.flatnonzero(several > 1)
         self.added_rows = int((several[self.several_rows] - 1).sum())
         self.nothing_rows = int(
-            np.count_nonzero((several == 0) & self.suggestion.is_null().to_numpy(zero_copy_only=False))
-        ) + len(written.nontext_rows)
+            np.count_nonzero((several == 0) & to_bools(self.suggestion.is_null()) & to_bools(is_filled(texts)))
+        )
         self.find_suggestions(texts)
         self.several_examples = [
             (self.shown(text), self.shown("\n".join(repair_cell(text).addresses)))
@@ -123,10 +121,8 @@ class TidyColumn:
         ]
         self.examples = {name: self.find_examples(name, written.texts, texts) for name in SAFE}
 
-    @property
-    def cells(self) -> TextColumn:
-        """The column with the texts to verify."""
-        return replace(self.layout, texts=self.texts.chosen, stripped=self.texts.chosen)
+    def __len__(self) -> int:
+        return len(self.texts.chosen)
 
     def find_suggestions(self, texts: pa.StringArray) -> None:
         """Group the suggestions by what is written and what was meant."""
@@ -202,7 +198,7 @@ class TidyColumn:
         is_several = np.zeros(len(texts), np.bool_)
         is_several[np.setdiff1d(self.several_rows, rows)] = True
         several = pa.array(is_several) if is_several.any() else None
-        return AddressColumns([self.cells], texts, found, None, is_several=several)
+        return AddressColumns(texts, found, None, is_several=several)
 
     def changes(self, applied: pa.BooleanArray, accepted: npt.NDArray[np.int64]) -> pa.DictionaryArray:
         """The names of the repairs of each row, joined by ``;``."""
@@ -213,13 +209,15 @@ class TidyColumn:
             names += [";".join(filter(None, (each, ACCEPTED))) for each in names]
         distinct = pa.array(names).dictionary_encode()  # a repair that is off gives the same text as none
         codes = distinct.indices.to_numpy()[codes]
-        return pa.DictionaryArray.from_arrays(narrow(codes, len(distinct.dictionary)), distinct.dictionary)
+        is_missing = ~to_bools(is_filled(self.texts.chosen))
+        codes = pa.array(narrow(codes, len(distinct.dictionary)), mask=is_missing)
+        return pa.DictionaryArray.from_arrays(codes, distinct.dictionary)
 
     def identities(self, read: AddressColumns) -> IdentityColumn:
         """The mailbox of each row of the frame, after the repairs that were chosen."""
         assert read.repaired is not None
         distinct = one_array(read.repaired["clean"]).fill_null("").dictionary_encode()
-        return IdentityColumn.of(distinct.dictionary, row_index(distinct.indices, self.layout))
+        return IdentityColumn.of(distinct.dictionary, distinct.indices)
 
 
 def narrow(codes: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:

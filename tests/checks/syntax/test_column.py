@@ -329,6 +329,8 @@ def assert_same_check(one: SyntaxColumn, other: SyntaxColumn) -> None:
 def test_the_check_of_a_slice_is_that_of_its_texts():
     texts = pa.array(hostile_texts()[:5_000])
     assert_same_check(observe_column(texts).slice(9, 3_000), observe_column(texts.slice(9, 3_000)))
+    mask = pa.array([at % 3 > 0 for at in range(len(texts))])
+    assert_same_check(observe_column(texts).filter(texts.filter(mask), mask), observe_column(texts.filter(mask)))
 
 
 def test_rows_that_are_replaced_have_the_forms_of_the_other_check():

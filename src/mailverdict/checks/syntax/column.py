@@ -106,6 +106,25 @@ class SyntaxColumn:
             unusual=unusual[(unusual >= 0) & (unusual < size)],
         )
 
+    def filter(self, texts: pa.StringArray, mask: pa.BooleanArray) -> SyntaxColumn:
+        """The check of the rows of `mask`, whose texts are `texts`; all domains stay."""
+        if not mask.false_count:
+            return self
+        is_kept = to_bools(mask)
+        position = np.cumsum(is_kept) - 1
+        renamed, changed, unusual = (position[r[is_kept[r]]] for r in (self.renamed, self.changed, self.unusual))
+        return SyntaxColumn(
+            texts,
+            self.ok.filter(mask),
+            self.domain_codes.filter(mask),
+            self.domains,
+            self.displays,
+            renamed=renamed,
+            local_forms=self.local_forms.filter(pa.array(is_kept[self.renamed])),
+            changed=changed,
+            unusual=unusual,
+        )
+
     def replace_rows(self, texts: pa.StringArray, mask: pa.BooleanArray, other: SyntaxColumn) -> SyntaxColumn:
         """The check of `texts`: that of `other` in the rows of `mask`; the other texts have the same normal form."""
         rows, is_kept = np.flatnonzero(to_bools(mask)), ~to_bools(mask)
