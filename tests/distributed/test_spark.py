@@ -31,8 +31,9 @@ from mailverdict.distributed.spark import (
 from mailverdict.distributed.stages import KeyKind, StageJob
 from mailverdict.errors import BackendError, ColumnError, InputError, SettingsError
 from mailverdict.model.words import ValidationType
+from mailverdict.runs.options import Options
 from mailverdict.table.columns import COLUMNS
-from mailverdict.table.options import split_options
+from mailverdict.table.options import complete_options
 
 EMAILS = ["ada@gmail.com", None, "nobody", "bo@gone.example", "ada@gmail.com", "eve@gmail.com"]
 
@@ -42,9 +43,9 @@ def batches(size=4):
 
 
 def job(key: KeyKind = "domain", kind="mx", **changes):
-    output = split_options("verify", {"columns": "all"})[1]
+    options = Options.check(**complete_options("verify", {"columns": "all"}))
     given = {"backend": b"", "columns": COLUMNS, **changes}
-    return StageJob("email", output, ValidationType(kind), key_kind=key, **given)
+    return StageJob("email", options, ValidationType(kind), key_kind=key, **given)
 
 
 def whole(parts):

@@ -34,12 +34,12 @@ from ..model.settings import Lists
 from ..model.words import ValidationType
 from ..runs.endings import MALFORMED, describe_ending
 from ..runs.execution import unique_addresses
-from ..runs.options import CheckedOptions, open_execution
+from ..runs.options import Options, open_execution
 from ..runs.plan import Plan, plan_run
-from ..runs.progress import Listener, Progress, ProgressBar, wants_bar
+from ..runs.progress import Progress, ProgressBar, wants_bar
 from ..runs.run import Run
 from ..table.columns import REPAIR_COLUMNS
-from ..table.options import Columns, check_progress, split_options
+from ..table.options import Columns, complete_options
 from .asking import DOMAINS, MAILBOXES, merge_reports
 from .scratch import Scratch
 from .stages import KeyKind, Routing, StageJob, read_part
@@ -67,9 +67,8 @@ class Engine(Protocol):
 class Call:
     """The checked arguments of one call."""
 
-    options: CheckedOptions
+    options: Options
     job: StageJob
-    progress: bool | str | Listener
 
 
 def open_call(
@@ -87,14 +86,13 @@ def open_call(
 
     `empty` is a partition without rows; `is_local`: all workers are on this machine; a plan asks nothing.
     """
-    run_options, frame_options = split_options(function, options)
-    check_progress(frame_options["progress"])
-    checked = CheckedOptions.check(**run_options)
+    arguments = complete_options(function, options)
+    checked = Options.check(**arguments)
     backend, settings = checked.backend, checked.settings
-    key_kind = decide_key_kind(checked, run_options["journal"])
+    key_kind = decide_key_kind(checked, arguments["journal"])
     job = StageJob(
         column=column,
-        frame_options={name: value for name, value in frame_options.items() if name != "progress"},
+        options=replace(checked, backend=None, screen=None, progress=False),
         validation_type=checked.validation_type,
         key_kind=key_kind,
         backend=pickle.dumps(backend) if key_kind in ("address", "domain") else b"",
@@ -118,10 +116,10 @@ def open_call(
         backend._require_open()
         job = replace(job, scratch=open_scratch(scratch, is_local=is_local, backend=backend, job=job))
         job = replace(job, shards=decide_shards(job))
-    return Call(checked, job, frame_options["progress"])
+    return Call(checked, job)
 
 
-def decide_key_kind(options: CheckedOptions, journal: object) -> KeyKind:
+def decide_key_kind(options: Options, journal: object) -> KeyKind:
     """What the keys of the answers are, which follows from who asks: each partition, the calling process, or tasks."""
     if options.is_free and isinstance(options.backend, LocalBackend) and options.settings.limit is None:
         return "row"
@@ -130,7 +128,7 @@ def decide_key_kind(options: CheckedOptions, journal: object) -> KeyKind:
     return "address" if options.validation_type is ValidationType.SMTP else "domain"
 
 
-def is_asked_here(options: CheckedOptions, journal: object) -> bool:
+def is_asked_here(options: Options, journal: object) -> bool:
     """Whether the calling process alone asks: one quota, one limit and one journal are in one place."""
     is_local = isinstance(options.backend, LocalBackend)
     has_journal = journal not in ("auto", None) and not options.is_free
@@ -283,9 +281,9 @@ class StageProgress:
     def __init__(self, call: Call) -> None:
         self.progress = Progress(unit="domains")
         self.listener: Callable[[Progress], None] | None = None
-        if callable(call.progress):
-            self.listener = call.progress
-        elif wants_bar(progress=call.progress, is_free=False):
+        if callable(call.options.progress):
+            self.listener = call.options.progress
+        elif wants_bar(progress=call.options.progress, is_free=False):
             self.listener = ProgressBar("verify")
 
     def emit(self, **changes: Any) -> None:
@@ -334,7 +332,7 @@ def verify_texts(call: Call, texts: pa.StringArray) -> pa.Table:
     """Verify distinct texts in this process, as a service with one quota needs; the rows with their `key`."""
     addresses, _ = unique_addresses(texts)
     run: Run[pa.Table] = Run(open_execution(addresses, call.options), lambda table: table)
-    show_progress(run, call.job.column, call.progress, is_free=call.options.is_free)
+    show_progress(run, call.job.column, call.options.progress, is_free=call.options.is_free)
     rows = collect(run)
     return rows.select(call.job.answer_fields()).append_column("key", addresses)
 

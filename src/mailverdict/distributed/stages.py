@@ -24,7 +24,7 @@ from ..checks.syntax.kernels import octets_of, offsets_of
 from ..frames.verify import (
     AddressColumns,
     FrameReading,
-    Origin,
+    describe_origin,
     kinds_of_data,
     name_results,
     read_addresses,
@@ -37,6 +37,7 @@ from ..model.settings import Lists
 from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table, dump_json, texts_where
 from ..model.words import Status, ValidationType
 from ..runs.execution import unique_addresses
+from ..runs.options import Options
 from ..table.columns import Column
 from ..table.options import Columns, each_column
 from ..table.overwrite import result_labels
@@ -121,7 +122,7 @@ class StageJob:
     """All that a task needs to know about the call; sent to every worker."""
 
     column: Columns | None
-    frame_options: dict[str, Any]  # columns, prefix, clean and others
+    options: Options  # of reading cells and showing results; without a backend
     validation_type: ValidationType
     key_kind: KeyKind
     backend: bytes  # the pickled backend; empty if only the calling process asks
@@ -145,7 +146,7 @@ class StageJob:
     @property
     def is_cleaned(self) -> bool:
         """Whether cells are repaired first."""
-        return bool(self.frame_options["clean"])
+        return self.options.clean
 
     @property
     def required_scratch(self) -> Scratch:
@@ -172,7 +173,7 @@ class StageJob:
 def needed_labels(labels: Iterable[Any], job: StageJob) -> list[Any]:
     """Which columns of a frame are read before anything is asked: those to verify, and those that results replace."""
     columns = each_column(job.column)
-    needed = {*columns}.union(*(result_labels(each, job.frame_options["prefix"]) for each in columns))
+    needed = {*columns}.union(*(result_labels(each, job.options.prefix) for each in columns))
     return [label for label in labels if label in needed]
 
 
@@ -183,7 +184,7 @@ def read_texts(part: Any, job: StageJob) -> AddressColumns:
     after the answers are paid for it is too late.
     """
     kinds = kinds_of_data(part, job.column)
-    kept = [own.kept for own in name_results(kinds, job.column, job.frame_options)]
+    kept = [own.kept for own in name_results(kinds, job.column, job.options)]
     return read_addresses([kind.values() for kind in kinds], clean=job.is_cleaned, kept=kept)
 
 
@@ -237,8 +238,8 @@ def count_rows(read: AddressColumns, syntax: SyntaxColumn, job: StageJob) -> dic
 
 def read_part(part: Any, job: StageJob, extra: Sequence[Column] = ()) -> FrameReading:
     """Read the verified columns of a partition, and name its result columns, with `extra` ones."""
-    origin = Origin(job.validation_type, job.source, lists=job.lists_version)
-    return read_frame(part, job.column, job.frame_options, origin, is_free=job.is_free, extra=extra)
+    note = describe_origin(job.validation_type, job.source, lists=job.lists_version)
+    return read_frame(part, job.column, job.options, note, is_free=job.is_free, extra=extra)
 
 
 def attach(part: Any, job: StageJob, answers: pa.Table | None, extra: Sequence[Column] = ()) -> Any:

@@ -16,9 +16,9 @@ from ..local.backend import LocalBackend
 from ..loop import run_sync
 from ..model.evidence import DomainEvidence
 from ..model.words import ValidationType
-from ..runs.options import pick_backend
+from ..runs.options import check_flag, pick_backend
 from ..table.columns import to_boolean, to_string, to_utc
-from ..table.options import Columns, check_flag
+from ..table.options import Columns
 from .verify import kinds_of_data, read_addresses, warn_user
 
 OUTCOME_DTYPE = pd.CategoricalDtype(["mx", "implicit_mx", "null_mx", "nxdomain", "nodata", "undetermined"])

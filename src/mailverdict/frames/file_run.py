@@ -17,10 +17,10 @@ from ..model.address import identities
 from ..model.table import SOURCE_LOCAL
 from ..model.words import ValidationType
 from ..runs.endings import REPORTED_ERRORS, describe_ending, describe_errors
-from ..runs.options import CheckedOptions, open_execution
+from ..runs.options import Options, open_execution
 from ..runs.progress import LONG_WAIT, Listener, delay_text
 from ..runs.run import Run
-from ..table.options import split_options
+from ..table.options import complete_options
 from .verify import STANDING, FrameReading, describe_several, origin_of, read_frame, show_progress
 
 
@@ -44,8 +44,7 @@ class FileRun:
     """
 
     def __init__(self, column: str, stopper: Stop, *, listener: Listener | None = None, **options: Any) -> None:
-        run_options, self.frame_options = split_options("verify", options)
-        self.options = CheckedOptions.check(**run_options)
+        self.options = Options.check(**complete_options("verify", options))
         self.column, self.stopper, self.listener = column, stopper, listener
         self.limit_left = self.options.settings.limit  # for all pieces together
         self.failure: BackendError | JournalError | None = None  # what ended the verification early
@@ -134,7 +133,7 @@ class FileRun:
 
         An error if a result would replace a column of somebody else.
         """
-        frame = read_frame(piece, self.column, self.frame_options, origin_of(self.options), is_free=is_free)
+        frame = read_frame(piece, self.column, self.options, origin_of(self.options), is_free=is_free)
         self.about_text = frame.read.notices(self.column)
         self.has_text |= not self.about_text
         counted = (*self.notices, *self.about_text, describe_several(frame.read.several_rows))
@@ -150,7 +149,7 @@ class FileRun:
             options = replace(options, journal=None)
         syntax = frame.syntax if addresses is frame.asked else None
         run = Run(open_execution(addresses, options, frame.fields(), syntax), lambda table: table)
-        progress = False if has_ended else self.frame_options["progress"]
+        progress = False if has_ended else self.options.progress
         show_progress(run, self.column, progress, is_free=options.is_free)
         run._start()
         self.stopper.watch(run)

@@ -20,11 +20,11 @@ from ..errors import ResolverError, SettingsError
 from ..local.backend import LocalBackend
 from ..loop import run_sync
 from ..runs.execution import find_known, unique_addresses
-from ..runs.options import CheckedOptions, pick_screen
+from ..runs.options import Options, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
 from ..table.kinds import Table
-from ..table.options import Columns, VerifyOptions, check_flag, show_options, split_options
+from ..table.options import Columns, VerifyOptions, complete_options, show_options
 from ..table.overwrite import kept_repairs
 from .verify import AddressColumns, kinds_of_data, read_addresses
 
@@ -128,21 +128,20 @@ def plan(
 
 def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Plan:
     """The plan for a table that comes in pieces, each with the columns to verify; keeps a hash of each address."""
-    arguments, of_frame = split_options("plan", options)
-    checked = CheckedOptions.check(**arguments)
-    is_cleaned, prefix = check_flag("clean", of_frame["clean"]), of_frame["prefix"]
+    arguments = complete_options("plan", options)
+    checked = Options.check(**arguments)
 
     def read(piece: Sequence[Table]) -> AddressColumns:
-        kept = [kept_repairs(kind, prefix) if is_cleaned else None for kind in piece]
-        return read_addresses([kind.values() for kind in piece], clean=is_cleaned, keep_syntax=True, kept=kept)
+        kept = [kept_repairs(table, checked.prefix) if checked.clean else None for table in piece]
+        return read_addresses([table.values() for table in piece], clean=checked.clean, keep_syntax=True, kept=kept)
 
     found = plan_addresses(map(read, pieces), checked)
     if found.unique > found.known:
-        warn_of_resolver(CheckedOptions.check(**arguments))
+        warn_of_resolver(Options.check(**arguments))
     return found
 
 
-def plan_addresses(reads: Iterable[AddressColumns], options: CheckedOptions) -> Plan:
+def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
     """The plan for columns that were read, in one piece or several; closes a backend that was made from a URL."""
     seen, rescued = SeenAddresses(), pa.array([], pa.string())
     counts: Counter[str] = Counter(rows=0, missing=0, malformed=0, unique=0, known=0, in_flight=0, held=0)
@@ -203,13 +202,13 @@ def hash_texts(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
     return pd.util.hash_array(texts.to_numpy(zero_copy_only=False), categorize=False)
 
 
-def warn_of_resolver(options: CheckedOptions) -> None:
+def warn_of_resolver(options: Options) -> None:
     """Warn the caller of `plan` if the resolver that this machine would use cannot be trusted."""
     for notice in resolver_notices(options):
         warnings.warn(notice, UserWarning, stacklevel=4)
 
 
-def resolver_notices(options: CheckedOptions) -> list[str]:
+def resolver_notices(options: Options) -> list[str]:
     """Why the resolver that this machine would use cannot be trusted; empty if it can, or is not needed."""
 
     async def test(backend: LocalBackend, *, owned: bool) -> list[str]:
@@ -235,7 +234,7 @@ def resolver_notices(options: CheckedOptions) -> list[str]:
     return []
 
 
-def count_in_journal(unique: pa.StringArray, options: CheckedOptions) -> tuple[int, int, int]:
+def count_in_journal(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
     """How many addresses are settled, in flight and held; a journal that does not exist is not created."""
     if options.journal is None or not options.journal.exists():
         return 0, 0, 0

@@ -29,7 +29,7 @@ from ..model.table import SOURCE_LOCAL, TEXT_CODES, complete_table, texts_where
 from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, count_of
 from ..repair.repair import MAX_CELL
 from ..runs.execution import FREE_BATCH, unique_addresses
-from ..runs.options import CheckedOptions, open_execution
+from ..runs.options import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, is_notebook, wants_bar
 from ..runs.run import Run
 from ..table.columns import (
@@ -47,11 +47,9 @@ from ..table.kinds import Frame, Table, kind_of_data
 from ..table.options import (
     Columns,
     VerifyOptions,
-    check_flag,
-    check_progress,
+    complete_options,
     each_column,
     show_options,
-    split_options,
 )
 from ..table.overwrite import KeptRepairs, earlier_columns, kept_repairs, name_columns
 from ..table.text_column import (
@@ -188,32 +186,24 @@ def with_change(kept: KeptRepairs, values: Any) -> KeptRepairs:
     return replace(kept, change=texts_where(kept.clean.is_valid(), found.change))
 
 
-@dataclass(frozen=True)
-class Origin:
-    """What made the answers: it is noted beside the result columns."""
+def describe_origin(
+    validation_type: ValidationType, source: str, *, lists: str | None = None, answered_by: str = ""
+) -> dict[str, Any]:
+    """What made the answers, as it is noted beside the result columns; as JSON.
 
-    validation_type: ValidationType
-    source: str
-    lists: str | None = None  # the version of the lists of this machine, if its backend was used
-    answered_by: str = ""  # the label of the backend, if it has one
-
-    def note(self) -> dict[str, Any]:
-        """What is noted, as JSON."""
-        return {
-            "validation_type": str(self.validation_type),
-            "source": self.source,
-            "version": __version__,
-            "lists": self.lists,
-            **({"answered_by": self.answered_by} if self.answered_by else {}),
-        }
+    `lists` is the version of the lists of this machine, if its backend was used, and `answered_by` the label of the
+    backend, if it has one.
+    """
+    note = {"validation_type": str(validation_type), "source": source, "version": __version__, "lists": lists}
+    return {**note, "answered_by": answered_by} if answered_by else note
 
 
-def origin_of(options: CheckedOptions) -> Origin:
+def origin_of(options: Options) -> dict[str, Any]:
     """What makes the answers of a run with these options."""
     backend = options.backend
     lists = backend.lists_version() if isinstance(backend, LocalBackend) else None
     label = str(getattr(backend, "label", ""))
-    return Origin(options.validation_type, backend.source, lists=lists, answered_by=label)
+    return describe_origin(options.validation_type, backend.source, lists=lists, answered_by=label)
 
 
 @dataclass(frozen=True)
@@ -223,7 +213,7 @@ class FrameReading:
     tables: Sequence[Table]  # the caller's data, with each of its columns to verify
     results: Sequence[ResultColumns]  # of each of them
     read: AddressColumns
-    origin: Origin
+    note: dict[str, Any]  # what makes the answers
     asked: pa.StringArray  # the addresses to verify: distinct ones, unless the type is free
     codes: Codes | None = None  # for each row of `read` that of its answer; None: the same order
     syntax: SyntaxColumn | None = None  # the check of `asked`, if it was made
@@ -240,7 +230,7 @@ class FrameReading:
                 part = part.append_column(column.field, nothing)
             table = Table(out, table.column) if at else table
             columns = [*own.columns, *own.emptied.values()]
-            out = table.attach(part, [*own.names, *own.emptied], columns, self.origin.note())
+            out = table.attach(part, [*own.names, *own.emptied], columns, self.note)
         return out
 
     def fields(self) -> list[str]:
@@ -253,7 +243,7 @@ class FrameReading:
         fields, repaired = self.fields(), self.read.repaired
         rows = answers.select(fields)
         if self.codes is not None:
-            standing = standing_rows(self.origin.validation_type).select(fields)
+            standing = standing_rows(self.note["validation_type"]).select(fields)
             rows = take_rows(pa.concat_tables([rows, standing]), self.codes)
         if repaired is None:
             return rows
@@ -265,7 +255,7 @@ class FrameReading:
         return rows
 
 
-def standing_rows(validation_type: ValidationType) -> pa.Table:
+def standing_rows(validation_type: str) -> pa.Table:
     """The rows of a missing cell, of one that was not to be verified, and of one that holds several addresses."""
     words = {
         "status": (Status.MISSING, Status.PENDING, Status.DONE),
@@ -319,29 +309,15 @@ def start(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpti
     >>> run.result()["verdict"].tolist()
     ['valid', 'invalid']
     """
-    return prepare(data, column, *split_options("start", options, progress=False))._start()
+    return prepare(data, column, Options.check(**complete_options("start", options, progress=False)))._start()
 
 
-def prepare(
-    data: Any,
-    column: Columns | None,
-    run_options: dict[str, Any],
-    frame_options: dict[str, Any],
-    *,
-    read: AddressColumns | None = None,
-    answered_since: float | None = None,
-) -> Run[Any]:
-    """Read the columns and set the run up; no network is used before it is started.
-
-    `read` are the columns if they were read already. Answers since `answered_since` are as good as those of this run.
-    """
-    options = CheckedOptions.check(**run_options)
-    options = replace(options, settings=replace(options.settings, answered_since=answered_since))
-    progress = frame_options["progress"]
-    check_progress(progress)
-    frame = read_frame(data, column, frame_options, origin_of(options), is_free=options.is_free, read=read)
+def prepare(data: Any, column: Columns | None, options: Options, *, read: AddressColumns | None = None) -> Run[Any]:
+    """Read the columns, unless they were `read` already, and set the run up; before its start it uses no network."""
+    is_free = options.is_free
+    frame = read_frame(data, column, options, origin_of(options), is_free=is_free, read=read)
     run: Run[Any] = Run(open_execution(frame.asked, options, frame.fields(), frame.syntax), frame)
-    show_progress(run, column, progress, is_free=options.is_free)
+    show_progress(run, column, options.progress, is_free=is_free)
     for notice in frame.notices:
         run._execution.add_notice(notice)
     return run
@@ -350,8 +326,8 @@ def prepare(
 def read_frame(
     data: Any,
     column: Columns | None,
-    frame_options: dict[str, Any],
-    origin: Origin,
+    options: Options,
+    note: dict[str, Any],
     *,
     is_free: bool,
     extra: Sequence[Column] = (),
@@ -361,18 +337,18 @@ def read_frame(
 
     `read` are the columns if they were read already.
     """
-    tables, is_cleaned = kinds_of_data(data, column), check_flag("clean", frame_options["clean"])
+    tables = kinds_of_data(data, column)
     is_read = read is not None
-    results = name_results(tables, column, frame_options, extra, finds_kept=not is_read)
+    results = name_results(tables, column, options, extra, finds_kept=not is_read)
     if read is None:
         values, kept = [table.values() for table in tables], [own.kept for own in results]
         # A longer column is checked in several batches, each when the run comes to it.
-        is_checked = is_free and (is_cleaned or sum(map(len, values)) <= FREE_BATCH)
-        read = read_addresses(values, clean=is_cleaned, keep_syntax=is_checked, kept=kept)
+        is_checked = is_free and (options.clean or sum(map(len, values)) <= FREE_BATCH)
+        read = read_addresses(values, clean=options.clean, keep_syntax=is_checked, kept=kept)
     notices = [*read.notices(column), *(Note(own.kept.notice) for own in results if own.kept is not None)]
     if read.several_rows and not is_read:  # else who has read them knows it
         notices.append(describe_several(read.several_rows))
-    return FrameReading(tables, results, read, origin, *read.asked(is_free=is_free), notices)
+    return FrameReading(tables, results, read, note, *read.asked(is_free=is_free), notices)
 
 
 @dataclass(frozen=True)
@@ -388,7 +364,7 @@ class ResultColumns:
 def name_results(
     kinds: Sequence[Table],
     column: Columns | None,
-    frame_options: dict[str, Any],
+    options: Options,
     extra: Sequence[Column] = (),
     *,
     finds_kept: bool = True,
@@ -399,11 +375,10 @@ def name_results(
     its verdicts is emptied. With `finds_kept` repaired addresses that are there already are found, since the user may
     have corrected them.
     """
-    is_cleaned, categories = check_flag("clean", frame_options["clean"]), frame_options["categories"]
-    prefix, overwrite = frame_options["prefix"], check_flag("overwrite", frame_options["overwrite"])
+    is_cleaned, categories, prefix, overwrite = options.clean, options.categories, options.prefix, options.overwrite
     if prefix is not None and len(kinds) > 1:
         raise SettingsError(f"prefix={prefix!r}: each of several columns has its own prefix; leave it out")
-    chosen, results = choose_columns(frame_options["columns"], clean=is_cleaned, categories=categories), []
+    chosen, results = choose_columns(options.columns, clean=is_cleaned, categories=categories), []
     taken = set(column) if isinstance(column, list) else set()
     for kind in kinds:
         earlier = earlier_columns(kind, prefix) if overwrite else {}
@@ -567,7 +542,7 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     2       invalid        <NA>             <NA>         done
     3           NaN        <NA>             <NA>      missing
     """
-    return collect(prepare(data, column, *split_options("verify", options))._start())
+    return collect(prepare(data, column, Options.check(**complete_options("verify", options)))._start())
 
 
 def collect(run: Run[Any]) -> Any:
@@ -650,7 +625,7 @@ async def averify(data: Any, column: Columns | None = None, **options: Unpack[Ve
     >>> asyncio.run(mv.averify(["ada@example.org"], validation_type="regex"))["verdict"].tolist()
     ['valid']
     """
-    run = await asyncio.to_thread(prepare, data, column, *split_options("averify", options))
+    run = await asyncio.to_thread(prepare, data, column, Options.check(**complete_options("averify", options)))
     try:
         result = await run
         warn_user(*describe_spamtraps(run))

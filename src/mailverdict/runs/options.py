@@ -20,11 +20,10 @@ from ..model.settings import Duration, parse_duration
 from ..model.table import SCHEMA
 from ..model.words import Status, ValidationType, Verdict
 from .execution import Execution, RunSettings
+from .progress import Listener
 
 if TYPE_CHECKING:
     from ..local.screen import Screener
-
-__all__ = ["CheckedOptions", "default_journal", "open_execution", "parse_validation_type", "pick_backend"]
 
 ON_QUOTA = ("stop", "raise", "wait")
 SCREENS = (None, "mx")
@@ -59,14 +58,20 @@ def pick_backend(backend: Any) -> Backend:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedOptions:
+class Options:
     """The arguments that `verify` and its siblings share, checked, with their backend."""
 
-    backend: Backend
+    backend: Any  # a `Backend`; None in the tasks of a cluster, which get it apart
     journal: Path | None
     settings: RunSettings
     screen: LocalBackend | str | None
     owns_backend: bool
+    clean: bool
+    columns: Any  # a set's name, or names; checked where the result columns are chosen
+    categories: bool
+    prefix: str | None
+    overwrite: bool
+    progress: bool | str | Listener
 
     @classmethod
     def check(
@@ -80,9 +85,17 @@ class CheckedOptions:
         limit: int | None,
         on_quota: str,
         screen: LocalBackend | str | None,
+        clean: bool,
+        columns: Any,
+        categories: bool,
+        prefix: str | None,
+        overwrite: bool,
         offline: bool,
-    ) -> CheckedOptions:
+        progress: bool | str | Listener,
+    ) -> Options:
         """Check every argument; a `SettingsError` names the first that cannot work."""
+        if not callable(progress) and progress not in (True, False, "auto"):
+            raise SettingsError(f"progress={progress!r}: give 'auto', True, False or a function")
         kind = parse_validation_type(validation_type)
         if on_quota not in ON_QUOTA:
             raise SettingsError(f"on_quota={on_quota!r}: give one of {', '.join(ON_QUOTA)}")
@@ -98,7 +111,19 @@ class CheckedOptions:
             on_quota=on_quota,
             offline=offline,
         )
-        return cls(picked, journal_path(journal, picked, kind), settings, screen, picked is not backend)
+        return cls(
+            picked,
+            journal_path(journal, picked, kind),
+            settings,
+            screen,
+            owns_backend=picked is not backend,
+            clean=check_flag("clean", clean),
+            columns=columns,
+            categories=check_flag("categories", categories),
+            prefix=prefix,
+            overwrite=check_flag("overwrite", overwrite),
+            progress=progress,
+        )
 
     @property
     def validation_type(self) -> ValidationType:
@@ -108,7 +133,13 @@ class CheckedOptions:
     @property
     def is_free(self) -> bool:
         """Whether no network is used."""
-        return self.backend.is_free(self.validation_type)
+        return bool(self.backend.is_free(self.validation_type))
+
+
+def check_flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise SettingsError(f"{name}={value!r}: give True or False")
+    return value
 
 
 def parse_limit(limit: Any) -> int | None:
@@ -148,7 +179,7 @@ def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationT
 
 def open_execution(
     addresses: pa.StringArray,
-    options: CheckedOptions,
+    options: Options,
     fields: Sequence[str] = tuple(SCHEMA.names),
     syntax: SyntaxColumn | None = None,
 ) -> Execution:
@@ -175,7 +206,7 @@ def open_execution(
     )
 
 
-def pick_screen(options: CheckedOptions) -> Screener | None:
+def pick_screen(options: Options) -> Screener | None:
     """What is settled before a service is asked: malformed addresses always, domains without mail on request.
 
     `LocalBackend` settles malformed addresses itself, so it needs a screen only when offline.

@@ -2,7 +2,8 @@
 
 `VerifyOptions` holds their names, order and types for editors and type checkers, `DEFAULTS` their defaults.
 `show_options` gives a function the signature that `help()`, notebooks and the documentation show, and
-`split_options` reads what a caller gave. What each argument means is documented in `verify`.
+`complete_options` reads what a caller gave; `runs.options.Options` checks it. What each argument means is documented in
+`verify`.
 """
 
 from __future__ import annotations
@@ -67,8 +68,6 @@ DEFAULTS: VerifyOptions = {
     "offline": False,
     "progress": "auto",
 }
-# Of reading cells and showing results; the others are the run's.
-FRAME_OPTIONS = ("clean", "columns", "categories", "prefix", "overwrite", "progress")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -99,23 +98,10 @@ def option_parameters(changed: Mapping[str, Any]) -> list[inspect.Parameter]:
     ]
 
 
-def split_options(function: str, options: Mapping[str, Any], **changed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Complete the options given to `function` by their defaults: those of the run, and those of the frame."""
+def complete_options(function: str, options: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
+    """The options given to `function`, and the defaults of the others, some of them `changed`."""
     if unknown := [name for name in options if name not in DEFAULTS]:
         from .columns import did_you_mean  # noqa: PLC0415 - only a wrong name needs it
 
         raise SettingsError(f"{function} has no argument {unknown[0]!r}{did_you_mean(unknown[0], list(DEFAULTS))}")
-    complete = {**DEFAULTS, **changed, **options}
-    of_frame = {name: complete.pop(name) for name in FRAME_OPTIONS}
-    return complete, of_frame
-
-
-def check_flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise SettingsError(f"{name}={value!r}: give True or False")
-    return value
-
-
-def check_progress(progress: bool | str | Listener) -> None:  # noqa: FBT001 - the argument that users give
-    if not callable(progress) and progress not in (True, False, "auto"):
-        raise SettingsError(f"progress={progress!r}: give 'auto', True, False or a function")
+    return {**DEFAULTS, **changed, **options}

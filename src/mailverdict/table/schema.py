@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ..errors import MissingExtraError, SettingsError
 from ..model.words import ColumnSet
+from ..runs.options import check_flag
 from .columns import ARROW_TYPES, PANDAS_TYPES, choose_columns
-from .options import check_flag
 
 if TYPE_CHECKING:
     import polars as pl

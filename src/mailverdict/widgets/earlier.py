@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import InputError
 from ..frames.restore import restore_frame
 from ..frames.verified import VerifiedColumn
-from ..frames.verify import FrameReading, Origin, ResultColumns
+from ..frames.verify import FrameReading, ResultColumns, describe_origin
 from ..model.words import ValidationType
 from ..reports.counts import checked_days, validation_types
 from ..reports.summary import diff
@@ -70,8 +70,8 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
     data = Table(frame, "email")
     columns = (*COLUMNS, *REPAIR_COLUMNS)
     results = ResultColumns(columns, name_columns(data, None, columns))
-    origin = Origin(ValidationType(parse_key(run.key)[0]), source="journal")
-    return AuditedRows.of_run(FrameReading([data], [results], read, origin, asked=texts), answers)
+    note = describe_origin(ValidationType(parse_key(run.key)[0]), "journal")
+    return AuditedRows.of_run(FrameReading([data], [results], read, note, asked=texts), answers)
 
 
 def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:

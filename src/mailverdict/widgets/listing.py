@@ -62,7 +62,7 @@ class AuditedRows:
     @classmethod
     def of_run(cls, frame: FrameReading, unique: pa.Table, *, is_merged: bool = False) -> AuditedRows:
         """The rows of a run, from its table of distinct addresses; with `is_merged`, duplicates were looked for."""
-        table, data, note = frame.rows(unique), frame.tables[0], frame.origin.note()
+        table, data, note = frame.rows(unique), frame.tables[0], {**frame.note}
         if is_merged:  # else a column of this name is of an earlier file, which may have had other rows
             note[DROPS_DUPLICATES] = True
         return cls(data.frame, data.column, compact(table.unify_dictionaries().combine_chunks()), note)

@@ -39,7 +39,7 @@ from ..model.table import one_array
 from ..model.words import Status, Verdict
 from ..runs.execution import unique_addresses
 from ..runs.journal.recall import RecordedRun
-from ..runs.options import CheckedOptions, parse_validation_type
+from ..runs.options import Options, parse_validation_type
 from ..runs.plan import Plan
 from ..runs.progress import Progress
 from ..runs.run import Run
@@ -55,7 +55,7 @@ from ..table.columns import (
     label_of,
 )
 from ..table.kinds import Table
-from ..table.options import split_options
+from ..table.options import complete_options
 from ..table.overwrite import name_columns
 from .checking import Background, Rate, is_short
 from .listing import Listing
@@ -364,7 +364,7 @@ class SharedState:
 
     # --- who checks, and what it costs --------------------------------------------------------------------------------
 
-    def options(self) -> CheckedOptions:
+    def options(self) -> Options:
         """The checked arguments of a run; a journal for this session where pausing would lose what is checked."""
         settings = {**self.settings, "refresh": UNCLEAR if self.is_refreshing else ()}
         options = check_options(self.depth, settings)
@@ -514,7 +514,7 @@ def column_of(frame: pd.DataFrame, column: Hashable) -> pd.Series[Any]:
     return cells
 
 
-def check_options(validation_type: str, settings: dict[str, Any]) -> CheckedOptions:
+def check_options(validation_type: str, settings: dict[str, Any]) -> Options:
     """The checked arguments of `verify`, with its defaults for those that are not among the settings."""
     arguments = {"validation_type": validation_type, **settings}
-    return CheckedOptions.check(**split_options("Audit", arguments)[0])
+    return Options.check(**complete_options("Audit", arguments))

@@ -24,7 +24,6 @@ from ..reports.facts import verify_command
 from ..runs.journal.recall import parse_key
 from ..runs.progress import Progress
 from ..runs.run import Run
-from ..table.options import split_options
 from ..theme import LABELS
 from .checking import QUOTA_RESET, Rate, describe_end, follow
 from .earlier import compare_with, open_run, place_of_run, read_audit
@@ -96,14 +95,10 @@ class AuditState(InputState):
             if prepared is None or self.plan is None:
                 prepared = self.prepare()
                 self.prepared = prepared
-            checked = self.options()
-            options = {**self.settings, "validation_type": self.depth, "journal": checked.journal}
-            options["refresh"] = checked.settings.refresh
-            arguments = split_options("Audit", {**options, "columns": "all", "clean": True}, progress=False)
             if self.is_refreshing and self.asked_since is None:
                 self.asked_since = time.time()
-            since = self.asked_since
-            self.run = prepare(prepared.frame, prepared.column, *arguments, read=prepared.read, answered_since=since)
+            options = replace(self.options(), columns="all", clean=True, progress=False)
+            self.run = prepare(prepared.frame, prepared.column, options, read=prepared.read)
             self.run._start()
             self.is_running, self.run_state = True, "running"
             self.rate, self.progress = Rate(), self.run.progress
