@@ -26,6 +26,7 @@ ASKING = {"verify", "averify", "start", "check", "explain"}  # what would ask th
 MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|var|Users|mnt|private)/|[A-Z]:\\\\|file://")
 REGISTRY = re.compile(r"pypi\.org|pythonhosted|conda\.anaconda|index-url|artifactory|nexus|devpi", re.IGNORECASE)
 ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
+DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 RESERVED = re.compile(r"(?:^|\.)example(?:\.(?:com|net|org))?$")  # RFC 2606
 
 
@@ -36,6 +37,11 @@ def notebook(request):
 
 def code_of(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def checked_of(notebook):
+    """The cells whose output has to be the same in each run."""
+    return [cell for cell in code_of(notebook) if "nbval-check-output" in cell.metadata.get("tags", ())]
 
 
 def texts_in(value):
@@ -73,9 +79,14 @@ def test_no_cell_failed(notebook):
 
 
 def test_cells_whose_output_is_checked_have_one(notebook):
-    checked = [cell for cell in code_of(notebook) if "nbval-check-output" in cell.metadata.get("tags", ())]
+    checked = checked_of(notebook)
     assert len(checked) >= 3
     assert [cell.source for cell in checked if not cell.outputs] == []
+
+
+def test_no_output_that_is_checked_depends_on_the_day(notebook):
+    outputs = [cell.outputs for cell in checked_of(notebook)]
+    assert [text for text in texts_in(outputs) if DATE.search(text)] == []
 
 
 def test_it_shows_a_picture(notebook):
