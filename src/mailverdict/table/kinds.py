@@ -113,7 +113,7 @@ class Table:
     def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> Table:
         """The given rows; at the positions `replaced` the cell of the column is one of `texts`.
 
-        In pandas the column keeps its dtype if that can hold any text; elsewhere it is plain text then.
+        In pandas the column keeps its dtype if that can hold any text; elsewhere it is plain text then, also lists are.
         """
         out = self.take(rows)
         if self.library == "pandas" and len(replaced):
@@ -123,7 +123,7 @@ class Table:
             cells = cells.copy() if is_open else cells.astype(object)
             cells.iloc[replaced] = list(texts)
             out.isetitem(at, cells.array)
-        elif self.library == "arrow" and (len(replaced) or holds_lists(out.schema.field(self.column).type)):
+        elif self.library == "arrow" and (len(replaced) or is_list(decode(out[self.column]).type)):
             out = put_column(out, self.column, with_texts_at(out[self.column], replaced, texts))
         elif self.library == "polars":
             out = out.with_columns(replace_polars(out[self.column], replaced, texts))
@@ -160,8 +160,7 @@ def replace_polars(cells: Any, replaced: Positions, texts: Sequence[str]) -> Any
     """A Polars column with other texts at some positions."""
     import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
 
-    are_lists = isinstance(cells.dtype, polars.List | polars.Array) and cells.dtype.inner == polars.String
-    if not len(replaced) and not are_lists:
+    if not len(replaced) and not isinstance(cells.dtype, polars.List | polars.Array):
         return cells
     if cells.dtype == polars.Object:
         changed = dict(zip(replaced.tolist(), texts, strict=True))
@@ -216,14 +215,6 @@ def with_texts_at(values: pa.ChunkedArray, replaced: Positions, texts: Sequence[
     mask[replaced] = True
     flat = one_array(values).cast(kind)
     return pa.chunked_array([pc.replace_with_mask(flat, pa.array(mask), pa.array(texts, pa.string()).cast(kind))])
-
-
-def holds_lists(kind: pa.DataType) -> bool:
-    """Whether the cells of a column are lists of texts."""
-    if not is_list(kind):
-        return False
-    inner = kind.value_type
-    return is_text(inner.value_type if pa.types.is_dictionary(inner) else inner)
 
 
 def add_columns(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
