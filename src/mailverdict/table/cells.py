@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import InputError
+from .list_cells import is_missing
 
 
 def to_cells(data: Any) -> Any:
@@ -32,9 +33,7 @@ def to_cells(data: Any) -> Any:
 
 def refuse_rows(cells: Iterable[Any]) -> None:
     """Raise an error if the items are not cells, but rows or frames; a few among others are cells."""
-    filled = (
-        each for each in cells if not (each is None or each is pd.NA or each is pd.NaT or isinstance(each, float))
-    )
+    filled = (each for each in cells if not is_missing(each))
     example = next(filled, None)
     if example is not None and all(map(is_row, itertools.chain([example], filled))):
         raise InputError(
