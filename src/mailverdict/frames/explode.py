@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -76,8 +74,13 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     names = name_columns(kind, prefix, PART_COLUMNS)
     texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
     warn_of_no_address(texts, column)
-    parts = number_parts(len(texts), find_lists(kind.values(), texts) | find_several(texts))
-    exploded = kind.repeat(parts.rows, parts.replaced, parts.texts)
+    parts = find_lists(kind.values(), texts) | find_several(texts)
+    counts = np.ones(len(texts), np.int64)
+    counts[list(parts)] = [len(found) for found in parts.values()]
+    rows = np.repeat(np.arange(len(texts)), counts)
+    numbers = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows] + 1
+    written = [text for row in sorted(parts) for text in parts[row]]
+    exploded = kind.repeat(rows, np.flatnonzero(np.isin(rows, list(parts))), written)
     about_cells = [each.name for each in (*COLUMNS, *DERIVED_COLUMNS)]
     dropped = [name for name in earlier_columns(kind, prefix) if name in about_cells]
     if dropped:
@@ -87,7 +90,7 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
             UserWarning,
             stacklevel=2,
         )
-    marked: Frame = exploded.attach(pa.table({"part": pa.array(parts.numbers)}), names, PART_COLUMNS, {})
+    marked: Frame = exploded.attach(pa.table({"part": pa.array(numbers)}), names, PART_COLUMNS, {})
     return marked
 
 
@@ -118,26 +121,3 @@ def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
         if len(found[text]) > 1:
             several[int(at)] = found[text]
     return several
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The rows of an exploded frame."""
-
-    rows: npt.NDArray[np.int64]  # row of the caller's frame
-    numbers: npt.NDArray[np.int64]  # 1, 2, ... within a row of the caller
-    replaced: npt.NDArray[np.int64]  # positions whose cell is replaced, ascending
-    texts: list[str]  # by what
-
-
-def number_parts(size: int, several: dict[int, tuple[str, ...]]) -> Parts:
-    """The rows of a frame whose cells are replaced by one or more texts, by row."""
-    counts = np.ones(size, np.int64)
-    counts[list(several)] = [len(found) for found in several.values()]
-    is_new = np.zeros(size, np.bool_)
-    is_new[list(several)] = True
-    rows = np.repeat(np.arange(size), counts)
-    first = np.cumsum(counts) - counts
-    numbers = np.arange(len(rows)) - first[rows] + 1
-    texts = [text for row in sorted(several) for text in several[row]]
-    return Parts(rows, numbers, np.flatnonzero(is_new[rows]), texts)

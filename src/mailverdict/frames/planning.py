@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Unpack
@@ -26,7 +25,7 @@ from ..runs.single import open_backend
 from ..table.kinds import Table
 from ..table.options import Columns, VerifyOptions, complete_options, show_options
 from ..table.overwrite import kept_repairs
-from .verify import AddressColumns, kinds_of_data, read_addresses
+from .verify import AddressColumns, kinds_of_data, read_addresses, warn_user
 
 RESOLVER_SECONDS = 5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
 
@@ -177,16 +176,15 @@ class SeenAddresses:
 
     def __init__(self) -> None:
         self.hashes = np.empty(0, np.uint64)
-        self.is_first = True
-        self.first: pa.StringArray | None = None  # hashed only if there is another piece
+        self.first: pa.StringArray | None = None  # the texts of the first piece, until there is another one
 
     def keep_new(self, unique: pa.StringArray) -> pa.StringArray:
         """Those of the distinct addresses that no earlier piece had."""
-        if self.is_first:
-            self.is_first, self.first = False, unique
+        if self.first is None:
+            self.first = unique
             return unique
-        if self.first is not None:
-            self.hashes, self.first = np.sort(hash_texts(self.first)), None
+        if len(self.first):
+            self.hashes, self.first = np.sort(hash_texts(self.first)), pa.array([], pa.string())
         hashes = hash_texts(unique)
         order = np.argsort(hashes)  # a search is several times as fast in order
         ordered, is_new = hashes[order], np.ones(len(hashes), np.bool_)
@@ -204,8 +202,7 @@ def hash_texts(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
 
 def warn_of_resolver(options: Options) -> None:
     """Warn the caller of `plan` if the resolver that this machine would use cannot be trusted."""
-    for notice in resolver_notices(options):
-        warnings.warn(notice, UserWarning, stacklevel=4)
+    warn_user(*resolver_notices(options))
 
 
 def resolver_notices(options: Options) -> list[str]:

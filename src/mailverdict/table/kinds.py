@@ -166,9 +166,7 @@ def replace_polars(cells: Any, replaced: Positions, texts: Sequence[str]) -> Any
         changed = dict(zip(replaced.tolist(), texts, strict=True))
         items = [changed.get(row, cell) for row, cell in enumerate(cells.to_list())]
         return polars.Series(cells.name, items, dtype=polars.Object)
-    is_read = cells.dtype.is_nested() or cells.dtype == polars.Binary
-    plain = cells if is_read else cells.cast(polars.String)
-    return polars.Series(cells.name, with_texts_at(pa.chunked_array([plain.to_arrow()]), replaced, texts))
+    return polars.Series(cells.name, with_texts_at(pa.chunked_array([cells.to_arrow()]), replaced, texts))
 
 
 def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
