@@ -216,6 +216,13 @@ def test_a_huge_cell_is_trimmed_first_and_cut_then(dtype):
     assert (len(read[2]), len(read[3])) == (LONGEST_TEXT, LONGEST_TEXT)
 
 
+def test_the_text_of_a_huge_cell_that_is_not_text_is_cut_and_not_repaired():
+    cell = {"note": "x" * LONGEST_TEXT, "email": ADDRESS}
+    assert [len(text) for text in read_values([cell], for_repair=True).texts.to_pylist()] == [LONGEST_TEXT]
+    out = mv.clean(pd.Series([{"email": ADDRESS, "note": "x" * LONGEST_TEXT}, {"email": ADDRESS}]))
+    assert out["clean"].tolist() == [pd.NA, ADDRESS]
+
+
 def test_blanks_alone_are_missing_whatever_blanks():
     assert texts_by_row(read_values([" ", "\t\r\n", "\u00a0\u2003", "\u3000", "x"])) == {4: "x"}
 

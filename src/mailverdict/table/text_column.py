@@ -229,7 +229,10 @@ def cell_text(cell: Any) -> str:
         return bytes(cell).decode(errors="backslashreplace")
     if isinstance(cell, SEQUENCES) and (texts := texts_of(cell)) is not None:
         return to_json(texts) if texts else ""
-    return "" if is_missing(cell) else str(cell).encode(errors="backslashreplace").decode()
+    if is_missing(cell):
+        return ""
+    text = cell if isinstance(cell, str) else str(cell).strip()[:LONGEST_TEXT]
+    return text.encode(errors="backslashreplace").decode()
 
 
 def pieces_of(values: Any) -> list[Any]:
