@@ -62,6 +62,7 @@ class ObservedBatch:
             syntax=SyntaxColumn(
                 normalized,
                 ok=one(True, bool_),
+                local_sizes=np.array([len(syntax.normalized.encode().rpartition(b"@")[0])], np.int32),
                 domain_codes=one(0, pa.int32()),
                 domains=one(syntax.ascii_domain, text),
                 displays=one(syntax.normalized.rpartition("@")[2], text),
@@ -184,7 +185,8 @@ def observe_batch(
     # Arrow and numpy release the interpreter lock, so the look-ups by domain run at the same time.
     with ThreadPoolExecutor(2) as beside:
         faults = beside.submit(fault_messages, texts, syntax.ok)
-        role = beside.submit(syntax.match_locals, lists.role_names) if "role" in wanted else None
+        match_roles = partial(syntax.match_locals, lists.role_names, lists.role_words, lists.no_roles)
+        role = beside.submit(match_roles) if "role" in wanted else None
         domains = syntax.domains.to_pylist()
         flags = lists.domain_flags(domains) if wanted & FLAG_FIELDS else DomainFlags(*[no_flags(len(domains))] * 3)
         suggested = suggest_domains(domains) if "suggestion" in wanted else [None] * len(domains)

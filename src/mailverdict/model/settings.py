@@ -304,11 +304,11 @@ class Lists:
     free_allow, free_deny : path or iterable of str
         Domains never, or always, flagged `free`.
     role_allow, role_deny : path or iterable of str
-        Local parts never, or always, flagged `role`.
+        Local parts never, or always, flagged `role`; one that is never a role is none as a word either.
     spamtrap : path or iterable of str, optional
         Spamtrap domains; without it the flag is never determined.
     extended_roles : bool
-        Also flag the wider tier of role names.
+        Also flag the wider tier of role names, as whole local parts.
 
     Examples
     --------

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mailverdict.checks.lists.files import find_lists, read_entries
 from mailverdict.checks.lists.flags import LoadedLists, load_lists, normal_domain
+from mailverdict.checks.syntax.column import observe_column
 from mailverdict.errors import SettingsError
 from mailverdict.model.evidence import Flags
 from mailverdict.model.settings import Lists
@@ -151,13 +153,26 @@ class TestRoles:
             ("info+", True, "an empty tag as well"),
             ("no-reply", True, "a system's address"),
             ("infotech", False, "exact, no prefix"),
-            ("my.info", False, "exact, no part"),
+            ("my.info", True, "the last word"),
+            ("info2", True, "a number is no part of a word"),
+            ("info.rome", True, "the first word"),
+            ("my.info.rome", False, "neither the first nor the last word"),
+            ("my.info+rome", False, "before a tag only the first word counts"),
+            ("info.my+rome", True, "the first word"),
+            ("ada+info", False, "the tag does not count"),
+            ("maria.sales", False, "a family name counts only as the whole local part"),
+            ("sales", True, "the whole local part"),
+            ("no-reply", True, "a name with a separator"),
+            ("ada.no-reply", False, "which is no word"),
+            ("b\u00fcro.info", True, "beside other letters"),
+            ("\u212aontakt.rome", False, "the Kelvin sign is no k in a word"),
             ("salesforce.fan", False, "exact, no prefix"),
             ("ada", False, "a person"),
             ("paris", False, "a person's or a city's name, on circulating lists"),
             ("+info", False, "nothing is left before the tag"),
             ("", False, "empty"),
-            ("kontakt", False, "only in the extended tier"),
+            ("kontakt", True, "in other languages"),
+            ("shareholders", False, "only in the extended tier"),
         ],
     )
     def test_role_by_local_part(self, local: str, expected: bool, why: str) -> None:
@@ -165,7 +180,8 @@ class TestRoles:
 
     def test_extended_tier_adds_names(self) -> None:
         extended = loaded(extended_roles=True)
-        assert extended.flags("kontakt", "example.org").role is True
+        assert extended.flags("shareholders", "example.org").role is True
+        assert extended.flags("shareholders.rome", "example.org").role is False
         assert extended.flags("info", "example.org").role is True
 
     def test_overrides_of_role(self) -> None:
@@ -174,10 +190,36 @@ class TestRoles:
         assert lists.flags("BÜRO", "example.org").role is True
         assert lists.flags("team", "example.org").role is False  # allow beats deny
 
+    def test_overrides_hold_for_words(self) -> None:
+        lists = loaded(role_allow=["info", "library.rome"], role_deny=["chefin"])
+        found = [lists.is_role(local) for local in ("info.rome", "library.rome", "library.bari", "chefin.rome")]
+        assert found == [False, False, True, False]
+
+    def test_words_are_of_letters_that_a_column_can_find(self) -> None:
+        words = loaded(extended_roles=True).role_words
+        assert [word for word in words if not (word.isascii() and word.isalpha() and 3 <= len(word) <= 31)] == []
+
     def test_names_are_the_effective_set(self) -> None:
         names = loaded(role_allow=["info"], role_deny=["chefin"]).role_names
         assert "info" not in names
         assert {"chefin", "sales"} <= set(names)
+
+
+LOCAL_PARTS = st.lists(
+    st.sampled_from(["info", "KONTAKT", "urp", "ada", "sales", "x", "é", ".", "-", "_", "7", "+", "\u212a"]), max_size=6
+).map("".join)
+
+
+@given(st.lists(LOCAL_PARTS, max_size=12))
+@example(["inf", "o.x", "urp.", "urp", ".urp", "é.urp"])
+def test_many_local_parts_have_the_same_role_as_one(local: list[str]) -> None:
+    lists = loaded(role_allow=["urp", "ada-kontakt"])
+    texts = [f"{each}@example.org" for each in local]
+    seen = observe_column(pa.array([*texts, "ada@example.org"], pa.string()))
+    many = seen.match_locals(lists.role_names, lists.role_words, lists.no_roles).to_pylist()
+    ok = seen.ok.to_pylist()
+    expected = [lists.is_role(each) if fine else None for each, fine in zip([*local, "ada"], ok, strict=True)]
+    assert many == expected
 
 
 class TestOwnFiles:
@@ -235,9 +277,9 @@ class TestOwnFiles:
 
 class TestVersion:
     def test_version_names_each_list(self) -> None:
-        packaged = find_lists(["disposable", "free", "free_more", "role_core"])
-        disposable, free, more, role = (each.version for each in packaged.values())
-        assert loaded().version == f"disposable {disposable}, free {free}+{more}, role {role}"
+        packaged = find_lists(["disposable", "free", "free_more", "role_core", "role_languages"])
+        disposable, free, more, role, languages = (each.version for each in packaged.values())
+        assert loaded().version == f"disposable {disposable}, free {free}+{more}, role {role}+{languages}"
 
     def test_version_depends_on_tiers_and_own_entries(self) -> None:
         versions = [

@@ -1,12 +1,14 @@
 """Names of functions among local parts: exact, without regard to case, tags cut."""
 
+import re
+
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mailverdict.checks.syntax.column import observe_column
-from mailverdict.checks.syntax.kernels import match_names
+from mailverdict.checks.syntax.kernels import SEPARATORS, match_names
 
 NAMES = ["info", "sales", "hr", "no-reply", "x", "büro", "élan", "k"]
 
@@ -61,6 +63,28 @@ def test_match_names_agrees_with_the_plain_rule(local, names):
     assert matched(pa.array(local, pa.string()), names) == expected(local, names)
     sliced = pa.array(["info", *local, ""], pa.string()).slice(1, len(local))
     assert matched(sliced, names) == expected(local, names)
+
+
+WORDS = ("info", "sales", "urp", "sekretariat")
+
+
+def has_word(local: str) -> bool:
+    name, tag, _ = local.lower().partition("+")
+    words = re.split(SEPARATORS, name)
+    return name in WORDS or words[0] in WORDS or (not tag and words[-1] in WORDS)
+
+
+parts = st.lists(st.sampled_from([*WORDS, "URP", "in", "fo", "x", "é", *"._-7+"]), max_size=6).map("".join)
+
+
+@given(st.lists(parts, max_size=20))
+@example(["inf", "o.x"])
+@example(["a.ur", "p"])
+def test_words_are_found_as_by_the_plain_rule(local):
+    texts = pa.array(["info", *local, ""], pa.string()).slice(1, len(local))
+    assert match_names(texts, WORDS, WORDS).tolist() == [has_word(each) for each in local]
+    texts = pa.array([f"{each}@urp.info" for each in local], pa.string())
+    assert match_names(texts, WORDS, WORDS).tolist() == [has_word(each) for each in local]
 
 
 def test_thousands_of_names_match():

@@ -21,14 +21,16 @@ import pyarrow as pa
 from ...errors import SettingsError
 from ...model.evidence import Flags
 from ...model.settings import Lists
-from ..syntax.kernels import match_names
+from ..syntax.kernels import SEPARATORS, match_names
 from .files import ListFile, find_lists, read_entries, split_entries, user_lists_folder
 
 LABEL = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
 DOMAIN = re.compile(rf"(?:{LABEL}\.)+{LABEL}")
 MAX_DOMAIN = 253  # RFC 1035 section 3.1, without the final dot
 SHOWN = 80  # characters of a wrong entry that a message repeats
-LIST_NAMES = ("disposable", "relays", "free", "free_more", "role_core", "role_extended")
+LIST_NAMES = ("disposable", "relays", "free", "free_more", "role_core", "role_languages", "role_extended")
+WHOLE = "="  # before a role that counts only as the whole local part
+WORDS = re.compile(SEPARATORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,9 @@ class LoadedLists:
     free: Mapping[str, bool]
     spamtrap: Mapping[str, bool]
     marked: frozenset[str]  # every domain in one of the three
-    role_names: frozenset[str]  # lower-case local parts that name a function
+    role_names: frozenset[str]  # lower-case local parts that stand for a function
+    role_words: frozenset[str]  # those of them that also do so as the first or last word of a local part
+    no_roles: frozenset[str]  # local parts that are none, whatever their words
     version: str  # names the lists, for `metadata`
 
     def flags(self, local: str, ascii_domain: str) -> Flags:
@@ -73,11 +77,15 @@ class LoadedLists:
         )
 
     def is_role(self, local: str) -> bool:
-        """Whether a local part is a role name; ASCII is compared without Arrow, which a single check would wait for."""
-        if local.isascii():
-            folded = local.lower()
-            return folded in self.role_names or folded.partition("+")[0] in self.role_names
-        return bool(match_names(pa.array([local], pa.string()), tuple(self.role_names))[0])
+        """Whether a local part is a role; ASCII is compared without Arrow, which a single check would wait for."""
+        if not local.isascii():
+            one = pa.array([local], pa.string())
+            is_role = match_names(one, tuple(self.role_names), tuple(self.role_words))[0]
+            return bool(is_role and not match_names(one, tuple(self.no_roles))[0])
+        name, tag, _ = local.lower().partition("+")
+        words = WORDS.split(name)
+        found = name in self.role_names or words[0] in self.role_words or (not tag and words[-1] in self.role_words)
+        return found and name not in self.no_roles
 
     def domain_flags(self, domains: Sequence[str]) -> DomainFlags:
         """Return the flags of many domains: lower case, in A-labels, best each once."""
@@ -162,13 +170,19 @@ def load_once(settings: Lists, folder: Path, _stamps: tuple[tuple[int, int] | No
         (entries["free"] + entries["free_more"], True), (own["free_deny"], True), (own["free_allow"], False)
     )
     spamtrap = marks_of((own["spamtrap"], True))
-    roles = {*entries["role_core"], *(entries["role_extended"] if settings.extended_roles else ())}
+    roles = {*entries["role_core"], *entries["role_languages"]}
+    names = {role.removeprefix(WHOLE) for role in roles} | {*own["role_deny"]}
+    if settings.extended_roles:
+        names.update(entries["role_extended"])
+    words = {role for role in roles if not role.startswith(WHOLE) and not WORDS.search(role)}
     return LoadedLists(
         disposable=disposable,
         free=free,
         spamtrap=spamtrap,
         marked=frozenset((*disposable, *free, *spamtrap)),
-        role_names=frozenset((roles | {*own["role_deny"]}) - {*own["role_allow"]}),
+        role_names=frozenset(names.difference(own["role_allow"])),
+        role_words=frozenset(words.difference(own["role_allow"])),
+        no_roles=frozenset(own["role_allow"]),
         version=version_text(listings, own, extended=settings.extended_roles),
     )
 
@@ -189,11 +203,11 @@ def without_relays(names: Sequence[str], relays: Iterable[str]) -> list[str]:
 
 def version_text(listings: Mapping[str, ListFile], own: Mapping[str, tuple[str, ...]], *, extended: bool) -> str:
     """Name the versions of the lists, and the user's own entries by a digest."""
-    free, role = listings["free"], listings["role_extended" if extended else "role_core"]
+    free, roles = listings["free"], [listings[name] for name in LIST_NAMES if name.startswith("role_")]
     parts = [
         f"disposable {listings['disposable'].version}",
         f"free {free.version}+{listings['free_more'].version}",
-        f"role {role.version}{' extended' if extended else ''}",
+        f"role {'+'.join(each.version for each in (roles if extended else roles[:-1]))}",
     ]
     if any(own.values()):
         digest = hashlib.sha256(repr(sorted(own.items())).encode()).hexdigest()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +35,7 @@ from .kernels import (
     SplitTexts,
     check_local_parts,
     match_names,
+    offsets_of,
     select_half,
     split_at,
     to_bools,
@@ -53,6 +54,7 @@ class SyntaxColumn:
 
     texts: pa.StringArray | pa.ChunkedArray
     ok: pa.BooleanArray  # whether the row is accepted; no nulls
+    local_sizes: Codes  # octets of the local part as it is written; any number if not ok
     domain_codes: pa.Int32Array  # position of the row's domain in `domains`; null if not ok
     domains: pa.StringArray  # distinct domains of the accepted rows in order of appearance, lower case, in A-labels
     displays: pa.StringArray  # the same ones in U-labels, as in the normal form of an address
@@ -80,12 +82,22 @@ class SyntaxColumn:
         forms = pc.replace_with_mask(texts, pa.array(is_changed), self.normalized(pa.array(self.changed)))
         return texts_where(self.ok, forms)
 
-    def match_locals(self, names: Iterable[str]) -> pa.BooleanArray:
-        """Whether each local part, in lower case and without a ``+tag``, is one of `names`; null if not ok."""
-        known = tuple(sorted(names))
+    def match_locals(
+        self, names: Iterable[str], words: Iterable[str] = (), excluded: Collection[str] = ()
+    ) -> pa.BooleanArray:
+        """Whether each local part is one of `names` or has one of `words`, as `match_names` says; null if not ok.
+
+        Local parts that are one of `excluded` are false.
+        """
+        match = partial(match_names, names=tuple(sorted(names)), words=tuple(sorted(words)))
+        pieces = list(pieces_of(self.texts))
+        sizes = np.split(self.local_sizes, np.cumsum([len(piece) for piece in pieces[:-1]]))
+        ends = [offsets_of(piece)[:-1] + size for piece, size in zip(pieces, sizes, strict=True)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = np.concatenate(list(pool.map(lambda piece: match_names(piece, known), pieces_of(self.texts))))
-        found[self.renamed] = match_names(self.local_forms, known)
+            found = np.concatenate(list(pool.map(lambda piece, end: match(piece, ends=end), pieces, ends)))
+        found[self.renamed] = match(self.local_forms)
+        if excluded:
+            found &= ~to_bools(self.match_locals(excluded).fill_null(False))
         return pa.array(found, mask=~to_bools(self.ok))
 
     def slice(self, start: int, size: int) -> SyntaxColumn:
@@ -97,6 +109,7 @@ class SyntaxColumn:
         return SyntaxColumn(
             self.texts.slice(start, size),
             self.ok.slice(start, size),
+            self.local_sizes[start : start + size],
             self.domain_codes.slice(start, size),
             self.domains,
             self.displays,
@@ -131,10 +144,13 @@ class SyntaxColumn:
         is_new = pc.invert(pc.is_in(other.domains, value_set=self.domains))
         domains = pa.concat_arrays([self.domains, other.domains.filter(is_new)])
         codes = pc.index_in(other.domains, value_set=domains).take(other.domain_codes)
+        local_sizes = self.local_sizes.copy()
+        local_sizes[rows] = other.local_sizes
         still_renamed = is_kept[self.renamed]
         return SyntaxColumn(
             texts,
             ok=pc.replace_with_mask(self.ok, mask, other.ok),
+            local_sizes=local_sizes,
             domain_codes=pc.replace_with_mask(self.domain_codes, mask, codes),
             domains=domains,
             displays=pa.concat_arrays([self.displays, other.displays.filter(is_new)]),
@@ -170,6 +186,7 @@ def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | No
     return SyntaxColumn(
         texts,
         ok=ok,
+        local_sizes=np.concatenate([each.ats - each.starts[:-1] for each in pieces]),
         domain_codes=pa.Array.from_buffers(pa.int32(), len(codes), [ok.buffers()[1], pa.py_buffer(codes)]),
         domains=domains.names.filter(used),
         displays=domains.displays.filter(used),

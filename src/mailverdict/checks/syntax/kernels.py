@@ -55,6 +55,13 @@ def select_half(split: SplitTexts, which: int) -> pa.StringArray:
     return build_strings(split.octets, bounds, valid).drop_null()
 
 
+def cut(octets: Octets, begins: Offsets, ends: Offsets) -> pa.StringArray:
+    """Return the texts between positions, of which none is before an earlier one."""
+    bounds = np.append(np.stack([begins, ends], axis=1), ends.max(initial=0)).astype(np.int32)
+    valid = pa.py_buffer(bytes([LOCAL_PARTS]) * (len(bounds) // 8 + 1))
+    return build_strings(octets, bounds, valid).drop_null()
+
+
 def local_parts(texts: pa.StringArray, rows: Rows) -> pa.StringArray:
     """Return the local parts of some rows."""
     return select_half(split_at(texts.take(pa.array(rows))), LOCAL_PARTS)
@@ -166,11 +173,21 @@ def find_rfc2142_names(split: SplitTexts) -> tuple[Rows, pa.StringArray]:
     return rows[to_bools(found)], lowered.filter(found)
 
 
-def match_names(texts: pa.StringArray, names: tuple[str, ...]) -> Bools:
+SEPARATORS = r"[._\-0-9]+"  # between the words of a local part
+
+
+def match_names(
+    texts: pa.StringArray, names: tuple[str, ...], words: tuple[str, ...] = (), ends: Offsets | None = None
+) -> Bools:
     """Whether the part of each text before its first @, in lower case and without a ``+tag``, is one of `names`.
+
+    Or its first word is one of `words`, or its last one if there is no tag. `words` are some of the names, of 3 to 31
+    ASCII letters; `ends` are the positions of the first @ in the octets, if they are known.
 
     >>> match_names(pa.array(["Sales+eu@firm.com", "salesman@firm.com", "HR"]), ("hr", "sales")).tolist()
     [True, False, True]
+    >>> match_names(pa.array(["info2.rome", "rome-info", "my.info.it", "rome.info+it"]), ("info",), ("info",)).tolist()
+    [True, True, False, False]
     """
     rows = candidate_rows(texts, names)
     candidates = pc.utf8_lower(local_parts(texts, rows))
@@ -179,6 +196,12 @@ def match_names(texts: pa.StringArray, names: tuple[str, ...]) -> Bools:
     found = np.zeros(len(texts), np.bool_)
     found[rows] = to_bools(pc.is_in(candidates, pa.array(names, pa.string())))
     found[rows[tagged]] = to_bools(pc.is_in(untagged, pa.array(names, pa.string())))
+    if words:
+        rows = rows[~found[rows]]
+        found[rows] = have_first_words(texts, rows, words)
+        ends = offsets_of(texts)[0] + split_at(texts).ats if ends is None else ends
+        rows = np.flatnonzero(may_have_last_words(texts, ends, words) & ~found)
+        found[rows] = have_last_words(texts, rows, ends[rows], words)
     return found
 
 
@@ -192,10 +215,15 @@ def candidate_rows(texts: pa.StringArray, names: tuple[str, ...]) -> Rows:
     octets, starts = octets_of(texts), offsets_of(texts)[:-1]
     whole = int(np.searchsorted(starts, len(octets) - HEAD, side="right"))  # of the last rows, octets may be missing
     # For a shorter row, octets of the next one are read: it may be returned without need, never omitted.
-    heads = np.ndarray(max(len(octets) - HEAD + 1, 0), "<u4", octets, strides=(1,))[starts[:whole]]
+    heads = heads_of(octets)[starts[:whole]]
     is_candidate = np.ones(len(starts), np.bool_)
-    is_candidate[:whole] = head_table(names)[hash_heads(heads)] | (heads & NON_ASCII != 0)
+    is_candidate[:whole] = head_table(names).take(hash_heads(heads)) | (heads & NON_ASCII != 0)
     return np.flatnonzero(is_candidate)
+
+
+def heads_of(octets: Octets) -> npt.NDArray[np.uint32]:
+    """View the four octets from each position on as one number."""
+    return np.ndarray(max(len(octets) - HEAD + 1, 0), "<u4", octets, strides=(1,))
 
 
 def hash_heads(heads: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
@@ -216,3 +244,72 @@ def head_table(names: tuple[str, ...]) -> Bools:
             rest >>= np.uint32(5)
         table[hash_heads(number)] = True
     return table
+
+
+MARKS = "._-0123456789"  # SEPARATORS one by one
+IS_MARK = np.isin(np.arange(256), list(MARKS.encode()))
+Sizes = npt.NDArray[np.uint32]  # sets of sizes of words, as bits
+
+
+def have_first_words(texts: pa.StringArray, rows: Rows, words: tuple[str, ...]) -> Bools:
+    """Whether each of the rows begins with one of `words` and a separator."""
+    octets, starts, ends = octets_of(texts), offsets_of(texts)[rows], offsets_of(texts)[rows + 1]
+    found = np.zeros(len(rows), np.bool_)
+    whole = np.flatnonzero(ends - starts > HEAD - 1)
+    begins = starts[whole]
+    _, sizes = size_tables(words, at_end=False)
+    sizes = sizes.take(hash_heads(heads_of(octets)[begins]))
+    found[whole] = are_words(octets, begins, ends[whole], 1, sizes, words)
+    return found
+
+
+def may_have_last_words(texts: pa.StringArray, ends: Offsets, words: tuple[str, ...]) -> Bools:
+    """Whether the four octets before `ends` may end one of `words`."""
+    octets = octets_of(texts)
+    if len(octets) < HEAD:
+        return np.zeros(len(texts), np.bool_)
+    tails = heads_of(octets)[np.clip(ends - HEAD, 0, len(octets) - HEAD)]
+    return size_tables(words, at_end=True)[0].take(hash_heads(tails))
+
+
+def have_last_words(texts: pa.StringArray, rows: Rows, ends: Offsets, words: tuple[str, ...]) -> Bools:
+    """Whether each of the rows has a separator and one of `words` before its end, and no ``+`` before them."""
+    octets, starts = octets_of(texts), offsets_of(texts)[rows]
+    tails = heads_of(octets)[np.clip(ends - HEAD, 0, len(octets) - HEAD)] if len(rows) else np.zeros(0, np.uint32)
+    _, sizes = size_tables(words, at_end=True)
+    found = are_words(octets, ends, starts, -1, sizes.take(hash_heads(tails)), words)
+    found[found] = ~to_bools(pc.match_substring(local_parts(texts, rows[found]), "+"))
+    return found
+
+
+def are_words(
+    octets: Octets, places: Offsets, limits: Offsets, step: int, sizes: Sizes, words: tuple[str, ...]
+) -> Bools:
+    """Whether one of `words` and a separator lie between each place and its limit, behind it (1) or before it (-1)."""
+    known, found = pa.array(words, pa.string()), np.zeros(len(places), np.bool_)
+    rows = np.flatnonzero(sizes)
+    while len(rows):  # one size of each set after another, hardly ever more than two
+        least = sizes[rows] & -sizes[rows]
+        far = places[rows] + step * np.log2(least).astype(np.int32)
+        marks = far if step > 0 else far - 1
+        inside = marks < limits[rows] if step > 0 else marks >= limits[rows]
+        inside[inside] = IS_MARK[octets[marks[inside]]]
+        at, bounds = rows[inside], np.sort([places[rows][inside], far[inside]], axis=0)
+        found[at] |= to_bools(pc.is_in(pc.ascii_lower(cut(octets, *bounds)), known))
+        sizes[rows] ^= least
+        rows = rows[sizes[rows] != 0]
+    return found
+
+
+@functools.lru_cache(maxsize=8)
+def size_tables(words: tuple[str, ...], *, at_end: bool) -> tuple[Bools, Sizes]:
+    """For each hash of four octets, whether words begin or end with them, and their sizes.
+
+    With a short word, a separator is hashed too.
+    """
+    sizes = np.zeros(1 << TABLE_BITS, np.uint32)
+    for word in words:
+        for mark in MARKS:
+            part = (mark + word)[-HEAD:] if at_end else (word + mark)[:HEAD]
+            sizes[hash_heads(np.frombuffer(part.encode(), "<u4"))] |= np.uint32(1 << len(word))
+    return sizes != 0, sizes
