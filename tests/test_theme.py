@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mailverdict import theme
+from mailverdict.frames.results import BUCKETS
 from mailverdict.model.words import ACTIONS, Verdict
-from mailverdict.reports.counts import BUCKETS
 
 ROOT = Path(__file__).parents[1]
 SCHEMES = ("light", "dark")

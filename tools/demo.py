@@ -11,10 +11,10 @@ import pyarrow as pa
 
 import mailverdict as mv
 from mailverdict.files.writers import FormulaColumns, create_table
+from mailverdict.frames.results import Results
 from mailverdict.model.words import ValidationType
 from mailverdict.reports.counts import Counts
 from mailverdict.reports.summary import render_counts
-from mailverdict.table.verified import VerifiedColumn
 
 ROOT = Path(__file__).parents[1]
 EXPORT = ROOT / "data" / "samples" / "crm_export.csv"
@@ -150,7 +150,7 @@ def verify(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
 def sum_up(out: pd.DataFrame, validation_type: ValidationType) -> None:
     """Print the summary that the command line prints."""
     counts = Counts()
-    counts.add(VerifiedColumn(out, "email", None, ("verdict", "details", "status")))
+    counts.add(Results(out, "email", None, ("verdict", "why", "status")))
     print(render_counts(counts, validation_type))
 
 

@@ -120,7 +120,7 @@ def test_a_verdict_on_the_cleaned_address_is_not_reviewed_for_the_cell():
     out = mv.verify(pd.DataFrame({"email": ["<ada@firm.com>"]}), "email", validation_type="regex", clean=False)
     out["email_clean"] = "ada@firm.com"
     assert mv.decide(out, "email")["email_action"].tolist() == ["review"]
-    out["email_error_message"] = "The domain firm.com does not exist."
+    out["email_why"], out["email_error_message"] = "no_mx_record", "The domain firm.com does not exist."
     assert mv.decide(out, "email")["email_action"].tolist() == ["drop"]
 
 
@@ -194,7 +194,9 @@ class TestFlagsThatCameBackAsNumbers:
         assert mv.decide(back, "email")["email_action"].tolist() == ["send", "drop", "unchecked"]
 
     def test_other_numbers_are_refused(self, out):
-        with pytest.raises(mv.errors.InputError, match="'email_disposable' holds numbers other than 0 and 1"):
+        with pytest.raises(
+            mv.errors.InputError, match="column 'email_disposable' holds '2', which verify never writes"
+        ):
             mv.decide(out.assign(email_disposable=[0.0, 2.0, None]), "email")
 
 

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
-from mailverdict.frames.verified import VerifiedColumn
+from mailverdict.frames.policy import Alike
+from mailverdict.frames.results import Results
 from mailverdict.model.words import Reason, ValidationType
-from mailverdict.reports.counts import Alike, Counts
+from mailverdict.reports.counts import Counts
 from mailverdict.reports.summary import MEANING_OF_VALID, render_counts
 
 CELLS = ["ada@example.org", "info@gmial.com", "x@mailinator.com", "nobody", None, 7]
@@ -27,7 +28,7 @@ def counts_of(*pieces, columns=("verdict", "details", "status", "error", "role",
 
 
 def add(counts, out):
-    counts.add(VerifiedColumn(out, "email", None, ("verdict", "details", "status")))
+    counts.add(Results(out, "email", None, ("verdict", "details", "status")))
 
 
 def test_pieces_add_up():

@@ -207,7 +207,7 @@ class TestTrend:
         [
             ("2026-10-03 12:00:00Z", "(2026-10-03)"),
             (pd.Timestamp("2026-10-03 12:00"), "(2026-10-03)"),
-            (1791028800000, "(2026-10-03)"),
+            (1791028800000, "(day not recorded)"),
             ("last spring", "(day not recorded)"),
             (3, "(day not recorded)"),
             (None, "(day not recorded)"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
-from mailverdict.reports.counts import BUCKETS
+from mailverdict.frames.results import BUCKETS
 
 CELLS = ["ada@x.org", "Ada@X.org", "ada@X.ORG ", "bob@y.org", "nobody", "a..b@x.org", None, 7, "\ud800@x.org", ""]
 

@@ -15,7 +15,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
-from mailverdict.frames.verified import VerifiedColumn
+from mailverdict.frames.results import Results
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*, which is there already:UserWarning")
 
@@ -263,7 +263,7 @@ def test_a_reader_of_a_frame_uses_the_cells_and_not_what_an_earlier_call_cleaned
     cells = ["Ada <ada@one.example>", "bo@two.example"]
     frame = kind({"email": cells})
     again = verify(verify(frame), clean=False)
-    assert VerifiedColumn(again, "email", None, ["verdict"]).addresses.tolist() == cells
+    assert Results(again, "email", None).addresses.to_pylist() == cells
     assert texts(again, "email_verdict") == ["invalid", "valid"]
 
 
@@ -283,8 +283,8 @@ def test_a_reader_of_a_frame_uses_the_cells_if_they_were_verified_beside_cleaned
     tidy = mv.clean(pd.DataFrame({"email": cells}), "email")
     out = verify(pl.from_pandas(tidy) if made == "polars" else tidy, clean=False)
     out = csv_by_pandas(out) if made == "csv" else out
-    read = VerifiedColumn(out, "email", None, ["verdict"]).addresses
-    assert read.fillna("").tolist() == [cell or "" for cell in cells]
+    read = Results(out, "email", None).addresses.fill_null("").to_pylist()
+    assert read == [cell or "" for cell in cells]
     assert mv.report(out, "email")._facts.cleaning is None
     assert mv.report(out, "email")._facts.cleanable == 2
     counts = mv.by_domain(out if made != "polars" else out.to_pandas(), "email")

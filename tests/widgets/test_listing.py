@@ -9,8 +9,8 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.frames.policy import POLICIES
+from mailverdict.frames.results import BUCKETS
 from mailverdict.model.words import ACTIONS
-from mailverdict.reports.counts import BUCKETS
 from mailverdict.table.columns import COLUMNS
 from mailverdict.widgets.listing import LONGEST_CELL, OTHER_COLUMNS, PAGE_ROWS, Listing
 from tests.widgets.conftest import finished, ready, shown

@@ -17,8 +17,9 @@ import mailverdict as mv
 
 from ..errors import QuotaExceeded, SettingsError
 from ..frames.file_run import FileRun
+from ..frames.results import BUCKETS
 from ..model.words import Status, ValidationType, Verdict, count_of
-from ..reports.counts import BUCKETS, Counts
+from ..reports.counts import Counts
 from ..reports.summary import render_counts
 from ..runs.endings import describe_errors
 from .status import STATUS, exit_with_error, print_error, print_status

@@ -18,7 +18,7 @@ import mailverdict as mv
 from ..files.plain import to_plain
 from ..files.readers import STDIN
 from ..files.writers import FormulaColumns
-from ..frames.restore import restore_frame
+from ..frames.results import with_core
 from ..table.columns import did_you_mean, label_of, listed
 from ..table.kinds import put_column
 from .files import (
@@ -150,7 +150,7 @@ def outcomes(
         name = pick_verified(source, column, prefix)
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in source.pieces()])
         chosen = None if mailed is None else truth_of(whole, mailed)
-        frame = restore_frame(whole, name, prefix)
+        frame = with_core(whole, name, prefix).to_pandas()
         with printed_warnings():
             counts = mv.outcomes(frame, name, reports, mailed=chosen, policy=policy, prefix=prefix)
         wrong = mv.contradicted(whole, name, reports, mailed=chosen, prefix=prefix)

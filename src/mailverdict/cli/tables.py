@@ -24,7 +24,6 @@ from ..files.writers import FormulaColumns
 from ..frames.file_run import FileRun
 from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided
-from ..frames.restore import restore_frame
 from ..model.table import SOURCE_REMOTE
 from ..model.words import ValidationType
 from ..reports.counts import Counts
@@ -414,7 +413,7 @@ def report(
         for piece in verified_pieces(source, name, prefix):
             counts.add(read_decided(piece, name, prefix))
             kept += [piece] if is_kept else []
-    rows = read_decided(restore_frame(pa.concat_tables(kept), name, prefix), name, prefix) if is_kept else None
+    rows = read_decided(pa.concat_tables(kept), name, prefix) if is_kept else None
     before = None if earlier is None else read_earlier(earlier, name, prefix)
     again = reported_command(file, name, counts)
     made = make_report(counts, name, rows, bounces=reports, earlier=before, name=list_name(file), again=again)

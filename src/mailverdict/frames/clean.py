@@ -214,7 +214,9 @@ def fill_rows(size: int, base: Literal[""] | None, *parts: tuple[Rows, pa.String
     return pool.take(pa.array(at))
 
 
-AFTER_CLEANING, USE_EXPLODE = "after cleaning", "addresses: use explode"  # the ends of two kinds of advice
+# The ends of two kinds of advice, and the beginning of another one.
+AFTER_CLEANING, USE_EXPLODE = "after cleaning", "addresses: use explode"
+DID_YOU_MEAN = "probably mistyped: did you mean "
 
 
 def advise(text: str) -> str | None:
@@ -225,7 +227,7 @@ def advise(text: str) -> str | None:
     if found.addresses:
         return f"would be {found.addresses[0]} {AFTER_CLEANING}"
     if found.suggestion is not None:
-        return f"probably mistyped: did you mean {found.suggestion}?"
+        return f"{DID_YOU_MEAN}{found.suggestion}?"
     return "may hold an address, but not with certainty: correct it by hand" if found.is_unclear else None
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
-from typing import Any, Generic
+from functools import cached_property
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,28 +13,28 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.syntax.column import observe_column
-from ..checks.syntax.kernels import to_bools
+from ..checks.syntax.kernels import Rows
 from ..errors import SettingsError
 from ..model.json_fields import shorten
-from ..model.words import ACTIONS, SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
+from ..model.words import ACTIONS, FLAGS, SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
 from ..repair.remarks import text_beside
 from ..table.columns import ACTION_COLUMNS
 from ..table.kinds import Frame
 from ..table.overwrite import name_columns
-from .clean import advise
-from .verified import VerifiedColumn
+from ..table.text_column import replace_texts
+from .clean import AFTER_CLEANING, DID_YOU_MEAN, USE_EXPLODE
+from .results import Results
 
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
-SHORT = 320  # characters of a cell
 LONGEST_REMARK = 60  # characters that are shown
 DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: rows whose mailbox is in an earlier row are dropped
 REMARK = "remark"  # the repair that takes away words which ask for no mail
 # Beginnings of `action_why`, or the whole, where something besides the verdict decides.
-FLAGGED, MISTYPED, REMARKED = "flagged ", "probably mistyped: ", "a remark in the cell: "
+FLAGGED, REMARKED = "flagged ", "a remark in the cell: "
 SUPPRESSED, REPEATED = "on your suppression list", "the same mailbox is in an earlier row"
-ADVISED = "advice"  # stands for what `advise_rows` says about the row
+ADVISED = "advice"  # stands for the advice about the row
+KINDS_OF_ADVICE = (AFTER_CLEANING, USE_EXPLODE, DID_YOU_MEAN)
 
 
 @dataclass(frozen=True)
@@ -218,114 +218,147 @@ def decide(
     rows = read_decided(out, column, prefix)
     names = name_columns(rows.data, rows.prefix, ACTION_COLUMNS)
     action, why = decide_rows(rows, chosen)
-    table = pa.table(
-        {
-            "action": pa.array(action.to_numpy(), pa.string()).dictionary_encode(),
-            "action_why": pa.array(why.to_numpy(), pa.string()),
-        }
-    )
+    table = pa.table({"action": action, "action_why": why})
     marked: Frame = rows.data.attach(table, names, ACTION_COLUMNS, {"policy": chosen.name})
     return marked
 
 
-def read_decided(out: Any, column: Hashable | None, prefix: str | None) -> VerifiedColumn:
+def read_decided(out: Any, column: Hashable | None, prefix: str | None) -> Results:
     """A verified column with what decides about an action, but for flags."""
-    return VerifiedColumn(out, column, prefix, ("verdict", "why", "status", "suggestion"))
+    return Results(out, column, prefix, ("verdict", "why", "status", "suggestion"))
 
 
-def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:
-    """Action and reason of each row, by position; rows with the same facts are decided once."""
-    is_malformed = (rows["verdict"] == Verdict.INVALID) | (rows.why == SEVERAL_ADDRESSES).fillna(value=False)
-    advice = advise_rows(rows, (rows.status == Status.DONE) & is_malformed)
-    flag = np.full(len(advice), None, dtype=object)  # the most serious one with an action of its own
-    flags = [name for name in reversed(FLAGS_BY_SEVERITY) if f"flag:{name}" in policy._actions]
-    if rows.is_short:  # it has no spamtraps; `verify` warns of those that it finds
-        flags = [name for name in flags if name != "spamtrap" or name in rows]
-    rows.require(flags)
-    for name in flags:
-        flag[rows[name].fillna(value=False).to_numpy(bool)] = name
+class Alike(NamedTuple):
+    """What rows that are treated and counted alike have in common; None where the frame does not say."""
+
+    bucket: str  # verdict, or status where there is none
+    why: str | None = None
+    role: bool | None = None
+    disposable: bool | None = None
+    free: bool | None = None
+    spamtrap: bool | None = None
+    catch_all: bool | None = None
+    protected: bool | None = None
+    is_suggested: bool = False
+    has_remark: bool | None = False  # words in the cell ask for no mail
+    suppressed: bool | None = None
+    is_repeated: bool | None = False  # the mailbox is in an earlier row, and such rows are dropped
+    advice: str | None = None  # about a malformed cell: one of `KINDS_OF_ADVICE`, or empty for other advice
+    # Only in counts:
+    source: str | None = None
+    change: str | None = None  # names of the repairs, joined by ";", where the verdict is that of a repaired address
+    is_rescued: bool = False  # the verdict is that of a repaired address, and the cell was malformed
+    # Only with a policy:
+    action: str | None = None
+    action_why: str = ""  # `DID_YOU_MEAN`, `REMARKED` and `ADVISED` stand for a text of the row
+
+    @property
+    def line(self) -> str:
+        """The line of a summary: the bucket, but for cells with several addresses, which nobody could verify."""
+        return SEVERAL_ADDRESSES if self.why == SEVERAL_ADDRESSES else self.bucket
+
+    @property
+    def reason(self) -> str | None:
+        """Why the verdict is not valid."""
+        return self.why if self.bucket in (Verdict.RISKY, Verdict.INVALID, Verdict.UNKNOWN) else None
+
+    @property
+    def cause(self) -> str | None:
+        """What decides about the action besides the verdict, or the advice about a malformed cell."""
+        said = self.advice or "" if self.action_why == ADVISED else self.action_why
+        return said if said in (AFTER_CLEANING, USE_EXPLODE) else cause_of(said) or None
+
+
+def facts_of(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array]:
+    """The facts of each row, by the fields of `Alike`; with a policy also advice, and its flags must be there."""
+    change = rows.change.dictionary_encode()
+    remarks = pa.array([REMARK in each.split(";") for each in change.dictionary.to_pylist()], pa.bool_())
     facts = {
-        "status": rows.status,
-        "verdict": rows["verdict"],
-        "reason": rows.why,
-        "flag": flag,
-        "has_suggestion": rows["suggestion"].notna(),
-        "change": rows.change,
-        "has_advice": advice.notna(),
-        "is_repeated": False,
-        # Also as read from a CSV.
-        "is_suppressed": rows["suppressed"].astype("string").str.lower() == "true" if "suppressed" in rows else False,
+        "bucket": rows.buckets,
+        "why": rows.why,
+        **{flag: rows[flag] for flag in FLAGS},
+        "is_suggested": rows["suggestion"].is_valid(),
+        "has_remark": remarks.take(change.indices),
+        "suppressed": rows["suppressed"],
     }
-    if rows.data.notes().get(DROPS_DUPLICATES) and "duplicate_of" in rows:
-        facts["is_repeated"] = rows["duplicate_of"].notna()
-    kinds, examples = group_rows(pd.DataFrame(facts))
-    decided = [decide_row(each, policy) for each in examples]
-    action = pd.Series(np.array([action for action, _ in decided], dtype=object)[kinds])
-    why = pd.Series(np.array([words for _, words in decided], dtype=object)[kinds])
-    at = np.flatnonzero(why == MISTYPED)
-    why.iloc[at] = [f"{MISTYPED}did you mean {address}?" for address in rows["suggestion"].iloc[at]]
-    at = np.flatnonzero(why == REMARKED)
-    beside = [text_beside(str(cell)) for cell in rows.texts.iloc[at].fillna("")]
-    why.iloc[at] = [REMARKED + shorten(words, LONGEST_REMARK) for words in beside]
-    return action, why.mask(why == ADVISED, advice)
+    if rows.data.notes().get(DROPS_DUPLICATES):
+        facts["is_repeated"] = rows["duplicate_of"].is_valid()
+    if policy is not None:
+        # The short set has no spamtraps; `verify` warns of those that it finds.
+        named = (flag for flag in reversed(FLAGS_BY_SEVERITY) if f"flag:{flag}" in policy._actions)
+        rows.require(flag for flag in named if not (rows.is_short and flag == "spamtrap"))
+        advice = rows.advice.dictionary_encode()
+        kinds = (next((kind for kind in KINDS_OF_ADVICE if kind in each), "") for each in advice.dictionary.to_pylist())
+        facts["advice"] = pa.array(kinds, pa.string()).take(advice.indices)
+    return facts
 
 
-def group_rows(facts: pd.DataFrame) -> tuple[npt.NDArray[np.intp], list[Any]]:
-    """For each row the number of its kind, and a row of each kind, in which None is a missing value."""
-    codes = np.zeros(len(facts), np.int64)
-    for name in facts:
-        own, distinct = pd.factorize(facts[name])
-        codes = codes * (len(distinct) + 1) + own + 1  # a missing value has the code -1
-    examples = facts[~pd.Series(codes).duplicated()].astype(object)
-    return pd.factorize(codes)[0], list(examples.where(examples.notna(), None).itertuples())
+def group_alike(
+    facts: Mapping[str, pa.Array], policy: Policy | None = None
+) -> tuple[npt.NDArray[np.intp], list[Alike]]:
+    """For each row the number of its kind, whose rows have the same facts; and these, with what the policy decides."""
+    kinds, number = np.zeros(len(facts["bucket"]), np.int64), 1
+    for values in facts.values():
+        if values.null_count == len(values):
+            continue
+        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        width = len(coded.dictionary) + 1
+        if number * width > np.iinfo(np.int64).max:
+            kinds, distinct = pd.factorize(kinds)
+            number = len(distinct)
+        kinds, number = kinds * width + coded.indices.fill_null(width - 1).to_numpy(), number * width
+    kinds, distinct = pd.factorize(kinds)
+    first = np.empty(len(distinct), np.int64)
+    first[kinds[::-1]] = np.arange(len(kinds))[::-1]
+    alike = [Alike(**each) for each in pa.table(dict(facts)).take(pa.array(first)).to_pylist()]
+    if policy is None:
+        return kinds, alike
+    decided = zip(alike, (decide_row(each, policy) for each in alike), strict=True)
+    return kinds, [each._replace(action=action, action_why=why) for each, (action, why) in decided]
 
 
-def decide_row(row: Any, policy: Policy) -> tuple[str, str]:
-    """Action and reason by the facts of `decide_rows`; to some reasons a text of the row is added."""
-    if row.is_suppressed:
+def decide_rows(rows: Results, policy: Policy) -> tuple[pa.DictionaryArray, pa.StringArray]:
+    """Action and reason of each row; rows with the same facts are decided once."""
+    kinds, alike = group_alike(facts_of(rows, policy), policy)
+    action = pa.array([each.action for each in alike], pa.string()).dictionary_encode()
+    why = pa.array([each.action_why for each in alike], pa.string()).take(pa.array(kinds))
+
+    def rows_of(word: str) -> Rows:
+        return np.flatnonzero(np.array([each.action_why == word for each in alike], np.bool_)[kinds])
+
+    at = rows_of(DID_YOU_MEAN)
+    meant = rows["suggestion"].take(pa.array(at))
+    why = replace_texts(why, at, pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", ""))
+    at = rows_of(REMARKED)
+    beside = [text_beside(cell or "") for cell in rows.texts.take(pa.array(at)).to_pylist()]
+    why = replace_texts(why, at, pa.array([REMARKED + shorten(each, LONGEST_REMARK) for each in beside], pa.string()))
+    at = rows_of(ADVISED)
+    why = replace_texts(why, at, rows.advice.take(pa.array(at)))
+    return pa.DictionaryArray.from_arrays(action.indices.take(pa.array(kinds)), action.dictionary), why
+
+
+def decide_row(row: Alike, policy: Policy) -> tuple[str, str]:
+    """Action and reason; to `DID_YOU_MEAN` and `REMARKED` a text of the row is added, `ADVISED` stands for it."""
+    if row.suppressed:
         return "drop", SUPPRESSED
-    has_remark = REMARK in str(row.change)
-    if row.is_repeated and has_remark:  # it is also about the row that stays
-        return "review", REMARKED
-    if row.is_repeated:
-        return "drop", REPEATED
-    if row.status != Status.DONE or row.verdict is None:
-        return UNCHECKED, STATE_MEANING.get(row.status, row.status)
-    if row.has_advice:
+    if row.is_repeated:  # a remark is also about the row that stays
+        return ("review", REMARKED) if row.has_remark else ("drop", REPEATED)
+    if row.bucket not in tuple(Verdict):
+        return UNCHECKED, STATE_MEANING.get(row.bucket, str(Status.DONE))
+    if row.advice is not None:
         return "review", ADVISED
-    action = policy.action_of(row.verdict, row.reason)
-    why = STATE_MEANING.get(row.verdict, row.verdict)
-    if row.reason:  # one that only the service knows is shown as it is
-        why = f"{row.verdict}: {WHY_MEANING.get(row.reason, row.reason)}"
-    if row.flag and action != "drop":
-        action, why = policy._actions[f"flag:{row.flag}"], FLAGGED + row.flag.replace("_", "-")
-    if row.has_suggestion and policy.review_suggestions:
-        action, why = "review", MISTYPED
-    if has_remark and action != "drop":
+    action = policy.action_of(row.bucket, row.why)
+    why = STATE_MEANING.get(row.bucket, row.bucket)
+    if row.why:  # one that only the service knows is shown as it is
+        why = f"{row.bucket}: {WHY_MEANING.get(row.why, row.why)}"
+    flags = (each for each in FLAGS_BY_SEVERITY if getattr(row, each) and f"flag:{each}" in policy._actions)
+    if action != "drop" and (flag := next(flags, None)):
+        action, why = policy._actions[f"flag:{flag}"], FLAGGED + flag.replace("_", "-")
+    if row.is_suggested and policy.review_suggestions:
+        action, why = "review", DID_YOU_MEAN
+    if row.has_remark and action != "drop":
         action, why = "review", REMARKED
     return action, why
-
-
-def advise_rows(rows: VerifiedColumn, is_malformed: pd.Series[bool]) -> pd.Series[Any]:
-    """What to do with each malformed cell that holds or suggests an address; not for a verdict on a cleaned address."""
-    if "clean" in rows and "error_message" in rows:
-        is_of_cleaned = (rows["clean"].notna() & rows["error_message"].notna()).to_numpy(bool)
-        is_malformed = is_malformed & (~is_of_cleaned | rows.is_refused_as_written)
-    at = np.flatnonzero(is_malformed.to_numpy(bool))
-    stripped = pc.utf8_trim_whitespace(pa.array(rows.texts.iloc[at].fillna("")))
-    at = at[~to_bools(observe_column(stripped).ok)]
-    cells = rows.texts.iloc[at]
-    advice = pd.Series([None] * len(is_malformed), dtype=object)
-    advice.iloc[at] = cells.map({text: advise_kept(text) for text in cells.dropna().unique()})
-    return advice
-
-
-def advise_kept(text: str) -> str | None:
-    """As `advise`; kept for texts of usual length, since the same cells come again in other pieces of a file."""
-    return advise_short(text) if len(text) <= SHORT else advise(text)
-
-
-advise_short = lru_cache(1 << 15)(advise)
 
 
 def cause_of(why: str) -> str:
@@ -338,7 +371,7 @@ def cause_of(why: str) -> str:
         return why.removeprefix(FLAGGED).replace("-", "_")
     if why.startswith(REMARKED):
         return REMARK
-    return "typo" if why.startswith(MISTYPED) else {SUPPRESSED: "suppressed", REPEATED: "duplicate"}.get(why, "")
+    return "typo" if why.startswith(DID_YOU_MEAN) else {SUPPRESSED: "suppressed", REPEATED: "duplicate"}.get(why, "")
 
 
 @dataclass(frozen=True)
@@ -423,7 +456,5 @@ def split(
     >>> mv.split(out, "email")
     Split(send=1, review=0, retry=0, drop=1, unchecked=0)
     """
-    decided: Any = decide(out, column, policy=policy, prefix=prefix)
-    rows = VerifiedColumn(decided, column, prefix, ("action",))
-    action = rows["action"].to_numpy()
-    return Split(**{name: rows.data.take(np.flatnonzero(action == name)) for name in ACTIONS})
+    rows = Results(decide(out, column, policy=policy, prefix=prefix), column, prefix)
+    return Split(**{name: rows.data.take(np.flatnonzero(pc.equal(rows["action"], name))) for name in ACTIONS})

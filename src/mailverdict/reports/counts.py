@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,56 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
-from ..checks.syntax.kernels import to_bools
+from ..checks.syntax.kernels import DOMAINS, select_half, split_at, to_bools
 from ..errors import InputError
-from ..frames.clean import AFTER_CLEANING, USE_EXPLODE
 from ..frames.planning import SeenAddresses
-from ..frames.policy import Policy, cause_of, decide_rows
-from ..frames.restore import restore
-from ..frames.verified import VerifiedColumn
+from ..frames.policy import Alike, Policy, facts_of, group_alike
+from ..frames.results import BUCKETS, Results
 from ..model.address import identities, lower_domain
-from ..model.table import one_array
-from ..model.words import FLAGS, SEVERAL_ADDRESSES, Status, Verdict
-from ..table.columns import BY_NAME
-from ..table.text_column import strip_texts
+from ..model.table import texts_where
+from ..model.words import FLAGS, SEVERAL_ADDRESSES
+from ..table.text_column import replace_texts, strip_texts
 
-# The five buckets of the contract, then the rows that were not processed or have no address.
-BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
 NO_DOMAINS = pa.schema([("domain", pa.string()), *((name, pa.int64()) for name in BUCKETS)]).empty_table()
 MAX_TABLES = 8  # tables of domains that are kept before they are added up
-FIRST_YEAR = 2001  # a number that is an earlier time is a number of the user
-
-
-class Alike(NamedTuple):
-    """What rows that are counted together have in common; None where the frame does not say."""
-
-    bucket: str  # verdict, or status where there is none
-    why: str | None = None
-    role: bool | None = None
-    disposable: bool | None = None
-    free: bool | None = None
-    spamtrap: bool | None = None
-    catch_all: bool | None = None
-    protected: bool | None = None
-    is_suggested: bool = False
-    change: str | None = None  # names of the repairs, joined by ";", where the verdict is that of a repaired address
-    suppressed: bool | None = None
-    source: str | None = None
-    # Only with a policy:
-    action: str | None = None
-    cause: str | None = None  # what decides besides the verdict, or the advice about a malformed cell
-    is_rescued: bool = False  # the verdict is that of a repaired address, and the cell was malformed
-
-    @property
-    def line(self) -> str:
-        """The line of a summary: the bucket, but for cells with several addresses, which nobody could verify."""
-        return SEVERAL_ADDRESSES if self.why == SEVERAL_ADDRESSES else self.bucket
-
-    @property
-    def reason(self) -> str | None:
-        """Why the verdict is not valid."""
-        return self.why if self.bucket in (Verdict.RISKY, Verdict.INVALID, Verdict.UNKNOWN) else None
 
 
 class Counts:
@@ -84,28 +47,22 @@ class Counts:
         self.validation_types: dict[str, None] = {}
         self.answered_by: dict[str, None] = {}  # what backends call themselves
 
-    def add(self, rows: VerifiedColumn) -> None:
+    def add(self, rows: Results) -> None:
         """Count a piece with the rows that follow those before; it has at least verdict, status and why."""
-        bucket = buckets(rows)
-        words = {"bucket": bucket, "why": encode(rows.why)}
-        for name in ("source", "suppressed", *FLAGS):
-            if (values := rows.get(name)) is not None:
-                words[name] = encode(values)
-        if (suggestion := rows.get("suggestion")) is not None:
-            words["is_suggested"] = pa.array(suggestion.notna().to_numpy(bool))
-        if rows.is_cleaned and (change := rows.change) is not None:
-            words["change"] = encode(change)
+        facts = {**facts_of(rows, self.policy), "source": rows["source"]}
+        if rows.is_cleaned:
+            facts["change"] = rows.change
         if self.policy is not None:
-            words |= self.add_reported(rows, bucket, self.policy)
-        for alike, count in count_alike(words):
-            self.alike[Alike(**alike)] += count
+            facts |= repaired_rows(rows)
+            self.add_addresses(rows)
+        kinds, alike = group_alike(facts, self.policy)
+        self.alike.update(dict(zip(alike, np.bincount(kinds, minlength=len(alike)).tolist(), strict=True)))
 
-    def add_reported(self, rows: VerifiedColumn, bucket: pa.DictionaryArray, policy: Policy) -> dict[str, pa.Array]:
-        """Count what only reports show, and give the words for it."""
+    def add_addresses(self, rows: Results) -> None:
+        """Count what only reports show."""
         addresses = addresses_of(rows)
-        new = self.seen.keep_new(addresses.unique().drop_null())
-        self.addresses += observe_column(new).ok.true_count
-        self.domains.append(count_domains(addresses, bucket))
+        self.addresses += len(self.seen.keep_new(well_formed(rows, addresses)))
+        self.domains.append(count_domains(addresses, rows.buckets))
         if len(self.domains) > MAX_TABLES:
             self.domains = [add_domains(self.domains)]
         self.typos.update(count_typos(rows, addresses))
@@ -113,10 +70,6 @@ class Counts:
         self.validation_types |= dict.fromkeys(validation_types(rows))
         if label := rows.data.notes().get("answered_by"):
             self.answered_by[str(label)] = None
-        action, why = map(encode, decide_rows(rows, policy))
-        causes = pa.array([cause_or_advice(each) for each in why.dictionary.to_pylist()], pa.string())
-        words = {"action": action, "cause": causes.take(why.indices).dictionary_encode()}
-        return words | repaired_rows(rows)
 
     def by(self, key: Callable[[Alike], Any]) -> Counter[Any]:
         """Rows by what `key` gives; those for which it is None are left out."""
@@ -181,74 +134,44 @@ class Counts:
         }
 
 
-# --- columns as codes -------------------------------------------------------------------------------------------------
-
-
-def encode(values: pd.Series[Any]) -> pa.Array:
-    """A column of few words as codes; flags stay true and false."""
-    if values.dtype == object:
-        values = values.astype("string")
-    array = one_array(pa.array(values, from_pandas=True))
-    return array if pa.types.is_dictionary(array.type) or pa.types.is_boolean(array.type) else array.dictionary_encode()
-
-
-def buckets(rows: VerifiedColumn) -> pa.DictionaryArray:
-    """For each row the verdict if there is one, else the status; codes of `BUCKETS`."""
-    words = pa.array(BUCKETS)
-    verdict, status = (pc.index_in(encode(each), words) for each in (rows["verdict"], rows.status))
-    # "done" is not one of them.
-    return pa.DictionaryArray.from_arrays(pc.coalesce(status, verdict), words)
-
-
-def lines_of(rows: VerifiedColumn) -> pa.DictionaryArray:
-    """For each row its line of a summary; codes of `BUCKETS` and of the line after them."""
-    is_several = pa.array((rows.why == SEVERAL_ADDRESSES).fillna(value=False).to_numpy(bool))
-    codes = pc.if_else(is_several, pa.scalar(len(BUCKETS), pa.int32()), buckets(rows).indices)
-    return pa.DictionaryArray.from_arrays(codes, pa.array([*BUCKETS, SEVERAL_ADDRESSES]))
-
-
-def count_alike(words: dict[str, pa.Array]) -> Iterable[tuple[dict[str, Any], int]]:
-    """The distinct combinations of the words, each with its number of rows."""
-    said = {name: values for name, values in words.items() if name == "bucket" or values.null_count < len(values)}
-    found = pa.table(said).group_by(list(said)).aggregate([([], "count_all")])
-    counts = found["count_all"].to_pylist()
-    return zip(found.drop_columns(["count_all"]).to_pylist(), counts, strict=True)
-
-
-def cause_or_advice(why: str) -> str | None:
-    """What decided about an action besides the verdict, or the end of the advice about a malformed cell."""
-    return next((end for end in (AFTER_CLEANING, USE_EXPLODE) if why.endswith(end)), None) or cause_of(why) or None
-
-
 # --- addresses --------------------------------------------------------------------------------------------------------
 
 
-def addresses_of(rows: VerifiedColumn) -> pa.StringArray:
+def addresses_of(rows: Results) -> pa.StringArray:
     """For each row the text by which its address is known; null where there is no text."""
-    texts = one_array(pa.array(rows.addresses)).cast(pa.string())
-    return identities(strip_texts(texts))
+    if not rows.is_cleaned:
+        return identities(strip_texts(rows.texts))
+    written = np.flatnonzero(~rows.is_of_clean)  # a cleaned address is its own
+    texts = identities(strip_texts(rows.texts.take(pa.array(written))))
+    return replace_texts(rows["clean"], written, texts)
+
+
+def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:
+    """The distinct well-formed ones; a cleaned address is."""
+    is_clean = pa.array(rows.is_of_clean & rows.is_cleaned)
+    others = addresses.filter(pc.invert(is_clean)).unique().drop_null()
+    return pa.concat_arrays([addresses.filter(is_clean), others.filter(observe_column(others).ok)]).unique()
 
 
 def domains_of(addresses: pa.StringArray) -> pa.DictionaryArray:
     """For each row of `addresses_of` the domain; null where there is no @."""
-    parts = pc.split_pattern(addresses, "@", max_splits=1, reverse=True)
-    has_at = to_bools(pc.equal(pc.list_value_length(parts), 2).fill_null(False))
-    ends = parts.offsets.to_numpy()[1:]
-    return parts.values.take(pa.array(ends - 1, mask=~has_at)).dictionary_encode()
+    ends = select_half(split_at(addresses.fill_null("")), DOMAINS).dictionary_encode()
+    names = [end.rpartition("@")[2] if end else None for end in ends.dictionary.to_pylist()]
+    named = pa.array(names, pa.string()).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(named.indices.take(ends.indices), named.dictionary)
 
 
-def count_by_bucket(values: pa.DictionaryArray, bucket: pa.DictionaryArray) -> npt.NDArray[np.int64]:
-    """Rows of each distinct value, one below the other, in each bucket, side by side."""
-    width = len(bucket.dictionary)
-    codes, at = (each.indices.fill_null(-1).to_numpy().astype(np.int64) for each in (values, bucket))
-    cells = (codes * width + at)[(codes >= 0) & (at >= 0)]
+def count_by_code(values: pa.DictionaryArray, codes: pa.Int32Array, width: int) -> npt.NDArray[np.int64]:
+    """Rows of each distinct value, one below the other, with each of `width` codes, side by side."""
+    rows, at = (each.fill_null(-1).to_numpy().astype(np.int64) for each in (values.indices, codes))
+    cells = (rows * width + at)[(rows >= 0) & (at >= 0)]
     return np.bincount(cells, minlength=len(values.dictionary) * width).reshape(-1, width)
 
 
 def count_domains(addresses: pa.StringArray, bucket: pa.DictionaryArray) -> pa.Table:
     """Rows of each domain by bucket."""
     domains = domains_of(addresses)
-    counts = count_by_bucket(domains, bucket)
+    counts = count_by_code(domains, bucket.indices, len(BUCKETS))
     return pa.table([domains.dictionary, *map(pa.array, counts.T)], ["domain", *BUCKETS])
 
 
@@ -270,12 +193,11 @@ def top_domains(counts: pa.Table, top: int) -> pd.DataFrame:
     return pd.DataFrame({"rows": rows[first.to_numpy()], **columns}, names)
 
 
-def count_typos(rows: VerifiedColumn, addresses: pa.StringArray) -> Counter[tuple[str, str]]:
+def count_typos(rows: Results, addresses: pa.StringArray) -> Counter[tuple[str, str]]:
     """Rows by mistyped domain and the domain probably meant; by address where the domain is right."""
-    suggestion = rows["suggestion"]
-    has = np.flatnonzero(suggestion.notna().to_numpy(bool))
-    pairs = zip(addresses.take(pa.array(has)).to_pylist(), suggestion.iloc[has].astype(str), strict=True)
-    return Counter(typo_of(typed, meant) for typed, meant in pairs if typed is not None)
+    has = pc.and_(rows["suggestion"].is_valid(), addresses.is_valid())
+    pairs = zip(*(each.filter(has).to_pylist() for each in (addresses, rows["suggestion"])), strict=True)
+    return Counter(typo_of(typed, meant) for typed, meant in pairs)
 
 
 def typo_of(typed: str, meant: str) -> tuple[str, str]:
@@ -288,40 +210,31 @@ def typo_of(typed: str, meant: str) -> tuple[str, str]:
     return (wrong, right) if wrong != right else (typed[:LONGEST_TYPED], meant[:LONGEST_TYPED])
 
 
-def repaired_rows(rows: VerifiedColumn) -> dict[str, pa.Array]:
+def repaired_rows(rows: Results) -> dict[str, pa.Array]:
     """The words about cells whose verdict is that of a repaired address, and whether they were malformed."""
-    if not rows.is_cleaned or rows.change is None:
+    if not rows.is_cleaned:
         return {}
-    change = encode(rows.change)
-    changed = np.flatnonzero(to_bools(change.is_valid()))
-    texts, addresses = (
-        one_array(pa.array(each.iloc[changed])).cast(pa.string()) for each in (rows.texts, rows.addresses)
-    )
+    changed = np.flatnonzero(to_bools(rows.change.is_valid()) & rows.is_of_clean)
+    texts, addresses = (each.take(pa.array(changed)) for each in (rows.texts, rows["clean"]))
     is_other = to_bools(pc.not_equal(addresses, texts).fill_null(False))
     is_ok = to_bools(observe_column(strip_texts(texts.fill_null(""))).ok)
-    is_repaired, is_rescued = np.zeros(len(change), np.bool_), np.zeros(len(change), np.bool_)
+    is_repaired, is_rescued = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
     is_repaired[changed], is_rescued[changed] = is_other, is_other & ~is_ok
-    return {"change": pc.if_else(pa.array(is_repaired), change, None), "is_rescued": pa.array(is_rescued)}
+    return {"change": texts_where(pa.array(is_repaired), rows.change), "is_rescued": pa.array(is_rescued)}
 
 
-def checked_days(rows: VerifiedColumn) -> tuple[date, date] | None:
+def checked_days(rows: Results) -> tuple[date, date] | None:
     """The first and the last day on which rows were checked, in UTC; a file may have made texts of the times."""
-    moments, column = rows.get("checked_at"), BY_NAME["checked_at"]
-    if moments is None or moments.isna().all():
+    try:
+        first, last = (each.as_py() for each in pc.min_max(rows["checked_at"]).values())
+    except InputError:  # a column of the user
         return None
-    if not isinstance(moments.dtype, pd.DatetimeTZDtype):
-        try:
-            moments = restore(moments, column, column.name)
-        except InputError:  # a column of the user
-            return None
-    first, last = moments.min().date(), moments.max().date()
-    return None if first.year < FIRST_YEAR else (first, last)
+    return None if first is None else (first.date(), last.date())
 
 
-def validation_types(rows: VerifiedColumn) -> list[str]:
+def validation_types(rows: Results) -> list[str]:
     """From the rows where the column is there, else from what `verify` noted on the frame."""
-    types = rows.get("validation_type")
-    if types is not None:
-        return [str(kind) for kind in types.dropna().unique()]
+    if "validation_type" in rows:
+        return list(map(str, rows["validation_type"].unique().drop_null().to_pylist()))
     note = rows.data.notes()
     return [str(note["validation_type"])] if "validation_type" in note else []

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, show_blanks
-from ..frames.policy import Policy
-from ..frames.verified import VerifiedColumn
+from ..frames.policy import Alike, Policy
+from ..frames.results import Results
 from ..model.table import SOURCE_REMOTE
 from ..model.words import (
     ACTIONS,
@@ -31,7 +31,7 @@ from ..model.words import (
 )
 from ..repair.repair import REPAIRS
 from ..runs.retry import ASK_AGAIN
-from .counts import Alike, Counts, add_domains, checked_days, top_domains, validation_types
+from .counts import Counts, add_domains, checked_days, top_domains, validation_types
 from .summary import MEANING_OF_VALID, by_address
 
 TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8
@@ -232,7 +232,7 @@ def most_common(counts: Counter[T]) -> list[tuple[T, int]]:
     return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
 
 
-def gather_trend(out: VerifiedColumn, earlier: VerifiedColumn, policy: Policy) -> TrendFacts:
+def gather_trend(out: Results, earlier: Results, policy: Policy) -> TrendFacts:
     """Counts of the earlier audit, and how the verdicts of the same addresses changed."""
     counts = Counts(policy)
     counts.add(earlier)
@@ -254,7 +254,7 @@ def gather_trend(out: VerifiedColumn, earlier: VerifiedColumn, policy: Policy) -
     )
 
 
-def gather_outcomes(out: VerifiedColumn, policy: Policy, bounces: Any) -> OutcomeFacts:
+def gather_outcomes(out: Results, policy: Policy, bounces: Any) -> OutcomeFacts:
     """Counts and the first contradicted rows."""
     from .outcomes import CONTRADICTIONS, actions_of, count_outcomes, match_outcomes  # noqa: PLC0415 - few need it
 

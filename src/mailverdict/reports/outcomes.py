@@ -20,7 +20,7 @@ from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, MailVerdictError, SettingsError
 from ..frames.clean import repair_column
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
-from ..frames.verified import VerifiedColumn
+from ..frames.results import Results
 from ..model.address import identities
 from ..model.words import ACTIONS, Verdict
 from ..repair.repair import MAX_CELL
@@ -28,7 +28,6 @@ from ..table.columns import CONTRADICTION_COLUMNS, check_column
 from ..table.kinds import Frame, kind_of_data, to_series
 from ..table.overwrite import name_columns
 from ..table.text_column import read_values, where_filled
-from .counts import buckets
 from .tables import CountTable
 
 Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
@@ -186,7 +185,7 @@ def contradicted(
     1  bo@firm.example  valid, but the mailbox or domain is missing
     """
     require_bounces(bounces)
-    verified = VerifiedColumn(out, column, prefix, JUDGED)
+    verified = Results(out, column, prefix, JUDGED)
     names = name_columns(verified.data, verified.prefix, CONTRADICTION_COLUMNS)
     found = match_outcomes(verified, bounces, mailed=mailed)
     rows = np.flatnonzero(found.is_contradicted)
@@ -237,7 +236,7 @@ class OutcomeRows:
         return wrong
 
 
-def match_outcomes(rows: VerifiedColumn, bounces: Any, *, mailed: Any = None) -> OutcomeRows:
+def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> OutcomeRows:
     """Join a verified column and the reports by address; `rows` has at least the columns of `JUDGED`."""
     reports = to_bounce_table(bounces, stacklevel=3).to_pylist()
     keys = match_keys(read_values(rows.addresses, for_repair=True, longest=MAX_CELL).texts)
@@ -251,12 +250,11 @@ def match_outcomes(rows: VerifiedColumn, bounces: Any, *, mailed: Any = None) ->
         if earlier is None or rank(earlier) <= rank(report):
             shown[key] = report
     present = set(keys[is_mailed])
-    words = rows.why.astype(object).to_numpy()
     return OutcomeRows(
         keys=keys,
         is_mailed=is_mailed,
-        verdict=buckets(rows).to_pandas().astype(object).to_numpy(),
-        reason=np.array([each if isinstance(each, str) else NO_REASON for each in words], dtype=object),
+        verdict=rows.buckets.to_pandas().astype(object).to_numpy(),
+        reason=np.asarray(rows.why.fill_null(NO_REASON).to_pylist(), dtype=object),
         has={each: np.array([key in found for key in keys], np.bool_) for each, found in by_outcome.items()},
         shown=shown,
         matched=len(present & set(shown)),
@@ -280,7 +278,7 @@ def match_keys(texts: pa.StringArray) -> npt.NDArray[Any]:
     return np.asarray(keys.take(distinct.indices).to_pylist(), dtype=object)
 
 
-def mailed_rows(rows: VerifiedColumn, mailed: Any) -> Flags:
+def mailed_rows(rows: Results, mailed: Any) -> Flags:
     """Which rows were mailed."""
     size = len(rows.data.frame)
     if mailed is None:
@@ -310,11 +308,11 @@ def read_flags(mailed: Any) -> pd.Series[Any]:
         raise SettingsError(f"mailed: give a column of the frame, or true or false for each row ({exc})") from None
 
 
-def actions_of(rows: VerifiedColumn, policy: Policy | str | None) -> npt.NDArray[Any]:
+def actions_of(rows: Results, policy: Policy | str | None) -> npt.NDArray[Any]:
     """The actions in the frame, or those of the policy; `rows` is what `read_decided` gave."""
-    if policy is None and "action" in rows:
-        return np.asarray(rows["action"].astype(object), dtype=object)
-    return np.asarray(decide_rows(rows, find_policy(policy or "balanced"))[0], dtype=object)
+    is_known = policy is None and "action" in rows
+    actions = rows["action"] if is_known else decide_rows(rows, find_policy(policy or "balanced"))[0]
+    return np.asarray(actions.to_pylist(), dtype=object)
 
 
 def count_outcomes(found: OutcomeRows, actions: npt.NDArray[Any]) -> pd.DataFrame:

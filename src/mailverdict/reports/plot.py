@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtraError
-from ..frames.verified import VerifiedColumn
+from ..frames.results import Results
 from ..model.words import REASON_LABELS, count_of, printable_text
 from ..theme import COLOURS, LABELS, MARK_OF, MARKS
 from .counts import Counts
@@ -58,7 +58,7 @@ def plot(out: Any, column: Hashable | None = None, *, prefix: str | None = None,
         import matplotlib.pyplot as plt  # noqa: PLC0415 - an optional extra
     except ImportError as exc:
         raise MissingExtraError("a picture", "widgets") from exc
-    rows = VerifiedColumn(out, column, prefix, ("verdict", "status", "why"))
+    rows = Results(out, column, prefix, ("verdict", "status", "why"))
     counts = Counts()
     counts.add(rows)
     reasons = counts.by(lambda each: (each.bucket, each.reason) if each.reason else None)

@@ -19,10 +19,10 @@ from ..files.readers import open_table
 from ..files.table_file import TableFile
 from ..files.workbook import check_replaced, import_xlsxwriter
 from ..frames.policy import Policy, find_policy, read_decided, split
-from ..frames.verified import VerifiedColumn
+from ..frames.results import Results, with_core
 from ..model.paths import user_path
 from ..model.words import ACTIONS, count_of, percent
-from ..table.columns import COLUMNS, label_of
+from ..table.columns import label_of
 from .counts import Counts
 from .facts import ReportFacts, gather_facts, gather_outcomes, gather_trend
 from .page import render_page, render_section
@@ -219,10 +219,10 @@ def report(
 def make_report(
     counts: Counts,
     column: Hashable,
-    rows: VerifiedColumn | None = None,
+    rows: Results | None = None,
     *,
     bounces: Any = None,
-    earlier: VerifiedColumn | None = None,
+    earlier: Results | None = None,
     name: str | None = None,
     again: str = "",
 ) -> Report:
@@ -238,7 +238,7 @@ def make_report(
     return Report(facts, rows.data.frame, column, rows.prefix)
 
 
-def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> VerifiedColumn:
+def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> Results:
     """An earlier audit: a verified frame, or the file of one."""
     try:
         if not isinstance(earlier, str | os.PathLike):
@@ -251,16 +251,11 @@ def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> Verified
         raise type(exc)(f"earlier: {exc}") from None
 
 
-# Rows are not verified without them; of `why` and `details` one says what the other would.
-VERIFIED = ("verdict", "why", "details", "status")
-
-
 def verified_pieces(table: TableFile, column: str, prefix: str | None) -> Iterator[pa.Table]:
-    """The pieces of a verified file with the column and its results; others of the core that it lacks are empty."""
+    """The pieces of a verified file with the column and its results; others of the core that it lacks are null."""
     first = str(label_of(column, prefix, ""))
     needed = [at for at, each in enumerate(table.columns) if each == column or each.startswith(first)]
     for piece in table.pieces([table.columns[at] for at in needed]):
-        core = (each.name for each in COLUMNS if each.in_core and not (len(piece) and each.name in VERIFIED))
-        lacked = {str(label_of(column, prefix, name)): pa.nulls(len(piece), pa.string()) for name in core}
-        found = {table.columns[at]: to_plain(piece.column(at)) for at in needed}
-        yield pa.table(lacked | found).replace_schema_metadata(piece.schema.metadata)  # which has what verify noted
+        found = pa.table({table.columns[at]: to_plain(piece.column(at)) for at in needed})
+        # The metadata has what verify noted.
+        yield with_core(found.replace_schema_metadata(piece.schema.metadata), column, prefix)

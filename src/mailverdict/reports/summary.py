@@ -7,11 +7,13 @@ from operator import attrgetter
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..frames.verified import VerifiedColumn
+from ..frames.results import BUCKETS, Results
 from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text
 from ..table.kinds import Frame
-from .counts import BUCKETS, Counts, addresses_of, buckets, count_by_bucket, count_domains, lines_of, top_domains
+from .counts import Counts, addresses_of, count_by_code, count_domains, top_domains
 from .tables import CountTable
 
 MEANING_OF_VALID = {
@@ -68,10 +70,11 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
     pending     0   0.00
     missing     1   0.25
     """
-    rows = VerifiedColumn(out, column, prefix, ("verdict", "status", "why"))
+    rows = Results(out, column, prefix, ("verdict", "status", "why"))
     counts = Counts()
     counts.add(rows)
     addresses = addresses_of(rows).dictionary_encode()
+    line = pc.if_else(pa.array(rows.is_several), pa.scalar(len(BUCKETS), pa.int32()), rows.buckets.indices)
     reasons = counts.by(lambda each: (each.line, each.why) if each.why else None)
     top = {line: reason for (line, reason), _ in reversed(reasons.most_common())}
     lines = counts.lines
@@ -79,7 +82,7 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
         {
             "rows": pd.Series(lines, dtype="int64"),
             "share": [count / max(counts.rows, 1) for count in lines.values()],
-            "addresses": (count_by_bucket(addresses, lines_of(rows)) > 0).sum(axis=0)[: len(lines)],
+            "addresses": (count_by_code(addresses, line, len(lines)) > 0).sum(axis=0),
             "top_reason": pd.Series([top.get(name) for name in lines], list(lines), object),
         }
     )
@@ -122,8 +125,8 @@ def by_domain(out: Frame, column: Hashable | None = None, *, top: int = 20, pref
     >>> mv.by_domain(mv.verify(df, "email", validation_type="regex"), "email")["rows"].to_dict()
     {'x.example.org': 2, 'y.example.org': 1}
     """
-    rows = VerifiedColumn(out, column, prefix, ("verdict", "status"))
-    table = top_domains(count_domains(addresses_of(rows), buckets(rows)), top)
+    rows = Results(out, column, prefix, ("verdict", "status"))
+    table = top_domains(count_domains(addresses_of(rows), rows.buckets), top)
     found: Frame = rows.data.convert(CountTable(table))
     return found
 
@@ -168,8 +171,8 @@ def diff(old: Any, new: Frame, column: Hashable | None = None, *, prefix: str | 
     >>> mv.diff(audit("a@x.example", "b@x.example"), audit("a@x.example", "c@x.example"), "email")["change"].to_dict()
     {'b@x.example': 'removed', 'c@x.example': 'added'}
     """
-    rows = VerifiedColumn(new, column, prefix, ("verdict", "status", "why"))
-    before = by_address(VerifiedColumn(old, rows.column, rows.prefix, ("verdict", "status", "why")))
+    rows = Results(new, column, prefix, ("verdict", "status", "why"))
+    before = by_address(Results(old, rows.column, rows.prefix, ("verdict", "status", "why")))
     after = by_address(rows)
     before.columns, after.columns = pd.Index(["before", "details_before"]), pd.Index(["after", "details_after"])
     both = before.join(after, how="outer").sort_index()[list(DIFF_COLUMNS)]
@@ -184,15 +187,10 @@ def diff(old: Any, new: Frame, column: Hashable | None = None, *, prefix: str | 
     return found
 
 
-def by_address(rows: VerifiedColumn) -> pd.DataFrame:
+def by_address(rows: Results) -> pd.DataFrame:
     """Bucket and why of each distinct address; empty cells are left out."""
-    table = pd.DataFrame(
-        {
-            "address": addresses_of(rows).to_pandas().astype(object),
-            "bucket": buckets(rows).to_pandas().astype(object),
-            "details": rows.why.astype(object),
-        }
-    )
+    columns = {"address": addresses_of(rows), "bucket": rows.buckets.cast(pa.string()), "details": rows.why}
+    table: pd.DataFrame = pa.table(columns).to_pandas().astype(object)
     table = table[table["bucket"] != Status.MISSING].dropna(subset="address")
     return table.drop_duplicates("address").set_index("address")
 

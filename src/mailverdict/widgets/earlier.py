@@ -11,8 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import InputError
-from ..frames.restore import restore_frame
-from ..frames.verified import VerifiedColumn
+from ..frames.results import Results, with_core
 from ..frames.verify import FrameReading, ResultColumns, describe_origin
 from ..model.words import ValidationType
 from ..reports.counts import checked_days, validation_types
@@ -20,10 +19,10 @@ from ..reports.summary import diff
 from ..reports.wording import CHECKS, another_check, days_of_earlier
 from ..runs.journal.journal import Journal
 from ..runs.journal.recall import RecordedRun, parse_key
-from ..table.columns import COLUMNS, REPAIR_COLUMNS
+from ..table.columns import COLUMNS, REPAIR_COLUMNS, SUPPRESS_COLUMNS
 from ..table.kinds import Table
 from ..table.overwrite import name_columns
-from .listing import AuditedRows
+from .listing import CORE, AuditedRows
 from .source import TYPES, read_file, readable
 from .tidy import Choices, TidyColumn
 from .wording import VERDICT_LABELS, count_of, date_text
@@ -75,7 +74,7 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
 
 
 def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:
-    """The file of an earlier audit, with the names and dtypes of the result columns of `column`."""
+    """The file of an earlier audit, with the names of the result columns of `column`."""
     old = read_file(path, name).frame
     then = find_verified(old, column)
     if then is None:
@@ -85,16 +84,20 @@ def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:
         )
     ours = [label for label in old.columns if label == then or str(label).startswith(f"{then}_")]
     renamed = old[ours].rename(columns={label: f"{column}{label[len(then) :]}" for label in ours})
-    return restore_frame(pa.Table.from_pandas(renamed, preserve_index=False), column)
+    whole: pd.DataFrame = with_core(pa.Table.from_pandas(renamed, preserve_index=False), column, None).to_pandas()
+    rows = Results(whole, column, None, ("verdict", "status"))
+    for each in (*CORE, *SUPPRESS_COLUMNS):
+        _ = rows[each.name]  # an error for what is not a result
+    return whole
 
 
 def compare_with(old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashable) -> dict[str, Any]:
     """What changed since an earlier audit, as figures and the first addresses that differ."""
     changed = diff(old, new, column)
     first = changed[(changed["change"] == "changed") & (changed["before"] != changed["after"])].head(MAX_SHOWN)
-    then = VerifiedColumn(old, column, None, ())
+    then = Results(old, column, None)
     since = f"since {name} ({days_of_earlier(checked_days(then))})"
-    different = another_check(validation_types(then), validation_types(VerifiedColumn(new, column, None, ())))
+    different = another_check(validation_types(then), validation_types(Results(new, column, None)))
     return {
         "name": name,
         "headline": f"{count_changes(changed)} {since}. {different}".strip(),

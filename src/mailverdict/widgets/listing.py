@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 
 from ..checks.lists.mailboxes import mailbox_identities
 from ..checks.syntax.column import observe_column
-from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, advise_rows, cause_of, decide
-from ..frames.verified import VerifiedColumn
+from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, cause_of, decide
+from ..frames.results import BUCKETS, Results
 from ..frames.verify import FrameReading
 from ..model.table import one_array, texts_where
 from ..model.words import ACTIONS, FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict
-from ..reports.counts import BUCKETS
 from ..reports.wording import reason_label
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
 from ..table.columns import BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
@@ -154,9 +153,7 @@ class Listing:
         invalid = np.flatnonzero(self.bucket == BUCKETS.index(Verdict.INVALID))
         found = np.zeros(len(self.rows), np.bool_)
         if len(invalid):
-            part = VerifiedColumn(self.rows.to_frame(invalid, CORE), self.column, None, ())
-            advice = advise_rows(part, pd.Series([True] * len(invalid)))
-            found[invalid] = advice.notna().to_numpy()
+            found[invalid] = Results(self.rows.to_frame(invalid, CORE), self.column, None).advice.is_valid()
         return found
 
     @cached_property
