@@ -23,8 +23,13 @@ ROW_LABELS = ("duplicate_of", "email_duplicate_of")
 
 def facts_of(found):
     """A report as a dictionary, without the time and without what only the attrs of a pandas frame can tell."""
-    facts = {**vars(found._facts), "domains": found._facts.domains.to_dict()}
-    return {name: value for name, value in facts.items() if name not in ("made_at", "validation_types", "column")}
+    facts, counts = found._facts, found._facts.counts
+    return {
+        "rows": counts.alike,
+        "addresses": counts.addresses,
+        "typos": facts.typos,
+        "domains": facts.domains.to_dict(),
+    }
 
 
 def plain_value(value):

@@ -113,7 +113,7 @@ def test_a_malformed_cell_that_holds_an_address_is_never_dropped(name):
         assert reason in why
     review = sum(action == "review" for _, action, _ in ADVICE)
     assert len(mv.split(out, "email", policy=name).review) == review
-    assert mv.report(out, "email", policy=name)._facts.actions["review"] == review
+    assert mv.report(out, "email", policy=name)._facts.counts.actions["review"] == review
 
 
 def test_a_verdict_on_the_cleaned_address_is_not_reviewed_for_the_cell():
@@ -257,7 +257,7 @@ def test_what_follows_from_the_short_set_is_what_follows_from_all_columns(valida
         found, wanted = (as_pandas(function(out, "email")) for out in (short, core))
         pd.testing.assert_frame_equal(found, wanted[list(found)])
     facts, wanted = (mv.report(out, "email")._facts for out in (short, core))
-    assert (facts.actions, facts.cleaning) == (wanted.actions, wanted.cleaning)
+    assert (facts.counts.actions, facts.cleaning) == (wanted.counts.actions, wanted.cleaning)
 
 
 def as_pandas(frame):

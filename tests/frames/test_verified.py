@@ -31,7 +31,7 @@ VERBS = {
     "decide": mv.decide,
     "split": lambda out, *column: mv.split(out, *column).send,
     "diff": lambda out, *column: mv.diff(out[:1], out, *column),
-    "report": lambda out, *column: pd.DataFrame([mv.report(out, *column)._facts.buckets]),
+    "report": lambda out, *column: pd.DataFrame([mv.report(out, *column)._facts.counts.buckets]),
     "outcomes": lambda out, *column: mv.outcomes(out, *column, bounces=bounces()),
     "contradicted": lambda out, *column: mv.contradicted(out, *column, bounces=bounces()),
 }

@@ -2,7 +2,6 @@
 
 import html
 import re
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 
@@ -12,11 +11,12 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import InputError
+from mailverdict.frames.clean import AFTER_CLEANING, USE_EXPLODE
 from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.section import Section
-from mailverdict.model.words import REASON_LABELS, Reason
+from mailverdict.model.words import MEANING, NO_ANSWER, REASON_LABELS, Reason
 from mailverdict.reports.counts import Counts
-from mailverdict.reports.facts import RETRY_WHEN, gather_facts, meaning_of
+from mailverdict.reports.facts import RETRY_WHEN, ReportFacts
 from mailverdict.reports.page import digest, render
 from mailverdict.reports.wording import capitalize
 from mailverdict.reports.workbook import write_workbook
@@ -110,11 +110,13 @@ def test_inside_a_notebook_nothing_executes(out):
 
 def test_its_numbers_are_those_of_summary_and_split(out):
     facts = facts_of(out, "strict")
-    assert facts.buckets == mv.summary(out, "email")["rows"].to_dict()
-    assert facts.actions == mv.split(out, "email", policy="strict").counts().to_dict()
-    assert facts.mailable == facts.actions["send"] / 7
+    assert facts.counts.buckets == mv.summary(out, "email")["rows"].to_dict()
+    assert facts.counts.actions == mv.split(out, "email", policy="strict").counts().to_dict()
+    assert facts.counts.mailable == facts.counts.actions["send"] / 7
     assert facts.typos == [("gmial.com", "gmail.com", 1)]
-    assert facts.validation_types == {"mx": "valid means that the domain can receive mail, not that the mailbox exists"}
+    assert "Domain can receive mail: valid means that the domain can receive mail, not that the mailbox exists." in (
+        mv.report(out, "email").to_html()
+    )
 
 
 def test_an_error_outside_the_domain_is_shown_with_the_whole_address():
@@ -138,10 +140,14 @@ def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
     page = mv.report(as_they_stand, "email").to_html()
     assert "Clean the list first" in page
     facts = facts_of(as_they_stand, "balanced")
-    assert (facts.cleanable, facts.several) == (1, 1)
+    assert (facts.counts.causes[AFTER_CLEANING], facts.counts.causes[USE_EXPLODE]) == (1, 1)
     cleaned = mv.verify(frame, "email", validation_type="regex")
     facts = facts_of(cleaned, "balanced")
-    assert (facts.cleanable, facts.several, facts.actions["send"]) == (0, 1, 3)
+    assert (facts.counts.causes[AFTER_CLEANING], facts.counts.causes[USE_EXPLODE], facts.counts.actions["send"]) == (
+        0,
+        1,
+        3,
+    )
     assert facts.cleaning.rows == 2
     assert "2 cells were cleaned first" in mv.report(cleaned, "email").to_html()
     assert mv.summary(cleaned, "email").loc["valid", ["rows", "addresses"]].tolist() == [3, 2]
@@ -160,7 +166,7 @@ def test_before_and_after_cleaning_counts_what_would_have_been_lost():
         "blanks": 1,
         "label": 1,
     }
-    assert facts.actions["send"] == 5
+    assert facts.counts.actions["send"] == 5
     unchanged = mv.verify(pd.DataFrame({"email": ["ada@firm.example"]}), "email", validation_type="regex")
     assert facts_of(unchanged, "balanced").cleaning is None
 
@@ -187,9 +193,9 @@ class TestTrend:
         trend = mv.report(audit(NEW), "email", earlier=self.older())._facts.trend
         assert (trend.added, trend.removed, trend.changed) == (2, 1, 1)
         assert trend.moves == [("unknown", "valid", 1)]
-        assert trend.buckets == mv.summary(self.older(), "email")["rows"].to_dict()
-        assert trend.mailable == 0.75
-        assert trend.checked == (date(2026, 10, 3), date(2026, 10, 3))
+        assert trend.counts.buckets == mv.summary(self.older(), "email")["rows"].to_dict()
+        assert trend.counts.mailable == 0.75
+        assert trend.counts.checked == (date(2026, 10, 3), date(2026, 10, 3))
 
     @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
     def test_the_earlier_audit_may_be_a_file(self, tmp_path, ending):
@@ -254,7 +260,7 @@ def test_flags_have_the_words_of_the_page_and_no_meaning_repeats_its_label():
         in mv.report(made, "email").to_html()
     )
     for reason, label in REASON_LABELS.items():
-        assert capitalize(meaning_of(reason)) != label, reason
+        assert capitalize(MEANING[reason]) != label, reason
 
 
 def test_who_answered_is_said_in_plain_words():
@@ -349,7 +355,15 @@ def test_a_workbook_goes_on_in_another_sheet_and_has_the_figures(out, tmp_path):
 
 
 def test_every_unknown_reason_says_when_to_verify_again():
-    assert set(RETRY_WHEN) == {reason for reason, verdict in PRECEDENCE.items() if verdict == "unknown"}
+    assert set(RETRY_WHEN) == {NO_ANSWER, *(reason for reason, verdict in PRECEDENCE.items() if verdict == "unknown")}
+
+
+def test_a_report_by_mx_says_when_to_ask_the_dns_again():
+    with World() as world:
+        out = mv.verify(pd.DataFrame({"email": ["kai@silent.example"]}), "email", backend=world.backend)
+    assert out["email_why"].tolist() == ["no_answer"]
+    page = re.sub("<[^>]+>", " ", mv.report(out, "email").to_html())
+    assert re.search(r"No answer to the check\s+1\s+after an hour", page)
 
 
 def test_a_frame_without_rows_still_makes_a_report():
@@ -400,14 +414,17 @@ class TestPieces:
         for start in range(0, len(out), size):
             pieces.add(read_decided(out[start : start + size], "email", None))
         counted.add(read_decided(out, "email", None))
-        made, whole = gather_facts(pieces, "email", now), gather_facts(counted, "email", now)
+        made, whole = (ReportFacts(each, policy, "email", now) for each in (pieces, counted))
         pd.testing.assert_frame_equal(made.domains, whole.domains)
-        assert replace(made, domains=None) == replace(whole, domains=None)
-        assert (whole.addresses, whole.cleaning.rows) == (6, 6)
+        for name in ("alike", "addresses", "typos", "checked", "validation_types", "answered_by"):
+            assert getattr(pieces, name) == getattr(counted, name), name
+        assert (made.reasons, made.typos, made.cleaning) == (whole.reasons, whole.typos, whole.cleaning)
+        assert (whole.counts.addresses, whole.cleaning.rows) == (6, 6)
 
     def test_no_piece_is_a_report_of_no_rows(self):
-        made = gather_facts(Counts(find_policy("balanced")), "email", datetime.now(UTC))
-        assert (made.rows, made.mailable, len(made.domains)) == (0, 0.0, 0)
+        policy = find_policy("balanced")
+        made = ReportFacts(Counts(policy), policy, "email", datetime.now(UTC))
+        assert (made.counts.rows, made.counts.mailable, len(made.domains)) == (0, 0.0, 0)
 
 
 def test_each_row_that_is_kept_back_has_a_reason_in_the_report():

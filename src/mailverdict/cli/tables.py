@@ -23,7 +23,7 @@ from ..files.table_file import LINE, TableFile
 from ..files.writers import FormulaColumns
 from ..frames.file_run import FileRun
 from ..frames.planning import plan_pieces
-from ..frames.policy import find_policy, read_decided
+from ..frames.policy import decide_rows, find_policy, read_decided
 from ..model.table import SOURCE_REMOTE
 from ..model.words import ValidationType
 from ..reports.counts import Counts
@@ -271,19 +271,16 @@ class VerifiedRows:
         """Count a piece and return the columns to write."""
         judged = (self.label(name) for name in (*COUNTED, "clean", "change", "suppressed"))
         results = piece.select([self.column, *(label for label in judged if label in piece.column_names)])
-        self.counts.add(read_decided(results, self.column, self.prefix))
+        rows = read_decided(results, self.column, self.prefix)
+        self.counts.add(rows)
         if self.is_kept:
             self.kept.append(results.cast(plain_schema(results.schema)))
         given = [at for at, name in enumerate(piece.column_names) if name in self.given]
         added = [name for name in self.added if name not in self.given and name in piece.column_names]
         shown = piece.select([*given, *(piece.column_names.index(name) for name in added)])
-        return shown if self.policy is None else self.with_actions(shown, results, self.policy)
-
-    def with_actions(self, shown: pa.Table, results: pa.Table, policy: mv.Policy) -> pa.Table:
-        """Add the columns of the policy."""
-        decided = mv.decide(results, self.column, policy=policy, prefix=self.prefix)
-        for label in (self.label(name) for name in ("action", "action_why")):
-            shown = put_column(shown, pa.field(label, pa.string()), decided[label].cast(pa.string()))
+        if self.policy is not None:
+            for name, words in zip(("action", "action_why"), decide_rows(rows, self.policy), strict=True):
+                shown = put_column(shown, pa.field(self.label(name), pa.string()), words.cast(pa.string()))
         return shown
 
     def save_report(self, validation_type: str, name: str, again: str, answered_by: str) -> None:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from ..checks.syntax.kernels import Rows
 from ..errors import SettingsError
 from ..model.json_fields import shorten
-from ..model.words import ACTIONS, FLAGS, SEVERAL_ADDRESSES, STATE_MEANING, WHY_MEANING, Status, Verdict, count_of
+from ..model.words import ACTIONS, FLAGS, MEANING, SEVERAL_ADDRESSES, Status, Verdict, count_of
 from ..repair.remarks import text_beside
 from ..table.columns import ACTION_COLUMNS
 from ..table.kinds import Frame
@@ -344,13 +344,13 @@ def decide_row(row: Alike, policy: Policy) -> tuple[str, str]:
     if row.is_repeated:  # a remark is also about the row that stays
         return ("review", REMARKED) if row.has_remark else ("drop", REPEATED)
     if row.bucket not in tuple(Verdict):
-        return UNCHECKED, STATE_MEANING.get(row.bucket, str(Status.DONE))
+        return UNCHECKED, MEANING.get(row.bucket, str(Status.DONE))
     if row.advice is not None:
         return "review", ADVISED
     action = policy.action_of(row.bucket, row.why)
-    why = STATE_MEANING.get(row.bucket, row.bucket)
+    why = MEANING.get(row.bucket, row.bucket)
     if row.why:  # one that only the service knows is shown as it is
-        why = f"{row.bucket}: {WHY_MEANING.get(row.why, row.why)}"
+        why = f"{row.bucket}: {MEANING.get(row.why, row.why)}"
     flags = (each for each in FLAGS_BY_SEVERITY if getattr(row, each) and f"flag:{each}" in policy._actions)
     if action != "drop" and (flag := next(flags, None)):
         action, why = policy._actions[f"flag:{flag}"], FLAGGED + flag.replace("_", "-")

@@ -235,14 +235,6 @@ SOURCE_MEANING = {
     "remote": "checked by the service",
     "journal": "known from an earlier run",
 }
-# What decides about the action of a row besides its verdict.
-CAUSE_MEANING = {
-    "free": "the domain is a provider of free mailboxes",
-    "suppressed": "on the list of people who must not be mailed",
-    "duplicate": "the same mailbox is in an earlier row",
-    "typo": "probably mistyped; a person should look at it",
-    "remark": "the cell asks for no mail, or says that the address is out of use",
-}
 # Why a row without a reason has its verdict, or why it has none.
 STATE_MEANING = {
     "valid": "no problem found",
@@ -251,6 +243,16 @@ STATE_MEANING = {
     "pending": "not verified yet",
     "error": "the verification failed for a technical reason",
     "missing": "the cell holds no address",
+}
+# The meaning of every word: of `why`, of states, and of what decides about the action of a row besides its verdict.
+MEANING = {
+    **WHY_MEANING,
+    **STATE_MEANING,
+    "free": "the domain is a provider of free mailboxes",
+    "suppressed": "on the list of people who must not be mailed",
+    "duplicate": "the same mailbox is in an earlier row",
+    "typo": "probably mistyped; a person should look at it",
+    "remark": "the cell asks for no mail, or says that the address is out of use",
 }
 
 

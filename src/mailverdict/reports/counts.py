@@ -22,8 +22,8 @@ from ..frames.policy import Alike, Policy, facts_of, group_alike
 from ..frames.results import BUCKETS, Results
 from ..model.address import identities, lower_domain
 from ..model.table import texts_where
-from ..model.words import FLAGS, SEVERAL_ADDRESSES
-from ..table.text_column import replace_texts, strip_texts
+from ..model.words import ACTIONS, FLAGS, SEVERAL_ADDRESSES
+from ..table.text_column import strip_texts
 
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
 NO_DOMAINS = pa.schema([("domain", pa.string()), *((name, pa.int64()) for name in BUCKETS)]).empty_table()
@@ -101,6 +101,27 @@ class Counts:
         return {name: counts[name] for name in (*BUCKETS, SEVERAL_ADDRESSES) if name in BUCKETS or counts[name]}
 
     @property
+    def actions(self) -> dict[str, int]:
+        """Rows by action; always all five."""
+        counts = self.by(attrgetter("action"))
+        return {name: counts[name] for name in ACTIONS}
+
+    @property
+    def causes(self) -> Counter[str]:
+        """Rows by what decides about the action besides the verdict."""
+        return self.by(attrgetter("cause"))
+
+    @property
+    def mailable(self) -> float:
+        """Share of all rows that can be mailed under the policy."""
+        return self.actions["send"] / max(self.rows, 1)
+
+    @property
+    def checked(self) -> tuple[date, date] | None:
+        """The first and the last day of the checks, if the frame says so."""
+        return (min(self.days), max(self.days)) if self.days else None
+
+    @property
     def flags(self) -> dict[str, int]:
         """Rows by flag that is true."""
         return {flag: self.by(attrgetter(flag))[True] for flag in FLAGS}
@@ -139,11 +160,7 @@ class Counts:
 
 def addresses_of(rows: Results) -> pa.StringArray:
     """For each row the text by which its address is known; null where there is no text."""
-    if not rows.is_cleaned:
-        return identities(strip_texts(rows.texts))
-    written = np.flatnonzero(~rows.is_of_clean)  # a cleaned address is its own
-    texts = identities(strip_texts(rows.texts.take(pa.array(written))))
-    return replace_texts(rows["clean"], written, texts)
+    return identities(strip_texts(rows.addresses))
 
 
 def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:

@@ -5,25 +5,24 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
+from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, show_blanks
+from ..frames.clean import show_blanks
 from ..frames.policy import Alike, Policy
 from ..frames.results import Results
 from ..model.table import SOURCE_REMOTE
 from ..model.words import (
-    ACTIONS,
-    CAUSE_MEANING,
+    MEANING,
+    NO_ANSWER,
     SEVERAL_ADDRESSES,
-    STATE_MEANING,
-    WHY_MEANING,
     Reason,
     Status,
     ValidationType,
@@ -31,16 +30,17 @@ from ..model.words import (
 )
 from ..repair.repair import REPAIRS
 from ..runs.retry import ASK_AGAIN
-from .counts import Counts, add_domains, checked_days, top_domains, validation_types
-from .summary import MEANING_OF_VALID, by_address
+from .counts import Counts, add_domains, top_domains
+from .summary import by_address
 
 TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8
 TOP_CONTRADICTED = 20
 # When verifying again is likely to help, by reason.
-RETRY_WHEN = {
+RETRY_WHEN: dict[str, str] = {
     **{Reason(reason): f"after {math.ceil(seconds / 60)} min" for reason, seconds in ASK_AGAIN.items()},
     Reason.TIMEOUT: "after an hour",
     Reason.CONNECTION_DROPPED: "after an hour",
+    NO_ANSWER: "after an hour",
     Reason.INCONCLUSIVE: "tomorrow",
     Reason.NO_SMTP_DATA: "tomorrow",
     Reason.MAILBOX_FULL: "in a week",
@@ -75,82 +75,89 @@ class CleaningFacts:
 class TrendFacts:
     """How the list and its verdicts differ from an earlier audit."""
 
-    checked: tuple[date, date] | None  # first and last day of the earlier checks, if the frame says so
-    validation_types: list[str]  # types used; empty if the frame does not say
-    rows: int
-    buckets: dict[str, int]  # rows of the earlier audit, as in `ReportFacts`
-    actions: dict[str, int]
+    counts: Counts  # of the earlier audit
     added: int  # distinct addresses that are only in this audit
     removed: int  # distinct addresses that are only in the earlier one
     changed: int  # distinct addresses with another verdict (or status)
     moves: list[tuple[str, str, int]]  # verdict before, verdict now, distinct addresses; the most frequent first
 
-    @property
-    def mailable(self) -> float:
-        """As in `ReportFacts`."""
-        return share(self.actions["send"], self.rows)
-
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """The content of a report on one verified column."""
+    """What a report shows of the counts of a column, which were made with a policy."""
 
-    column: str
-    name: str | None  # of the list, such as its file's
-    made_at: datetime  # UTC
-    checked: tuple[date, date] | None  # first and last day of the checks, if the frame says so
-    rows: int
-    addresses: int  # distinct and well-formed, after cleaning
-    validation_types: dict[str, str]  # types used, and what `valid` means for each
-    sources: dict[str, int]  # rows by source; empty where the frame does not say
-    buckets: dict[str, int]  # rows by verdict, or by status where there is none; always all seven
+    counts: Counts
     policy: Policy
-    actions: dict[str, int]  # rows by action; always all five
-    reasons: list[tuple[str, str, str, int]]  # of rows not valid or not sent: verdict or status, reason, meaning, rows
-    retries: list[tuple[str, str, int]]  # unknowns that another verification may decide: reason, when, rows
-    typos: list[tuple[str, str, int]]  # mistyped domain (or address), what was probably meant, rows
-    cleaning: CleaningFacts | None  # None: no cell was cleaned
-    cleanable: int  # rows that `clean` would repair
-    several: int  # rows that hold several addresses
-    unanswered: int  # rows that are unknown since the check gave no clear answer
-    flags: dict[str, int]  # rows by flag that is true
-    domains: pd.DataFrame  # as `by_domain`
+    column: str
+    made_at: datetime  # UTC
+    name: str | None = None  # of the list, such as its file's
+    again: str = ""  # the command that made it, to verify the list again; by default a call of `verify`
     outcomes: OutcomeFacts | None = None  # what became of the mails, if bounces are given
     trend: TrendFacts | None = None  # against an earlier audit, if one is given
-    again: str = ""  # the command that made it, to verify the list again; by default a call of `verify`
-    answered_by: str = ""  # what the backends call themselves, such as the sandbox; most have no name
+
+    @cached_property
+    def sources(self) -> dict[str, int]:
+        """Rows by source; empty where the frame does not say."""
+        return dict(most_common(self.counts.by(attrgetter("source"))))
+
+    @cached_property
+    def reasons(self) -> list[tuple[str, str, str, int]]:
+        """Of rows that are not valid or not sent: verdict or status, reason, meaning, rows."""
+        found = most_common(self.counts.by(reason_of))
+        return [(bucket, why, MEANING.get(why, ""), count) for (bucket, why), count in found]
+
+    @cached_property
+    def typos(self) -> list[tuple[str, str, int]]:
+        """Mistyped domains (or addresses), what was probably meant, rows."""
+        return [(typed, meant, count) for (typed, meant), count in most_common(self.counts.typos)[:TOP_TYPOS]]
+
+    @cached_property
+    def cleaning(self) -> CleaningFacts | None:
+        """The rows that were cleaned, and which of them would have been lost without it; None if no cell was."""
+        if not self.counts.cleaned:
+            return None
+        rescued, repairs = self.counts.by(lambda each: each.action if each.is_rescued else None), Counter[str]()
+        for change, count in self.counts.by(attrgetter("change")).items():
+            repairs.update(dict.fromkeys(change.split(";"), count))
+        named = [(name, EXAMPLES.get(name, ""), count) for name, count in most_common(repairs)]
+        return CleaningFacts(self.counts.cleaned, rescued.total(), rescued["send"], named)
+
+    @cached_property
+    def unanswered(self) -> int:
+        """Rows that are unknown since the check gave no clear answer."""
+        return self.counts.number(lambda each: each.bucket == Verdict.UNKNOWN and each.why != SEVERAL_ADDRESSES)
+
+    @cached_property
+    def domains(self) -> pd.DataFrame:
+        """As `by_domain`."""
+        return top_domains(add_domains(self.counts.domains), TOP_DOMAINS)
 
     @property
-    def addressed(self) -> int:
-        """Rows with an address, or with anything else in the cell."""
-        return self.rows - self.buckets["missing"]
+    def answered_by(self) -> str:
+        """What the backends call themselves, such as the sandbox; most have no name."""
+        return ", ".join(self.counts.answered_by)
 
     @property
     def is_check_unknown(self) -> bool:
         """Whether there are verdicts, and nothing says what "valid" means."""
-        return not self.validation_types and any(self.buckets[verdict] for verdict in Verdict)
+        return not self.counts.validation_types and any(self.counts.buckets[verdict] for verdict in Verdict)
 
     @property
     def is_kept(self) -> bool:
         """Whether `verify` keeps the answers in its journal: it does for a service, and for the type `smtp`."""
-        return ValidationType.SMTP in self.validation_types or SOURCE_REMOTE in self.sources
+        return ValidationType.SMTP in self.counts.validation_types or SOURCE_REMOTE in self.sources
 
     @property
     def command(self) -> str:
         """What verifies the rows without a clear answer again; empty where the check is not known."""
         if self.again:
             return f"{self.again} --refresh {Verdict.UNKNOWN}" if self.is_kept else self.again
-        if len(self.validation_types) != 1:
+        if len(self.counts.validation_types) != 1:
             return ""
-        arguments = [repr(self.column), f"validation_type={next(iter(self.validation_types))!r}"]
+        arguments = [repr(self.column), f"validation_type={next(iter(self.counts.validation_types))!r}"]
         arguments += ["backend=backend"] if SOURCE_REMOTE in self.sources else []
         arguments += [f"refresh={{{str(Verdict.UNKNOWN)!r}}}"] if self.is_kept else []
         return f"mailverdict.verify(df, {', '.join(arguments)})"
-
-    @property
-    def mailable(self) -> float:
-        """Share of all rows that can be mailed under the policy."""
-        return share(self.actions["send"], self.rows)
 
 
 def verify_command(file: str, options: Iterable[str]) -> str:
@@ -160,44 +167,6 @@ def verify_command(file: str, options: Iterable[str]) -> str:
     "mailverdict verify 'my list.csv' --type smtp"
     """
     return shlex.join(["mailverdict", "verify", file, *options])
-
-
-def share(count: int, whole: int) -> float:
-    return count / whole if whole else 0.0
-
-
-def gather_facts(
-    counts: Counts, column: Hashable, now: datetime, *, name: str | None = None, again: str = ""
-) -> ReportFacts:
-    """What a report shows of the counts of a column, which were made with a policy."""
-    assert counts.policy is not None
-    retries = counts.by(lambda each: each.why if each.bucket == Verdict.UNKNOWN else None)
-    actions = counts.by(attrgetter("action"))
-    advice = counts.by(attrgetter("cause"))
-    return ReportFacts(
-        column=str(column),
-        name=name,
-        made_at=now,
-        checked=(min(counts.days), max(counts.days)) if counts.days else None,
-        rows=counts.rows,
-        addresses=counts.addresses,
-        validation_types={kind: MEANING_OF_VALID.get(kind, "") for kind in counts.validation_types},  # type: ignore[call-overload]
-        sources=dict(most_common(counts.by(attrgetter("source")))),
-        buckets=counts.buckets,
-        policy=counts.policy,
-        actions={each: actions[each] for each in ACTIONS},
-        reasons=[(b, why, meaning_of(why), count) for (b, why), count in most_common(counts.by(reason_of))],
-        retries=[(str(r), when, retries[str(r)]) for r, when in RETRY_WHEN.items() if retries[str(r)]],
-        typos=[(typed, meant, count) for (typed, meant), count in most_common(counts.typos)[:TOP_TYPOS]],
-        cleaning=gather_cleaning(counts),
-        cleanable=advice[AFTER_CLEANING],
-        several=advice[USE_EXPLODE],
-        unanswered=counts.number(lambda each: each.bucket == Verdict.UNKNOWN and each.why != SEVERAL_ADDRESSES),
-        flags=counts.flags,
-        domains=top_domains(add_domains(counts.domains), TOP_DOMAINS),
-        again=again,
-        answered_by=", ".join(counts.answered_by),
-    )
 
 
 def reason_of(each: Alike) -> tuple[str, str] | None:
@@ -210,17 +179,6 @@ def reason_of(each: Alike) -> tuple[str, str] | None:
     if each.bucket == Verdict.VALID:
         return None
     return each.bucket, each.why or each.bucket
-
-
-def gather_cleaning(counts: Counts) -> CleaningFacts | None:
-    """The rows that were cleaned, and which of them would have been lost without it."""
-    if not counts.cleaned:
-        return None
-    rescued, repairs = counts.by(lambda each: each.action if each.is_rescued else None), Counter[str]()
-    for change, count in counts.by(attrgetter("change")).items():
-        repairs.update(dict.fromkeys(change.split(";"), count))
-    named = [(name, EXAMPLES.get(name, ""), count) for name, count in most_common(repairs)]
-    return CleaningFacts(counts.cleaned, rescued.total(), rescued["send"], named)
 
 
 EXAMPLES = {repair.name: show_blanks(repair.before) for repair in REPAIRS} | {"suggestion": "ada@gmial.com"}
@@ -236,17 +194,12 @@ def gather_trend(out: Results, earlier: Results, policy: Policy) -> TrendFacts:
     """Counts of the earlier audit, and how the verdicts of the same addresses changed."""
     counts = Counts(policy)
     counts.add(earlier)
-    actions = counts.by(attrgetter("action"))
     both = pd.concat([by_address(each)["bucket"] for each in (earlier, out)], axis=1, keys=["before", "now"])
     before, now = both["before"], both["now"]
     moved = both[before.notna() & now.notna() & (before != now)]
     moves = moved.value_counts().head(TOP_MOVES).reset_index(name="addresses").itertuples(index=False, name=None)
     return TrendFacts(
-        checked=checked_days(earlier),
-        validation_types=validation_types(earlier),
-        rows=counts.rows,
-        buckets=counts.buckets,
-        actions={each: actions[each] for each in ACTIONS},
+        counts,
         added=int(before.isna().sum()),
         removed=int(now.isna().sum()),
         changed=len(moved),
@@ -266,8 +219,3 @@ def gather_outcomes(out: Results, policy: Policy, bounces: Any) -> OutcomeFacts:
     ]
     counts = count_outcomes(found, actions_of(out, policy))
     return OutcomeFacts(counts, listed, len(rows), found.matched, found.unmatched)
-
-
-def meaning_of(reason: str) -> str:
-    """The meaning of a reason or bucket; empty for a reason that only the service knows."""
-    return (WHY_MEANING | CAUSE_MEANING | STATE_MEANING).get(reason, "")

@@ -17,15 +17,16 @@ import pyarrow.compute as pc
 from ..bounces.read import to_bounce_table
 from ..checks.bounces.outcome import Outcome
 from ..checks.syntax.column import observe_column
+from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import ColumnError, MailVerdictError, SettingsError
 from ..frames.clean import repair_column
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
-from ..frames.results import Results
+from ..frames.results import Results, to_array
 from ..model.address import identities
 from ..model.words import ACTIONS, Verdict
 from ..repair.repair import MAX_CELL
 from ..table.columns import CONTRADICTION_COLUMNS, check_column
-from ..table.kinds import Frame, kind_of_data, to_series
+from ..table.kinds import Frame, kind_of_data
 from ..table.overwrite import name_columns
 from ..table.text_column import read_values, where_filled
 from .tables import CountTable
@@ -35,8 +36,6 @@ COUNTED = (Outcome.HARD, Outcome.BLOCKED, Outcome.SOFT, Outcome.COMPLAINT, Outco
 NO_REASON = "none"
 # From the least to the most important: of several reports about an address the last one here is shown.
 SHOWN_ORDER = (Outcome.SOFT, Outcome.BLOCKED, Outcome.DELIVERED, Outcome.COMPLAINT, Outcome.HARD)
-
-Flags = npt.NDArray[np.bool_]
 
 
 def wilson_interval(hits: int, trials: int) -> tuple[float, float]:
@@ -220,19 +219,19 @@ class OutcomeRows:
     """The rows of a verified frame, each with what became of its mail."""
 
     keys: npt.NDArray[Any]  # the address as it is matched; None where there is none
-    is_mailed: Flags
+    is_mailed: Bools
     verdict: npt.NDArray[Any]  # or the status where there is no verdict
     reason: npt.NDArray[Any]
-    has: dict[Outcome, Flags]
+    has: dict[Outcome, Bools]
     shown: dict[Any, dict[str, Any]]  # by key, the report that matters most
     matched: int  # distinct addresses with a report
     unmatched: int
 
     @property
-    def is_contradicted(self) -> Flags:
+    def is_contradicted(self) -> Bools:
         has_arrived = (self.has[Outcome.DELIVERED] | self.has[Outcome.COMPLAINT]) & ~self.has[Outcome.HARD]
         is_valid, is_invalid = (np.asarray(self.verdict == str(each), np.bool_) for each in CONTRADICTIONS)
-        wrong: Flags = self.is_mailed & ((is_valid & self.has[Outcome.HARD]) | (is_invalid & has_arrived))
+        wrong: Bools = self.is_mailed & ((is_valid & self.has[Outcome.HARD]) | (is_invalid & has_arrived))
         return wrong
 
 
@@ -278,34 +277,29 @@ def match_keys(texts: pa.StringArray) -> npt.NDArray[Any]:
     return np.asarray(keys.take(distinct.indices).to_pylist(), dtype=object)
 
 
-def mailed_rows(rows: Results, mailed: Any) -> Flags:
+def mailed_rows(rows: Results, mailed: Any) -> Bools:
     """Which rows were mailed."""
-    size = len(rows.data.frame)
     if mailed is None:
-        return np.ones(size, np.bool_)
+        return np.ones(len(rows), np.bool_)
     is_label = isinstance(mailed, str | tuple | int) and not isinstance(mailed, bool)
     if is_label and mailed in rows.data.labels():
         check_column(mailed, rows.data.labels())
-        values = to_series(rows.data.cells(mailed))
+        flags = to_array(rows.data.cells(mailed))
     elif is_label and not isinstance(mailed, tuple):
         raise ColumnError(f"mailed: no column {mailed!r}")
     else:
-        values = read_flags(mailed)
-    if len(values) != size:
-        raise SettingsError(f"mailed has {len(values):,} values for {size:,} rows")
-    flags = values.astype("object")
-    if not flags.dropna().map(lambda each: isinstance(each, bool | np.bool_)).all():
+        try:
+            flags = to_array(kind_of_data(mailed, None).values())
+        except MailVerdictError as exc:
+            message = f"mailed: give a column of the frame, or true or false for each row ({exc})"
+            raise SettingsError(message) from None
+    if len(flags) != len(rows):
+        raise SettingsError(f"mailed has {len(flags):,} values for {len(rows):,} rows")
+    if flags.null_count == len(flags):
+        return np.zeros(len(rows), np.bool_)
+    if not pa.types.is_boolean(flags.type):
         raise SettingsError("mailed: give true or false for each row")
-    # What is missing was not mailed.
-    return np.asarray(flags.where(flags.notna(), False), np.bool_)
-
-
-def read_flags(mailed: Any) -> pd.Series[Any]:
-    """One value for each row, of any kind of column."""
-    try:
-        return to_series(kind_of_data(mailed, None).values())
-    except MailVerdictError as exc:
-        raise SettingsError(f"mailed: give a column of the frame, or true or false for each row ({exc})") from None
+    return to_bools(flags.fill_null(False))  # what is missing was not mailed
 
 
 def actions_of(rows: Results, policy: Policy | str | None) -> npt.NDArray[Any]:

@@ -16,7 +16,8 @@ from typing import Any
 from ..model.section import Section
 from ..model.words import count_of, percent
 from ..theme import LABELS, badge, scoped, stylesheet, symbol
-from .facts import ReportFacts, TrendFacts
+from .counts import Counts
+from .facts import ReportFacts
 from .sections import by_mark, sections_of
 from .wording import days_of, made_checks, title_of
 
@@ -97,30 +98,30 @@ def content(facts: ReportFacts, most: int | None = None) -> list[Markup]:
 
 def head(facts: ReportFacts) -> list[Markup]:
     """The list, the share that can be mailed, and a picture of all rows."""
-    checks = made_checks(facts)
+    counts, checks = facts.counts, made_checks(facts)
     known = (
         f"column {facts.column}" if facts.name else "",
-        count_of(facts.rows, "row"),
-        count_of(facts.addresses, "distinct address", "distinct addresses"),
+        count_of(counts.rows, "row"),
+        count_of(counts.addresses, "distinct address", "distinct addresses"),
         f"check: {checks}" if checks else "",
     )
     days = (
-        f"checked {days_of(facts.checked)}" if facts.checked else "",
+        f"checked {days_of(counts.checked)}" if counts.checked else "",
         f"report of {facts.made_at:%Y-%m-%d %H:%M} UTC",
     )
     parts = [*filter(None, known), *(element("span", each, class_="mv-day") for each in days if each)]
     dotted = [part for each in parts for part in (" · ", each)][1:]
-    counts = by_mark(facts.buckets)
-    said = f"{facts.actions['send']:,} of {count_of(facts.rows, 'row')}, by the policy “{facts.policy.name}”."
-    if empty := facts.buckets["missing"]:
+    marked = by_mark(counts.buckets)
+    said = f"{counts.actions['send']:,} of {count_of(counts.rows, 'row')}, by the policy “{facts.policy.name}”."
+    if empty := counts.buckets["missing"]:
         said += f" {count_of(empty, 'row has', 'rows have')} no address."
     legend = [
         element(
             "li",
             *(Markup(symbol(name)), f" {LABELS[name]} ", element("b", f"{count:,}"), " "),
-            element("span", f"({percent(count, facts.rows)})"),
+            element("span", f"({percent(count, counts.rows)})"),
         )
-        for name, count in counts.items()
+        for name, count in marked.items()
         if count or name != "unchecked"
     ]
     return [
@@ -128,31 +129,31 @@ def head(facts: ReportFacts) -> list[Markup]:
         element("p", *dotted, class_="mv-soft"),
         element(
             "div",
-            element("p", f"{mailable(facts)} can be mailed", class_="mv-figure"),
+            element("p", f"{mailable(counts)} can be mailed", class_="mv-figure"),
             element("p", said, trend_line(facts)),
-            stacked_bar(counts, "Rows by verdict", "mv-picture", 32),
+            stacked_bar(marked, "Rows by verdict", "mv-picture", 32),
             element("ul", *legend, class_="mv-legend", role="list"),
             class_="mv-hero",
         ),
     ]
 
 
-def mailable(facts: ReportFacts | TrendFacts) -> str:
+def mailable(counts: Counts) -> str:
     """The share of all rows that can be mailed."""
-    return percent(facts.actions["send"], facts.rows)
+    return percent(counts.actions["send"], counts.rows)
 
 
 def trend_line(facts: ReportFacts) -> str:
     if facts.trend is None:
         return ""
-    points = 100 * (facts.mailable - facts.trend.mailable)
-    since = f" of {days_of(facts.trend.checked)}" if facts.trend.checked else " (day not recorded)"
+    points = 100 * (facts.counts.mailable - facts.trend.counts.mailable)
+    since = f" of {days_of(facts.trend.counts.checked)}" if facts.trend.counts.checked else " (day not recorded)"
     how = (
         "as many as"
         if abs(points) < 0.05
         else f"{abs(points):.1f} percentage points {'more' if points > 0 else 'less'} than"
     )
-    return f" That is {how} in the earlier audit{since} ({mailable(facts.trend)})."
+    return f" That is {how} in the earlier audit{since} ({mailable(facts.trend.counts)})."
 
 
 # --- a section --------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from ..model.paths import user_path
 from ..model.words import ACTIONS, count_of, percent
 from ..table.columns import label_of
 from .counts import Counts
-from .facts import ReportFacts, gather_facts, gather_outcomes, gather_trend
+from .facts import ReportFacts, gather_outcomes, gather_trend
 from .page import render_page, render_section
 
 
@@ -90,8 +90,10 @@ class Report:
     def __repr__(self) -> str:
         """One line."""
         facts = self._facts
-        share = percent(facts.actions["send"], facts.rows)
-        return f"<mailverdict.Report of {facts.column!r}: {share} of {count_of(facts.rows, 'row')} can be mailed>"
+        share = percent(facts.counts.actions["send"], facts.counts.rows)
+        return (
+            f"<mailverdict.Report of {facts.column!r}: {share} of {count_of(facts.counts.rows, 'row')} can be mailed>"
+        )
 
     def _repr_html_(self) -> str:
         """The page inline."""
@@ -227,7 +229,8 @@ def make_report(
     again: str = "",
 ) -> Report:
     """The report of what was counted; a workbook and a comparison need the rows themselves."""
-    facts = gather_facts(counts, column, datetime.now(UTC), name=name, again=again)
+    assert counts.policy is not None
+    facts = ReportFacts(counts, counts.policy, str(column), datetime.now(UTC), name, again)
     if rows is None:
         return Report(facts, None, column, None)
     facts = replace(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..frames.clean import AFTER_CLEANING, USE_EXPLODE
 from ..model.section import Section, what_to_do
-from ..model.words import SOURCE_MEANING, ValidationType, count_of
+from ..model.words import SOURCE_MEANING, Verdict, count_of
 from ..repair.repair import ACCEPTED
 from ..theme import MARK_OF, MARKS
-from .facts import CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts, share
+from .facts import RETRY_WHEN, CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts
+from .summary import MEANING_OF_VALID
 from .wording import CHECKS, REASONLESS, another_check, capitalize, days_of_earlier, reason_label, repair_label
 
 PRINTED, PRINTED_MORE = 5, 9  # rows of long tables on paper, as in page.css
@@ -18,7 +20,7 @@ BAR = ("", "bar")
 
 def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
     """The sections from top to bottom, in columns that stand beside each other where there is room."""
-    yield [[what_to_do(facts.actions)]]
+    yield [[what_to_do(facts.counts.actions)]]
     yield [[reasons(facts), flags(facts)]]
     yield [[clean_first(facts), verify_again(facts)], [typos(facts)]]
     if facts.cleaning is not None:
@@ -31,9 +33,13 @@ def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
     yield [[method(facts)]]
 
 
+def share(count: int, whole: int) -> float:
+    return count / whole if whole else 0.0
+
+
 def verdicts(facts: ReportFacts) -> Section:
     """What a page shows as a picture."""
-    rows = [(name, count, share(count, facts.rows)) for name, count in facts.buckets.items()]
+    rows = [(name, count, share(count, facts.counts.rows)) for name, count in facts.counts.buckets.items()]
     return Section("Verdicts", (("Verdict", "badge"), ("Rows", "number"), SHARE), rows)
 
 
@@ -48,7 +54,7 @@ def reasons(facts: ReportFacts) -> Section:
                 reason_label(reason),
                 MARK_OF[bucket],
                 count,
-                share(count, facts.rows),
+                share(count, facts.counts.rows),
                 (bucket, share(count, most)),
                 capitalize(meaning),
             )
@@ -59,14 +65,15 @@ def reasons(facts: ReportFacts) -> Section:
 
 
 def flags(facts: ReportFacts) -> Section:
-    rows = [(reason_label(flag), count) for flag, count in facts.flags.items() if count]
+    rows = [(reason_label(flag), count) for flag, count in facts.counts.flags.items() if count]
     return Section("Rows by flag, whatever their verdict", (("Flag", "text"), ("Rows", "number")), rows, is_line=True)
 
 
 def clean_first(facts: ReportFacts) -> Section:
+    causes = facts.counts.causes
     steps = (
-        ("Clean", facts.cleanable, "One address with something around it, or in another form"),
-        ("Explode", facts.several, "Several addresses in one cell: one row for each"),
+        ("Clean", causes[AFTER_CLEANING], "One address with something around it, or in another form"),
+        ("Explode", causes[USE_EXPLODE], "Several addresses in one cell: one row for each"),
     )
     columns = (("Step", "text"), ("Rows", "number"), ("What they hold", "words"))
     return Section("Clean the list first", columns, [step for step in steps if step[1]])
@@ -75,6 +82,7 @@ def clean_first(facts: ReportFacts) -> Section:
 def verify_again(facts: ReportFacts) -> Section:
     """The rows without a clear answer, when it makes sense to ask again, and how."""
     unknown = facts.unanswered
+    reasons = facts.counts.by(lambda each: each.why if each.bucket == Verdict.UNKNOWN else None)
     rows = f"the {count_of(unknown, 'row')} without a clear answer"
     how = f"This check keeps no answers. Verify the list again for {rows}:"
     if facts.is_kept:
@@ -82,7 +90,7 @@ def verify_again(facts: ReportFacts) -> Section:
     return Section(
         "Verify again",
         (("Reason", "text"), ("Rows", "number"), ("When", "words")),
-        [(reason_label(reason), count, when) for reason, when, count in facts.retries],
+        [(reason_label(each), count, when) for each, when in RETRY_WHEN.items() if (count := reasons[str(each)])],
         notes=[how] if unknown else [],
         command=facts.command,
     )
@@ -95,9 +103,9 @@ def typos(facts: ReportFacts) -> Section:
 
 def before_and_after(facts: ReportFacts, found: CleaningFacts) -> Section:
     """What could be mailed before and after cleaning."""
-    sent = facts.actions["send"]
+    sent = facts.counts.actions["send"]
     counts = {"As the list came": sent - found.sendable, "After cleaning": sent}
-    shares = {when: share(count, facts.rows) for when, count in counts.items()}
+    shares = {when: share(count, facts.counts.rows) for when, count in counts.items()}
     return Section(
         "Before and after cleaning",
         (("Can be mailed", "text"), ("Rows", "number"), SHARE, BAR),
@@ -115,13 +123,13 @@ def repairs(found: CleaningFacts) -> Section:
 
 def then_and_now(facts: ReportFacts, then: TrendFacts) -> Section:
     """The list against an earlier audit."""
-    before, now = by_mark(then.buckets), by_mark(facts.buckets)
+    before, now = by_mark(then.counts.buckets), by_mark(facts.counts.buckets)
     said = (
         f"{count_of(then.added, 'address is', 'addresses are')} new, {then.removed:,} left the list, and "
         f"{count_of(then.changed, 'address has', 'addresses have')} another verdict."
     )
     return Section(
-        f"Since the earlier audit ({days_of_earlier(then.checked)})",
+        f"Since the earlier audit ({days_of_earlier(then.counts.checked)})",
         (
             ("Verdict", "badge"),
             ("Then", "number"),
@@ -133,11 +141,11 @@ def then_and_now(facts: ReportFacts, then: TrendFacts) -> Section:
         [
             (
                 *(name, before[name], now[name], now[name] - before[name]),
-                *(share(before[name], then.rows), share(now[name], facts.rows)),
+                *(share(before[name], then.counts.rows), share(now[name], facts.counts.rows)),
             )
             for name in MARKS
         ],
-        said=f"{said} {another_check(then.validation_types, facts.validation_types)}".strip(),
+        said=f"{said} {another_check(then.counts.validation_types, facts.counts.validation_types)}".strip(),
     )
 
 
@@ -209,14 +217,15 @@ def domains(facts: ReportFacts) -> Section:
     for domain, counts in facts.domains.iterrows():
         whole, *_ = numbers = [int(count) for count in counts]
         buckets = dict(zip(facts.domains.columns[1:], numbers[1:], strict=True))
-        rows.append((domain, whole, share(whole, facts.rows), share(buckets["valid"], whole), buckets))
+        rows.append((domain, whole, share(whole, facts.counts.rows), share(buckets["valid"], whole), buckets))
     columns = (("Domain", "data"), ("Rows", "number"), SHARE, ("Valid", "share"), ("Verdicts", "bars"))
     return Section("Largest domains", columns, rows, printed=PRINTED)
 
 
 def method(facts: ReportFacts) -> Section:
     """How the rows were checked, and what the result does not say."""
-    notes = [f"{CHECKS[ValidationType(k)]}: {meaning}." for k, meaning in facts.validation_types.items() if k in CHECKS]
+    made = [kind for kind in CHECKS if kind in facts.counts.validation_types]
+    notes = [f"{CHECKS[kind]}: {MEANING_OF_VALID[kind]}." for kind in made]
     if facts.is_check_unknown:
         notes.append(
             "The table does not record which check was made. “Valid” therefore means at least that the address is well "

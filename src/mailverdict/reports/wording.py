@@ -73,5 +73,5 @@ def checks_of(kinds: Iterable[str]) -> str:
 
 def made_checks(facts: ReportFacts) -> str:
     """The checks that were made, and by what if that has a name; empty if there was none."""
-    checks = checks_of(facts.validation_types) or ("not recorded" if facts.is_check_unknown else "")
+    checks = checks_of(facts.counts.validation_types) or ("not recorded" if facts.is_check_unknown else "")
     return ", by ".join(filter(None, (checks, facts.answered_by)))

@@ -48,12 +48,12 @@ def facts_by_name(facts: ReportFacts) -> Iterator[tuple[str, Any]]:
     yield "Column", facts.column
     if checks := made_checks(facts):
         yield "Check", checks
-    if facts.checked:
-        yield "Checked", days_of(facts.checked)
+    if facts.counts.checked:
+        yield "Checked", days_of(facts.counts.checked)
     yield "Report made (UTC)", f"{facts.made_at:%Y-%m-%d %H:%M}"
     yield "Policy", facts.policy.name
-    yield "Rows", facts.rows
-    yield "Rows with an address", facts.addressed
-    yield "Distinct well-formed addresses", facts.addresses
-    yield "Rows that can be mailed", facts.actions["send"]
-    yield "Share of rows that can be mailed", facts.mailable
+    yield "Rows", facts.counts.rows
+    yield "Rows with an address", facts.counts.rows - facts.counts.buckets["missing"]
+    yield "Distinct well-formed addresses", facts.counts.addresses
+    yield "Rows that can be mailed", facts.counts.actions["send"]
+    yield "Share of rows that can be mailed", facts.counts.mailable
