@@ -110,6 +110,18 @@ def test_addresses_match_without_regard_to_case_and_form_of_the_domain():
     assert table.attrs["outcomes"] == {"matched": 2, "unmatched": 1}
 
 
+def test_addresses_of_one_mailbox_are_one():
+    cells = ["ada@gmail.com", "A.da+news@googlemail.com"]
+    out = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex")
+    bounces = mv.read_bounces(
+        pd.DataFrame({"who": ["ADA@gmail.com"], "what": ["hard"]}), columns={"address": "who", "outcome": "what"}
+    )
+    counts = mv.outcomes(out, "email", bounces).loc[("verdict", "valid")]
+    assert counts[["rows", "mailed", "hard"]].tolist() == [2, 1, 1]
+    assert mv.contradicted(out, "email", bounces)["email"].tolist() == cells
+    assert "A.da+news@googlemail.com" in mv.report(out, "email", bounces=bounces).to_html()
+
+
 def test_only_the_mailed_rows_count():
     out = verified()
     out["sent"] = [True, True, False, True, True, False, False, False, False]

@@ -214,8 +214,12 @@ def gather_outcomes(out: Results, policy: Policy, bounces: Any) -> OutcomeFacts:
     found = match_outcomes(out, bounces)
     rows = np.flatnonzero(found.is_contradicted)
     listed = [
-        (str(found.keys[row]), CONTRADICTIONS[found.verdict[row]], found.shown[found.keys[row]]["diagnostic"] or "")
-        for row in rows[:TOP_CONTRADICTED]
+        (
+            out.addresses[row].as_py(),
+            CONTRADICTIONS[found.verdict[row]],
+            found.shown[found.keys[row]]["diagnostic"] or "",
+        )
+        for row in rows[:TOP_CONTRADICTED].tolist()
     ]
     counts = count_outcomes(found, actions_of(out, policy))
     return OutcomeFacts(counts, listed, len(rows), found.matched, found.unmatched)

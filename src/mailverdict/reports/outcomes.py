@@ -16,19 +16,16 @@ import pyarrow.compute as pc
 
 from ..bounces.read import to_bounce_table
 from ..checks.bounces.outcome import Outcome
-from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import ColumnError, MailVerdictError, SettingsError
-from ..frames.clean import repair_column
+from ..frames.duplicates import read_identities
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
 from ..frames.results import Results, to_array
 from ..model.address import identities
 from ..model.words import ACTIONS, Verdict
-from ..repair.repair import MAX_CELL
 from ..table.columns import CONTRADICTION_COLUMNS, check_column
 from ..table.kinds import Frame, kind_of_data
 from ..table.overwrite import name_columns
-from ..table.text_column import read_values, where_filled
 from .tables import CountTable
 
 Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
@@ -64,7 +61,8 @@ def outcomes(
 ) -> Frame:
     """Count hard bounces by verdict, reason and action: was the verdict right? Uses no network.
 
-    Addresses are matched without regard to case, since mail servers change it in their reports.
+    Addresses are matched by their mailbox, as in `duplicates`: without regard to case, since mail servers
+    change it in their reports, and for the providers of its table to what they ignore.
     Blocked mails say nothing about the address and are counted apart, as are soft bounces and
     complaints.
 
@@ -89,10 +87,10 @@ def outcomes(
     -------
     DataFrame
         Index `by` (verdict, reason, action) and `value`; in Polars and Arrow two columns. `rows`
-        (int64), and counts of distinct addresses (int64): `mailed`, `hard`, `blocked`, `soft`,
+        (int64), and counts of distinct mailboxes (int64): `mailed`, `hard`, `blocked`, `soft`,
         `complaint`, `delivered`. `rate` (float64) is `hard` by `mailed`, `low` and `high` its 95 %
         Wilson score interval; NaN if none was mailed. All verdicts and actions are there. A reason
-        of a valid address is ``none``. An address with several outcomes counts in each.
+        of a valid address is ``none``. A mailbox with several outcomes counts in each.
 
         For pandas, ``attrs["outcomes"]`` counts the distinct addresses with a report that are in
         `out` (`matched`) and that are not (`unmatched`).
@@ -238,9 +236,9 @@ class OutcomeRows:
 def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> OutcomeRows:
     """Join a verified column and the reports by address; `rows` has at least the columns of `JUDGED`."""
     reports = to_bounce_table(bounces, stacklevel=3).to_pylist()
-    keys = match_keys(read_values(rows.addresses, for_repair=True, longest=MAX_CELL).texts)
+    keys = mailboxes_of(rows.addresses)
     is_mailed = mailed_rows(rows, mailed) & np.array([key is not None for key in keys], np.bool_)
-    known = match_keys(read_values(pa.array([each["address"] for each in reports], pa.string())).texts)
+    known = mailboxes_of(pa.array([each["address"] for each in reports], pa.string()))
     by_outcome: dict[Outcome, set[Any]] = {each: set() for each in Outcome}
     shown: dict[Any, dict[str, Any]] = {}
     for key, report in zip(known, reports, strict=True):
@@ -265,16 +263,10 @@ def rank(report: dict[str, Any]) -> int:
     return SHOWN_ORDER.index(Outcome(report["outcome"]))
 
 
-def match_keys(texts: pa.StringArray) -> npt.NDArray[Any]:
-    """For each row the text by which its address is matched: in lower case with an A-label domain; None if empty."""
-    distinct = where_filled(texts, texts).dictionary_encode()
-    texts = distinct.dictionary
-    cleaned = repair_column(texts).address
-    seen = observe_column(cleaned.fill_null(""))
-    domains = seen.domains.take(seen.domain_codes)
-    whole = pc.binary_join_element_wise(pc.utf8_lower(seen.local()), domains, "@")
-    keys = pc.coalesce(whole, pc.utf8_lower(identities(pc.utf8_trim_whitespace(texts))))
-    return np.asarray(keys.take(distinct.indices).to_pylist(), dtype=object)
+def mailboxes_of(texts: pa.StringArray) -> npt.NDArray[Any]:
+    """For each row the mailbox by which its address is matched; of what is not an address the text in lower case."""
+    others = pc.utf8_lower(identities(pc.utf8_trim_whitespace(texts)))
+    return np.asarray(pc.coalesce(read_identities(texts.fill_null("")).identities, others).to_pylist(), dtype=object)
 
 
 def mailed_rows(rows: Results, mailed: Any) -> Bools:
