@@ -52,7 +52,7 @@ def copied(path, out, *, column="email", columns=("verdict",), in_all=False, **h
     with open_table(path, ReadOptions(**hints)) as source:
         source.address_at = source.columns.index(column)
         escaped = FormulaColumns(column, None, in_all=in_all)
-        with create_table(out, delimiter=source.format.delimiter, is_escaped=escaped, like=source.format) as writer:
+        with create_table(out, is_escaped=escaped, like=source.format) as writer:
             for piece in source.pieces([column], with_lines=True):
                 writer.write(mv.verify(piece, column, validation_type="regex", columns=list(columns), clean=False))
         remarks = [*source.remarks, *source.final_remarks()]

@@ -95,7 +95,7 @@ def test_what_is_before_the_header_is_copied(tmp_path, content, columns, remarks
         assert [remark[: len(begin)] for remark, begin in zip(source.remarks, remarks, strict=True)] == remarks
         (piece,) = source.pieces(with_lines=True)
         assert piece.column("email").to_pylist() == [A]
-        with create_table(tmp_path / "out.csv", delimiter=source.format.delimiter, like=source.format) as writer:
+        with create_table(tmp_path / "out.csv", like=source.format) as writer:
             writer.write(piece)
     assert (tmp_path / "out.csv").read_bytes() == path.read_bytes()
 
@@ -111,6 +111,13 @@ def test_a_title_is_a_row_on_request(tmp_path, has_header, rows):
 def test_tabs_are_not_required_in_a_tsv(tmp_path):
     path = tmp_path / "in.tsv"
     path.write_text(f"name,email\nAda,{A}\n")
+    with open_table(path) as source:
+        assert source.columns == ("name", "email")
+
+
+def test_tabs_of_a_tsv_count_where_another_delimiter_is_between_addresses(tmp_path):
+    path = tmp_path / "in.tsv"
+    path.write_text(f"name\temail\nAda\t{A}; {B}\nBob\t{B}; {A}\n")
     with open_table(path) as source:
         assert source.columns == ("name", "email")
 

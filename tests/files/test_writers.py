@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from mailverdict.errors import InputError
 from mailverdict.files.readers import open_table
+from mailverdict.files.table_file import FileFormat
 from mailverdict.files.workbook import XLSX_ROWS
 from mailverdict.files.writers import (
     CSV_ROWS,
@@ -104,7 +105,10 @@ class TestCsv:
 
     def test_pieces_have_one_header_and_no_rows_still_have_it(self, tmp_path):
         piece = pa.table({"a": ["1"], "b;": ["2"]})
-        assert written(tmp_path / "x.csv", piece, piece, delimiter=";").read_text() == 'a;"b;"\n1;2\n1;2\n'
+        assert (
+            written(tmp_path / "x.csv", piece, piece, like=FileFormat(delimiter=";")).read_text()
+            == 'a;"b;"\n1;2\n1;2\n'
+        )
         assert written(tmp_path / "x.tsv", piece.slice(0, 0)).read_text() == "a\tb;\n"
 
     def test_formulas_are_escaped_only_in_the_columns_that_are_named(self, tmp_path):
@@ -130,7 +134,7 @@ class TestCsv:
         )
 
     def test_a_byte_order_mark_where_the_input_had_one(self, tmp_path):
-        path = written(tmp_path / "x.csv", pa.table({"a": ["ö"]}), has_bom=True)
+        path = written(tmp_path / "x.csv", pa.table({"a": ["ö"]}), like=FileFormat(head=b"\xef\xbb\xbf"))
         assert path.read_bytes() == b"\xef\xbb\xbfa\n\xc3\xb6\n"
 
     @given(

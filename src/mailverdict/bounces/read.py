@@ -14,7 +14,8 @@ import pyarrow as pa
 from ..checks.bounces.message import MAX_ADDRESS, DeliveryReport, read_message
 from ..checks.bounces.outcome import MAX_DIAGNOSTIC, Outcome, clean_text
 from ..errors import ColumnError, InputError, SettingsError
-from ..files.readers import ReadOptions, open_table
+from ..files.readers import open_table
+from ..files.table_file import ReadOptions
 from ..model.address import identity
 from ..model.paths import user_path
 from ..model.words import Reason, count_of, printable_text

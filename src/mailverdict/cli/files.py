@@ -17,16 +17,8 @@ import pyarrow as pa
 import mailverdict as mv
 
 from ..files.compression import COMPRESSIONS
-from ..files.readers import (
-    SAMPLE_ROWS,
-    STDIN,
-    UNSPECIFIED,
-    ReadOptions,
-    address_shares,
-    explain_guess,
-    open_table,
-)
-from ..files.table_file import TableFile
+from ..files.readers import SAMPLE_ROWS, STDIN, address_shares, explain_guess, open_table
+from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..files.workbook import check_replaced, check_room
 from ..files.writers import FormulaColumns, check_target, create_table
 from ..frames.suppress import SuppressionList
@@ -201,19 +193,16 @@ class TableOutput:
                 self.written = str(partial_path(str(self.path)))
             return Path(str(self.written))
 
-        found = self.source.format
         if Path(self.path).suffix.lower() == ".xlsx":
             check_replaced(partial_path(self.path))
-            if found.sheet is not None:
+            if self.source.format.sheet is not None:
                 self.source.remarks.append("the sheet is written anew with its values, without formulas and formats")
         with create_table(
             self.path,
             columns=self.source.columns,
-            delimiter=found.delimiter,
             is_escaped=self.is_escaped,
-            has_bom=found.has_bom,
             choose=choose,
-            like=found,
+            like=self.source.format,
             by_action=self.by_action,
         ) as writer:
             if self.source.formulas and self.path != STDIN and is_same_file(self.path, str(self.source.path)):

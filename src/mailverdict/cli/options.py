@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from ..files.readers import ReadOptions
+from ..files.table_file import ReadOptions
 from ..model.words import ValidationType
 
 __all__ = [

@@ -24,7 +24,6 @@ from ..errors import InputError
 from ..model.words import count_of, first_of
 from .encodings import (
     SAMPLE,
-    ByteScan,
     Encoding,
     copy_as_utf8,
     decode_cell,
@@ -45,6 +44,7 @@ from .table_file import (
     LONGEST_LINE,
     MAX_COLUMNS,
     FileFormat,
+    ReadOptions,
     TableFile,
     check_added,
     check_columns,
@@ -75,77 +75,42 @@ OTHER_KINDS = {
 MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|meta|table|\?xml)[\s>]", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """What the caller says about a CSV; what is None is found out."""
-
-    encoding: str | None = None
-    delimiter: str | None = None
-    likely_delimiter: str | None = None  # by the file's ending
-    has_header: bool | None = None
-    is_strict: bool = False  # refuse rows of a wrong length and bytes that are not in the encoding
-
-    @property
-    def delimiter_sign(self) -> str:
-        """The delimiter that is given, also by its name; empty if none is."""
-        return DELIMITER_NAMES.get(self.delimiter or "", self.delimiter or "")
-
-
-def open_delimited(path: Path, name: str, given: Dialect) -> DelimitedFile:
+def open_delimited(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
     """Open a CSV or TSV file; what is not given is found out."""
     stamp = stamp_of(path)
     check_is_text(path, name)
+    delimiter = "" if given.delimiter is None else parse_delimiter(given.delimiter)
     encoding = find_encoding(path, given.encoding)
-    if needs_copy(encoding.name, given.delimiter_sign):
-        encoding, copy = copy_as_utf8(path, name, encoding)
-    else:
-        copy = None
+    if not needs_copy(encoding.name, delimiter):
+        opened = open_lines(path, name, encoding, delimiter, given)
+        opened.stamp = stamp
+        return opened
+    encoding, copy = copy_as_utf8(path, name, encoding)
     try:
-        opened = open_lines(copy or path, name, encoding, given)
+        opened = open_lines(copy, name, encoding, delimiter, given)
     except BaseException:
-        if copy is not None:
-            copy.unlink()
+        copy.unlink()
         raise
-    opened.is_temporary = copy is not None
-    opened.stamp = stamp if copy is None else None
+    opened.is_temporary = True
     return opened
 
 
-def open_lines(path: Path, name: str, encoding: Encoding, given: Dialect) -> DelimitedFile:
-    """Open a file in which bytes below 128 are ASCII."""
+def open_lines(path: Path, name: str, encoding: Encoding, delimiter: str, given: ReadOptions) -> DelimitedFile:
+    """Open a file in which bytes below 128 are ASCII; an empty delimiter is found out."""
     scan = scan_bytes(path)
-    if given.encoding is None and encoding.original is None and encoding.name == "utf-8" and not scan.is_utf8:
-        encoding = guess_damaged(path, name, encoding, given, scan)
-    head = read_head(path, name, encoding.name, len(encoding.bom), given)
-    columns = column_names(head, name, encoding.name)
-    opened = DelimitedFile(
-        path,
-        name,
-        columns,
-        format_of(encoding, head, columns),
-        data_start=len(encoding.bom) + len(head.before_data),
-        is_strict=given.is_strict,
-    )
-    opened.has_header = head.has_header
-    opened.first_line = 1 + count_lines(head.before_data)
+    if given.encoding is None and encoding.original is None and scan.first_damaged is not None:
+        guessed = guess_encoding(sample_lines(path, scan.first_damaged))
+        if needs_copy(guessed, delimiter):
+            raise InputError(f"{name} seems to be {guessed}; give --encoding {guessed} and its --delimiter")
+        encoding = replace(encoding, name=guessed, is_guessed=guessed != "utf-8")
+    head = read_head(path, name, encoding, delimiter, given)
+    opened = DelimitedFile(path, name, encoding, head, given)
     if scan.has_escaped_quotes:
         opened.check_escapes()
-    if head.title_lines:
-        opened.remarks.append(
-            f"the header is line {1 + count_lines(head.lead)}; the lines before it are a title, which is not part of "
-            "the table (--header: line 1 is the header)"
-        )
-    opened.remark_on(encoding, given, scan)
+    opened.remark_on(encoding, head, is_clean=scan.is_ascii or (encoding.name == "utf-8" and scan.is_utf8))
+    if given.is_strict:
+        opened.check_rows()
     return opened
-
-
-def guess_damaged(path: Path, name: str, encoding: Encoding, given: Dialect, scan: ByteScan) -> Encoding:
-    """The encoding of a file that is not UTF-8 throughout, although nothing else is known of it."""
-    assert scan.first_damaged is not None
-    guessed = guess_encoding(sample_lines(path, scan.first_damaged))
-    if needs_copy(guessed, given.delimiter_sign):
-        raise InputError(f"{name} seems to be {guessed}; give --encoding {guessed} and its --delimiter")
-    return replace(encoding, name=guessed, is_guessed=guessed != "utf-8")
 
 
 def column_names(head: Head, name: str, encoding: str) -> list[str]:
@@ -202,11 +167,16 @@ def parse_delimiter(text: str) -> str:
     return found
 
 
-def guess_delimiter(data: bytes, *, is_last: bool) -> str:
-    """The delimiter with which most of the first rows have an address, and as many cells as the header."""
-    return max(
-        DELIMITERS, key=lambda each: delimiter_score(head_texts(data, each.encode(), "latin-1", is_last=is_last))
-    )
+def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
+    """That with which most of the first rows have an address, and as many cells as the header.
+
+    A likely one is taken if it is in the first row.
+    """
+
+    def score(delimiter: str) -> tuple[float, float, int]:
+        return delimiter_score(head_texts(data, delimiter.encode(), "latin-1", is_last=is_last))
+
+    return likely if likely and score(likely)[2] else max(DELIMITERS, key=score)
 
 
 def delimiter_score(rows: Sequence[Sequence[str]]) -> tuple[float, float, int]:
@@ -246,18 +216,19 @@ class Head:
         return self.lead + self.line + self.line_end if self.has_header else self.lead
 
 
-def read_head(path: Path, name: str, encoding: str, start: int, given: Dialect) -> Head:
+def read_head(path: Path, name: str, encoding: Encoding, delimiter: str, given: ReadOptions) -> Head:
     """Find the first row: after blank lines, a line such as ``sep=;``, and a title."""
-    delimiter = None if given.delimiter is None else parse_delimiter(given.delimiter).encode()
     with path.open("rb") as file:
-        file.seek(start)
+        file.seek(len(encoding.bom))
         data = b""
         while True:
             block = file.read(max(SAMPLE, len(data)))
             data += block
             lead, named = read_lead(data)
             body = data[len(lead) :]
-            used = delimiter or named or find_delimiter(body, given.likely_delimiter, is_last=not block)
+            used = (
+                delimiter.encode() or named or guess_delimiter(body, given.likely_delimiter, is_last=not block).encode()
+            )
             rows = split_rows(body, used, is_last=not block)
             if len(rows.cells) > (1 if len(data) > SAMPLE else FEW_ROWS) or not block:
                 break
@@ -270,9 +241,9 @@ def read_head(path: Path, name: str, encoding: str, start: int, given: Dialect) 
     if not rows.cells:
         problem = "ends inside quotes: it is truncated, or a quote is not doubled" if body else "has no header line"
         raise InputError(f"{name} {problem}")
-    at, has_header = find_start(head_texts(body, used, encoding, is_last=not block))
-    if given.has_header is not None:
-        at, has_header = 0, given.has_header
+    at, has_header = 0, given.has_header
+    if has_header is None:
+        at, has_header = find_start(head_texts(body, used, encoding.name, is_last=not block))
     title = body[: rows.starts[at]]
     cells, (line, line_end) = rows.cells[at], split_end(rows.octets(at))
     if len(cells) == 1:  # a blank line is a row then
@@ -294,15 +265,6 @@ def read_lead(data: bytes) -> tuple[bytes, bytes | None]:
     return (b"", None) if match is None else (match[0], match[1])
 
 
-def find_delimiter(data: bytes, likely: str | None, *, is_last: bool) -> bytes:
-    """The likely one if it is in the first row, otherwise the one that fits best."""
-    if likely is not None:
-        rows = head_texts(data, likely.encode(), "latin-1", is_last=is_last)
-        if delimiter_score(rows)[2]:
-            return likely.encode()
-    return guess_delimiter(data, is_last=is_last).encode()
-
-
 def count_lines(data: bytes) -> int:
     """How many line ends are in some bytes."""
     return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
@@ -316,21 +278,13 @@ class DelimitedFile(TableFile):
 
     copied_to: ClassVar = "csv"
 
-    def __init__(
-        self,
-        path: Path,
-        name: str,
-        columns: Sequence[str],
-        file_format: FileFormat,
-        *,
-        data_start: int,  # bytes before the first row
-        is_strict: bool,
-    ) -> None:
+    def __init__(self, path: Path, name: str, encoding: Encoding, head: Head, given: ReadOptions) -> None:
+        columns = column_names(head, name, encoding.name)
         fields = [pa.field(each, pa.string(), metadata=CELL_MARK) for each in columns]
-        super().__init__(path, name, pa.schema(fields), file_format)
-        self.data_start, self.is_strict = data_start, is_strict
-        self.delimiter = file_format.delimiter.encode()
-        self.first_line = 1  # number of the line at `data_start`
+        super().__init__(path, name, pa.schema(fields), format_of(encoding, head, columns))
+        self.has_header, self.given, self.delimiter = head.has_header, given, head.delimiter
+        self.data_start = len(encoding.bom) + len(head.before_data)  # bytes before the first row
+        self.first_line = 1 + count_lines(head.before_data)  # number of the line there
         self.stamp: tuple[int, ...] | None = None  # of a file that may change while it is read
         self.added_cells = 0  # to rows with too few
         self.ragged_lines: list[int] = []  # of rows with too many or too few cells
@@ -432,7 +386,7 @@ class DelimitedFile(TableFile):
 
     def note_ragged(self, line: int, cells: int) -> None:
         check_columns(f"{self.name}, line {line}", cells, WIDE)
-        if self.is_strict:
+        if self.given.is_strict:
             found = count_of(cells, "cell")
             raise InputError(f"{self.name}, line {line}: {found} where the header has {len(self.columns)}")
         self.ragged_lines.append(line)
@@ -459,25 +413,23 @@ class DelimitedFile(TableFile):
                     "pandas.read_csv(path, escapechar='\\', dtype=str, keep_default_na=False).to_csv(new, index=False)"
                 )
 
-    def remark_on(self, encoding: Encoding, given: Dialect, scan: ByteScan) -> None:
-        """Note for the user what was guessed; with `is_strict`, refuse rows and bytes that do not fit."""
+    def remark_on(self, encoding: Encoding, head: Head, *, is_clean: bool) -> None:
+        """Note for the user what was guessed."""
+        if head.title_lines:
+            self.remarks.append(
+                f"the header is line {1 + count_lines(head.lead)}; the lines before it are a title, which is not part "
+                "of the table (--header: line 1 is the header)"
+            )
         if encoding.is_guessed:
             self.remarks.append(f"encoding: {self.format.encoding} (guessed; give another with --encoding)")
         if not self.has_header:
-            self.remarks.append(
-                f"no header line: the columns are column_1 to column_{len(self.columns)}"
-                if len(self.columns) > 1
-                else "no header line: the column is column_1"
-            )
-        is_clean = scan.is_ascii or (self.format.text_encoding == "utf-8" and scan.is_utf8)
+            are = "s are column_1 to" if len(self.columns) > 1 else " is"
+            self.remarks.append(f"no header line: the column{are} column_{len(self.columns)}")
         if encoding.original is None and not is_clean:
-            self.remark_on_bytes(given)
-        if self.is_strict:
-            self.check_rows()
+            self.remark_on_bytes(encoding.name)
 
-    def remark_on_bytes(self, given: Dialect) -> None:
+    def remark_on_bytes(self, encoding: str) -> None:
         """Count the lines with bytes that are not in the encoding."""
-        encoding = str(self.format.text_encoding)
         number, bad = 0, []
         with self.path.open("rb") as file:
             for line in file:
@@ -486,8 +438,8 @@ class DelimitedFile(TableFile):
                     bad.append(number)
         if not bad:
             return
-        if self.is_strict:
-            hint = "give another --encoding" if given.encoding else "give its encoding, as in --encoding cp1252"
+        if self.given.is_strict:
+            hint = "give another --encoding" if self.given.encoding else "give its encoding, as in --encoding cp1252"
             raise InputError(f"{self.name}, line {bad[0]}: a byte is not {encoding}; {hint}")
         lines = count_of(len(bad), "line")
         self.remarks.append(f"{lines} with bytes that are not {encoding}, kept: {listed_lines(bad)}")

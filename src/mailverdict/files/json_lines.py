@@ -169,9 +169,6 @@ class JsonLinesWriter:
             self.is_open = not kept.endswith(b"\n")
         self.file.write(b"".join(written))
 
-    def close(self) -> None:
-        """All is written."""
-
 
 def replace_members(line: bytes, members: dict[str, str]) -> bytes:
     """The line of an object with other values of some members; those that it does not have stay in `members`."""

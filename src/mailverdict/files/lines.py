@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
+from .header import is_plain_address
 from .table_file import LONGEST_CELL
 
 QUOTE, LF, CR = ord('"'), ord("\n"), ord("\r")
-ONE_ADDRESS = re.compile(rb"\s*[^\s@]+@[^\s@]+\.[^\s.@]+\s*|[^<]*<[^\s<>@]+@[^\s<>@]+>\s*")
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,8 @@ def shift_of(row: Sequence[bytes], address_at: int, excess: int) -> int:
     0 if not exactly one of the cells that it can have been moved to looks like an address.
     """
     low, high = sorted((address_at, address_at + excess))
-    likely = [i for i in range(max(low, 0), min(high + 1, len(row))) if ONE_ADDRESS.fullmatch(unquote(row[i]))]
+    places = range(max(low, 0), min(high + 1, len(row)))
+    likely = [at for at in places if is_plain_address(unquote(row[at]).decode("latin-1"))]
     return likely[0] - address_at if len(likely) == 1 else 0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,11 +23,11 @@ from ..table.columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
 from ..table.text_column import is_filled, read_values
 from .columnar import open_arrow, open_parquet, open_parquet_folder
 from .compression import COMPRESSIONS, only_member, unpack
-from .delimited import Dialect, open_delimited
+from .delimited import open_delimited
 from .header import EMAIL_NAME
 from .json_lines import JsonLinesFile, is_json
 from .sheets import open_sheet
-from .table_file import TableFile, first_line, temporary_copy
+from .table_file import UNSPECIFIED, ReadOptions, TableFile, first_line, temporary_copy
 
 STDIN = "-"
 SPREADSHEETS = (".ods", ".fods", ".xls", ".xlsb", ".numbers")  # which people have, and no library here reads
@@ -61,23 +61,6 @@ AT_SIGN = r"(?i)@|[\[({]\s*at\s*[\])}]"  # or a word for it; each text that is A
 LONGEST_SAMPLE = 1 << 16  # characters of a cell that is looked at for that; it may hold many addresses
 
 
-@dataclass(frozen=True)
-class ReadOptions:
-    """What the caller says about a file; what is None is found out."""
-
-    encoding: str | None = None  # CSV
-    delimiter: str | None = None  # CSV
-    sheet: str | None = None  # XLSX; None: the first that is not empty
-    has_header: bool | None = None
-    is_strict: bool = False  # refuse a CSV with rows of a wrong length or bytes that are not in its encoding
-
-    def dialect(self, likely_delimiter: str | None = None) -> Dialect:
-        return Dialect(self.encoding, self.delimiter, likely_delimiter, self.has_header, self.is_strict)
-
-
-UNSPECIFIED = ReadOptions()
-
-
 def open_table(path: str | Path, options: ReadOptions = UNSPECIFIED, *, name: str | None = None) -> TableFile:
     """Open a table file, or standard input for ``"-"``; use the result in a ``with`` statement.
 
@@ -92,7 +75,7 @@ def open_table(path: str | Path, options: ReadOptions = UNSPECIFIED, *, name: st
     found = user_path(path)
     name = name or str(found)
     if found.is_dir():
-        return open_folder(found, name, options)
+        return open_kind(found, "folder", options, name)
     if not found.exists():
         raise InputError(f"{name}: no such file")
     if is_device(found):
@@ -137,7 +120,7 @@ def open_copy(path: Path, kind: str, options: ReadOptions, name: str) -> TableFi
 
 def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
     """Open a file of a known kind; raise `InputError` for everything that is wrong with it."""
-    if not path.stat().st_size and kind != "jsonl":  # which is a table without rows then
+    if not path.stat().st_size and kind not in ("jsonl", "folder"):  # the first is a table without rows then
         raise InputError(f"{name} is empty")
     unused = unused_options(kind, options, name)
     try:
@@ -156,16 +139,6 @@ def unused_options(kind: str, options: ReadOptions, name: str) -> list[str]:
     if not given or kind in ("csv", "tsv"):
         return []
     return [f"{' and '.join(given)}: only for CSV; {name} is read without"]
-
-
-def open_folder(path: Path, name: str, options: ReadOptions) -> TableFile:
-    unused = unused_options("parquet", options, name)
-    try:
-        opened = open_parquet_folder(path, name)
-    except (pa.ArrowException, OSError) as exc:
-        raise InputError(f"{name}: {first_line(exc)}") from exc
-    opened.remarks += unused
-    return opened
 
 
 def open_stdin(options: ReadOptions) -> TableFile:
@@ -200,9 +173,10 @@ def kind_of_content(path: Path) -> str:
 
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"PK\x03\x04": "xlsx"}
 OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
-    "csv": lambda path, name, given: open_delimited(path, name, given.dialect()),
-    "tsv": lambda path, name, given: open_delimited(path, name, given.dialect("\t")),
+    "csv": open_delimited,
+    "tsv": lambda path, name, given: open_delimited(path, name, replace(given, likely_delimiter="\t")),
     "parquet": lambda path, name, _: open_parquet(path, name),
+    "folder": lambda path, name, _: open_parquet_folder(path, name),
     "arrow": lambda path, name, _: open_arrow(path, name),
     "jsonl": lambda path, name, _: JsonLinesFile(path, name),
     "xlsx": lambda path, name, given: open_sheet(path, name, given.sheet, has_header=given.has_header),

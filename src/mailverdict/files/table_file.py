@@ -35,6 +35,21 @@ ALWAYS_ADDED = 16 << 20  # added cells for which that does not count
 
 
 @dataclass(frozen=True)
+class ReadOptions:
+    """What the caller says about a file; what is None is found out."""
+
+    encoding: str | None = None  # CSV
+    delimiter: str | None = None  # CSV
+    sheet: str | None = None  # XLSX; None: the first that is not empty
+    has_header: bool | None = None
+    likely_delimiter: str = ""  # CSV: by the ending of the name
+    is_strict: bool = False  # refuse a CSV with rows of a wrong length or bytes that are not in its encoding
+
+
+UNSPECIFIED = ReadOptions()
+
+
+@dataclass(frozen=True)
 class FileFormat:
     """What a writer needs to know about a file to write one like it."""
 
@@ -51,6 +66,9 @@ class FileFormat:
         return self.head.startswith(codecs.BOM_UTF8)
 
 
+UNKNOWN = FileFormat()
+
+
 class TableFile(ABC):
     """A table file whose header has been read. Subclasses override `read`.
 
@@ -59,13 +77,13 @@ class TableFile(ABC):
 
     copied_to: ClassVar[str] = ""  # the kind of file to which its rows are copied as they are, with the column `LINE`
 
-    def __init__(self, path: Path, name: str, schema: pa.Schema, found: FileFormat | None = None) -> None:
+    def __init__(self, path: Path, name: str, schema: pa.Schema, found: FileFormat = UNKNOWN) -> None:
         check_columns(name, len(schema))
         self.path = path
         self.name = name  # in messages; the path of standard input is that of a temporary copy
         self.schema = schema
         self.columns = tuple(schema.names)  # as in the header, including duplicates
-        self.format = found or FileFormat()
+        self.format = found
         self.has_header = True
         self.sheets: Sequence[str] = ()  # XLSX: the names of all sheets
         self.formulas = 0  # XLSX: formulas of all sheets whose values are not in the file
@@ -101,7 +119,7 @@ class TableFile(ABC):
                     has_rows = True
                     yield piece
         except (pa.ArrowException, OSError, UnicodeError) as exc:
-            raise InputError(f"{self.name}{self.describe_error(exc)}") from exc
+            raise InputError(f"{self.name}: {first_line(exc)}") from exc
         if not has_rows:
             yield (self.schema.append(LINE_FIELD) if with_lines else self.schema).empty_table()
 
@@ -126,10 +144,6 @@ class TableFile(ABC):
             arrays.append(lines)
             fields.append(LINE_FIELD)
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields, self.schema.metadata))
-
-    def describe_error(self, exc: Exception) -> str:
-        """The text of an error after the file's name, with the position where it is known."""
-        return f": {first_line(exc)}"
 
 
 def check_columns(where: str, count: int, advice: str = "leave out some") -> None:

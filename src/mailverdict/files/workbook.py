@@ -26,7 +26,7 @@ from ..theme import COLOURS, LABELS, colour
 from .plain import to_plain
 from .sheet_program import MARK
 from .sheets import is_ours, mark_of
-from .table_file import FileFormat
+from .table_file import UNKNOWN, FileFormat
 
 XLSX_ROWS, XLSX_COLUMNS = 1_048_576, 16_384
 XLSX_CELL = 32_767  # characters in one cell
@@ -186,10 +186,9 @@ class XlsxTableWriter:
     summary.
     """
 
-    def __init__(self, path: Path, like: FileFormat | None = None, by_action: str | None = None) -> None:
+    def __init__(self, path: Path, like: FileFormat = UNKNOWN, by_action: str | None = None) -> None:
         self.book, self.by_action = PersonBook(path), by_action
-        title = like.title if like else ()
-        self.table = TableSheet(self.book, (like and like.sheet) or UNNAMED, title)
+        self.table = TableSheet(self.book, like.sheet or UNNAMED, like.title)
         self.counts: Counter[str] = Counter()
         self.cut = 0  # cells
         if self.by_action is not None:

@@ -32,7 +32,7 @@ from .json_lines import JsonLinesWriter, check_members
 from .lines import first_line_end, join_cells, split_cells, split_end, unquote
 from .plain import to_plain
 from .readers import KINDS, STDIN
-from .table_file import CELL_MARK, LINE, FileFormat
+from .table_file import CELL_MARK, LINE, UNKNOWN, FileFormat
 from .workbook import XlsxTableWriter, check_replaced, check_room
 
 STDOUT = STDIN
@@ -56,32 +56,26 @@ class TableWriter(Protocol):
         """Append a piece."""
         ...
 
-    def close(self) -> None:
-        """Finish the file."""
-        ...
-
 
 @contextmanager
 def create_table(
     path: Path | str,
     *,
     columns: Sequence[str] = (),
-    delimiter: str = ",",
     is_escaped: Callable[[str], bool] = lambda name: False,
-    has_bom: bool = False,
     choose: Callable[[], Path] | None = None,
-    like: FileFormat | None = None,
+    like: FileFormat = UNKNOWN,
     by_action: str | None = None,
 ) -> Iterator[TableWriter]:
     """Yield a writer for a table file that appears complete at the end, or not at all after an exception.
 
     The ending of the name decides the kind; ``"-"`` is CSV on standard output. `columns` are those that are known
     before the first piece, so that a kind that cannot have them is refused at once. `choose` is called at the end and
-    may name another file to replace. With `by_action`, the name of the column of actions, a workbook also gets a
-    summary and a sheet for each action. The other options are for CSV: its delimiter, in which columns text that a
-    spreadsheet would run gets an apostrophe before it (a workbook's cells are typed), whether it begins with a byte
-    order mark, and `like`, the format of the CSV that pieces with the column `LINE` are from: their own cells are
-    copied as they are.
+    may name another file to replace. `like` is the format of the file that the rows are from: a CSV gets its delimiter
+    and byte order mark, and copies the own cells of rows with the column `LINE`; a workbook gets the name of its sheet
+    and its title. In the columns of a CSV for which `is_escaped` is true, text that a spreadsheet would run gets an
+    apostrophe before it; a workbook's cells are typed. With `by_action`, the name of the column of actions, a workbook
+    also gets a summary and a sheet for each action.
     Raises `InputError` if the file cannot be created.
     """
     target = user_path(path)
@@ -94,19 +88,18 @@ def create_table(
             raise InputError(f"{target} cannot be written: {exc.strerror}") from exc
         writer: TableWriter
         if kind in ("parquet", "arrow"):
-            writer = TypedWriter(temporary, kind)
+            writer = stack.enter_context(closing(TypedWriter(temporary, kind)))
         elif kind == "jsonl":
             check_members(columns)
             writer = JsonLinesWriter(stack.enter_context(open_for_writing(temporary, target)))
         elif kind == "xlsx":
             check_room(columns=len(columns))
             check_replaced(target)
-            writer = XlsxTableWriter(temporary, like, by_action)
+            writer = stack.enter_context(closing(XlsxTableWriter(temporary, like, by_action)))
         else:
-            used = "\t" if kind == "tsv" else delimiter
             file = stack.enter_context(open_for_writing(temporary, target))
-            writer = CsvTableWriter(file, used, is_escaped=is_escaped, has_bom=has_bom, like=like)
-        yield stack.enter_context(closing(writer))
+            writer = CsvTableWriter(file, "\t" if kind == "tsv" else like.delimiter, like, is_escaped)
+        yield writer
 
 
 def check_target(path: Path) -> str:
@@ -172,23 +165,21 @@ class CsvTableWriter:
         self,
         file: IO[bytes],  # which the caller closes
         delimiter: str,
-        *,
+        like: FileFormat = UNKNOWN,
         is_escaped: Callable[[str], bool] = lambda name: False,
-        has_bom: bool = False,
-        like: FileFormat | None = None,
     ) -> None:
-        self.delimiter, self.is_escaped, self.like, self.has_bom = delimiter, is_escaped, like, has_bom
+        self.delimiter, self.is_escaped, self.like = delimiter, is_escaped, like
         self.has_header = False
         self.ends_open = False  # the last row that was copied has no line end
         self.file = file
 
     def write(self, piece: pa.Table) -> None:
         """Append rows."""
-        if LINE in piece.column_names and self.like is not None:
+        if LINE in piece.column_names:
             self.copy_rows(piece, self.like)
             return
         if not self.has_header:
-            self.file.write(codecs.BOM_UTF8 if self.has_bom else b"")
+            self.file.write(codecs.BOM_UTF8 if self.like.has_bom else b"")
             names = pa.array(piece.column_names, pa.large_string())
             self.file.write((self.delimiter.join(quote(names, self.delimiter).to_pylist()) + "\n").encode())
             self.has_header = True
@@ -262,9 +253,6 @@ class CsvTableWriter:
         if pa.types.is_string(plain.type):
             texts = quote(neutralize(texts) if self.is_escaped(name) else texts, self.delimiter)
         return texts
-
-    def close(self) -> None:
-        """All is written."""
 
 
 def split_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:

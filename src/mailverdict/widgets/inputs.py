@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, SettingsError
-from ..files.readers import ReadOptions
+from ..files.table_file import ReadOptions
 from ..frames.suppress import SuppressionList, read_against
 from ..model.paths import user_path
 from ..runs.options import default_journal

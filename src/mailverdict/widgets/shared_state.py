@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, MailVerdictError, SettingsError
-from ..files.readers import ReadOptions
+from ..files.table_file import ReadOptions
 from ..frames.duplicates import group_rows
 from ..frames.explode import explode
 from ..frames.planning import plan_addresses, resolver_notices

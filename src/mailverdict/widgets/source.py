@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError, SettingsError
-from ..files.readers import UNSPECIFIED, ReadOptions, explain_guess, open_table
-from ..files.table_file import TableFile
+from ..files.readers import explain_guess, open_table
+from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..table.kinds import read_stream
 from ..table.text_column import is_filled, read_values
 
