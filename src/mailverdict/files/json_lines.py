@@ -53,13 +53,12 @@ class JsonLinesFile(TableFile):
                 kinds.setdefault(key, set()).add(kind_of(value))
             check_columns(f"{name}, line {number}", len(kinds))
         check_added(name, rows * len(kinds) - cells, path.stat().st_size)
-        self.has_rows = rows > 0
-        if self.has_rows and not kinds:
+        if rows and not kinds:
             raise InputError(f"{name} has no columns: no line is an object with members")
         super().__init__(path, name, pa.schema([field_of(key, found - {"null"}) for key, found in kinds.items()]))
 
     def check_column(self, column: str) -> None:
-        if not self.has_rows:
+        if not self.columns:
             self.schema = pa.schema([(column, pa.string())])
             self.columns = (column,)
         super().check_column(column)

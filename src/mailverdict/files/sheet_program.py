@@ -75,18 +75,16 @@ def scan_parts(path: str, most: int) -> int:
     formulas = size = 0
     with zipfile.ZipFile(path) as book:
         for part in book.infolist():
-            rest = b""
+            rest = b""  # the beginning of a cell
             with book.open(part) as octets:
                 while block := octets.read(BLOCK):
                     size += len(block)
                     check_size(size, most)
-                    if "/worksheets/" not in part.filename:
-                        continue
-                    cells = rest + block
-                    end = cells.rfind(b"c>") + 2  # of a cell
-                    rest = cells[end:][-LONGEST_XML_CELL:]
-                    if b"<f" in cells or b":f" in cells:
-                        formulas += len(FORMULA_WITHOUT_VALUE.findall(cells, 0, end))
+                    if "/worksheets/" in part.filename:
+                        cells, end, rest = (rest + block).rpartition(b"c>")
+                        rest = rest[-LONGEST_XML_CELL:]
+                        if b"<f" in cells or b":f" in cells:
+                            formulas += len(FORMULA_WITHOUT_VALUE.findall(cells + end))
     return formulas
 
 

@@ -246,7 +246,7 @@ def put_section(book: PersonBook, sheet: Any, row: int, section: Section) -> int
     sheet.write_string(row, 0, section.title, book.section if row else book.title)
     row += 1
     if section.said:
-        write_text(sheet, row, 0, section.said)
+        put_cell(sheet, row, 0, section.said)
         row += 1
     labels, columns = zip(*sheet_columns(section), strict=True) if section.rows else ((), ())
     if any(labels):
@@ -257,7 +257,7 @@ def put_section(book: PersonBook, sheet: Any, row: int, section: Section) -> int
     for cells in zip(*columns, strict=True):
         for column, cell in enumerate(cells):
             if isinstance(cell, str):
-                write_text(sheet, row, column, cell)
+                put_cell(sheet, row, column, cell)
             elif cell == cell:
                 sheet.write_number(row, column, cell, book.share if isinstance(cell, float) else book.count)
         row += 1
@@ -306,44 +306,29 @@ def put_chart(book: PersonBook, sheet: Any, first: int, end: int, section: Secti
 # --- cells ------------------------------------------------------------------------------------------------------------
 
 
-def put_row(sheet: Any, row: int, cells: Sequence[Any], first: int = 0) -> None:
-    """Write one row from a column on, without its empty cells."""
-    for column, cell in enumerate(cells, first):
+def put_row(sheet: Any, row: int, cells: Sequence[Any]) -> None:
+    """Write one row without its empty cells."""
+    for column, cell in enumerate(cells):
         if cell is not None and cell != "":
-            WRITE.get(type(cell), write_text)(sheet, row, column, cell)
+            put_cell(sheet, row, column, cell)
 
 
-def write_text(sheet: Any, row: int, column: int, cell: Any) -> None:
-    sheet.write_string(row, column, str(cell)[:XLSX_CELL])
-
-
-def write_number(sheet: Any, row: int, column: int, cell: Any) -> None:
-    """Write an integer that a workbook's doubles cannot hold exactly, such as a long identifier, as text."""
-    if isinstance(cell, int) and abs(cell) >= 2**53:
-        write_text(sheet, row, column, cell)
+def put_cell(sheet: Any, row: int, column: int, cell: Any) -> None:
+    """Write a cell as text unless a workbook holds its value exactly."""
+    if isinstance(cell, str) or not is_exact(cell):
+        sheet.write_string(row, column, str(cell)[:XLSX_CELL])
+    elif isinstance(cell, bool):
+        sheet.write_boolean(row, column, cell)
+    elif isinstance(cell, datetime.date):
+        sheet.write_datetime(row, column, cell)
     else:
         sheet.write_number(row, column, cell)
 
 
-def write_decimal(sheet: Any, row: int, column: int, cell: Any) -> None:
-    """Write a decimal that a workbook's doubles cannot hold as text."""
-    if cell.is_finite() and len(cell.as_tuple().digits) <= EXACT_DIGITS:
-        sheet.write_number(row, column, cell)
-    else:
-        write_text(sheet, row, column, cell)
-
-
-def write_moment(sheet: Any, row: int, column: int, cell: Any) -> None:
-    """Write a date before 1900 as text: a workbook has none."""
-    write = sheet.write_datetime if cell.year >= 1900 else lambda *where: write_text(sheet, *where)
-    write(row, column, cell)
-
-
-WRITE: dict[type, Any] = {
-    bool: lambda sheet, row, column, cell: sheet.write_boolean(row, column, cell),
-    int: write_number,
-    float: write_number,
-    decimal.Decimal: write_decimal,
-    datetime.date: write_moment,
-    datetime.datetime: write_moment,
-}
+def is_exact(cell: Any) -> bool:
+    """Whether a value is the same in a workbook, whose numbers are doubles and whose first date is of 1900."""
+    if isinstance(cell, int | float):
+        return isinstance(cell, float) or abs(cell) < 2**53
+    if isinstance(cell, decimal.Decimal):
+        return cell.is_finite() and len(cell.as_tuple().digits) <= EXACT_DIGITS
+    return isinstance(cell, datetime.date) and cell.year >= 1900
