@@ -129,6 +129,7 @@ class SyntaxColumn:
         return SyntaxColumn(
             texts,
             self.ok.filter(mask),
+            self.local_sizes[is_kept],
             self.domain_codes.filter(mask),
             self.domains,
             self.displays,
