@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from ..checks.lists.files import find_list, read_entries
+from ..checks.lists.files import find_lists, read_entries
+from ..checks.lists.flags import WHOLE
 from .remarks import word_set
 
 LABELS = word_set("""
@@ -65,4 +66,6 @@ def is_role_word(word: str) -> bool:
 
 @cache
 def role_words() -> frozenset[str]:
-    return frozenset(read_entries(find_list("role_core")))
+    """The packaged roles, but for those that are names of people, too."""
+    lists = find_lists(("role_core", "role_languages")).values()
+    return frozenset(role for listing in lists for role in read_entries(listing) if not role.startswith(WHOLE))
