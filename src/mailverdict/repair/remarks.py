@@ -14,6 +14,11 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def phrase_set(text: str) -> frozenset[str]:
+    """The phrases of a text that are separated by commas."""
+    return frozenset(phrase.strip() for phrase in text.split(",") if phrase.strip())
+
+
 # Words that mean it wherever they are.
 ANYWHERE = word_set("""
     unsubscribe unsubscribed optout deceased bounced bounces undeliverable complained dnc

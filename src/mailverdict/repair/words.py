@@ -7,7 +7,7 @@ from functools import cache
 
 from ..checks.lists.files import find_lists, read_entries
 from ..checks.lists.flags import WHOLE
-from .remarks import word_set
+from .remarks import phrase_set, word_set
 
 LABELS = word_set("""
     e-mail email mail mails e-mails emails e-post epost e-posta eposta e-mailadres e-mailadresse e-mail-adresse adres
@@ -25,6 +25,25 @@ LABELS = word_set("""
 PLACEHOLDERS = word_set("""
     none null nil na n/a nan keine kein nope no unknown unbekannt leer empty void nada ninguno aucun nessuno tbd tba x
     geen ingen brak yok нет немає отсутствует 无 なし 없음
+""")
+# Whole cells that stand for a missing value, in lower case and of at most 16 octets: those that pandas.read_csv reads
+# as one by default (`na_values`; pandas 3.1, 2026-11), so that a file gives the same statuses whether pandas or the
+# command line reads it; and what people write where they have no address, as seen in public lists and forms.
+MISSING = phrase_set("""
+    #n/a, #n/a n/a, #na, <na>, n/a, na, null, none, nan, -nan, 1.#ind, -1.#ind, 1.#qnan, -1.#qnan, n.a., n.a,
+    n/d, n.d., nil, nill, -, --, ---, ----, –, —, ., .., ..., …, ?, ??, ???, *, **, ***, /, //, _, __, #, xx,
+    xxx, xxxx, xxxxx, xxxxxx, not available, not applicable, not known, not provided, not given, no email,
+    no e-mail, no mail, no address, on leave, vacant, unknown, nothing, empty, blank, tba, tbc, tbd, kein,
+    keine, keine angabe, keine angaben, k.a., k. a., k.a, keine email, keine e-mail, keine mail,
+    nicht vorhanden, nicht bekannt, unbekannt, leer, vakant, n.v., néant, neant, aucun, aucune, inconnu,
+    inconnue, non renseigné, non renseigne, pas de mail, pas d'email, sans email, vide, ninguno, ninguna,
+    no tiene, sin correo, sin email, desconocido, s/d, no disponible, no aplica, nenhum, nenhuma, não tem,
+    nao tem, sem email, sem e-mail, desconhecido, não possui, nao possui, nessuno, nessuna, non disponibile,
+    non presente, sconosciuto, assente, senza email, n.p., geen, onbekend, niet bekend, geen email, geen e-mail,
+    n.v.t., nvt, brak, brak danych, nie ma, nie posiada, nie dotyczy, nieznany, není, žádný, nemá, nema,
+    neuvedeno, nie je, žiadny, neuvedené, nincs, nincs adat, ismeretlen, saknas, ingen, okänd, ukendt, ukjent,
+    mangler, ei ole, puuttuu, nu are, lipsa, lipsă, necunoscut, nepoznato, yok, bilinmiyor, нет, немає,
+    відсутня, няма, 无, 無, なし, 不明, 暂无, 없음,
 """)
 CONJUNCTIONS = word_set("and or und oder u bzw sowie et ou y o e i en of och eller og tai ja и или oraz lub ve veya")
 SENTENCE = word_set("""

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from ..checks.syntax.kernels import OFFSET_MAX, Bools, Octets, octets_of, offsets_of, to_bools
 from ..errors import InputError
 from ..model.table import one_array, texts_where
+from ..repair.words import MISSING
 from .columns import map_columns
 from .list_cells import SEQUENCES, is_missing, read_list_column, texts_of, to_json
 
@@ -26,15 +27,8 @@ from .list_cells import SEQUENCES, is_missing, read_list_column, texts_of, to_js
 # (RFC 5321 section 4.5.3.1.3), and a 10 MB cell must not travel through every later step.
 LONGEST_TEXT = 1_000
 
-# Texts that stand for a missing value: those that pandas.read_csv reads as one by default (argument `na_values`; pandas
-# 3.1, 2026-11), so that a file gives the same statuses whether pandas or the command line reads it. Case counts.
-MISSING_TEXTS = pa.array(
-    [
-        *("#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null"),
-        *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-    ]
-)
-LONGEST_MISSING = 8  # octets
+MISSING_TEXTS = pa.array(sorted(MISSING))
+LONGEST_MISSING = max(len(text.encode()) for text in MISSING)  # octets
 PIECE_ROWS = 131_072  # worked on at once; as in the syntax check
 
 
@@ -113,7 +107,7 @@ def join_texts(columns: Sequence[pa.StringArray]) -> pa.StringArray:
 def drop_missing_words(stripped: pa.StringArray) -> pa.StringArray:
     """The texts; those that stand for a missing value are empty."""
     short = np.flatnonzero(np.diff(offsets_of(stripped)) <= LONGEST_MISSING)
-    gone = short[to_bools(pc.is_in(stripped.take(pa.array(short)), value_set=MISSING_TEXTS))]
+    gone = short[to_bools(pc.is_in(pc.utf8_lower(stripped.take(pa.array(short))), value_set=MISSING_TEXTS))]
     return replace_texts(stripped, gone, pa.array([""] * len(gone), pa.string()))
 
 
