@@ -108,14 +108,14 @@ def test_random_bytes_in_other_columns_pass_through(tmp_path_factory, encoding, 
     end = data.draw(st.sampled_from(["\n", "\r\n", "\r"])).encode(encoding)
     comma = ",".encode(encoding)
     rows = data.draw(st.lists(st.tuples(cells(encoding), cells(encoding)), min_size=1, max_size=20))
-    addresses = [f"ada{n}@example.org" if n % 3 else "not one" for n in range(len(rows))]
+    addresses = [f"ada{n}@example.org" if n % 3 else "not one @" for n in range(len(rows))]
     header = comma.join([each.encode(encoding) for each in ("left", "email", "right")])
     lines = [comma.join([a, e.encode(encoding), b]) for e, (a, b) in zip(addresses, rows, strict=True)]
     last = data.draw(st.booleans())
     whole = mark + end.join([header, *lines]) + (end if last else b"")
     (folder / "in.csv").write_bytes(whole)
     written, _ = copied(folder / "in.csv", folder / "out.csv", encoding=given_encoding)
-    verdicts = [("valid" if "@" in address else "invalid").encode(encoding) for address in addresses]
+    verdicts = [("valid" if "@example" in address else "invalid").encode(encoding) for address in addresses]
     wanted = end.join(
         [header + comma + "email_verdict".encode(encoding), *map(comma.join, zip(lines, verdicts, strict=True))]
     )

@@ -79,7 +79,7 @@ def open_delimited(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
     """Open a CSV or TSV file; what is not given is found out."""
     stamp = stamp_of(path)
     check_is_text(path, name)
-    delimiter = "" if given.delimiter is None else parse_delimiter(given.delimiter)
+    delimiter = b"" if given.delimiter is None else parse_delimiter(given.delimiter).encode()
     encoding = find_encoding(path, given.encoding)
     if not needs_copy(encoding.name, delimiter):
         opened = open_lines(path, name, encoding, delimiter, given)
@@ -95,7 +95,7 @@ def open_delimited(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
     return opened
 
 
-def open_lines(path: Path, name: str, encoding: Encoding, delimiter: str, given: ReadOptions) -> DelimitedFile:
+def open_lines(path: Path, name: str, encoding: Encoding, delimiter: bytes, given: ReadOptions) -> DelimitedFile:
     """Open a file in which bytes below 128 are ASCII; an empty delimiter is found out."""
     scan = scan_bytes(path)
     if given.encoding is None and encoding.original is None and scan.first_damaged is not None:
@@ -216,34 +216,27 @@ class Head:
         return self.lead + self.line + self.line_end if self.has_header else self.lead
 
 
-def read_head(path: Path, name: str, encoding: Encoding, delimiter: str, given: ReadOptions) -> Head:
+def read_head(path: Path, name: str, encoding: Encoding, delimiter: bytes, given: ReadOptions) -> Head:
     """Find the first row: after blank lines, a line such as ``sep=;``, and a title."""
     with path.open("rb") as file:
-        file.seek(len(encoding.bom))
-        data = b""
-        while True:
-            block = file.read(max(SAMPLE, len(data)))
-            data += block
+        for size, enough in ((SAMPLE, FEW_ROWS), (max(SAMPLE, BLOCK), 1), (2 * LONGEST_LINE, 0)):
+            file.seek(len(encoding.bom))
+            data = file.read(size)
+            is_last = len(data) < size
             lead, named = read_lead(data)
             body = data[len(lead) :]
-            used = (
-                delimiter.encode() or named or guess_delimiter(body, given.likely_delimiter, is_last=not block).encode()
-            )
-            rows = split_rows(body, used, is_last=not block)
-            if len(rows.cells) > (1 if len(data) > SAMPLE else FEW_ROWS) or not block:
+            used = delimiter or named or guess_delimiter(body, given.likely_delimiter, is_last=is_last).encode()
+            rows = split_rows(body, used, is_last=is_last)
+            if is_last or len(rows.cells) > enough:
                 break
-            if len(data) > BLOCK and rows.cells:
-                break
-            if len(data) > 2 * LONGEST_LINE:
-                raise InputError(
-                    f"{name}: the first line is longer than {LONGEST_LINE:,} bytes, or a quote is not closed"
-                )
+        else:
+            raise InputError(f"{name}: the first line is longer than {LONGEST_LINE:,} bytes, or a quote is not closed")
     if not rows.cells:
         problem = "ends inside quotes: it is truncated, or a quote is not doubled" if body else "has no header line"
         raise InputError(f"{name} {problem}")
     at, has_header = 0, given.has_header
     if has_header is None:
-        at, has_header = find_start(head_texts(body, used, encoding.name, is_last=not block))
+        at, has_header = find_start(head_texts(body, used, encoding.name, is_last=is_last))
     title = body[: rows.starts[at]]
     cells, (line, line_end) = rows.cells[at], split_end(rows.octets(at))
     if len(cells) == 1:  # a blank line is a row then

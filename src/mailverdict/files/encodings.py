@@ -76,7 +76,7 @@ def check_encoding(name: str) -> str:
     return name
 
 
-def needs_copy(encoding: str, delimiter: str) -> bool:
+def needs_copy(encoding: str, delimiter: bytes) -> bool:
     """Whether a delimiter, quote or line end may be anything but its ASCII byte; empty: no delimiter is given."""
     try:
         is_like_ascii = STRUCTURE.decode(encoding) == STRUCTURE.decode("ascii")
@@ -84,7 +84,7 @@ def needs_copy(encoding: str, delimiter: str) -> bool:
         return True
     if not is_like_ascii:
         return True
-    return encoding.startswith(WITH_LOW_BYTES) and delimiter >= "0"
+    return encoding.startswith(WITH_LOW_BYTES) and delimiter >= b"0"
 
 
 def copy_as_utf8(path: Path, name: str, encoding: Encoding) -> tuple[Encoding, Path]:
