@@ -64,14 +64,15 @@ FREEMAIL = Package("freemail-1.7.0.tgz", "9566335daaa2d0492f91f9efb4f94d09866b3f
 LISTS: Mapping[str, tuple[str, str, str, str]] = {
     "disposable": ("PyPI disposable-email-domains 0.0.293", "CC0-1.0", "0.0.293", "2026-11-09"),
     "relays": (BY_HAND, "MIT", "1", "2026-11-20"),
+    "not_disposable": (BY_HAND, "MIT", "1", "2026-11-26"),
     "free": ("npm freemail 1.7.0", "ISC", "1.7.0", "2020-07"),
-    "free_more": (BY_HAND, "MIT", "1", "2026-11-20"),
+    "free_more": (BY_HAND, "MIT", "2", "2026-11-26"),
     "role_core": (BY_HAND, "MIT", "2", "2026-11-26"),
     "role_languages": (BY_HAND, "MIT", "1", "2026-11-26"),
     "role_extended": (BY_HAND, "MIT", "2", "2026-11-26"),
     "typo_domains": (BY_HAND, "MIT", "1", "2026-11-20"),
     "suggestion_targets": (BY_HAND, "MIT", "1", "2026-11-20"),
-    "known_domains": (BY_HAND, "MIT", "1", "2026-11-20"),
+    "known_domains": (BY_HAND, "MIT", "2", "2026-11-26"),
     "suffixes": (BY_HAND, "MIT", "1", "2026-11-20"),
     "resolver_test": (BY_HAND, "MIT", "1", "2026-11-22"),
     "special_networks": (
@@ -86,7 +87,7 @@ LISTS: Mapping[str, tuple[str, str, str, str]] = {
 DISPOSABLE_HEAD = """\
 # Domains of throw-away mailboxes. From the PyPI package disposable-email-domains 0.0.293, whose list is in the
 # public domain (CC0-1.0): https://github.com/disposable-email-domains/disposable-email-domains
-# Without known typos of providers and without public suffixes. Built by tools/build_lists.py.
+# Without known typos of providers, public suffixes and names listed by mistake. Built by tools/build_lists.py.
 """
 FREE_HEAD = """\
 # Consumer mail providers. From the npm package freemail 1.7.0 (ISC, copyright 2015 Will White).
@@ -141,6 +142,7 @@ def build_disposable(entries: Iterable[str], suffixes: PublicSuffixList) -> froz
             "a typo of a provider": dict(parse_pairs(by_hand("typo_domains"))),
             "a public suffix": {name for name in wanted if suffixes.publicsuffix(name) == name},
             "protected": below(wanted, by_hand(*PROTECTED_LISTS)),
+            "listed by mistake": by_hand("not_disposable"),
         },
     )
 

@@ -31,7 +31,16 @@ DATA = files("mailverdict") / "data"
 TABLES = tomllib.loads((DATA / MANIFEST).read_text(encoding="utf-8"))
 NOTICE = ROOT / "NOTICE"
 ROLES = ("role_core", "role_languages", "role_extended")
-OF_DOMAINS = ("disposable", "relays", "free", "free_more", "suggestion_targets", "known_domains", "suffixes")
+OF_DOMAINS = (
+    "disposable",
+    "not_disposable",
+    "relays",
+    "free",
+    "free_more",
+    "suggestion_targets",
+    "known_domains",
+    "suffixes",
+)
 
 
 def entries(name: str) -> tuple[str, ...]:
@@ -151,6 +160,10 @@ class TestUsersCopy:
             load_lists(Lists(), folder=tmp_path)
         write(tmp_path, "a.example")
         assert load_lists(Lists(), folder=tmp_path).flags("a", "a.example").disposable is True
+
+    def test_name_that_a_copy_lists_by_mistake_does_not_count(self, tmp_path: Path) -> None:
+        install(tmp_path, "disposable", "in-ulm.de\n")
+        assert load_lists(Lists(), folder=tmp_path).flags("a", "cae.in-ulm.de").disposable is False
 
     def test_name_on_the_list_below_a_relay_does_not_count(self, tmp_path: Path) -> None:
         install(tmp_path, "disposable", "x.duck.com\nother.example\n")

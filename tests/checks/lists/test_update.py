@@ -151,6 +151,10 @@ class TestUpdate:
         assert "left out, on the free list: 1 (accountant.com)" in outcome.to_text()
         assert load_lists(Lists(), folder=tmp_path).flags("a", "gmial.com").disposable is False
 
+    def test_what_is_listed_by_mistake_is_left_out_and_shown(self, tmp_path: Path) -> None:
+        outcome = update(tmp_path, *PACKAGED, *NEW, "in-ulm.de")
+        assert (outcome.left_out, outcome.refusals) == ({"listed by mistake": ("in-ulm.de",)}, ())
+
     def test_licence_of_the_default_source_is_known(self, tmp_path: Path) -> None:
         update(tmp_path, *PACKAGED, *NEW)
         assert find_list("disposable", tmp_path).licence == "CC0-1.0"

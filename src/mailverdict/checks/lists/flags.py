@@ -28,7 +28,16 @@ LABEL = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
 DOMAIN = re.compile(rf"(?:{LABEL}\.)+{LABEL}")
 MAX_DOMAIN = 253  # RFC 1035 section 3.1, without the final dot
 SHOWN = 80  # characters of a wrong entry that a message repeats
-LIST_NAMES = ("disposable", "relays", "free", "free_more", "role_core", "role_languages", "role_extended")
+LIST_NAMES = (
+    "disposable",
+    "not_disposable",
+    "relays",
+    "free",
+    "free_more",
+    "role_core",
+    "role_languages",
+    "role_extended",
+)
 WHOLE = "="  # before a role that counts only as the whole local part
 WORDS = re.compile(SEPARATORS)
 
@@ -162,7 +171,7 @@ def load_once(settings: Lists, folder: Path, _stamps: tuple[tuple[int, int] | No
     own = {each.name: own_entries(settings, each.name) for each in fields(settings) if each.name != "extended_roles"}
     disposable = marks_of(
         (without_relays(entries["disposable"], entries["relays"]), True),
-        (entries["relays"], False),
+        (entries["not_disposable"] + entries["relays"], False),
         (own["disposable_deny"], True),
         (own["disposable_allow"], False),
     )

@@ -105,7 +105,11 @@ def update_disposable(
     where = user_lists_folder() if folder is None else folder
     old, is_intact = names_in_use(where)
     protected = protected_domains()
-    unwanted = {"a typo of a provider": typo_domains(), "on the free list": packaged_names("free") - protected}
+    unwanted = {
+        "a typo of a provider": typo_domains(),
+        "on the free list": packaged_names("free") - protected,
+        "listed by mistake": packaged_names("not_disposable"),
+    }
     new, left_out = clean_domains(parse_source(fetch(source), source), unwanted)
     refusals = check_update(old, new, protected, malformed=len(left_out.get("no domain", ())))
     remaining = tuple(each for each in refusals if each.guard not in {*accept} & {*WAIVABLE})
