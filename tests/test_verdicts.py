@@ -60,6 +60,7 @@ DOMAIN_CASES = [
     pytest.param("mx", MX, None, "valid", {"syntax": True, "dns": True}, None, id="has exchanges"),
     pytest.param("mx", dns(DnsOutcome.IMPLICIT_MX), None, "valid", {"syntax": True, "dns": True}, None, id="implicit MX"),
     pytest.param("mx", dns(DnsOutcome.NULL_MX), None, "invalid", {"syntax": True, "dns": False}, "DNS", id="null MX"),
+    pytest.param("mx", dns(DnsOutcome.NO_EXCHANGE), None, "invalid", {"syntax": True, "dns": False}, "DNS", id="localhost"),
     pytest.param("mx", dns(DnsOutcome.NXDOMAIN), None, "invalid", {"syntax": True, "dns": False}, "DNS", id="NXDOMAIN"),
     pytest.param("mx", dns(DnsOutcome.NODATA), None, "invalid", {"syntax": True, "dns": False}, "DNS", id="NODATA"),
     pytest.param("mx", dns(DnsOutcome.UNDETERMINED), None, "unknown", {"syntax": True}, "DNS", id="a time-out refuses nobody"),

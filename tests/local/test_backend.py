@@ -24,6 +24,7 @@ VERDICT_OF = {
     DnsOutcome.MX: "valid",
     DnsOutcome.IMPLICIT_MX: "valid",
     DnsOutcome.NULL_MX: "invalid",
+    DnsOutcome.NO_EXCHANGE: "invalid",
     DnsOutcome.NXDOMAIN: "invalid",
     DnsOutcome.NODATA: "invalid",
     DnsOutcome.UNDETERMINED: "unknown",
@@ -166,11 +167,18 @@ def test_explain_escapes_what_it_shows(world):
 
 
 def test_screening_settles_only_what_is_established(world):
-    emails = ["ada@one.example", "broken", "ada@gone.example", "ada@gmial.com"]
+    emails = [
+        "ada@one.example",
+        "broken",
+        "ada@gone.example",
+        "ada@gmial.com",
+        "ada@localhost.example",
+        "ada@numeric.example",
+    ]
 
     async def collect():
         screener = Screener(world.make_backend(), with_dns=True)
-        positions = pa.array([3, 5, 8, 9]).to_numpy()
+        positions = pa.array([3, 5, 8, 9, 10, 11]).to_numpy()
         settled = {}
         async for event in screener.settle(pa.array(emails), positions, ValidationType.SMTP):
             settled |= dict(zip(event.positions.tolist(), table_to_rows(event.rows), strict=True))
@@ -181,6 +189,7 @@ def test_screening_settles_only_what_is_established(world):
         5: ["syntax_error"],
         8: ["no_mx_record"],
         9: ["no_mx_record"],
+        10: ["no_mx_record"],
     }
 
 

@@ -14,14 +14,14 @@ from ..checks.syntax.column import observe_column
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..loop import run_sync
-from ..model.evidence import DomainEvidence
+from ..model.evidence import DnsOutcome, DomainEvidence
 from ..model.words import ValidationType
 from ..runs.options import check_flag, pick_backend
 from ..table.columns import to_boolean, to_string, to_utc
 from ..table.options import Columns
 from .verify import kinds_of_data, read_addresses, warn_user
 
-OUTCOME_DTYPE = pd.CategoricalDtype(["mx", "implicit_mx", "null_mx", "nxdomain", "nodata", "undetermined"])
+OUTCOME_DTYPE = pd.CategoricalDtype([str(each) for each in DnsOutcome])
 
 
 def lookup_domains(
@@ -55,7 +55,8 @@ def lookup_domains(
         - `domain`: string, lower case, in A-labels (RFC 5890)
         - `rows`: int64, rows of the column with a well-formed address of this domain
         - `outcome`: category; ``mx``, ``implicit_mx`` (no MX record, but an address: RFC 5321 section 5.1),
-          ``null_mx`` (RFC 7505), ``nxdomain``, ``nodata`` (neither MX record nor address) or
+          ``null_mx`` (RFC 7505), ``no_exchange`` (MX records of special-use names only, as localhost:
+          RFC 6761), ``nxdomain``, ``nodata`` (neither MX record nor address) or
           ``undetermined`` (no usable answer: nothing is known)
         - `mx_records`: string, the mail servers by preference, joined by ``;``; NA where there are none
         - `spamtrap`, `disposable`, `free`: boolean, from the lists; `spamtrap` is True or NA

@@ -68,7 +68,7 @@ EXCHANGE_ADDRESSES = {
 }
 LISTED_ADDRESS = EXCHANGE_ADDRESSES["mx.listed.example"]
 
-MX, IMPLICIT, NULL = DnsOutcome.MX, DnsOutcome.IMPLICIT_MX, DnsOutcome.NULL_MX
+MX, IMPLICIT, NULL, NO_EXCHANGE = DnsOutcome.MX, DnsOutcome.IMPLICIT_MX, DnsOutcome.NULL_MX, DnsOutcome.NO_EXCHANGE
 NXDOMAIN, NODATA, UNDETERMINED = DnsOutcome.NXDOMAIN, DnsOutcome.NODATA, DnsOutcome.UNDETERMINED
 
 CASES = (
@@ -100,7 +100,9 @@ CASES = (
     Case("private.example", mx("10 intranet.cases.example"), MX, "an exchange at a private address: not contacted"),
     Case("gone-exchange.example", mx("10 nowhere.cases.example"), MX, "its exchange has no address; the MX stands"),
     Case("trap.example", mx("10 mx1.cases.example"), MX, "on the spamtrap list of the sandbox"),
-    Case("numeric.example", mx("10 192.0.2.25"), MX, "an address instead of a host name, a common mistake"),
+    Case("numeric.example", mx("10 192.0.2.25"), UNDETERMINED, "an address instead of a host name, a common mistake"),
+    Case("localhost.example", mx("10 localhost"), NO_EXCHANGE, "its exchange is the machine that looks (RFC 6761 6.3)"),
+    Case("localhost-slip.example", mx("5 localhost", "10 mx1.cases.example"), MX, "the same beside a real exchange"),
     # Mail without MX, and domains that accept no mail
     Case("implicit.example", DomainRecords({"A": ("127.0.30.9",)}), IMPLICIT, "no MX but an address (RFC 5321 5.1)"),
     Case("implicit6.example", DomainRecords({"AAAA": ("::1",)}), IMPLICIT, "the same over IPv6 only"),

@@ -14,7 +14,7 @@ import dns.rcode
 import pytest
 
 from mailverdict.checks.dns.answers import MAX_EXCHANGES, AnswerOutcome, DnsAnswer, RecordType
-from mailverdict.checks.dns.resolver import Resolver
+from mailverdict.checks.dns.resolver import Resolver, mx_evidence
 from mailverdict.checks.dns.retry import system_servers
 from mailverdict.checks.dns.sockets import Server
 from mailverdict.errors import SettingsError
@@ -100,7 +100,7 @@ class TestOutcomes:
             ("implicit.example", [(0, "implicit.example")]),
             ("implicit6.example", [(0, "implicit6.example")]),
             ("alias-of-host.example", [(0, "alias-of-host.example")]),
-            ("numeric.example", [(10, "192.0.2.25")]),
+            ("localhost-slip.example", [(10, "mx1.cases.example")]),
         ],
     )
     def test_exchanges_by_preference(self, seen, domain, exchanges):
@@ -115,6 +115,8 @@ class TestOutcomes:
         [
             ("no-such-domain.example", "the domain does not exist (NXDOMAIN)"),
             ("null.example", "the domain accepts no mail (null MX, RFC 7505)"),
+            ("localhost.example", "the only mail server has a special-use name, which no other host has: localhost"),
+            ("numeric.example", "the MX record names an IP address (192.0.2.25), not a host (RFC 1035 section 3.3.9)"),
             ("parked.example", "the domain has neither an MX record nor an address"),
             ("servfail.example", "MX look-up: SERVFAIL from 127.0.0.1"),
             ("refused.example", "MX look-up: REFUSED from 127.0.0.1"),
@@ -750,3 +752,27 @@ def test_an_event_loop_may_give_handles_without_a_time():
     with asyncio.Runner(loop_factory=PlainHandleLoop) as runner:
         assert serve({"ada.example": MX, "bob.example": MX}, action, run=runner.run) == [DnsOutcome.MX] * 2
     assert errors == []
+
+
+@pytest.mark.parametrize(
+    ("hosts", "outcome", "kept"),
+    [
+        (["localhost"], DnsOutcome.NO_EXCHANGE, []),
+        (["LOCALHOST", "mail.localhost"], DnsOutcome.NO_EXCHANGE, []),
+        (["mx.invalid", ""], DnsOutcome.NO_EXCHANGE, []),
+        (["exchange.office.local"], DnsOutcome.NO_EXCHANGE, []),
+        (["mx.one.example", "ms19586615.msv1.invalid"], DnsOutcome.MX, ["mx.one.example"]),
+        (["192.0.2.25", "mx.one.example"], DnsOutcome.MX, ["mx.one.example"]),
+        (["192.0.2.25"], DnsOutcome.UNDETERMINED, []),
+        (["[192.0.2.25]"], DnsOutcome.UNDETERMINED, []),
+        (["2001:db8::25", "localhost"], DnsOutcome.UNDETERMINED, []),
+        # Names that only look like these, and those below which a resolver may have hosts.
+        (["localhost.one.example", "mxlocal", "1.2.3.4.one.example"], DnsOutcome.MX, None),
+        (["mx.one.test", "mx.one.example", "mx.one.internal"], DnsOutcome.MX, None),
+    ],
+)
+def test_an_exchange_that_no_other_host_can_be(hosts, outcome, kept):
+    exchanges = tuple(MailExchange(10, host.lower()) for host in hosts)
+    found = mx_evidence("one.example", DnsAnswer(AnswerOutcome.DATA, exchanges=exchanges))
+    assert found.outcome is outcome
+    assert [each.host for each in found.exchanges] == (hosts if kept is None else kept)

@@ -13,6 +13,7 @@ import contextlib
 import ipaddress
 import math
 import random
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
@@ -48,6 +49,10 @@ FAILURE_TTL = 5.0  # RFC 2308 section 7 allows up to five minutes, but most fail
 MAX_ALIASES = 7  # followed by another question; usually the resolver follows them itself
 
 NO_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the unspecified addresses, which no host has
+# Names that are no other host, by definition: the machine that looks (RFC 6761 section 6.3), none (6.4), one on the same
+# link (RFC 6762 section 3). Below `test` and `example` (6.2, 6.5) a resolver may have hosts, so those are asked for.
+SPECIAL_HOST = re.compile(r"(?:.*\.)?(?:localhost|invalid|local)")
+ADDRESS_AS_HOST = re.compile(r"\[?(?:\d{1,3}(?:\.\d{1,3}){3}|[\da-f.]*:[\da-f:.]*)\]?")
 Waiter = tuple[Callable[[Any, DnsAnswer], None], Any]  # a function, and its argument before the answer
 
 
@@ -425,8 +430,17 @@ def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
     if answer.outcome is AnswerOutcome.NXDOMAIN:
         return DomainEvidence(name, DnsOutcome.NXDOMAIN, message=NO_MAIL[DnsOutcome.NXDOMAIN])
     # A null MX must be the only one (RFC 7505 section 3); beside real exchanges it is a mistake and ignored.
-    if exchanges := tuple([each for each in answer.exchanges if each.host]):
+    named = [each for each in answer.exchanges if each.host]
+    numbers = [each.host for each in named if ADDRESS_AS_HOST.fullmatch(each.host)]
+    special = [each.host for each in named if SPECIAL_HOST.fullmatch(each.host)]
+    if exchanges := tuple([each for each in named if each.host not in numbers and each.host not in special]):
         return DomainEvidence(name, DnsOutcome.MX, exchanges)
+    if numbers:
+        message = f"the MX record names an IP address ({numbers[0]}), not a host (RFC 1035 section 3.3.9)"
+        return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=message)
+    if special:
+        message = f"{NO_MAIL[DnsOutcome.NO_EXCHANGE]}: {special[0]}"
+        return DomainEvidence(name, DnsOutcome.NO_EXCHANGE, message=message)
     return DomainEvidence(name, DnsOutcome.NULL_MX, message=NO_MAIL[DnsOutcome.NULL_MX])
 
 

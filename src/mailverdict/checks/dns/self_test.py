@@ -48,7 +48,8 @@ ROUNDS = 3  # tests in a row that do not confirm an answer, after which it stays
 
 USE_ANOTHER = "use another resolver, as LocalBackend(resolver='9.9.9.9')"
 NEGATIVE = (DnsOutcome.NXDOMAIN, DnsOutcome.NODATA)
-FALSIFIABLE = (*NEGATIVE, DnsOutcome.NULL_MX, DnsOutcome.IMPLICIT_MX)  # what a resolver that answers falsely may give
+# What a resolver that answers falsely may give.
+FALSIFIABLE = (*NEGATIVE, DnsOutcome.NULL_MX, DnsOutcome.NO_EXCHANGE, DnsOutcome.IMPLICIT_MX)
 WaitingEvidence = tuple[DomainEvidence, int]  # with the edition of the resolver's answers that it is from
 
 
