@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.bounces.exports import JUDGE, LAYOUTS, SKIP, WORDS, choose_layout, conclude_row, parse_moment
+from mailverdict.bounces.exports import choose_layout, conclude_row, parse_moment
+from mailverdict.bounces.services import JUDGE, LAYOUTS, REASONS, SENTENCES, SKIP, WORDS
 from mailverdict.checks.bounces.outcome import Outcome
 
 UNKNOWN = "550 5.1.1 User unknown"
@@ -65,10 +66,9 @@ def test_a_known_export_is_read(tmp_path, name, text, outcomes):
     assert choose_layout(text.partition("\n")[0].split(","), None).name == name
 
 
-def test_every_layout_has_a_source_and_is_tested():
-    assert {layout.name for layout in LAYOUTS} == {"mailverdict", *EXPORTS}
-    assert all(layout.source and layout.columns.keys() >= {"address"} for layout in LAYOUTS)
-    assert set(WORDS.values()) <= {*Outcome, JUDGE, SKIP}
+def test_every_word_has_a_meaning():
+    assert {layout.name for layout in LAYOUTS} > {"mailverdict", *EXPORTS}
+    assert {*WORDS.values(), *REASONS.values(), *dict(SENTENCES).values()} <= {*Outcome, JUDGE, SKIP}
 
 
 CASES = [
@@ -79,7 +79,17 @@ CASES = [
     ("hard", None, "550 Rejected", "hard", "a reply without a cause contradicts nothing"),
     ("hard", None, "452 4.2.2 mailbox full", "soft", "a full mailbox exists"),
     ("hard", "550", "5.1.1 unknown", "hard", "a reply code in a column of its own"),
-    ("soft", "5.1.1", UNKNOWN, "soft", "the service tries again"),
+    ("soft", "5.1.1", UNKNOWN, "hard", "a final reply that names the mailbox"),
+    ("soft", "5.1.1", "550 Rejected", "soft", "the status is the service's own, the reply names nothing"),
+    ("soft", "5.1.1", "User unknown", "soft", "not the reply of a server"),
+    ("soft", "4.1.1", "450 4.1.1 User unknown", "soft", "not final"),
+    ("hard", "4.2.2 (mailbox full)", None, "soft", "the status with its comment outranks the word"),
+    ("hard", "5.1.1 (bad destination mailbox address)", None, "hard", "both agree"),
+    ("hard", "5.3.4 (message too big for system)", None, "soft", "not the mailbox"),
+    ("hard", None, "554 5.4.6 Too many hops", "soft", "not the mailbox"),
+    ("hard", "5.4.4", None, "hard", "the domain cannot be routed"),
+    ("hard", "5.0.0 (undefined status)", None, "hard", "the status says nothing"),
+    ("hard", "602", "Gave up after several attempts", "soft", "the server may answer another time"),
     ("blocked", "5.1.1", UNKNOWN, "blocked", "the service knows better why"),
     (JUDGE, None, UNKNOWN, "hard", "the reply decides"),
     (JUDGE, None, None, "soft", "no cause"),

@@ -1,133 +1,51 @@
-"""Tables that sending services export: which column means what, and what a service calls each outcome.
+"""Rows of sending services: which layout they have, and what each says about its address.
 
-`LAYOUTS` is the table of known exports, each with the source of its column names. `WORDS` are what services call an
-outcome. The word *hard* of a service counts unless the reply beside it says that the sender was refused.
+The word *hard* of a service counts unless the reply beside it says that the sender was refused, or that the mailbox
+exists. Its word *soft* counts unless the reply is final and says that the mailbox or domain does not exist.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from ..checks.bounces.message import date_of
-from ..checks.bounces.outcome import Judgement, Outcome, judge
+from ..checks.bounces.outcome import Judgement, Outcome, find_status, is_final_reply, judge
 from ..errors import ColumnError, SettingsError
 from ..model.words import Reason
 from ..table.columns import did_you_mean, listed
+from .services import FIELDS, JUDGE, LAYOUTS, REASONS, SENTENCES, SKIP, WORDS, ExportLayout
 
-FIELDS = ("address", "at", "outcome", "status", "diagnostic", "reason")
-JUDGE = "judge"  # the word does not say why: the reply decides
-SKIP = "skip"  # not about the delivery
-
-
-@dataclass(frozen=True)
-class ExportLayout:
-    """One export of a service: the column of each of our fields."""
-
-    name: str
-    columns: Mapping[str, str]  # ours -> theirs
-    source: str  # where the names of the columns are documented
-    words: Mapping[str, str] = field(default_factory=dict)  # what differs from `WORDS`
-    without_word: str = JUDGE  # what every row means if there is no column for the outcome
-    is_final: bool = False  # outcomes are ours already
-
-    def fits(self, names: Sequence[str]) -> bool:
-        """Whether a table has all columns, in any case of letters."""
-        return {theirs.lower() for theirs in self.columns.values()} <= {name.lower() for name in names}
-
-
-# The first layout that fits a table is used; those with more columns stand first.
-LAYOUTS = (
-    ExportLayout(
-        "mailverdict",
-        {name: name for name in FIELDS},
-        "mailverdict.read_bounces, as written to a file",
-        is_final=True,
-    ),
-    ExportLayout(
-        "SendGrid events",
-        {"address": "email", "at": "timestamp", "outcome": "event", "status": "status", "diagnostic": "reason"},
-        "twilio.com/docs/sendgrid/for-developers/tracking-events/event, read 2026-11",
-    ),
-    ExportLayout(
-        "SendGrid bounces or blocks",
-        {"address": "email", "at": "created", "status": "status", "diagnostic": "reason"},
-        "twilio.com/docs/sendgrid/api-reference/bounces-api, read 2026-11",
-    ),
-    ExportLayout(
-        "Mailgun bounces",
-        {"address": "address", "at": "created_at", "status": "code", "diagnostic": "error"},
-        "documentation.mailgun.com/docs/mailgun/api-reference/send/mailgun/bounces, read 2026-11",
-        without_word=Outcome.HARD,  # "permanent recipient mailbox errors"
-    ),
-    ExportLayout(
-        "Postmark bounces",
-        {"address": "Email", "at": "BouncedAt", "outcome": "Type", "diagnostic": "Details"},
-        "the Bounce type of Postmark's client library postmark 4.0, read 2026-11",
-    ),
-    ExportLayout(
-        "Amazon SES suppression list",
-        {"address": "EmailAddress", "at": "LastUpdateTime", "outcome": "Reason"},
-        "docs.aws.amazon.com/ses/latest/APIReference-V2/API_SuppressedDestinationSummary.html, read 2026-11",
-        words={"bounce": Outcome.HARD},  # "results in a hard bounce"
-    ),
-    ExportLayout(
-        "Salesforce Marketing Cloud bounces",
-        {
-            "address": "EmailAddress",
-            "at": "EventDate",
-            "outcome": "BounceCategory",
-            "status": "SMTPCode",
-            "diagnostic": "BounceReason",
-        },
-        "help.salesforce.com, mktg.mc_as_bounces, read 2026-11",
-    ),
-    ExportLayout(
-        "Brevo events",
-        {"address": "email", "at": "date", "outcome": "event", "diagnostic": "reason"},
-        "developers.brevo.com/docs/bulk-fetch-all-your-transactional-activity, read 2026-11",
-    ),
-)
-
-# Words as services write them, without blanks, hyphens and case.
-WORDS: dict[str, str] = {
-    **dict.fromkeys(("hard", "hardbounce", "hardbounces", "hardbounced", "permanent"), Outcome.HARD),
-    **dict.fromkeys(("invalidemail", "bademailaddress"), Outcome.HARD),
-    **dict.fromkeys(("soft", "softbounce", "softbounces", "softbounced", "transient", "temporary"), Outcome.SOFT),
-    **dict.fromkeys(("deferred", "deferral", "delayed", "dnserror", "mailboxfull"), Outcome.SOFT),
-    **dict.fromkeys(("block", "blocked", "blockbounce", "spamnotification"), Outcome.BLOCKED),
-    **dict.fromkeys(("virusnotification", "dmarcpolicy"), Outcome.BLOCKED),
-    **dict.fromkeys(("complaint", "complained", "spam", "spamreport", "spamcomplaint"), Outcome.COMPLAINT),
-    **dict.fromkeys(("markedasspam", "abuse"), Outcome.COMPLAINT),
-    **dict.fromkeys(("delivered", "delivery"), Outcome.DELIVERED),
-    **dict.fromkeys(("bounce", "bounced", "bounces", "failed", "failure", "error", "undetermined"), JUDGE),
-    **dict.fromkeys(("unknown", "unknownbounce", "technical", "technicalother", "technicalotherbounce"), JUDGE),
-    **dict.fromkeys(("processed", "sent", "send", "request", "requests", "queued", "accepted", "dropped"), SKIP),
-    **dict.fromkeys(("open", "opened", "firstopening", "uniqueopened", "proxyopen", "loadedbyproxy"), SKIP),
-    **dict.fromkeys(("click", "clicked", "clicks", "unsubscribe", "unsubscribed", "subscribe"), SKIP),
-    **dict.fromkeys(("groupunsubscribe", "groupresubscribe", "autoresponder", "addresschange"), SKIP),
-    **dict.fromkeys(("challengeverification", "openrelaytest", "manuallydeactivated", "unconfirmed"), SKIP),
-    **dict.fromkeys(("smtpapierror", "inbounderror", "templaterenderingfailed", "invalid"), SKIP),
-    **dict.fromkeys(("contactdeleted", "contactupdated", "listaddition"), SKIP),
-}
+KNOWN = ", ".join(layout.name for layout in LAYOUTS)
 
 
 def choose_layout(names: Sequence[str], columns: Mapping[str, str] | None) -> ExportLayout:
     """The layout that the caller gives, or the first known one that fits the names of the columns."""
     if columns is not None:
         return given_layout(names, columns)
-    for layout in LAYOUTS:
-        if layout.fits(names):
-            by_lower = {name.lower(): name for name in names}
-            found = {ours: by_lower[theirs.lower()] for ours, theirs in layout.columns.items()}
-            return ExportLayout(layout.name, found, layout.source, layout.words, layout.without_word, layout.is_final)
-    known = ", ".join(layout.name for layout in LAYOUTS)
+    if layout := known_layout(tuple(names)):
+        return layout
     raise ColumnError(
-        f"not an export that is known ({known}); name the columns, as columns={{'address': ..., 'outcome': ...}} or "
+        f"not an export that is known ({KNOWN}); name the columns, as columns={{'address': ..., 'outcome': ...}} or "
         f"--bounce-columns address=...,outcome=..., of {listed(names)}"
     )
+
+
+@lru_cache(maxsize=1_000)
+def known_layout(names: tuple[str, ...]) -> ExportLayout | None:
+    """The first known layout that fits, with the columns that are there, as they are written."""
+    by_lower = {name.lower(): name for name in names}
+    for layout in LAYOUTS:
+        if layout.fits(frozenset(by_lower)):
+            there = {
+                ours: tuple(by_lower[each.lower()] for each in theirs if each.lower() in by_lower)
+                for ours, theirs in layout.columns.items()
+            }
+            return replace(layout, columns={ours: theirs for ours, theirs in there.items() if theirs})
+    return None
 
 
 def given_layout(names: Sequence[str], columns: Mapping[str, str]) -> ExportLayout:
@@ -138,22 +56,49 @@ def given_layout(names: Sequence[str], columns: Mapping[str, str]) -> ExportLayo
         raise SettingsError("columns: give 'address' and at least one of 'outcome', 'status' and 'diagnostic'")
     if absent := [name for name in columns.values() if name not in names]:
         raise ColumnError(f"no column {absent[0]!r}{did_you_mean(absent[0], names)}; there are {listed(names)}")
-    return ExportLayout("given columns", dict(columns), "the caller")
+    return ExportLayout("given columns", {ours: (theirs,) for ours, theirs in columns.items()}, "the caller")
+
+
+def row_meaning(
+    word: str | None, diagnostic: str | None, layout: ExportLayout, given: Mapping[str, str]
+) -> tuple[str | None, str | None]:
+    """What a row means: an outcome, `JUDGE`, `SKIP`, or None if its word is not known; and the reply that is left.
+
+    A service that did not send the mail, or that has a word for the reply, gives no reply.
+    """
+    meaning = word_meaning(word, layout, given)
+    if meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT) or not diagnostic:
+        return meaning, diagnostic
+    finer = REASONS.get(plain_word(diagnostic)) or next(
+        (each for pattern, each in SENTENCES if pattern.search(diagnostic)), None
+    )
+    if finer is None:
+        return meaning, diagnostic
+    return (meaning if finer == Outcome.HARD and meaning != JUDGE else finer), None
 
 
 def word_meaning(text: str | None, layout: ExportLayout, given: Mapping[str, str]) -> str | None:
-    """What a word of the export means: an outcome, `JUDGE`, `SKIP`, or None if it is not known."""
+    """What a word of the export means; None if it is not known."""
     if text is None:
         return layout.without_word if "outcome" not in layout.columns else JUDGE
     if text in given:
         return given[text]
-    word = re.sub(r"[\W_]+", "", text.lower())
-    return layout.words.get(word) or WORDS.get(word)
+    word = plain_word(text)
+    return layout.words.get(word) or WORDS.get(word) or REASONS.get(word)
+
+
+def plain_word(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.lower())
 
 
 CERTAIN = frozenset(
     {Reason.MAILBOX_FULL, Reason.GREYLISTED, Reason.TIMEOUT, Reason.PORT_CLOSED, Reason.CONNECTION_DROPPED}
 )
+
+
+# RFC 3463: length of the message (x.2.3), mail system (x.3), network and routing (x.4), content (x.6). Unable to route
+# (x.4.4; Exchange Online: 5.4.310) is about the domain of the address; x.y.0 says nothing.
+NOT_THE_MAILBOX = re.compile(r"5\.2\.3|5\.[36]\.[1-9]\d*|5\.4\.(?!4\b|310\b)[1-9]\d*")
 
 
 def conclude_row(meaning: str, status: str | None, diagnostic: str | None) -> Judgement:
@@ -167,20 +112,29 @@ def conclude_row(meaning: str, status: str | None, diagnostic: str | None) -> Ju
     if meaning in (Outcome.DELIVERED, Outcome.COMPLAINT):
         return Judgement(Outcome(meaning), None)
     text = diagnostic or ""
-    code = status if status and re.fullmatch(r"[245]\.\d{1,3}\.\d{1,3}", status) else None
+    code = status_code(status)
     if status and re.fullmatch(r"[45]\d\d", status) and not re.match(r"\s*[45]\d\d\b", text):
         text = f"{status} {text}"
     found = judge(code, text) if code or text else None
     if meaning == JUDGE:
         return found or Judgement(Outcome.SOFT, Reason.INCONCLUSIVE)
     if meaning == Outcome.HARD:
-        is_transient = (code or text.strip()).startswith("4")
         if found is None:
             return Judgement(Outcome.HARD, None)
-        if is_transient or found.reason in CERTAIN:
+        said = code or find_status(text) or text.strip()
+        is_elsewhere = found.reason is Reason.INCONCLUSIVE and NOT_THE_MAILBOX.match(said)
+        if said.startswith("4") or found.reason in CERTAIN or is_elsewhere:
             return Judgement(Outcome.SOFT, found.reason)
         return Judgement(found.outcome if found.outcome is Outcome.BLOCKED else Outcome.HARD, found.reason)
+    if meaning == Outcome.SOFT and is_final_reply(text) and judge(None, text).outcome is Outcome.HARD:
+        return judge(None, text)
     return Judgement(Outcome(meaning), found.reason if found else None)
+
+
+def status_code(status: str | None) -> str | None:
+    """The enhanced status code at the beginning of a cell such as ``4.2.2 (mailbox full)``."""
+    match = re.match(r"[245]\.\d{1,3}\.\d{1,3}(?![\d.])", status or "")
+    return match[0] if match else None
 
 
 SECONDS = (1e8, 1e11)  # a number in this range is seconds since 1970; a thousand times that, milliseconds

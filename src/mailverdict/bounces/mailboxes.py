@@ -16,6 +16,7 @@ from ..files.readers import KINDS
 
 HEAD = 4_096  # octets by which the kind of a file is found
 HEADER_LINE = re.compile(rb"(?:\xef\xbb\xbf)?(?:>?From |[A-Za-z][A-Za-z0-9-]{0,60}:[ \t\r\n])")
+JSON_START = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)*\{\s*"')
 OUTLOOK_MAGIC = b"\xd0\xcf\x11\xe0"
 
 
@@ -29,7 +30,7 @@ class Mail:
 
 
 def kind_of_file(path: Path) -> str:
-    """maildir, folder, mbox, mail, table, outlook or unknown: by content, then by ending."""
+    """maildir, folder, mbox, mail, events, table, outlook or unknown: by content, then by ending."""
     if path.is_dir():
         return "maildir" if (path / "cur").is_dir() and (path / "new").is_dir() else "folder"
     with path.open("rb") as file:
@@ -41,6 +42,8 @@ def kind_of_file(path: Path) -> str:
         return "outlook"
     if ending in (".eml", ".mail") or (HEADER_LINE.match(head) and ending not in (".csv", ".tsv")):
         return "mail"
+    if JSON_START.match(head) and ending not in (".csv", ".tsv"):
+        return "events"
     inner = Path(path.stem).suffix.lower() if ending in COMPRESSIONS else ending
     if inner in KINDS or ending == ".zip":
         return "table"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
@@ -20,9 +20,12 @@ from ..model.address import identity
 from ..model.paths import user_path
 from ..model.words import Reason, count_of, printable_text
 from ..table.kinds import Frame, is_polars, polars_of, read_stream
-from .exports import FIELDS, SKIP, ExportLayout, choose_layout, conclude_row, parse_moment, word_meaning
+from .events import read_events
+from .exports import KNOWN, choose_layout, conclude_row, known_layout, parse_moment, row_meaning, status_code
 from .mailboxes import kind_of_file, list_files, read_mails
+from .services import FIELDS, SKIP, ExportLayout
 
+LayoutRow = tuple[ExportLayout, dict[str, Any]]  # cells by our names
 NOTE = "bounces"  # key in `DataFrame.attrs` for what was read and what was not
 OUTCOME_DTYPE = pd.CategoricalDtype(["delivered", "hard", "soft", "blocked", "complaint"])
 SHOWN = 3  # problems that the warning quotes
@@ -65,18 +68,19 @@ def read_bounces(
     """Read what became of mails: bounces and complaints in a mailbox, or the export of a sending service.
 
     Uses no network and changes nothing in the mailbox. Mails are read by RFC 3464 and RFC 6533
-    (delivery status notifications), RFC 5965 (complaints) and by the plain-text forms of known mail
-    systems; answers of people, receipts and out-of-office notes are not counted. Diagnostic texts
+    (delivery status notifications), RFC 5965 (complaints) and by the forms of known mail systems, in
+    plain text or HTML; answers of people, receipts and out-of-office notes are not counted. Diagnostic texts
     are judged by the same rules as SMTP replies. Of each mail the first 512 KiB are read, which hold
     the report; one that is cut is among those that could not be read.
 
     Parameters
     ----------
     source : path, list of paths or DataFrame
-        An mbox file, a Maildir, a mail (``.eml``), a folder of these, or a table (CSV, TSV, Parquet,
-        XLSX, or a pandas, Polars or Arrow frame) that a sending service exported. Known tables are
-        recognised by their column names: SendGrid, Mailgun, Postmark, Amazon SES, Salesforce
-        Marketing Cloud, Brevo, and what this function returned.
+        An mbox file, a Maildir, a mail (``.eml``), a folder of these, a table (CSV, TSV, Parquet,
+        XLSX, or a pandas, Polars or Arrow frame) or events (JSON) of a sending service. Those of
+        SendGrid, Mailgun, Postmark, Amazon SES, Salesforce Marketing Cloud, SparkPost, Mailjet,
+        Brevo and PowerMTA are recognised by their names, and what this function returned. Events
+        may be one a line, in arrays, in the pages of an API and in the envelopes of Amazon SNS.
     columns : mapping of str to str, optional
         For other tables: the column of each field, as ``{"address": "E-Mail", "outcome": "Result"}``.
         Fields: `address`, and at least one of `outcome`, `status` and `diagnostic`; also `at`.
@@ -145,7 +149,7 @@ def read_bounces(
             reader.read_path(user_path(each))
     else:
         table = to_arrow_table(source)
-        reader.read_layout(table, choose_layout(table.column_names, columns), "the frame")
+        reader.read_rows(rows_of_table(table, choose_layout(table.column_names, columns)), "the frame")
     reports, replaced = drop_replaced(reader.reports)
     reader.warn(stacklevel=2)
     return like_source(make_table(reports), source, reader.note(replaced))
@@ -214,7 +218,9 @@ class BounceReader:
                 except (InputError, ColumnError, OSError) as exc:
                     self.mails += 1
                     self.refuse(str(each.relative_to(path)), str(exc).removeprefix(f"{each}: "))
-        elif kind == "table":
+        elif kind == "events" and self.columns is None:
+            self.read_rows(self.rows_of_events(path), path.name)
+        elif kind in ("table", "events"):
             self.read_table_file(path)
         elif kind == "outlook":
             raise InputError(f"{path}: a mail in Outlook's own form; save it as .eml")
@@ -241,50 +247,64 @@ class BounceReader:
         with open_table(path, self.options) as table:
             try:
                 layout = choose_layout(table.columns, self.columns)
-                for name in layout.columns.values():
+                names = list(dict.fromkeys(name for theirs in layout.columns.values() for name in theirs))
+                for name in names:
                     table.check_column(name)
             except ColumnError as exc:
                 raise ColumnError(f"{path}: {exc}") from None
-            names = list(layout.columns.values())
-            for piece in table.pieces(names):
-                kept = piece.select([table.columns.index(name) for name in names]).rename_columns(names)
-                self.read_layout(kept, layout, path.name)
+            pieces = (
+                piece.select([table.columns.index(name) for name in names]).rename_columns(names)
+                for piece in table.pieces(names)
+            )
+            self.read_rows((row for piece in pieces for row in rows_of_table(piece, layout)), path.name)
 
-    def read_layout(self, table: pa.Table, layout: ExportLayout, place: str) -> None:
-        """Read the rows of a table; each distinct word and reply is judged once."""
-        cells = {ours: table[theirs].to_pylist() for ours, theirs in layout.columns.items()}
-        first_row = self.rows + 1
-        self.rows += len(table)
+    def rows_of_events(self, path: Path) -> Iterator[LayoutRow]:
+        """The events of a file; those that fit no layout are not about a delivery, unless there are no others."""
+        is_known = False
+        for event in read_events(path):
+            if layout := event and known_layout(tuple(event)):
+                is_known = True
+                yield layout, {ours: first_of(event[name] for name in names) for ours, names in layout.columns.items()}
+            else:
+                self.other += 1
+        if not is_known:
+            raise ColumnError(f"{path}: no events of a sending service that are known ({KNOWN})")
+
+    def read_rows(self, rows: Iterable[LayoutRow], place: str) -> None:
+        """Read rows by our names; each distinct word and reply is judged once."""
         unknown: dict[str, list[int]] = {}
         judged: dict[tuple[str, str | None, str | None], Any] = {}
-        for i in range(len(table)):
-            row = {ours: cell_text(values[i]) for ours, values in cells.items() if ours != "at"}
-            meaning = word_meaning(row.get("outcome"), layout, self.outcomes)
+        for layout, cells in rows:
+            self.rows += 1
+            row = {ours: cell_text(cell) for ours, cell in cells.items() if ours != "at"}
+            status, diagnostic = row.get("status"), row.get("diagnostic")
+            meaning, reply = row_meaning(row.get("outcome"), diagnostic, layout, self.outcomes)
             if meaning is None:
-                unknown.setdefault(str(row["outcome"]), []).append(first_row + i)
+                unknown.setdefault(str(row["outcome"]), []).append(self.rows)
                 continue
             if meaning == SKIP:
                 self.other += 1
                 continue
             address = row["address"]
             if address is None or "@" not in address or len(address) > MAX_ADDRESS:
-                self.refuse(f"{place}, row {first_row + i}", f"{(address or '')[:40]!r} is not an address")
+                self.refuse(f"{place}, row {self.rows}", f"{(address or '')[:40]!r} is not an address")
                 continue
-            key = (meaning, row.get("status"), row.get("diagnostic"))
+            key = (meaning, status, reply)
             if key not in judged:
                 judged[key] = conclude_row(*key)
             outcome, reason = judged[key].outcome, judged[key].reason
             if layout.is_final:
                 outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
                 reason = Reason(row["reason"]) if row["reason"] in tuple(Reason) else None
-            at = None if "at" not in cells or cells["at"][i] is None else parse_moment(cells["at"][i])
-            diagnostic = clean_text(row.get("diagnostic") or "")[:MAX_DIAGNOSTIC] or None
-            self.reports.append(DeliveryReport(address.strip(), outcome, reason, row.get("status"), diagnostic, at))
-        for word, rows in unknown.items():
-            hint = f"give outcomes={{{printable_text(word, 60)!r}: ...}}"
-            self.refuse(
-                f"{place}, row {rows[0]}", f"the outcome is not known ({count_of(len(rows), 'row')}); {hint}", len(rows)
+            at = None if cells.get("at") is None else parse_moment(cells["at"])
+            text = clean_text(diagnostic or "")[:MAX_DIAGNOSTIC] or None
+            self.reports.append(
+                DeliveryReport(address.strip(), outcome, reason, status_code(status) or status, text, at)
             )
+        for word, numbers in unknown.items():
+            hint = f"give outcomes={{{printable_text(word, 60)!r}: ...}}"
+            problem = f"the outcome is not known ({count_of(len(numbers), 'row')}); {hint}"
+            self.refuse(f"{place}, row {numbers[0]}", problem, len(numbers))
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
@@ -304,6 +324,18 @@ def to_arrow_table(frame: Any) -> pa.Table:
     if is_polars(frame, "DataFrame"):
         return frame.to_arrow()
     raise SettingsError(f"source is of type {type(frame).__name__}; give a path, a list of paths or a DataFrame")
+
+
+def rows_of_table(table: pa.Table, layout: ExportLayout) -> Iterator[LayoutRow]:
+    """The rows of a table by our names."""
+    columns = {ours: [table[name].to_pylist() for name in names] for ours, names in layout.columns.items()}
+    for i in range(len(table)):
+        yield layout, {ours: first_of(column[i] for column in theirs) for ours, theirs in columns.items()}
+
+
+def first_of(cells: Iterable[Any]) -> Any:
+    """The first cell that is not empty."""
+    return next((cell for cell in cells if cell_text(cell) is not None), None)
 
 
 def column_array(series: pd.Series[Any]) -> pa.Array:

@@ -23,6 +23,7 @@ from ...model.address import identity
 from ...model.words import Reason
 from .notices import Notice, cut_original, find_notices
 from .outcome import MAX_DIAGNOSTIC, Judgement, Outcome, clean_text, find_status, judge
+from .page_text import page_text
 
 __all__ = ["MAX_MESSAGE", "DeliveryReport", "MailReading", "read_message"]
 
@@ -134,7 +135,7 @@ def read_parsed(message: Message, *, depth: int = 0) -> MailReading:
         return read_feedback(feedback, returned, at)
     if returned.complainant is not None:
         return MailReading([complaint(returned.complainant, None, at, returned)])
-    reading = read_notice_text(message, texts, returned, at)
+    reading = read_notice_text(message, parts, texts, returned, at)
     if not reading.reports and depth == 0:
         attached = [each for part in parts for each in attached_mails(part)][:MAX_FORWARDED]
         inner = [read_parsed(each, depth=1) for each in attached]
@@ -247,7 +248,7 @@ def judge_group(
 ) -> DeliveryReport:
     action = group.get("action", "").split(" ", 1)[0].strip("()").lower()
     status = find_status(group.get("status", ""))
-    diagnostic = group.get("diagnostic-code", "")
+    diagnostic = group.get("diagnostic-code", "") or supplementary_reply(group.get("x-supplementary-info", ""))
     notice = notices.get(identity(address).lower())
     if not diagnostic and notice is not None and (status is None or status.endswith(".0.0")):
         diagnostic = notice.text
@@ -269,6 +270,15 @@ def judge_group(
         is_delay=action == "delayed",
         message_id=returned.message_id,
     )
+
+
+def supplementary_reply(value: str) -> str:
+    """The reply in a field of Cisco's mail gateways.
+
+    >>> supplementary_reply("<192.0.2.25 #5.0.0 smtp; 550 User unknown>")
+    'smtp; 550 User unknown'
+    """
+    return re.sub(r"^<?\S+ #[245]\.\d{1,3}\.\d{1,3} ", "", value).removesuffix(">")
 
 
 def without_sender(found: Judgement, text: str, address: str, senders: tuple[str, ...]) -> Judgement:
@@ -302,11 +312,18 @@ def read_feedback(parts: list[Message], returned: ReturnedMail, at: datetime | N
         return MailReading(is_other=True)
     dates = [date_of(value) for name, value in fields if name in ("arrival-date", "received-date")]
     named = [found for name, value in fields if name == "original-rcpt-to" and (found := find_address(value))]
-    copied = only(returned.recipients)
+    copied = returned.complainant or recipient_outside(returned)
     addresses = list(dict.fromkeys(named)) or ([] if copied is None else [copied])
     if not addresses:
         return MailReading(problems=["a complaint without the recipient's address"])
     return MailReading([complaint(each, kind, (*dates, at)[0] or at, returned) for each in addresses[:MAX_REPORTS]])
+
+
+def recipient_outside(returned: ReturnedMail) -> str | None:
+    """The recipient of the copy, unless it has the sender's domain, as the address of the sender's own list has."""
+    copied = only(returned.recipients)
+    own = {each.rpartition("@")[2].lower() for each in returned.senders}
+    return None if copied is None or copied.rpartition("@")[2].lower() in own else copied
 
 
 def complaint(address: str, kind: str | None, at: datetime | None, returned: ReturnedMail) -> DeliveryReport:
@@ -317,8 +334,10 @@ def complaint(address: str, kind: str | None, at: datetime | None, returned: Ret
 # --- bounces without a delivery status part -----------------------------------------------------------------------
 
 
-def read_notice_text(message: Message, texts: list[str], returned: ReturnedMail, at: datetime | None) -> MailReading:
-    """The recipients of a bounce in plain text; an automatic answer of a person is not one."""
+def read_notice_text(
+    message: Message, parts: list[Message], texts: list[str], returned: ReturnedMail, at: datetime | None
+) -> MailReading:
+    """The recipients of a bounce in plain text, or else in HTML; an automatic answer of a person is not one."""
     subject, sender = header_text(message.get("Subject")), header_text(message.get("From"))
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
     is_bounce = bool(failed or BOUNCE_SENDER.search(sender) or BOUNCE_SUBJECT.search(subject))
@@ -327,7 +346,12 @@ def read_notice_text(message: Message, texts: list[str], returned: ReturnedMail,
     inline = [text[match.start() :] for text in texts if (match := INLINE_FIELDS.search(text))]
     if inline and not (reading := read_status(message, inline, [], returned, at)).problems:
         return reading
-    found = [notice for text in texts for notice in find_notices(text, failed)]
+    senders = addresses_of_sender(message, returned)
+    found = [notice for text in texts for notice in find_notices(text, failed, senders)]
+    if not found:
+        pages = [page_text(decode_part(part)) for part in parts if part.get_content_type() == "text/html"]
+        found = [notice for page in pages for notice in find_notices(page, failed, senders)]
+        texts = [*texts, *pages]
     if not found:
         kind = message.get_content_type()
         if kind == "multipart/report" and "disposition-notification" in str(message.get("Content-Type", "")).lower():
@@ -335,7 +359,6 @@ def read_notice_text(message: Message, texts: list[str], returned: ReturnedMail,
         if AUTO_REPLY.search(" ".join(texts)[:2_000]):
             return MailReading(is_other=True)
         return MailReading(problems=[f"a bounce without a recipient and a reason that can be read: {subject[:80]!r}"])
-    senders = addresses_of_sender(message, returned)
     return MailReading([notice_report(each, returned, senders, at) for each in found[:MAX_REPORTS]])
 
 

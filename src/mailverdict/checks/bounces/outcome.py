@@ -77,7 +77,8 @@ OWN_STATEMENTS: tuple[tuple[Reason, re.Pattern[str]], ...] = tuple(
         ),
         (
             Reason.TIMEOUT,
-            r"timed? ?-?out|retry time|expired|delivery time|too long in queue|could not be delivered for",
+            r"timed? ?-?out|retry time|expired|delivery time|too long in queue|could not be delivered for"
+            r"|\bg[ai]v(?:e|en|ing) up after\b",
         ),
         (Reason.MAILBOX_NOT_FOUND, r"unroute?able address"),
     )
@@ -92,6 +93,11 @@ ABOUT_SENDER = re.compile(
 WITHOUT_CODE = re.compile(r"^smtp error from remote server after .{1,200}?(?=5\.\d\.\d )", re.IGNORECASE)  # GMX
 NESTED = re.compile(r"remote server (?:returned|said)|unknown address error|-> ?5\d\d", re.IGNORECASE)
 REPEATED_CODE = re.compile(r" [245]\d\d-[245]\.\d{1,3}\.\d{1,3} ")
+# A service that refuses to send to an address on a list of its own: nothing is known of the mail server.
+NOT_SENT = re.compile(
+    r"(?:on (?:the|our|your) suppression list|(?:address|recipient) (?:was |is )?suppressed|suppressed sending to)",
+    re.IGNORECASE,
+)
 PERMANENT_DOMAIN_CODES = ("5.1.2", "5.4.4", "5.4.310")  # RFC 3463 x.1.2, x.4.4; Exchange Online: no such domain
 
 
@@ -105,6 +111,8 @@ def judge(status: str | None, diagnostic: str) -> Judgement:
     >>> judge("4.4.7", "").outcome.value
     'soft'
     """
+    if NOT_SENT.search(diagnostic[:MAX_JUDGED]):
+        return Judgement(Outcome.SOFT, Reason.INCONCLUSIVE)
     given = DIAGNOSTIC_TYPE.match(diagnostic[:100])
     text = REPEATED_CODE.sub(" ", " ".join(diagnostic[:MAX_JUDGED].split()))
     text = DIAGNOSTIC_TYPE.sub("", text)
@@ -126,7 +134,19 @@ def judge(status: str | None, diagnostic: str) -> Judgement:
     is_local = given is not None and given[1].lower() != "smtp"
     if is_open(found) and is_local and replies[0].code >= 500:
         return judge_statement(status, text)
-    return conclude(found, status)
+    judged = conclude(found, status)
+    if judged.reason is Reason.INCONCLUSIVE and find_statement(text) is Reason.TIMEOUT:
+        return Judgement(Outcome.SOFT, Reason.TIMEOUT)
+    return judged
+
+
+def is_final_reply(text: str) -> bool:
+    """Whether a text has replies of a server, and all of them are permanent.
+
+    >>> [is_final_reply(each) for each in ("smtp; 550 5.1.1 User unknown", "User unknown", "451 4.1.1 later")]
+    [True, False, False]
+    """
+    return {match[1][0] for match in REPLY.finditer(" ".join(text[:MAX_JUDGED].split()))} == {"5"}
 
 
 def reply_at(text: str, match: re.Match[str]) -> Reply:

@@ -1,0 +1,54 @@
+"""The text of an HTML page as lines, for bounces that have no plain text."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+MAX_PAGE = 128 * 1024  # characters that are read; styles stand before the text
+# Elements within a line; every other one begins a line of its own.
+WITHIN_LINE = frozenset(
+    ("a", "b", "code", "em", "font", "i", "o:p", "q", "small", "span", "strong", "sub", "sup", "tt", "u")
+)
+UNSEEN = frozenset(("head", "script", "style", "template", "title"))
+
+
+class PageText(HTMLParser):
+    """Collects the text of a page; the parser of the standard library raises nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[str] = []
+        self.unseen = ""  # the element that is left out and still open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "body":  # also after a head that is not closed
+            self.unseen = ""
+        elif tag in UNSEEN:
+            self.unseen = self.unseen or tag
+        elif tag not in WITHIN_LINE:
+            self.pieces.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self.unseen:
+            self.unseen = ""
+        elif tag not in WITHIN_LINE:
+            self.pieces.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self.unseen:
+            self.pieces.append(re.sub(r"\s+", " ", data))
+
+
+def page_text(page: str) -> str:
+    """The lines of a page that are not empty.
+
+    >>> print(page_text("<p>Your mail to <b>ada@firm.example</b> failed:<br>550 5.1.1 &lt;ada&gt; unknown</p>"))
+    Your mail to ada@firm.example failed:
+    550 5.1.1 <ada> unknown
+    """
+    parser = PageText()
+    # Not closed: where a comment or tag does not end, `close` would look for its end again at each "<" that follows.
+    parser.feed(page[:MAX_PAGE] + "\n")
+    lines = (" ".join(line.split()) for line in "".join(parser.pieces).split("\n"))
+    return "\n".join(line for line in lines if line)
