@@ -19,7 +19,9 @@ unexport PYTHONDONTWRITEBYTECODE # or each process that a test starts compiles t
 WORKERS ?= 4 # on two cores: some tests wait for sockets and other processes
 PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
-UNUSED := -p no:nbval -p no:schemathesis -p no:anyio # plugins that take seconds in each worker
+# What takes seconds in each worker and is for other targets: plugins, and files none of whose tests would run.
+UNUSED := -p no:nbval -p no:schemathesis -p no:anyio \
+	--ignore-glob='*_browser.py' --ignore=tests/clusters --ignore=tests/engines
 PYTHON_FILES := src tests benchmarks tools conftest.py
 CHECKS_LOG := build/checks.log
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable

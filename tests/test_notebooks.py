@@ -7,7 +7,6 @@ import ipaddress
 import re
 from urllib.parse import urlsplit
 
-import nbformat
 import pytest
 
 from tests import ROOT
@@ -32,6 +31,8 @@ RESERVED = re.compile(r"(?:^|\.)example(?:\.(?:com|net|org))?$")  # RFC 2606
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
 def notebook(request):
+    import nbformat  # here, since it takes seconds in each process that collects tests
+
     return nbformat.read(request.param, as_version=4)
 
 
@@ -62,6 +63,8 @@ def test_they_are_all_there():
 
 
 def test_it_is_valid_and_in_the_form_in_which_it_is_stored(notebook):
+    import nbformat
+
     nbformat.validate(notebook)
     assert notebook.metadata.kernelspec.name == "python3"
     assert [cell.id for cell in notebook.cells] == [f"cell-{n:02}" for n in range(1, len(notebook.cells) + 1)]

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import nbformat
-
 CHROMIUM = Path("/usr/bin/chromium")
 AXE = Path(__file__).parents[2] / "build" / "axe" / "axe.min.js"  # `make test-rest` gets it from the npm registry
 FLAGS = (
@@ -180,6 +178,8 @@ class Place:
 
 def folder_with_notebook(factory: Any, name: str, code: str) -> Path:
     """A new folder with a notebook of one cell."""
+    import nbformat  # here, since it takes seconds in each process that collects tests
+
     folder: Path = factory.mktemp(name)
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)], metadata=kernel)

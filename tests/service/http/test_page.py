@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
 
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.service import create_app
@@ -80,6 +79,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield running
@@ -89,6 +90,8 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(params=["light", "dark"])
 def page(request: pytest.FixtureRequest, browser: Any, service: Address) -> Iterator[Any]:
     """The page in either colour scheme; what the console complains of and what it loads is kept on it."""
+    from playwright.sync_api import expect
+
     context = browser.new_context(color_scheme=request.param, viewport={"width": 900, "height": 900})
     opened = context.new_page()
     opened.complaints, opened.loaded = [], []
@@ -121,6 +124,8 @@ def test_browser_shows_quota_and_queue(page: Any, service: Address) -> None:
 
 @pytest.mark.browser
 def test_browser_tries_an_address_and_the_quota_follows(page: Any) -> None:
+    from playwright.sync_api import expect
+
     left = int(page.inner_text("#remaining"))
     shown = try_address(page, "ada@example.org", "smtp")
     assert shown.startswith("Valid")
