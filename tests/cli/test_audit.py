@@ -38,7 +38,8 @@ from tests.widgets.browser import CHROMIUM, audit_page, chromium
 from tests.widgets.jupyter import own_places
 
 LIMIT = 90.0  # seconds for one answer on a machine that is busy with other things
-PATIENT = "from mailverdict.cli import main; main()"
+# jsonschema's check of URIs, which nothing here needs, takes two seconds to import.
+PATIENT = "import sys; sys.modules['rfc3987_syntax'] = None; from mailverdict.cli import main; main()"
 IMPATIENT = """
 from mailverdict.cli import main
 from mailverdict.widgets import page_server

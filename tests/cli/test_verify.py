@@ -774,14 +774,14 @@ class TestKindsOfFiles:
         assert [row["mail_status"] for row in rows] == ["done", "done", "missing"]
 
     @pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in.jsonl"])
-    def test_standard_input_is_recognized_by_its_content(self, tmp_path, source):
+    def test_standard_input_is_recognized_by_its_content(self, run, tmp_path, monkeypatch, source):
         self.write(tmp_path / source)
-        with (tmp_path / source).open("rb") as file:
-            done = subprocess.run(
-                [sys.executable, "-m", "mailverdict", "verify", "-", "-t", "regex", "-o", "-", "--columns", "verdict"],
-                stdin=file, capture_output=True, check=True, env={**os.environ, "TMPDIR": str(tmp_path)},
-            )  # fmt: skip
-        rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        with (tmp_path / source).open() as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            status, printed, told = run("verify", "-", "-t", "regex", "-o", "-", "--columns", "verdict")
+        assert status == 0, told
+        rows = list(csv.DictReader(io.StringIO(printed)))
         assert [row["mail_verdict"] for row in rows] == ["valid", "invalid", ""]
         assert [each.name for each in tmp_path.iterdir()] == [source]
 

@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.errors import ColumnError, InputError
+from mailverdict.files import delimited
 from mailverdict.files.delimited import BLOCK, guess_delimiter, parse_delimiter
 from mailverdict.files.encodings import SAMPLE
 from mailverdict.files.readers import SAMPLE_ROWS, ReadOptions, address_shares, guess_column, open_table
@@ -148,7 +149,6 @@ class TestDelimited:
             ("id,email\n1,x\n", {"delimiter": ""}, "delimiter ''"),
             ("id,email\n1,x\n", {"delimiter": "\n"}, "delimiter '\\n'"),
             ('id,"' + "x" * 140_000, {}, " ends inside quotes"),
-            ('id,"' + "x" * (3 * LONGEST_LINE), {}, ": the first line is longer than"),
             (
                 b"PAR1 and more",
                 {},
@@ -165,6 +165,11 @@ class TestDelimited:
     def test_a_row_too_long_for_memory_is_told(self, tmp_path):
         path = write(tmp_path, "x.csv", "id,email\n1," + "x" * (3 * LONGEST_LINE) + "\n")
         assert "a row is longer than 8,388,608 bytes, or a quote is not closed" in fault_of(path)
+
+    def test_a_first_line_too_long_for_memory_is_told(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(delimited, "LONGEST_LINE", 1 << 18)
+        path = write(tmp_path, "x.csv", 'id,"' + "x" * (BLOCK + 1))
+        assert ": the first line is longer than 262,144 bytes, or a quote is not closed" in fault_of(path)
 
     def test_a_long_cell_with_a_lone_quote_is_read(self, tmp_path):
         cell = 'x"' + "x" * 200_000

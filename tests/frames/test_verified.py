@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -21,6 +23,7 @@ def as_pandas(frame):
     return frame if isinstance(frame, pd.DataFrame) else frame.to_pandas()
 
 
+@functools.cache
 def bounces():
     return mv.read_bounces(pd.DataFrame(BOUNCES), columns={name: name for name in BOUNCES})
 

@@ -42,7 +42,7 @@ def descriptors_after(limit: int) -> int:
 
 
 @needs_proc
-@pytest.mark.parametrize("count", [200, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [50, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_forgotten_backends_leave_no_descriptor_open(world, count):
     before = open_descriptors()
     for i in range(count):

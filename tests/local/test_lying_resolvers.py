@@ -106,7 +106,7 @@ class Outcome:
 
 def verify(lie: Lie | None, action: Callable[..., Any] = mv.verify, *, settings: Any = None, **given: Any) -> Outcome:
     """Verify all domains with a resolver that answers falsely."""
-    server = LyingServer(ZONES, lie, **given)
+    server = LyingServer(TRUE, lie, **given)
     run_sync(server.start())
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -199,7 +199,7 @@ def test_a_few_domains_whose_servers_deny_the_mx_question_harm_no_other_denial()
 
 
 def test_a_resolver_that_contradicts_itself_is_tested_again_before_the_next_run():
-    with serving(ZONES, denied_at_times) as server, backend_for(server) as backend:
+    with serving(TRUE, denied_at_times) as server, backend_for(server) as backend:
         with pytest.warns(UserWarning, match="denied records of domains and then gave them"):
             mv.verify([f"ada@{domain}" for domain in LIVE], backend=backend)
         server.lie = None
@@ -219,7 +219,7 @@ def test_a_resolver_that_begins_late_to_contradict_itself_is_noticed():
 
 
 def test_a_resolver_that_begins_to_give_exchanges_for_all_names_is_noticed():
-    with serving(ZONES, exchange_of_many, begins_after=200) as server, backend_for(server) as backend:
+    with serving(TRUE, exchange_of_many, begins_after=200) as server, backend_for(server) as backend:
         with pytest.warns(UserWarning, match="began during a run to give exchanges"):
             mv.verify([f"ada@{domain}" for domain in LIVE], backend=backend)
         with pytest.warns(UserWarning, match="cannot be distinguished from true ones"):
@@ -231,7 +231,9 @@ def test_a_resolver_that_begins_to_give_exchanges_for_all_names_is_noticed():
 
 
 @contextmanager
-def serving(zones: Mapping[str, DomainRecords], lie: Lie | None = None, **given: Any) -> Iterator[LyingServer]:
+def serving(
+    zones: Mapping[str, DomainRecords] | ZoneTable, lie: Lie | None = None, **given: Any
+) -> Iterator[LyingServer]:
     """A server for these zones."""
     server = LyingServer(zones, lie, **given)
     run_sync(server.start())
@@ -246,7 +248,7 @@ def backend_for(server: LyingServer, **settings: Any) -> mv.LocalBackend:
 
 
 def questions_of_run(emails: list[str], **settings: Any) -> int:
-    with serving(ZONES) as server, backend_for(server, **settings) as backend:
+    with serving(TRUE) as server, backend_for(server, **settings) as backend:
         mv.verify(emails, backend=backend)
         return server.count()
 
@@ -259,7 +261,7 @@ def test_the_test_adds_at_most_eight_questions(domains):
 
 
 def test_the_test_before_a_run_is_made_once_for_each_backend():
-    with serving(ZONES) as server, backend_for(server) as backend:
+    with serving(TRUE) as server, backend_for(server) as backend:
         mv.verify([f"ada@{LIVE[0]}"], backend=backend)
         first = server.count()
         mv.verify([f"ada@{LIVE[1]}"], backend=backend)
@@ -267,7 +269,7 @@ def test_the_test_before_a_run_is_made_once_for_each_backend():
 
 
 def test_malformed_rows_alone_need_no_resolver():
-    with serving(ZONES, always(DnsFault.REFUSED)) as server, backend_for(server) as backend:
+    with serving(TRUE, always(DnsFault.REFUSED)) as server, backend_for(server) as backend:
         assert mv.verify(["nonsense", "ada@"], backend=backend)["verdict"].tolist() == ["invalid", "invalid"]
         assert server.count() == 0
 
@@ -278,7 +280,7 @@ def test_malformed_rows_alone_need_no_resolver():
 @pytest.mark.parametrize("kind", ["mx", "mx_blacklist", "smtp"])
 @pytest.mark.parametrize("lie", [always(DnsFault.NXDOMAIN), always(DnsFault.REFUSED), portal])
 def test_one_address_raises(lie, kind):
-    with serving(ZONES, lie) as server, backend_for(server) as backend:
+    with serving(TRUE, lie) as server, backend_for(server) as backend:
         with pytest.raises(mv.ResolverError, match="resolver_check=False"):
             mv.check("ada@live1.example", validation_type=kind, backend=backend)
         with pytest.raises(mv.ResolverError, match=server.endpoint):
@@ -286,7 +288,7 @@ def test_one_address_raises(lie, kind):
 
 
 def test_one_address_notices_answers_that_became_false():
-    with serving(ZONES, always(DnsFault.NXDOMAIN), begins_after=250) as server, backend_for(server) as backend:
+    with serving(TRUE, always(DnsFault.NXDOMAIN), begins_after=250) as server, backend_for(server) as backend:
         assert mv.check("ada@live1.example", validation_type="mx", backend=backend).result == "valid"
         settled = [mv.check(f"ada@{LIVE[2]}", validation_type="mx", backend=backend).result]
         server.begins_after = 0
@@ -296,7 +298,7 @@ def test_one_address_notices_answers_that_became_false():
 
 
 def test_a_resolver_that_works_again_is_used_again_by_the_same_backend():
-    with serving(ZONES, always(DnsFault.NXDOMAIN)) as server, backend_for(server) as backend:
+    with serving(TRUE, always(DnsFault.NXDOMAIN)) as server, backend_for(server) as backend:
         with pytest.raises(mv.ResolverError):
             mv.verify(["ada@live1.example"], backend=backend)
         server.lie = None
@@ -307,7 +309,7 @@ def test_a_resolver_that_works_again_is_used_again_by_the_same_backend():
 
 
 def test_answers_of_an_interrupted_run_are_not_used_unconfirmed():
-    with serving(ZONES, always(DnsFault.NXDOMAIN), begins_after=250) as server, backend_for(server) as backend:
+    with serving(TRUE, always(DnsFault.NXDOMAIN), begins_after=250) as server, backend_for(server) as backend:
         with pytest.raises(mv.ResolverError):
             mv.verify([f"ada@{domain}" for domain in LIVE], backend=backend)
         server.lie = None
@@ -326,7 +328,7 @@ def test_a_private_resolver_needs_the_setting():
 
 def test_screening_needs_a_resolver_that_works(real_waits):
     with (
-        serving(ZONES, always(DnsFault.NXDOMAIN)) as server,
+        serving(TRUE, always(DnsFault.NXDOMAIN)) as server,
         backend_for(server) as screen,
         mv.sandbox.World() as world,
     ):
@@ -368,7 +370,7 @@ def test_a_users_table_replaces_the_packaged_one(tmp_path):
 
 
 def test_plan_warns_at_the_line_of_its_caller():
-    with serving(ZONES, always(DnsFault.NXDOMAIN)) as server, backend_for(server) as backend:
+    with serving(TRUE, always(DnsFault.NXDOMAIN)) as server, backend_for(server) as backend:
         with pytest.warns(UserWarning, match="which is false") as caught:
             found = mv.plan(["ada@live1.example", "bob@live2.example"], backend=backend)
         assert found.to_submit == 2
@@ -376,7 +378,7 @@ def test_plan_warns_at_the_line_of_its_caller():
 
 
 def test_plan_asks_nothing_where_nothing_will_be_looked_up():
-    with serving(ZONES, always(DnsFault.NXDOMAIN)) as server, backend_for(server) as backend:
+    with serving(TRUE, always(DnsFault.NXDOMAIN)) as server, backend_for(server) as backend:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             mv.plan(["ada@live1.example"], validation_type="regex", backend=backend)
@@ -396,14 +398,14 @@ def test_plan_asks_nothing_where_nothing_will_be_looked_up():
     ],
 )
 def test_audit_host_shows_the_resolver(lie, settings, ok, says):
-    with serving(ZONES, lie) as server, backend_for(server, smtp_port=9, **settings) as backend:
+    with serving(TRUE, lie) as server, backend_for(server, smtp_port=9, **settings) as backend:
         finding = mv.audit_host(backend, domains=[]).findings[0]
     assert (finding.name, finding.ok) == ("resolver", ok)
     assert says in finding.seen
 
 
 def test_audit_host_blames_no_mail_server_for_the_resolver():
-    with serving(ZONES, always(DnsFault.NXDOMAIN)) as server, backend_for(server, smtp_port=9) as backend:
+    with serving(TRUE, always(DnsFault.NXDOMAIN)) as server, backend_for(server, smtp_port=9) as backend:
         found = mv.audit_host(backend, address="192.0.2.1")
     assert {each.name: each.ok for each in found.findings} == {
         "resolver": False,
@@ -452,7 +454,7 @@ def test_the_command_line_warns_of_a_run_without_verdicts(tmp_path, capfd):
 
 
 def test_the_command_line_shows_what_is_wrong_with_the_resolver_as_a_note(capfd):
-    with serving(ZONES, search_page(TRUE)) as server, pytest.raises(SystemExit) as left:
+    with serving(TRUE, search_page(TRUE)) as server, pytest.raises(SystemExit) as left:
         main(["check", "ada@live1.example", "-t", "mx", "--resolver", server.endpoint])
     assert (left.value.code or 0) == 0
     (line,) = capfd.readouterr().err.splitlines()

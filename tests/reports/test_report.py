@@ -407,7 +407,7 @@ class TestPieces:
     @pytest.mark.parametrize("size", [1, 7, 40])
     def test_facts_of_pieces_are_those_of_the_whole(self, size):
         cells = ["ada@gmail.com", "ben@gmial.com", "n/a", "<cy@web.de>", None, "info@firm.example", "a@x.org; b@x.org"]
-        df = pd.DataFrame({"email": [*cells * 5, "dan@gmail.com", "ADA@GMAIL.COM"]})
+        df = pd.DataFrame({"email": [*cells * 2, "dan@gmail.com", "ADA@GMAIL.COM"]})
         out = mv.verify(df, "email", validation_type="regex", columns="all")
         now, policy = datetime.now(UTC), find_policy("balanced")
         pieces, counted = Counts(policy), Counts(policy)
@@ -419,7 +419,7 @@ class TestPieces:
         for name in ("alike", "addresses", "typos", "checked", "validation_types", "answered_by"):
             assert getattr(pieces, name) == getattr(counted, name), name
         assert (made.reasons, made.typos, made.cleaning) == (whole.reasons, whole.typos, whole.cleaning)
-        assert (whole.counts.addresses, whole.cleaning.rows) == (6, 6)
+        assert (whole.counts.addresses, whole.cleaning.rows) == (6, 3)
 
     def test_no_piece_is_a_report_of_no_rows(self):
         policy = find_policy("balanced")

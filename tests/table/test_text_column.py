@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import mailverdict as mv
 from mailverdict.repair.words import MISSING
+from mailverdict.table import columns, text_column
 from mailverdict.table.text_column import (
     LONGEST_TEXT,
-    PIECE_ROWS,
     describe_no_address,
     read_values,
     replace_texts,
@@ -25,6 +25,8 @@ from mailverdict.table.text_column import (
 )
 
 ADDRESS = "ada@example.org"
+PIECE_ROWS = 4_096  # instead of many more
+LONG = 2 * PIECE_ROWS + 5  # three pieces
 CELLS = [ADDRESS, "  Bob@Example.org\t", None, "nope", ""]
 AS_READ = {0: ADDRESS, 1: "Bob@Example.org", 3: "nope"}
 TEXT_DTYPES = [
@@ -93,6 +95,13 @@ TYPED_COLUMNS = [
     (pa.array([(1, 2, 3)], pa.month_day_nano_interval()), ()),
     (pa.nulls(2), (0, 1)),
 ]
+
+
+@pytest.fixture
+def short_pieces(monkeypatch):
+    """Work on a column of thousands of rows in pieces and threads, as on one of hundreds of thousands."""
+    monkeypatch.setattr(text_column, "PIECE_ROWS", PIECE_ROWS)
+    monkeypatch.setattr(columns, "LARGE", LONG)
 
 
 def texts_by_row(read):
@@ -186,6 +195,7 @@ def test_octets_of_another_encoding_make_one_cell_invalid(kind):
     ],
     ids=["numbers", "text", "address", "late address", "blanks", "empty"],
 )
+@pytest.mark.usefixtures("short_pieces")
 def test_a_column_of_a_frame_without_an_address_has_a_notice(values, is_told):
     texts = read_values(values).texts
     notice = describe_no_address(texts, "id")
@@ -302,9 +312,6 @@ def test_texts_are_replaced_in_any_order_of_the_rows(size, start):
     assert replace_texts(texts, rows, others).to_pylist() == expected
 
 
-LONG = 2 * PIECE_ROWS + 5  # three pieces
-
-
 def long_column(changed: dict[int, object]) -> pd.Series:
     cells = np.tile(np.array([ADDRESS, "nope"], dtype=object), LONG // 2 + 1)[:LONG]
     for row, cell in changed.items():
@@ -319,31 +326,34 @@ def long_column(changed: dict[int, object]) -> pd.Series:
         {3: None, PIECE_ROWS: "N/A", LONG - 1: ""},
         {PIECE_ROWS + 1: 7, 2 * PIECE_ROWS: b"\xff", LONG - 1: [ADDRESS]},
         {0: f" {ADDRESS}", PIECE_ROWS: f"{ADDRESS} ", 2 * PIECE_ROWS: f"\t{ADDRESS}"},
-        dict.fromkeys(range(PIECE_ROWS, PIECE_ROWS + 20_000), "x" * 900),
+        dict.fromkeys(range(PIECE_ROWS, PIECE_ROWS + 1_000), "x" * 900),
     ],
     ids=["all texts", "missing", "not text", "blanks", "long texts"],
 )
 @pytest.mark.parametrize("for_repair", [False, True])
 @pytest.mark.parametrize("dtype", ["object", "string[pyarrow]"])
+@pytest.mark.usefixtures("short_pieces")
 def test_a_long_column_is_read_as_its_rows_are(changed, for_repair, dtype):
     column = long_column(changed)
     if dtype != "object":
         column = column.mask(~column.map(lambda cell: isinstance(cell, str))).astype(dtype)
     found = read_values(column, for_repair=for_repair)
     texts, stripped = [], []
-    for start in range(0, LONG, 100_000):
-        part = read_values(column.iloc[start : start + 100_000], for_repair=for_repair)
+    for start in range(0, LONG, 3_000):
+        part = read_values(column.iloc[start : start + 3_000], for_repair=for_repair)
         texts += part.texts.to_pylist()
         stripped += part.stripped.to_pylist()
     assert (found.texts.to_pylist(), found.stripped.to_pylist()) == (texts, stripped)
 
 
+@pytest.mark.usefixtures("short_pieces")
 def test_the_texts_of_a_long_column_are_not_copied():
     column = pa.array(long_column({}))
     assert read_values(column).texts.buffers()[2].address == column.buffers()[2].address
 
 
 @pytest.mark.parametrize("missing", [{}, {5: None}, {0: None, PIECE_ROWS: "", LONG - 1: None}])
+@pytest.mark.usefixtures("short_pieces")
 def test_the_texts_beside_missing_cells_are_not_copied(missing):
     column = pa.array(long_column(missing))
     found = read_values(column)

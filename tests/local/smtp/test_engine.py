@@ -266,7 +266,7 @@ def test_a_session_is_given_what_is_left_of_the_deadline():
     assert asyncio.run(run()) == (20, 5, 12)
 
 
-@pytest.mark.parametrize("sets", [2000])
+@pytest.mark.parametrize("sets", [500])
 def test_sets_that_wait_for_one_machine_cost_nothing_while_they_wait(sets):
     """However many sets wait for one address, an event looks at a few of them."""
 
@@ -274,7 +274,7 @@ def test_sets_that_wait_for_one_machine_cost_nothing_while_they_wait(sets):
         more = {f"mx.d{n}.example": ["127.0.61.1"] for n in range(sets)}
         farm = Played("mx.farm.example", "one machine of many names", mailboxes=None, address="127.0.61.1")
         domains = {f"d{n}.example": [f"mx.d{n}.example"] for n in range(sets)}
-        patience = {"connect_timeout": 60, "command_timeout": 60}  # thousands of sessions, and a busy machine
+        patience = {"connect_timeout": 60, "command_timeout": 60}  # hundreds of sessions, and a busy machine
         async with running(domains, farm, more=more, catch_all_probe=False, **patience) as (engine, server, _):
             looks = count_calls(engine.scheduler, "assign")
             reasons = await finish(engine)
