@@ -165,11 +165,11 @@ def test_evidence_that_is_missing_is_an_error_not_a_verdict(kind):
         settle(ValidationType(kind), Evidence(OK, None if kind == "mx" else MX))
 
 
-@pytest.mark.parametrize("reason", PRECEDENCE)
 @pytest.mark.parametrize("result", ["valid", "risky", "invalid"])
-def test_a_verdict_stands_only_for_a_reason_that_yields_it(result, reason):
-    found = Verification("ada@firm.com", "smtp", result, (str(reason),))
-    assert (contradiction_in(found) == "") == (PRECEDENCE[reason] == result)
+def test_a_verdict_stands_only_for_a_reason_that_yields_it(result):
+    for reason, verdict in PRECEDENCE.items():
+        found = Verification("ada@firm.com", "smtp", result, (str(reason),))
+        assert (contradiction_in(found) == "") == (verdict == result), reason
 
 
 CONSISTENT = [

@@ -108,10 +108,10 @@ SOUND = (
 )
 
 
-@pytest.mark.parametrize("name", SOUND.split())
-def test_every_session_that_can_says_quit(examples, name):
-    stats = examples[1].smtp.stats(f"mx.{name}.example")
-    assert 0 < stats.sessions == stats.quits
+def test_every_session_that_can_says_quit(examples):
+    for name in SOUND.split():
+        stats = examples[1].smtp.stats(f"mx.{name}.example")
+        assert 0 < stats.sessions == stats.quits, name
 
 
 LIMITING = (

@@ -40,12 +40,12 @@ def test_one_function_decides(counts, says, why):
     assert bool(found) == bool(says), why
 
 
-@pytest.mark.parametrize("key", CAUSES)
 @pytest.mark.parametrize("source", ["local", "remote"])
-def test_each_cause_has_a_remedy(key, source):
-    found = describe_ending({key: 9, "other": 1}, source)
-    assert found.startswith("9 of 10 addresses have no verdict, since ")
-    assert len(found.partition("; ")[2]) > 20
+def test_each_cause_has_a_remedy(source):
+    for key in CAUSES:
+        found = describe_ending({key: 9, "other": 1}, source)
+        assert found.startswith("9 of 10 addresses have no verdict, since "), key
+        assert len(found.partition("; ")[2]) > 20, key
 
 
 ROWS = [

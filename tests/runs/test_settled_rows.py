@@ -21,14 +21,14 @@ def rows_for(count):
 
 
 @pytest.mark.parametrize("size", [3, SMALL - 1, SMALL, SMALL + 1, 5 * SMALL])
-@pytest.mark.parametrize("picked", [1, 2, SMALL - 1, SMALL, SMALL + 1])
-def test_positions_are_found_by_either_way_of_looking(size, picked):
+def test_positions_are_found_by_either_way_of_looking(size):
     collected = rows_for(size)
-    wanted = [(n * 7) % size for n in range(picked)]
-    emails = pa.chunked_array([[f"a{n}@EXAMPLE.org" for n in wanted]], pa.string())
-    found = collected.positions_of(emails)
-    assert found.dtype == np.int64
-    assert found.tolist() == wanted
+    for picked in (1, 2, SMALL - 1, SMALL, SMALL + 1):
+        wanted = [(n * 7) % size for n in range(picked)]
+        emails = pa.chunked_array([[f"a{n}@EXAMPLE.org" for n in wanted]], pa.string())
+        found = collected.positions_of(emails)
+        assert found.dtype == np.int64
+        assert found.tolist() == wanted
 
 
 @pytest.mark.parametrize("size", [3, 2 * SMALL])

@@ -58,14 +58,12 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("path", [CHECK, BULK])
-@pytest.mark.parametrize(("body", "why"), BROKEN, ids=[why for _, why in BROKEN])
-def test_body_that_is_not_a_json_object_is_refused_in_the_short_envelope(
-    service: Address, path: str, body: bytes, why: str
-) -> None:
-    answer = service.send(request(body, path=path))
-    assert answer.status == 400, why
-    assert set(answer.json()) == {"error"}
-    assert answer.code == "E1002"
+def test_body_that_is_not_a_json_object_is_refused_in_the_short_envelope(service: Address, path: str) -> None:
+    for body, why in BROKEN:
+        answer = service.send(request(body, path=path))
+        assert answer.status == 400, why
+        assert set(answer.json()) == {"error"}, why
+        assert answer.code == "E1002", why
 
 
 @pytest.mark.parametrize(
@@ -118,16 +116,16 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:20])
 @pytest.mark.parametrize(
     ("path", "field"), [(CHECK, "email"), (CHECK, "validation_type"), (BULK, "emails"), (BULK, "validation_type")]
 )
-def test_wrong_type_at_any_field_is_a_refusal(service: Address, path: str, field: str, value: object) -> None:
+def test_wrong_type_at_any_field_is_a_refusal(service: Address, path: str, field: str) -> None:
     good = {"email": "ada@example.org", "emails": ["ada@example.org"], "validation_type": "regex"}
-    answer = service.send(request(json.dumps({**good, field: value}).encode(), path=path))
-    assert answer.status == 400
-    assert answer.code in ("EMAIL_REQUIRED", "INVALID_VALIDATION_TYPE", "E1002")
-    assert ("meta" in answer.json()) is (not answer.code.startswith("E1"))
+    for value in VALUES:
+        answer = service.send(request(json.dumps({**good, field: value}).encode(), path=path))
+        assert answer.status == 400, value
+        assert answer.code in ("EMAIL_REQUIRED", "INVALID_VALIDATION_TYPE", "E1002"), value
+        assert ("meta" in answer.json()) is (not answer.code.startswith("E1")), value
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:20])

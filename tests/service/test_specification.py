@@ -5,10 +5,8 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests import TESTS
-from tests.doubles.tables import rows_of_csv
+from tests.doubles.tables import assert_none_differ, rows_of_csv
 
 ROWS = rows_of_csv(Path(__file__).parent / "specification.csv")
 # The headings of the specification, and the tables below them.
@@ -49,13 +47,15 @@ def functions_of(path: str) -> frozenset[str]:
     return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['section']}: {row['sentence']}")
-def test_sentence_has_tests_that_exist(row: dict[str, str]) -> None:
-    named = row["tests"].split(";")
-    for each in named:
-        path, _, function = each.partition("::")
-        assert function.startswith("test_"), each
-        assert function in functions_of(path), each
+def test_every_sentence_has_tests_that_exist() -> None:
+    named = [
+        (row["section"], row["sentence"], *each.partition("::")) for row in ROWS for each in row["tests"].split(";")
+    ]
+    assert_none_differ(
+        (section, sentence, path, function)
+        for section, sentence, path, _, function in named
+        if not function.startswith("test_") or function not in functions_of(path)
+    )
 
 
 def test_table_follows_the_specification_section_by_section() -> None:

@@ -68,8 +68,15 @@ def test_names_of_languages_are_unique_and_english_is_first() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("language", load_languages(), ids=lambda language: language.name)
-def test_every_word_is_a_pattern(language: ReplyLanguage) -> None:
-    for field in set(FIELDS) - {"name", "samples", "seen", "spaced"}:
-        for word in getattr(language, field).split("  "):
-            assert re.compile(word), (field, word)
+def test_every_word_is_a_pattern() -> None:
+    for language in load_languages():
+        for field in set(FIELDS) - {"name", "samples", "seen", "spaced"}:
+            for word in getattr(language, field).split("  "):
+                assert is_pattern(word), (language.name, field, word)
+
+
+def is_pattern(word: str) -> bool:
+    try:
+        return bool(re.compile(word))
+    except re.error:
+        return False
