@@ -23,6 +23,7 @@ PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
 UNUSED := -p no:nbval -p no:schemathesis -p no:anyio \
 	--ignore-glob='*_browser.py' --ignore=tests/clusters --ignore=tests/engines
 PYTHON_FILES := src tests benchmarks tools conftest.py
+TESTED := --doctest-modules --doctest-glob=README.md tests src/mailverdict README.md
 CHECKS_LOG := build/checks.log
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
@@ -61,11 +62,13 @@ audit: $(AUDIT_STAMP)
 	$(BIN)/mailverdict audit $(if $(FILE),"$(FILE)",data/samples/crm_export.csv --sandbox)
 
 # Tests and doctests; lint, layers, types and notebooks beside them. The last lines say what failed and how to run it alone.
+# Where no test has been compiled, one process does it before all workers would.
 test: $(STAMP)
 	@mkdir -p build; \
 	$(MAKE) --no-print-directory --keep-going lint types notebooks >$(CHECKS_LOG) 2>&1 & checks=$$!; \
 	trap 'kill $$checks 2>/dev/null' EXIT; failed=0; \
-	$(PYTEST) $(PARALLEL) $(UNUSED) --doctest-modules --doctest-glob=README.md tests src/mailverdict README.md || failed=1; \
+	test -d tests/__pycache__ || $(PYTEST) --collect-only $(UNUSED) $(TESTED) >/dev/null 2>&1; \
+	$(PYTEST) $(PARALLEL) $(UNUSED) $(TESTED) || failed=1; \
 	if wait $$checks; then echo "lint, types, notebooks:"; grep -E '^All checks|^Contracts|^Success|passed' $(CHECKS_LOG); \
 	else cat $(CHECKS_LOG); echo "Run alone what failed of these: make lint, make types, make notebooks"; failed=1; fi; \
 	exit $$failed
