@@ -36,9 +36,8 @@ REFUSED: list[str] = []  # attempts of this process to reach another machine
 
 def pytest_collection_finish():
     """Leave modules and tests, which all stay, out of every later search for garbage: it is a tenth of the time."""
-    gc.enable()
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def is_loopback(host: object) -> bool:

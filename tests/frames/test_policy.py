@@ -248,7 +248,7 @@ MIXED = {
 @pytest.mark.parametrize("validation_type", ["regex", "mx", "smtp"])
 def test_what_follows_from_the_short_set_is_what_follows_from_all_columns(validation_type, clean, make):
     options = {"validation_type": validation_type, "clean": clean, "journal": None, "progress": False}
-    with mv.sandbox.World() as world:
+    with mv.sandbox.World(dns_timeout=0.2) as world:
         short, core = (
             mv.verify(make(MIXED), "email", columns=columns, backend=world.backend, **options)
             for columns in ("short", "core")
@@ -265,7 +265,7 @@ def as_pandas(frame):
 
 
 def test_spamtraps_that_the_short_set_does_not_show_are_warned_of():
-    with mv.sandbox.World() as world:
+    with mv.sandbox.World(dns_timeout=0.2) as world:
         with pytest.warns(UserWarning, match="1 address is of domains on a list of spamtraps: .* columns='core'"):
             mv.verify(["a@trap.example", "a@gmail.com"], columns="short", backend=world.backend)
         mv.verify(["a@gmail.com"], columns="short", backend=world.backend)
@@ -281,7 +281,7 @@ def test_a_flag_that_the_policy_names_has_to_be_there():
 
 @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 def test_a_policy_may_name_the_words_of_any_validation_type():
-    with mv.sandbox.World() as world:
+    with mv.sandbox.World(dns_timeout=0.2) as world:
         out = mv.verify(pd.DataFrame(MIXED), "email", backend=world.backend)
     mine = mv.Policy("mine", review=["invalid:no_mx_record", "unknown:no_answer"], review_suggestions=False)
     decided = mv.decide(out, "email", policy=mine)

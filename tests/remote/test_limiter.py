@@ -161,9 +161,9 @@ def test_a_service_that_refuses_a_share_of_all_requests_by_chance_is_not_taken_f
     def refuse_some(service: ScriptedService) -> None:
         service.next_fault = lambda _: Fault(429) if chance.random() < share else None  # type: ignore[method-assign]
 
-    outcome, service = verify_limited(600, refuse_some)
+    outcome, service = verify_limited(300, refuse_some)
     assert outcome.error is None
-    assert len(outcome.rows) == 600
+    assert len(outcome.rows) == 300
     assert service.violations_and_double_payments == []
     assert outcome.seconds <= 30
     delays = outcome.all(Delayed)

@@ -188,7 +188,7 @@ def test_the_message_begins_with_the_flag_that_decides_and_goes_on_with_the_erro
 
 @pytest.mark.parametrize("validation_type", ["regex", "mx", "mx_blacklist", "smtp"])
 def test_every_row_that_is_not_valid_has_a_message_and_no_other_row(validation_type):
-    with mv.sandbox.World() as world:
+    with mv.sandbox.World(dns_timeout=0.2) as world:
         cells = [*(each.address for each in world.addresses), *CELLS]
         out = mv.verify(cells, validation_type=validation_type, backend=world.backend, journal=None)
     assert out["error_message"].notna().tolist() == out["verdict"].isin(["risky", "invalid", "unknown"]).tolist()
@@ -228,7 +228,7 @@ def test_every_row_says_why_in_a_word(chunks):
 
 @pytest.mark.parametrize("validation_type", ["regex", "mx", "mx_blacklist", "smtp"])
 def test_every_row_that_is_not_valid_says_why_whatever_was_asked(validation_type):
-    with mv.sandbox.World() as world:
+    with mv.sandbox.World(dns_timeout=0.2) as world:
         cells = [*(each.address for each in world.addresses), *CELLS]
         out = mv.verify(cells, validation_type=validation_type, backend=world.backend, journal=None)
     assert out["why"].notna().tolist() == out["verdict"].isin(["risky", "invalid", "unknown"]).tolist()
