@@ -78,19 +78,19 @@ notebooks: $(STAMP)
 	$(PYTEST) --nbval-lax --nbval-current-env notebooks
 
 # All tests: those of `make test`, then the rest.
-test-all: test test-rest test-random test-lower test-engines test-clusters
+test-all: test test-rest test-lower test-engines test-clusters
 
-# What takes long or needs software that is not Python: kills by the dozen, large files, a browser, and Debian's own
-# Postfix, Exim, postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly.
+# What takes long or needs software that is not Python: random examples, kills by the dozen, large files, a browser, and
+# Debian's own Postfix, Exim, postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly.
 test-rest: $(STAMP) chromium axe
 	$(BIN)/python tests/servers/install.py
 	$(PYTEST) $(PARALLEL) -m 'slow and not servers'
 	$(PYTEST) -m 'browser or servers'
-	$(MAKE) --no-print-directory docs
+	$(MAKE) --no-print-directory test-random docs
 
 # 200 random examples of each property, others in each run.
 test-random: $(STAMP)
-	$(PYTEST) $(PARALLEL) -m 'hypothesis and not slow and not browser and not servers' --hypothesis-profile=random
+	$(PYTEST) $(PARALLEL) $(UNUSED) -m 'hypothesis and not slow and not browser and not servers' --hypothesis-profile=random
 
 # The tests of frames, of the command line and of the service with the lowest declared releases of what the package
 # depends on; `make test` has the newest. Tests that need a browser, Jupyter or other large packages are left out.
