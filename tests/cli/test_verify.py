@@ -773,6 +773,23 @@ class TestKindsOfFiles:
         assert [row["mail_verdict"] for row in rows] == ["valid", "invalid", None]
         assert [row["mail_status"] for row in rows] == ["done", "done", "missing"]
 
+    @pytest.mark.parametrize(
+        ("name", "octets"),
+        [
+            ("in.csv", b'id;"mail"\r\n1;"ada@x.example"\r\n2;nobody\xff\r\n'),
+            ("in.jsonl", b'{"id":1.0,"mail":"ada@x.example" }\n{ "mail":"nobody","n":1e400}\r\n'),
+        ],
+    )
+    def test_a_repeated_run_replaces_only_what_is_ours(self, run, tmp_path, name, octets):
+        path, out = tmp_path / name, tmp_path / f"out.{name}"
+        path.write_bytes(octets)
+        assert run("verify", path, "-c", "mail", "-t", "regex", "-o", out)[0] == 0
+        once = out.read_bytes()
+        for line, copied in zip(octets.splitlines(), once.splitlines(), strict=True):
+            assert copied.startswith(line.rstrip(b"}"))
+        assert run("verify", out, "-c", "mail", "-t", "regex", "--in-place")[0] == 0
+        assert out.read_bytes() == once
+
     @pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in.jsonl"])
     def test_standard_input_is_recognized_by_its_content(self, run, tmp_path, monkeypatch, source):
         self.write(tmp_path / source)
