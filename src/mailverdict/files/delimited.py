@@ -48,6 +48,7 @@ from .table_file import (
     TableFile,
     check_added,
     check_columns,
+    open_temporary,
 )
 
 BLOCK = 1 << 20  # bytes split at once
@@ -86,13 +87,7 @@ def open_delimited(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
         opened.stamp = stamp
         return opened
     encoding, copy = copy_as_utf8(path, name, encoding)
-    try:
-        opened = open_lines(copy, name, encoding, delimiter, given)
-    except BaseException:
-        copy.unlink()
-        raise
-    opened.is_temporary = True
-    return opened
+    return open_temporary(copy, lambda made: open_lines(made, name, encoding, delimiter, given))
 
 
 def open_lines(path: Path, name: str, encoding: Encoding, delimiter: bytes, given: ReadOptions) -> DelimitedFile:

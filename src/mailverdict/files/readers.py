@@ -27,7 +27,7 @@ from .delimited import open_delimited
 from .header import EMAIL_NAME
 from .json_lines import JsonLinesFile, is_json
 from .sheets import open_sheet
-from .table_file import UNSPECIFIED, ReadOptions, TableFile, first_line, temporary_copy
+from .table_file import UNSPECIFIED, ReadOptions, TableFile, first_line, open_temporary, temporary_copy
 
 STDIN = "-"
 SPREADSHEETS = (".ods", ".fods", ".xls", ".xlsb", ".numbers")  # which people have, and no library here reads
@@ -82,7 +82,7 @@ def open_table(path: str | Path, options: ReadOptions = UNSPECIFIED, *, name: st
         return open_pipe(found, options)
     kind = kind_of_name(found, name)
     if found.suffix.lower() in COMPRESSIONS:
-        return open_copy(unpack(found, name), kind, options, name)
+        return open_temporary(unpack(found, name), lambda copy: open_kind(copy, kind, options, name))
     return open_kind(found, kind, options, name)
 
 
@@ -103,19 +103,6 @@ def kind_of_name(path: Path, name: str) -> str:
             f"and {', '.join(COMPRESSIONS)} after them"
         )
     return KINDS[ending]
-
-
-def open_copy(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
-    """Open a temporary copy, which is deleted with the opened file or after an error."""
-    try:
-        opened = open_kind(path, kind, options, name)
-    except BaseException:
-        path.unlink()
-        raise
-    if opened.is_temporary:  # it is read from another copy
-        path.unlink()
-    opened.is_temporary = True
-    return opened
 
 
 def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
@@ -159,8 +146,7 @@ def open_stream(stream: IO[bytes], kind: str | None, options: ReadOptions, name:
     """Copy a stream to its end to a temporary file, because a CSV is read more than once."""
     with temporary_copy() as copy:
         shutil.copyfileobj(stream, copy, BLOCK)
-    path = Path(copy.name)
-    return open_copy(path, kind or kind_of_content(path), options, name)
+    return open_temporary(Path(copy.name), lambda path: open_kind(path, kind or kind_of_content(path), options, name))
 
 
 def kind_of_content(path: Path) -> str:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import codecs
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, ClassVar, Self
+from typing import IO, Any, ClassVar, Self, TypeVar
 
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError
 from ..table.columns import check_column
 
+Opened = TypeVar("Opened", bound="TableFile")
 PIECE_ROWS = 250_000  # rows in one piece: bounds memory
 LINE = "\0line\0"  # a column with the rows as they are in a text file, after the file's own columns
 CELL_MARK = {b"mailverdict": b"cell"}  # metadata of a column that is still as it was read
@@ -170,6 +171,19 @@ def temporary_copy() -> Iterator[IO[bytes]]:
         except BaseException:
             Path(copy.name).unlink()
             raise
+
+
+def open_temporary(path: Path, opener: Callable[[Path], Opened]) -> Opened:
+    """Open a temporary copy, which is deleted with the opened file or after an error."""
+    try:
+        opened = opener(path)
+    except BaseException:
+        path.unlink()
+        raise
+    if opened.is_temporary:  # it is read from another copy
+        path.unlink()
+    opened.is_temporary = True
+    return opened
 
 
 def first_line(exc: BaseException) -> str:
