@@ -52,16 +52,17 @@ AROUND_PART = AROUND + "/\\"
 PROVIDER_ENDS = {
     "gmail": "com", "googlemail": "com", "hotmail": "com", "yahoo": "com", "outlook": "com", "icloud": "com",
     "live": "com", "aol": "com", "msn": "com", "protonmail": "com", "gmx": "de", "web": "de", "t-online": "de",
-    "freenet": "de", "orange": "fr", "wanadoo": "fr", "laposte": "net", "libero": "it", "mail": "ru", "yandex": "ru",
-    "seznam": "cz", "qq": "com",
+    "freenet": "de", "orange": "fr", "wanadoo": "fr", "laposte": "net", "libero": "it", "tiscali": "it",
+    "virgilio": "it", "interia": "pl", "mail": "ru", "yandex": "ru", "seznam": "cz", "qq": "com",
 }  # fmt: skip
 PROVIDERS = (*(f"{label}.{end}" for label, end in PROVIDER_ENDS.items()), "yahoo.co.uk", "wp.pl", "ukr.net", "abv.bg")
 NO_LETTER = re.compile(r"[^a-z0-9]")
 UNDOTTED = {NO_LETTER.sub("", domain): domain for domain in PROVIDERS}
 # Names of providers that are found without a sign before them: longer than the end of another word, and no word.
 GLUED = ("gmail", "googlemail", "hotmail", "yahoo", "outlook", "icloud", "protonmail", "t-online", "freenet", "yandex",
-         "seznam", "wanadoo")  # fmt: skip
-HOSTS = word_set("www mail webmail login signin account accounts smtp imap pop3 mobile")
+         "seznam", "wanadoo", "libero", "tiscali", "virgilio", "interia")  # fmt: skip
+HOSTS = word_set("www mail webmail login signin account accounts smtp imap pop3 mobile web community digilander")
+UNUSABLE = ".invalid"  # RFC 6761 section 6.4; Salesforce writes it behind the addresses of a sandbox
 SIGNS_BEFORE_PROVIDER = " .!$&*%§\"'^~=+,;|-2"
 # The keys of a Russian keyboard, and what they type on an American one.
 LAYOUT = str.maketrans(
@@ -121,7 +122,7 @@ def join_parts(local: str, domain: str) -> str | None:
     domain = SIGN_FOR_DOT.sub(".", domain.strip(AROUND_PART)).replace(",", ".")
     if ".." in local or ".." in domain:
         local, domain = DOTS_TWICE.sub(".", local), DOTS_TWICE.sub(".", domain)
-    domain = domain.strip(".").lower()
+    domain = domain.strip(".").lower().removesuffix(UNUSABLE)
     if domain in PROVIDER_ENDS:
         domain = f"{domain}.{PROVIDER_ENDS[domain]}"
     domain = UNDOTTED.get(NO_LETTER.sub("", domain), domain)

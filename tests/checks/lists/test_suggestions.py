@@ -8,14 +8,17 @@ from hypothesis import strategies as st
 
 from mailverdict.checks.lists.files import find_lists, read_entries
 from mailverdict.checks.lists.suggestions import (
+    LETTERS,
+    MIN_ANCHORED,
     MIN_LABEL,
-    WRONG_ENDINGS,
     SuggestionIndex,
     build_index,
+    first_letters,
     neighbours_of,
     parse_pairs,
     suggest_domain,
     suggest_domains,
+    wrong_endings,
 )
 from tests import CASES
 from tests.doubles.tables import assert_none_differ, rows_of_csv
@@ -90,7 +93,14 @@ class TestSilence:
             ("mail.com", "a provider"),
             ("ymail.com", "a provider, one letter from gmail.com"),
             ("gmx.de", "short, and a target itself"),
-            ("gmx.dd", "short names are not corrected"),
+            ("gmy.de", "short names are not corrected"),
+            ("lice.it", "a firm, one letter from alice.it"),
+            ("ing.name", "the zone of personal names"),
+            ("gmail.cam", "an end that exists"),
+            ("yahoo.ie", "an end that exists"),
+            ("hotmail.dt", "two ends are as near"),
+            ("micloud.com", "a letter before a name of six is another name"),
+            ("range.fr", "and so is one less"),
             ("aql.com", "short names are not corrected"),
             ("gmail.fr", "another end may be another owner's"),
             ("mgmail.com", "the first letter is neither right nor a neighbour"),
@@ -122,6 +132,14 @@ class TestRules:
             ("rediffmail.con", "rediffmail.com", "the end slipped"),
             ("hotmial.cmo", "hotmail.com", "name and end slipped"),
             ("comcast.ner", "comcast.net", "a slip of another end"),
+            ("gmail.come", "gmail.com", "a letter too many in the end"),
+            ("yahoo.coml", "yahoo.com", "a letter too many in the end"),
+            ("gmx.dd", "gmx.de", "a wrong letter in the end"),
+            ("libero.itt", "libero.it", "a letter too many in the end"),
+            ("hotmail.co.ukk", "hotmail.co.uk", "a letter too many in the end"),
+            ("jahoo.it", "yahoo.it", "a letter of the same sound"),
+            ("iscali.it", "tiscali.it", "the first letter is lost"),
+            ("ahotmail.com", "hotmail.com", "a letter before the name"),
             ("btinternet.cm", None, "an end that exists, and not among the largest"),
             ("gmail.om", "gmail.com", "an end that exists, and among the largest"),
             ("qq.con", "qq.com", "a short name whose end slipped"),
@@ -149,7 +167,7 @@ class TestRules:
 
     def test_no_slip_is_a_right_end(self) -> None:
         ends = {target.partition(".")[2] for target in TARGETS}
-        assert ends.isdisjoint(each for endings in WRONG_ENDINGS.values() for each in endings)
+        assert ends.isdisjoint(each for end in ends for each in wrong_endings(end))
 
 
 def distance(a: str, b: str) -> int:
@@ -169,7 +187,9 @@ def near_targets(domain: str) -> set[str]:
     found = set()
     for target in TARGETS:
         right, _, right_end = target.partition(".")
-        plausible = label[:1] and label[0] in right[0] + neighbours_of(right[0])
+        plausible = label[:1] and label[0] in first_letters(right)
+        if len(right) >= MIN_ANCHORED and label in {right[1:], *(each + right for each in LETTERS)}:
+            plausible = True
         if end == right_end and len(right) >= MIN_LABEL and plausible and distance(label, right) == 1:
             found.add(target)
     return found

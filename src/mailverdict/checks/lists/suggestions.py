@@ -4,8 +4,10 @@ In this order: the table of known typing errors; no suggestion for a provider or
 the rules, against about a hundred large providers:
 
 * the ending (all after the first label) is right, the first label has 5 letters or more and is one edit away, and its
-  first letter is right or a neighbour on the keyboard;
-* the ending is a typing error of the right one (``con``, ``cmo`` ...), and the first label is right or as above;
+  first letter is right, a neighbour on the keyboard or of the same sound; of 7 letters or more, it may also be lost, or
+  stand behind another one;
+* the top-level domain is one edit away from the right one and does not exist (``con``, ``come`` ...), and the first
+  label is right or as above;
 * the dot is in the wrong place.
 
 One candidate, or no suggestion. Edits are those of optimal string alignment: a letter too many, too few or wrong, or
@@ -24,20 +26,25 @@ from .files import find_lists, read_entries
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"  # the characters of an A-label
 MIN_LABEL = 5  # shorter names are one edit away from too many real ones
+MIN_ANCHORED = 7  # letters; of such a name the first may be lost, or one be put before it: icloud is not micloud
 MIN_MOVED = 8  # letters that must agree before a moved dot is a typing error and not another name
 
-# Endings that do not exist, so no real domain is affected; from tables of typing errors (2026-08).
-WRONG_ENDINGS: Mapping[str, tuple[str, ...]] = {
-    "com": ("con", "cmo", "ocm", "comm", "vom", "xom", "coom", "cim", "cpm", "c", "ccom", "comcom"),
-    "de": ("d",),
-    "net": ("ner", "nte", "ney", "nett"),
-    "co.uk": ("co.u", "co.ul", "co.ik", "co.yk", "co.ukk"),
+# The top-level domains that are one edit away from an ending, in the root zone of 2026-10-22 (publicsuffixlist
+# 1.1.2.20261023). All others do not exist, so they are typing errors that no real domain has.
+TOP_LEVEL_DOMAINS: Mapping[str, str] = {
+    "com": "bom cam cm co mom om",
+    "net": "bet et ne nec new next ntt pet vet",
+    "de": "ae be dev dj dk dm do dz ee ge ie je ke me ne pe re se ve ye",
+    "it": "at bt et fit gt ht id ie il im in int io iq ir is ist itv lt mit mt pt st tt yt",
+    "uk": "ck dk fk hk lk mk pk sk tk ua ug us uy uz",
 }
+FURTHER_ENDINGS: Mapping[str, tuple[str, ...]] = {"com": ("c", "comcom")}  # seen in tables of typing errors (2026-08)
 # Endings that exist: only with a correct name, of a provider so large that it owns these domains too.
 OWNED_ENDINGS = ("co", "cm", "om")
 LARGEST_PROVIDERS = ("gmail.com", "hotmail.com", "yahoo.com", "outlook.com", "icloud.com")
 
 KEYBOARD = ("1234567890-", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # QWERTY; each row half a key to the right
+SAME_SOUND = {"y": "j", "j": "y"}  # written for each other in many languages
 NEIGHBOUR_OFFSETS = ((0, -1), (0, 1), (-1, 0), (-1, 1), (1, -1), (1, 0))  # rows and keys away
 KNOWN_LISTS = ("suggestion_targets", "known_domains", "free", "free_more", "relays")
 
@@ -125,7 +132,7 @@ def build_index(targets: Iterable[str], typos: Mapping[str, str], known: Iterabl
         typos=dict(typos),
         known=frozenset((*providers, *known)),
         near={variant: tuple(labels) for variant, labels in near.items()},
-        ends={end: target for target in providers for end in ends_of(target)},
+        ends=unique_ends(providers),
         exact={
             target[:-3] + ending: target
             for target in providers
@@ -136,18 +143,48 @@ def build_index(targets: Iterable[str], typos: Mapping[str, str], known: Iterabl
     )
 
 
+def unique_ends(targets: Iterable[str]) -> dict[tuple[str, str], str]:
+    """Map each label and ending, right or wrong, to the only target that it may mean."""
+    meant: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for target in targets:
+        for end in ends_of(target):
+            meant[end].add(target)
+    return {end: each.pop() for end, each in meant.items() if len(each) == 1}
+
+
 def ends_of(target: str) -> Iterator[tuple[str, str]]:
     """Yield a provider's label with its ending and with each wrong form of that ending."""
     label, _, end = target.partition(".")
-    yield from ((label, each) for each in (end, *WRONG_ENDINGS.get(end, ())))
+    yield from ((label, each) for each in (end, *wrong_endings(end)))
+
+
+def wrong_endings(end: str) -> frozenset[str]:
+    """The typing errors of an ending whose top-level domain does not exist.
+
+    >>> "come" in wrong_endings("com"), "co.u" in wrong_endings("co.uk"), "cam" in wrong_endings("com")
+    (True, True, False)
+    """
+    front, dot, last = end.rpartition(".")
+    if last not in TOP_LEVEL_DOMAINS:
+        return frozenset()
+    wrong = {*edits_of(last), *FURTHER_ENDINGS.get(last, ())}.difference(TOP_LEVEL_DOMAINS[last].split(), [last, ""])
+    return frozenset(front + dot + each for each in wrong)
 
 
 def variants_of(label: str) -> set[str]:
     """The label itself and, if it is long enough, all labels one edit away with a plausible first letter."""
     if len(label) < MIN_LABEL:
         return {label}
-    first = label[0] + neighbours_of(label[0])
-    return {label} | {each for each in edits_of(label) if each[0] in first}
+    firsts = first_letters(label)
+    near = {each for each in edits_of(label) if each[0] in firsts}
+    if len(label) >= MIN_ANCHORED:
+        near |= {label[1:], *(letter + label for letter in LETTERS)}
+    return {label} | near
+
+
+def first_letters(label: str) -> str:
+    """The first letters that a label and its typing errors may have."""
+    return label[0] + neighbours_of(label[0]) + SAME_SOUND.get(label[0], "")
 
 
 def edits_of(label: str) -> Iterator[str]:
