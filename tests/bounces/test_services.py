@@ -80,6 +80,8 @@ EVENT = '{"email": "ada@firm.example", "event": "bounce", "timestamp": 177252930
         (f'[{EVENT}, {{"other": 1}}, 3, "text"]', 1, 3),
         (f'{{"page": {{"results": [{EVENT}, {{"other": [1]}}]}}}}', 1, 1),
         (f'{{"Message": {json.dumps(EVENT)}}}\n{{"Message": "You have chosen to subscribe"}}', 1, 1),
+        (f'{{"Message": {json.dumps(EVENT)}}}\n{{"Message": "[Spring] a mail"}}', 1, 1),
+        (f"[{EVENT}, {json.dumps({f'm{i}': i for i in range(600)} | {'list': [json.loads(EVENT)]})}]", 1, 1),
     ],
 )
 def test_events_are_found_wherever_they_stand(tmp_path, text, count, other):
@@ -94,13 +96,13 @@ def test_events_are_found_wherever_they_stand(tmp_path, text, count, other):
     [
         ('{"a": ', mv.InputError, "line 1: not valid JSON"),
         (f'{EVENT}\n{{"a": ', mv.InputError, "line 2: not valid JSON"),
-        (f'{EVENT}\n{{"Message": "{{"}}', mv.InputError, "line 2: not valid JSON"),
+        (f"{EVENT}\n\udcff", mv.InputError, "line 2: not valid JSON"),
         ('{"a":' * 100_000, mv.InputError, "line 1: not valid JSON"),
         ('{"a":' * (MAX_DEPTH + 1) + EVENT + "}" * (MAX_DEPTH + 1), mv.ColumnError, "no events of a sending service"),
         ('{"email": "ada@firm.example"}', mv.ColumnError, "no events of a sending service"),
     ],
 )
 def test_what_is_not_events_is_an_error(tmp_path, text, error, message):
-    (tmp_path / "events.json").write_text(text, "utf-8")
+    (tmp_path / "events.json").write_text(text, "utf-8", errors="surrogateescape")
     with pytest.raises(error, match=message):
         mv.read_bounces(tmp_path / "events.json")

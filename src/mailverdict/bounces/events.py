@@ -6,6 +6,7 @@ it, fit a layout of `services.py`: Amazon SES names the cause in one object and 
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from ..errors import InputError
 from .exports import known_layout
 
 MAX_DOCUMENT = 64 << 20  # octets of one line, or of a document over several lines: read whole, it needs ten times that
+MAX_MEMBERS = 500  # of an object with those around it, which each object inside it gets
 MAX_DEPTH = 12  # of objects and lists: the envelope of Amazon SNS inside that of AWS Lambda has eight
 ENVELOPES = ("Message", "body", "Body")  # members of Amazon SNS, SQS and AWS Lambda that hold JSON as text
 DECODER = json.JSONDecoder()
@@ -24,15 +26,15 @@ Event = Mapping[str, Any] | None  # its members by name, those of an inner objec
 
 def read_events(path: Path) -> Iterator[Event]:
     """The events of a file in order; `InputError` for what is not JSON."""
-    for number, text in texts_of(path):
+    for number, octets in texts_of(path):
         try:
-            for document in documents_in(text):
+            for document in documents_in(octets.decode("utf-8-sig")):
                 yield from events_in(document, {}) or [None]
         except (ValueError, RecursionError) as exc:
             raise InputError(f"{path}, line {number}: not valid JSON: {str(exc)[:200]}") from None
 
 
-def texts_of(path: Path) -> Iterator[tuple[int, str]]:
+def texts_of(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines of a file with their numbers, or the whole file if its first line is not a whole document."""
     with path.open("rb") as file:
         while (line := file.readline(MAX_DOCUMENT + 1)).isspace():
@@ -45,7 +47,7 @@ def texts_of(path: Path) -> Iterator[tuple[int, str]]:
         while line:
             if len(line) > MAX_DOCUMENT:
                 raise InputError(f"{path}: more than {MAX_DOCUMENT >> 20} MiB in one document; give one event a line")
-            yield number, line.decode("utf-8-sig")
+            yield number, line
             number, line = number + 1, file.readline(MAX_DOCUMENT + 1)
 
 
@@ -68,6 +70,8 @@ def events_in(value: Any, around: Mapping[str, Any], depth: int = 0) -> list[Eve
         found = [events_in(each, around, depth + 1) for each in value]
         return [event for events in found for event in events or [None]] if any(found) else []
     event = {**around, **members_of(value)} if isinstance(value, dict) else {**around}
+    if len(event) > MAX_MEMBERS:
+        return []
     if known_layout(tuple(event)):
         return [event]
     inner = value.items() if isinstance(value, dict) else ()
@@ -82,7 +86,8 @@ def events_of_member(name: str, child: Any, event: Mapping[str, Any], depth: int
     if isinstance(child, dict | list):
         return events_in(child, {**event, name: None}, depth + 1)
     if name in ENVELOPES and isinstance(child, str) and child.lstrip()[:1] in ("{", "["):
-        return [found for document in documents_in(child) for found in events_in(document, event, depth + 1)]
+        with contextlib.suppress(ValueError):  # other text
+            return [found for document in documents_in(child) for found in events_in(document, event, depth + 1)]
     return []
 
 

@@ -67,7 +67,7 @@ def row_meaning(
     A service that did not send the mail, or that has a word for the reply, gives no reply.
     """
     meaning = word_meaning(word, layout, given)
-    if meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT) or not diagnostic:
+    if layout.is_final or meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT) or not diagnostic:
         return meaning, diagnostic
     finer = REASONS.get(plain_word(diagnostic)) or next(
         (each for pattern, each in SENTENCES if pattern.search(diagnostic)), None
@@ -94,8 +94,6 @@ def plain_word(text: str) -> str:
 CERTAIN = frozenset(
     {Reason.MAILBOX_FULL, Reason.GREYLISTED, Reason.TIMEOUT, Reason.PORT_CLOSED, Reason.CONNECTION_DROPPED}
 )
-
-
 # RFC 3463: length of the message (x.2.3), mail system (x.3), network and routing (x.4), content (x.6). Unable to route
 # (x.4.4; Exchange Online: 5.4.310) is about the domain of the address; x.y.0 says nothing.
 NOT_THE_MAILBOX = re.compile(r"5\.2\.3|5\.[36]\.[1-9]\d*|5\.4\.(?!4\b|310\b)[1-9]\d*")
@@ -121,9 +119,10 @@ def conclude_row(meaning: str, status: str | None, diagnostic: str | None) -> Ju
     if meaning == Outcome.HARD:
         if found is None:
             return Judgement(Outcome.HARD, None)
-        said = code or find_status(text) or text.strip()
+        said = code or find_status(text) or ""
+        is_transient = said.startswith("4") or (code is None and text.lstrip().startswith("4"))
         is_elsewhere = found.reason is Reason.INCONCLUSIVE and NOT_THE_MAILBOX.match(said)
-        if said.startswith("4") or found.reason in CERTAIN or is_elsewhere:
+        if is_transient or is_elsewhere or found.reason in CERTAIN:
             return Judgement(Outcome.SOFT, found.reason)
         return Judgement(found.outcome if found.outcome is Outcome.BLOCKED else Outcome.HARD, found.reason)
     if meaning == Outcome.SOFT and is_final_reply(text) and judge(None, text).outcome is Outcome.HARD:

@@ -129,7 +129,7 @@ def find_notices(text: str, failed: Sequence[str] = (), senders: Sequence[str] =
     """
     # Short lines keep the search linear in the length of the text.
     body = "\n".join(line[:MAX_LINE] for line in cut_original(text[:MAX_TEXT])[0].split("\n"))
-    own = {each.lower() for each in senders}
+    own = {each.lower() for each in senders} - {each.lower() for each in failed}
     for form in (read_sendmail, read_qsbmf, read_exim, read_exchange, read_one_line, read_gmail, read_others):
         if found := [each for each in form(body) if each.address.lower() not in own]:
             return with_delay(found, body)[:MAX_NOTICES]
@@ -225,13 +225,14 @@ def read_others(body: str) -> Iterator[Notice]:
 def read_single(body: str, failed: Sequence[str], own: Collection[str]) -> list[Notice]:
     """One recipient and one reply: the recipient that the header names, or the only address that is not our own.
 
-    Of several addresses the one counts that the reply names.
+    Of several addresses the one counts that the reply names and that has not our domain.
     """
     reply = " ".join(dict.fromkeys(match[1].strip() for match in REPLY_LINE.finditer(body)))
     found = failed or [a for a in re.findall(ADDRESS, body) if a.lower() not in own and not is_service(a)]
     named = {each.lower().rstrip("."): each.rstrip(".") for each in found}
     if len(named) > 1:
-        named = {key: each for key, each in named.items() if key in reply.lower()}
+        domains = tuple(each[each.index("@") :] for each in own)
+        named = {key: each for key, each in named.items() if key in reply.lower() and not key.endswith(domains)}
     return [Notice(each, reply) for each in named.values()] if reply and len(named) == 1 else []
 
 
