@@ -173,7 +173,7 @@ def test_screening_settles_only_what_is_established(world):
         "ada@gone.example",
         "ada@gmial.com",
         "ada@localhost.example",
-        "ada@numeric.example",
+        "ada@numeric-only.example",
     ]
 
     async def collect():

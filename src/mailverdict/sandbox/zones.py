@@ -100,7 +100,8 @@ CASES = (
     Case("private.example", mx("10 intranet.cases.example"), MX, "an exchange at a private address: not contacted"),
     Case("gone-exchange.example", mx("10 nowhere.cases.example"), MX, "its exchange has no address; the MX stands"),
     Case("trap.example", mx("10 mx1.cases.example"), MX, "on the spamtrap list of the sandbox"),
-    Case("numeric.example", mx("10 192.0.2.25"), UNDETERMINED, "an address instead of a host name, a common mistake"),
+    Case("numeric-only.example", mx("10 192.0.2.25"), UNDETERMINED, "an address instead of a host name, a mistake"),
+    Case("numeric.example", mx("10 192.0.2.25", "20 nowhere.cases.example"), MX, "the same beside a host: ignored"),
     Case("localhost.example", mx("10 localhost"), NO_EXCHANGE, "its exchange is the machine that looks (RFC 6761 6.3)"),
     Case("localhost-slip.example", mx("5 localhost", "10 mx1.cases.example"), MX, "the same beside a real exchange"),
     # Mail without MX, and domains that accept no mail

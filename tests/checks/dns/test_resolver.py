@@ -102,6 +102,7 @@ class TestOutcomes:
             ("implicit6.example", [(0, "implicit6.example")]),
             ("alias-of-host.example", [(0, "alias-of-host.example")]),
             ("localhost-slip.example", [(10, "mx1.cases.example")]),
+            ("numeric.example", [(20, "nowhere.cases.example")]),
         ],
     )
     def test_exchanges_by_preference(self, seen, domain, exchanges):
@@ -117,7 +118,10 @@ class TestOutcomes:
             ("no-such-domain.example", "the domain does not exist (NXDOMAIN)"),
             ("null.example", "the domain accepts no mail (null MX, RFC 7505)"),
             ("localhost.example", "the only mail server has a special-use name, which no other host has: localhost"),
-            ("numeric.example", "the MX record names an IP address (192.0.2.25), not a host (RFC 1035 section 3.3.9)"),
+            (
+                "numeric-only.example",
+                "the MX record names an IP address (192.0.2.25), not a host (RFC 1035 section 3.3.9)",
+            ),
             ("parked.example", "the domain has neither an MX record nor an address"),
             ("servfail.example", "MX look-up: SERVFAIL from 127.0.0.1"),
             ("refused.example", "MX look-up: REFUSED from 127.0.0.1"),
