@@ -7,6 +7,7 @@ import random
 import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -327,6 +328,12 @@ def assert_same_check(one: SyntaxColumn, other: SyntaxColumn) -> None:
     assert one.ok.equals(other.ok)
     assert one.changed.tolist() == other.changed.tolist()
     assert one.unusual.tolist() == other.unusual.tolist()
+
+
+def test_refused_texts_may_be_shortened_before_local_parts_are_matched():
+    seen = observe_column(pa.array([f"{'a' * 70}.info@web", f"{'info' * 10}@web"]))
+    shortened = replace(seen, texts=pa.array([".info", "info"]))
+    assert shortened.match_locals({"info"}, {"info"}).to_pylist() == [None, None]
 
 
 def test_the_check_of_a_slice_is_that_of_its_texts():

@@ -92,7 +92,8 @@ class SyntaxColumn:
         match = partial(match_names, names=tuple(sorted(names)), words=tuple(sorted(words)))
         pieces = list(pieces_of(self.texts))
         sizes = np.split(self.local_sizes, np.cumsum([len(piece) for piece in pieces[:-1]]))
-        ends = [offsets_of(piece)[:-1] + size for piece, size in zip(pieces, sizes, strict=True)]
+        bounds = map(offsets_of, pieces)  # a refused text may be shorter than when it was checked
+        ends = [np.minimum(each[:-1] + size, each[1:]) for each, size in zip(bounds, sizes, strict=True)]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             found = np.concatenate(list(pool.map(lambda piece, end: match(piece, ends=end), pieces, ends)))
         found[self.renamed] = match(self.local_forms)
