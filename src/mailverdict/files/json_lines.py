@@ -155,7 +155,6 @@ class JsonLinesWriter:
         made = [at for at, field in enumerate(piece.schema) if own < 0 or field.metadata not in (CELL_MARK, JSON_MARK)]
         names = [piece.column_names[at] for at in made]
         labels = {name: f"{dump(name)}: " for name in names}
-        written = []
         for line, *cells in zip(
             lines, *(cells_of(piece.schema.field(at), piece.column(at)) for at in made), strict=True
         ):
@@ -164,9 +163,8 @@ class JsonLinesWriter:
             end = kept.rindex(b"}")
             comma = ", " if members and not kept[:end].rstrip().endswith(b"{") else ""
             added = ", ".join([labels[name] + cell for name, cell in members.items()])
-            written += [b"\n" * self.is_open, kept[:end], (comma + added).encode(), kept[end:]]
+            self.file.write(b"".join([b"\n" * self.is_open, kept[:end], (comma + added).encode(), kept[end:]]))
             self.is_open = not kept.endswith(b"\n")
-        self.file.write(b"".join(written))
 
 
 def replace_members(line: bytes, members: dict[str, str]) -> bytes:
