@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..checks.bounces.message import MAX_ADDRESS, DeliveryReport, read_message
-from ..checks.bounces.outcome import MAX_DIAGNOSTIC, Outcome, clean_text
+from ..checks.bounces.outcome import MAX_DIAGNOSTIC, Judgement, Outcome, clean_text
 from ..errors import ColumnError, InputError, SettingsError
 from ..files.readers import open_table
 from ..files.table_file import ReadOptions
@@ -26,6 +26,9 @@ from .mailboxes import kind_of_file, list_files, read_mails
 from .services import FIELDS, SKIP, ExportLayout
 
 LayoutRow = tuple[ExportLayout, dict[str, Any]]  # cells by our names
+# Meaning of a row, its judgement (None if it is not about a delivery), status code and diagnostic text.
+Concluded = tuple[str | None, Judgement | None, str | None, str | None]
+MOST_JUDGED = 100_000  # distinct words and replies that are remembered
 NOTE = "bounces"  # key in `DataFrame.attrs` for what was read and what was not
 OUTCOME_DTYPE = pd.CategoricalDtype(["delivered", "hard", "soft", "blocked", "complaint"])
 SHOWN = 3  # problems that the warning quotes
@@ -273,34 +276,32 @@ class BounceReader:
     def read_rows(self, rows: Iterable[LayoutRow], place: str) -> None:
         """Read rows by our names; each distinct word and reply is judged once."""
         unknown: dict[str, list[int]] = {}
-        judged: dict[tuple[str, str | None, str | None], Any] = {}
+        judged: dict[tuple[str | None, ...], Concluded] = {}
         for layout, cells in rows:
             self.rows += 1
             row = {ours: cell_text(cell) for ours, cell in cells.items() if ours != "at"}
-            status, diagnostic = row.get("status"), row.get("diagnostic")
-            meaning, reply = row_meaning(row.get("outcome"), diagnostic, layout, self.outcomes)
+            key = (layout.name, row.get("outcome"), row.get("status"), row.get("diagnostic"))
+            if key not in judged:
+                if len(judged) >= MOST_JUDGED:
+                    judged.clear()
+                judged[key] = conclude(layout, *key[1:], self.outcomes)
+            meaning, found, status, diagnostic = judged[key]
             if meaning is None:
                 unknown.setdefault(str(row["outcome"]), []).append(self.rows)
                 continue
-            if meaning == SKIP:
+            if found is None:
                 self.other += 1
                 continue
             address = row["address"]
             if address is None or "@" not in address or len(address) > MAX_ADDRESS:
                 self.refuse(f"{place}, row {self.rows}", f"{(address or '')[:40]!r} is not an address")
                 continue
-            key = (meaning, status, reply)
-            if key not in judged:
-                judged[key] = conclude_row(*key)
-            outcome, reason = judged[key].outcome, judged[key].reason
+            outcome, reason = found.outcome, found.reason
             if layout.is_final:
                 outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
                 reason = Reason(row["reason"]) if row["reason"] in tuple(Reason) else None
             at = None if cells.get("at") is None else parse_moment(cells["at"])
-            text = clean_text(diagnostic or "")[:MAX_DIAGNOSTIC] or None
-            self.reports.append(
-                DeliveryReport(address.strip(), outcome, reason, status_code(status) or status, text, at)
-            )
+            self.reports.append(DeliveryReport(address.strip(), outcome, reason, status, diagnostic, at))
         for word, numbers in unknown.items():
             hint = f"give outcomes={{{printable_text(word, 60)!r}: ...}}"
             problem = f"the outcome is not known ({count_of(len(numbers), 'row')}); {hint}"
@@ -326,11 +327,23 @@ def to_arrow_table(frame: Any) -> pa.Table:
     raise SettingsError(f"source is of type {type(frame).__name__}; give a path, a list of paths or a DataFrame")
 
 
+def conclude(
+    layout: ExportLayout, word: str | None, status: str | None, diagnostic: str | None, given: Mapping[str, str]
+) -> Concluded:
+    """What the word, status and reply of a row say together."""
+    meaning, reply = row_meaning(word, diagnostic, layout, given)
+    found = None if meaning in (None, SKIP) else conclude_row(meaning, status, reply)
+    return meaning, found, status_code(status) or status, clean_text(diagnostic or "")[:MAX_DIAGNOSTIC] or None
+
+
 def rows_of_table(table: pa.Table, layout: ExportLayout) -> Iterator[LayoutRow]:
     """The rows of a table by our names."""
-    columns = {ours: [table[name].to_pylist() for name in names] for ours, names in layout.columns.items()}
+    columns = {}
+    for ours, names in layout.columns.items():
+        lists = [table[name].to_pylist() for name in names]
+        columns[ours] = lists[0] if len(lists) == 1 else [first_of(cells) for cells in zip(*lists, strict=True)]
     for i in range(len(table)):
-        yield layout, {ours: first_of(column[i] for column in theirs) for ours, theirs in columns.items()}
+        yield layout, {ours: column[i] for ours, column in columns.items()}
 
 
 def first_of(cells: Iterable[Any]) -> Any:
