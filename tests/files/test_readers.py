@@ -20,6 +20,7 @@ import xlsxwriter
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mailverdict as mv
 from mailverdict.errors import ColumnError, InputError
 from mailverdict.files import delimited
 from mailverdict.files.delimited import BLOCK, guess_delimiter, parse_delimiter
@@ -570,7 +571,7 @@ class TestGuessedColumn:
         assert guess_column({"name": [], "E-Mail": []}) == "E-Mail"
         assert guess_column({"name": ["Ada"], "email": [None]}) == "email"
         with pytest.raises(ColumnError):
-            guess_column({"name": ["Ada"], "email": ["none"]})
+            guess_column({"name": ["Ada"], "email": ["nobody"]})
         with pytest.raises(ColumnError):
             guess_column({"email": [], "work email": []})
 
@@ -609,3 +610,20 @@ def test_options_of_a_csv_are_remarked_on_for_another_file(tmp_path):
     csv.write_text("email\nada@firm.com\n")
     with open_table(csv, ReadOptions(encoding="utf-8")) as source:
         assert not any("only for CSV" in remark for remark in source.remarks)
+
+
+@pytest.mark.parametrize(
+    ("line", "people"),
+    [
+        ('"Smith, Alice" <alice@firm.example>; "Jones, Bob" <bob@firm.example>; carol@firm.example', 3),
+        ("Alice Smith <alice@firm.example>, Bob Jones <bob@firm.example>", 2),
+        ("alice@firm.example;bob@firm.example\r\n", 2),
+        ("alice@firm.example, bob@firm.example, carol@firm.example", 3),
+    ],
+)
+def test_a_pasted_to_field_gives_all_its_people(tmp_path, line, people):
+    path = tmp_path / "to.txt"
+    path.write_text(line, newline="")
+    (table,) = open_table(path).read()
+    assert (table.num_rows, table.num_columns) == (1, 1)
+    assert len(mv.explode(table.to_pandas(), table.column_names[0])) == people

@@ -6,6 +6,7 @@ import zipfile
 
 import pandas as pd
 import pytest
+import xlsxwriter
 
 import mailverdict as mv
 from mailverdict.errors import InputError
@@ -61,7 +62,7 @@ def test_a_false_number_of_texts_does_not_end_this_process(tmp_path):
     """Releases of the reader that trust it run out of memory, older ones do not look at it."""
     path = write_raw(tmp_path / "x.xlsx", ADDRESS, strings=MANY)
     try:
-        found = read_sheet(path, path.name, None, memory=SMALL)[3]
+        found = read_sheet(path, path.name, None, memory=SMALL)[4]
     except InputError as exc:
         found = str(exc)
     assert found == [["email"], ["ada@example.org"]] or "cannot be read with 256 MiB of memory" in found
@@ -69,8 +70,8 @@ def test_a_false_number_of_texts_does_not_end_this_process(tmp_path):
 
 def test_more_cells_than_are_read_are_refused_and_not_one_is_read(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", far('<c r="C4"><v>1</v></c>'))
-    assert len(read_sheet(path, "x.xlsx", None, most_cells=12)[3]) == 4
-    (found,) = run_program(path, "x.xlsx", 11)
+    assert len(read_sheet(path, "x.xlsx", None, most_cells=12)[4]) == 4
+    found, _links = run_program(path, "x.xlsx", 11)
     assert found[2:4] == (4, 3)
     assert refuse(path, most_cells=11) == (
         "x.xlsx has cells in 4 rows and 3 columns of sheet 's', which are more than the 11 cells that are read: delete "
@@ -81,7 +82,7 @@ def test_more_cells_than_are_read_are_refused_and_not_one_is_read(tmp_path):
 
 def test_rows_without_cells_cost_next_to_nothing(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", far('<c r="B1048576"><v>0</v></c>'))
-    _, _, _, rows = read_sheet(path, "x.xlsx", None, memory=SMALL)
+    *_, rows = read_sheet(path, "x.xlsx", None, memory=SMALL)
     assert (len(rows), rows[1], rows[-1]) == (1_048_576, ["ada@example.org", ""], ["", 0])
     assert rows[2] is rows[-2]
 
@@ -108,7 +109,7 @@ def test_what_unpacks_to_more_than_such_a_file_does_is_refused(tmp_path, part):
 def test_a_text_counts_in_each_cell_that_has_it(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", SHARED * 1_000, strings=LONG)
     assert "it unpacks to more than 16 MiB" in refuse(path)
-    assert len(read_sheet(write_raw(path, SHARED * 400, strings=LONG), "x.xlsx", None)[3]) == 400
+    assert len(read_sheet(write_raw(path, SHARED * 400, strings=LONG), "x.xlsx", None)[4]) == 400
 
 
 def test_of_two_parts_with_one_name_both_count(tmp_path):
@@ -141,7 +142,7 @@ def test_entities_do_not_expand(tmp_path):
 def test_a_dimension_that_is_not_true_changes_nothing(tmp_path):
     sheet = '<worksheet xmlns="%s"><dimension ref="A1:XFD1048576"/><sheetData>%s</sheetData></worksheet>'
     path = write_raw(tmp_path / "x.xlsx", ADDRESS, sheet=sheet)
-    assert read_sheet(path, "x.xlsx", None, memory=SMALL)[3] == [["email"], ["ada@example.org"]]
+    assert read_sheet(path, "x.xlsx", None, memory=SMALL)[4] == [["email"], ["ada@example.org"]]
 
 
 def test_what_takes_too_long_is_stopped(tmp_path):
@@ -173,3 +174,38 @@ def test_it_is_the_same_error_on_each_way_in(tmp_path, way):
     with pytest.raises(InputError, match="it unpacks to more than 16 MiB") as caught:
         WAYS[way](path)
     assert "\n" not in str(caught.value)
+
+
+class TestLinks:
+    """An address that only the link of a cell has, as mail programs and spreadsheets write it."""
+
+    @pytest.fixture
+    def path(self, tmp_path):
+        path = tmp_path / "people.xlsx"
+        with xlsxwriter.Workbook(path) as book:
+            sheet = book.add_worksheet("People")
+            sheet.write_row(1, 1, ["Name", "Email"])
+            sheet.write(2, 1, "Ada")
+            sheet.write_url(2, 2, "mailto:ada@firm.example?subject=Hello", string="write to Ada")
+            sheet.write(3, 1, "Bo")
+            sheet.write_formula(3, 2, '=HYPERLINK("mailto:bo@firm.example","Bo")', value="")
+            sheet.write(4, 1, "Cy")
+            sheet.write_url(4, 2, "mailto:other@firm.example", string="cy@firm.example")
+            sheet.write(5, 1, "Di")
+            sheet.write_url(5, 2, "https://firm.example", string="Di")
+        return path
+
+    def test_it_is_read_behind_the_text_of_the_cell(self, path):
+        opened = open_table(path)
+        (table,) = opened.read()
+        assert table.column("Email").to_pylist() == [
+            "write to Ada <ada@firm.example>",
+            "bo@firm.example",
+            "cy@firm.example",
+            "Di",
+        ]
+        assert "2 cells with an address in the link only: read as 'text <address>'" in opened.remarks
+
+    def test_a_workbook_without_links_has_no_such_remark(self, tmp_path):
+        opened = open_table(write_raw(tmp_path / "x.xlsx", ADDRESS))
+        assert [remark for remark in opened.remarks if "link" in remark] == []

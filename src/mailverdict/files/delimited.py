@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from ..errors import InputError
 from ..model.words import count_of, first_of
+from ..repair.repair import repair_cell
 from .encodings import (
     SAMPLE,
     Encoding,
@@ -165,8 +166,13 @@ def parse_delimiter(text: str) -> str:
 def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
     """That with which most of the first rows have an address, and as many cells as the header.
 
-    A likely one is taken if it is in the first row.
+    A likely one is taken if it is in the first row. A single line with several addresses, as the To field of a mail
+    that was pasted, is one cell.
     """
+    line = data.strip()
+    is_one = is_last and len(line) <= LONGEST_HEADER and len(line.splitlines()) == 1
+    if is_one and len(repair_cell(line.decode("latin-1")).addresses) > 1:
+        return "\t"
 
     def score(delimiter: str) -> tuple[float, float, int]:
         return delimiter_score(head_texts(data, delimiter.encode(), "latin-1", is_last=is_last))

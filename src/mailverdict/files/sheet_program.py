@@ -5,9 +5,10 @@ there is no memory for that, it ends the process, which no `except` sees. Nothin
 that a small workbook is read in a tenth of a second.
 
 ``MEMORY OCTETS PATH`` gives the names of all sheets, and the mark of the program that wrote the workbook. ``MEMORY
-OCTETS PATH CELLS [SHEET]`` gives the names; a sheet's name, rows, columns and formulas without a value; and the rows in
-pieces, unless they have more cells than CELLS. Values are pickled to standard output; None is an empty row. OCTETS is
-the most to which the parts of the workbook may unpack, and the most that is written.
+OCTETS PATH CELLS [SHEET]`` gives the names; a sheet's name, rows, columns and formulas without a value; the addresses
+of links by row and column; and the rows in pieces, unless they have more cells than CELLS. Values are pickled to
+standard output; None is an empty row. OCTETS is the most to which the parts of the workbook may unpack, and the most
+that is written.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ PROPERTIES, MARK = "docProps/custom.xml", "mailverdict"  # the part with the pro
 PIECE_ROWS = 1_000
 BLOCK = 1 << 20  # octets that are read at a time
 LONGEST_XML_CELL = 1 << 20  # octets
+RELATIONS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+LINK_FORMULA = re.compile(r'HYPERLINK\(\s*"mailto:([^"]{3,320})"', re.IGNORECASE)
+MAILTO = re.compile(r"mailto:([^?]{3,320})", re.IGNORECASE)
+REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 # A cell with a formula and no value; an empty text that was saved has the type "str".
 FORMULA_WITHOUT_VALUE = re.compile(
     rb"<(?:\w+:)?c\b(?![^<>]*\bt=[\"']str)[^<>]*>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*"
@@ -37,8 +42,11 @@ FORMULA_WITHOUT_VALUE = re.compile(
 def main(memory: str, octets: str, path: str, *sheet: str) -> None:
     limit_memory(int(memory))
     try:
-        formulas = scan_parts(path, int(octets))
-        for value in read_sheet(path, formulas, int(sheet[0]), *sheet[1:]) if sheet else read_names(path):
+        formulas, has_links = scan_parts(path, int(octets))
+        values = (
+            read_sheet(path, formulas, int(sheet[0]), *sheet[1:], has_links=has_links) if sheet else read_names(path)
+        )
+        for value in values:
             pickle.dump(value, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
             check_size(sys.stdout.buffer.tell(), int(octets))
     except MemoryError:
@@ -67,12 +75,12 @@ def limit_memory(octets: int) -> None:
             resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
 
 
-def scan_parts(path: str, most: int) -> int:
-    """Unpack all parts, and count the formulas whose value is not in the file, so that their cells are read as empty.
+def scan_parts(path: str, most: int) -> tuple[int, bool]:
+    """Unpack all parts, count the formulas whose value is not in the file, and see whether there are links.
 
     A spreadsheet program saves the value beside the formula; openpyxl, and pandas with it, do not.
     """
-    formulas = size = 0
+    formulas, size, has_links = 0, 0, False
     with zipfile.ZipFile(path) as book:
         for part in book.infolist():
             rest = b""  # the beginning of a cell
@@ -83,9 +91,10 @@ def scan_parts(path: str, most: int) -> int:
                     if "/worksheets/" in part.filename:
                         cells, end, rest = (rest + block).rpartition(b"c>")
                         rest = rest[-LONGEST_XML_CELL:]
+                        has_links = has_links or b"hyperlink" in (cells + rest).lower()
                         if b"<f" in cells or b":f" in cells:
                             formulas += len(FORMULA_WITHOUT_VALUE.findall(cells + end))
-    return formulas
+    return formulas, has_links
 
 
 def read_names(path: str) -> Iterator[Any]:
@@ -98,7 +107,9 @@ def read_names(path: str) -> Iterator[Any]:
     yield next(("".join(each.itertext()) for each in properties if each.get("name") == MARK), None)
 
 
-def read_sheet(path: str, formulas: int, most_cells: int, sheet: str | None = None) -> Iterator[Any]:
+def read_sheet(
+    path: str, formulas: int, most_cells: int, sheet: str | None = None, *, has_links: bool
+) -> Iterator[Any]:
     """By default the first sheet that is not empty, of those that are not hidden if there are any."""
     from python_calamine import CalamineWorkbook, SheetVisibleEnum  # noqa: PLC0415 - after the limit is set
 
@@ -112,11 +123,71 @@ def read_sheet(path: str, formulas: int, most_cells: int, sheet: str | None = No
         if cells.start is not None:  # it is not empty
             break
     yield names, found, height, width, formulas
+    yield read_links(path, found, cells.start) if has_links and found in names and cells.start else {}
     if height and cells.start is not None and height * width <= most_cells:
         empty = [""] * width
         rows = islice(cells.iter_rows(), cells.start[0], None)  # it begins with empty rows
         while piece := list(islice(rows, PIECE_ROWS)):
             yield [None if row == empty else row for row in piece]
+
+
+def read_links(path: str, sheet: str, start: tuple[int, int]) -> dict[tuple[int, int], str]:
+    """The address of each link to one, by the row and the column of its cell, counted from those of `start`."""
+    found = {}
+    with zipfile.ZipFile(path) as book:
+        part = find_part(book, sheet)
+        if part is None:
+            return {}
+        folder, _, file = part.rpartition("/")
+        targets = {
+            name: link[1]
+            for name, target in relations(book, f"{folder}/_rels/{file}.rels")
+            if (link := MAILTO.match(target))
+        }
+        cell = None
+        with book.open(part) as octets:
+            for event, element in ElementTree.iterparse(octets, ("start", "end")):  # noqa: S314 - this process may end
+                name = element.tag.rpartition("}")[2]
+                if event == "start":
+                    cell = element.get("r") if name == "c" else cell
+                elif name == "f" and (link := LINK_FORMULA.match(element.text or "")):
+                    found[cell] = link[1]
+                elif name == "hyperlink" and (address := targets.get(element.get(RELATIONS, ""))):
+                    found[element.get("ref")] = address
+                elif name == "row":
+                    element.clear()  # a sheet of a million rows would take a gigabyte
+    places = {place: address for ref, address in found.items() if (place := place_of(ref or "")) is not None}
+    return {(row - start[0], column - start[1]): address for (row, column), address in places.items()}
+
+
+def find_part(book: zipfile.ZipFile, sheet: str) -> str | None:
+    """The part of a workbook that holds a sheet."""
+    if "xl/workbook.xml" not in book.namelist():
+        return None
+    tree = ElementTree.fromstring(book.read("xl/workbook.xml"))  # noqa: S314 - this process may end
+    wanted = next(
+        (each.get(RELATIONS) for each in tree.iter() if each.get("name") == sheet and each.get(RELATIONS)), None
+    )
+    target = dict(relations(book, "xl/_rels/workbook.xml.rels")).get(wanted or "")
+    part = target.removeprefix("/") if target and target.startswith("/") else f"xl/{target}"
+    return part if target and part in book.namelist() else None
+
+
+def relations(book: zipfile.ZipFile, part: str) -> Iterator[tuple[str, str]]:
+    if part in book.namelist():
+        for each in ElementTree.fromstring(book.read(part)):  # noqa: S314 - this process may end
+            yield each.get("Id", ""), each.get("Target", "")
+
+
+def place_of(reference: str) -> tuple[int, int] | None:
+    """Row and column of a reference such as B3; None for one to several cells."""
+    found = REFERENCE.fullmatch(reference)
+    if found is None:
+        return None
+    column = 0
+    for letter in found[1]:
+        column = column * 26 + ord(letter) - ord("A") + 1
+    return int(found[2]) - 1, column - 1
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class WorkbookSheet(TableFile):
 def open_sheet(path: Path, name: str, sheet: str | None, *, has_header: bool | None) -> WorkbookSheet:
     """Read a sheet; its first row is the header unless an address is in it."""
     is_chosen = sheet is not None
-    sheet, names, formulas, rows = read_sheet(path, name, sheet)
+    sheet, names, formulas, linked, rows = read_sheet(path, name, sheet)
     head = [[cell_text(cell) or "" for cell in row] for row in rows[:HEAD_ROWS]]
     start, has_header = find_start(head) if has_header is None else (0, has_header)
     title, rows = rows[:start], rows[start:]
@@ -67,6 +67,8 @@ def open_sheet(path: Path, name: str, sheet: str | None, *, has_header: bool | N
     table = pa.table([typed_column(cells) for cells in columns], names=labels)
     opened = WorkbookSheet(path, name, table, FileFormat(sheet=sheet, title=title))
     opened.has_header, opened.sheets, opened.formulas = has_header, names, formulas
+    if linked:
+        opened.remarks.append(f"{count_of(linked, 'cell')} with an address in the link only: read as 'text <address>'")
     opened.remarks += sheet_remarks(opened, start, is_chosen=is_chosen)
     if not has_header:
         opened.remarks.append(f"no header line: the columns are column_1 to column_{width}")
@@ -92,13 +94,15 @@ def sheet_remarks(found: WorkbookSheet, header_row: int, *, is_chosen: bool) -> 
 
 def read_sheet(
     path: Path, name: str, sheet: str | None, *, most_cells: int = MOST_CELLS, **limits: int
-) -> tuple[str, list[str], int, list[list[Any]]]:
-    """The name of the sheet, all names, formulas without a value, and its rows, all of one length, as Python values.
+) -> tuple[str, list[str], int, int, list[list[Any]]]:
+    """The name of the sheet, all names, formulas without a value, cells whose address is in their link, and its rows.
+
+    The rows are of one length, and hold Python values.
 
     By default it is the first sheet that is not empty, of those that are not hidden if there are any.
     """
     given = () if sheet is None else (sheet,)
-    (names, found, height, width, formulas), *pieces = run_program(path, name, most_cells, *given, **limits)
+    (names, found, height, width, formulas), links, *pieces = run_program(path, name, most_cells, *given, **limits)
     if sheet is not None and sheet not in names:
         raise InputError(f"{name} has no sheet {sheet!r}{did_you_mean(sheet, names)}; there are {listed(names)}")
     if not names:
@@ -109,7 +113,19 @@ def read_sheet(
             f"{most_cells:,} cells that are read: delete what is outside the table, or save it as CSV"
         )
     empty = [""] * width
-    return found, names, formulas, [row or empty for piece in pieces for row in piece]
+    rows = [row or empty for piece in pieces for row in piece]
+    return found, names, formulas, write_links(rows, links), rows
+
+
+def write_links(rows: list[list[Any]], links: dict[tuple[int, int], str]) -> int:
+    """Write the address of a link behind the text of its cell where that has none; returns of how many cells."""
+    count = 0
+    for (at, column), address in links.items():
+        if at < len(rows) and column < len(rows[at]) and "@" not in str(text := rows[at][column]):
+            row = [*rows[at]]  # empty rows are one list
+            row[column] = f"{text} <{address}>".strip() if text != "" else address
+            rows[at], count = row, count + 1
+    return count
 
 
 def run_program(
