@@ -301,7 +301,7 @@ class TestWorkbook:
 
     def test_a_workbook_with_a_password_is_told(self, tmp_path):
         path = write(tmp_path, "x.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600)
-        assert "cannot be read as XLSX: it has a password, or is an old workbook" in fault_of(path)
+        assert "cannot be read as XLSX: it has a password, or is no workbook" in fault_of(path)
 
     @pytest.mark.parametrize("mode", ["", "x:"])
     def test_formulas_without_a_saved_value_are_counted(self, tmp_path, mode):
@@ -415,17 +415,15 @@ class TestStandardInput:
         assert told in fault_of("-")
         assert list(tmp_path.iterdir()) == []
 
-    def test_json_lines_are_read_and_other_json_is_refused(self, monkeypatch):
+    def test_json_lines_and_arrays_are_read_and_other_json_is_refused(self, monkeypatch):
         stdin_of(b'\xef\xbb\xbf{"email": "ada@x.example"}\n{"email": null}\n', monkeypatch)
         with open_table("-") as file:
             assert file.columns == ("email",)
-        for content in (
-            b'[{"email":"ada@x.example"}]',
-            b'[\n {"email":"ada@x.example"}\n]',
-            b'{\n"email":"a@x.example"\n}',
-        ):
-            stdin_of(content, monkeypatch)
-            assert "convert the file, as with jq -c" in fault_of("-")
+        stdin_of(b'[\n {"email":"ada@x.example"}\n]', monkeypatch)
+        with open_table("-") as file:
+            assert file.columns == ("email",)
+        stdin_of(b'{\n"email":"a@x.example"\n}', monkeypatch)
+        assert "convert the file, as with jq -c" in fault_of("-")
 
     def test_json_in_a_file_named_as_csv_is_refused(self, tmp_path):
         (tmp_path / "in.csv").write_text('[{"email": "ada@x.example"}]')

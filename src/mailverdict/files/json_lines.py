@@ -111,10 +111,9 @@ def column_of(field: pa.Field, rows: Sequence[Row]) -> pa.Array:
 
 
 def conversion_hint(line: bytes) -> str:
-    """How to make JSON lines of an array, or of an object over several lines; empty for any other line."""
-    start = line.decode("utf-8-sig", "replace").strip()[:2]
-    command = "jq -c '.[]'" if start.startswith("[") else "jq -c ." if start == "{" else None
-    return "" if command is None else f"; each line must be an object: convert the file, as with {command}"
+    """How to make JSON lines of an object over several lines; empty for any other line."""
+    is_open = line.decode("utf-8-sig", "replace").strip() == "{"
+    return "; each line must be an object: convert the file, as with jq -c ." if is_open else ""
 
 
 def kind_of(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Open table files of every kind and standard input; and guess which column has the addresses.
 
 `open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in `delimited`, Parquet
-and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in `sheets`.
+and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in `sheets`, JSON arrays and vCards in `contacts`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from ..table.columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
 from ..table.text_column import is_filled, read_values
 from .columnar import open_arrow, open_parquet, open_parquet_folder
 from .compression import COMPRESSIONS, only_member, unpack
+from .contacts import open_contacts, open_json
 from .delimited import open_delimited
 from .header import EMAIL_NAME
-from .json_lines import JsonLinesFile, is_json
+from .json_lines import is_json
 from .sheets import open_sheet
 from .table_file import UNSPECIFIED, ReadOptions, TableFile, first_line, open_temporary, temporary_copy
 
 STDIN = "-"
-SPREADSHEETS = (".ods", ".fods", ".xls", ".xlsb", ".numbers")  # which people have, and no library here reads
+SPREADSHEETS = (".ods", ".fods", ".xlsb", ".numbers")  # which people have, and no library here reads
 KINDS = {
     ".csv": "csv",
     ".txt": "csv",
@@ -47,6 +48,8 @@ KINDS = {
     ".json": "jsonl",
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
+    ".xls": "xls",
+    ".vcf": "contacts",
 }
 # Two columns that `verify`, `clean` or `duplicates` wrote, by which the others of the same prefix are recognized.
 WRITTEN_TOGETHER = (("verdict", "status"), ("clean", "change"), ("identity", "duplicate_of"))
@@ -120,7 +123,7 @@ def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFi
 
 def unused_options(kind: str, options: ReadOptions, name: str) -> list[str]:
     """Remarks about options for another kind of file; an error for a sheet, since the wrong table would be read."""
-    if options.sheet is not None and kind != "xlsx":
+    if options.sheet is not None and kind not in ("xlsx", "xls"):
         raise InputError(f"{name} is not a workbook and has no sheet {options.sheet!r}: leave out the sheet")
     given = [each for each in ("encoding", "delimiter") if getattr(options, each) is not None]
     if not given or kind in ("csv", "tsv"):
@@ -164,8 +167,10 @@ OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
     "parquet": lambda path, name, _: open_parquet(path, name),
     "folder": lambda path, name, _: open_parquet_folder(path, name),
     "arrow": lambda path, name, _: open_arrow(path, name),
-    "jsonl": lambda path, name, _: JsonLinesFile(path, name),
+    "jsonl": lambda path, name, _: open_json(path, name),
+    "contacts": lambda path, name, _: open_contacts(path, name),
     "xlsx": lambda path, name, given: open_sheet(path, name, given.sheet, has_header=given.has_header),
+    "xls": lambda path, name, given: open_sheet(path, name, given.sheet, has_header=given.has_header),
 }
 
 

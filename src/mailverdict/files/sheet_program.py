@@ -81,6 +81,8 @@ def scan_parts(path: str, most: int) -> tuple[int, bool]:
     A spreadsheet program saves the value beside the formula; openpyxl, and pandas with it, do not.
     """
     formulas, size, has_links = 0, 0, False
+    if not zipfile.is_zipfile(path):  # an old workbook, which is not packed
+        return 0, False
     with zipfile.ZipFile(path) as book:
         for part in book.infolist():
             rest = b""  # the beginning of a cell

@@ -1,4 +1,4 @@
-"""Read a sheet of a workbook (XLSX) as a table.
+"""Read a sheet of a workbook (XLSX, or XLS of Excel 97 to 2003) as a table.
 
 A file may come from anybody, and what it holds may end the process that reads it. So `sheet_program` reads it in
 another one, whose memory and time are limited by the size of the file.
@@ -195,7 +195,7 @@ def reason_of(path: Path, said: str) -> str:
     """Why a file is not a workbook."""
     with suppress(OSError, ValueError, zipfile.BadZipFile), path.open("rb") as file:
         if file.read(4) == b"\xd0\xcf\x11\xe0":
-            return "it has a password, or is an old workbook (.xls); save it as .xlsx without one"
+            return "it has a password, or is no workbook: save it as .xlsx without a password"
         with zipfile.ZipFile(file) as archive:
             if "xl/workbook.xml" not in archive.namelist():
                 return "it is a zip file without a workbook in it; give the table itself, or a file that ends in .zip"

@@ -36,7 +36,8 @@ from .table_file import CELL_MARK, LINE, UNKNOWN, FileFormat
 from .workbook import XlsxTableWriter, check_replaced, check_room
 
 STDOUT = STDIN
-WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}  # which needs a macro in it
+READ_ONLY = (".xlsm", ".xls", ".vcf")  # the first needs a macro in it
+WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending not in READ_ONLY}
 # A spreadsheet reads a cell that starts like this as a formula; numbers, also of telephones, are harmless.
 FORMULA = r"^[=+\-@\t\r]"
 HARMLESS = r"^[+\-]?([0-9 ().,/\-]*[0-9][0-9 ().,/\-]*([eE][+\-]?[0-9]+)?|(?i:inf|infinity|nan))$"

@@ -1,0 +1,100 @@
+"""Contacts that are no table: arrays of JSON objects, vCards, and workbooks of old Excel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mailverdict.errors import InputError
+from mailverdict.files.readers import open_table
+from mailverdict.files.writers import check_target
+
+CARDS = """BEGIN:VCARD
+VERSION:2.1
+FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:J=C3=B6rg =
+M=C3=BCller
+EMAIL;INTERNET:joerg@firm.ex
+ ample
+item1.EMAIL;TYPE="work:main":j2@firm.example
+END:VCARD
+BEGIN:VCARD
+VERSION:4.0
+FN:Lovelace\\, Ada
+TEL:555
+END:VCARD
+BEGIN:VCARD
+EMAIL:last@firm.example
+"""
+
+
+def rows(path, **options):
+    with open_table(path, **options) as opened:
+        return [row for piece in opened.read() for row in piece.to_pylist()], opened.remarks
+
+
+def write(path: Path, octets: bytes | str) -> Path:
+    path.write_bytes(octets.encode() if isinstance(octets, str) else octets)
+    return path
+
+
+class TestContacts:
+    @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+    def test_each_address_is_a_row_and_no_contact_is_lost(self, tmp_path, line_end):
+        found, remarks = rows(write(tmp_path / "a.vcf", CARDS.replace("\n", line_end)))
+        assert found == [
+            {"name": "J\u00f6rg M\u00fcller", "email": "joerg@firm.example"},
+            {"name": "J\u00f6rg M\u00fcller", "email": "j2@firm.example"},
+            {"name": "Lovelace, Ada", "email": None},
+            {"name": None, "email": "last@firm.example"},
+        ]
+        assert remarks == ["contacts: a row for each address, or for a contact without one"]
+
+    def test_letters_that_are_not_utf_8_are_those_of_western_windows(self, tmp_path):
+        octets = "BEGIN:VCARD\nFN:J\u00f6rg\nEMAIL:j@firm.example\nEND:VCARD\n".encode("cp1252")
+        assert rows(write(tmp_path / "a.vcf", octets))[0] == [{"name": "J\u00f6rg", "email": "j@firm.example"}]
+
+    def test_a_file_without_a_contact_is_an_error(self, tmp_path):
+        with pytest.raises(InputError, match=r"a\.vcf has no contact: no line is BEGIN:VCARD"):
+            rows(write(tmp_path / "a.vcf", "name,email\nAda,ada@firm.example\n"))
+
+
+class TestArrays:
+    def test_each_object_is_a_row(self, tmp_path):
+        text = '\ufeff[{"id": 1, "email": "ada@firm.example"},\n {"email": "bo@firm.example", "tags": ["x"]}]'
+        found, remarks = rows(write(tmp_path / "a.json", text))
+        assert [row["email"] for row in found] == ["ada@firm.example", "bo@firm.example"]
+        assert found[1] == {"id": None, "email": "bo@firm.example", "tags": '["x"]'}
+        assert remarks == ["an array of objects: what is written as JSON has a line for each"]
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            ('["ada@firm.example"]', "is a table if each of its items is an object"),
+            ('[{"email": "ada@firm.example"}', "not valid JSON"),
+            ("[" * 100_000, "not valid JSON"),
+        ],
+    )
+    def test_what_is_no_table_is_an_error(self, tmp_path, text, says):
+        with pytest.raises(InputError, match=says):
+            rows(write(tmp_path / "a.json", text))
+
+
+class TestOldWorkbooks:
+    def test_a_sheet_is_read_as_that_of_any_workbook(self):
+        found, _ = rows(Path(__file__).with_name("people.xls"))  # written by xlwt 1.3.0
+        assert found == [
+            {"id": 1, "Email": "ada@firm.example"},
+            {"id": 2, "Email": "Bo <bo@firm.example>"},
+            {"id": 3, "Email": None},
+        ]
+
+    def test_octets_that_are_no_workbook_are_an_error(self, tmp_path):
+        with pytest.raises(InputError, match="cannot be read as XLSX"):
+            rows(write(tmp_path / "a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 2_000))
+
+
+@pytest.mark.parametrize("ending", [".xls", ".vcf"])
+def test_what_is_only_read_is_no_kind_to_write(tmp_path, ending):
+    with pytest.raises(InputError, match="cannot tell what kind of table to write"):
+        check_target(tmp_path / f"out{ending}")
