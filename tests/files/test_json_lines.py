@@ -69,15 +69,12 @@ class TestBounds:
         path.write_text((json.dumps({f"c{n}": 1 for n in range(MAX_COLUMNS)}) + "\n") * 2)
         assert whole(path, ["c0"]).shape == (2, MAX_COLUMNS)
 
-    @pytest.mark.parametrize(
-        ("start", "hint"), [('{"note": "', "leave out what is not needed"), ('[{"note": "', "jq -c '.[]'")]
-    )
-    def test_a_line_that_is_too_long_is_not_read_to_its_end(self, tmp_path, start, hint):
+    def test_a_line_that_is_too_long_is_not_read_to_its_end(self, tmp_path):
         path = tmp_path / "in.jsonl"
-        path.write_text('{"note": "short"}\n' + start + "x" * LONGEST_LINE + "\n")
+        path.write_text('{"note": "short"}\n{"note": "' + "x" * LONGEST_LINE + "\n")
         with pytest.raises(InputError, match=r"in\.jsonl, line 2 is longer than 8,388,608 bytes") as refused:
             open_table(path)
-        assert hint in str(refused.value)
+        assert "leave out what is not needed" in str(refused.value)
 
     def test_long_notes_are_read(self, tmp_path):
         path = tmp_path / "in.jsonl"
