@@ -310,7 +310,7 @@ WRONG = [
     ("x.csv", b"", (), "x.csv is empty"),
     ("x.jsonl", b"", (), "the table has no columns to choose from: name the one with the addresses"),
     ("x.ods", b"PK\x03\x04", (), "x.ods is a spreadsheet of a kind that is not read: save it as .xlsx or .csv"),
-    ("x.XLS", b"\xd0\xcf", (), "x.XLS is a spreadsheet of a kind that is not read: save it as .xlsx or .csv"),
+    ("x.XLSB", b"\xd0\xcf", (), "x.XLSB is a spreadsheet of a kind that is not read: save it as .xlsx or .csv"),
     ("x.foo", b"email\n", (), "x.foo: cannot tell what kind of table this is; known endings: .csv"),
     (
         "x.csv",
