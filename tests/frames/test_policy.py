@@ -287,3 +287,13 @@ def test_a_policy_may_name_the_words_of_any_validation_type():
     decided = mv.decide(out, "email", policy=mine)
     assert set(decided["email_why"][decided["email_action"] == "review"].dropna()) >= {"no_mx_record", "no_answer"}
     assert "unknown: the DNS or another server that was asked gave no answer" in set(decided["email_action_why"])
+
+
+def test_an_address_that_stands_for_a_missing_one_is_for_review():
+    cells = ["none@none.com", "NoEmail@gmail.com", "xxx1@firm.com", "nina@none.com", "xavier@firm.com", "none@none"]
+    out = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex")
+    for policy in ("balanced", "strict", "lenient"):
+        decided = mv.decide(out, policy=policy)
+        assert decided["email_action"].tolist()[:3] == ["review"] * 3
+        assert decided["email_action_why"].tolist()[:3] == ["the address stands for a missing one"] * 3
+        assert decided["email_action"].tolist()[3:5] == ["send", "send"]

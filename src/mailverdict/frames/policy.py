@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -18,6 +19,7 @@ from ..errors import SettingsError
 from ..model.json_fields import shorten
 from ..model.words import ACTIONS, FLAGS, MEANING, SEVERAL_ADDRESSES, Status, Verdict, count_of
 from ..repair.remarks import text_beside
+from ..repair.words import NO_NAMES
 from ..table.columns import ACTION_COLUMNS
 from ..table.kinds import Frame
 from ..table.overwrite import name_columns
@@ -32,6 +34,8 @@ DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: rows whose mailbox i
 REMARK = "remark"  # the repair that takes away words which ask for no mail
 # Beginnings of `action_why`, or the whole, where something besides the verdict decides.
 FLAGGED, REMARKED = "flagged ", "a remark in the cell: "
+PLACEHOLDER = "the address stands for a missing one"
+PLACEHOLDER_ADDRESS = rf"(?i)^(?:{'|'.join(sorted(map(re.escape, NO_NAMES)))})[0-9]*@"
 SUPPRESSED, REPEATED = "on your suppression list", "the same mailbox is in an earlier row"
 ADVISED = "advice"  # stands for the advice about the row
 KINDS_OF_ADVICE = (AFTER_CLEANING, USE_EXPLODE, DID_YOU_MEAN)
@@ -49,7 +53,7 @@ class Policy:
     verdict is unchecked. A malformed cell in which an address or several can be read, or that
     suggests one, is always reviewed and never dropped. A repaired cell whose words ask for no mail
     (``do not contact``), or say that the address is out of use, is never sent: it is reviewed
-    unless it is dropped.
+    unless it is dropped. So is an address that stands for a missing one (``noemail@gmail.com``).
 
     Parameters
     ----------
@@ -243,6 +247,7 @@ class Alike(NamedTuple):
     has_remark: bool | None = False  # words in the cell ask for no mail
     suppressed: bool | None = None
     is_repeated: bool | None = False  # the mailbox is in an earlier row, and such rows are dropped
+    is_placeholder: bool = False  # the address stands for a missing one; only with a policy
     advice: str | None = None  # about a malformed cell: one of `KINDS_OF_ADVICE`, or empty for other advice
     # Only in counts:
     source: str | None = None
@@ -287,6 +292,7 @@ def facts_of(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array]
         # The short set has no spamtraps; `verify` warns of those that it finds.
         named = (flag for flag in reversed(FLAGS_BY_SEVERITY) if f"flag:{flag}" in policy._actions)
         rows.require(flag for flag in named if not (rows.is_short and flag == "spamtrap"))
+        facts["is_placeholder"] = pc.match_substring_regex(rows.addresses, PLACEHOLDER_ADDRESS).fill_null(False)
         advice = rows.advice.dictionary_encode()
         kinds = (next((kind for kind in KINDS_OF_ADVICE if kind in each), "") for each in advice.dictionary.to_pylist())
         facts["advice"] = pa.array(kinds, pa.string()).take(advice.indices)
@@ -356,6 +362,8 @@ def decide_row(row: Alike, policy: Policy) -> tuple[str, str]:
         action, why = policy._actions[f"flag:{flag}"], FLAGGED + flag.replace("_", "-")
     if row.is_suggested and policy.review_suggestions:
         action, why = "review", DID_YOU_MEAN
+    if row.is_placeholder and action != "drop":
+        action, why = "review", PLACEHOLDER
     if row.has_remark and action != "drop":
         action, why = "review", REMARKED
     return action, why
@@ -371,7 +379,9 @@ def cause_of(why: str) -> str:
         return why.removeprefix(FLAGGED).replace("-", "_")
     if why.startswith(REMARKED):
         return REMARK
-    return "typo" if why.startswith(DID_YOU_MEAN) else {SUPPRESSED: "suppressed", REPEATED: "duplicate"}.get(why, "")
+    if why.startswith(DID_YOU_MEAN):
+        return "typo"
+    return {SUPPRESSED: "suppressed", REPEATED: "duplicate", PLACEHOLDER: "placeholder"}.get(why, "")
 
 
 @dataclass(frozen=True)

@@ -206,6 +206,7 @@ REASON_LABELS: dict[str, str] = {
     "duplicate": "Duplicate of an earlier row",
     "typo": "Likely typo",
     "remark": "Remark in the cell",
+    "placeholder": "Stands for a missing address",
 }
 # The safe repairs of `mailverdict.REPAIRS` by name, and the typos that were accepted on the audit page.
 REPAIR_LABELS = {
@@ -253,6 +254,7 @@ MEANING = {
     "duplicate": "the same mailbox is in an earlier row",
     "typo": "probably mistyped; a person should look at it",
     "remark": "the cell asks for no mail, or says that the address is out of use",
+    "placeholder": "the address stands for a missing one; a person should look at it",
 }
 
 

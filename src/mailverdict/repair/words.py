@@ -45,6 +45,13 @@ MISSING = phrase_set("""
     mangler, ei ole, puuttuu, nu are, lipsa, lipsă, necunoscut, nepoznato, yok, bilinmiyor, нет, немає,
     відсутня, няма, 无, 無, なし, 不明, 暂无, 없음,
 """)
+# Local parts that people write where a form asks for an address and there is none.
+NO_NAMES = word_set("""
+    none noemail no-email no_email no.email nomail no-mail noemailaddress noaddress notavailable notprovided notgiven
+    na n-a null nil nan unknown xxx xxxx xxxxx keine keinemail keineemail kein-email keine-email unbekannt aucun
+    sansemail sansmail sinemail sincorreo notiene notienecorreo sememail naotem nessuna nessuno senzaemail senzamail
+    nonha geen geenemail geenmail brak brakmaila nincs nema nemamail ingen ingenepost yok
+""")
 CONJUNCTIONS = word_set("and or und oder u bzw sowie et ou y o e i en of och eller og tai ja и или oraz lub ve veya")
 SENTENCE = word_set("""
     to at an is my me please write bitte auf per via über by the your our for für le la il el der die das use with mit
