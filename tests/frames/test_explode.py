@@ -191,3 +191,15 @@ def test_a_cell_that_is_not_text_is_exploded_as_its_text(make):
     cells = out["email"].to_pylist() if isinstance(out, pa.Table) else list(out["email"])
     assert cells[:2] == ["a@x.com", "b@x.com"]
     assert ("c@x.com" in str(cells[2]), cells[3] is None) == (True, True)
+
+
+def test_a_part_that_is_no_address_is_not_lost():
+    cell = "ada@firm.com; bob@firm; Cy <cy@firm.com>, dan@@firm.com"
+    out = mv.explode(pd.DataFrame({"email": [cell, "ada@firm.com; bob@firm"]}), "email")
+    assert out["email"].tolist() == [
+        "ada@firm.com",
+        "cy@firm.com",
+        "bob@firm",
+        "dan@@firm.com",
+        "ada@firm.com; bob@firm",
+    ]

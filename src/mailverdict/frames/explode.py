@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import to_bools
 from ..repair.remarks import has_remark, text_beside
-from ..repair.repair import MAX_CELL, repair_cell
+from ..repair.repair import MAX_CELL, bad_parts, repair_cell
 from ..table.columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
 from ..table.kinds import Frame, kind_of_data, to_series
 from ..table.list_cells import SEQUENCES, texts_of
@@ -26,10 +26,10 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     """Give each address of a cell that holds several a row of its own.
 
     Addresses may be separated by blanks, line breaks, ``;``, ``,``, ``/``, ``|`` or words such as
-    "and", and may have display names or labels. A cell with one address, with none, or where a part
-    cannot be read with certainty stays as it is. Words that ask for no mail ("do not contact") stay
-    beside each address of the cell. A cell that is a list of texts is replaced by its text, or by its
-    addresses. Uses no network.
+    "and", and may have display names or labels. A cell with one address, with none, or in which none
+    can be read with certainty stays as it is. Beside several addresses, a part that is no address gets
+    a row, too. Words that ask for no mail ("do not contact") stay beside each address of the cell. A
+    cell that is a list of texts is replaced by its text, or by its addresses. Uses no network.
 
     Parameters
     ----------
@@ -116,6 +116,8 @@ def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
     for at, text in zip(np.flatnonzero(may_hold), texts.filter(may_hold).to_pylist(), strict=True):
         if text not in found:
             found[text] = repair_cell(text).addresses
+            if len(found[text]) > 1:
+                found[text] += bad_parts(text)
             if len(found[text]) > 1 and has_remark(remark := text_beside(text)):  # perhaps about all of them
                 found[text] = tuple(f"{address} ({remark})" for address in found[text])
         if len(found[text]) > 1:

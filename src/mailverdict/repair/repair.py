@@ -623,6 +623,16 @@ def drop_bad_parts(text: str) -> str:
     return PART.sub(lambda part: part[0] if "@" not in part[0] or holds_address(part[0]) else " ", text)
 
 
+def bad_parts(text: str) -> tuple[str, ...]:
+    """The parts of a list that hold an at sign and no address.
+
+    >>> bad_parts("ada@firm.com; bob@firm; cy@firm.com")
+    ('bob@firm',)
+    """
+    parts = (found[0].strip() for found in PART.finditer(split_touching(join_blanks(text))))
+    return tuple(part for part in parts if "@" in part and not holds_address(part))
+
+
 def holds_address(part: str) -> bool:
     places, is_complete = find_addresses(part)
     return is_complete or bool(places)
