@@ -82,6 +82,9 @@ def read_regular(data: bytes, delimiter: bytes, columns: int, used: Sequence[int
     ends = np.flatnonzero(octets == LF) + 1
     if len(ends) < 2 or data.count(b"\r") > data.count(b"\r\n"):
         return None
+    has_quotes = data.find(b'"', 0, len(octets)) >= 0
+    if not has_quotes and data.count(delimiter, 0, len(octets)) != (columns - 1) * len(ends):
+        return None  # a row of another length, of which Arrow would make an error
     names = list(map(str, range(columns)))
     wanted = [names[at] for at in used]
     try:
