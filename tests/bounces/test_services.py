@@ -21,7 +21,7 @@ CASES = Path(__file__).parents[1] / "cases"
 
 
 def read_cases():
-    """The outcomes that are right by file and address; `skip` is no row."""
+    """The outcomes that are right by file and address; `skip` is not a row."""
     cases = {}
     with (CASES / "bounces.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):

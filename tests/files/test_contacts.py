@@ -1,4 +1,4 @@
-"""Contacts that are no table: arrays of JSON objects, vCards, and workbooks of old Excel."""
+"""Contacts that are not a table: arrays of JSON objects, vCards, and workbooks of old Excel."""
 
 from __future__ import annotations
 

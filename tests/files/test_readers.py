@@ -301,7 +301,7 @@ class TestWorkbook:
 
     def test_a_workbook_with_a_password_is_told(self, tmp_path):
         path = write(tmp_path, "x.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600)
-        assert "cannot be read as XLSX: it has a password, or is no workbook" in fault_of(path)
+        assert "cannot be read as XLSX: it has a password, or is not a workbook" in fault_of(path)
 
     @pytest.mark.parametrize("mode", ["", "x:"])
     def test_formulas_without_a_saved_value_are_counted(self, tmp_path, mode):

@@ -196,7 +196,7 @@ def test_a_cell_that_is_not_text_is_exploded_as_its_text(make):
     assert ("c@x.com" in str(cells[2]), cells[3] is None) == (True, True)
 
 
-def test_a_part_that_is_no_address_is_not_lost():
+def test_a_part_that_is_not_an_address_is_not_lost():
     cell = "ada@firm.com; bob@firm; Cy <cy@firm.com>, dan@@firm.com"
     out = mv.explode(pd.DataFrame({"email": [cell, "ada@firm.com; bob@firm"]}), "email")
     assert out["email"].tolist() == [

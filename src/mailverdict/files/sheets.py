@@ -195,7 +195,7 @@ def reason_of(path: Path, said: str) -> str:
     """Why a file is not a workbook."""
     with suppress(OSError, ValueError, zipfile.BadZipFile), path.open("rb") as file:
         if file.read(4) == b"\xd0\xcf\x11\xe0":
-            return "it has a password, or is no workbook: save it as .xlsx without a password"
+            return "it has a password, or is not a workbook: save it as .xlsx without a password"
         with zipfile.ZipFile(file) as archive:
             if "xl/workbook.xml" not in archive.namelist():
                 return "it is a zip file without a workbook in it; give the table itself, or a file that ends in .zip"

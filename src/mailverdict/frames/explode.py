@@ -27,7 +27,7 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
 
     Addresses may be separated by blanks, line breaks, ``;``, ``,``, ``/``, ``|`` or words such as
     "and", and may have display names or labels. A cell with one address, with none, or in which none
-    can be read with certainty stays as it is. Beside several addresses, a part that is no address gets
+    can be read with certainty stays as it is. Beside several addresses, a part that is not an address gets
     a row, too. Words that ask for no mail ("do not contact") stay beside each address of the cell. A
     cell that is a list of texts is replaced by its text, or by its addresses. Uses no network.
 

@@ -223,7 +223,7 @@ REPAIR_LABELS = {
     "words": "Other words and numbers in the cell",
     "remark": "Remarks such as “do not contact”",
     "joined": "Blanks inside the domain or beside the @",
-    "part": "Parts of a list that are no address",
+    "part": "Parts of a list that are not an address",
     "repeated": "The same address several times",
     "punctuation": "Commas, bullets and other punctuation",
     "unicode": "Accents in another form",

@@ -69,7 +69,7 @@ REPAIRS: tuple[Repair, ...] = (
     Repair("joined", True, "ada @firm. com", "ada@firm.com",
            "blanks beside the at sign or beside a dot of the domain, whose end is a top-level domain"),
     Repair("part", True, "ada@firm.com; bob@firm", "ada@firm.com",
-           "a part of a list that is no address; the other parts are read"),
+           "a part of a list that is not an address; the other parts are read"),
     Repair("repeated", True, "ada@firm.com; ada@firm.com", "ada@firm.com",
            "the same address several times"),
     Repair("punctuation", True, "ada@firm.com;", "ada@firm.com",

@@ -49,7 +49,7 @@ FAILURE_TTL = 5.0  # RFC 2308 section 7 allows up to five minutes, but most fail
 MAX_ALIASES = 7  # followed by another question; usually the resolver follows them itself
 
 NO_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the unspecified addresses, which no host has
-# Names that are no other host, by definition: the machine that looks (RFC 6761 section 6.3), none (6.4), one on this
+# Names that are not another host, by definition: the machine that looks (RFC 6761 section 6.3), none (6.4), one on this
 # link (RFC 6762 section 3). Below `test` and `example` (6.2, 6.5) a resolver may have hosts, so those count.
 SPECIAL_HOST = re.compile(r"(?:.*\.)?(?:localhost|invalid|local)")
 ADDRESS_AS_HOST = re.compile(r"\[?(?:\d{1,3}(?:\.\d{1,3}){3}|[\da-f.]*:[\da-f:.]*)\]?")
