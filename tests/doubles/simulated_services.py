@@ -115,6 +115,7 @@ class SimulatedService:
         self.paid: Counter[str] = Counter()
         self.busy_until = 0.0
         self.advertised: Advertised | None = None
+        self.is_stopped = False
         self.failures = FailedRequests()
 
     async def send(self, request: ApiRequest) -> ApiAnswer:

@@ -10,6 +10,7 @@ import pytest
 from mailverdict.backend import GRACE, Deferred, Event, Job, Settled, Submitted, Submitting
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import ValidationType
+from mailverdict.remote.client import LAST_ANSWER
 from mailverdict.runs.execution import Execution, RunSettings
 from mailverdict.runs.journal.journal import Journal
 from mailverdict.runs.retry import HOLD
@@ -164,8 +165,39 @@ def test_a_run_cancelled_while_its_submission_was_on_the_way_is_resumed(tmp_path
         await asyncio.gather(one, return_exceptions=True)
         world.wire.latency = 0.01
         statuses, _ = await run(world, tmp_path / "j.db", addresses(5))
-        assert statuses == ["done"] * 5, "it never arrived, and the quota shows it"
+        assert statuses == ["done"] * 5
+        assert sorted(world.service.paid.values()) == [1] * 5, "its answer was waited for"
         assert world.service.violations_and_double_payments == []
+
+    run_virtual(main)
+
+
+def test_a_cancelled_run_waits_for_the_answer_to_its_submission_but_not_for_long(tmp_path: Path) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop)
+        world.service.script("bulk", [FAULTS["never answers"]])
+        one = asyncio.create_task(execution(world, tmp_path / "j.db", addresses(5)).run())
+        await asyncio.sleep(1.0)
+        assert world.service.under_way == 1, "the submission is on its way"
+        one.cancel()
+        await asyncio.wait([one], timeout=LAST_ANSWER + 0.1)
+        assert one.cancelled()
+        assert world.service.under_way == 0
+
+    run_virtual(main)
+
+
+def test_a_run_that_is_cancelled_twice_waits_for_nothing(tmp_path: Path) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop)
+        world.service.script("bulk", [FAULTS["never answers"]])
+        one = asyncio.create_task(execution(world, tmp_path / "j.db", addresses(5)).run())
+        await asyncio.sleep(1.0)
+        for _ in range(2):
+            one.cancel()
+            await asyncio.sleep(0.1)
+        assert one.cancelled()
+        assert world.service.under_way == 0
 
     run_virtual(main)
 

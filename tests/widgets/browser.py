@@ -125,8 +125,13 @@ class AuditPage:
 
     def shown(self, text: str) -> Any:
         """Wait for a text."""
+        from playwright.sync_api import TimeoutError as NotShown
+
         found = self.audit.get_by_text(re.compile(text)).first
-        found.wait_for()
+        try:
+            found.wait_for()
+        except NotShown as exc:
+            raise AssertionError(f"{text!r} is not shown; the page shows:\n{self.audit.inner_text()}") from exc
         return found
 
     @property

@@ -35,7 +35,7 @@ from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
 from .gate import Gate
 from .rate_fields import Advertised, read_advertised
 
-__all__ = ["Client", "FailedRequests", "Retries", "check_headers", "download", "parse_base_url"]
+__all__ = ["LAST_ANSWER", "Client", "FailedRequests", "Retries", "check_headers", "download", "parse_base_url"]
 
 MAX_BODY = 4 * 1024 * 1024  # octets; an answer about 100 jobs has some 30,000
 UNPACKED = 1 << 20  # octets unpacked at a time
@@ -52,6 +52,9 @@ CREDENTIALS = re.compile(r"[^/]*@")  # never shown, not even of an invalid URL
 DEFAULT_PORTS = {"http": 80, "https": 443}
 UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE  # what nginx answers beyond its limit unless it is told otherwise
 GATE_INTERVAL = 0.05  # seconds between looks at the gate, which an answer can open earlier
+LAST_ANSWER = (
+    5.0  # seconds for which a stopped run waits for the answer to a request that is not repeated: it may be paid
+)
 SHORT_WAIT = 2.0  # seconds that are always waited for here; longer ones slow a paced submission down
 
 # Statuses of errors that the contract has about the address, the batch or the job.
@@ -251,6 +254,7 @@ class Client:
         self.failures = FailedRequests()
         self.gate, self.gate_queue = Gate(), asyncio.Lock()
         self.advertised: Advertised | None = None  # the limit that the last answer to a submission announced
+        self.is_stopped = False  # the run was cancelled; only the answer to its submission was waited for
         self.http = httpx.AsyncClient(
             headers={"User-Agent": "mailverdict", "Accept": "application/json"} | NO_CODING | dict(headers or {}),
             timeout=timeout,
@@ -275,7 +279,7 @@ class Client:
             answer, sent = await self.send_in_turn(request)
             has_failed = self.failures.count(answer)
             wait = self.retries.wait_before(attempt, answer, request, self.jitter())
-            if wait is None or loop.time() - begun + wait > self.retries.budget:
+            if wait is None or self.is_stopped or loop.time() - begun + wait > self.retries.budget:
                 if has_failed:
                     self.failures.count_wait(sent, loop.time() - sent)
                 break
@@ -301,12 +305,27 @@ class Client:
 
     async def send_and_report(self, request: ApiRequest, sent: float) -> ApiAnswer:
         """Send one request once, and report to the gate whether it was refused; no answer shows nothing."""
-        answer = await self.send_once(request)
+        answer = await (self.send_once(request) if request.is_repeatable else self.send_to_the_end(request))
         if is_rate_limit(answer) or (isinstance(answer, ErrorEnvelope) and answer.status == UNAVAILABLE):
             self.gate.on_refused(sent, asyncio.get_running_loop().time(), self.jitter())
         elif not isinstance(answer, NoAnswer):
             self.gate.on_accepted(sent)
         return answer
+
+    async def send_to_the_end(self, request: ApiRequest) -> ApiAnswer:
+        """Send one request once; if the run is cancelled meanwhile, wait for the answer, and then stop."""
+        sending = asyncio.create_task(self.send_once(request))
+        try:
+            return await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            await asyncio.wait([sending], timeout=LAST_ANSWER)  # cancelled again, it waits no longer
+            if not sending.done():
+                raise
+            self.is_stopped = True
+            return sending.result()
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
 
     async def send_once(self, request: ApiRequest) -> ApiAnswer:
         """Send one request once."""

@@ -171,7 +171,10 @@ class EventStream:
             heapq.heappush(self.queue, PolledJob(due, self.job_count, job, follower, sent))
 
     async def submit(self) -> AsyncGenerator[Event, None]:
-        """Submit one batch; each event is yielded and processed before the next step."""
+        """Submit one batch; each event is yielded and processed before the next step.
+
+        If the run is cancelled during a submission, its answer is still processed, since its jobs are paid for.
+        """
         steps = self.submission.next_batch(self.allowance)
         limited = self.submission.limited
         answer: ApiAnswer | None = None
@@ -212,16 +215,22 @@ class EventStream:
             self.client.advertised = None
 
     def next_step(self, steps: Steps[None], answer: ApiAnswer | None) -> Step | None:
-        """The next step, or None after the last; an error ends submitting, not polling."""
+        """The next step, or None after the last; an error ends submitting, not polling.
+
+        If the run was cancelled meanwhile, only the events of the last answer are left.
+        """
+        step: Step | None = None
         try:
-            return steps.send(answer)
+            step = steps.send(answer)
         except StopIteration:
-            return None
+            pass
         except ContractError as exc:
             self.submission.error = ContractError(f"{self.client.base_url}: {exc}", path=exc.path)
         except BackendError as exc:
             self.submission.error = exc
-        return None
+        if self.client.is_stopped and (step is None or isinstance(step, ApiRequest | Pause)):
+            raise asyncio.CancelledError
+        return step
 
     def next_due(self) -> float:
         """When the next poll may start."""
