@@ -13,8 +13,6 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["loop_thread", "run_sync", "start_task", "wait_until_done"]
-
 T = TypeVar("T")
 SLICE = 0.1  # seconds between checks for Ctrl-C; on Windows a plain Future.result() cannot be interrupted
 

@@ -13,23 +13,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = [
-    "COLOURS",
-    "LABELS",
-    "MARKS",
-    "MARK_OF",
-    "SIZES",
-    "Colour",
-    "Mark",
-    "badge",
-    "bar",
-    "colour",
-    "notebook",
-    "scoped",
-    "stylesheet",
-    "symbol",
-]
-
 
 @dataclass(frozen=True)
 class Colour:

@@ -13,17 +13,6 @@ from .model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, Evidence, Flags
 from .model.verification import Fault, Verification
 from .model.words import Reason, ValidationType, Verdict
 
-__all__ = [
-    "PRECEDENCE",
-    "SATURATION",
-    "Decision",
-    "contradiction_in",
-    "order_reasons",
-    "settle",
-    "settle_saturated",
-    "verdict_of",
-]
-
 # The first reason present decides. A reason that is not in the table (a service may send others) never decides.
 PRECEDENCE: dict[Reason, Verdict] = {
     # Established refusals come first: nothing else matters for a mailbox that does not exist.

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.backend import Quota
-from mailverdict.contract import envelope
 from mailverdict.contract.envelope import (
     ERROR_STATUS,
     SHORT_STATUS,
@@ -204,10 +203,6 @@ def test_odd_details_of_an_earlier_record_do_no_harm(details: Any) -> None:
 
 def test_only_done_and_error_are_final() -> None:
     assert [status for status in JobStatus if status.is_final] == [JobStatus.DONE, JobStatus.ERROR]
-
-
-def test_every_public_name_is_there() -> None:
-    assert all(hasattr(envelope, name) for name in envelope.__all__)
 
 
 KEYS = ["success", "data", "error", "code", "result", "results", "status", "email"]

@@ -19,8 +19,6 @@ from ..model.evidence import BlacklistEvidence, DomainEvidence
 from ..model.settings import Blacklist, Network, Zone
 from .dns.answers import AddressAnswer, AnswerCache, DnsAnswer, IPAddress, RecordType
 
-__all__ = ["BlacklistCheck"]
-
 STATIC_HOSTS, STATIC_IPS = "static hosts", "static ips"
 # Of one domain, and of one host. The largest operators publish about twenty of each; more would let a domain cause
 # floods of questions to a list. If some are not looked up, the result is undetermined.

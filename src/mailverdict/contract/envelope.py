@@ -12,29 +12,6 @@ from ..errors import ContractError
 from ..model.json_fields import require_field, shorten
 from ..model.verification import Verification, parse_earlier_payload, parse_payload
 
-__all__ = [
-    "BULK_LIMIT",
-    "EARLIER_FINAL",
-    "ERROR_STATUS",
-    "SHORT_STATUS",
-    "VERSION",
-    "BulkEntry",
-    "ErrorEnvelope",
-    "JobRecord",
-    "JobStatus",
-    "SuccessEnvelope",
-    "dump_entry",
-    "dump_failure",
-    "dump_job",
-    "dump_quota",
-    "dump_short_failure",
-    "dump_success",
-    "parse_entry",
-    "parse_envelope",
-    "parse_job",
-    "parse_quota",
-]
-
 VERSION = "v1"
 BULK_LIMIT = 100  # addresses in one bulk request
 LARGEST = 2**53  # beyond it JSON numbers lose digits (RFC 8259 section 6), and no quota is so large

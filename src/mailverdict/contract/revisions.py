@@ -8,13 +8,6 @@ from typing import Any
 from ..model.verification import Verification, dump_errors
 from ..model.words import Verdict
 
-__all__ = [
-    "EARLIER_STATUS",
-    "Revision",
-    "dump_earlier_job",
-    "dump_earlier_payload",
-]
-
 
 class Revision(StrEnum):
     """The two revisions of the contract."""

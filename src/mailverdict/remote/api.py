@@ -24,29 +24,6 @@ from ..model.verification import Fault, Verification, dump_errors
 from ..model.words import Status, ValidationType, Verdict
 from ..verdicts import contradiction_in, settle
 
-__all__ = [
-    "DEFECT_PATHS",
-    "QUOTA_REQUEST",
-    "ApiAnswer",
-    "ApiRequest",
-    "JobFailure",
-    "NoAnswer",
-    "Pause",
-    "Step",
-    "Steps",
-    "asked_as",
-    "error_of",
-    "find_defect",
-    "is_about",
-    "is_answer_to",
-    "is_quota_refusal",
-    "job_row",
-    "read_quota",
-    "rejected_row",
-    "rows_table",
-    "success_of",
-]
-
 MAX_ADDRESS = 320  # characters: local part 64, "@", domain 255 (RFC 5321 section 4.5.3.1)
 MALFORMED = "invalid email"  # "Invalid email format" is the contract's message for a malformed address
 

@@ -43,8 +43,6 @@ from .events import EventStream
 from .pace import FixedPace, Pace, check_pace
 from .polling import PollSchedule
 
-__all__ = ["RemoteBackend"]
-
 if TYPE_CHECKING:
     from httpx import AsyncBaseTransport
 

@@ -51,16 +51,6 @@ from .api import (
     success_of,
 )
 
-__all__ = [
-    "MAX_REPEATS",
-    "RESUBMISSIONS",
-    "Submission",
-    "batch_size",
-    "match_entries",
-    "request_quota",
-    "was_counted",
-]
-
 MAX_REPEATS = 2  # of one address that a limiter refused
 MAX_LIMITED = 12  # submissions in a row that are answered with 429, before that is an error
 MAX_RETRY_AFTER = 900.0  # seconds; if the service asks for a longer wait, its answer is an error

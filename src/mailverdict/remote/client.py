@@ -35,8 +35,6 @@ from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
 from .gate import Gate
 from .rate_fields import Advertised, read_advertised
 
-__all__ = ["LAST_ANSWER", "Client", "FailedRequests", "Retries", "check_headers", "download", "parse_base_url"]
-
 MAX_BODY = 4 * 1024 * 1024  # octets; an answer about 100 jobs has some 30,000
 UNPACKED = 1 << 20  # octets unpacked at a time
 # Content codings that are unpacked: zlib reads both formats (RFC 9110 section 8.4.1).

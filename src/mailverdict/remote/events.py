@@ -44,8 +44,6 @@ from .client import Client
 from .pace import QUEUED_FOR, FixedPace, Pace, SentBatch
 from .polling import Ending, GaveUp, PollResult, PollSchedule, TimedPollResult, follow_job, poll_request, read_poll
 
-__all__ = ["EventStream"]
-
 MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
 DENIED = 5.0  # seconds of answers that deny the client access, after which the quota is requested
 OUTAGE = 60.0  # seconds without a usable poll after which the service counts as down

@@ -13,8 +13,6 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
-__all__ = ["Gate"]
-
 FIRST_HOLD, MAX_HOLD = 0.02, 30.0  # seconds after a refusal
 SHARE = 0.8  # of the time between accepted requests, after which the next one is tried
 HOLD_SHARE = 0.1  # of the same, after a refusal

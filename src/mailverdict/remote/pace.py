@@ -19,8 +19,6 @@ from ..contract.envelope import BULK_LIMIT
 from ..errors import SettingsError
 from .rate_fields import Advertised, AdvertisedLimit
 
-__all__ = ["QUEUED_FOR", "FixedPace", "Pace", "SentBatch", "check_pace"]
-
 SAMPLE = 10  # jobs of a batch that must have passed before the whole batch counts as passed
 QUEUED_FOR = 3.5  # seconds after which a job that is still queued counts as passed: limiters refuse within seconds
 MAX_WINDOW = 2_000.0  # addresses without an outcome

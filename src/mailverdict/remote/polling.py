@@ -17,17 +17,6 @@ from ..model.settings import parse_duration
 from ..model.verification import Verification
 from .api import ApiAnswer, ApiRequest, JobFailure, error_of
 
-__all__ = [
-    "Ending",
-    "GaveUp",
-    "PollResult",
-    "PollSchedule",
-    "TimedPollResult",
-    "follow_job",
-    "poll_request",
-    "read_poll",
-]
-
 STAGGER = 0.05  # seconds between the first polls of jobs submitted together, at most
 MIN_FAILURES = 3  # polls in a row without a usable answer, before an old job is given up
 MAX_STATUS = 40  # characters of an unknown status

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["Advertised", "AdvertisedLimit", "read_advertised"]
-
 MAX_FIELD = 1_000  # characters of a header field that are read
 # Seconds. A limit that is reset later is a quota, and so is one whose window is a day or longer. The quota is read by a
 # request of its own.

@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 from ..model.table import SOURCE_REMOTE
 from ..model.words import Reason, Status, Verdict, count_of
 
-__all__ = ["REPORTED_ERRORS", "cause_of", "count_causes", "count_errors", "describe_ending", "describe_errors"]
-
 FEWEST = 2  # addresses: a single one shows nothing about the network
 MALFORMED, UNDELIVERABLE, OTHER = "malformed", "undeliverable", "other"
 

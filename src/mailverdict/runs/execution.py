@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from ..local.screen import Screener
     from .journal.journal import Journal
 
-__all__ = ["Execution", "RunSettings", "find_known", "unique_addresses"]
-
 # The contract does not give the hour at which a quota starts again; for this service it is a setting.
 NEXT_DAY = ", usually after 00:00 UTC"
 logger = logging.getLogger("mailverdict")

@@ -11,8 +11,6 @@ from ..contract.envelope import BULK_LIMIT
 from ..errors import SettingsError
 from ..model.words import SOURCE_MEANING
 
-__all__ = ["Plan", "plan_run"]
-
 LABELS = {
     "rows": "rows",
     "missing": "rows without an address (never sent)",

@@ -21,20 +21,6 @@ from ..model.address import identities
 from ..model.table import SCHEMA, complete_table, one_array
 from ..model.words import Status, Verdict, count_of
 
-__all__ = [
-    "COUNTED_FIELDS",
-    "LONG_WAIT",
-    "Listener",
-    "Progress",
-    "ProgressBar",
-    "SettledRows",
-    "delay_text",
-    "pace_text",
-    "pending_rows",
-    "shown_delay",
-    "wants_bar",
-]
-
 UNSETTLED = -1
 SHOWN_WAIT, LONG_WAIT = 5.0, 30.0  # seconds of waiting for a service that are shown during the run, and at its end
 COUNTED_FIELDS = ("status", "result", "source")  # fields of rows by which progress counts them

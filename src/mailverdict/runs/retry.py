@@ -18,18 +18,6 @@ from ..backend import GRACE, is_same_day
 from ..model.table import one_array
 from ..model.words import Reason, Status, Verdict, count_of
 
-__all__ = [
-    "ASK_AGAIN",
-    "ERROR_MAX_AGE",
-    "HOLD",
-    "MAX_HOLD",
-    "LostSubmission",
-    "classify_lost_submission",
-    "hold_seconds",
-    "retry_hint",
-    "reusable",
-]
-
 DAY = 86_400.0
 HOLD = DAY  # seconds: a second payment costs one unit of a daily quota
 MAX_HOLD = 30 * HOLD  # the default `max_age` of an answer

@@ -15,8 +15,6 @@ from ..loop import loop_thread, start_task, wait_until_done
 from .execution import Execution
 from .progress import Listener, Progress, checked_text, pace_text, shown_delay
 
-__all__ = ["Run"]
-
 T = TypeVar("T")
 
 

@@ -23,8 +23,6 @@ from ..model.verification import Verification, parse_errors
 from ..model.words import Status, ValidationType, ValidationTypeWord, Verdict
 from .options import parse_validation_type, pick_backend
 
-__all__ = ["check", "check_address", "open_backend", "parse_email"]
-
 LONGEST_EMAIL = 1_000  # characters; no address is longer than 254 octets (RFC 5321 section 4.5.3.1.3)
 
 

@@ -25,8 +25,6 @@ from .notices import Notice, cut_original, find_notices
 from .outcome import MAX_DIAGNOSTIC, Judgement, Outcome, clean_text, find_status, judge
 from .page_text import page_text
 
-__all__ = ["MAX_MESSAGE", "DeliveryReport", "MailReading", "read_message"]
-
 MAX_MESSAGE = 512 * 1024  # octets of a mail that are read: a report stands before the returned mail
 MAX_MULTIPARTS = 60  # declared boundaries and attached mails; a nesting bomb has thousands
 MAX_PARTS = 200

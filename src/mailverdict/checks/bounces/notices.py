@@ -10,8 +10,6 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Notice", "cut_original", "find_notices"]
-
 MAX_TEXT = 64 * 1024  # characters of a text part that are read
 MAX_LINE = 998  # characters, RFC 5322 2.1.1
 MAX_NOTICES = 5_000

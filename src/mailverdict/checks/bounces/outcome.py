@@ -15,8 +15,6 @@ from ..smtp.classify.classification import Action, Classification
 from ..smtp.classify.classifier import classify_reply
 from ..smtp.replies import CONTROLS, Reply
 
-__all__ = ["MAX_DIAGNOSTIC", "Judgement", "Outcome", "clean_text", "find_status", "judge"]
-
 MAX_DIAGNOSTIC = 500  # characters that are kept; the cause is in the first sentence
 MAX_JUDGED = 4_000  # characters that are read
 

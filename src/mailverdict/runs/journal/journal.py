@@ -49,8 +49,6 @@ from .recall import (
     summarize,
 )
 
-__all__ = ["Attempt", "Journal", "Unclaimed"]
-
 LEASE = 600.0  # seconds after which a lease ends without a renewal; a run renews its leases every minute
 
 

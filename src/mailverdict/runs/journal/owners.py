@@ -9,8 +9,6 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["Owner", "this_process"]
-
 CLOCK_TOLERANCE = 60.0  # seconds: start times are wall-clock times, which move when the system's clock is corrected
 
 

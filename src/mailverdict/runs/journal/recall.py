@@ -25,21 +25,6 @@ from ...model.table import SCHEMA, SOURCE_JOURNAL, complete_table, dump_json
 from ...model.words import ValidationType
 from . import sql
 
-__all__ = [
-    "PER_ROW",
-    "JournalSummary",
-    "KnownRows",
-    "PackedRows",
-    "RecordedRun",
-    "export_settled",
-    "find_known",
-    "load_asked",
-    "pack",
-    "parse_key",
-    "summarize",
-    "unpack",
-]
-
 FOUND = pa.schema(
     [
         pa.field("position", pa.int64()),

@@ -18,8 +18,6 @@ from pathlib import Path
 
 from ...errors import JournalError
 
-__all__ = ["journal_errors", "open_file"]
-
 APPLICATION_ID = 0x4D564A31  # "MVJ1", in the file's header
 VERSION = 1
 MAGIC = b"SQLite format 3\x00"
