@@ -334,6 +334,30 @@ def test_a_clock_that_is_set_during_a_run_changes_no_wait(hours: float, monkeypa
     run_virtual(main)
 
 
+@pytest.mark.parametrize("fault", [Fault(503, b""), Fault(503, b"", (("retry-after", "9"),)), FAULTS["short envelope"]])
+def test_a_service_that_is_unavailable_for_a_while_loses_nothing_and_costs_nothing(fault: Fault) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop)
+        world.service.script("bulk", [fault] * 5)
+        outcome = await world.verify(addresses(12))
+        assert (outcome.error, len(outcome.rows), outcome.deferred) == (None, 12, {})
+        assert sorted(world.service.paid.values()) == [1] * 12
+        assert world.service.violations_and_double_payments == []
+
+    run_virtual(main)
+
+
+def test_a_service_that_stays_unavailable_ends_the_run_with_a_readable_error() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop)
+        world.service.always["bulk"] = Fault(503, b"")
+        outcome = await world.verify(addresses(12))
+        assert str(outcome.error).endswith("/api/bulk-check-email: 503 with an empty body")
+        assert 60 < outcome.seconds < 180
+
+    run_virtual(main)
+
+
 def test_a_key_that_is_revoked_in_the_middle_ends_the_run_soon_and_no_job_is_lost() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop, duration=lambda _: 60.0)

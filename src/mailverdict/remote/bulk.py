@@ -5,9 +5,10 @@ the steps out.
 
 A submission whose answer is lost (cut off, unreadable, a server error) is not simply repeated. The
 quota's `used` before and after shows whether it was counted. If not, the batch is sent
-`RESUBMISSIONS` more time; if it was, or if that is not certain, its addresses end as uncertain and
-are not sent again by this run. The same batch is sent with the same Idempotency-Key, also by a later
-run, since a service whose database is slow may count the first one later.
+`RESUBMISSIONS` more time, and after the status 503 when the pace allows it; if it was, or if that is
+not certain, its addresses end as uncertain and are not sent again by this run. The same batch is sent
+with the same Idempotency-Key, also by a later run, since a service whose database is slow may count
+the first one later.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ from .api import (
 
 MAX_REPEATS = 2  # of one address that a limiter refused
 MAX_LIMITED = 12  # submissions in a row that are answered with 429, before that is an error
+MAX_UNAVAILABLE = 6  # the same with 503: about two minutes
 MAX_RETRY_AFTER = 900.0  # seconds; if the service asks for a longer wait, its answer is an error
 RESUBMISSIONS = 1  # of one batch, and only if the quota shows that it was not counted
 GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
@@ -218,8 +220,11 @@ class Submission:
         if was_counted(before, after) or not is_same_day(read_at, self.clock()):
             reading = f"{error}; the quota's used went from {before.used} to {after.used}"
             yield from self.defer_uncertain(emails, token, reading)
-        else:
-            yield Deferred((), "uncounted" if may_be_handled(answer) else "rejected", token=token)
+            return
+        yield Deferred((), "uncounted" if may_be_handled(answer) else "rejected", token=token)
+        if is_unavailable(answer) and self.is_paced and self.may_wait(answer.retry_after, MAX_UNAVAILABLE):
+            self.error = None
+            self.note_rate_limit(len(emails), answer.retry_after)
 
     def defer_uncertain(self, emails: tuple[str, ...], token: str, reading: str) -> Steps[None]:
         """Leave addresses pending that may have been paid for."""
@@ -242,9 +247,9 @@ class Submission:
         else:
             self.error = error_of(refusal)
 
-    def may_wait(self, retry_after: float | None) -> bool:
-        """Whether a request that was refused with 429 is sent again later."""
-        return self.limited < MAX_LIMITED and (retry_after or 0.0) <= MAX_RETRY_AFTER
+    def may_wait(self, retry_after: float | None, most: int = MAX_LIMITED) -> bool:
+        """Whether a request that was refused is sent again later; `most` refusals in a row are an error."""
+        return self.limited < most and (retry_after or 0.0) <= MAX_RETRY_AFTER
 
     def note_rate_limit(self, size: int, retry_after: float | None) -> None:
         """Note that a submission of `size` addresses is sent again later; 0: the reading of the quota before it."""
@@ -268,6 +273,11 @@ def is_refusal(answer: ApiAnswer) -> TypeGuard[ErrorEnvelope | NoAnswer]:
 def may_be_handled(answer: ApiAnswer) -> bool:
     """Whether the service may still be working on a submission: it has not answered, or a gateway did in its place."""
     return isinstance(answer, NoAnswer) or (isinstance(answer, ErrorEnvelope) and answer.status in GATEWAY_STATUSES)
+
+
+def is_unavailable(answer: ApiAnswer) -> TypeGuard[ErrorEnvelope]:
+    """Whether the service, or a proxy before it, cannot be used now."""
+    return isinstance(answer, ErrorEnvelope) and answer.status == HTTPStatus.SERVICE_UNAVAILABLE
 
 
 def lost_error(answer: ApiAnswer) -> BackendError:

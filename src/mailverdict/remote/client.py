@@ -470,10 +470,8 @@ def parse_response(request: ApiRequest, response: HttpResponse) -> ApiAnswer:
 def parse_unexpected(response: HttpResponse, error: ContractError) -> ApiAnswer:
     """A response outside the contract: a failure by its status, or a success without usable content."""
     start = " ".join(response.body[: 4 * MAX_PAGE].decode("utf-8", "replace").split())
-    seen = (
-        f"{response.where}: {response.status} with {len(response.body)} octets of {response.content_type}, "
-        f"beginning {shorten(start, MAX_PAGE)!r}"
-    )
+    body = f"{len(response.body)} octets of {response.content_type}, beginning {shorten(start, MAX_PAGE)!r}"
+    seen = f"{response.where}: {response.status} with {body if response.body else 'an empty body'}"
     if response.status >= HTTPStatus.BAD_REQUEST:
         return ErrorEnvelope("", seen, response.status, {}, response.retry_after, is_page=not is_json(response.body))
     message = f"{seen}; {error}. Is this the base URL of a verification service?"
