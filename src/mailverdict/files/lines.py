@@ -80,7 +80,7 @@ def read_regular(data: bytes, delimiter: bytes, columns: int, used: Sequence[int
     """
     octets = np.frombuffer(data, np.uint8, data.rfind(b"\n") + 1)
     ends = np.flatnonzero(octets == LF) + 1
-    if len(ends) < 2 or data.count(b"\r") > data.count(b"\r\n"):
+    if len(ends) < 2 or (b"\r" in data and data.count(b"\r") > data.count(b"\r\n")):
         return None
     has_quotes = data.find(b'"', 0, len(octets)) >= 0
     if not has_quotes and data.count(delimiter, 0, len(octets)) != (columns - 1) * len(ends):
