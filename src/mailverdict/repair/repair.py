@@ -592,7 +592,7 @@ PLUS_BETWEEN = re.compile(r"(@[^\W_][\w.\-]{0,200}\.[A-Za-z]{2,18})\s?\+\s?(?=[^
 
 def join_blanks(text: str) -> str:
     """Remove the blanks beside the at sign and the dots of a domain that ends in a top-level domain."""
-    return SPACED.sub(join_spaced, text) if "@" in text else text
+    return SPACED.sub(join_spaced, text) if "@" in text and BLANKS.search(text) else text
 
 
 def join_spaced(found: re.Match[str]) -> str:
