@@ -203,10 +203,11 @@ def as_flags(values: pa.Array) -> pa.BooleanArray:
     """True and false, also as text in upper or lower case; or as 1 and 0, since some databases have no truth values."""
     if pa.types.is_boolean(values.type):
         return values
-    coded = pc.utf8_lower(as_present(values)).dictionary_encode()
-    if unknown := [each for each in coded.dictionary.to_pylist() if each not in TRUTH]:
+    coded = as_present(values).dictionary_encode()
+    texts = pc.utf8_lower(coded.dictionary).to_pylist()
+    if unknown := [each for each in texts if each not in TRUTH]:
         raise Foreign(unknown[0])
-    return pa.array([TRUTH[each] for each in coded.dictionary.to_pylist()], pa.bool_()).take(coded.indices)
+    return pa.array(map(TRUTH.get, texts), pa.bool_()).take(coded.indices)
 
 
 def as_moments(values: pa.Array) -> pa.TimestampArray:
