@@ -1,7 +1,7 @@
 """The result columns: one table of their names, sets, dtypes and sources, and how each is made and labelled.
 
 A column in the table goes through `to_arrow` (Polars and Arrow frames) or `to_pandas`. `label_of` names it in the
-caller's frame, `result_labels` finds it there again.
+caller's frame.
 """
 
 from __future__ import annotations
@@ -421,20 +421,6 @@ def check_column(column: Any, names: Sequence[Any]) -> None:
         raise ColumnError(f"no column {column!r}{did_you_mean(column, names)}; there are {listed(names)}")
     if found > 1:
         raise ColumnError(f"the column name {column!r} occurs {found} times; rename the columns so that it occurs once")
-
-
-def result_labels(
-    out: pd.DataFrame, column: Hashable, prefix: str | None, names: Sequence[str], *, must_exist: bool = True
-) -> dict[str, Any]:
-    """Labels of result columns by name; a `ColumnError` names the first that is not there."""
-    if not isinstance(out, pd.DataFrame):
-        raise SettingsError(f"data is of type {type(out).__name__}; give the pandas DataFrame that verify returned")
-    check_column(column, list(out.columns))
-    labels = {name: label_of(column, prefix, name) for name in names}
-    absent = [label for label in labels.values() if label not in out.columns]
-    if must_exist and absent:
-        raise ColumnError(f"no column {absent[0]!r}: verify {column!r} first, or give the prefix that was used")
-    return labels
 
 
 def did_you_mean(column: Any, names: Sequence[Any]) -> str:
