@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mailverdict.checks.syntax.address import observe_syntax
-from mailverdict.model.address import identities, identity, lower_domain
+from mailverdict.model.address import address_key, address_keys, lower_domain
 
 # An address, and the text it is known by.
 CASES = [
@@ -27,13 +27,13 @@ CASES = [
 
 @pytest.mark.parametrize(("email", "known_by"), CASES)
 def test_an_address_is_known_by_one_text(email, known_by):
-    assert identity(email) == known_by
-    assert identities(pa.array([email.strip()])).to_pylist() == [known_by]
+    assert address_key(email) == known_by
+    assert address_keys(pa.array([email.strip()])).to_pylist() == [known_by]
 
 
 def test_a_column_without_capitals_is_not_copied():
     emails = pa.array(["ada@example.org", "BOB@example.org"])
-    assert identities(emails) is emails
+    assert address_keys(emails) is emails
 
 
 ADDRESSES = st.from_regex(r"[A-Za-z]{1,3}@[A-Za-z\u00c0-\u03ff\u0410-\u044f]{1,6}\.[A-Za-z]{2,3}", fullmatch=True)
@@ -43,12 +43,12 @@ ADDRESSES = st.from_regex(r"[A-Za-z]{1,3}@[A-Za-z\u00c0-\u03ff\u0410-\u044f]{1,6
 @example(["a@\x1fB", "\u2028a@B.c\u2028"])
 def test_a_column_agrees_with_one_by_one(emails):
     stripped = [email.strip() for email in emails if email.isprintable()]
-    assert identities(pa.array(stripped, pa.string())).to_pylist() == [identity(email) for email in stripped]
+    assert address_keys(pa.array(stripped, pa.string())).to_pylist() == [address_key(email) for email in stripped]
 
 
 @given(ADDRESSES)
 def test_it_is_the_same_mailbox_at_the_same_domain(email):
-    seen, known = observe_syntax(email), observe_syntax(identity(email))
+    seen, known = observe_syntax(email), observe_syntax(address_key(email))
     assert (seen.ok, seen.local, seen.ascii_domain) == (known.ok, known.local, known.ascii_domain)
 
 

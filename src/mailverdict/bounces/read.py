@@ -16,7 +16,7 @@ from ..checks.bounces.outcome import MAX_DIAGNOSTIC, Judgement, Outcome, clean_t
 from ..errors import ColumnError, InputError, SettingsError
 from ..files.readers import open_table
 from ..files.table_file import ReadOptions
-from ..model.address import identity
+from ..model.address import folded_key
 from ..model.paths import user_path
 from ..model.words import Reason, count_of, printable_text
 from ..table.kinds import Frame, is_polars, polars_of, read_stream
@@ -375,21 +375,17 @@ def drop_replaced(reports: list[DeliveryReport]) -> tuple[list[DeliveryReport], 
     final: dict[str, set[str | None]] = {}
     for each in reports:
         if not each.is_delay:
-            final.setdefault(key_of(each), set()).add(each.message_id)
+            final.setdefault(folded_key(each.address), set()).add(each.message_id)
     kept: list[DeliveryReport] = []
     delayed: set[tuple[str, str | None]] = set()
     for each in reports:
         if each.is_delay:
-            key, ids = (key_of(each), each.message_id), final.get(key_of(each), set())
+            key, ids = (folded_key(each.address), each.message_id), final.get(folded_key(each.address), set())
             if key in delayed or each.message_id in ids or (ids and (each.message_id is None or None in ids)):
                 continue
             delayed.add(key)
         kept.append(each)
     return kept, len(reports) - len(kept)
-
-
-def key_of(report: DeliveryReport) -> str:
-    return identity(report.address).lower()
 
 
 def make_table(reports: Sequence[DeliveryReport]) -> pa.Table:

@@ -1,21 +1,19 @@
 """Rows of a column that reach the same mailbox: `duplicates`.
 
-Cells are cleaned first. Then each address gets an identity by the rules in `checks.lists.mailboxes`; all that follows
-compares identities.
+Cells are cleaned first. The rules of `checks.lists.mailboxes` then say which mailbox each address reaches; all that
+follows compares mailboxes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..checks.lists.mailboxes import mailbox_identities
-from ..checks.syntax.column import observe_column
+from ..checks.lists.mailboxes import Mailboxes, find_mailboxes
 from ..repair.repair import MAX_CELL
 from ..table.columns import DUPLICATE_COLUMNS
 from ..table.kinds import Frame, kind_of_data
@@ -24,24 +22,10 @@ from ..table.text_column import read_values
 from .clean import repair_column, warn_of_no_address
 
 
-@dataclass(frozen=True)
-class IdentityColumn:
-    """The mailbox of each row; null where the cell has no address, or more than one."""
-
-    identities: pa.StringArray
-    domains: pa.StringArray  # as written, in lower case and A-labels
-
-    @classmethod
-    def of(cls, addresses: pa.StringArray, positions: pa.Int32Array) -> IdentityColumn:
-        """From distinct addresses, of which one may be empty, and for each row the position of its address."""
-        seen = observe_column(addresses)
-        return cls(mailbox_identities(seen).take(positions), seen.domains.take(seen.domain_codes).take(positions))
-
-
-def read_identities(texts: pa.StringArray) -> IdentityColumn:
-    """Clean the distinct texts of a column and find the mailbox of each."""
+def read_mailboxes(texts: pa.StringArray) -> Mailboxes:
+    """Clean the distinct texts of a column and find the mailbox of each; none where a cell has several addresses."""
     distinct = texts.dictionary_encode()
-    return IdentityColumn.of(repair_column(distinct.dictionary).address.fill_null(""), distinct.indices)
+    return find_mailboxes(repair_column(distinct.dictionary).address).take(distinct.indices)
 
 
 @overload
@@ -106,12 +90,12 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     names = name_columns(kind, prefix, DUPLICATE_COLUMNS)
     texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
     warn_of_no_address(texts, column)
-    return kind.attach(group_rows(read_identities(texts).identities), names, DUPLICATE_COLUMNS, {})
+    return kind.attach(compare_mailboxes(read_mailboxes(texts).names), names, DUPLICATE_COLUMNS, {})
 
 
-def group_rows(identities: pa.StringArray) -> pa.Table:
+def compare_mailboxes(mailboxes: pa.StringArray) -> pa.Table:
     """The three columns of `duplicates`; a row is named by its position."""
-    codes = identities.dictionary_encode().indices
+    codes = mailboxes.dictionary_encode().indices
     has_none = codes.is_null().to_numpy(zero_copy_only=False)
     group = codes.fill_null(0).to_numpy()
     rows = np.arange(len(group))
@@ -121,7 +105,7 @@ def group_rows(identities: pa.StringArray) -> pa.Table:
     copies = np.bincount(group[~has_none], minlength=len(first))
     return pa.table(
         {
-            "identity": identities,
+            "identity": mailboxes,
             "duplicate_of": pa.array(first[group], mask=has_none | (first[group] == rows)),
             "copies": pa.array(copies[group], mask=has_none),
         }

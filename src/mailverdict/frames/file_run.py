@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..backend import Quota
 from ..errors import BackendError, JournalError
 from ..loop import run_sync
-from ..model.address import identities
+from ..model.address import address_keys
 from ..model.table import SOURCE_LOCAL
 from ..model.words import ValidationType
 from ..runs.endings import REPORTED_ERRORS, describe_ending, describe_errors
@@ -114,7 +114,7 @@ class FileRun:
     def ask_once(self, pieces: Callable[[], Iterable[pa.Table]]) -> Iterator[pa.Table]:
         """Read the column, verify its distinct addresses, and read the pieces again."""
         texts = [self.read(piece).asked for piece in pieces()]
-        encoded = pa.chunked_array(map(identities, texts), pa.string()).dictionary_encode()
+        encoded = pa.chunked_array(map(address_keys, texts), pa.string()).dictionary_encode()
         codes = np.concatenate([np.empty(0, np.int32), *(chunk.indices.to_numpy() for chunk in encoded.chunks)])
         distinct = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], pa.string())
         answers = None

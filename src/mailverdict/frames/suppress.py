@@ -1,6 +1,6 @@
 """Rows that are on a list of people who must not be mailed: `suppress`.
 
-`SuppressionList` reads the list, whatever it is in. Addresses are compared by the identities of `duplicates`.
+`SuppressionList` reads the list, whatever it is in. Addresses are compared by mailbox, as in `duplicates`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.flags import below_any, normal_domain
-from ..checks.lists.mailboxes import canonical_domain, mailbox_identities
+from ..checks.lists.mailboxes import Mailboxes, mailbox_domain
 from ..checks.lists.update import is_public_suffix
-from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, InputError, SettingsError
 from ..files.readers import guess_column, open_table
 from ..model.paths import user_path
@@ -31,8 +30,8 @@ from ..table.columns import SUPPRESS_COLUMNS, label_of
 from ..table.kinds import Frame, Table, kind_of_data, read_stream
 from ..table.overwrite import name_columns
 from ..table.text_column import is_filled, read_values
-from .clean import repair_column, warn_of_no_address
-from .duplicates import IdentityColumn, read_identities
+from .clean import warn_of_no_address
+from .duplicates import read_mailboxes
 
 SHOWN = 3  # entries of a suppression list that a warning quotes
 DOMAIN_MARK = r"^\s*\*?@"  # of an entry such as "@firm.example", which might be read as an address
@@ -63,7 +62,7 @@ def suppress(
 ) -> Any:
     """Mark the rows that are on a list of people who must not be mailed. Uses no network, and removes no row.
 
-    Addresses are compared by their identity, as in `duplicates`, so ``ada@gmail.com`` on the list
+    Addresses are compared by their mailbox, as in `duplicates`, so ``ada@gmail.com`` on the list
     suppresses ``A.da+shop@googlemail.com``. A domain on the list suppresses every address at it,
     and at all domains below it. `decide`, `split` and `report` then drop the marked rows.
 
@@ -126,7 +125,7 @@ def suppress(
     listed = against if is_read else SuppressionList.read(against, against_column, stacklevel=3)
     texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
     warn_of_no_address(texts, column)
-    flags = listed.find(read_identities(texts))
+    flags = listed.find(read_mailboxes(texts))
     if earlier is not None:
         flags = pc.or_kleene(earlier.fill_null(False), flags)
     return kind.attach(pa.table({"suppressed": flags}), names, SUPPRESS_COLUMNS, {})
@@ -146,7 +145,7 @@ class SuppressionList:
     """Addresses and domains that must not be mailed."""
 
     def __init__(self) -> None:
-        self.identities: set[str] = set()
+        self.mailboxes: set[str] = set()
         self.domains: set[str] = set()
         self.refused: dict[str, int] = {}  # how often, by entry
         self.size = 0
@@ -168,13 +167,13 @@ class SuppressionList:
         distinct = entries.dictionary_encode()
         counts = np.bincount(distinct.indices.to_numpy(), minlength=len(distinct.dictionary))
         is_domain = pc.match_substring_regex(distinct.dictionary, DOMAIN_MARK)
-        identities = address_identities(pc.if_else(is_domain, "", distinct.dictionary))
-        for text, identity, count in zip(distinct.dictionary.to_pylist(), identities.to_pylist(), counts, strict=True):
+        mailboxes = read_mailboxes(pc.if_else(is_domain, "", distinct.dictionary)).names
+        for text, mailbox, count in zip(distinct.dictionary.to_pylist(), mailboxes.to_pylist(), counts, strict=True):
             parts = SEPARATORS.split(text)
             if len(parts) > 1 and all("@" in part or listed_domain(part) for part in parts) and self.add_parts(parts):
                 continue  # before the address alone: a domain beside it is an entry, too
-            if identity is not None:
-                self.identities.add(identity)
+            if mailbox is not None:
+                self.mailboxes.add(mailbox)
             elif not self.add_parts([text]) and not self.add_parts(repair_cell(text).addresses):
                 self.refuse(text, int(count))
 
@@ -183,11 +182,11 @@ class SuppressionList:
         parts = [part for part in parts if part]
         domains = [listed_domain(part) for part in parts]
         others = ["" if domain else part for part, domain in zip(parts, domains, strict=True)]
-        identities = address_identities(pa.array(others, pa.string())).to_pylist()
-        if not all(domain or identity for domain, identity in zip(domains, identities, strict=True)):
+        mailboxes = read_mailboxes(pa.array(others, pa.string())).names.to_pylist()
+        if not all(domain or mailbox for domain, mailbox in zip(domains, mailboxes, strict=True)):
             return False
         self.domains.update(domain for domain in domains if domain)
-        self.identities.update(identity for identity in identities if identity)
+        self.mailboxes.update(mailbox for mailbox in mailboxes if mailbox)
         return bool(parts)
 
     def refuse(self, entry: str, count: int) -> None:
@@ -204,20 +203,15 @@ class SuppressionList:
                 stacklevel=stacklevel + 1,
             )
 
-    def find(self, column: IdentityColumn) -> pa.BooleanArray:
+    def find(self, rows: Mailboxes) -> pa.BooleanArray:
         """Which rows are on the list; null for rows without an address."""
-        rows = column.domains.dictionary_encode()
-        names = rows.dictionary.to_pylist()
-        canonical = frozenset(map(canonical_domain, self.domains))
-        listed = {*below_any(names, frozenset(self.domains)), *below_any(list(map(canonical_domain, names)), canonical)}
-        by_domain = pa.array([at in listed for at in range(len(names))], pa.bool_()).take(rows.indices)
-        by_address = pc.is_in(column.identities, value_set=pa.array(sorted(self.identities), pa.string()))
-        return pc.if_else(pc.is_valid(column.identities), pc.or_(by_domain, by_address), None)
-
-
-def address_identities(texts: pa.StringArray) -> pa.StringArray:
-    """The mailbox of each text that is an address once it is cleaned; null for the others."""
-    return mailbox_identities(observe_column(repair_column(texts).address.fill_null("")))
+        domains = rows.domains.dictionary_encode()
+        names = domains.dictionary.to_pylist()
+        alike = frozenset(map(mailbox_domain, self.domains))
+        listed = {*below_any(names, frozenset(self.domains)), *below_any(list(map(mailbox_domain, names)), alike)}
+        by_domain = pa.array([at in listed for at in range(len(names))], pa.bool_()).take(domains.indices)
+        by_address = pc.is_in(rows.names, value_set=pa.array(sorted(self.mailboxes), pa.string()))
+        return pc.if_else(pc.is_valid(rows.names), pc.or_(by_domain, by_address), None)
 
 
 def listed_domain(text: str) -> str | None:

@@ -24,7 +24,7 @@ from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..checks.syntax.kernels import to_bools
 from ..errors import ColumnError, SettingsError
 from ..local.backend import LocalBackend
-from ..model.address import identities
+from ..model.address import address_keys
 from ..model.table import SOURCE_LOCAL, TEXT_CODES, complete_table, texts_where
 from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, count_of
 from ..repair.repair import MAX_CELL
@@ -100,7 +100,7 @@ class AddressColumns:
             return asked, own, syntax
         codes = np.full(len(self.texts), len(asked) + PENDING, np.int32)
         if wanted is not None:
-            found = pc.index_in(identities(self.texts), value_set=asked)
+            found = pc.index_in(address_keys(self.texts), value_set=asked)
             codes[to_bools(found.is_valid())] = found.drop_null().to_numpy()
         codes[~to_bools(filled)] = len(asked) + MISSING
         if self.is_several is not None:

@@ -1,4 +1,9 @@
-"""When two texts are one address: surrounding blanks and the case of the domain do not count."""
+"""When two texts are one address: by its key.
+
+Three texts stand for an address. Its *canonical* form (`canonical_form` in `checks.syntax.address`) is what `clean`
+gives and reports show. Its *key* is one question to a server or service, and one address of a run and of a journal. Its
+*mailbox* (`checks.lists.mailboxes`) is one person: in `duplicates`, `suppress` and `outcomes`.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,23 @@ import pyarrow.compute as pc
 UPPER_DOMAIN = r"@[^@]*[^\x00-@\[-\x7f][^@]*$"
 
 
-def identity(email: str) -> str:
-    """The text by which an address is known: stripped, domain in lower case, local part as it is.
+def address_key(email: str) -> str:
+    """The key of an address: stripped, domain in lower case, local part as it is.
 
-    >>> identity(" Ada.L@Example.ORG ")
+    >>> address_key(" Ada.L@Example.ORG ")
     'Ada.L@example.org'
     """
     local, at, domain = email.strip().rpartition("@")
     return f"{local}{at}{lower_domain(domain)}" if at else domain
+
+
+def folded_key(email: str) -> str:
+    """The key in lower case: within one cell or mail, addresses that differ in their case are the same.
+
+    >>> folded_key("Ada@Straße.de"), folded_key("ADA@STRASSE.DE")
+    ('ada@straße.de', 'ada@strasse.de')
+    """
+    return address_key(email).lower()
 
 
 def lower_domain(domain: str) -> str:
@@ -30,11 +44,11 @@ def lower_domain(domain: str) -> str:
     return domain.lower() if domain.isascii() else "".join(map(str.lower, domain))
 
 
-def identities(emails: pa.StringArray) -> pa.StringArray:
-    """The same for a column of stripped texts; only rows with something to lower are touched."""
+def address_keys(emails: pa.StringArray) -> pa.StringArray:
+    """The keys of a column of stripped texts; only rows with something to lower are touched."""
     mask = pc.match_substring_regex(emails, UPPER_DOMAIN)
     touched = emails.filter(mask)
     if not len(touched):
         return emails
-    lowered = pa.array([identity(email) for email in touched.to_pylist()], emails.type)
+    lowered = pa.array([address_key(email) for email in touched.to_pylist()], emails.type)
     return pc.replace_with_mask(emails, mask.fill_null(False), lowered)

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 from ..checks.lists.root_zone import is_top_level
 from ..checks.syntax.address import canonical_form, is_well_formed
-from ..model.address import identity
+from ..model.address import address_key
 from .guess import decode_again, guess_address, may_hold_address, write_plain_signs
 from .remarks import has_remark, word_set
 from .words import DOT_WORDS, KNOWN, NOT_A_NAME, SENTENCE, is_label, is_role_word
@@ -195,7 +195,7 @@ def read_rewritten(text: str) -> str | None:
 
 def as_repaired(written: str, changes: dict[str, None]) -> RepairedCell:
     """The cell of one address, in its canonical form."""
-    address = identity(written)
+    address = address_key(written)
     canonical = address if address.isascii() else canonical_form(address)
     if canonical != address:
         changes = {**changes, "unicode": None}

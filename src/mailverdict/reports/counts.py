@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..frames.planning import SeenAddresses
 from ..frames.policy import Alike, Policy, facts_of, group_alike
 from ..frames.results import BUCKETS, Results
-from ..model.address import identities, lower_domain
+from ..model.address import address_keys, lower_domain
 from ..model.table import texts_where
 from ..model.words import ACTIONS, FLAGS, SEVERAL_ADDRESSES
 from ..table.text_column import strip_texts
@@ -60,7 +60,7 @@ class Counts:
 
     def add_addresses(self, rows: Results) -> None:
         """Count what only reports show."""
-        addresses = addresses_of(rows)
+        addresses = keys_of(rows)
         self.addresses += len(self.seen.keep_new(well_formed(rows, addresses)))
         self.domains.append(count_domains(addresses, rows.buckets))
         if len(self.domains) > MAX_TABLES:
@@ -158,9 +158,9 @@ class Counts:
 # --- addresses --------------------------------------------------------------------------------------------------------
 
 
-def addresses_of(rows: Results) -> pa.StringArray:
-    """For each row the text by which its address is known; null where there is no text."""
-    return identities(strip_texts(rows.addresses))
+def keys_of(rows: Results) -> pa.StringArray:
+    """For each row the key of its address; null where there is no text."""
+    return address_keys(strip_texts(rows.addresses))
 
 
 def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:
@@ -171,7 +171,7 @@ def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:
 
 
 def domains_of(addresses: pa.StringArray) -> pa.DictionaryArray:
-    """For each row of `addresses_of` the domain; null where there is no @."""
+    """For each row of `keys_of` the domain; null where there is no @."""
     ends = select_half(split_at(addresses.fill_null("")), DOMAINS).dictionary_encode()
     names = [end.rpartition("@")[2] if end else None for end in ends.dictionary.to_pylist()]
     named = pa.array(names, pa.string()).dictionary_encode()

@@ -18,10 +18,9 @@ from ..bounces.read import to_bounce_table
 from ..checks.bounces.outcome import Outcome
 from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import ColumnError, MailVerdictError, SettingsError
-from ..frames.duplicates import read_identities
+from ..frames.duplicates import read_mailboxes
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
 from ..frames.results import Results, to_array
-from ..model.address import identities
 from ..model.words import ACTIONS, Verdict
 from ..table.columns import CONTRADICTION_COLUMNS, check_column
 from ..table.kinds import Frame, kind_of_data
@@ -265,8 +264,8 @@ def rank(report: dict[str, Any]) -> int:
 
 def mailboxes_of(texts: pa.StringArray) -> npt.NDArray[Any]:
     """For each row the mailbox by which its address is matched; of what is not an address the text in lower case."""
-    others = pc.utf8_lower(identities(pc.utf8_trim_whitespace(texts)))
-    return np.asarray(pc.coalesce(read_identities(texts.fill_null("")).identities, others).to_pylist(), dtype=object)
+    others = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+    return np.asarray(pc.coalesce(read_mailboxes(texts.fill_null("")).names, others).to_pylist(), dtype=object)
 
 
 def mailed_rows(rows: Results, mailed: Any) -> Bools:

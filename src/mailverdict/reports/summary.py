@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from ..frames.results import BUCKETS, Results
 from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text
 from ..table.kinds import Frame
-from .counts import Counts, addresses_of, count_by_code, count_domains, top_domains
+from .counts import Counts, count_by_code, count_domains, keys_of, top_domains
 from .tables import CountTable
 
 MEANING_OF_VALID = {
@@ -73,7 +73,7 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
     rows = Results(out, column, prefix, ("verdict", "status", "why"))
     counts = Counts()
     counts.add(rows)
-    addresses = addresses_of(rows).dictionary_encode()
+    addresses = keys_of(rows).dictionary_encode()
     line = pc.if_else(pa.array(rows.is_several), pa.scalar(len(BUCKETS), pa.int32()), rows.buckets.indices)
     reasons = counts.by(lambda each: (each.line, each.why) if each.why else None)
     top = {line: reason for (line, reason), _ in reversed(reasons.most_common())}
@@ -126,7 +126,7 @@ def by_domain(out: Frame, column: Hashable | None = None, *, top: int = 20, pref
     {'x.example.org': 2, 'y.example.org': 1}
     """
     rows = Results(out, column, prefix, ("verdict", "status"))
-    table = top_domains(count_domains(addresses_of(rows), rows.buckets), top)
+    table = top_domains(count_domains(keys_of(rows), rows.buckets), top)
     found: Frame = rows.data.convert(CountTable(table))
     return found
 
@@ -189,7 +189,7 @@ def diff(old: Any, new: Frame, column: Hashable | None = None, *, prefix: str | 
 
 def by_address(rows: Results) -> pd.DataFrame:
     """Bucket and why of each distinct address; empty cells are left out."""
-    columns = {"address": addresses_of(rows), "bucket": rows.buckets.cast(pa.string()), "details": rows.why}
+    columns = {"address": keys_of(rows), "bucket": rows.buckets.cast(pa.string()), "details": rows.why}
     table: pd.DataFrame = pa.table(columns).to_pandas().astype(object)
     table = table[table["bucket"] != Status.MISSING].dropna(subset="address")
     return table.drop_duplicates("address").set_index("address")

@@ -41,7 +41,7 @@ from ..backend import (
     Waiting,
 )
 from ..errors import JournalError, QuotaExceeded
-from ..model.address import identities
+from ..model.address import address_keys
 from ..model.table import SCHEMA, SOURCE_LOCAL
 from ..model.words import ValidationType, Verdict, count_of
 from .endings import count_causes, count_errors, describe_ending, describe_errors
@@ -271,12 +271,12 @@ class Execution:
         """
         addresses = self.addresses.take(pa.array(left))
         unclaimed = journal.unclaimed(self.key, addresses)
-        is_elsewhere = pc.is_in(identities(addresses), value_set=unclaimed.elsewhere).to_numpy(zero_copy_only=False)
+        is_elsewhere = pc.is_in(address_keys(addresses), value_set=unclaimed.elsewhere).to_numpy(zero_copy_only=False)
         self.reuse_known(addresses.filter(pa.array(~is_elsewhere)), self.began_at)
         if notice := unclaimed.notice():
             self.unanswered += len(unclaimed.held)
             self.add_notice(notice)
-        is_held = pc.is_in(identities(addresses), value_set=unclaimed.held).to_numpy(zero_copy_only=False)
+        is_held = pc.is_in(address_keys(addresses), value_set=unclaimed.held).to_numpy(zero_copy_only=False)
         again = left[~is_held] if may_claim else left[is_elsewhere]
         return np.intersect1d(again, self.results.unsettled(), assume_unique=True)
 
@@ -495,6 +495,6 @@ def find_known(
 
 def unique_addresses(texts: pa.StringArray) -> tuple[pa.StringArray, npt.NDArray[np.int32]]:
     """The distinct addresses of a column without nulls, and per row the position of its address."""
-    encoded = identities(texts).dictionary_encode()
+    encoded = address_keys(texts).dictionary_encode()
     codes: npt.NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
     return encoded.dictionary, codes

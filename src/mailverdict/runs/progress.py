@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..backend import Quota
 from ..errors import BackendError
-from ..model.address import identities
+from ..model.address import address_keys
 from ..model.table import SCHEMA, complete_table, one_array
 from ..model.words import Status, Verdict, count_of
 
@@ -99,7 +99,7 @@ class SettledRows:
 
     def positions_of(self, emails: pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """The positions of addresses; an address that is not in the column is an error of the backend."""
-        keys = identities(one_array(emails))
+        keys = address_keys(one_array(emails))
         if len(keys) < SMALL <= len(self.addresses):
             index = self.index()
             found = pa.array([index.get(key) for key in keys.to_pylist()], pa.int64())

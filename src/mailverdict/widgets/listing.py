@@ -17,8 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.lists.mailboxes import mailbox_identities
-from ..checks.syntax.column import observe_column
+from ..checks.lists.mailboxes import find_mailboxes
 from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, cause_of, decide
 from ..frames.results import BUCKETS, Results
 from ..frames.verify import FrameReading
@@ -459,7 +458,7 @@ class Listing:
     def mailboxes(self, rows: Rows) -> list[str | None]:
         """The mailbox of some rows, the same text for all its addresses."""
         texts = one_array(self.rows.table["clean"].take(pa.array(rows)))
-        mailboxes: list[str | None] = mailbox_identities(observe_column(texts.fill_null(""))).to_pylist()
+        mailboxes: list[str | None] = find_mailboxes(texts).names.to_pylist()
         return mailboxes
 
     def result_texts(self, out: pd.DataFrame, name: str) -> list[str | None]:

@@ -29,7 +29,7 @@ import pyarrow as pa
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, MailVerdictError, SettingsError
 from ..files.table_file import ReadOptions
-from ..frames.duplicates import group_rows
+from ..frames.duplicates import compare_mailboxes
 from ..frames.explode import explode
 from ..frames.planning import plan_addresses, resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
@@ -325,10 +325,10 @@ class SharedState:
                 rows = explode(whole, column)
                 tidy = TidyColumn(column_of(rows, column))
         read = tidy.addresses(choices)
-        identities = tidy.identities(read)
-        groups = group_rows(identities.identities)
+        mailboxes = tidy.mailboxes(read)
+        groups = compare_mailboxes(mailboxes.names)
         first = one_array(groups["duplicate_of"])
-        flags = None if self.suppression is None else self.suppression.listed.find(identities)
+        flags = None if self.suppression is None else self.suppression.listed.find(mailboxes)
         frame, is_removed = rows, np.zeros(len(rows), np.bool_)
         if choices.merge:
             is_removed |= first.is_valid().to_numpy(zero_copy_only=False)

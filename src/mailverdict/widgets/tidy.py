@@ -16,10 +16,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..checks.lists.mailboxes import Mailboxes, find_mailboxes
 from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import to_bools
 from ..frames.clean import repair_column, show_blanks
-from ..frames.duplicates import IdentityColumn
 from ..frames.verify import AddressColumns
 from ..model.table import one_array, texts_where
 from ..repair.repair import ACCEPTED, MAX_CELL, REPAIRS, repair_cell
@@ -213,11 +213,11 @@ class TidyColumn:
         codes = pa.array(narrow(codes, len(distinct.dictionary)), mask=is_missing)
         return pa.DictionaryArray.from_arrays(codes, distinct.dictionary)
 
-    def identities(self, read: AddressColumns) -> IdentityColumn:
+    def mailboxes(self, read: AddressColumns) -> Mailboxes:
         """The mailbox of each row of the frame, after the repairs that were chosen."""
         assert read.repaired is not None
-        distinct = one_array(read.repaired["clean"]).fill_null("").dictionary_encode()
-        return IdentityColumn.of(distinct.dictionary, distinct.indices)
+        distinct = one_array(read.repaired["clean"]).dictionary_encode()
+        return find_mailboxes(distinct.dictionary).take(distinct.indices)
 
 
 def narrow(codes: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:

@@ -8,13 +8,12 @@ import pyarrow as pa
 import pytest
 
 from mailverdict.checks.lists.flags import normal_domain
-from mailverdict.checks.lists.mailboxes import load_mailbox_rules, mailbox_identities, parse_mailbox_rules
-from mailverdict.checks.syntax.column import observe_column
+from mailverdict.checks.lists.mailboxes import find_mailboxes, load_mailbox_rules, parse_mailbox_rules
 from mailverdict.errors import SettingsError
 
 RULES = load_mailbox_rules()
 
-# An address and the identity of its mailbox.
+# An address and its mailbox.
 CASES = [
     ("Ada@Example.ORG", "ada@example.org"),
     ("a.da+x@example.org", "a.da+x@example.org"),  # at an unknown domain these are ordinary characters
@@ -40,23 +39,23 @@ CASES = [
 
 
 @pytest.mark.parametrize(("address", "expected"), CASES)
-def test_identity(address: str, expected: str) -> None:
-    assert mailbox_identities(observe_column(pa.array([address]))).to_pylist() == [expected]
+def test_the_mailbox_of_an_address(address: str, expected: str) -> None:
+    assert find_mailboxes(pa.array([address])).names.to_pylist() == [expected]
 
 
 def test_a_column_gives_the_same_as_each_of_its_rows() -> None:
-    column = observe_column(pa.array([address for address, _ in CASES] + ["nobody", ""]))
-    assert mailbox_identities(column).to_pylist() == [expected for _, expected in CASES] + [None, None]
+    column = pa.array([address for address, _ in CASES] + ["nobody", ""])
+    assert find_mailboxes(column).names.to_pylist() == [expected for _, expected in CASES] + [None, None]
 
 
 def test_a_column_without_addresses() -> None:
-    assert mailbox_identities(observe_column(pa.array([], pa.string()))).to_pylist() == []
-    assert mailbox_identities(observe_column(pa.array(["", "x"]))).to_pylist() == [None, None]
+    assert find_mailboxes(pa.array([], pa.string())).names.to_pylist() == []
+    assert find_mailboxes(pa.array(["", "x", None])).names.to_pylist() == [None, None, None]
 
 
-def test_an_identity_is_its_own_identity() -> None:
-    identities = pa.array([expected for _, expected in CASES])
-    assert mailbox_identities(observe_column(identities)).to_pylist() == identities.to_pylist()
+def test_the_name_of_a_mailbox_reaches_it() -> None:
+    mailboxes = pa.array([expected for _, expected in CASES])
+    assert find_mailboxes(mailboxes).names.to_pylist() == mailboxes.to_pylist()
 
 
 def test_every_rule_has_a_source_and_its_domains_are_in_normal_form() -> None:

@@ -19,7 +19,7 @@ from email.parser import HeaderParser
 from email.policy import compat32
 from email.utils import getaddresses, parsedate_to_datetime
 
-from ...model.address import identity
+from ...model.address import folded_key
 from ...model.words import Reason
 from .notices import Notice, cut_original, find_notices
 from .outcome import MAX_DIAGNOSTIC, Judgement, Outcome, clean_text, find_status, judge
@@ -194,7 +194,7 @@ def read_status(
 ) -> MailReading:
     """The recipients of a delivery status notification; `texts` is what it says to people."""
     reading = MailReading()
-    notices = {identity(each.address).lower(): each for text in texts for each in find_notices(text)}
+    notices = {folded_key(each.address): each for text in texts for each in find_notices(text)}
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
     senders = addresses_of_sender(message, returned)
     groups = [group for text in fields for group in recipient_groups(text)][: MAX_REPORTS + 1]
@@ -247,7 +247,7 @@ def judge_group(
     action = group.get("action", "").split(" ", 1)[0].strip("()").lower()
     status = find_status(group.get("status", ""))
     diagnostic = group.get("diagnostic-code", "") or supplementary_reply(group.get("x-supplementary-info", ""))
-    notice = notices.get(identity(address).lower())
+    notice = notices.get(folded_key(address))
     if not diagnostic and notice is not None and (status is None or status.endswith(".0.0")):
         diagnostic = notice.text
     when = date_of(group.get("last-attempt-date")) or at or date_of(group.get("arrival-date"))

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import SettingsError
-from ..syntax.column import SyntaxColumn
+from ..syntax.column import observe_column
 
 TABLE = "mailboxes.toml"
 
@@ -77,10 +77,10 @@ def parse_mailbox_rules(text: str) -> dict[str, MailboxRule]:
     return rules
 
 
-def canonical_domain(domain: str) -> str:
+def mailbox_domain(domain: str) -> str:
     """The domain that stands for all domains of the same mailboxes.
 
-    >>> canonical_domain("googlemail.com"), canonical_domain("example.org")
+    >>> mailbox_domain("googlemail.com"), mailbox_domain("example.org")
     ('gmail.com', 'example.org')
     """
     rule = load_mailbox_rules().get(domain)
@@ -97,16 +97,27 @@ def find_rule(domain: str) -> tuple[MailboxRule | None, str, str | None]:
     label, _, parent = domain.partition(".")
     if domain not in rules and parent in rules and rules[parent].subdomains:
         return rules[parent], parent, label
-    return rules.get(domain), canonical_domain(domain), None
+    return rules.get(domain), mailbox_domain(domain), None
 
 
-def mailbox_identities(seen: SyntaxColumn) -> pa.StringArray:
-    """One text for all addresses that reach the same mailbox, row by row; null for rows that are not addresses.
+@dataclass(frozen=True)
+class Mailboxes:
+    """The mailbox of each row; null where there is no address."""
 
-    >>> from ..syntax.column import observe_column
-    >>> mailbox_identities(observe_column(pa.array(["A.da+x@GoogleMail.com", "x@ada.fastmail.com"]))).to_pylist()
-    ['ada@gmail.com', 'ada@fastmail.com']
+    names: pa.StringArray  # one text for all addresses that reach the same mailbox
+    domains: pa.StringArray  # of the address as it is written, in lower case and A-labels
+
+    def take(self, rows: pa.Int32Array) -> Mailboxes:
+        return Mailboxes(self.names.take(rows), self.domains.take(rows))
+
+
+def find_mailboxes(addresses: pa.StringArray) -> Mailboxes:
+    """The mailbox of each text that is an address.
+
+    >>> find_mailboxes(pa.array(["A.da+x@GoogleMail.com", "x@ada.fastmail.com", "ada"])).names.to_pylist()
+    ['ada@gmail.com', 'ada@fastmail.com', None]
     """
+    seen = observe_column(addresses.fill_null(""))
     found = [find_rule(domain) for domain in seen.domains.to_pylist()]
     texts = pc.utf8_lower(seen.local())
     codes = seen.domain_codes.fill_null(-1).to_numpy()
@@ -119,7 +130,7 @@ def mailbox_identities(seen: SyntaxColumn) -> pa.StringArray:
         named = pa.array(names, pa.string()).take(seen.domain_codes.filter(mask))
         texts = pc.replace_with_mask(texts, mask, named)
     domains = pa.array([domain for _, domain, _ in found], pa.string()).take(seen.domain_codes)
-    return pc.binary_join_element_wise(texts, domains, "@")
+    return Mailboxes(pc.binary_join_element_wise(texts, domains, "@"), seen.domains.take(seen.domain_codes))
 
 
 def concerned_rows(domains: list[bool], codes: npt.NDArray[np.int32]) -> pa.BooleanArray:

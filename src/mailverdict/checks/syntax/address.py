@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from email_validator import SPECIAL_USE_DOMAIN_NAMES, ValidatedEmail, validate_email
 
-from ...model.address import identity
+from ...model.address import address_key
 from ...model.evidence import SyntaxEvidence
 from .faults import MAX_OCTETS, TOO_LONG, describe_non_ascii, describe_unsafe, search_faults
 
@@ -167,7 +167,7 @@ def canonical_form(address: str, normalized: str | None = None) -> str:
     >>> canonical_form("Ada@BÜCHER.example"), canonical_form("INFO@xn--bcher-kva.DE")
     ('Ada@bücher.example', 'INFO@xn--bcher-kva.de')
     """
-    plain = identity(address)
+    plain = address_key(address)
     if plain.isascii():
         return plain
     local, _, domain = plain.rpartition("@")

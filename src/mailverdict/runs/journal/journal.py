@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 
 from ...backend import GRACE, Deferred, Event, Job, KnownPace, Paced, QuotaSeen, Settled, Submitted, Submitting
 from ...errors import JournalError
-from ...model.address import identities, identity
+from ...model.address import address_key, address_keys
 from ...model.paths import user_path
 from ...model.words import count_of
 from ..retry import MAX_HOLD, LostSubmission, classify_lost_submission, hold_seconds, reusable
@@ -176,7 +176,7 @@ class Journal:
 
     def unclaimed(self, key: str, emails: pa.StringArray) -> Unclaimed:
         """Why `claim` left these addresses out; what is in neither group is free or settled by now."""
-        wanted = identities(emails)
+        wanted = address_keys(emails)
         with self.transaction("DEFERRED"):
             running, now = self.running_owners(), self.clock()
             leased = self.connection.execute(sql.SELECT_LEASES, (self.key_id(key),)).fetchall()
@@ -323,7 +323,7 @@ class Journal:
 def rows_of_addresses(rows: Sequence[tuple[Any, ...]], emails: pa.StringArray) -> list[tuple[Any, ...]]:
     """Those of the rows of jobs, which end with their address, that are about these addresses."""
     addresses = pa.array([row[-1] for row in rows], pa.string())
-    is_asked = pc.is_in(addresses, value_set=identities(emails)).to_pylist()
+    is_asked = pc.is_in(addresses, value_set=address_keys(emails)).to_pylist()
     return [row for row, wanted in zip(rows, is_asked, strict=True) if wanted]
 
 
@@ -382,7 +382,7 @@ class JournalTransaction:
         self.execute_each(sql.REPLACE_BATCH, [(event.token, self.now, event.used_before, emails)])
         losses_by_address = dict(self.connection.execute(sql.SELECT_LOSSES, (self.key,)))
         for email in event.emails:
-            address = identity(email)
+            address = address_key(email)
             self.require_unclaimed(address)
             losses = losses_by_address.get(address, -1) + 1
             free_at = self.now + hold_seconds(losses)
@@ -398,7 +398,7 @@ class JournalTransaction:
     def record_submitted(self, event: Submitted) -> None:
         """Paid for: from here on the jobs are polled, by this process while it runs and then by later ones."""
         rows = [
-            (job.job_id, identity(job.email), job.email, job.validation_type, job.submitted_at) for job in event.jobs
+            (job.job_id, address_key(job.email), job.email, job.validation_type, job.submitted_at) for job in event.jobs
         ]
         self.execute_each(sql.REPLACE_JOB, rows)
         self.execute_each(sql.DELETE_ATTEMPT, [(address,) for _, address, *_ in rows])
@@ -409,7 +409,7 @@ class JournalTransaction:
         rows = event.rows
         packed = pack(rows)
         ids = self.save_outcomes(packed)
-        addresses = identities(rows["email"].combine_chunks()).to_pylist()
+        addresses = address_keys(rows["email"].combine_chunks()).to_pylist()
         change = self.connection.execute(sql.NEXT_CHANGE).fetchone()[0]
         columns = zip(
             addresses,
@@ -434,7 +434,7 @@ class JournalTransaction:
 
     def record_deferred(self, event: Deferred) -> None:
         """Not settled now: free for other processes, except addresses that may have been paid for."""
-        addresses = [identity(email) for email in event.emails]
+        addresses = [address_key(email) for email in event.emails]
         self.release(addresses)
         if event.why == "rejected":
             self.execute_each(sql.DELETE_BATCH, [(event.token,)])

@@ -20,7 +20,7 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from ...atomic_write import atomic_write
-from ...model.address import identities
+from ...model.address import address_keys
 from ...model.table import SCHEMA, SOURCE_JOURNAL, complete_table, dump_json
 from ...model.words import ValidationType
 from . import sql
@@ -72,7 +72,7 @@ def find_known(connection: sqlite3.Connection, key: int, emails: pa.StringArray,
 
 def load_asked(connection: sqlite3.Connection, emails: pa.StringArray) -> None:
     """Fill the temporary table `asked`, sorted by address: a join then reads the other table in its order."""
-    addresses = identities(emails)
+    addresses = address_keys(emails)
     order = pc.sort_indices(addresses)
     rows = zip(order.to_pylist(), addresses.take(order).to_pylist(), strict=True)
     connection.execute(sql.DELETE_ASKED)
