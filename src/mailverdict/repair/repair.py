@@ -22,7 +22,7 @@ from urllib.parse import unquote
 
 from ..checks.lists.root_zone import is_top_level
 from ..checks.syntax.address import canonical_form, is_well_formed
-from ..model.address import address_key
+from ..model.address import address_key, folded_key
 from .guess import decode_again, guess_address, may_hold_address, write_plain_signs
 from .remarks import has_remark, word_set
 from .words import DOT_WORDS, KNOWN, NOT_A_NAME, SENTENCE, is_label, is_role_word
@@ -676,7 +676,7 @@ def distinct_addresses(places: Sequence[Place]) -> list[str]:
     """The addresses that differ in more than their case, each as it was written first."""
     found: dict[str, str] = {}
     for place in places:
-        found.setdefault(place.address.casefold(), place.address)
+        found.setdefault(folded_key(place.address), place.address)
     return list(found.values())
 
 
