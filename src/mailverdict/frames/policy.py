@@ -36,7 +36,7 @@ REMARK = "remark"  # the repair that takes away words which ask for no mail
 FLAGGED, REMARKED = "flagged ", "a remark in the cell: "
 PLACEHOLDER = "the address stands for a missing one"
 PLACEHOLDER_ADDRESS = rf"(?i)^(?:{'|'.join(sorted(map(re.escape, NO_NAMES)))})[0-9]*@"
-SUPPRESSED, REPEATED = "on your suppression list", "the same mailbox is in an earlier row"
+SUPPRESSED, REPEATED = "on your suppression list", MEANING["duplicate"]
 ADVISED = "advice"  # stands for the advice about the row
 KINDS_OF_ADVICE = (AFTER_CLEANING, USE_EXPLODE, DID_YOU_MEAN)
 

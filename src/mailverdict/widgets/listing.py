@@ -23,7 +23,7 @@ from ..frames.results import BUCKETS, Results
 from ..frames.verify import FrameReading
 from ..model.table import one_array, texts_where
 from ..model.words import ACTIONS, FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict
-from ..reports.wording import reason_label
+from ..reports.wording import REASONLESS, reason_label
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
 from ..table.columns import BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
 from ..table.kinds import Table
@@ -428,9 +428,7 @@ class Listing:
                     "row": f"{row + 1:,}",
                     "verdict": BUCKETS[self.bucket[row]],
                     "action": ACTIONS[self.action[row]],
-                    "reason": short_text(
-                        label or "No problem found" if BUCKETS[self.bucket[row]] == "valid" else label, 80
-                    ),
+                    "reason": short_text(label or REASONLESS if BUCKETS[self.bucket[row]] == "valid" else label, 80),
                     "why": repeats.get(row) or join_causes(why[at], said[at]),
                     "cells": texts,
                 }
