@@ -23,7 +23,7 @@ from mailverdict.remote.api import ApiAnswer, ApiRequest
 from mailverdict.remote.bulk import Submission
 from mailverdict.remote.client import FailedRequests
 from mailverdict.remote.events import EventStream
-from mailverdict.remote.pace import Advertised, Pace
+from mailverdict.remote.pace import Pace
 from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import VirtualLoop, run_virtual
 
@@ -98,7 +98,6 @@ class Case:
     queue: float = math.inf  # jobs that may wait; more are `throttled` after `backoff`
     backoff: float = 720.0
     quota: int = 10**9
-    advertises: bool = False
     answers_429: bool = False
 
 
@@ -114,28 +113,17 @@ class SimulatedService:
         self.used = 0
         self.paid: Counter[str] = Counter()
         self.busy_until = 0.0
-        self.advertised: Advertised | None = None
         self.is_stopped = False
         self.failures = FailedRequests()
 
     async def send(self, request: ApiRequest) -> ApiAnswer:
         await asyncio.sleep(self.case.latency * self.chance.uniform(0.5, 1.5))
         if request.path == "/api/quota":
-            self.advertise()
             used, limit = self.used, self.case.quota
             return SuccessEnvelope({"daily_limit": limit, "used": used, "remaining": limit - used}, {})
         if request.body is not None:
-            answer = self.submit(list(request.body["emails"]))
-            self.advertise()
-            return answer
+            return self.submit(list(request.body["emails"]))
         return SuccessEnvelope(self.poll(request.path.rpartition("/")[2]), {})
-
-    def advertise(self) -> None:
-        limiter = self.case.limiter
-        if self.case.advertises:
-            limiter.refill(self.loop.time())
-            full = (limiter.burst - limiter.tokens) / limiter.rate
-            self.advertised = Advertised(int(limiter.tokens), full, int(limiter.burst))
 
     def submit(self, emails: list[str]) -> ApiAnswer:
         case, now = self.case, self.loop.time()
@@ -277,7 +265,6 @@ def random_case(chance: random.Random) -> Case:
         "slow queue": lambda: Case(kind, min(size, 800), Limiter(), speed=log(5, 100), **common),
         "saturation": lambda: Case(kind, size, Limiter(rate, burst, off=(begin, begin + log(5, 300))), **common),
         "full queue": lambda: Case(kind, min(size, 600), Limiter(), speed=log(2, 20), queue=log(50, 300), **common),
-        "header fields": lambda: Case(kind, size, Limiter(rate, burst), advertises=True, **common),
         "status 429": lambda: Case(
             kind, size, Limiter(rate, max(100, burst), is_whole=True), answers_429=True, **common
         ),
@@ -295,6 +282,5 @@ KINDS = {
     "slow queue": "no limiter, 5 to 100 addresses a second",
     "saturation": "token bucket; refuses everything for 5 to 300 seconds",
     "full queue": "a queue that is full: `throttled` after 12 minutes",
-    "header fields": "token bucket that announces its limit",
     "status 429": "token bucket that answers 429 to a submission",
 }

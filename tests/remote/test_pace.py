@@ -9,8 +9,7 @@ import pytest
 
 from mailverdict.errors import SettingsError
 from mailverdict.remote.backend import RemoteBackend
-from mailverdict.remote.pace import FixedPace, Pace, SentBatch
-from mailverdict.remote.rate_fields import Advertised
+from mailverdict.remote.pace import Pace, SentBatch
 from tests.doubles.remote import URL
 from tests.doubles.simulated_services import KINDS, Case, Limiter, measure, random_case
 
@@ -159,25 +158,6 @@ def test_a_limit_that_answers_429_is_estimated_by_what_was_accepted() -> None:
     assert pace.limit == pytest.approx(20, rel=0.3)
 
 
-def test_a_limit_of_addresses_that_is_announced_is_kept() -> None:
-    pace = Pace(1_000)
-    pace.allowance(0.0, 500)
-    pace.on_advertised(Advertised(30, 10.0, 100, counts_addresses=True), 0.0)
-    assert pace.allowance(0.0, 500) == 30
-    pace.on_sent(0.0, 30)
-    assert pace.allowance(0.1, 500) == 0
-    assert pace.next_time(0.1, 500) == 10.0
-
-
-def test_a_limit_of_requests_only_counts_when_it_is_used_up() -> None:
-    pace = Pace(1_000)
-    pace.allowance(0.0, 500)
-    pace.on_advertised(Advertised(30, 10.0, 100, counts_addresses=False), 0.0)
-    assert pace.allowance(0.0, 500) == 100
-    pace.on_advertised(Advertised(0, 10.0, 100, counts_addresses=False), 0.0)
-    assert pace.allowance(0.0, 500) == 0
-
-
 @pytest.mark.parametrize("pace", [0, -1, math.inf, math.nan, True, "fast", [5]])
 def test_a_pace_that_cannot_work_is_refused(pace: Any) -> None:
     with pytest.raises(SettingsError, match="pace="):
@@ -190,7 +170,7 @@ def test_ask_again_is_true_or_false() -> None:
 
 
 def test_a_fixed_pace_is_kept_whatever_is_refused() -> None:
-    pace, sent, now = FixedPace(20.0), 0, 0.0
+    pace, sent, now = Pace(1_000, fixed=20.0), 0, 0.0
     while now < 10:
         while size := pace.allowance(now, 1_000):
             pace.on_sent(now, size)
@@ -207,7 +187,7 @@ def check_simulated(kind: str, max_size: int, seed: int = 7) -> None:
     assert result.ratio <= 4
 
 
-@pytest.mark.parametrize("kind", ["unlimited", "bucket by batch", "header fields", "status 429"])
+@pytest.mark.parametrize("kind", ["unlimited", "bucket by batch", "status 429"])
 def test_a_simulated_service_loses_nothing_within_four_times_the_ideal(kind: str) -> None:
     check_simulated(kind, 700)
 

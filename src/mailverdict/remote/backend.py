@@ -40,7 +40,7 @@ from .api import (
 from .bulk import MAX_REPEATS, Submission
 from .client import Client, check_headers, parse_base_url
 from .events import EventStream
-from .pace import FixedPace, Pace, check_pace
+from .pace import Pace, check_pace
 from .polling import PollSchedule
 
 if TYPE_CHECKING:
@@ -210,11 +210,7 @@ class RemoteBackend:
             is_paced=self.pace == "auto",
             lost_batches=batch.lost_batches,
         )
-        pace = (
-            Pace(len(batch.addresses), known=self.known_pace)
-            if self.pace == "auto"
-            else FixedPace(math.inf if self.pace is None else float(self.pace))
-        )
+        fixed = math.inf if self.pace is None else None if self.pace == "auto" else float(self.pace)
         async with self._client() as client:
             stream = EventStream(
                 client,
@@ -222,7 +218,7 @@ class RemoteBackend:
                 schedule=self.poll,
                 parallel=self.max_parallel_polls,
                 clock=clock,
-                pace=pace,
+                pace=Pace(len(batch.addresses), known=self.known_pace, fixed=fixed),
                 asks_again=self.ask_again,
             )
             async with aclosing(stream.events(in_flight)) as events:

@@ -33,7 +33,6 @@ from ..loop import run_sync
 from ..model.json_fields import shorten
 from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
 from .gate import Gate
-from .rate_fields import Advertised, read_advertised
 
 MAX_BODY = 4 * 1024 * 1024  # octets; an answer about 100 jobs has some 30,000
 UNPACKED = 1 << 20  # octets unpacked at a time
@@ -214,7 +213,6 @@ class HttpResponse:
     content_type: str
     location: str
     retry_after: float | None
-    advertised: Advertised | None
 
 
 class SharedTransport(httpx.AsyncBaseTransport):
@@ -251,7 +249,6 @@ class Client:
         self.retries = retries or Retries()
         self.failures = FailedRequests()
         self.gate, self.gate_queue = Gate(), asyncio.Lock()
-        self.advertised: Advertised | None = None  # the limit that the last answer to a submission announced
         self.is_stopped = False  # the run was cancelled; only the answer to its submission was waited for
         self.http = httpx.AsyncClient(
             headers={"User-Agent": "mailverdict", "Accept": "application/json"} | NO_CODING | dict(headers or {}),
@@ -337,8 +334,6 @@ class Client:
             return NoAnswer(
                 TransportError(f"{where}: no complete answer within {self.timeout:g} seconds"), was_sent=True
             )
-        if request.method == "POST" or not request.is_enveloped:  # polls have limits of their own
-            self.advertised = response.advertised
         return parse_response(request, response)
 
     async def read_response(self, request: ApiRequest, where: str) -> HttpResponse:
@@ -353,7 +348,6 @@ class Client:
             body=body,
             content_type=shorten(response.headers.get("Content-Type", "no content type"), 60),
             location=shorten(response.headers.get("Location", "nowhere")),
-            advertised=read_advertised(response.headers),
             retry_after=parse_retry_after(response.headers.get("Retry-After"), self.clock()),
         )
 

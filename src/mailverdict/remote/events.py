@@ -41,7 +41,7 @@ from .api import (
 )
 from .bulk import Submission
 from .client import Client
-from .pace import QUEUED_FOR, FixedPace, Pace, SentBatch
+from .pace import QUEUED_FOR, Pace, SentBatch
 from .polling import Ending, GaveUp, PollResult, PollSchedule, TimedPollResult, follow_job, poll_request, read_poll
 
 MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
@@ -80,7 +80,7 @@ class EventStream:
         schedule: PollSchedule,
         parallel: int,
         clock: Callable[[], float],
-        pace: Pace | FixedPace,
+        pace: Pace,
         asks_again: bool = True,
     ) -> None:
         self.client, self.submission, self.schedule = client, submission, schedule
@@ -180,8 +180,6 @@ class EventStream:
             answer = None
             if isinstance(step, ApiRequest):
                 answer = await self.client.send(step)
-                if self.client.advertised is not None and step is QUOTA_REQUEST:
-                    self.read_advertised()
             elif isinstance(step, Pause):
                 yield Waiting(step.seconds, step.reason)
                 self.count_wait(step.seconds)
@@ -193,7 +191,6 @@ class EventStream:
                 elif isinstance(step, Submitted):
                     self.repeats += sum(1 for job in step.jobs if job.email in self.submission.refusals)
                     self.follow(step.jobs, self.pace.on_sent(self.clock(), len(step.jobs)))
-                    self.read_advertised()
         if self.submission.limited > limited:
             now = self.clock()
             self.pace.on_limited(now, self.submission.limited_size, self.submission.retry_after)
@@ -205,12 +202,6 @@ class EventStream:
         """Count the seconds until a failed request is sent again; not infinity, which is a wait for outcomes."""
         if 0 < seconds < math.inf:
             self.client.failures.count_wait(asyncio.get_running_loop().time(), seconds)
-
-    def read_advertised(self) -> None:
-        """Report the header fields of the last answer about a limit."""
-        if self.client.advertised is not None:
-            self.pace.on_advertised(self.client.advertised, self.clock())
-            self.client.advertised = None
 
     def next_step(self, steps: Steps[None], answer: ApiAnswer | None) -> Step | None:
         """The next step, or None after the last; an error ends submitting, not polling.
