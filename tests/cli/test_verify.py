@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
+import xlsxwriter
 
 from mailverdict.backend import Deferred, Settled
 from mailverdict.cli import files, tables
@@ -803,9 +804,95 @@ class TestKindsOfFiles:
         assert [each.name for each in tmp_path.iterdir()] == [source]
 
 
-@pytest.mark.parametrize("cells", ["ada@one.example,x,1", "x,ada@one.example,1", "ada@one.example,,bo"])
-def test_a_repeated_name_of_the_column_of_addresses_is_the_reason_that_is_given(run, tmp_path, cells):
-    path = tmp_path / "in.csv"
-    path.write_text(f"email,email,n\n{cells}\n")
-    status, _, said = run("verify", path, "-t", "regex")
-    assert (status, "the column name 'email' occurs 2 times" in said) == (2, True)
+def write_table(folder, kind, octets):
+    """A CSV with these octets, or a workbook with the same cells, where empty ones are those of a merged cell."""
+    path = folder / f"in.{kind}"
+    if kind == "csv":
+        path.write_bytes(octets)
+        return path
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet()
+        for at, row in enumerate(csv.reader(octets.decode().splitlines(), delimiter=";")):
+            sheet.write_row(at, 0, [cell or None for cell in row])
+        if octets.startswith(b"Name;E-Mail;;"):
+            sheet.merge_range("B1:D1", "E-Mail")
+    return path
+
+
+SPANNED = (
+    b'Name;E-Mail;;;Phone\r\nAda;ada@one.example;ada@two.example;;12\r\n"Bo";bo@one.example;;"bo@four.example";\r\n'
+)
+REPEATED = b"Email;Name;Email\nada@one.example;Ada;ada@two.example\nbo@one.example;Bo;\n"
+ONE_OF_TWO = b"Email;Name;Email\r\n;Ada;ada@two.example\r\n;Bo;bo@two.example\r\n"
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+class TestHeaderThatDoesNotNameEachColumn:
+    @pytest.mark.parametrize("given", [(), ("-c", "E-Mail")])
+    def test_addresses_in_columns_without_a_name_are_told_and_verified_by_their_position(
+        self, run, tmp_path, kind, given
+    ):
+        path, out, again = write_table(tmp_path, kind, SPANNED), tmp_path / "out.csv", tmp_path / "again.csv"
+        options = ("-t", "regex", "--columns", "verdict", "--no-clean")
+        status, _, said = run("verify", path, *given, "-o", out, *options)
+        assert status == 0
+        note = next(line for line in said.splitlines() if line.startswith("note: addresses are also in "))
+        assert re.findall("'([^']+)'", note) == ["column_3", "column_4"]
+        assert "--column" in note
+        status, _, said = run("verify", out, "-c", "column_4", "-o", again, *options)
+        assert (status, re.findall("'([^']+)'", said)) == (0, ["E-Mail", "column_3"])
+        delimiter = ";" if kind == "csv" else ","
+        assert [line.split(delimiter)[-2:] for line in again.read_text().splitlines()] == [
+            ["E-Mail_verdict", "column_4_verdict"],
+            ["valid", ""],
+            ["valid", "valid"],
+        ]
+
+    def test_the_octets_of_a_header_without_names_come_back(self, run, tmp_path, kind):
+        path, out = write_table(tmp_path, kind, SPANNED), tmp_path / "out.csv"
+        only = ("--columns", "verdict", "--no-clean", "-q")
+        assert run("verify", path, "-c", "column_4", "-t", "regex", "-o", out, *only)[0] == 0
+        if kind == "csv":
+            own, end = SPANNED.splitlines(), (b";column_4_verdict", b";", b";valid")
+            assert out.read_bytes() == b"".join(a + b + b"\r\n" for a, b in zip(own, end, strict=True))
+        else:
+            assert out.read_bytes().startswith(b"Name,E-Mail,column_3,column_4,Phone,column_4_verdict\n")
+
+    @pytest.mark.parametrize("given", [(), ("-c", "Email")])
+    @pytest.mark.parametrize("command", ["verify", "plan"])
+    def test_one_of_two_columns_of_a_name_is_used_if_it_alone_has_addresses(self, run, tmp_path, kind, command, given):
+        path = write_table(tmp_path, kind, ONE_OF_TWO)
+        status, _, said = run(command, path, *given, "-t", "regex")
+        assert (status, said.count("using column 'column_3'")) == (0, 1)
+        assert "of 2 columns named 'Email' the only one with addresses" in said
+
+    @pytest.mark.parametrize("given", [(), ("-c", "Email")])
+    @pytest.mark.parametrize("command", ["verify", "plan", "clean", "audit"])
+    def test_two_columns_of_a_name_with_addresses_are_an_error_that_says_which(
+        self, run, tmp_path, kind, command, given
+    ):
+        status, _, said = run(command, write_table(tmp_path, kind, REPEATED), *given)
+        assert (status, "the column name 'Email' occurs 2 times (columns 1 and 3 of 3)" in said) == (2, True)
+        assert "or give column_1 or column_3" in said
+
+    @pytest.mark.parametrize(("number", "verdicts"), [(1, [b"valid", b"valid"]), (3, [b"valid", b""])])
+    def test_each_of_them_can_be_given_by_its_position(self, run, tmp_path, kind, number, verdicts):
+        path, out = write_table(tmp_path, kind, REPEATED), tmp_path / "out.csv"
+        only = ("--columns", "verdict", "--no-clean", "-q")
+        assert run("verify", path, "-c", f"column_{number}", "-t", "regex", "-o", out, *only)[0] == 0
+        lines, delimiter = out.read_bytes().splitlines(), b";" if kind == "csv" else b","
+        assert [line.rpartition(delimiter)[2] for line in lines] == [f"column_{number}_verdict".encode(), *verdicts]
+        if kind == "csv":
+            assert [line.rpartition(b";")[0] for line in lines] == REPEATED.splitlines()
+
+    def test_json_lines_have_all_columns(self, run, tmp_path, kind):
+        path, out = write_table(tmp_path, kind, SPANNED), tmp_path / "out.jsonl"
+        assert run("verify", path, "-t", "regex", "-o", out, "-q")[0] == 0
+        rows = list(map(json.loads, out.read_text().splitlines()))
+        assert [row["column_3"] or None for row in rows] == ["ada@two.example", None]
+        assert [row["column_4"] or None for row in rows] == [None, "bo@four.example"]
+
+
+def test_the_page_does_not_open_a_column_that_it_could_not_name(run, tmp_path):
+    status, _, said = run("audit", write_table(tmp_path, "csv", ONE_OF_TWO))
+    assert (status, "occurs 2 times (columns 1 and 3 of 3)" in said) == (2, True)

@@ -38,6 +38,11 @@ STARTS = [
     ([[A, "", ""], ["no", "name", "E-Mail"], ["1", "Ada", B]], (0, False), "an address alone is a contact"),
     ([[f"Bo <{A}>", "", ""], ["no", "name", "E-Mail"], ["1", "Ada", B]], (0, False), "a contact, with a name"),
     ([[f"Ada: {A}", "", ""], ["Bo", B, "E-Mail"], ["1", "Ada", B]], (0, False), "a word in a row of data"),
+    (
+        [["Contacts", "", "", ""], ["Name", "E-Mail", "", ""], ["Ada", A, B, ""]],
+        (1, True),
+        "one name over several columns",
+    ),
     ([["email"], ["one, more"], [A]], (0, True), "one column"),
     ([["email", "", ""], ["x", "y", "z"], [A, "1", "2"]], (0, True), "unnamed columns beside the one of addresses"),
     ([["Contacts"], ["name", "email"], ["Ada", "none"]], (0, True), "no address that shows where the data is"),

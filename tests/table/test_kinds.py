@@ -178,7 +178,7 @@ def test_a_subclass_of_a_frame_stays_one():
         (pd.DataFrame({"mail": CELLS}), None, "give a column: one of 'mail'"),
         (pd.DataFrame({"mail": CELLS}), ["mail", "email"], "no column 'email'.*; there are 'mail'"),
         (pd.DataFrame(), "email", "no column 'email'; there are no columns"),
-        (pd.DataFrame([[1, 2]], columns=["email"] * 2), "email", "'email' occurs 2 times"),
+        (pd.DataFrame([[1, 2]], columns=["email"] * 2), "email", r"'email' occurs 2 times \(columns 1 and 2 of 2\)"),
         (
             pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "email")])),
             "a",

@@ -20,6 +20,7 @@ from ..files.readers import STDIN
 from ..frames.policy import find_policy
 from ..model.paths import user_path
 from ..model.words import ValidationType
+from ..table.columns import check_column
 from .files import open_source, pick_column
 from .options import ColumnName, Kind, PolicyName, ResolverAt, ResolverCheck, Sandbox, Service
 from .status import print_status
@@ -90,7 +91,11 @@ def check_file(file: str, column: str | None) -> tuple[str, str]:
     if file == STDIN or (path.exists() and not path.is_file() and not path.is_dir()):
         raise InputError(f"{file}: the page reads the file itself; give the path of a file on disk")
     with open_source(file) as source:
-        return str(path.absolute()), pick_column(source, column)
+        names = source.columns
+        found = pick_column(source, column)
+        if names and found not in names:  # the page has no name for one of several columns with the same name
+            check_column(names[source.columns.index(found)], names)
+        return str(path.absolute()), found
 
 
 def open_browser(path: Path) -> bool:

@@ -17,13 +17,14 @@ import pyarrow as pa
 import mailverdict as mv
 
 from ..files.compression import COMPRESSIONS
-from ..files.readers import SAMPLE_ROWS, STDIN, address_shares, explain_guess, open_table
+from ..files.header import numbered
+from ..files.readers import SAMPLE_ROWS, STDIN, address_shares, count_addresses, explain_guess, open_table
 from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..files.workbook import check_replaced, check_room
 from ..files.writers import FormulaColumns, check_target, create_table
 from ..frames.suppress import SuppressionList
 from ..model.paths import user_path
-from ..model.words import count_of
+from ..model.words import count_of, first_of
 from ..table.columns import RESULT_NAMES
 from .options import EscapeFormulas, InPlace, Output, Prefix, Quiet, TableOptions, split_list
 from .status import STATUS, print_status, printed_warnings
@@ -46,6 +47,8 @@ __all__ = [
     "rewrite_table",
 ]
 
+MOST_NAMED = 5  # columns in a message
+
 
 @contextmanager
 def open_source(file: str, options: ReadOptions = UNSPECIFIED) -> Iterator[TableFile]:
@@ -62,11 +65,46 @@ def open_source(file: str, options: ReadOptions = UNSPECIFIED) -> Iterator[Table
 
 
 def pick_column(source: TableFile, column: str | None) -> str:
-    """The given column, or the one with the most addresses."""
-    if column is not None:
-        source.check_column(column)
-        source.address_at = source.columns.index(column)
-        return column
+    """The given column, or the one with the most addresses; of several of its name the only one with addresses."""
+    name, reason = guess_of(source) if column is None else (column, "")
+    same = [at for at, each in enumerate(source.columns) if each == name]
+    filled = with_addresses(source, same) if len(same) > 1 else []
+    if len(filled) == 1:
+        only = f"of {len(same)} columns named {name!r} the only one with addresses"
+        name, reason = numbered(filled[0]), "; ".join(filter(None, [only, reason]))
+    try:
+        source.check_column(name)
+    except mv.ColumnError as exc:
+        advice = f", or give {' or '.join(map(numbered, (filled or same)[:MOST_NAMED]))}" if same else ""
+        raise mv.ColumnError(f"{exc}{advice}") from None
+    source.address_at = source.columns.index(name)
+    if reason:
+        print_status(f"using column {name!r} ({reason}); give another with --column")
+    if others := [repr(source.columns[at]) for at in with_addresses(source, beside_no_name(source, source.address_at))]:
+        print_status(
+            f"addresses are also in {first_of(others, MOST_NAMED)}: the header has one name for several columns; "
+            "give each with --column in a run of its own",
+            "note",
+        )
+    return name
+
+
+def beside_no_name(source: TableFile, chosen: int) -> list[int]:
+    """The other columns that share a name in the header: those without one, and the one before these."""
+    is_unnamed = [source.has_header and each == numbered(at) for at, each in enumerate(source.columns)]
+    return [at for at in range(len(is_unnamed)) if at != chosen and any(is_unnamed[at : at + 2])]
+
+
+def with_addresses(source: TableFile, places: Sequence[int]) -> list[int]:
+    """Those of some columns that have an address in the first piece of the file."""
+    if not places:
+        return []
+    first = next(source.pieces({source.columns[at] for at in places}))
+    return [at for at in places if count_addresses(first.column(at))[0]]
+
+
+def guess_of(source: TableFile) -> tuple[str, str]:
+    """The column with the most addresses, and why it was chosen."""
     first = next(source.pieces())
     heads = [first.column(i)[:SAMPLE_ROWS] for i in range(len(source.columns))]
     is_repeated = len(set(source.columns)) < len(source.columns)
@@ -74,13 +112,9 @@ def pick_column(source: TableFile, column: str | None) -> str:
     shares = [address_shares({0: head})[0] for head in heads] if is_repeated else [0.0] * len(heads)
     by_name = {source.columns[i]: heads[i] for i in sorted(range(len(heads)), key=shares.__getitem__)}
     try:
-        found, reason = explain_guess({name: by_name[name] for name in source.columns})
+        return explain_guess({name: by_name[name] for name in source.columns})
     except mv.ColumnError as exc:  # perhaps the sheet or the delimiter is not the right one
         raise mv.ColumnError("; ".join([str(exc), *source.remarks])) from exc
-    source.check_column(found)
-    source.address_at = source.columns.index(found)
-    print_status(f"using column {found!r} ({reason}); give another with --column")
-    return str(found)
 
 
 def pick_verified(source: TableFile, column: str | None, prefix: str | None) -> str:

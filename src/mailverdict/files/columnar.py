@@ -33,20 +33,16 @@ class TypedFile(TableFile):
 
     def __init__(self, path: Path, name: str, schema: pa.Schema, scan: Scan) -> None:
         super().__init__(path, name, schema)
-        self.scan = scan
+        self.scan, self.is_unique = scan, len(set(schema.names)) == len(schema)
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
-        is_whole = only is None or len(set(self.columns)) < len(
-            self.columns
-        )  # names that are not unique choose nothing
         used = self.positions(only)
-        for batch in self.scan(None if is_whole else [self.columns[at] for at in used]):
+        # Names that are not unique choose nothing: all columns are read then.
+        for batch in self.scan([self.columns[at] for at in used] if self.is_unique else None):
             for start in range(0, len(batch), PIECE_ROWS):
                 part = batch.slice(start, PIECE_ROWS)
-                if is_whole:
-                    yield pa.Table.from_batches([part])
-                else:
-                    yield self.piece({at: part.column(self.columns[at]) for at in used}, len(part))
+                cells = {at: part.column(self.columns[at] if self.is_unique else at) for at in used}
+                yield self.piece(cells, len(part))
 
 
 def open_parquet(path: Path, name: str) -> TypedFile:

@@ -35,7 +35,7 @@ from .encodings import (
     sample_lines,
     scan_bytes,
 )
-from .header import HEAD_ROWS, find_start, is_plain_address
+from .header import HEAD_ROWS, column_names, find_start, is_plain_address
 from .json_lines import is_json
 from .lines import Rows, align, first_line_end, read_regular, split_cells, split_end, split_rows, unquote
 from .table_file import (
@@ -109,16 +109,14 @@ def open_lines(path: Path, name: str, encoding: Encoding, delimiter: bytes, give
     return opened
 
 
-def column_names(head: Head, name: str, encoding: str) -> list[str]:
-    """The names in the header, or numbered ones if there is none."""
+def read_names(head: Head, name: str, encoding: str) -> list[str]:
+    """The names of the columns; `InputError` for a line that cannot be a header."""
     cells = decode_cells(head.cells, encoding)
-    if not head.has_header:
-        return [f"column_{i}" for i in range(1, len(cells) + 1)]
-    if any("\0" in each for each in cells):
+    if head.has_header and any("\0" in each for each in cells):
         raise InputError(f"{name} contains NUL characters in its first line: it is not a text table")
-    if not any(cells):
+    if head.has_header and not any(cells):
         raise InputError(f"{name} has no header line")
-    return cells
+    return column_names(cells, has_header=head.has_header)
 
 
 def format_of(encoding: Encoding, head: Head, columns: Sequence[str]) -> FileFormat:
@@ -273,7 +271,7 @@ class DelimitedFile(TableFile):
     copied_to: ClassVar = "csv"
 
     def __init__(self, path: Path, name: str, encoding: Encoding, head: Head, given: ReadOptions) -> None:
-        columns = column_names(head, name, encoding.name)
+        columns = read_names(head, name, encoding.name)
         fields = [pa.field(each, pa.string(), metadata=CELL_MARK) for each in columns]
         super().__init__(path, name, pa.schema(fields), format_of(encoding, head, columns))
         self.has_header, self.given, self.delimiter = head.has_header, given, head.delimiter

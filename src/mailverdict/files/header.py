@@ -20,6 +20,20 @@ EMAIL_NAME = re.compile(
 )
 
 
+def column_names(cells: Sequence[str], *, has_header: bool) -> list[str]:
+    """The names in a header; a column without one is called by its position.
+
+    >>> column_names(["name", "email", ""], has_header=True)
+    ['name', 'email', 'column_3']
+    """
+    return [cell if has_header and cell.strip() else numbered(at) for at, cell in enumerate(cells)]
+
+
+def numbered(at: int) -> str:
+    """The name of a column by its position, which counts from 0 here, and from 1 in the name."""
+    return f"column_{at + 1}"
+
+
 def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
     """The position of the table's first row, and whether that is a header; rows before it are a title.
 
@@ -41,7 +55,8 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
     for at, row in enumerate(rows[1 : TITLE_ROWS + 1], 1):
         if has_address(row):
             break
-        if len(row) == width and is_half_filled(row, width) and any(map(has_address, rows[at + 1 :])):
+        is_named = is_half_filled(row, width) or any(map(EMAIL_NAME.fullmatch, row))
+        if len(row) == width and is_named and any(map(has_address, rows[at + 1 :])):
             return at, True
     return 0, True
 

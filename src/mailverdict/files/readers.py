@@ -61,6 +61,7 @@ ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or
     r"|^\s*[\w\-]{1,12}\s*[:=]\s*\S+@\S+\.\S+\s*$|^\s*\S+\s*[\[({]\s*at\s*[\])}]\s*\S+\s*$"
 )
 AT_SIGN = r"(?i)@|[\[({]\s*at\s*[\])}]"  # or a word for it; each text that is ADDRESS_LIKE has one
+MOST_OTHERS = 3  # columns with addresses that are named beside the chosen one
 LONGEST_SAMPLE = 1 << 16  # characters of a cell that is looked at for that; it may hold many addresses
 
 
@@ -229,7 +230,7 @@ def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
     (share, best), *others = sorted(likely, key=lambda each: -each[0])
     rows = len(heads[best])
     reason = f"{share:.0%} of the first {rows:,} rows are addresses" if rows > 1 else "the only row is an address"
-    return best, "; ".join([reason, *(f"{each:.0%} in {name!r}" for each, name in others[:1])])
+    return best, "; ".join([reason, *(f"{each:.0%} in {name!r}" for each, name in others[:MOST_OTHERS])])
 
 
 def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:

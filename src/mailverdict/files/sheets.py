@@ -26,7 +26,7 @@ from ..errors import InputError, MissingExtraError
 from ..model.words import count_of
 from ..table.columns import did_you_mean, listed
 from .compression import unpacked_limit
-from .header import HEAD_ROWS, find_start
+from .header import HEAD_ROWS, column_names, find_start
 from .sheet_program import UNREADABLE
 from .table_file import PIECE_ROWS, FileFormat, TableFile
 
@@ -48,7 +48,8 @@ class WorkbookSheet(TableFile):
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         for start in range(0, len(self.table), PIECE_ROWS):
-            yield self.table.slice(start, PIECE_ROWS)
+            part = self.table.slice(start, PIECE_ROWS)
+            yield self.piece(dict(enumerate(part.columns)), len(part))
 
 
 def open_sheet(path: Path, name: str, sheet: str | None, *, has_header: bool | None) -> WorkbookSheet:
@@ -63,8 +64,7 @@ def open_sheet(path: Path, name: str, sheet: str | None, *, has_header: bool | N
     width = len(rows[0])
     body = rows[1:] if has_header else rows
     columns = zip(*body, strict=True) if body else [()] * width
-    labels = head[start] if has_header else [f"column_{i}" for i in range(1, width + 1)]
-    table = pa.table([typed_column(cells) for cells in columns], names=labels)
+    table = pa.table([typed_column(cells) for cells in columns], names=column_names(head[start], has_header=has_header))
     opened = WorkbookSheet(path, name, table, FileFormat(sheet=sheet, title=title))
     opened.has_header, opened.sheets, opened.formulas = has_header, names, formulas
     if linked:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ..errors import ColumnError, InputError
 from ..table.columns import check_column
+from .header import numbered
 
 Opened = TypeVar("Opened", bound="TableFile")
 PIECE_ROWS = 250_000  # rows in one piece: bounds memory
@@ -102,7 +103,15 @@ class TableFile(ABC):
             self.path.unlink(missing_ok=True)
 
     def check_column(self, column: str) -> None:
-        """Raise `ColumnError` unless the column exists exactly once."""
+        """Raise `ColumnError` unless the column exists exactly once.
+
+        One of several columns with the same name can be given by its position, as ``column_3``. That is its name then.
+        """
+        positions = {numbered(at): at for at in range(len(self.columns))}
+        at = positions.get(column)
+        if column not in self.columns and at is not None and self.columns.count(self.columns[at]) > 1:
+            self.schema = self.schema.set(at, self.schema.field(at).with_name(column))
+            self.columns = tuple(self.schema.names)
         try:
             check_column(column, self.columns)
         except ColumnError as exc:

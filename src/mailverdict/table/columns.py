@@ -416,11 +416,14 @@ def label_of(column: Hashable, prefix: str | None, name: str) -> Any:
 
 def check_column(column: Any, names: Sequence[Any]) -> None:
     """The column must be there exactly once."""
-    found = sum(1 for name in names if name == column)
-    if found == 0:
+    found = [str(at) for at, name in enumerate(names, 1) if name == column]
+    if not found:
         raise ColumnError(f"no column {column!r}{did_you_mean(column, names)}; there are {listed(names)}")
-    if found > 1:
-        raise ColumnError(f"the column name {column!r} occurs {found} times; rename the columns so that it occurs once")
+    if len(found) > 1:
+        raise ColumnError(
+            f"the column name {column!r} occurs {len(found)} times (columns {first_of(found[:-1], MAX_LISTED)} and "
+            f"{found[-1]} of {len(names)}); rename the columns so that it occurs once"
+        )
 
 
 def did_you_mean(column: Any, names: Sequence[Any]) -> str:
