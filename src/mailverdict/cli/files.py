@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import mailverdict as mv
 
 from ..files.compression import COMPRESSIONS
 from ..files.header import numbered
-from ..files.readers import SAMPLE_ROWS, STDIN, address_shares, count_addresses, explain_guess, open_table
+from ..files.readers import STDIN, count_addresses, explain_guess, open_table
 from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..files.workbook import check_replaced, check_room
 from ..files.writers import FormulaColumns, check_target, create_table
@@ -105,14 +106,11 @@ def with_addresses(source: TableFile, places: Sequence[int]) -> list[int]:
 
 def guess_of(source: TableFile) -> tuple[str, str]:
     """The column with the most addresses, and why it was chosen."""
-    first = next(source.pieces())
-    heads = [first.column(i)[:SAMPLE_ROWS] for i in range(len(source.columns))]
-    is_repeated = len(set(source.columns)) < len(source.columns)
-    # Of columns with the same name the one with the most addresses, so that the name is refused if that is the best.
-    shares = [address_shares({0: head})[0] for head in heads] if is_repeated else [0.0] * len(heads)
-    by_name = {source.columns[i]: heads[i] for i in sorted(range(len(heads)), key=shares.__getitem__)}
+    counts = Counter(source.columns)
+    names = [name if counts[name] == 1 else numbered(at) for at, name in enumerate(source.columns)]
     try:
-        return explain_guess({name: by_name[name] for name in source.columns})
+        found, reason = explain_guess(dict(zip(names, next(source.pieces()).columns, strict=True)))
+        return source.columns[names.index(found)], reason
     except mv.ColumnError as exc:  # perhaps the sheet or the delimiter is not the right one
         raise mv.ColumnError("; ".join([str(exc), *source.remarks])) from exc
 

@@ -178,15 +178,6 @@ OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
 # --- the column of addresses -----------------------------------------------------------------------
 
 
-def address_shares(columns: Mapping[Any, Any]) -> dict[Any, float]:
-    """Share of filled cells that look like an address, by column, from the first rows.
-
-    >>> address_shares({"who": ["Ada"], "mail": ["ada@example.org"]})
-    {'who': 0.0, 'mail': 1.0}
-    """
-    return {name: count_addresses(values[:SAMPLE_ROWS])[0] for name, values in columns.items()}
-
-
 def count_addresses(values: Any) -> tuple[float, float]:
     """Shares of addresses: among the filled cells, and among all."""
     kind = values.type if isinstance(values, pa.Array | pa.ChunkedArray) else pa.null()
