@@ -4,7 +4,7 @@ calamine sets aside the rectangle of cells that a file asks for, and a copy of a
 there is no memory for that, it ends the process, which no `except` sees. Nothing of mailverdict is imported here, so
 that a small workbook is read in a tenth of a second.
 
-``MEMORY OCTETS PATH`` gives the names of all sheets, and the mark of the program that wrote the workbook. ``MEMORY
+``MEMORY OCTETS PATH`` gives the names of all sheets, and the properties that a program gave the workbook. ``MEMORY
 OCTETS PATH CELLS [SHEET]`` gives the names; a sheet's name, rows, columns and formulas without a value; the addresses
 of links by row and column; and the rows in pieces, unless they have more cells than CELLS. Values are pickled to
 standard output; None is an empty row. OCTETS is the most to which the parts of the workbook may unpack, and the most
@@ -24,7 +24,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 UNREADABLE = 3  # the exit status for a file that is not a workbook; the reason is on standard error
-PROPERTIES, MARK = "docProps/custom.xml", "mailverdict"  # the part with the property that is the mark
+PROPERTIES = "docProps/custom.xml"  # the part with those that no standard names
 PIECE_ROWS = 1_000
 BLOCK = 1 << 20  # octets that are read at a time
 LONGEST_XML_CELL = 1 << 20  # octets
@@ -104,9 +104,7 @@ def read_names(path: str) -> Iterator[Any]:
 
     yield CalamineWorkbook.from_path(path).sheet_names
     with zipfile.ZipFile(path) as book:
-        part = book.read(PROPERTIES) if PROPERTIES in book.namelist() else b"<Properties/>"
-    properties = ElementTree.fromstring(part)  # noqa: S314 - this process may end
-    yield next(("".join(each.itertext()) for each in properties if each.get("name") == MARK), None)
+        yield book.read(PROPERTIES) if PROPERTIES in book.namelist() else b""
 
 
 def read_sheet(

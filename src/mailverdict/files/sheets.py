@@ -182,12 +182,12 @@ def unpickle(file: IO[bytes]) -> Iterator[Any]:
 
 def is_ours(path: Path) -> bool:
     """Whether mailverdict wrote all sheets of a workbook: it has the mark of their names."""
-    names, mark = run_program(path, str(path))
-    return bool(mark == mark_of(names))
+    names, properties = run_program(path, str(path))
+    return mark_of(names).encode() in properties
 
 
 def mark_of(names: Sequence[str]) -> str:
-    """What a workbook that mailverdict writes has as its property `MARK`: other names have another mark."""
+    """What a workbook that mailverdict writes has as a property: other names have another mark."""
     return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 

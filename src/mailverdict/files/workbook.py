@@ -24,7 +24,6 @@ from ..model.section import Section, what_to_do
 from ..model.words import ACTIONS, count_of
 from ..theme import COLOURS, LABELS, colour
 from .plain import to_plain
-from .sheet_program import MARK
 from .sheets import is_ours, mark_of
 from .table_file import UNKNOWN, FileFormat
 
@@ -110,7 +109,7 @@ class PersonBook:
     def close(self) -> None:
         from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415 - an extra
 
-        self.book.set_custom_property(MARK, mark_of([sheet.get_name() for sheet in self.book.worksheets()]))
+        self.book.set_custom_property("mailverdict", mark_of([sheet.get_name() for sheet in self.book.worksheets()]))
         try:
             self.book.close()
         except FileCreateError as exc:
