@@ -195,18 +195,6 @@ def test_formulas_of_the_caller_are_escaped_on_request_and_other_cells_stay(tmp_
     )
 
 
-def test_repeated_rows_get_a_line_end(tmp_path):
-    path = tmp_path / "in.csv"
-    path.write_bytes(b"email\na@x.org\nb@x.org")
-    with open_table(path) as source:
-        piece = next(source.pieces(["email"], with_lines=True))
-        with create_table(tmp_path / "out.csv", like=source.format) as writer:
-            writer.write(piece.take([1, 1, 0]))
-            writer.write(piece.take([1]))
-            writer.write(piece.take([1]))
-    assert (tmp_path / "out.csv").read_bytes() == b"email\nb@x.org\nb@x.org\na@x.org\nb@x.org\nb@x.org"
-
-
 # Header, row, and the row's values: too few cells, too many.
 RAGGED = [
     ("id,email,note", "1,ada@x.org", ["1", "ada@x.org", ""]),

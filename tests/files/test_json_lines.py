@@ -245,11 +245,3 @@ def test_members_of_an_earlier_run_are_replaced_where_they_are(tmp_path):
         b'{"email_verdict" : "valid", "x":{"email_verdict":1}, "email":"a@x.org" }\n'
         b'{"email":"b@x.org", "email_verdict": "risky"}\n{"email":"c@x.org","email\\u005fverdict":"x","n":1.0}'
     )
-
-
-def test_a_line_without_an_end_gets_one_where_it_is_repeated(tmp_path):
-    path, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    path.write_bytes(b'{"email":"a@x.org"}\n{"email":"b@x.org"}')
-    assert copied(path, out, None, lambda piece: piece.take([1, 1, 0])) == (
-        b'{"email":"b@x.org"}\n{"email":"b@x.org"}\n{"email":"a@x.org"}\n'
-    )

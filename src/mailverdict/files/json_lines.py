@@ -145,7 +145,6 @@ class JsonLinesWriter:
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file  # which the caller closes
-        self.is_open = False  # the last line that was copied has no line end
 
     def write(self, piece: pa.Table) -> None:
         check_members(piece.column_names)
@@ -162,8 +161,7 @@ class JsonLinesWriter:
             end = kept.rindex(b"}")
             comma = ", " if members and not kept[:end].rstrip().endswith(b"{") else ""
             added = ", ".join([labels[name] + cell for name, cell in members.items()])
-            self.file.write(b"".join([b"\n" * self.is_open, kept[:end], (comma + added).encode(), kept[end:]]))
-            self.is_open = not kept.endswith(b"\n")
+            self.file.write(b"".join([kept[:end], (comma + added).encode(), kept[end:]]))
 
 
 def replace_members(line: bytes, members: dict[str, str]) -> bytes:

@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..atomic_write import atomic_write, is_device
-from ..checks.syntax.kernels import to_bools
 from ..errors import InputError
 from ..model.paths import user_path
 from ..table.columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
@@ -29,7 +28,7 @@ from .columnar import TypedWriter
 from .compression import COMPRESSIONS, open_for_writing
 from .encodings import errors_of
 from .json_lines import JsonLinesWriter, check_members
-from .lines import first_line_end, join_cells, split_cells, split_end, unquote
+from .lines import join_cells, split_cells, split_end, unquote
 from .plain import to_plain
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, UNKNOWN, FileFormat
@@ -171,13 +170,12 @@ class CsvTableWriter:
     ) -> None:
         self.delimiter, self.is_escaped, self.like = delimiter, is_escaped, like
         self.has_header = False
-        self.ends_open = False  # the last row that was copied has no line end
         self.file = file
 
     def write(self, piece: pa.Table) -> None:
         """Append rows."""
         if LINE in piece.column_names:
-            self.copy_rows(piece, self.like)
+            self.copy_rows(piece)
             return
         if not self.has_header:
             self.file.write(codecs.BOM_UTF8 if self.like.has_bom else b"")
@@ -188,34 +186,28 @@ class CsvTableWriter:
             cells = map(self.cells, piece.column_names, batch.columns)
             self.file.write(bytes_of(join(join(*cells, between=self.delimiter), "\n")))
 
-    def copy_rows(self, piece: pa.Table, like: FileFormat) -> None:
+    def copy_rows(self, piece: pa.Table) -> None:
         """Append rows of another CSV with our cells behind them; its own cells stay byte for byte."""
         own = piece.column_names.index(LINE)
         names = piece.column_names[own + 1 :]
-        head, head_end = split_end(like.head)
+        head, head_end = split_end(self.like.head)
         if not self.has_header:
             added = quote(pa.array(names, pa.large_string()), self.delimiter)
             self.put(
-                self.delimiter.encode().join([head, *encode(added, like).view(OCTETS).to_pylist()]) + head_end, like
+                self.delimiter.encode().join([head, *encode(added, self.like).view(OCTETS).to_pylist()]) + head_end
             )
             self.has_header = True
         fields = list(piece.schema)[:own]
         changed = [at for at, each in enumerate(fields) if each.metadata != CELL_MARK or self.is_escaped(each.name)]
-        line_end = first_line_end(head_end) or b"\n"
         for batch in filter(len, piece.to_batches(max_chunksize=CSV_ROWS)):
             rows, ends = split_line_ends(batch.column(own))
             if changed:
-                rows = self.changed_rows(rows, batch, changed, like)
-            if self.ends_open:
-                self.put(line_end, like)
-            is_open = to_bools(pc.equal(ends, ""))
-            self.ends_open, is_open[-1] = bool(is_open[-1]), False  # from here on: rows that were repeated or moved
-            ends = pc.if_else(pa.array(is_open), pa.scalar(line_end.decode(), ends.type), ends)
-            added = [encode(self.cells(*each), like) for each in zip(names, batch.columns[own + 1 :], strict=True)]
-            self.put(bytes_of(join(join(rows, *added, between=self.delimiter), ends)), like)
+                rows = self.changed_rows(rows, batch, changed)
+            added = [encode(self.cells(*each), self.like) for each in zip(names, batch.columns[own + 1 :], strict=True)]
+            self.put(bytes_of(join(join(rows, *added, between=self.delimiter), ends)))
 
     def changed_rows(
-        self, rows: pa.LargeStringArray, batch: pa.RecordBatch, changed: Sequence[int], like: FileFormat
+        self, rows: pa.LargeStringArray, batch: pa.RecordBatch, changed: Sequence[int]
     ) -> pa.LargeStringArray:
         """Rows of the other CSV with other values in some columns, or with cells that are escaped."""
         delimiter = self.delimiter.encode()
@@ -230,17 +222,18 @@ class CsvTableWriter:
                     for row, text, other in zip(split, texts, safe, strict=True)
                 ]
             else:
-                others = encode(self.cells(field.name, batch.column(at)), like)
+                others = encode(self.cells(field.name, batch.column(at)), self.like)
                 cells = [cell or b"" for cell in others.view(OCTETS).to_pylist()]
             for row, cell in zip(split, cells, strict=True):
                 row[at] = cell
         return pa.array(map(delimiter.join, split), OCTETS).view(pa.large_string())
 
-    def put(self, data: Any, like: FileFormat) -> None:
+    def put(self, data: Any) -> None:
         """Write bytes; a copy in UTF-8 goes back to the encoding that it was made from."""
-        if like.encoding is not None and like.encoding != like.text_encoding:
-            errors = errors_of(like.encoding)
-            data = bytes(data).decode("utf-8", errors).encode(like.encoding, errors)
+        encoding = self.like.encoding
+        if encoding is not None and encoding != self.like.text_encoding:
+            errors = errors_of(encoding)
+            data = bytes(data).decode("utf-8", errors).encode(encoding, errors)
         self.file.write(data)
 
     def cells(self, name: str, column: pa.Array) -> pa.LargeStringArray:
