@@ -206,17 +206,13 @@ def typed_column(cells: Sequence[Any]) -> pa.Array:
     """A typed column if all cells are of one kind, so that they can be written back unchanged; otherwise text."""
     filled = [None if cell == "" else cell for cell in cells]
     kinds = set(map(type, filled)) - {type(None)}
-    if kinds <= {str}:
-        return pa.array(filled, pa.string())
     arrow_type = next((each for python_types, each in COLUMN_TYPES if kinds <= python_types), None)
-    if arrow_type is None:
-        return pa.array([cell_text(cell) for cell in filled], pa.string())
-    if pa.types.is_floating(arrow_type) and all(cell is None or is_integer(cell) for cell in filled):
+    if arrow_type == pa.float64() and all(cell is None or is_integer(cell) for cell in filled):
         return pa.array([None if cell is None else int(cell) for cell in filled], pa.int64())
-    try:
-        return pa.array(filled, arrow_type)
-    except (pa.ArrowException, OverflowError, ValueError):  # a date out of Arrow's range
-        return pa.array([cell_text(cell) for cell in filled], pa.string())
+    if arrow_type is not None:
+        with suppress(pa.ArrowException, OverflowError, ValueError):  # a date out of Arrow's range
+            return pa.array(filled, arrow_type)
+    return pa.array([cell_text(cell) for cell in filled], pa.string())
 
 
 def is_integer(cell: float) -> bool:
@@ -240,6 +236,7 @@ def cell_text(cell: Any) -> str | None:
 
 
 COLUMN_TYPES: tuple[tuple[set[type], pa.DataType], ...] = (
+    ({str}, pa.string()),
     ({bool}, pa.bool_()),
     ({int, float}, pa.float64()),
     ({datetime.date}, pa.date32()),

@@ -159,16 +159,10 @@ class TableSheet:
 
 
 def width_of(column: Any) -> int:
-    """Characters of the longest value, roughly for what is not text."""
-    kind = column.type
-    if pa.types.is_string(kind):
-        return int(pc.max(pc.utf8_length(column)).as_py() or 0)
-    if pa.types.is_temporal(kind):
+    """Characters of the longest value; those of a time as a workbook shows it."""
+    if pa.types.is_temporal(column.type):
         return MOMENT
-    if pa.types.is_integer(kind):
-        ends = pc.min_max(column).as_py()
-        return max(len(str(end)) for end in ends.values() if end is not None) if ends["max"] is not None else 0
-    return NARROW
+    return int(pc.max(pc.utf8_length(column.cast(pa.string()))).as_py() or 0)
 
 
 def count_long(column: Any) -> int:
