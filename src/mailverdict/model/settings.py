@@ -382,8 +382,6 @@ class LocalSettings:
     """Refused recipients after which a session ends; a default Postfix slows down at 10 and disconnects at 20.
 
     Exceeded, by less than twice, only if a window has many more refusals than the mail server gave before."""
-    refusal_budget_max: int = 36
-    """Higher budget for a mail server that neither slowed down nor disconnected in a trial session."""
     protected_after: int = 3
     """Consecutive refusals of this client after which a mail server is not contacted again in the run."""
     max_exchange_attempts: int = 3
@@ -447,7 +445,6 @@ class LocalOptions(TypedDict, total=False):
     rcpt_per_transaction: int
     rcpt_per_session: int
     refusal_budget: int
-    refusal_budget_max: int
     protected_after: int
     max_exchange_attempts: int
     backoff_min: Duration
@@ -469,7 +466,6 @@ WHOLE_NUMBERS = (
     ("rcpt_per_transaction", 1, 1_000),
     ("rcpt_per_session", 1, 100_000),
     ("refusal_budget", 1, 1_000),
-    ("refusal_budget_max", 1, 1_000),
     ("protected_after", 1, 1_000),
     ("max_exchange_attempts", 1, 20),
     ("capacity_attempts", 0, 100),

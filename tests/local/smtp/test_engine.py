@@ -88,18 +88,6 @@ def test_domains_with_the_same_exchanges_share_a_set_and_a_session():
     assert asyncio.run(run()) == (1, 1, [OPEN.host])
 
 
-def test_a_pause_of_the_process_while_it_connects_closes_no_exchange():
-    async def run():
-        async with running({"x.example": [OPEN.host]}, OPEN) as (engine, _, _):
-            while not engine.pauses.sessions:
-                engine.start_sessions()
-                await asyncio.sleep(0)
-            asyncio.get_running_loop().now += 60
-            return await finish(engine)
-
-    assert asyncio.run(run()) == [None, None]
-
-
 def test_a_host_is_looked_up_once_for_all_its_sets():
     async def run():
         domains = {"a.example": [OPEN.host], "b.example": [OPEN.host, MUTE.host], "c.example": [MUTE.host, OPEN.host]}

@@ -83,15 +83,15 @@ ENDINGS = [
 def test_sessions_that_end_badly_close_an_exchange(ends, reason, why):
     host = state()
     for end in ends:
-        host.on_session_end(end, 9, "127.0.0.1", 0.0)
+        host.on_session_end(end, "127.0.0.1")
     assert (host.closed and host.closed.classification.reason) == reason, why
 
 
 def test_every_address_of_an_exchange_is_tried_before_it_is_left():
     host = state()
-    host.on_session_end(broken(FailureKind.REFUSED, "connect"), 0, "127.0.0.1", 0.0)
+    host.on_session_end(broken(FailureKind.REFUSED, "connect"), "127.0.0.1")
     assert (host.open_addresses(), host.closed) == (("127.0.0.2",), None)
-    host.on_session_end(broken(FailureKind.REFUSED, "connect"), 0, "127.0.0.2", 0.0)
+    host.on_session_end(broken(FailureKind.REFUSED, "connect"), "127.0.0.2")
     assert host.closed.classification.reason is Reason.PORT_CLOSED
     assert not host.has_no_address
 
@@ -101,9 +101,9 @@ def test_one_failed_connection_does_not_close_an_exchange_that_has_answered():
     host = ExchangeState("mx", LocalSettings(), PLAN, addresses=("127.0.0.1",))
     for _ in range(2):
         hear(host, OK)
-        host.on_session_end(refused, 0, "127.0.0.1", 0.0)
+        host.on_session_end(refused, "127.0.0.1")
         assert (host.open_addresses(), host.closed) == (("127.0.0.1",), None)
-    host.on_session_end(refused, 0, "127.0.0.1", 0.0)
+    host.on_session_end(refused, "127.0.0.1")
     assert host.closed.classification.reason is Reason.PORT_CLOSED
 
 
@@ -111,7 +111,7 @@ def test_not_more_than_three_addresses_are_tried():
     host = ExchangeState("mx", LocalSettings(), PLAN, addresses=tuple(f"127.0.0.{n}" for n in range(9)))
     for n in range(3):
         assert host.closed is None
-        host.on_session_end(broken(FailureKind.CONNECT_TIMEOUT, "connect"), 0, f"127.0.0.{n}", 0.0)
+        host.on_session_end(broken(FailureKind.CONNECT_TIMEOUT, "connect"), f"127.0.0.{n}")
     assert host.closed.classification.reason is Reason.TIMEOUT
 
 
@@ -188,7 +188,7 @@ def test_what_is_known_of_a_provider_is_kept_to_from_the_start():
 
 def test_a_server_whose_tls_fails_is_asked_without():
     host = state()
-    host.on_session_end(broken(FailureKind.TLS, "ehlo"), 0, "127.0.0.1", 0.0)
+    host.on_session_end(broken(FailureKind.TLS, "ehlo"), "127.0.0.1")
     assert (host.plan.starttls, host.closed) == ("never", None)
 
 
@@ -196,38 +196,28 @@ def test_a_server_that_loses_replies_is_asked_in_step():
     host = state()
     host.on_session_end(
         SessionEnd(Classification(Reason.TIMEOUT, "reply_timeout", action=Action.IN_STEP), "rcpt", ""),
-        9,
         "127.0.0.1",
-        0.0,
     )
     assert (host.plan.pipelining, host.closed) == (False, None)
 
 
 # --- the size of a window ----------------------------------------------------------------------------------
 
-UNPUNISHED, PERHAPS = True, False
 WINDOWS = [
-    # what refusals cost, accepted, refused, room in the budget, at most, size
-    (PERHAPS, 0, 0, 9, 17, 9, "nothing is known: all may be refused"),
-    (PERHAPS, 0, 9, 9, 17, 9, "all were refused"),
-    (PERHAPS, 8, 2, 7, 15, 7, "7 of 10 are unlikely to be refused, but not unlikely enough"),
-    (UNPUNISHED, 8, 2, 7, 15, 10, "2.8 refusals are expected of 10, and more than 7 are unlikely"),
-    (PERHAPS, 80, 20, 9, 17, 14, "3 refusals are expected of 14, and more than 9 almost impossible"),
-    (UNPUNISHED, 80, 20, 9, 17, 17, "4 refusals are expected of 19, which is more than the session allows"),
-    (UNPUNISHED, 80, 20, 36, 71, 71, "the larger budget, bounded by what the session allows"),
-    (UNPUNISHED, 40, 60, 36, 71, 39, "most are refused: 23.8 are expected of 39"),
-    (PERHAPS, 1000, 0, 9, 17, 17, "none was refused"),
-    (PERHAPS, 1000, 0, 9, 12, 12, "the session has room for twelve"),
-    (PERHAPS, 1000, 0, 0, 0, 0, "nothing is left"),
+    # accepted, refused, room in the budget, at most, size
+    (0, 0, 9, 17, 9, "nothing is known: all may be refused"),
+    (0, 9, 9, 17, 9, "all were refused"),
+    (8, 2, 7, 15, 7, "7 of 10 are unlikely to be refused, but not unlikely enough"),
+    (80, 20, 9, 17, 14, "3 refusals are expected of 14, and more than 9 almost impossible"),
+    (1000, 0, 9, 17, 17, "none was refused"),
+    (1000, 0, 9, 12, 12, "the session has room for twelve"),
+    (1000, 0, 0, 0, 0, "nothing is left"),
 ]
 
 
-@pytest.mark.parametrize(("unpunished", "accepted", "refused", "size", "most", "expected", "why"), WINDOWS)
-def test_a_window_is_as_large_as_its_refusals_are_likely_to_fit(
-    unpunished, accepted, refused, size, most, expected, why
-):
+@pytest.mark.parametrize(("accepted", "refused", "size", "most", "expected", "why"), WINDOWS)
+def test_a_window_is_as_large_as_its_refusals_are_likely_to_fit(accepted, refused, size, most, expected, why):
     host = state()
-    host.tolerates_refusals = unpunished
     for code in [250] * accepted + [550] * refused:
         host.on_reply(Classification(None, "rule"), Reply(code, None, ""))
     assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=True, most=most)) == expected, why
@@ -239,98 +229,3 @@ def test_refusals_of_the_session_count_where_they_are_more_frequent():
     for _ in range(1000):
         host.on_reply(Classification(None, "rule"), Reply(250, None, ""))
     assert host.window_size(WindowRequest(4, 5, 5, can_pipeline=True, most=12)) == 4
-
-
-# --- the refusal budget ------------------------------------------------------------------------------------
-
-
-def trial(host, *, refused=10, pause=0.0, late=0.0, classification=None):
-    budget = host.grant_budget(1000, is_pipelining=True)
-    host.on_session_end(SessionEnd(classification, refused=refused), budget, "127.0.0.1", pause, late)
-    return budget, host.plan.refusal_budget
-
-
-def test_a_server_without_extra_latency_gets_the_largest_budget():
-    assert trial(state()) == (10, 36)
-
-
-def test_a_server_that_takes_its_time_over_quit_keeps_the_first():
-    assert trial(state(), pause=1.0) == (10, 9)
-
-
-def test_a_slow_connection_is_not_counted_as_a_delay_for_refusals():
-    host = state()
-    host.on_session_end(SessionEnd(refused=7), 9, "127.0.0.1", 2.0)
-    assert trial(host, pause=2.2) == (10, 36)
-
-
-def test_a_trial_that_was_not_refused_enough_says_nothing():
-    host = state()
-    assert trial(host, refused=9) == (10, 9)
-    assert trial(host) == (10, 36)
-
-
-def test_a_trial_whose_latency_may_be_a_pause_of_our_own_says_nothing():
-    host = state()
-    assert trial(host, pause=1.0, late=0.7) == (10, 9)
-    assert trial(host, pause=1.0, late=0.3) == (10, 9)
-    assert host.budget_is_known
-    assert trial(host) == (9, 9)
-
-
-def test_a_pause_of_our_own_does_not_make_latency_usual():
-    host = state()
-    host.on_session_end(SessionEnd(refused=7), 9, "127.0.0.1", 1.0, 0.9)
-    assert trial(host, pause=1.0) == (10, 9)
-
-
-def test_a_trial_that_slowed_the_server_settles_it():
-    host = state()
-    budget = host.grant_budget(1000, is_pipelining=True)
-    host.observe_limit(LimitObserved(slowed_after=9))
-    host.on_session_end(SessionEnd(refused=10), budget, "127.0.0.1", 0.0)
-    assert host.plan.refusal_budget == 8
-    assert host.grant_budget(1000, is_pipelining=True) == 8
-
-
-def test_a_window_with_more_refusals_than_expected_replaces_the_trial():
-    host = state()
-    host.on_session_end(SessionEnd(refused=10), 9, "127.0.0.1", 0.0)
-    assert (host.plan.refusal_budget, host.tolerates_refusals) == (36, True)
-    assert host.grant_budget(1000, is_pipelining=True) == 36
-
-
-def test_the_delay_of_such_a_session_is_not_counted_as_usual():
-    host = state()
-    host.on_session_end(SessionEnd(refused=10), 9, "127.0.0.1", 1.0)
-    assert host.longest_quit == 0.0
-    assert (host.plan.refusal_budget, host.budget_is_known, host.tolerates_refusals) == (9, True, False)
-    assert trial(host) == (9, 9)
-
-
-def test_a_server_that_punishes_after_its_trial_gets_small_windows_again():
-    host = state()
-    assert trial(host) == (10, 36)
-    host.observe_limit(LimitObserved(cut_after=31))
-    assert (host.plan.refusal_budget, host.tolerates_refusals) == (30, False)
-
-
-POINTLESS = [
-    ({"waiting": 1000, "is_pipelining": False}, "in step, windows do not matter"),
-    ({"waiting": 50, "is_pipelining": True}, "little to ask"),
-]
-
-
-@pytest.mark.parametrize(("how", "why"), POINTLESS)
-def test_no_trial_is_made_where_nothing_is_to_be_gained(how, why):
-    assert state().grant_budget(how["waiting"], is_pipelining=how["is_pipelining"]) == 9, why
-
-
-def test_one_trial_at_a_time():
-    host = state()
-    assert [host.grant_budget(1000, is_pipelining=True) for _ in range(2)] == [10, 9]
-
-
-def test_the_largest_budget_is_a_setting():
-    host = state(refusal_budget_max=9)
-    assert host.grant_budget(1000, is_pipelining=True) == 9

@@ -129,7 +129,7 @@ class Model:
                 elif isinstance(step, WindowRequest):
                     result = self.tracker.next_window(connection.active, step)
                 elif isinstance(step, RecipientAnswers):
-                    is_first = connection.active.answered_at is None
+                    is_first = not connection.active.has_answer
                     self.tracker.on_reply(connection.active, step)
                     if is_first:
                         self.scheduler.on_first_answer(connection.active.assignment)
@@ -148,11 +148,9 @@ class Model:
 
     def end(self, connection, end):
         active = connection.active
-        answered_at = active.answered_at
-        pause = 0.0 if answered_at is None else self.now - answered_at
-        self.host.on_session_end(end, active.budget, "ip", pause)
+        self.host.on_session_end(end, "ip")
         self.tracker.on_session_end(active, end)
-        self.scheduler.end(active.assignment, is_answered=answered_at is not None)
+        self.scheduler.end(active.assignment, is_answered=active.has_answer)
         self.open -= 1
         self.ended.append(connection)
 
@@ -163,9 +161,9 @@ def median_of(seeds, *args, **how):
 
 ROUND_TRIPS = [
     # addresses, share of unknown ones, how the exchange behaves, median of round trips at most
-    (600, 0.2, {}, 22),
-    (600, 0.01, {}, 24),
-    (600, 0.2, {"punishes": True}, 86),
+    (600, 0.2, {}, 66),
+    (600, 0.01, {}, 26),
+    (600, 0.2, {"punishes": True}, 66),
     (20, 0.2, {}, 6),
     (1, 0.0, {}, 4),
 ]
@@ -177,25 +175,22 @@ def test_a_queue_needs_few_round_trips(count, unknown, how, most):
 
 
 def test_refusals_are_almost_never_punished():
-    assert max(Model(600, 0.2, punishes=True, seed=seed).run() for seed in range(30)) <= 110
+    assert max(Model(600, 0.2, punishes=True, seed=seed).run() for seed in range(30)) <= 80
 
 
 @pytest.mark.parametrize("seed", range(9))
 @pytest.mark.parametrize("punishes", [False, True])
-def test_an_exchange_has_two_sessions_at_once_and_one_trial(punishes, seed):
+def test_an_exchange_has_two_sessions_at_once_and_few_refusals_in_each(punishes, seed):
     model = Model(600, 0.2, punishes=punishes, seed=seed)
     model.run()
     assert model.most_open == 2
     asked = [line for connection in model.ended for line in connection.asked]
     assert len(set(asked)) == 601  # one of them is the probe of the domain
     assert len(asked) <= 603  # sometimes one that was accepted before, after several missing ones
-    assert sum(connection.active.is_trial for connection in model.ended) == 1
-    assert model.host.budget_is_known
-    assert model.host.plan.refusal_budget == (9 if punishes else 36)
-    assert max(connection.refused for connection in model.ended) < (20 if punishes else 72)
+    assert max(connection.refused for connection in model.ended) < 20
 
 
-def test_a_probe_is_not_kept_where_nothing_is_refused():
+def test_all_accepted_ones_are_catch_all_where_the_probe_is_accepted():
     model = Model(600, 0.0, accepts_probe=True)
     model.run()
     assert {seen.catch_all for _, seen in model.results.items} == {True}
@@ -203,8 +198,7 @@ def test_a_probe_is_not_kept_where_nothing_is_refused():
     assert reasons == [None] * 600
 
 
-def test_all_unknown_ones_are_found_however_the_trial_ends():
+def test_all_unknown_ones_are_found_where_the_probe_is_accepted():
     model = Model(600, 0.2, accepts_probe=True)
     model.run()
-    counts = [seen.reason for _, seen in model.results.items].count(Reason.MAILBOX_NOT_FOUND)
-    assert (counts, model.host.budget_is_known) == (120, True)
+    assert [seen.reason for _, seen in model.results.items].count(Reason.MAILBOX_NOT_FOUND) == 120

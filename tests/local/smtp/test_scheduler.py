@@ -1,7 +1,6 @@
 """Which session is opened next, within every limit."""
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -79,14 +78,6 @@ def test_after_a_session_without_an_answer_one_is_opened_at_a_time():
     made.end(second, is_answered=False)
     made.end(first, is_answered=True)
     assert len(open_all(made)) == 1
-
-
-def test_large_windows_need_a_longer_queue_for_a_second_session():
-    mx = host("mx")
-    mx.plan = replace(mx.plan, refusal_budget=36)
-    made = scheduler(waiting(72, mx))
-    made.on_first_answer(*open_all(made))
-    assert open_all(made) == []
 
 
 def test_a_short_queue_gets_one_session():

@@ -67,9 +67,9 @@ class Bench:
         self.exchanges = ExchangeSet(self.hosts, 3)
         self.tracker.add(self.exchanges, np.arange(6))
 
-    def active(self, mx_index=0, budget=9):
+    def active(self, mx_index=0):
         host = self.hosts[mx_index]
-        return ActiveSession(Assignment(self.exchanges, mx_index, host, host.addresses[0]), self.now, budget)
+        return ActiveSession(Assignment(self.exchanges, mx_index, host, host.addresses[0]), self.now)
 
     def window(self, active, count):
         return self.tracker.next_window(active, WindowRequest(count, 0, 0, can_pipeline=False)).recipients
@@ -501,7 +501,7 @@ def test_small_windows_are_not_worth_their_round_trip(budget, room, expected, is
     bench = Bench(refusal_budget=9)
     bench.hosts[0].plan = SessionPlan("c.example", refusal_budget=budget)
     bench.exchanges.add(np.arange(100))
-    active = bench.active(budget=budget)
+    active = bench.active()
     assert not bench.tracker.is_too_small(
         active, pipelined(room), expected
     )  # the first window, however small, is asked
@@ -509,68 +509,25 @@ def test_small_windows_are_not_worth_their_round_trip(budget, room, expected, is
     assert bench.tracker.is_too_small(active, pipelined(room), expected) is is_too_small
 
 
-def test_the_rest_of_a_queue_and_a_trial_are_asked_to_the_end():
+def test_the_rest_of_a_queue_is_asked_to_the_end():
     bench = Bench()
-    on_trial, other = bench.active(budget=10), bench.active()
-    on_trial.is_trial = True
-    bench.window(on_trial, 1)
-    bench.window(other, 1)
-    assert not bench.tracker.is_too_small(on_trial, pipelined(1))
-    assert bench.tracker.is_too_small(other, pipelined(1))
-    bench.exchanges.queues[0].draw(2)
-    assert not bench.tracker.is_too_small(other, pipelined(2))  # both that are left fit
+    active = bench.active()
+    bench.window(active, 1)
+    assert bench.tracker.is_too_small(active, pipelined(1))
+    bench.exchanges.queues[0].draw(3)
+    assert not bench.tracker.is_too_small(active, pipelined(2))  # both that are left fit
 
 
 def test_a_session_under_way_follows_the_budget_of_its_exchange():
     bench = Bench()
-    active, on_trial = bench.active(), bench.active(budget=10)
-    on_trial.is_trial = True
-    for budget in (36, 4):
+    active = bench.active()
+    for budget in (7, 4):
         bench.hosts[0].plan = SessionPlan("c.example", refusal_budget=budget)
         assert bench.tracker.next_window(active, pipelined(1)).refusal_budget == budget
-        assert bench.tracker.next_window(on_trial, pipelined(1)).refusal_budget == 10
 
 
 def after(asked, refused, size):
     return WindowRequest(size, asked, refused, can_pipeline=True, most=size)
-
-
-def trial_with_probe():
-    bench = Bench()
-    active = bench.active(budget=10)
-    active.is_trial = True
-    bench.exchanges.add_probe(Probe("mx1", 0))
-    return bench, active
-
-
-def test_a_probe_is_the_last_refusal_of_a_trial():
-    bench, on_trial = trial_with_probe()
-    assert not any(r.is_probe for r in bench.tracker.next_window(on_trial, after(30, 8, 2)).recipients)
-    other = bench.window(bench.active(), 2)
-    assert not any(r.is_probe for r in other)
-    last = bench.tracker.next_window(on_trial, after(32, 9, 1))
-    assert ([r.is_probe for r in last.recipients], last.is_last) == ([True], True)
-
-
-RELEASED = [
-    ("rare refusals", 80, 1),
-    ("the end of the queue", 30, 5),
-    ("the end of the session", 30, 5),
-]
-
-
-@pytest.mark.parametrize(("why", "asked", "refused"), RELEASED)
-def test_a_probe_is_not_kept_for_long(why, asked, refused):
-    bench, on_trial = trial_with_probe()
-    bench.tracker.next_window(on_trial, after(30, 5, 2))
-    assert bench.probes() == [0]
-    if why == "the end of the queue":
-        bench.exchanges.queues[0].draw(4)
-    if why == "the end of the session":
-        bench.tracker.on_session_end(on_trial, SessionEnd())
-        on_trial = bench.active()
-    first, *_ = bench.tracker.next_window(on_trial, after(asked, refused, 2)).recipients
-    assert first.is_probe
 
 
 REST = [

@@ -29,7 +29,7 @@ from ...checks.smtp.classify.classifier import prepare_rules
 from ...checks.smtp.protocol.session import Session
 from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan, WindowPlan, WindowRequest
 from ...checks.smtp.providers import Provider, find_provider, load_providers
-from ...checks.smtp.transport.driver import LoopPauses, SessionHandler, SessionTimeouts, Transcript, drive_session
+from ...checks.smtp.transport.driver import SessionHandler, SessionTimeouts, Transcript, drive_session
 from ...checks.smtp.transport.networks import may_dial
 from ...model.evidence import Action, Classification, DomainEvidence, MailboxEvidence
 from ...model.settings import LocalSettings
@@ -223,7 +223,6 @@ class SmtpEngine:
         self.clock = clock or asyncio.get_running_loop().time
         self.rng = rng or random.Random()  # jitter, names of probes, order of equal preferences
         self.transcript = transcript
-        self.pauses = LoopPauses()
         self.tracker = RecipientTracker(settings, results, self.clock, self.rng)
         self.shared = shared or SharedExchanges(settings)
         self.shared.engines.add(self)
@@ -384,31 +383,26 @@ class SmtpEngine:
             on_limit=assignment.host.observe_limit,
             on_first_reply=partial(self.on_first_reply, assignment),
         )
-        with self.pauses:
-            end = await drive_session(
-                Session(assignment.host.plan),
-                [assignment.address],
-                handler,
-                port=self.settings.smtp_port,
-                timeouts=self.timeouts(assignment),
-                allow_networks=self.settings.allow_networks,
-                transcript=self.transcript,
-                pauses=self.pauses,
-            )
-            self.on_session_end(active, end)
+        end = await drive_session(
+            Session(assignment.host.plan),
+            [assignment.address],
+            handler,
+            port=self.settings.smtp_port,
+            timeouts=self.timeouts(assignment),
+            allow_networks=self.settings.allow_networks,
+            transcript=self.transcript,
+        )
+        self.on_session_end(active, end)
 
     def next_window(self, active: ActiveSession, request: WindowRequest) -> WindowPlan:
         """What a session asks next; nothing if it should end for another run."""
         if active.has_asked and self.scheduler.should_end(active.assignment, request.asked):
-            return WindowPlan((), active.budget)
+            return WindowPlan((), active.assignment.host.plan.refusal_budget)
         return self.tracker.next_window(active, request)
 
     def release(self, active: ActiveSession) -> None:
-        """Free the place of a session that is over, also of a trial that was cancelled."""
-        host = active.assignment.host
-        if active.budget > host.plan.refusal_budget:
-            host.is_on_trial = False
-        self.scheduler.end(active.assignment, is_answered=active.answered_at is not None)
+        """Free the place of a session that is over."""
+        self.scheduler.end(active.assignment, is_answered=active.has_answer)
 
     def timeouts(self, assignment: Assignment) -> SessionTimeouts:
         """How long a session may take: at most what is left of the deadline of the addresses that waited longest."""
@@ -431,9 +425,7 @@ class SmtpEngine:
     def on_session_end(self, active: ActiveSession, end: SessionEnd) -> None:
         """Take in how a session ended."""
         host = active.assignment.host
-        quit_seconds = 0.0 if active.answered_at is None else self.clock() - active.answered_at
-        late = self.pauses.lateness(asyncio.get_running_loop().time())
-        host.on_session_end(end, active.budget, active.assignment.address, quit_seconds, late)
+        host.on_session_end(end, active.assignment.address)
         if end.classification is not None and end.classification.action is Action.BACK_OFF:
             host.back_off(end, self.clock(), self.rng.random())
         self.tracker.on_session_end(active, end)

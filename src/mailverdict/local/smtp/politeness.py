@@ -21,11 +21,9 @@ __all__ = ["CLIENT_REFUSED", "UNCLEAR", "ClosedExchange", "ExchangeState"]
 CLIENT_REFUSED = frozenset({Reason.PROTECTED, Reason.SENDER_BLOCKED})
 MAX_FAILED_SESSIONS = 2  # sessions in a row that failed without an answer: the next one would fail too
 DEAD_ADDRESSES = 3  # IP addresses of one exchange that may fail before the next exchange is tried
-TRIAL_STEP = 1  # refusals added in a trial session: 9 + 1 is where a default Postfix begins to delay replies
-TRIAL_WORTH = 20  # budgets of addresses that must wait for a trial, since a delayed QUIT costs about a second
-# Standard deviations by which the refusals of a window may exceed the expected number within the budget:
-SURE = 3.5  # a reply beyond the budget may be delayed by a second
-SURE_IF_TOLERATED = 2.5  # where a session beyond it was not delayed
+# Standard deviations by which the refusals of a window may exceed the expected number within the budget; a reply beyond
+# the budget may be delayed by a second.
+SURE = 3.5
 UNCLEAR = Classification(Reason.INCONCLUSIVE, "refused_in_passing")
 
 
@@ -60,10 +58,6 @@ class ExchangeState:
     failed_sessions: int = 0  # in a row, without an answer
     closed: ClosedExchange | None = None
     has_no_address: bool = False  # closed because there was no address to contact
-    budget_is_known: bool = False  # it has shown whether refusals delay its replies
-    tolerates_refusals: bool = False  # it has shown that they do not
-    is_on_trial: bool = False  # a session is trying a larger budget
-    longest_quit: float = 0.0  # seconds from the last answer to the end of a session within the budget
     dead_addresses: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -100,17 +94,6 @@ class ExchangeState:
 
     # --- what a session is allowed ------------------------------------------------------------
 
-    def grant_budget(self, waiting: int, *, is_pipelining: bool) -> int:
-        """Return the refusal budget of a session; one session at a time tries a higher one if many addresses wait.
-
-        A larger budget allows larger windows, so it only helps where the server pipelines.
-        """
-        larger = min(self.plan.refusal_budget + TRIAL_STEP, self.settings.refusal_budget_max)
-        if self.budget_is_known or self.is_on_trial or not is_pipelining or waiting < TRIAL_WORTH * larger:
-            return self.plan.refusal_budget
-        self.is_on_trial = True
-        return larger
-
     def window_size(self, request: WindowRequest) -> int:
         """Return how many recipients to ask at once, such that their refusals almost never exceed the budget.
 
@@ -119,9 +102,8 @@ class ExchangeState:
         """
         if not request.can_pipeline:
             return request.size
-        sure = SURE_IF_TOLERATED if self.tolerates_refusals else SURE
         share = max((self.refused + 1) / (self.answers + 1), request.refused / max(1, request.asked))
-        root = (math.sqrt(sure**2 + 4 * request.size) - sure) / 2  # expected + sure * sqrt(expected) = size
+        root = (math.sqrt(SURE**2 + 4 * request.size) - SURE) / 2  # expected + SURE * sqrt(expected) = size
         return max(request.size, min(request.most, int(root**2 / share)))
 
     # --- what a session showed ----------------------------------------------------------------
@@ -151,41 +133,18 @@ class ExchangeState:
         )
         for count in (seen.slowed_after, seen.cut_after):
             if count is not None:
-                self.budget_is_known, self.tolerates_refusals = True, False
                 self.plan = replace(self.plan, refusal_budget=lower(self.plan.refusal_budget, count - 1))
 
-    def on_session_end(
-        self, end: SessionEnd, budget: int, address: str, quit_seconds: float, late: float = 0.0
-    ) -> None:
-        """Take in how a session ended: its budget of refusals, its IP address, seconds from last answer to end.
-
-        So many of these seconds as `late` may be a pause of this process.
-        """
-        if budget > self.plan.refusal_budget:
-            self.is_on_trial = False
+    def on_session_end(self, end: SessionEnd, address: str) -> None:
+        """Take in how a session at an IP address ended."""
         if end.classification is None:
-            self.assess_latency(end, quit_seconds, late)
-        elif end.classification.action is Action.WITHOUT_TLS:
+            return
+        if end.classification.action is Action.WITHOUT_TLS:
             self.plan = replace(self.plan, starttls="never")
         elif end.classification.action is Action.IN_STEP:
             self.plan = replace(self.plan, pipelining=False)
         elif end.classification.action is not Action.BACK_OFF:
             self.record_failure(end, address)
-
-    def assess_latency(self, end: SessionEnd, quit_seconds: float, late: float) -> None:
-        """Raise the budget if a session beyond it showed no extra latency, not even for the reply to QUIT.
-
-        It was beyond the budget as a trial, or since more of a window were refused than expected. It shows nothing if
-        the latency may be a pause of this process.
-        """
-        limit = self.longest_quit + self.plan.slow_by
-        if end.refused <= self.plan.refusal_budget:
-            self.longest_quit = max(self.longest_quit, quit_seconds - late)
-        elif not self.budget_is_known and (quit_seconds <= limit or quit_seconds - late > limit):
-            self.budget_is_known = True
-            if quit_seconds <= limit:
-                self.tolerates_refusals = True
-                self.plan = replace(self.plan, refusal_budget=self.settings.refusal_budget_max)
 
     def back_off(self, end: SessionEnd, now: float, jitter: float) -> None:
         """Halve the sessions and double the wait, with jitter (0 to 1); close after too many capacity replies."""

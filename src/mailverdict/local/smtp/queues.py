@@ -76,7 +76,6 @@ class ExchangeSet:
     active: int = 0  # sessions under way
     starting: int = 0  # those of them without an answer yet
     is_answering: bool = False  # the last session that got an answer, or ended without one, got one
-    keeps_probe: bool = False  # one probe waits, to be the last refusal of a trial session
     run: Any = None  # the engine that it belongs to
     is_closed: bool = False  # its run has ended: no session is opened for it any more
     is_queued: bool = False  # the scheduler has it among the ready ones

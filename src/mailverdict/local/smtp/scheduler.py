@@ -111,10 +111,7 @@ class Scheduler:
             return False
         if exchanges.starting and not exchanges.is_answering:  # nothing is known of it, or the last session failed
             return False
-        # A session under way may ask two budgets of addresses in its next window.
-        host = exchanges.host_for(0)
-        enough = max(WORTH_ANOTHER * self.settings.refusal_budget, 2 * host.plan.refusal_budget if host else 0)
-        return waiting > enough * (1 + exchanges.starting)
+        return waiting > WORTH_ANOTHER * self.settings.refusal_budget * (1 + exchanges.starting)
 
     def free(self, name: str) -> None:
         """A host or an address may have room: the sets that wait for it are tried next time."""

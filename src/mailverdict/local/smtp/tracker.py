@@ -48,7 +48,6 @@ DOUBTED_AFTER = 3  # missing mailboxes in a row: some servers refuse everybody a
 DROPS = 2  # sessions that broke on one address before this counts as its answer
 DEFERRED = (Reason.GREYLISTED, Reason.MAILBOX_FULL)  # replies of a server that does not refuse everybody
 FINAL = ABOUT_MAILBOX | {Reason.SYNTAX_ERROR}  # every other exchange would reply the same
-SELDOM = 40  # recipients for each refusal, beyond which the end of a trial is not waited for
 SUSPICIOUS = 10  # missing mailboxes of a mail server that accepted no address in the same run, not even postmaster
 SHOWN_SERVERS = 5  # in a warning
 SHOWN = 400  # characters of a reply that are kept
@@ -86,15 +85,13 @@ class ActiveSession:
 
     assignment: Assignment
     began: float  # clock reading
-    budget: int = 0  # refusals that it may meet; 0: it has not asked for recipients yet
-    is_trial: bool = False  # it tries a larger budget
     positions: dict[Recipient, int] = field(default_factory=dict)  # recipients not answered yet
     probes: dict[Recipient, Probe] = field(default_factory=dict)  # the same for probes
     missing: list[tuple[int, MailboxEvidence]] = field(default_factory=list)  # mailboxes that do not exist
     accepted: str = ""  # the last address that was accepted
     missing_before: int = 0  # of the missing ones, how many were refused before that address was accepted
     has_asked: bool = False
-    answered_at: float | None = None  # clock reading of the last answer
+    has_answer: bool = False
 
     @property
     def queue(self) -> PreferenceQueue:
@@ -150,46 +147,24 @@ class RecipientTracker:
 
     def next_window(self, active: ActiveSession, request: WindowRequest) -> WindowPlan:
         """What a session asks next: due probes, then addresses of its queue; nothing if it should end."""
-        host, exchanges = active.assignment.host, active.assignment.exchanges
-        self.update_budget(active, request)
+        host = active.assignment.host
+        budget = host.plan.refusal_budget  # other sessions may have lowered it
         if host.closed or self.is_too_small(active, request):
-            return WindowPlan((), active.budget)
-        # A random address is the refusal that the trial lacks.
-        is_due = bool(exchanges.probes_at(host))
-        ends_trial = active.is_trial and request.size == 1 and request.asked > 0 and is_due
-        size = 1 if ends_trial else host.window_size(request)
+            return WindowPlan((), budget)
+        size = host.window_size(request)
         expected = size * request.refused / max(1, request.asked)
-        is_last = ends_trial or (request.asked > 0 and self.is_too_small(active, request, expected))
-        probes = self.draw_probes(active, request, size, keeps_one=not ends_trial)
+        is_last = request.asked > 0 and self.is_too_small(active, request, expected)
+        probes = self.draw_probes(active, size)
         addresses = self.draw(active.queue, size - len(probes))
         active.probes |= probes
         active.positions |= addresses
         active.has_asked = True
         is_last = is_last or self.is_nothing_left(active.assignment, request, addresses.values())
-        return WindowPlan([*probes, *addresses], active.budget, is_last)
+        return WindowPlan([*probes, *addresses], budget, is_last)
 
-    def update_budget(self, active: ActiveSession, request: WindowRequest) -> None:
-        """Grant a budget for the session, and follow what other sessions showed meanwhile."""
-        host = active.assignment.host
-        if not active.budget:
-            active.budget = host.grant_budget(active.assignment.exchanges.waiting(), is_pipelining=request.can_pipeline)
-            active.is_trial = active.budget > host.plan.refusal_budget
-        elif not active.is_trial:
-            active.budget = host.plan.refusal_budget
-
-    def draw_probes(
-        self, active: ActiveSession, request: WindowRequest, count: int, *, keeps_one: bool
-    ) -> dict[Recipient, Probe]:
-        """Take probes that are due; one is kept for the end of a trial, since it will probably be refused.
-
-        Not where refusals are rare, since a domain is settled only after its probe.
-        """
-        exchanges = active.assignment.exchanges
-        due = exchanges.probes_at(active.assignment.host)
-        if active.is_trial:
-            is_soon = request.asked < SELDOM * (request.refused + 1)
-            exchanges.keeps_probe = keeps_one and is_soon and active.queue.size > 0
-        count = max(0, min(count, len(due) - exchanges.keeps_probe))
+    def draw_probes(self, active: ActiveSession, count: int) -> dict[Recipient, Probe]:
+        """Take probes that are due."""
+        due = active.assignment.exchanges.probes_at(active.assignment.host)
         drawn, due[:count] = due[:count], []
         return {Recipient(self.probe_address(probe), is_probe=True): probe for probe in drawn}
 
@@ -223,9 +198,9 @@ class RecipientTracker:
     def is_too_small(self, active: ActiveSession, request: WindowRequest, refusals: float = 0.0) -> bool:
         """Whether windows are so small, after `refusals` more, that a new session is faster for the rest."""
         exchanges, host = active.assignment.exchanges, active.assignment.host
-        if not request.can_pipeline or not active.has_asked or active.is_trial:
+        if not request.can_pipeline or not active.has_asked:
             return False
-        is_small = 3 * (request.size - refusals) < active.budget
+        is_small = 3 * (request.size - refusals) < host.plan.refusal_budget
         return is_small and active.queue.size + len(exchanges.probes_at(host)) > host.window_size(request)
 
     # --- answers ---------------------------------------------------------------------------------------
@@ -234,7 +209,7 @@ class RecipientTracker:
         """Apply the same answer to its recipients."""
         assignment, (recipients, reply, classification) = active.assignment, answers
         if reply is not None:
-            active.answered_at = self.clock()
+            active.has_answer = True
             assignment.exchanges.silent_for = 0.0
             assignment.host.on_reply(classification, reply, len(recipients))
         evidence = reply_evidence(assignment.host.name, classification, reply)
@@ -380,8 +355,6 @@ class RecipientTracker:
         self.settle_missing(active, end)
         for probe in self.lost_probes(active, end):
             exchanges.add_probe(probe)
-        if active.is_trial:
-            exchanges.keeps_probe = False
         unasked = [active.positions[recipient] for recipient in end.unasked if recipient in active.positions]
         answered = self.answered_by_end(active, end, unasked) if end.classification is not None else None
         unasked = [position for position in unasked if position != answered]
@@ -391,7 +364,7 @@ class RecipientTracker:
         active.queue.put_back(unasked)
         if answered is not None:
             self.on_broken_session(active, end, answered)
-        if active.answered_at is None and end.classification is not None:
+        if not active.has_answer and end.classification is not None:
             exchanges.silent_for += self.clock() - active.began
             if exchanges.silent_for >= self.settings.deadline:
                 self.give_up(exchanges, end_evidence(active.assignment.host.name, end))

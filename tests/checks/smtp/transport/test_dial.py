@@ -11,7 +11,6 @@ import pytest
 
 from mailverdict.checks.smtp.classify.classification import ConnectionFailure, FailureKind
 from mailverdict.checks.smtp.transport.dial import Target, dial
-from tests.doubles.clock import PatientLoop
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
 
@@ -81,16 +80,6 @@ def test_dial_reports_a_time_out_even_beside_a_refusal(deaf_port: int) -> None:
 
     assert isinstance(failure, ConnectionFailure)
     assert failure.kind is FailureKind.CONNECT_TIMEOUT
-
-
-def test_dial_does_not_count_a_pause_of_this_process(open_port: int) -> None:
-    async def dial_and_pause() -> str | ConnectionFailure:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, PatientLoop)
-        loop.call_soon(loop.pause, 60.0)
-        return await dial(Target(("127.0.0.1",), open_port, None, LOOPBACK), HangUp, 0.3)
-
-    assert asyncio.run(dial_and_pause()) == "127.0.0.1"
 
 
 def test_dial_does_not_dial_what_it_may_not() -> None:

@@ -139,6 +139,7 @@ class Session:
         self.reached = "connect"
         self.asked = self.refused = 0
         self.refusal_budget = plan.refusal_budget
+        self.first_delay: int | None = None  # refusals before the first delayed reply
         self.slowed_after = UNLIMITED
         self.rcpt_per_session = plan.rcpt_per_session
         self.rcpt_per_transaction = plan.rcpt_per_transaction
@@ -230,18 +231,23 @@ class Session:
         limit = None
         if phase == "ehlo" or phase == "rcpt":
             if self.is_delayed(phase, seconds):
-                limit = LimitObserved(slowed_after=self.refused)
+                limit = LimitObserved(slowed_after=self.slowed_after)
             if phase == "rcpt" and not reply.is_positive:
                 self.refused += 1
         return limit
 
     def is_delayed(self, phase: str, seconds: float) -> bool:
-        """Check the latency: whether the server now delays replies because of refusals; true at most once."""
+        """Check the latency: whether the server now delays replies because of refusals; true at most once.
+
+        It takes two delayed replies: one alone may be a pause of this process.
+        """
         if phase == "ehlo" or self.refused < UNDELAYED:
             self.usual_seconds = max(self.usual_seconds, seconds)
         elif self.slowed_after == UNLIMITED and seconds > self.usual_seconds + self.plan.slow_by:
-            self.slowed_after = self.refused
-            return True
+            if self.first_delay is not None:
+                self.slowed_after = self.first_delay
+                return True
+            self.first_delay = self.refused
         return False
 
     def budget(self) -> int:

@@ -13,8 +13,6 @@ from .networks import may_dial
 
 __all__ = ["Target", "dial"]
 
-PAUSE = 0.05  # seconds by which the end of an attempt is late if other code kept the event loop from running
-MAX_ATTEMPTS = 5  # at one address, if each ends in a pause
 REFUSED = frozenset({errno.ECONNREFUSED, errno.ECONNRESET})
 # The failure that is reported, most important first: one time-out means that the port may be open.
 REPORTED_FIRST = (FailureKind.CONNECT_TIMEOUT, FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.NOT_DIALLED)
@@ -59,21 +57,14 @@ def not_dialled(addresses: Sequence[str]) -> str:
 async def attempt(
     address: str, target: Target, protocol: Callable[[], asyncio.Protocol], seconds: float
 ) -> ConnectionFailure | None:
-    """Try one address; again if this process paused for so long that it could not see the connection in time."""
-    failure = ConnectionFailure(FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {seconds:g} s")
+    """Try one address."""
     source = (target.source, 0) if target.source else None
-    loop = asyncio.get_running_loop()
-    for _ in range(MAX_ATTEMPTS):
-        until = loop.time() + seconds
-        try:
-            async with asyncio.timeout_at(until):
-                await loop.create_connection(protocol, address, target.port, local_addr=source)
-        except TimeoutError:
-            if loop.time() - until < PAUSE:
-                return failure
-        except OSError as exc:
-            kind = FailureKind.REFUSED if exc.errno in REFUSED else FailureKind.UNREACHABLE
-            return ConnectionFailure(kind, f"{address}: {exc.strerror or exc}")
-        else:
-            return None
-    return failure
+    try:
+        async with asyncio.timeout(seconds):
+            await asyncio.get_running_loop().create_connection(protocol, address, target.port, local_addr=source)
+    except TimeoutError:
+        return ConnectionFailure(FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {seconds:g} s")
+    except OSError as exc:
+        kind = FailureKind.REFUSED if exc.errno in REFUSED else FailureKind.UNREACHABLE
+        return ConnectionFailure(kind, f"{address}: {exc.strerror or exc}")
+    return None

@@ -34,12 +34,11 @@ from ..protocol.steps import (
 from ..replies import CLOSING, Reply, ReplyParser
 from .dial import Target, dial
 
-__all__ = ["LoopPauses", "SessionHandler", "SessionTimeouts", "Transcript", "drive_session"]
+__all__ = ["SessionHandler", "SessionTimeouts", "Transcript", "drive_session"]
 
 Transcript = list[tuple[float, str, str]]
 """Lines of a dialogue: seconds since the beginning, ``C`` (client), ``S`` (server) or ``*`` (event), text."""
 
-PAUSE_PERIOD = 0.1  # seconds; a pause of the event loop is measured up to so much too short
 SHORTEST_WAIT = 0.001  # seconds; less is left of a time limit only by rounding
 
 
@@ -71,50 +70,6 @@ class SessionHandler(NamedTuple):
     on_first_reply: Callable[[], None] = ignore_event  # after the `on_reply` of the session's first reply to RCPT
 
 
-class LoopPauses:
-    """How late the event loop is, now and altogether.
-
-    While it is entered, a timer is due every `PAUSE_PERIOD`. A reply can only have waited for the last pause.
-    """
-
-    def __init__(self) -> None:
-        self.timer: asyncio.TimerHandle | None = None
-        self.sessions = 0
-        self.due = float("inf")
-        self.last = 0.0  # lateness of the timer when it fired last
-        self.total = 0.0  # of all its latenesses
-
-    def __enter__(self) -> None:
-        self.sessions += 1
-        if self.timer is None:
-            self.last = 0.0
-            self.arm(asyncio.get_running_loop())
-
-    def __exit__(self, *error: object) -> None:
-        self.sessions -= 1
-        if self.timer is not None and not self.sessions:
-            self.timer.cancel()
-            self.total += max(0.0, asyncio.get_running_loop().time() - self.due)
-            self.timer, self.due = None, float("inf")
-
-    def arm(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.due = loop.time() + PAUSE_PERIOD
-        self.timer = loop.call_at(self.due, self.on_timer, loop)
-
-    def on_timer(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.last = max(0.0, loop.time() - self.due)
-        self.total += self.last
-        self.arm(loop)
-
-    def lateness(self, now: float) -> float:
-        """Seconds by which what is done now may be late, whether the timer has fired since the pause or not."""
-        return now - self.due if now > self.due else self.last
-
-    def running_time(self, now: float) -> float:
-        """A clock that stands still while the process is paused."""
-        return now - self.total - max(0.0, now - self.due)
-
-
 async def drive_session(
     session: Session,
     addresses: Sequence[str],
@@ -125,16 +80,14 @@ async def drive_session(
     allow_networks: Sequence[Network] = (),
     source: str | None = None,
     transcript: Transcript | None = None,
-    pauses: LoopPauses | None = None,
 ) -> SessionEnd:
     """Run a new `session` with the first of `addresses` (IP, all of one exchange) that accepts a connection.
 
-    `source` is the local IP address to connect from. `pauses`, which the caller has entered, is subtracted from the
-    time of a reply, and no limit of a session counts it. Nothing is raised for what a server does, not even if there
-    is no connection. When cancelled it sends QUIT and closes the connection first.
+    `source` is the local IP address to connect from. Nothing is raised for what a server does, not even if there is no
+    connection. When cancelled it sends QUIT and closes the connection first.
     """
-    timeouts, pauses = timeouts or SessionTimeouts(), pauses or LoopPauses()
-    protocol = SessionProtocol(session, handler or SessionHandler(), timeouts, transcript, pauses)
+    timeouts = timeouts or SessionTimeouts()
+    protocol = SessionProtocol(session, handler or SessionHandler(), timeouts, transcript)
     protocol.note("*", f"connecting to {', '.join(addresses) or 'nothing'}, port {port}")
     target = Target(tuple(addresses), port, source, tuple(allow_networks))
     connected = await dial(target, lambda: protocol, timeouts.connect)
@@ -165,13 +118,11 @@ class SessionProtocol(asyncio.Protocol):
         handler: SessionHandler,
         timeouts: SessionTimeouts,
         transcript: Transcript | None,
-        pauses: LoopPauses,
     ) -> None:
         self.session = session
         self.handler = handler
         self.timeouts = timeouts
         self.transcript = transcript
-        self.pauses = pauses
         self.loop = asyncio.get_running_loop()
         self.steps = session.dialogue()
         self.parser = ReplyParser(find_encoding)
@@ -179,8 +130,7 @@ class SessionProtocol(asyncio.Protocol):
         self.failure: ConnectionFailure | None = None
         self.waiting: Read | None = None
         self.began = self.since = self.loop.time()
-        # Of the session, and of the present wait; by the clock that does not count pauses.
-        self.session_deadline = self.deadline = float("inf")
+        self.session_deadline = self.deadline = float("inf")  # of the session, and of the present wait
         self.timer: asyncio.TimerHandle | None = None
         self.upgrading: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
@@ -191,8 +141,8 @@ class SessionProtocol(asyncio.Protocol):
 
     async def run(self) -> SessionEnd:
         """Run the session to its end."""
-        self.session_deadline = self.now() + self.timeouts.session
         self.since = self.loop.time()
+        self.session_deadline = self.since + self.timeouts.session
         self.advance(None)
         try:
             return await self.done
@@ -258,7 +208,7 @@ class SessionProtocol(asyncio.Protocol):
             return self.failure
         replies = [self.replies.popleft() for _ in range(min(read.most, len(self.replies)))]
         now = self.loop.time()
-        timed = TimedReplies(replies, max(0.0, now - self.since - self.pauses.lateness(now)))
+        timed = TimedReplies(replies, now - self.since)
         self.since = now
         if self.transcript is not None:
             for reply in replies:
@@ -326,10 +276,6 @@ class SessionProtocol(asyncio.Protocol):
 
     # --- deadlines -------------------------------------------------------------------------------------
 
-    def now(self) -> float:
-        """The time for limits: a pause of this process does not count."""
-        return self.pauses.running_time(self.loop.time())
-
     def timeout_of(self, read: Read) -> float:
         """How long to wait for a reply, in seconds."""
         return {"banner": self.timeouts.connect, "quit": self.timeouts.quit}.get(read.phase, self.timeouts.command)
@@ -337,25 +283,22 @@ class SessionProtocol(asyncio.Protocol):
     def wait_for(self, read: Read) -> None:
         """Wait for a reply; a trickle of bytes does not move the deadline, a complete reply does."""
         self.waiting = read
-        self.deadline = min(self.pauses.running_time(self.since) + self.timeout_of(read), self.session_deadline)
-        if self.timer is None or self.timer.cancelled() or self.timer.when() > self.loop.time() + self.time_left():
+        self.deadline = min(self.since + self.timeout_of(read), self.session_deadline)
+        if self.timer is None or self.timer.cancelled() or self.timer.when() > self.deadline:
             self.arm()
-
-    def time_left(self) -> float:
-        return self.deadline - self.now()
 
     def arm(self) -> None:
         """One timer serves all waits: it compares with the current deadline when it fires."""
         if self.timer:
             self.timer.cancel()
-        self.timer = self.loop.call_later(self.time_left(), self.check_deadline)
+        self.timer = self.loop.call_at(self.deadline, self.check_deadline)
 
     def check_deadline(self) -> None:
         """Fail if the current deadline is over."""
         self.timer = None
         if self.done.done() or not self.waiting:
             return
-        if self.time_left() > SHORTEST_WAIT:
+        if self.deadline - self.loop.time() > SHORTEST_WAIT:
             self.arm()
         elif self.deadline >= self.session_deadline:
             self.fail(FailureKind.SESSION_TIMEOUT, f"the session took more than {self.timeouts.session:g} s")
@@ -379,7 +322,7 @@ class SessionProtocol(asyncio.Protocol):
         if self.parser.is_inside or self.replies:
             return ConnectionFailure(FailureKind.TLS, "bytes in the clear after the server was ready for TLS")
         assert self.transport
-        timeout = max(0.001, min(self.timeouts.command, self.session_deadline - self.now()))
+        timeout = max(0.001, min(self.timeouts.command, self.session_deadline - self.loop.time()))
         try:
             transport = await self.loop.start_tls(self.transport, self, default_tls(), ssl_handshake_timeout=timeout)
         except (OSError, ssl.SSLError, TimeoutError) as exc:
