@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.checks.dns.answers import AnswerOutcome, DnsAnswer
-from mailverdict.checks.dns.self_test import AnswerWatch, load_probes, parse_probes
+from mailverdict.checks.dns.self_test import load_probes, parse_probes
 from mailverdict.checks.lists.files import write_list
 from mailverdict.cli import main
 from mailverdict.loop import run_sync
@@ -75,7 +74,6 @@ def exchange_of_many(name: str, rdtype: str) -> DomainRecords:
 
 
 MISSING = DomainRecords(faults={"*": DnsFault.NXDOMAIN})
-DENIAL = DnsAnswer(AnswerOutcome.NXDOMAIN)
 
 
 def denied_at_times(name: str, rdtype: str) -> DomainRecords | None:
@@ -205,17 +203,6 @@ def test_a_resolver_that_contradicts_itself_is_tested_again_before_the_next_run(
         server.lie = None
         again = mv.verify(["ada@dead1.example", "ada@live20.example"], backend=backend)
     assert list(again["verdict"]) == ["invalid", "valid"]
-
-
-def test_a_resolver_that_begins_late_to_contradict_itself_is_noticed():
-    watch = AnswerWatch()
-    for number in range(100_000):
-        watch.note(f"d{number}.example", "MX", DENIAL, watch.last_answer())
-        if number == 7 or number >= 99_980:
-            watch.note_contradiction(f"d{number}.example")
-        if number == 99_000:
-            assert not watch.is_suspect
-    assert watch.is_inconsistent
 
 
 def test_a_resolver_that_begins_to_give_exchanges_for_all_names_is_noticed():

@@ -36,7 +36,6 @@ from .answers import (
 from .congestion import Query
 from .names import MAX_NAME, InvalidNameError, normal_name
 from .retry import DnsClient, Effort, LoopClient, set_answer, system_servers
-from .self_test import AnswerWatch
 from .sockets import Server, ask_tcp
 from .wire import make_question, parse_answer
 
@@ -92,7 +91,8 @@ class Resolver:
         self._client = DnsClient(settings, self._randomness, find_servers)
         self._make_cache = partial(AnswerCache, cache_seconds, size=cache_size, clock=clock)
         self._cache: AnswerCache[tuple[str, RecordType], DnsAnswer] = self._make_cache()
-        self.watch: AnswerWatch | None = None  # notes the answers for a self-test
+        # Domains about which one answer is a denial and another one is not; kept where there is a self-test.
+        self.contradicted: dict[str, None] | None = None
 
     async def observe_domain(self, domain: str) -> DomainEvidence:
         """Find the exchanges of a domain in A-labels (RFC 5321 section 5.1).
@@ -204,7 +204,7 @@ class Resolver:
         client = self._client.of_running_loop()
         look_up: LookUp | None = client.in_progress.get((name, rdtype))
         if look_up is None:
-            look_up = LookUp(name, rdtype, effort, [waiter], self._cache, self.watch, client)
+            look_up = LookUp(name, rdtype, effort, [waiter], self._cache, client)
             look_up.start()
         else:
             look_up.waiters.append(waiter)
@@ -217,8 +217,8 @@ class Resolver:
         """
         if answer.outcome is AnswerOutcome.NXDOMAIN:
             return mx_evidence(name, answer)
-        if self.watch is not None and answer.outcome is not AnswerOutcome.UNDETERMINED:
-            self.watch.note_contradiction(name)
+        if self.contradicted is not None and answer.outcome is not AnswerOutcome.UNDETERMINED:
+            self.contradicted[name] = None
         seen = answer.message or "the name exists"
         return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=f"MX look-up: NXDOMAIN; A look-up: {seen}")
 
@@ -251,8 +251,8 @@ class Resolver:
             return ""
         self._forget_answers(name, "MX", *ADDRESS_TYPES)
         found = [kind for kind, answer in (("MX", exchange), ("A", address)) if answer.outcome is AnswerOutcome.DATA]
-        if found and self.watch is not None:
-            self.watch.note_contradiction(name)
+        if found and self.contradicted is not None:
+            self.contradicted[name] = None
         if found:
             return f"{found[0]} look-up: no records, but some when asked again"
         return "; ".join(describe_failure("MX", exchange) + describe_failure("A", address))
@@ -271,17 +271,13 @@ class LookUp:
     effort: Effort | None
     waiters: list[Waiter]
     cache: AnswerCache[tuple[str, RecordType], DnsAnswer]
-    watch: AnswerWatch | None
     client: LoopClient
-    asked_after: int = 0  # number of the last answer that `watch` had noted before the question
     query: Query | None = None
     aliases: int = 0  # followed
     ttl: float = math.inf  # the shortest of their answers
 
     def start(self) -> None:
         """Ask the question."""
-        if self.watch is not None:
-            self.asked_after = self.watch.last_answer()
         self.client.in_progress[self.name, self.rdtype] = self
         self._ask(self.name)
 
@@ -299,8 +295,6 @@ class LookUp:
             answer = DnsAnswer(AnswerOutcome.UNDETERMINED, message="an endless chain of aliases")
         elif self.aliases:
             answer = answer._replace(ttl=min(self.ttl, answer.ttl))
-        if self.watch is not None:
-            answer = self.watch.note(self.name, self.rdtype, answer, self.asked_after)
         key = self.name, self.rdtype
         del self.client.in_progress[key]
         self.cache.store(key, answer)
