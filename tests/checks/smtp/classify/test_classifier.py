@@ -23,7 +23,7 @@ from mailverdict.checks.smtp.classify.classifier import (
     mask_recipient,
     normalize_text,
 )
-from mailverdict.checks.smtp.classify.languages import ReplyLanguage, load_languages
+from mailverdict.checks.smtp.classify.languages import Language, find_words, is_spaced, load_languages
 from mailverdict.checks.smtp.classify.patterns import compile_pattern
 from mailverdict.checks.smtp.classify.rules import RULES
 from mailverdict.checks.smtp.replies import Reply
@@ -47,7 +47,7 @@ REPLY_TABLES = [path.name for path in sorted(CASES.glob("smtp_replies*.csv")) if
 ROWS = [row for name in REPLY_TABLES for row in read_rows(name)]
 TRAPS = [*read_rows("smtp_replies_traps.csv")]
 RCPT_ROWS = [row for row in ROWS if PHASES[row["phase"]] == "rcpt"]
-LANGUAGES = load_languages()
+LANGUAGES = [*load_languages().values()]
 WHOLE_WORDS = {reason.value: reason for reason in Reason} | {"none": None}
 
 
@@ -152,11 +152,11 @@ def test_reply_about_something_else_is_not_a_missing_mailbox() -> None:
 # --- one of two causes ------------------------------------------------------------------------------
 
 
-def join_samples(language: ReplyLanguage, milder: str) -> Iterator[str]:
+def join_samples(language: Language, milder: str) -> Iterator[str]:
     """Replies of one language that leave open whether a mailbox is unknown or something milder."""
-    blank = " " if language.spaced else ""
-    for either in language.either.split("  "):
-        for first, second in itertools.permutations((language.samples[0], milder)):
+    blank = " " if is_spaced(language) else ""
+    for either in language["either"]:
+        for first, second in itertools.permutations((language["samples"][0], milder)):
             yield f"{first}{blank}{either}{blank}{second}"
             yield f"<x@example.org>: {first.lower()}{blank}{either}{blank}{second.lower()}"
 
@@ -165,22 +165,22 @@ REFUSED_SAMPLES = ("mailbox blocked by policy", "not allowed to receive external
 
 
 def test_each_sample_of_a_language_has_its_reading() -> None:
-    for language in LANGUAGES:
-        reasons = [classify(Reply(550, None, sample), phase="rcpt") for sample in language.samples]
+    for name, language in load_languages().items():
+        reasons = [classify(Reply(550, None, sample), phase="rcpt") for sample in language["samples"]]
 
-        assert reasons == [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL], language.name
+        assert reasons == [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL], name
 
 
 @pytest.mark.parametrize("enhanced", [None, "5.1.1", "5.2.1", "5.7.1"])
 def test_unknown_or_full_is_a_full_mailbox(enhanced: str | None) -> None:
-    texts = [text for language in LANGUAGES for text in join_samples(language, language.samples[2])]
+    texts = [text for language in LANGUAGES for text in join_samples(language, language["samples"][2])]
     found = [(text, classify(Reply(550, enhanced, text), phase="rcpt")) for text in texts]
     assert_none_differ(each for each in found if each[1] is not Reason.MAILBOX_FULL)
 
 
 @pytest.mark.parametrize("enhanced", [None, "5.1.1", "5.2.1", "5.7.1"])
 def test_unknown_or_closed_is_not_established(enhanced: str | None) -> None:
-    texts = [text for language in LANGUAGES for text in join_samples(language, language.samples[1])]
+    texts = [text for language in LANGUAGES for text in join_samples(language, language["samples"][1])]
     found = [(text, classify(Reply(550, enhanced, text), phase="rcpt")) for text in texts]
     assert_none_differ(each for each in found if each[1] is not Reason.INCONCLUSIVE)
 
@@ -192,25 +192,25 @@ def test_unknown_or_refused_is_not_a_missing_mailbox(refused: str) -> None:
     assert_none_differ(each for each in found if each[1] is Reason.MAILBOX_NOT_FOUND)
 
 
-def plain_words(words: str) -> list[str]:
-    """The words of a column that are not patterns."""
-    return [word for word in re.split(r"\s{2,}", words.strip()) if re.fullmatch(r"[\w' -]+", word)]
+def plain_words(words: list[str]) -> list[str]:
+    """The words of a tag that are not patterns."""
+    return [word for word in words if re.fullmatch(r"[\w' -]+", word)]
 
 
 @given(st.sampled_from(LANGUAGES), st.sampled_from(["closed", "full"]), st.sampled_from([None, "5.1.1"]), st.data())
 def test_unknown_or_any_milder_word_is_not_a_missing_mailbox(
-    language: ReplyLanguage, milder: str, enhanced: str | None, data: st.DataObject
+    language: Language, milder: str, enhanced: str | None, data: st.DataObject
 ) -> None:
     noun, unknown, other = (
         data.draw(st.sampled_from(plain_words(words) or [fallback]))
         for words, fallback in (
-            (language.nouns, "mailbox"),
-            (language.unknown, language.samples[0]),
-            (getattr(language, milder), language.samples[1 if milder == "closed" else 2]),
+            (language["nouns"], "mailbox"),
+            (language["unknown"], language["samples"][0]),
+            (language[milder], language["samples"][1 if milder == "closed" else 2]),
         )
     )
-    either = language.either.split("  ")[0]
-    blank = " " if language.spaced else ""
+    either = language["either"][0]
+    blank = " " if is_spaced(language) else ""
 
     for text in ((noun, unknown, either, other), (noun, other, either, unknown), (noun, unknown, either, noun, other)):
         reply = Reply(550, enhanced, blank.join(text))
@@ -234,8 +234,7 @@ OTHER_SUBJECTS = (
 
 
 def test_a_word_for_unknown_about_another_subject_is_not_a_missing_mailbox() -> None:
-    spaced = [language for language in LANGUAGES if language.spaced]
-    words = {word for each in spaced for word in (*plain_words(each.unknown), *plain_words(each.closed))}
+    words = {*plain_words(find_words("unknown", "closed", spaced=True))}
     for subject, word in itertools.product(OTHER_SUBJECTS, sorted(words - {"now disabled with"})):
         text = f"{subject} {word}"
         assert classify(Reply(550, None, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
@@ -269,7 +268,7 @@ ADVICE = ("Please contact your administrator.", "For help, visit http://example.
 
 
 def test_what_surrounds_a_statement_does_not_change_its_reading() -> None:
-    texts = [text for language in LANGUAGES for text in surround(language.samples[0])]
+    texts = [text for language in LANGUAGES for text in surround(language["samples"][0])]
     found = [(text, classify(Reply(550, None, text), phase="rcpt")) for text in texts]
     assert_none_differ(each for each in found if each[1] is not Reason.MAILBOX_NOT_FOUND)
 

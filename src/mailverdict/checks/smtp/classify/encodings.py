@@ -12,7 +12,7 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
-from .languages import load_languages
+from .languages import find_words
 from .patterns import phrases
 
 __all__ = ["find_encoding"]
@@ -37,7 +37,7 @@ OTHER_WORDS = """
 NOT_TEXT = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")  # control characters and private ones
 ENDING = re.compile(r"\\w[*+](?=[|)])")  # "any letters" at the end of a word
 FRACTION = re.compile("[ª²³¹º¼½¾]")  # in Latin-1, where other code pages have letters
-COLUMNS = (
+TAGS = (
     "nouns", "unknown", "closed", "full", "before", "absent", "exhausted", "refused", "others", "domain", "error",
     "message", "listed", "too_many", "reverse_dns",
 )  # fmt: skip
@@ -92,9 +92,5 @@ def known_words() -> re.Pattern[str]:
 
     Their endings are left out, since an ending of any letters fits every code page.
     """
-    foreign = load_languages()[1:]
-    spaced, unspaced = (
-        phrases("  ".join(getattr(row, column) for row in rows for column in COLUMNS if getattr(row, column)))
-        for rows in ([row for row in foreign if row.spaced], [row for row in foreign if not row.spaced])
-    )
+    spaced, unspaced = (phrases("  ".join(find_words(*TAGS, spaced=spaced, foreign=True))) for spaced in (True, False))
     return re.compile(rf"\b{ENDING.sub('', spaced)}|{unspaced}|{phrases(OTHER_WORDS)}")

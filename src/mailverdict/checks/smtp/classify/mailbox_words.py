@@ -6,7 +6,7 @@ parts of them. All are for the masked text. `patterns` explains the marks that s
 
 from __future__ import annotations
 
-from .languages import load_languages
+from .languages import is_spaced, load_languages
 from .patterns import join_column, mark_words, phrases
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 
 # --- names ----------------------------------------------------------------------------------------------------------
 
-MAILBOX = phrases(load_languages()[0].nouns)  # in English
+MAILBOX = phrases("  ".join(load_languages()["English"]["nouns"]))
 ANY_MAILBOX = join_column("nouns")
 # Between noun and predicate: a few words, but no other noun to which the predicate may belong, and no "may".
 # Things that a user, an account or an address has; not words that are usual local parts, as "billing".
@@ -256,9 +256,9 @@ def alternatives() -> str:
         rf"\b{UNKNOWN_PREDICATE} ?/ ?+(?!(?:(?:\S+ ){{0,4}}?{UNKNOWN_PREDICATE}|no|{NONE_SUCH})\b)",
         rf"\b(?:no such|{INVALID}) {QUALIFIERS}{MAILBOX} or\b(?! (?:\S+ ){{0,3}}?(?:{MAILBOX}|{UNKNOWN_PREDICATE})\b)",
     ]
-    for language in load_languages():
-        unknown, either = mark_words(language.unknown), mark_words(language.either)
-        if language.spaced:
+    for language in load_languages().values():
+        unknown, either = (mark_words("  ".join(language[tag])) for tag in ("unknown", "either"))
+        if is_spaced(language):
             patterns.append(rf"\b{unknown}\W{{1,3}}{either}\b(?! (?:\S+ ){{0,4}}?{unknown}\b)")
             before = rf"\b(?:{unknown}|no such)\b[^.;]*\b{either}\b"
             patterns.append(rf"^(?=.*\w(?<!xaddrx),? {either} (?:\S+ ){{0,2}}?{unknown}\b)(?!.*{before})")

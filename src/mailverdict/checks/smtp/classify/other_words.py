@@ -210,7 +210,7 @@ OFFLINE_WORDS = mark_words(r"""
 
 # --- domain ---------------------------------------------------------------------------------------------------------
 
-FOREIGN_UNKNOWN = join_column("unknown", first=1)
+FOREIGN_UNKNOWN = join_column("unknown", foreign=True)
 FOREIGN_DOMAIN = join_column("domain")
 UNSPACED_DOMAIN = join_column("domain", spaced=False)
 DOMAIN_UNKNOWN_PREDICATE = phrases(r"""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Literal, NamedTuple
 
-from .languages import load_languages
+from .languages import find_words
 
 __all__ = [
     "Letters",
@@ -132,7 +132,6 @@ def join_words(words: str, letters: Letters) -> str:
 
 
 @cache
-def join_column(column: str, *, spaced: bool = True, first: int = 0) -> str:
-    """Mark the words of one column of the table of languages."""
-    rows = (getattr(language, column) for language in load_languages()[first:] if language.spaced is spaced)
-    return mark_words("  ".join(words for words in rows if words))
+def join_column(tag: str, *, spaced: bool = True, foreign: bool = False) -> str:
+    """Mark the words of one tag in all languages; `foreign`: not in English."""
+    return mark_words("  ".join(find_words(tag, spaced=spaced, foreign=foreign)))
