@@ -319,8 +319,9 @@ class Client:
             self.is_stopped = True
             return sending.result()
         finally:
-            sending.cancel()
-            await asyncio.gather(sending, return_exceptions=True)
+            if not sending.done():  # else an await here could lose the answer, if the run is cancelled just then
+                sending.cancel()
+                await asyncio.gather(sending, return_exceptions=True)
 
     async def send_once(self, request: ApiRequest) -> ApiAnswer:
         """Send one request once."""
