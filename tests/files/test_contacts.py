@@ -70,7 +70,7 @@ class TestArrays:
     @pytest.mark.parametrize(
         ("text", "says"),
         [
-            ('["ada@firm.example"]', "is a table if each of its items is an object"),
+            ('["ada@firm.example"]', "has items that are not objects; give addresses alone as text"),
             ('[{"email": "ada@firm.example"}', "not valid JSON"),
             ("[" * 100_000, "not valid JSON"),
         ],
@@ -92,6 +92,20 @@ class TestOldWorkbooks:
     def test_octets_that_are_no_workbook_are_an_error(self, tmp_path):
         with pytest.raises(InputError, match="cannot be read as XLSX"):
             rows(write(tmp_path / "a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 2_000))
+
+    @pytest.mark.parametrize(
+        ("octets", "next_step"),
+        [
+            (b"<html><body><table><tr><td>email", "it is a web page; open it in a spreadsheet program"),
+            (b"email\tname\nada@firm.example\tAda\n", "it is text; if it is a table, rename it to .csv"),
+        ],
+    )
+    @pytest.mark.parametrize("ending", [".xls", ".xlsx"])
+    def test_what_programs_name_so_although_it_is_no_workbook_has_a_next_step(
+        self, tmp_path, ending, octets, next_step
+    ):
+        with pytest.raises(InputError, match=next_step):
+            rows(write(tmp_path / f"a{ending}", octets))
 
 
 @pytest.mark.parametrize("ending", [".xls", ".vcf"])

@@ -30,7 +30,7 @@ def open_json(path: Path, name: str) -> TableFile:
     except (ValueError, RecursionError) as exc:
         raise InputError(f"{name}: not valid JSON: {str(exc)[:200]}") from None
     if not all(isinstance(row, dict) for row in rows):
-        raise InputError(f"{name}: an array of JSON is a table if each of its items is an object")
+        raise InputError(f"{name}: the array has items that are not objects; give addresses alone as text, one a line")
     return open_rows(rows, name, "an array of objects: what is written as JSON has a line for each")
 
 

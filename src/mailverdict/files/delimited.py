@@ -156,7 +156,9 @@ def check_is_text(path: Path, name: str) -> None:
 def parse_delimiter(text: str) -> str:
     """One character, or its name: a tab is hard to type."""
     found = DELIMITER_NAMES.get(text, text)
-    if len(found) != 1 or not found.isascii() or found in '"\r\n\0':
+    if len(found) == 1 and not found.isascii():
+        raise InputError(f"delimiter {text!r} is not an ASCII character; save the file with commas or tabs")
+    if len(found) != 1 or found in '"\r\n\0':
         raise InputError(f"delimiter {text!r}: give one character, or one of {', '.join(DELIMITER_NAMES)}")
     return found
 

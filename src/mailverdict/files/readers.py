@@ -104,7 +104,7 @@ def kind_of_name(path: Path, name: str) -> str:
     if ending not in KINDS:
         raise InputError(
             f"{name}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}, "
-            f"and {', '.join(COMPRESSIONS)} after them"
+            f"and {', '.join(COMPRESSIONS)} after them; save anything else as .csv or .xlsx"
         )
     return KINDS[ending]
 

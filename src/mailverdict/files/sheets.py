@@ -26,6 +26,7 @@ from ..errors import InputError, MissingExtraError
 from ..model.words import count_of
 from ..table.columns import did_you_mean, listed
 from .compression import unpacked_limit
+from .delimited import MARKUP
 from .header import HEAD_ROWS, column_names, find_start
 from .sheet_program import UNREADABLE
 from .table_file import PIECE_ROWS, FileFormat, TableFile
@@ -194,8 +195,13 @@ def mark_of(names: Sequence[str]) -> str:
 def reason_of(path: Path, said: str) -> str:
     """Why a file is not a workbook."""
     with suppress(OSError, ValueError, zipfile.BadZipFile), path.open("rb") as file:
-        if file.read(4) == b"\xd0\xcf\x11\xe0":
+        start = file.read(1 << 10)
+        if start.startswith(b"\xd0\xcf\x11\xe0"):
             return "it has a password, or is not a workbook: save it as .xlsx without a password"
+        if MARKUP.match(start):
+            return "it is a web page; open it in a spreadsheet program and save it as .xlsx"
+        if start and b"\0" not in start:
+            return "it is text; if it is a table, rename it to .csv"
         with zipfile.ZipFile(file) as archive:
             if "xl/workbook.xml" not in archive.namelist():
                 return "it is a zip file without a workbook in it; give the table itself, or a file that ends in .zip"
