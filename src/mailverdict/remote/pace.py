@@ -130,9 +130,9 @@ class Pace:
             return 0
         if self.empty_at is None:
             return self.trial_size
-        rate = self.window / self.delay if self.limit is None else self.rate(now)
-        earned = rate / 2 * (now - max(self.sent_at, self.empty_at))
-        return int(min(earned, 2 * self.largest_passed, float(BULK_LIMIT)))
+        rate = self.limit or self.window / self.delay
+        earned = rate / 2 * (now - max(self.sent_at, self.empty_at, self.refused_at))
+        return int(min(earned, rate * self.delay, 2 * self.largest_passed, float(BULK_LIMIT)))
 
     @property
     def first_risk(self) -> float:
