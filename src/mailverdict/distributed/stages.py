@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from ..checks.lists.flags import load_lists
 from ..checks.smtp.providers import organisation
 from ..checks.syntax.column import SyntaxColumn, observe_column
-from ..checks.syntax.kernels import octets_of, offsets_of
+from ..checks.syntax.kernels import Codes, octets_of, offsets_of
 from ..frames.verify import (
     AddressColumns,
     FrameReading,
@@ -30,7 +30,7 @@ from ..frames.verify import (
     read_addresses,
     read_frame,
 )
-from ..local.batch import Codes, constant, decision_columns, observe_batch
+from ..local.batch import constant, decision_columns, observe_batch
 from ..local.domains import domain_metadata
 from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Evidence, MailExchange, SyntaxEvidence
 from ..model.settings import Lists

@@ -39,8 +39,6 @@ if TYPE_CHECKING:  # a process that only checks by regex does not import the mod
     from .domains import DomainStage
     from .smtp.engine import MailboxStage
 
-__all__ = ["CheckRecord", "LocalBackend", "iso_timestamp"]
-
 LISTS_MAX_AGE = 5.0  # seconds until a single check looks for changed list files again
 
 

@@ -28,8 +28,6 @@ from ..model.table import JUDGED_COLUMNS, SCHEMA, SOURCE_LOCAL, complete_table, 
 from ..model.words import Status, ValidationType
 from ..verdicts import Decision, settle
 
-__all__ = ["Codes", "ObservedBatch", "Positions", "observe_batch"]
-
 Positions = npt.NDArray[np.int64]
 LARGE = 100_000  # rows from which several threads are faster than one
 WELL_FORMED = Evidence(SyntaxEvidence(ok=True))

@@ -14,13 +14,12 @@ from ..backend import Event, Noticed, Settled
 from ..checks.blacklist import BlacklistCheck
 from ..checks.dns.resolver import Resolver
 from ..checks.dns.self_test import ResolverTest
+from ..checks.syntax.kernels import Codes
 from ..model.evidence import BlacklistEvidence, DomainEvidence, Evidence, SyntaxEvidence
 from ..model.settings import LocalSettings
 from ..model.words import ValidationType
 from ..verdicts import settle
-from .batch import Codes, ObservedBatch, Positions
-
-__all__ = ["DomainRows", "DomainStage", "domain_metadata", "gather_groups"]
+from .batch import ObservedBatch, Positions
 
 FLUSH_DOMAINS = 2000  # domains per event: few enough for a smooth progress bar, enough for columnar speed
 FLUSH_SECONDS = 0.2  # or after this time, so that the answers of a slow resolver appear

@@ -15,8 +15,6 @@ from .backend import LocalBackend
 from .batch import ObservedBatch, Positions
 from .domains import DomainRows, gather_groups
 
-__all__ = ["Screener"]
-
 
 class Screener:
     """Settles malformed addresses and, on request, domains without mail servers; adds suggestions to the other rows."""

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ...model.evidence import Action, Classification
 from ...model.words import Reason
-from ..smtp.classify.classification import Action, Classification
 from ..smtp.classify.classifier import classify_reply
 from ..smtp.replies import CONTROLS, Reply
 

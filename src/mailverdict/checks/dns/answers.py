@@ -16,18 +16,6 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from ...model.evidence import MailExchange
 
-__all__ = [
-    "ADDRESS_TYPES",
-    "DENIALS",
-    "AddressAnswer",
-    "AnswerCache",
-    "AnswerOutcome",
-    "DnsAnswer",
-    "IPAddress",
-    "RecordType",
-    "sort_exchanges",
-]
-
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 

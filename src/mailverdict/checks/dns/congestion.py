@@ -22,8 +22,6 @@ from typing import Any
 
 from .wire import Question
 
-__all__ = ["Query", "QueryScheduler", "Repeat", "ServerWindow", "Transmission"]
-
 # Windows. All sizes are in queries.
 INITIAL_WINDOW = 20  # home routers queue at least as many
 SMALLEST_WINDOW = 2

@@ -6,8 +6,6 @@ import re
 
 import idna
 
-__all__ = ["MAX_LABEL", "MAX_NAME", "InvalidNameError", "normal_name"]
-
 MAX_NAME = 253  # characters without the final dot; RFC 1035 section 2.3.4 allows 255 octets on the wire
 MAX_LABEL = 63  # RFC 1035 section 2.3.4
 # Printable ASCII except dot and backslash. Wider than host names, since aliases of reverse zones contain "/"

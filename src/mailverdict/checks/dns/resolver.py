@@ -39,8 +39,6 @@ from .retry import DnsClient, Effort, LoopClient, set_answer, system_servers
 from .sockets import Server, ask_tcp
 from .wire import make_question, parse_answer
 
-__all__ = ["Resolver"]
-
 CACHE_SIZE = 50_000  # answers; about 30 MB when full
 SHORTEST_TTL = 30.0  # seconds; a run asks once even if the TTL is 0
 LONGEST_TTL = 86_400.0  # a day, the usual limit of caching resolvers

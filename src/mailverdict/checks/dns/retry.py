@@ -23,8 +23,6 @@ from .congestion import Query, QueryScheduler, Repeat, Transmission
 from .sockets import Server, UdpChannel, ask_tcp, closed_error
 from .wire import EDNS_REFUSALS, REFUSALS, Question, is_refusal, is_truncated, parse_answer, rcode_of
 
-__all__ = ["DnsClient", "Effort", "LoopClient", "set_answer", "system_servers"]
-
 # The default receive buffer of Linux holds about 277 small answers. With fewer in flight on each socket, none is
 # lost while the loop is busy; and several source ports make answers harder to forge (RFC 5452 section 9.2).
 QUESTIONS_PER_SOCKET = 250

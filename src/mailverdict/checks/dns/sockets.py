@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from .congestion import Transmission
 from .wire import Question
 
-__all__ = ["Server", "UdpChannel", "ask_tcp", "closed_error"]
-
 RECEIVE_BUFFER = 1 << 20  # octets requested; the system may give fewer
 LARGEST_DATAGRAM = 4096  # octets; 1232 are offered, a longer datagram is cut and then unreadable
 READS_IN_A_ROW = 64  # datagrams read before other tasks of the loop run

@@ -30,18 +30,6 @@ from ...model.evidence import MailExchange
 from .answers import MAX_TEXTS, AnswerOutcome, DnsAnswer, RecordType, sort_exchanges
 from .names import MAX_LABEL, MAX_NAME, InvalidNameError, normal_name
 
-__all__ = [
-    "EDNS_REFUSALS",
-    "REFUSALS",
-    "Question",
-    "is_refusal",
-    "is_truncated",
-    "make_question",
-    "parse_answer",
-    "parse_plain",
-    "rcode_of",
-]
-
 HEADER = struct.Struct("!HHHHHH")
 RECORD = struct.Struct("!HHIH")  # type, class, TTL, length of the data
 PREFERENCE = struct.Struct("!H")

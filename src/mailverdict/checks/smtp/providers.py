@@ -10,8 +10,6 @@ from importlib.resources import files
 
 from ...errors import SettingsError
 
-__all__ = ["Provider", "find_provider", "load_providers", "organisation", "parse_providers"]
-
 TABLE = "providers.toml"
 
 

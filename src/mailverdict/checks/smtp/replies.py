@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["CLOSED", "CLOSING", "Reply", "ReplyParser", "find_enhanced_code"]
-
 CLOSED = 221  # the reply to QUIT
 CLOSING = 421  # to any command: the server ends the session
 

@@ -42,8 +42,6 @@ from .results import ResultBuffer, find_aliases
 from .scheduler import Assignment, Scheduler
 from .tracker import ActiveSession, RecipientTracker
 
-__all__ = ["MailboxStage", "SharedExchanges", "SmtpEngine", "find_helo_name", "no_address_message"]
-
 FLUSH_ROWS = 5000  # rows that are yielded at once, before the time is up
 NOT_ASKED = -1
 LONGEST_QUIT = 5.0  # seconds for the reply to QUIT, which changes nothing

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from .probes import Probe
 from .queues import ExchangeSet
 
-__all__ = ["RetryBatch", "RetrySchedule"]
-
 LONGEST = 900.0  # seconds; a longer wait is left to another run
 MARGIN = 0.5  # seconds, added because servers measure the wait with their own clock
 

@@ -16,8 +16,6 @@ from ...model.evidence import Action, Classification
 from ...model.settings import LocalSettings
 from ...model.words import Reason
 
-__all__ = ["CLIENT_REFUSED", "UNCLEAR", "ClosedExchange", "ExchangeState"]
-
 CLIENT_REFUSED = frozenset({Reason.PROTECTED, Reason.SENDER_BLOCKED})
 MAX_FAILED_SESSIONS = 2  # sessions in a row that failed without an answer: the next one would fail too
 DEAD_ADDRESSES = 3  # IP addresses of one exchange that may fail before the next exchange is tried

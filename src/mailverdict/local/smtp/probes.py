@@ -22,18 +22,6 @@ from ...checks.smtp.replies import Reply
 from ...model.evidence import Classification, MailboxEvidence
 from ...model.words import Reason
 
-__all__ = [
-    "NONE_ACCEPTED",
-    "NOT_CONFIRMED",
-    "REFUSES_ACCEPTED",
-    "HostProbes",
-    "PendingAnswer",
-    "Probe",
-    "random_address",
-    "with_catch_all",
-    "without_result",
-]
-
 TRIES = 2  # probes that get lost before what they ask is left undetermined
 REFUSES_ACCEPTED = Classification(Reason.INCONCLUSIVE, "refuses_accepted_address")
 NOT_CONFIRMED = Classification(Reason.INCONCLUSIVE, "refusal_not_confirmed")

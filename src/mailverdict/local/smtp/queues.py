@@ -17,8 +17,6 @@ from ..batch import Positions
 from .politeness import ExchangeState
 from .probes import Probe
 
-__all__ = ["ExchangeSet", "PreferenceQueue"]
-
 
 @dataclass(slots=True)
 class PreferenceQueue:

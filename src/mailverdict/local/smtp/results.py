@@ -15,8 +15,6 @@ from ...verdicts import Decision, settle
 from ..batch import ObservedBatch, Positions
 from ..domains import domain_metadata
 
-__all__ = ["ResultBuffer", "find_aliases", "mailbox_metadata"]
-
 OK = SyntaxEvidence(ok=True)
 Item = tuple[int, MailboxEvidence | None]
 

@@ -24,8 +24,6 @@ from ...model.settings import LocalSettings
 from .politeness import ExchangeState
 from .queues import ExchangeSet
 
-__all__ = ["Assignment", "Scheduler"]
-
 BATCH = 32  # sets to look at before the sessions under way get their turn
 LOOK_UPS = "look-ups"  # what a set waits for if too many look-ups are under way; not the name of a host or address
 WORTH_ANOTHER = 3  # budgets of addresses; a further session on a set is opened only if more wait

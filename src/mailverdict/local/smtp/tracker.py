@@ -42,8 +42,6 @@ from .queues import ExchangeSet, PreferenceQueue
 from .results import ResultBuffer
 from .scheduler import Assignment
 
-__all__ = ["MOVES", "ActiveSession", "RecipientState", "RecipientTracker"]
-
 DOUBTED_AFTER = 3  # missing mailboxes in a row: some servers refuse everybody after so many unknown recipients
 DROPS = 2  # sessions that broke on one address before this counts as its answer
 DEFERRED = (Reason.GREYLISTED, Reason.MAILBOX_FULL)  # replies of a server that does not refuse everybody

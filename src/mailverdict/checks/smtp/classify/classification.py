@@ -8,17 +8,6 @@ from enum import StrEnum
 from ....model.evidence import Action, Classification
 from ....model.words import Reason
 
-__all__ = [
-    "ABOUT_MAILBOX",
-    "OUT_OF_STEP",
-    "Action",
-    "Classification",
-    "ConnectionFailure",
-    "FailureKind",
-    "classify_failure",
-]
-
-
 ABOUT_MAILBOX = frozenset({None, Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL})
 """Reasons about the mailbox itself, which every exchange of the domain would give."""
 OUT_OF_STEP = Classification(Reason.INCONCLUSIVE, "out_of_step")

@@ -9,15 +9,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from ....model.evidence import Action, Classification
 from ....model.words import Reason
 from ..replies import Reply, find_enhanced_code
-from .classification import Action, Classification
 from .mailbox_words import LOCKED, MAILBOX_FULL_WORDS
 from .other_words import CLIENT_OR_SENDER_WORDS
 from .patterns import ReplyText, compile_pattern, find_letters, fold, fold_letters
 from .rules import RULES, Rule, SearchedReply
-
-__all__ = ["catch_all_of", "classify", "classify_reply", "mask_recipient", "normalize_text", "prepare_rules"]
 
 PHASES = {
     **{phase: phase for phase in ("banner", "ehlo", "mail", "rcpt")},

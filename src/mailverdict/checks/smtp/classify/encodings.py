@@ -15,8 +15,6 @@ from functools import cache, lru_cache
 from .languages import find_words
 from .patterns import phrases
 
-__all__ = ["find_encoding"]
-
 MAX_OCTETS = 512  # that are searched for words; the reason of a refusal is in its first sentence
 DEFAULT = "latin-1"
 # Latin-1 stands first, and the first of equally good ones counts: nothing changes without evidence.

@@ -9,25 +9,6 @@ from __future__ import annotations
 from .languages import is_spaced, load_languages
 from .patterns import join_column, mark_words, phrases
 
-__all__ = [
-    "ADDRESS_REFUSED_WORDS",
-    "ANY_MAILBOX",
-    "CLOSE_TO",
-    "FORWARD_WORDS",
-    "INVALID",
-    "LOCKED",
-    "MAILBOX_CLOSED_WORDS",
-    "MAILBOX_EITHER_WORDS",
-    "MAILBOX_FULL_WORDS",
-    "MAILBOX_UNKNOWN_WORDS",
-    "POSSESSION_WORDS",
-    "RECIPIENT_REFUSED_WORDS",
-    "THING_OF_USER_WORDS",
-    "UNKNOWN",
-    "UNSPACED_MAILBOX",
-    "UNSPACED_UNKNOWN",
-]
-
 # --- names ----------------------------------------------------------------------------------------------------------
 
 MAILBOX = phrases("  ".join(load_languages()["English"]["nouns"]))

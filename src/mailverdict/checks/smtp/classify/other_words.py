@@ -19,39 +19,6 @@ from .mailbox_words import (
 )
 from .patterns import join_column, mark_words, phrases
 
-__all__ = [
-    "ABUSE_WORDS",
-    "ACCESS_NETWORK_WORDS",
-    "ACCESS_REFUSED_WORDS",
-    "ADVICE",
-    "BLACKLIST_WORDS",
-    "CAPACITY_WORDS",
-    "CERTIFIED_MAIL_WORDS",
-    "CLIENT",
-    "CLIENT_OR_SENDER_WORDS",
-    "CLIENT_REFUSED_WORDS",
-    "COUNTRY_REFUSED_WORDS",
-    "DNS_LIST_NAMES",
-    "DOMAIN_LISTED_WORDS",
-    "DOMAIN_UNKNOWN_WORDS",
-    "DOUBT_WORDS",
-    "ERRORS_FROM_CLIENT",
-    "FOREIGN_MESSAGE_WORDS",
-    "FOREIGN_TROUBLE_WORDS",
-    "INCOMPLETE_WORDS",
-    "OFFLINE_WORDS",
-    "OTHER_SUBJECT_WORDS",
-    "RATE_WORDS",
-    "RELAY_WORDS",
-    "RETRY_WORDS",
-    "REVERSE_DNS_WORDS",
-    "SENDER_WORDS",
-    "SERVER_FAILURE_WORDS",
-    "SEVERAL_RECIPIENTS_WORDS",
-    "TEMPORARY_WORDS",
-    "UNWANTED_MESSAGE_WORDS",
-]
-
 # --- advice ---------------------------------------------------------------------------------------------------------
 
 ADVICE_START = phrases(r"""

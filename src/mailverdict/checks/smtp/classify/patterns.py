@@ -14,18 +14,6 @@ from typing import Literal, NamedTuple
 
 from .languages import find_words
 
-__all__ = [
-    "Letters",
-    "ReplyText",
-    "compile_pattern",
-    "find_letters",
-    "fold",
-    "fold_letters",
-    "join_column",
-    "mark_words",
-    "phrases",
-]
-
 
 class ReplyText(NamedTuple):
     """A reply's text in the two forms that rules search."""

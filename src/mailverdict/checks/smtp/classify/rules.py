@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from ....model.evidence import Action
 from ....model.words import Reason
-from .classification import Action
 from .mailbox_words import (
     ADDRESS_REFUSED_WORDS,
     FORWARD_WORDS,
@@ -63,8 +63,6 @@ from .patterns import (
     compile_pattern,
     find_letters,
 )
-
-__all__ = ["RULES", "Rule", "SearchedReply"]
 
 
 @dataclass(frozen=True, slots=True)

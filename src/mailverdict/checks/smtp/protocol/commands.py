@@ -8,19 +8,6 @@ from functools import lru_cache
 
 from ..replies import Reply
 
-__all__ = [
-    "QUIT",
-    "RSET",
-    "STARTTLS",
-    "ehlo",
-    "helo",
-    "is_sendable",
-    "mail",
-    "parse_extensions",
-    "parse_limits",
-    "rcpt",
-]
-
 RSET = b"RSET\r\n"
 QUIT = b"QUIT\r\n"
 STARTTLS = b"STARTTLS\r\n"

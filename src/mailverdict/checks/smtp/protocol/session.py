@@ -27,7 +27,7 @@ from ....model.evidence import Action, Classification
 from ....model.words import Reason
 from ..classify.classification import OUT_OF_STEP, ConnectionFailure, FailureKind, classify_failure
 from ..classify.classifier import classify_reply
-from ..replies import CLOSING, Reply
+from ..replies import CLOSED, CLOSING, Reply
 from . import commands as command
 from .steps import (
     Dialogue,
@@ -45,9 +45,7 @@ from .steps import (
     WindowPlan,
     WindowRequest,
 )
-from .windows import CLOSED, OpenTransaction, WindowCommand, is_misplaced, plan_window, transaction_after
-
-__all__ = ["Session"]
+from .windows import OpenTransaction, WindowCommand, is_misplaced, plan_window, transaction_after
 
 UNDELAYED = 2  # delays before this many refusals are not caused by them: some servers call out for each recipient
 UNLIMITED = 1 << 31

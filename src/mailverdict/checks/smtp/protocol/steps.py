@@ -10,23 +10,6 @@ from ....model.evidence import Classification
 from ..classify.classification import ConnectionFailure
 from ..replies import Reply
 
-__all__ = [
-    "Dialogue",
-    "LimitObserved",
-    "Read",
-    "Recipient",
-    "RecipientAnswers",
-    "Send",
-    "SessionEnd",
-    "SessionPlan",
-    "StartTls",
-    "Step",
-    "StepResult",
-    "TimedReplies",
-    "WindowPlan",
-    "WindowRequest",
-]
-
 
 class Recipient(NamedTuple):
     """An address to ask about."""

@@ -9,16 +9,6 @@ from ..replies import CLOSED, Reply
 from . import commands as command
 from .steps import Recipient
 
-__all__ = [
-    "CLOSED",
-    "OpenTransaction",
-    "WindowCommand",
-    "domain_of",
-    "is_misplaced",
-    "plan_window",
-    "transaction_after",
-]
-
 
 class WindowCommand(NamedTuple):
     """One command of a window."""

@@ -11,8 +11,6 @@ from ....model.settings import Network
 from ..classify.classification import ConnectionFailure, FailureKind
 from .networks import may_dial
 
-__all__ = ["Target", "dial"]
-
 REFUSED = frozenset({errno.ECONNREFUSED, errno.ECONNRESET})
 # The failure that is reported, most important first: one time-out means that the port may be open.
 REPORTED_FIRST = (FailureKind.CONNECT_TIMEOUT, FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.NOT_DIALLED)

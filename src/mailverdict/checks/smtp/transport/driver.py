@@ -34,8 +34,6 @@ from ..protocol.steps import (
 from ..replies import CLOSING, Reply, ReplyParser
 from .dial import Target, dial
 
-__all__ = ["SessionHandler", "SessionTimeouts", "Transcript", "drive_session"]
-
 Transcript = list[tuple[float, str, str]]
 """Lines of a dialogue: seconds since the beginning, ``C`` (client), ``S`` (server) or ``*`` (event), text."""
 

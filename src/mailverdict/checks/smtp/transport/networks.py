@@ -14,8 +14,6 @@ from functools import cache
 from ....model.settings import Network
 from ...lists.files import find_lists, read_entries
 
-__all__ = ["may_dial"]
-
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 LISTS = ("special_networks", "special_networks_more")
 REACHABLE = ("True", "N/A")  # N/A, of 6to4 and Teredo: the IPv4 addresses inside decide
