@@ -26,8 +26,6 @@ from .options import ColumnName, Kind, PolicyName, ResolverAt, ResolverCheck, Sa
 from .status import print_status
 from .terminal import SANDBOX_NOTE, app, check_sandbox, chosen_service
 
-__all__ = ["audit", "show_page"]
-
 
 @app.command()
 def audit(

@@ -15,8 +15,6 @@ from .options import Email, HeloName, Json, Kind, ResolverAt, ResolverCheck, San
 from .status import printed_warnings
 from .terminal import app, chosen_backend
 
-__all__ = ["audit_host", "check", "explain", "quota"]
-
 
 @app.command()
 def check(

@@ -31,23 +31,6 @@ from .options import EscapeFormulas, InPlace, Output, Prefix, Quiet, TableOption
 from .status import STATUS, print_status, printed_warnings
 from .stopper import exit_on_signal, handled_signals
 
-__all__ = [
-    "Rewriting",
-    "TableOutput",
-    "check_not_read",
-    "check_output",
-    "check_raw",
-    "open_source",
-    "pick_column",
-    "pick_verified",
-    "plain_schema",
-    "print_remarks",
-    "print_written",
-    "read_bounce_file",
-    "read_suppression_list",
-    "rewrite_table",
-]
-
 MOST_NAMED = 5  # columns in a message
 
 

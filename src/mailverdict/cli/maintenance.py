@@ -15,8 +15,6 @@ from .options import Json
 from .status import exit_with_error, print_status
 from .terminal import USAGE, app
 
-__all__ = ["lists", "runs", "update"]
-
 lists_app = typer.Typer(
     help="Show the lists behind the flags, or update the disposable one.", invoke_without_command=True
 )

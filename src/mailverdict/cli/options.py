@@ -17,44 +17,6 @@ import typer
 from ..files.table_file import ReadOptions
 from ..model.words import ValidationType
 
-__all__ = [
-    "AllowNetwork",
-    "BounceColumns",
-    "Bounces",
-    "Clean",
-    "ColumnName",
-    "Earlier",
-    "Email",
-    "EscapeFormulas",
-    "FailAbove",
-    "File",
-    "HeloName",
-    "HostOptions",
-    "InPlace",
-    "JournalAt",
-    "Json",
-    "Kind",
-    "Limit",
-    "MaxAge",
-    "Offline",
-    "Output",
-    "PolicyName",
-    "Prefix",
-    "Quiet",
-    "Raw",
-    "Refresh",
-    "ResolverAt",
-    "ResolverCheck",
-    "Sandbox",
-    "Service",
-    "ServiceResolverCheck",
-    "SmtpPort",
-    "TableOptions",
-    "parse_journal",
-    "split_list",
-    "with_groups",
-]
-
 
 def parse_kind(text: str) -> ValidationType:
     """The type of ``--type``, in any case."""

@@ -26,8 +26,6 @@ from .status import STATUS, exit_with_error, print_error, print_status
 from .stopper import Stopper
 from .terminal import ABOVE_LIMIT, DONE, QUOTA, SERVICE
 
-__all__ = ["FailLimit", "FileOutcome", "parse_limits"]
-
 
 @dataclass(frozen=True)
 class FailLimit:

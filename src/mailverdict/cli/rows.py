@@ -51,8 +51,6 @@ from .options import (
 from .status import print_status, printed_warnings
 from .terminal import app
 
-__all__ = ["duplicates", "explode", "outcomes", "suppress"]
-
 
 @app.command()
 @with_groups

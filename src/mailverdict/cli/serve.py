@@ -19,8 +19,6 @@ from .terminal import SANDBOX_NOTE, app
 if TYPE_CHECKING:
     from ..sandbox import World
 
-__all__ = ["add", "list_keys", "revoke", "sandbox", "serve"]
-
 
 @app.command()
 @with_groups

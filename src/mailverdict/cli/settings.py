@@ -17,8 +17,6 @@ from typing import Any
 from ..errors import SettingsError
 from ..model.paths import user_path
 
-__all__ = ["NO_FILE", "SETTINGS_FILE", "GivenOptions", "read_options", "service_environment"]
-
 PREFIX = "MAILVERDICT_"
 SETTINGS_FILE = "mailverdict.toml"  # read from the working directory unless another one is given
 NO_FILE = "none"

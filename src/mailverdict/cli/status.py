@@ -16,17 +16,6 @@ from typing import Any, NoReturn
 
 from ..runs.progress import Progress
 
-__all__ = [
-    "STATUS",
-    "LogFormat",
-    "ProgressLog",
-    "StatusLog",
-    "exit_with_error",
-    "print_error",
-    "print_status",
-    "printed_warnings",
-]
-
 PROGRESS_SECONDS = 60.0  # between two lines about the progress, where no bar is shown
 
 

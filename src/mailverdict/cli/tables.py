@@ -83,8 +83,6 @@ from .status import STATUS, ProgressLog, print_status, printed_warnings
 from .stopper import Stopper
 from .terminal import app, chosen_backend
 
-__all__ = ["clean", "plan", "report", "verify"]
-
 
 @app.command()
 @with_groups

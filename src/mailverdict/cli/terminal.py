@@ -22,20 +22,6 @@ from ..loop import run_sync
 from .settings import NO_FILE, SETTINGS_FILE, GivenOptions, read_options
 from .status import STATUS, LogFormat, StatusLog, print_error, print_status
 
-__all__ = [
-    "ABOVE_LIMIT",
-    "DONE",
-    "QUOTA",
-    "SANDBOX_NOTE",
-    "SERVICE",
-    "USAGE",
-    "app",
-    "check_sandbox",
-    "chosen_backend",
-    "chosen_service",
-    "main",
-]
-
 DONE, USAGE, QUOTA, SERVICE, ABOVE_LIMIT, INTERRUPTED = 0, 2, 3, 4, 5, 130
 SANDBOX_NOTE = "Using the sandbox: made-up domains on this machine; no real server is asked."
 app = typer.Typer(

@@ -19,8 +19,6 @@ from .terminal import app
 if TYPE_CHECKING:
     from ..service import ServiceSettings
 
-__all__ = ["copy", "upgrade", "worker"]
-
 store_app = typer.Typer(help="Upgrade a service's store, or move it to PostgreSQL.", no_args_is_help=True)
 app.add_typer(store_app, name="store")
 ALL_TYPES = tuple(map(str, ValidationType))

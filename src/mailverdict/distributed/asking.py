@@ -42,17 +42,6 @@ from .stages import (
     sum_counts,
 )
 
-__all__ = [
-    "DOMAINS",
-    "MAILBOXES",
-    "ROWS",
-    "ask_domains",
-    "ask_mailboxes",
-    "merge_reports",
-    "read_domains",
-    "read_mailboxes",
-]
-
 DOMAINS, MAILBOXES = "domains", "mailboxes"  # stages, and folders of the scratch folder
 MAX_OWNERS = 50  # owners with the most rows that the report of a shard names
 ROWS = pa.schema([field for field in SCHEMA if field.name not in ("extra",)])

@@ -44,8 +44,6 @@ from .asking import DOMAINS, MAILBOXES, merge_reports
 from .scratch import Scratch
 from .stages import KeyKind, Routing, StageJob, read_part
 
-__all__ = ["Call", "Engine", "ask_workers", "error_of", "open_call", "plan_texts", "verify_texts"]
-
 logger = logging.getLogger("mailverdict")
 DOMAIN_TASKS_PER_SLOT = 4  # so that a slow task does not delay the end much
 MAX_DOMAIN_TASKS = 512

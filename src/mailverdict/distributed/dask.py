@@ -53,8 +53,6 @@ try:
 except ImportError as exc:
     raise MissingExtraError("verifying Dask frames", "dask") from exc
 
-__all__ = ["plan", "verify"]
-
 TO, PART = "to", "part"  # columns of frames that are shuffled: where a row goes, and where it came from
 CANDIDATES = 32  # integers tried for each partition
 TEXT = pd.StringDtype("pyarrow")

@@ -25,8 +25,6 @@ import pyarrow.parquet as pq
 from ..errors import BackendError, SettingsError
 from ..model.paths import user_path
 
-__all__ = ["PieceWriter", "Scratch"]
-
 PIECE_SECONDS = 1.0  # between two files of a task: what a lost task has to ask again
 PIECE_ROWS = 50_000  # written at once, before the time is up
 READ_TRIES = 3  # a listed file may be replaced by a larger one before it is read

@@ -40,8 +40,6 @@ from .stages import (
     sum_counts,
 )
 
-__all__ = ["plan", "verify"]
-
 TO = "to"  # column by whose hash Spark brings a row to a partition
 KEY = Column("mailverdict_key", "text", "email", False, "key of the answer that a row waits for")
 ROWS_AT_ONCE = 200_000  # rows of batches that are worked on together: each piece of work has a fixed cost

@@ -44,25 +44,6 @@ from ..table.overwrite import result_labels
 from ..verdicts import settle
 from .scratch import Scratch
 
-__all__ = [
-    "ANSWERS",
-    "EVIDENCE",
-    "OBSERVED",
-    "Routing",
-    "StageJob",
-    "add_owners",
-    "as_text_columns",
-    "attach",
-    "evidence_of",
-    "evidence_table",
-    "from_text_columns",
-    "needed_labels",
-    "observe",
-    "read_texts",
-    "settle_domains",
-    "shard_of",
-]
-
 # What a partition has to ask: a row per distinct domain or address; the last row has its counts, as JSON.
 OBSERVED = pa.schema(
     [

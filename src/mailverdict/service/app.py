@@ -21,8 +21,6 @@ from .keys import KeyRing
 from .service_state import ServiceState
 from .settings import Clock, ServiceSettings
 
-__all__ = ["create_app"]
-
 ACCESS_LOG = logging.getLogger("mailverdict.service.requests")
 
 

@@ -19,8 +19,6 @@ from ..model.words import Reason, Status, ValidationType, Verdict
 from ..runs.single import check_address
 from ..verdicts import settle_saturated
 
-__all__ = ["CheckOutcome", "EngineFailure", "VerificationEngine", "failure_of", "saturated_verification"]
-
 LOG = logging.getLogger(__name__)
 KINDS = {str(kind): kind for kind in ValidationType}  # to construct an enumeration takes ten times as long
 MAX_LOGGED = 100  # different notices of the backend

@@ -24,8 +24,6 @@ from typing import Any
 from ..atomic_write import atomic_write
 from ..errors import SettingsError
 
-__all__ = ["ClientKey", "KeyRing", "add_key", "read_keys", "revoke_key"]
-
 LOG = logging.getLogger(__name__)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}")  # it is part of the client's account
 KEY = re.compile(r"mv_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")

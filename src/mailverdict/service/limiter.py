@@ -6,8 +6,6 @@ import math
 import time
 from collections.abc import Callable
 
-__all__ = ["RateLimiter"]
-
 SHORTEST_WAIT = 0.001  # seconds until tokens that were refused
 CLIENT_LIMIT = 100_000  # buckets kept; a full bucket is the same as none
 

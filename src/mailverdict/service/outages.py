@@ -15,8 +15,6 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from ..errors import SettingsError
 
-__all__ = ["OutageLog", "is_outage", "sqlstate_of"]
-
 LOG = logging.getLogger(__name__)
 PAUSE = 2.0  # seconds without an error after which the store can be used again; longer than a writer waits to try again
 CAUSE_LIMIT = 300  # characters of an error's text

@@ -30,8 +30,6 @@ from .http.replies import WHOLE_REPLY
 from .jobs.store import Store
 from .settings import ServiceSettings
 
-__all__ = ["configure", "run", "serve"]
-
 LOG = logging.getLogger(__name__)
 KEEP_ALIVE = 30  # seconds; clients poll every 2 to 15
 MAX_PORT = 65_535

@@ -34,8 +34,6 @@ from .shared.queue import SharedQueue
 from .shared.store import SharedStore
 from .shared.tasks import TaskQueue
 
-__all__ = ["ServiceState", "make_engine"]
-
 REFUSED_FOR = 30.0  # seconds for which a write that the store refused counts, unless a later one succeeds
 
 

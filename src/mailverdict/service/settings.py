@@ -22,8 +22,6 @@ from ..contract.revisions import Revision
 from ..errors import SettingsError
 from ..model.settings import Blacklist, Duration, Lists, LocalSettings, Network, Zone, parse_duration, parse_networks
 
-__all__ = ["PREFIX", "VARIABLES", "Clock", "ServiceSettings", "WhenSaturated", "from_environment"]
-
 Clock = Callable[[], float]  # seconds since the epoch
 
 DAY = 86_400

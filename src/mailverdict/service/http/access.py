@@ -26,17 +26,6 @@ from ..settings import ServiceSettings
 from .json_octets import encode_json
 from .replies import JsonReply, LingeringReply, RequestRefused, new_request_id, short_error, standard_error
 
-__all__ = [
-    "FIELD_LIMIT",
-    "AccessLog",
-    "AccessMiddleware",
-    "Endpoint",
-    "RequestTrace",
-    "account_of",
-    "client_account",
-    "error_response",
-]
-
 LOG = logging.getLogger(__name__)
 UNEXPECTED = "an unexpected error occurred; the service's log has it under the request_id"
 UNAVAILABLE = (CommitterClosed, *STORE_UNAVAILABLE)

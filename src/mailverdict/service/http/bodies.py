@@ -15,8 +15,6 @@ from ...model.words import ValidationType
 from .json_octets import decode_json
 from .replies import short_error, standard_error
 
-__all__ = ["BODY_COMPLETE", "TYPES", "BulkRequest", "CheckRequest", "parse_bulk", "parse_check", "read_object"]
-
 # In the contract's order.
 TYPES = list(map(str, (ValidationType.SMTP, ValidationType.MX, ValidationType.MX_BLACKLIST, ValidationType.REGEX)))
 NUMBER_DIGITS = 18  # in Content-Length; Python refuses to parse numbers of thousands of digits

@@ -17,8 +17,6 @@ except ImportError:  # as on platforms that it has no package for
 else:
     HAS_ORJSON = True
 
-__all__ = ["decode_json", "encode_json"]
-
 # No value here contains itself, and to check that would take a third of the time.
 ENCODER = json.JSONEncoder(ensure_ascii=True, check_circular=False, separators=(",", ":"), allow_nan=False)
 DECODER = json.JSONDecoder()

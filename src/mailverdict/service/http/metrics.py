@@ -16,8 +16,6 @@ from prometheus_client.registry import Collector
 
 from ...model.verification import Verification
 
-__all__ = ["CONTENT_TYPE", "Metrics"]
-
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # Seconds. A regex check takes a millisecond, an SMTP check minutes.
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0)

@@ -10,8 +10,6 @@ from ...model.words import REASON_MEANING, Verdict
 from ..settings import ServiceSettings
 from .bodies import TYPES
 
-__all__ = ["describe"]
-
 Json = dict[str, Any]
 JOB_STATUSES = [str(each) for each in JobStatus]
 

@@ -12,8 +12,6 @@ from starlette.responses import Response
 from ...model.words import Verdict
 from ...theme import badge, stylesheet
 
-__all__ = ["StatusPage", "policy_of"]
-
 INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 

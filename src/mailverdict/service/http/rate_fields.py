@@ -11,8 +11,6 @@ from collections.abc import Callable
 from ..limiter import RateLimiter
 from ..settings import DAY, ServiceSettings
 
-__all__ = ["RateFields", "retry_after"]
-
 LARGEST = 999_999_999_999_999  # integer of a structured field (RFC 9651 section 3.3.1)
 UNIT = 'qu="addresses"'  # the draft's default is requests
 

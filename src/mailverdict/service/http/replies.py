@@ -30,20 +30,6 @@ from ...model.words import ValidationType, Verdict
 from ..jobs.store import StoredJob
 from .json_octets import encode_json
 
-__all__ = [
-    "QUEUED",
-    "REVISION_FORMATS",
-    "WHOLE_REPLY",
-    "JsonReply",
-    "LingeringReply",
-    "RequestRefused",
-    "RevisionFormat",
-    "new_request_id",
-    "short_error",
-    "standard_error",
-    "success_reply",
-]
-
 HEADERS = [
     (b"content-type", b"application/json"),
     (b"cache-control", b"no-store"),

@@ -41,8 +41,6 @@ from .page import StatusPage
 from .rate_fields import RateFields, retry_after
 from .replies import QUEUED, REVISION_FORMATS, JsonReply, RequestRefused, short_error, standard_error, success_reply
 
-__all__ = ["Endpoints"]
-
 LOG = logging.getLogger(__name__)
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{16,255}")  # long enough that two submissions do not have the same by chance
 

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
-__all__ = ["CommitterClosed", "GroupCommitter"]
-
 # Iterations of the event loop until a group starts: the callers of the group before reply, their next requests arrive,
 # and these come to their operations. Two threads that share the interpreter lock hinder each other, so that a few large
 # groups take less time than many small ones.

@@ -40,25 +40,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ...errors import MissingExtraError, SettingsError
 
-__all__ = [
-    "CONNECTION",
-    "JOB_ID_KEY",
-    "SCHEMA_VERSION",
-    "about",
-    "add_quota",
-    "connect",
-    "create_file",
-    "create_postgresql_engine",
-    "create_tables",
-    "ensure_secret",
-    "insert_jobs",
-    "is_shared",
-    "job",
-    "lock_file",
-    "parse_url",
-    "quota",
-]
-
 SCHEMA_VERSION = "1"
 METADATA = MetaData()
 

@@ -36,30 +36,6 @@ from ..shared.commit import commit
 from ..shared.schema import prepare
 from .schema import add_quota, connect, create_file, create_tables, insert_jobs, job, lock_file, parse_url, quota
 
-__all__ = [
-    "CLOCKS_DIFFER",
-    "Claim",
-    "CountJobs",
-    "Debit",
-    "DebitResult",
-    "DueJobs",
-    "FindJob",
-    "JobResult",
-    "NewJob",
-    "NextJobs",
-    "Operation",
-    "Ping",
-    "Postpone",
-    "Purge",
-    "QuotaUsed",
-    "Release",
-    "Settle",
-    "Store",
-    "StoreQuery",
-    "StoredJob",
-    "run_queries",
-]
-
 QuotaOwner = tuple[str, str, int]  # client, ISO date and daily limit
 
 

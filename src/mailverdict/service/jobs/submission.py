@@ -17,17 +17,6 @@ from .group_committer import GroupCommitter
 from .store import Debit, DebitResult, NewJob, Operation
 from .verifier import dump_verification
 
-__all__ = [
-    "MALFORMED",
-    "JobSubmitter",
-    "QueueFull",
-    "former_job_ids",
-    "is_job_id",
-    "keyed_job_ids",
-    "malformed_job",
-    "new_job_ids",
-]
-
 MALFORMED = "Invalid email format"
 JOB_ID_OCTETS = 16  # random, so that nobody finds the job of another client by guessing
 

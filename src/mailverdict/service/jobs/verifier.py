@@ -21,8 +21,6 @@ from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, VerificationE
 from ..settings import Clock, ServiceSettings
 from .store import JobResult, StoredJob
 
-__all__ = ["JobVerifier", "dump_verification", "seqs_of"]
-
 LOG = logging.getLogger(__name__)
 NOT_WRITTEN = "the result could not be written"
 Finished = tuple[JobResult, Verification | None]

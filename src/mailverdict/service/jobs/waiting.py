@@ -13,8 +13,6 @@ from operator import itemgetter
 
 from ..limiter import RateLimiter
 
-__all__ = ["WaitingJobs"]
-
 CLIENTS_AT_ONCE = 250  # whose jobs are started together; each costs a query
 ROUNDING = 1e-6  # tokens; after exactly the time that a token needs, the sum may be short of it
 

@@ -38,8 +38,6 @@ from .store import (
 from .verifier import Finished, JobVerifier, seqs_of
 from .waiting import WaitingJobs
 
-__all__ = ["STORE_UNAVAILABLE", "QueueDepth", "Worker"]
-
 RELEASE_INTERVAL = 1.0  # seconds between looks for retries that are due
 PURGE_INTERVAL = 600.0  # seconds between looks for jobs whose retention is over
 DAY = 86_400.0

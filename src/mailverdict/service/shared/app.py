@@ -27,8 +27,6 @@ from .store import SharedStore
 from .tasks import TaskQueue
 from .worker import SharedWorker, WorkerAbilities
 
-__all__ = ["create_worker_app", "run_worker"]
-
 LOG = logging.getLogger(__name__)
 
 

@@ -23,8 +23,6 @@ from .owners import find_owners
 from .store import CHECKS_CHANNEL, AnsweredCheck, SharedStore
 from .tasks import TaskQueue
 
-__all__ = ["CheckQueue", "SharedLimiter"]
-
 LOG = logging.getLogger(__name__)
 LOOK_INTERVAL = 1.0  # seconds between looks for answers whose notification was lost
 

@@ -14,8 +14,6 @@ from sqlalchemy.exc import DBAPIError
 
 from ..jobs.schema import job
 
-__all__ = ["commit"]
-
 WAIT = 10.0  # seconds in which the database may come back and the transaction may end
 PAUSE = 0.2  # seconds between two attempts
 LOCK = text("SELECT pg_try_advisory_xact_lock(hashtextextended(:job_id, 0))")

@@ -9,8 +9,6 @@ from ...checks.smtp.providers import organisation
 from ...checks.syntax.address import observe_syntax
 from ...local.backend import LocalBackend
 
-__all__ = ["find_owners"]
-
 
 async def find_owners(backend: Backend, emails: Iterable[str]) -> dict[str, str | None]:
     """The owner of the preferred mail server of each address's domain; None if no mail server would be asked.

@@ -17,8 +17,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..outages import OutageLog, sqlstate_of
 
-__all__ = ["TASK_IS_GONE", "PersistentJobManager", "ReconnectingConnector", "WorkerForgotten", "reporting"]
-
 LISTEN_DELAY = 1.0  # seconds until a connection for notifications is made again
 HEARTBEAT_DELAY = 1.0  # seconds until a heartbeat that could not be written is tried again
 TASK_IS_GONE = "P0001"  # SQLSTATE of Procrastinate's functions: another worker has ended the task

@@ -15,8 +15,6 @@ from ..settings import Clock, ServiceSettings
 from .store import SharedDepth, SharedStore
 from .tasks import TaskQueue
 
-__all__ = ["SharedQueue"]
-
 REFRESH_AFTER = 1.0  # seconds that a count of the queue is used
 REFRESH_SHARE = 10  # a count is used at least so many times as long as it took
 REFRESH_LIMIT = 30.0  # seconds that a count is used at most; one that took long may have waited for the database

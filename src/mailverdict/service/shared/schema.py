@@ -20,8 +20,6 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from ...errors import MissingExtraError, SettingsError
 from ..jobs.schema import CONNECTION, METADATA, about, ensure_secret
 
-__all__ = ["SHARED_VERSION", "prepare", "upgrade"]
-
 LOG = logging.getLogger(__name__)
 START_WAIT = 60.0  # seconds that a program waits for a database which does not accept connections yet
 START_PAUSE = 0.5  # seconds between two attempts

@@ -13,51 +13,6 @@ from sqlalchemy import text
 from ...contract.envelope import JobStatus
 from ..jobs.store import CLOCKS_DIFFER, StoredJob
 
-__all__ = [
-    "ACQUIRE",
-    "ADD_CHECK",
-    "ANSWERED_CHECKS",
-    "ANSWER_CHECK",
-    "ASSIGN",
-    "CHECKS",
-    "CHECK_TOKENS",
-    "CLAIM",
-    "COUNT_CLAIMED",
-    "COUNT_ENDED",
-    "DEPTH",
-    "ENDED",
-    "GIVE_BACK",
-    "GIVE_BACK_ABANDONED",
-    "HAS_CHECK_WORKER",
-    "HAS_QUEUED",
-    "HAS_WAITING_TASKS",
-    "HEARTBEAT",
-    "IS_ONLY_PURGE",
-    "LOCK_JOBS",
-    "NEXT_JOBS",
-    "OWNERS_WITHOUT_TASK",
-    "PACES",
-    "POSTPONE",
-    "PURGE_CHECKS",
-    "PURGE_CHECK_PACE",
-    "PURGE_PACE",
-    "PURGE_WORKERS",
-    "QUEUED_CLIENTS",
-    "QUEUED_TYPES",
-    "REGISTER",
-    "RELEASE_DUE",
-    "REMOVE_CHECKS",
-    "SAVE_PACE",
-    "SECOND_PASS",
-    "SETTLE",
-    "SET_OWNERS",
-    "TAKE",
-    "TAKE_CHECKS",
-    "TASKS_OF",
-    "WAITING_CHECKS",
-    "WORKERS",
-]
-
 JOB_COLUMNS = ", ".join(f"job.{name}" for name in StoredJob.__dataclass_fields__)
 UNFINISHED = f"job.status IN ('{JobStatus.QUEUED}', '{JobStatus.PROCESSING}')"
 IS_DUE = f"due IS NOT NULL AND (due <= :now OR updated_at > :now + {CLOCKS_DIFFER})"  # as in `due_jobs`

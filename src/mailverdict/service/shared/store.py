@@ -70,17 +70,6 @@ from .statements import (
     WORKERS,
 )
 
-__all__ = [
-    "CHECKS_CHANNEL",
-    "AnsweredCheck",
-    "ClaimedJobs",
-    "DatabaseClock",
-    "EndedJob",
-    "SharedDepth",
-    "SharedStore",
-    "WorkerRow",
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 CONNECTIONS = 6  # of one worker

@@ -22,15 +22,6 @@ from ..jobs.schema import parse_url
 from ..outages import OutageLog
 from ..settings import ServiceSettings
 
-__all__ = [
-    "ABORT_AFTER",
-    "MAINTENANCE",
-    "STALLED_AFTER",
-    "TaskHandler",
-    "TaskQueue",
-    "queue_of_owner",
-]
-
 MAINTENANCE = "maintenance"  # queue of the scheduled tasks
 HEARTBEAT_INTERVAL = 5.0  # seconds
 STALLED_AFTER = 20.0  # seconds without a heartbeat after which a worker's tasks go to others

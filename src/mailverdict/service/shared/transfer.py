@@ -11,8 +11,6 @@ from ...errors import SettingsError
 from ..jobs.schema import JOB_ID_KEY, about, is_shared, job, parse_url, quota
 from ..jobs.store import Store
 
-__all__ = ["CopiedRows", "copy_store"]
-
 SET_SEQUENCE = text("SELECT setval(pg_get_serial_sequence('job', 'seq'), coalesce(max(seq), 0) + 1, false) FROM job")
 PIECE = 1000  # rows in one statement
 

@@ -31,8 +31,6 @@ from .owners import find_owners
 from .store import BATCH_LIMIT, AnsweredCheck, EndedJob, SharedStore, WorkerRow
 from .tasks import ABORT_AFTER, MAINTENANCE, STALLED_AFTER, TaskQueue
 
-__all__ = ["SharedWorker", "WorkerAbilities"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
