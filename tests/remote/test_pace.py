@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mailverdict.backend import KnownPace
 from mailverdict.errors import SettingsError
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.pace import Pace, SentBatch
@@ -167,6 +168,15 @@ def test_a_pace_that_cannot_work_is_refused(pace: Any) -> None:
 def test_ask_again_is_true_or_false() -> None:
     with pytest.raises(SettingsError, match="ask_again=2"):
         RemoteBackend(URL, ask_again=2)  # type: ignore[arg-type]
+
+
+def test_an_address_at_its_last_chance_is_sent_at_a_slow_service_too() -> None:
+    pace = Pace(1_000, known=KnownPace(0.02, 2.0, 0.0))
+    (first,) = send(pace, 100.0)
+    pace.on_refused(first, 102.0)
+    (trial,) = send(pace, 200.0)
+    report(trial.size, pace.on_passed, trial, 202.0)
+    assert any(pace.allowance(float(now), 5, is_last_chance=True) for now in range(203, 1_000))
 
 
 def test_a_fixed_pace_is_kept_whatever_is_refused() -> None:

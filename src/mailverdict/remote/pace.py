@@ -132,7 +132,7 @@ class Pace:
             return self.trial_size
         rate = self.limit or self.window / self.delay
         earned = rate / 2 * (now - max(self.sent_at, self.empty_at, self.refused_at))
-        return int(min(earned, rate * self.delay, 2 * self.largest_passed, float(BULK_LIMIT)))
+        return int(min(earned, 2 * self.largest_passed, float(BULK_LIMIT)))
 
     @property
     def first_risk(self) -> float:
