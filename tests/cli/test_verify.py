@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pandas as pd
@@ -682,6 +682,9 @@ class TestInterruption:
             process.send_signal(signal.SIGINT)
             wait_for_line(process, "stopping: unfinished rows will be pending")
             process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=30)
+            process.send_signal(signal.SIGINT)  # one that comes just before a write to a full pipe waits for its end
             assert process.wait() == 130
         assert [each.name for each in tmp_path.iterdir()] == ["big.csv"]
 
