@@ -218,7 +218,7 @@ class TestOutcomes:
         assert "addresses with a report: 1 mailed, 1 others; rows whose verdict was wrong: 1" in told
         assert [row["email"] for row in rows_of_csv(out)] == ["bo@firm.example"]
 
-    def test_what_a_mail_server_said_is_no_formula(self, run, verified, bounces, tmp_path):
+    def test_what_a_mail_server_said_is_not_a_formula(self, run, verified, bounces, tmp_path):
         bounces.write_text("email,created,status,reason\nbo@firm.example,1772529300,5.1.1,=1+1 User unknown\n")
         out = tmp_path / "wrong.csv"
         assert run("outcomes", verified, "-c", "email", "--bounces", bounces, "-o", out, "-q")[0] == 0

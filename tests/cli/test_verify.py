@@ -732,7 +732,7 @@ def written_so_far(folder):
     return sum(each.stat().st_size for each in folder.glob(".out.csv-*.part"))
 
 
-def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
+def test_a_reader_that_goes_away_leaves_no_traceback(tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("email\n" + "ada@example.org\n" * 50_000)
     with begin("verify", path, "-t", "regex", "-o", "-", "-q") as process:

@@ -75,7 +75,7 @@ class TestArrays:
             ("[" * 100_000, "not valid JSON"),
         ],
     )
-    def test_what_is_no_table_is_an_error(self, tmp_path, text, says):
+    def test_what_is_not_a_table_is_an_error(self, tmp_path, text, says):
         with pytest.raises(InputError, match=says):
             rows(write(tmp_path / "a.json", text))
 
@@ -89,7 +89,7 @@ class TestOldWorkbooks:
             {"id": 3, "Email": None},
         ]
 
-    def test_octets_that_are_no_workbook_are_an_error(self, tmp_path):
+    def test_octets_that_are_not_a_workbook_are_an_error(self, tmp_path):
         with pytest.raises(InputError, match="cannot be read as XLSX"):
             rows(write(tmp_path / "a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 2_000))
 
@@ -101,14 +101,12 @@ class TestOldWorkbooks:
         ],
     )
     @pytest.mark.parametrize("ending", [".xls", ".xlsx"])
-    def test_what_programs_name_so_although_it_is_no_workbook_has_a_next_step(
-        self, tmp_path, ending, octets, next_step
-    ):
+    def test_a_page_or_text_with_the_ending_of_a_workbook_has_a_next_step(self, tmp_path, ending, octets, next_step):
         with pytest.raises(InputError, match=next_step):
             rows(write(tmp_path / f"a{ending}", octets))
 
 
 @pytest.mark.parametrize("ending", [".xls", ".vcf"])
-def test_what_is_only_read_is_no_kind_to_write(tmp_path, ending):
+def test_what_is_only_read_is_not_a_kind_to_write(tmp_path, ending):
     with pytest.raises(InputError, match="cannot tell what kind of table to write"):
         check_target(tmp_path / f"out{ending}")

@@ -262,7 +262,7 @@ def test_a_name_with_the_delimiter_in_it_is_where_the_only_blanks_are(row, colum
 
 
 @pytest.mark.parametrize("cell", [b"a@b@x.org", b"@" * 100, b"@." * 100, b"<a@b@x.org>"])
-def test_a_cell_with_two_at_signs_is_no_address_to_align_to(cell):
+def test_a_cell_with_two_at_signs_is_not_an_address_to_align_to(cell):
     assert align([b"x", b"y", cell], 2, b",", 1) == [b"x", b'"y,' + cell + b'"']
 
 

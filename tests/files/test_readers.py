@@ -103,7 +103,7 @@ class TestDelimited:
         path = write(tmp_path, "x.csv", "name,email\nJörg €,a@b.org\n".encode("cp1252"))
         assert rows_of(path, encoding="cp1252")[0] == [["Jörg €", "a@b.org"]]
 
-    def test_a_character_across_the_edge_of_the_sample_is_no_error(self, tmp_path):
+    def test_a_character_across_the_edge_of_the_sample_is_not_an_error(self, tmp_path):
         head = "note\n" + "x" * (SAMPLE - 6)
         assert rows_of(write(tmp_path, "x.csv", head + "ö\n"))[0] == [[head[5:] + "ö"]]
 
@@ -351,7 +351,7 @@ class TestOpening:
             ("fake.xlsx", "fake.xlsx cannot be read as XLSX"),
         ],
     )
-    def test_what_is_no_table_is_told(self, tmp_path, name, told):
+    def test_what_is_not_a_table_is_told(self, tmp_path, name, told):
         if name == "folder.csv":
             (tmp_path / name).mkdir()
         elif name != "missing.csv":

@@ -374,7 +374,7 @@ def test_no_more_is_unpacked_than_the_limit_and_an_octet() -> None:
     [LATER[:-1], LATER + LATER, LATER + b"\0", b"xyz", BODY, LATER[:20] + b"????" + LATER[24:]],
     ids=["truncated", "two members", "more after its end", "not packed", "plain", "damaged"],
 )
-def test_packed_data_that_is_damaged_is_no_answer(octets: bytes) -> None:
+def test_packed_data_that_is_damaged_is_not_an_answer(octets: bytes) -> None:
     for pieces in ([octets], [octets[i : i + 1] for i in range(len(octets))]):
         lost = ask_pieces(Pieces(*pieces), "gzip")
         assert isinstance(lost, NoAnswer)

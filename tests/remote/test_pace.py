@@ -194,19 +194,20 @@ def check_simulated(kind: str, max_size: int, seed: int = 7) -> None:
     case = next(case for case in iter(lambda: random_case(chance), None) if case.kind == kind and case.size < max_size)
     result = measure(case, seed)
     assert result.pending == 0
-    assert result.lost <= case.size / 100
+    # When a window begins anew cannot be known: an address at its last chance may be sent into one that is used up.
+    assert result.lost <= (case.size / 100 if kind == "fixed window" else 0)
     assert result.ratio <= 4
 
 
 @pytest.mark.parametrize("kind", ["unlimited", "bucket by batch", "status 429"])
-def test_a_simulated_service_loses_next_to_nothing_within_four_times_the_ideal(kind: str) -> None:
+def test_a_simulated_service_loses_nothing_within_four_times_the_ideal(kind: str) -> None:
     check_simulated(kind, 700)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [7, 8])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_simulated_service_loses_next_to_nothing(kind: str, seed: int) -> None:
+def test_every_kind_of_simulated_service_loses_nothing_but_to_windows(kind: str, seed: int) -> None:
     check_simulated(kind, 1_500, seed)
 
 

@@ -174,11 +174,7 @@ def test_a_run_cancelled_while_its_submission_was_on_the_way_is_resumed(tmp_path
 
 def test_a_cancelled_run_waits_for_the_answer_to_its_submission_but_not_for_long(tmp_path: Path) -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = RemoteWorld(loop)
-        world.service.script("bulk", [FAULTS["never answers"]])
-        one = asyncio.create_task(execution(world, tmp_path / "j.db", addresses(5)).run())
-        await asyncio.sleep(1.0)
-        assert world.service.under_way == 1, "the submission is on its way"
+        one, world = await submission_without_answer(loop, tmp_path)
         one.cancel()
         await asyncio.wait([one], timeout=LAST_ANSWER + 0.1)
         assert one.cancelled()
@@ -189,10 +185,7 @@ def test_a_cancelled_run_waits_for_the_answer_to_its_submission_but_not_for_long
 
 def test_a_run_that_is_cancelled_twice_waits_for_nothing(tmp_path: Path) -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = RemoteWorld(loop)
-        world.service.script("bulk", [FAULTS["never answers"]])
-        one = asyncio.create_task(execution(world, tmp_path / "j.db", addresses(5)).run())
-        await asyncio.sleep(1.0)
+        one, world = await submission_without_answer(loop, tmp_path)
         for _ in range(2):
             one.cancel()
             await asyncio.sleep(0.1)
@@ -200,6 +193,16 @@ def test_a_run_that_is_cancelled_twice_waits_for_nothing(tmp_path: Path) -> None
         assert world.service.under_way == 0
 
     run_virtual(main)
+
+
+async def submission_without_answer(loop: VirtualLoop, folder: Path) -> tuple[asyncio.Task[None], RemoteWorld]:
+    """A run whose submission is on its way to a service that never answers."""
+    world = RemoteWorld(loop)
+    world.service.script("bulk", [FAULTS["never answers"]])
+    one = asyncio.create_task(execution(world, folder / "j.db", addresses(5)).run())
+    await asyncio.sleep(1.0)
+    assert world.service.under_way == 1
+    return one, world
 
 
 def test_runs_at_once_on_overlapping_lists_share_the_work_and_all_are_complete(tmp_path: Path) -> None:

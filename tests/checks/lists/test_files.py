@@ -84,7 +84,7 @@ class TestPackagedLists:
         names = [each for name in ROLES for each in roles(name)]
         assert sorted(names) == sorted(set(names))
 
-    def test_a_role_that_is_no_word_has_a_reason(self) -> None:
+    def test_a_role_that_is_not_a_word_has_a_reason(self) -> None:
         for name in ROLES:
             lines = (DATA / TABLES[name]["file"]).read_text(encoding="utf-8").splitlines()
             assert [line for line in lines if line.startswith(WHOLE) and "  # " not in line] == []

@@ -23,6 +23,7 @@ from mailverdict.sandbox import World
 from mailverdict.sandbox.dns_table import DomainRecords
 from mailverdict.sandbox.smtp_script import Exchange
 from tests.doubles.ports import free_port
+from tests.doubles.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]
 LINES = 100  # addresses of a submission
@@ -51,14 +52,13 @@ class Host:
 
     def wait(self) -> None:
         """Wait until it listens."""
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            assert self.process.poll() is None, self.log.read_text()[-3000:]
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(0.05)
-        raise AssertionError(f"{self.command} does not listen: {self.log.read_text()[-3000:]}")
+        is_over = wait_until(lambda: self.process.poll() is not None or self.listens(), PATIENCE)
+        assert is_over, f"{self.command} does not listen: {self.log.read_text()[-3000:]}"
+        assert self.process.poll() is None, self.log.read_text()[-3000:]
+
+    def listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)

@@ -2,13 +2,13 @@
 
 import asyncio
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.doubles.waiting import wait_until
 from tests.service.postgres import Cluster
 from tests.service.shared.hosts import LINES, Hosts, check_until, client_address, hosts, make_world, submit_all
 
@@ -22,10 +22,8 @@ SESSIONS = 2  # the limit for one exchange
 
 
 def wait_for(running: Hosts, condition: str, count: int, seconds: float = 240) -> None:
-    until = time.monotonic() + seconds
-    while running.count(condition) < count:
-        assert time.monotonic() < until, running.rows("SELECT status, count(*), count(due) FROM job GROUP BY status")
-        time.sleep(0.1)
+    is_reached = wait_until(lambda: running.count(condition) >= count, seconds)
+    assert is_reached, running.rows("SELECT status, count(*), count(due) FROM job GROUP BY status")
 
 
 def disturb(running: Hosts, cluster: Cluster) -> None:

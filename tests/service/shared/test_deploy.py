@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from sqlalchemy import create_engine, text
 
 from mailverdict.cli import main
 from tests.doubles.ports import free_port
+from tests.doubles.waiting import wait_until
 from tests.service.postgres import Cluster, binaries
 from tests.service.shared.hosts import ROOT, Host, make_world
 
@@ -122,13 +122,12 @@ def test_services_of_the_compose_file_verify_jobs_and_single_checks(
                 assert check.json()["data"]["reasons"] == ["catch_all"]
                 body = {"emails": ["bob@d0.example"], "validation_type": "smtp"}
                 [entry] = client.post("/api/bulk-check-email", json=body).json()["data"]["results"]
-                until = time.monotonic() + 30
-                while True:
-                    record = client.get(f"/api/verification-result/{entry['job_id']}").json()["data"]["result"]
-                    if record["status"] == "done":
-                        break
-                    assert time.monotonic() < until, record
-                    time.sleep(0.02)
+
+                def is_done() -> bool:
+                    found = client.get(f"/api/verification-result/{entry['job_id']}").json()["data"]["result"]
+                    return bool(found["status"] == "done")
+
+                assert wait_until(is_done, 30)
             for host in hosts.values():
                 assert host.stop() in (0, -15)
                 assert not is_healthy(host)
