@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 ROOT = Path(__file__).parent
 PACKAGE = ROOT / "src" / "mailverdict"
+TESTS = ROOT / "tests"
 MOST = 20  # commands shown
 
 
@@ -18,6 +21,13 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if collection_path.suffix == ".py" and PACKAGE in collection_path.parents:
         return ">>>" not in collection_path.read_text(encoding="utf-8") or None
     return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for no doctests in the tests."""
+    found = yield
+    return [each for each in found if TESTS not in file_path.parents or not isinstance(each, DoctestModule)]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import cache
 from tempfile import gettempdir
 from typing import Annotated, Any, NoReturn
 
@@ -107,10 +108,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     copy_context().run(run_command, general_first(sys.argv[1:] if arguments is None else arguments))
 
 
+@cache
+def make_command() -> Any:
+    """The application as a command of Click, made once: a process may run many command lines."""
+    return typer.main.get_command(app)
+
+
 def run_command(arguments: list[str]) -> NoReturn:
     invocation = Invocation()
     try:
-        app(arguments, standalone_mode=True, obj=invocation)
+        make_command()(arguments, standalone_mode=True, obj=invocation)
         status = DONE
     except KeyboardInterrupt:
         status = INTERRUPTED

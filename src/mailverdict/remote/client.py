@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import random
 import re
 import ssl
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from functools import cache
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
@@ -49,9 +51,8 @@ CREDENTIALS = re.compile(r"[^/]*@")  # never shown, not even of an invalid URL
 DEFAULT_PORTS = {"http": 80, "https": 443}
 UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE  # what nginx answers beyond its limit unless it is told otherwise
 GATE_INTERVAL = 0.05  # seconds between looks at the gate, which an answer can open earlier
-LAST_ANSWER = (
-    5.0  # seconds for which a stopped run waits for the answer to a request that is not repeated: it may be paid
-)
+LAST_ANSWER = 5.0  # seconds for which a stopped run waits for an answer that may be paid
+CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # which httpx reads
 SHORT_WAIT = 2.0  # seconds that are always waited for here; longer ones slow a paced submission down
 
 # Statuses of errors that the contract has about the address, the batch or the job.
@@ -226,6 +227,12 @@ class SharedTransport(httpx.AsyncBaseTransport):
         return await self.transport.handle_async_request(request)
 
 
+@cache
+def tls_context(*certificates: str | None) -> ssl.SSLContext:
+    """The context of httpx, which takes 20 ms to read the certificates; the variables may name others."""
+    return httpx.create_ssl_context()
+
+
 class Client:
     """Sends requests to one service; an async context manager for one event loop.
 
@@ -257,6 +264,7 @@ class Client:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # kept, they would grow with each answer
             limits=httpx.Limits(max_connections=parallel + 1, max_keepalive_connections=parallel + 1),
             transport=None if transport is None else SharedTransport(transport),
+            verify=tls_context(*map(os.environ.get, CERTIFICATE_VARIABLES)),
         )
 
     async def __aenter__(self) -> Client:

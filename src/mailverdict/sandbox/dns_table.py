@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 import dns.exception
 import dns.flags
@@ -112,7 +113,12 @@ class ZoneTable:
     def add(self, name: str, given: DomainRecords) -> None:
         """Add a name or replace its records; raises `SettingsError` if a record cannot be parsed."""
         plain = plain_name(name)
-        rdatasets = {rdtype: parse_records(plain, rdtype, given) for rdtype in given.records}
+        rdatasets = {}
+        for rdtype, texts in given.records.items():
+            try:
+                rdatasets[rdtype] = parse_records(rdtype, given.ttl, tuple(texts))
+            except (dns.exception.DNSException, ValueError) as exc:
+                raise SettingsError(f"{name}: {texts!r} are not {rdtype} records: {exc}") from exc
         self._entries[plain] = ZoneEntry(given, rdatasets)
         self._parents.update(parents_of(plain))
 
@@ -180,12 +186,10 @@ def parents_of(name: str) -> Iterator[str]:
         yield name
 
 
-def parse_records(name: str, rdtype: str, given: DomainRecords) -> dns.rdataset.Rdataset:
-    try:
-        texts = list(given.records[rdtype])
-        return dns.rdataset.from_text_list("IN", rdtype, given.ttl, texts, origin=dns.name.root, relativize=False)
-    except (dns.exception.DNSException, ValueError) as exc:
-        raise SettingsError(f"{name}: {given.records[rdtype]!r} are not {rdtype} records: {exc}") from exc
+@lru_cache(maxsize=4096)
+def parse_records(rdtype: str, ttl: int, texts: tuple[str, ...]) -> dns.rdataset.Rdataset:
+    """Parse records that nobody changes; many worlds have the same ones."""
+    return dns.rdataset.from_text_list("IN", rdtype, ttl, list(texts), origin=dns.name.root, relativize=False)
 
 
 def negative_soa(name: str, entry: ZoneEntry) -> dns.rrset.RRset:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -94,8 +96,8 @@ class SyntaxColumn:
         sizes = np.split(self.local_sizes, np.cumsum([len(piece) for piece in pieces[:-1]]))
         bounds = map(offsets_of, pieces)  # a refused text may be shorter than when it was checked
         ends = [np.minimum(each[:-1] + size, each[1:]) for each, size in zip(bounds, sizes, strict=True)]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = np.concatenate(list(pool.map(lambda piece, end: match(piece, ends=end), pieces, ends)))
+        with map_by(len(pieces)) as each:
+            found = np.concatenate(list(each(lambda piece, end: match(piece, ends=end), pieces, ends)))
         found[self.renamed] = match(self.local_forms)
         if excluded:
             found &= ~to_bools(self.match_locals(excluded).fill_null(False))
@@ -170,12 +172,13 @@ def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | No
     >>> column.normalized().to_pylist(), column.domains.to_pylist(), column.domain_codes.to_pylist()
     (['Ada@web.de', None, 'ben@web.de'], ['web.de'], [0, None, 0])
     """
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        pieces, written = zip(*pool.map(split_piece, slice_rows(texts)), strict=True)
-        checking_domains = pool.submit(join_domains, written)
-        local_parts = list(pool.map(check_local_parts, pieces))
-        domains, positions = checking_domains.result()
-        combined = pool.map(partial(combine_sides, domains), pieces, local_parts, written, positions)
+    parts = list(slice_rows(texts))
+    with map_by(len(parts), threads) as each:
+        pieces, written = zip(*each(split_piece, parts), strict=True)
+        checked_domains = each(join_domains, [written])
+        local_parts = list(each(check_local_parts, pieces))
+        [(domains, positions)] = checked_domains
+        combined = each(partial(combine_sides, domains), pieces, local_parts, written, positions)
         all_codes, changed = zip(*combined, strict=True)
     starts = np.cumsum([0, *(len(each.ats) for each in pieces[:-1])])
     renamed, unusual = (
@@ -202,6 +205,16 @@ def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | No
 def pieces_of(texts: pa.Array | pa.ChunkedArray) -> Iterator[pa.StringArray]:
     """Slice into pieces, at least one, in which texts that are too long for any address are empty."""
     return map(blank_long_texts, slice_rows(texts))
+
+
+@contextmanager
+def map_by(pieces: int, threads: int | None = None) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Yield what maps a function on `threads`, or all processors; a single piece is not worth starting them."""
+    if pieces == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        yield pool.map
 
 
 def slice_rows(texts: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
