@@ -78,24 +78,6 @@ def test_only_pending_jobs_are_polled() -> None:
     assert service.violations == []
 
 
-def test_a_job_that_is_not_found_at_first_is_pending() -> None:
-    outcome, service = verify_scripted(addresses(3), hidden=5.0)
-    assert len(outcome.rows) == 3
-    assert service.violations_and_double_payments == []
-
-
-def test_a_job_that_is_never_found_ends_as_an_error_row() -> None:
-    outcome, _ = verify_scripted(addresses(2), hidden=1e9)
-    assert {(row["status"], row["error"], row["result"]) for row in outcome.rows.values()} == {
-        ("error", "JOB_NOT_FOUND", None)
-    }
-
-
-def test_a_job_that_fails_technically_is_an_error_row_and_no_verdict() -> None:
-    outcome, _ = verify_scripted(addresses(2), verdict=lambda *_: None)
-    assert {(row["status"], row["result"]) for row in outcome.rows.values()} == {("error", None)}
-
-
 def test_what_is_not_finished_after_15_minutes_stays_pending_with_a_notice() -> None:
     outcome, service = verify_scripted(addresses(4), duration=lambda e: 1e9 if e.startswith("user1") else 1.0)
     assert outcome.deferred == {"user1@example1.org": "gave_up"}
