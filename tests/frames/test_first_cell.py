@@ -14,7 +14,6 @@ import pytest
 
 import mailverdict as mv
 import mailverdict.dask
-from mailverdict.frames.clean import USE_EXPLODE
 from mailverdict.frames.planning import plan_pieces
 from mailverdict.sandbox import World
 from mailverdict.table.kinds import kind_of_data
@@ -179,7 +178,7 @@ class TestSeveralAddresses:
     def test_a_report_does_not_advise_to_verify_them_again(self):
         out, _ = verify(frame())
         facts = mv.report(out, "email")._facts
-        assert (facts.counts.causes[USE_EXPLODE], facts.unanswered, facts.counts.buckets["unknown"]) == (2, 0, 2)
+        assert (facts.counts.causes["explode"], facts.unanswered, facts.counts.buckets["unknown"]) == (2, 0, 2)
         assert ("unknown", "several_addresses", SEVERAL, 2) in facts.reasons
 
     @pytest.mark.filterwarnings("ignore:.*hold several addresses:UserWarning")

@@ -11,7 +11,6 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import InputError
-from mailverdict.frames.clean import AFTER_CLEANING, USE_EXPLODE
 from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.section import Section
 from mailverdict.model.words import MEANING, NO_ANSWER, REASON_LABELS, Reason
@@ -140,14 +139,10 @@ def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
     page = mv.report(as_they_stand, "email").to_html()
     assert "Clean the list first" in page
     facts = facts_of(as_they_stand, "balanced")
-    assert (facts.counts.causes[AFTER_CLEANING], facts.counts.causes[USE_EXPLODE]) == (1, 1)
+    assert (facts.counts.causes["clean"], facts.counts.causes["explode"]) == (1, 1)
     cleaned = mv.verify(frame, "email", validation_type="regex")
     facts = facts_of(cleaned, "balanced")
-    assert (facts.counts.causes[AFTER_CLEANING], facts.counts.causes[USE_EXPLODE], facts.counts.actions["send"]) == (
-        0,
-        1,
-        3,
-    )
+    assert (facts.counts.causes["clean"], facts.counts.causes["explode"], facts.counts.actions["send"]) == (0, 1, 3)
     assert facts.cleaning.rows == 2
     assert "2 cells were cleaned first" in mv.report(cleaned, "email").to_html()
     assert mv.summary(cleaned, "email").loc["valid", ["rows", "addresses"]].tolist() == [3, 2]

@@ -15,7 +15,6 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
-from mailverdict.frames.clean import AFTER_CLEANING
 from mailverdict.frames.results import Results
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*, which is there already:UserWarning")
@@ -297,7 +296,7 @@ def test_a_reader_of_a_frame_uses_the_cells_if_they_were_verified_beside_cleaned
     read = Results(out, "email", None).addresses.fill_null("").to_pylist()
     assert read == [cell or "" for cell in cells]
     assert mv.report(out, "email")._facts.cleaning is None
-    assert mv.report(out, "email")._facts.counts.causes[AFTER_CLEANING] == 2
+    assert mv.report(out, "email")._facts.counts.causes["clean"] == 2
     counts = mv.by_domain(out if made != "polars" else out.to_pandas(), "email")
     assert counts.loc["one.example", ["valid", "invalid"]].tolist() == [1, 1]
     before = verify(pd.DataFrame({"email": ["ada@one.example"]}))

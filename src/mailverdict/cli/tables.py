@@ -277,8 +277,9 @@ class VerifiedRows:
         added = [name for name in self.added if name not in self.given and name in piece.column_names]
         shown = piece.select([*given, *(piece.column_names.index(name) for name in added)])
         if self.policy is not None:
-            for name, words in zip(("action", "action_why"), decide_rows(rows, self.policy), strict=True):
-                shown = put_column(shown, pa.field(self.label(name), pa.string()), words.cast(pa.string()))
+            decided = decide_rows(rows, self.policy)
+            for name in ("action", "action_why"):
+                shown = put_column(shown, pa.field(self.label(name), pa.string()), decided[name].cast(pa.string()))
         return shown
 
     def save_report(self, validation_type: str, name: str, again: str, answered_by: str) -> None:

@@ -214,21 +214,25 @@ def fill_rows(size: int, base: Literal[""] | None, *parts: tuple[Rows, pa.String
     return pool.take(pa.array(at))
 
 
-# The ends of two kinds of advice, and the beginning of another one.
-AFTER_CLEANING, USE_EXPLODE = "after cleaning", "addresses: use explode"
 DID_YOU_MEAN = "probably mistyped: did you mean "
 
 
-def advise(text: str) -> str | None:
-    """What to do with a malformed text that holds or suggests an address; None for any other malformed text."""
+def advise(text: str) -> tuple[str | None, str | None]:
+    """What to do with a malformed text that holds or suggests an address, in a word and in words; None for any other.
+
+    >>> advise("<ada@firm.com>")
+    ('clean', 'would be ada@firm.com after cleaning')
+    """
     found = repair_text(text)
     if len(found.addresses) > 1:
-        return f"holds {len(found.addresses)} {USE_EXPLODE}"
+        return "explode", f"holds {len(found.addresses)} addresses: use explode"
     if found.addresses:
-        return f"would be {found.addresses[0]} {AFTER_CLEANING}"
+        return "clean", f"would be {found.addresses[0]} after cleaning"
     if found.suggestion is not None:
-        return f"{DID_YOU_MEAN}{found.suggestion}?"
-    return "may hold an address, but not with certainty: correct it by hand" if found.is_unclear else None
+        return "typo", f"{DID_YOU_MEAN}{found.suggestion}?"
+    if found.is_unclear:
+        return "unclear", "may hold an address, but not with certainty: correct it by hand"
+    return None, None
 
 
 def canonical_rows(stripped: pa.StringArray, seen: SyntaxColumn) -> tuple[Rows, pa.StringArray, pa.StringArray]:

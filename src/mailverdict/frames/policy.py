@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from ..checks.syntax.kernels import Rows
 from ..errors import SettingsError
 from ..model.json_fields import shorten
+from ..model.table import one_array
 from ..model.words import ACTIONS, FLAGS, MEANING, SEVERAL_ADDRESSES, Status, Verdict, count_of
 from ..repair.remarks import text_beside
 from ..repair.words import NO_NAMES
@@ -24,7 +25,7 @@ from ..table.columns import ACTION_COLUMNS
 from ..table.kinds import Frame
 from ..table.overwrite import name_columns
 from ..table.text_column import replace_texts
-from .clean import AFTER_CLEANING, DID_YOU_MEAN, USE_EXPLODE
+from .clean import DID_YOU_MEAN
 from .results import Results
 
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
@@ -32,13 +33,8 @@ UNCHECKED = "unchecked"
 LONGEST_REMARK = 60  # characters that are shown
 DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: rows whose mailbox is in an earlier row are dropped
 REMARK = "remark"  # the repair that takes away words which ask for no mail
-# Beginnings of `action_why`, or the whole, where something besides the verdict decides.
-FLAGGED, REMARKED = "flagged ", "a remark in the cell: "
-PLACEHOLDER = "the address stands for a missing one"
+REMARKED = "a remark in the cell: "
 PLACEHOLDER_ADDRESS = rf"(?i)^(?:{'|'.join(sorted(map(re.escape, NO_NAMES)))})[0-9]*@"
-SUPPRESSED, REPEATED = "on your suppression list", MEANING["duplicate"]
-ADVISED = "advice"  # stands for the advice about the row
-KINDS_OF_ADVICE = (AFTER_CLEANING, USE_EXPLODE, DID_YOU_MEAN)
 
 
 @dataclass(frozen=True)
@@ -221,9 +217,7 @@ def decide(
     chosen = find_policy(policy)
     rows = read_decided(out, column, prefix)
     names = name_columns(rows.data, rows.prefix, ACTION_COLUMNS)
-    action, why = decide_rows(rows, chosen)
-    table = pa.table({"action": action, "action_why": why})
-    marked: Frame = rows.data.attach(table, names, ACTION_COLUMNS, {"policy": chosen.name})
+    marked: Frame = rows.data.attach(decide_rows(rows, chosen), names, ACTION_COLUMNS, {"policy": chosen.name})
     return marked
 
 
@@ -248,14 +242,15 @@ class Alike(NamedTuple):
     suppressed: bool | None = None
     is_repeated: bool | None = False  # the mailbox is in an earlier row, and such rows are dropped
     is_placeholder: bool = False  # the address stands for a missing one; only with a policy
-    advice: str | None = None  # about a malformed cell: one of `KINDS_OF_ADVICE`, or empty for other advice
+    advice: str | None = None  # about a malformed cell: clean, explode, typo or unclear
     # Only in counts:
     source: str | None = None
     change: str | None = None  # names of the repairs, joined by ";", where the verdict is that of a repaired address
     is_rescued: bool = False  # the verdict is that of a repaired address, and the cell was malformed
     # Only with a policy:
     action: str | None = None
-    action_why: str = ""  # `DID_YOU_MEAN`, `REMARKED` and `ADVISED` stand for a text of the row
+    cause: str | None = None  # what decides about the action besides the verdict, or the advice about a malformed cell
+    action_why: str = ""  # to `DID_YOU_MEAN` and `REMARKED` a text of the row is added; empty: the advice about it
 
     @property
     def line(self) -> str:
@@ -266,12 +261,6 @@ class Alike(NamedTuple):
     def reason(self) -> str | None:
         """Why the verdict is not valid."""
         return self.why if self.bucket in (Verdict.RISKY, Verdict.INVALID, Verdict.UNKNOWN) else None
-
-    @property
-    def cause(self) -> str | None:
-        """What decides about the action besides the verdict, or the advice about a malformed cell."""
-        said = self.advice or "" if self.action_why == ADVISED else self.action_why
-        return said if said in (AFTER_CLEANING, USE_EXPLODE) else cause_of(said) or None
 
 
 def facts_of(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array]:
@@ -293,9 +282,7 @@ def facts_of(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array]
         named = (flag for flag in reversed(FLAGS_BY_SEVERITY) if f"flag:{flag}" in policy._actions)
         rows.require(flag for flag in named if not (rows.is_short and flag == "spamtrap"))
         facts["is_placeholder"] = pc.match_substring_regex(rows.addresses, PLACEHOLDER_ADDRESS).fill_null(False)
-        advice = rows.advice.dictionary_encode()
-        kinds = (next((kind for kind in KINDS_OF_ADVICE if kind in each), "") for each in advice.dictionary.to_pylist())
-        facts["advice"] = pa.array(kinds, pa.string()).take(advice.indices)
+        facts["advice"] = one_array(rows.advice["kind"])
     return facts
 
 
@@ -319,15 +306,17 @@ def group_alike(
     alike = [Alike(**each) for each in pa.table(dict(facts)).take(pa.array(first)).to_pylist()]
     if policy is None:
         return kinds, alike
-    decided = zip(alike, (decide_row(each, policy) for each in alike), strict=True)
-    return kinds, [each._replace(action=action, action_why=why) for each, (action, why) in decided]
+    decided = ((each, *decide_row(each, policy)) for each in alike)
+    return kinds, [each._replace(action=action, cause=cause, action_why=why) for each, action, cause, why in decided]
 
 
-def decide_rows(rows: Results, policy: Policy) -> tuple[pa.DictionaryArray, pa.StringArray]:
-    """Action and reason of each row; rows with the same facts are decided once."""
+def decide_rows(rows: Results, policy: Policy) -> pa.Table:
+    """The columns `action`, `cause` and `action_why`; rows with the same facts are decided once."""
     kinds, alike = group_alike(facts_of(rows, policy), policy)
-    action = pa.array([each.action for each in alike], pa.string()).dictionary_encode()
-    why = pa.array([each.action_why for each in alike], pa.string()).take(pa.array(kinds))
+    action, cause, why = (
+        pa.array([getattr(each, name) for each in alike], pa.string()) for name in ("action", "cause", "action_why")
+    )
+    action, cause, why = action.dictionary_encode(), cause.take(pa.array(kinds)), why.take(pa.array(kinds))
 
     def rows_of(word: str) -> Rows:
         return np.flatnonzero(np.array([each.action_why == word for each in alike], np.bool_)[kinds])
@@ -338,50 +327,35 @@ def decide_rows(rows: Results, policy: Policy) -> tuple[pa.DictionaryArray, pa.S
     at = rows_of(REMARKED)
     beside = [text_beside(cell or "") for cell in rows.texts.take(pa.array(at)).to_pylist()]
     why = replace_texts(why, at, pa.array([REMARKED + shorten(each, LONGEST_REMARK) for each in beside], pa.string()))
-    at = rows_of(ADVISED)
-    why = replace_texts(why, at, rows.advice.take(pa.array(at)))
-    return pa.DictionaryArray.from_arrays(action.indices.take(pa.array(kinds)), action.dictionary), why
+    at = rows_of("")
+    why = replace_texts(why, at, one_array(rows.advice["text"]).take(pa.array(at)))
+    action = pa.DictionaryArray.from_arrays(action.indices.take(pa.array(kinds)), action.dictionary)
+    return pa.table({"action": action, "cause": cause, "action_why": why})
 
 
-def decide_row(row: Alike, policy: Policy) -> tuple[str, str]:
-    """Action and reason; to `DID_YOU_MEAN` and `REMARKED` a text of the row is added, `ADVISED` stands for it."""
+def decide_row(row: Alike, policy: Policy) -> tuple[str, str | None, str]:
+    """The action, its cause and its reason in words, as in `Alike`."""
     if row.suppressed:
-        return "drop", SUPPRESSED
+        return "drop", "suppressed", "on your suppression list"
     if row.is_repeated:  # a remark is also about the row that stays
-        return ("review", REMARKED) if row.has_remark else ("drop", REPEATED)
+        return ("review", REMARK, REMARKED) if row.has_remark else ("drop", "duplicate", MEANING["duplicate"])
     if row.bucket not in tuple(Verdict):
-        return UNCHECKED, MEANING.get(row.bucket, str(Status.DONE))
+        return UNCHECKED, None, MEANING.get(row.bucket, str(Status.DONE))
     if row.advice is not None:
-        return "review", ADVISED
-    action = policy.action_of(row.bucket, row.why)
-    why = MEANING.get(row.bucket, row.bucket)
+        return "review", row.advice, ""
+    action, cause, why = policy.action_of(row.bucket, row.why), None, MEANING.get(row.bucket, row.bucket)
     if row.why:  # one that only the service knows is shown as it is
         why = f"{row.bucket}: {MEANING.get(row.why, row.why)}"
     flags = (each for each in FLAGS_BY_SEVERITY if getattr(row, each) and f"flag:{each}" in policy._actions)
     if action != "drop" and (flag := next(flags, None)):
-        action, why = policy._actions[f"flag:{flag}"], FLAGGED + flag.replace("_", "-")
+        action, cause, why = policy._actions[f"flag:{flag}"], flag, f"flagged {flag.replace('_', '-')}"
     if row.is_suggested and policy.review_suggestions:
-        action, why = "review", DID_YOU_MEAN
+        action, cause, why = "review", "typo", DID_YOU_MEAN
     if row.is_placeholder and action != "drop":
-        action, why = "review", PLACEHOLDER
+        action, cause, why = "review", "placeholder", "the address stands for a missing one"
     if row.has_remark and action != "drop":
-        action, why = "review", REMARKED
-    return action, why
-
-
-def cause_of(why: str) -> str:
-    """What decided about an action besides the verdict: a flag, a typo, or a list; empty for the verdict alone.
-
-    >>> cause_of("flagged catch-all"), cause_of("probably mistyped: did you mean a@b.org?"), cause_of("risky: full")
-    ('catch_all', 'typo', '')
-    """
-    if why.startswith(FLAGGED):
-        return why.removeprefix(FLAGGED).replace("-", "_")
-    if why.startswith(REMARKED):
-        return REMARK
-    if why.startswith(DID_YOU_MEAN):
-        return "typo"
-    return {SUPPRESSED: "suppressed", REPEATED: "duplicate", PLACEHOLDER: "placeholder"}.get(why, "")
+        action, cause, why = "review", REMARK, REMARKED
+    return action, cause, why
 
 
 @dataclass(frozen=True)

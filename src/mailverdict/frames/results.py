@@ -141,8 +141,8 @@ class Results:
         return replace_texts(self["change"], at, found.change)
 
     @cached_property
-    def advice(self) -> pa.StringArray:
-        """What to do with each malformed cell that holds or suggests an address; null in other rows.
+    def advice(self) -> pa.Table:
+        """What to do with each malformed cell that holds or suggests an address: `kind` and `text`, null in other rows.
 
         Not with a verdict on a cleaned address. What a cleaned cell without an address suggests is in its row.
         """
@@ -151,12 +151,14 @@ class Results:
         cells, meant, clean = (each.take(pa.array(at)) for each in (self.texts, self["suggestion"], self["clean"]))
         is_known = pc.and_(meant.is_valid(), clean.is_null() if self.is_cleaned else False)
         asked = texts_where(pc.invert(is_known), cells).dictionary_encode()
-        found = pa.array(map(advise_kept, asked.dictionary.to_pylist()), pa.string()).take(asked.indices)
+        advised = [advise_kept(text) for text in asked.dictionary.to_pylist()]
+        kind, said = (pa.array([each[i] for each in advised], pa.string()).take(asked.indices) for i in (0, 1))
         known = pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", "")
-        return fill_rows(len(self), None, (at, pc.if_else(is_known, known, found)))
+        columns = {"kind": pc.if_else(is_known, "typo", kind), "text": pc.if_else(is_known, known, said)}
+        return pa.table({name: fill_rows(len(self), None, (at, values)) for name, values in columns.items()})
 
 
-def advise_kept(text: str) -> str | None:
+def advise_kept(text: str) -> tuple[str | None, str | None]:
     """As `advise`; kept for texts of usual length, since the same cells come again in other pieces of a file."""
     return advise_short(text) if len(text) <= SHORT else advise(text)
 

@@ -296,7 +296,7 @@ def mailed_rows(rows: Results, mailed: Any) -> Bools:
 def actions_of(rows: Results, policy: Policy | str | None) -> npt.NDArray[Any]:
     """The actions in the frame, or those of the policy; `rows` is what `read_decided` gave."""
     is_known = policy is None and "action" in rows
-    actions = rows["action"] if is_known else decide_rows(rows, find_policy(policy or "balanced"))[0]
+    actions = rows["action"] if is_known else decide_rows(rows, find_policy(policy or "balanced"))["action"]
     return np.asarray(actions.to_pylist(), dtype=object)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..frames.clean import AFTER_CLEANING, USE_EXPLODE
 from ..model.section import Section, what_to_do
 from ..model.words import SOURCE_MEANING, Verdict, count_of
 from ..repair.repair import ACCEPTED
@@ -72,8 +71,8 @@ def flags(facts: ReportFacts) -> Section:
 def clean_first(facts: ReportFacts) -> Section:
     causes = facts.counts.causes
     steps = (
-        ("Clean", causes[AFTER_CLEANING], "One address with something around it, or in another form"),
-        ("Explode", causes[USE_EXPLODE], "Several addresses in one cell: one row for each"),
+        ("Clean", causes["clean"], "One address with something around it, or in another form"),
+        ("Explode", causes["explode"], "Several addresses in one cell: one row for each"),
     )
     columns = (("Step", "text"), ("Rows", "number"), ("What they hold", "words"))
     return Section("Clean the list first", columns, [step for step in steps if step[1]])

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.mailboxes import find_mailboxes
-from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, cause_of, decide
+from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, decide, decide_rows, find_policy, read_decided
 from ..frames.results import BUCKETS, Results
 from ..frames.verify import FrameReading
 from ..model.table import one_array, texts_where
@@ -152,7 +152,7 @@ class Listing:
         invalid = np.flatnonzero(self.bucket == BUCKETS.index(Verdict.INVALID))
         found = np.zeros(len(self.rows), np.bool_)
         if len(invalid):
-            found[invalid] = Results(self.rows.to_frame(invalid, CORE), self.column, None).advice.is_valid()
+            found[invalid] = Results(self.rows.to_frame(invalid, CORE), self.column, None).advice["kind"].is_valid()
         return found
 
     @cached_property
@@ -178,21 +178,21 @@ class Listing:
         """Decide about each kind of row."""
         self.counted.clear()
         self.policy = policy
-        label = label_of(self.column, None, "action")
-        decided = self.decide(self.examples)
-        by_kind = np.array([ACTIONS.index(word) for word in decided[label].astype(object)], np.int8)
+        decided = decide_rows(
+            read_decided(self.rows.to_frame(self.examples, CORE), self.column, None), find_policy(policy)
+        )
+        by_kind = np.array([ACTIONS.index(word) for word in decided["action"].to_pylist()], np.int8)
         self.action = by_kind[self.kind] if len(by_kind) else np.empty(0, np.int8)
-        self.find_causes(decided[label_of(self.column, None, "action_why")].astype(object).tolist())
+        self.find_causes(decided["cause"].to_pylist())
         if self.words:  # they may be in other reasons now
             words, self.words, self.is_found = self.words, "", np.ones(len(self.rows), np.bool_)
             self.search(words)
 
-    def find_causes(self, said: Sequence[str]) -> None:
-        """The cause of each row's action, from what the policy said: its reason, or what decided instead."""
+    def find_causes(self, decisive: Sequence[str | None]) -> None:
+        """The cause of each row's action: its reason, or what decided instead."""
         names = []
-        for row, why in zip(self.examples.tolist(), said, strict=True):
+        for row, cause in zip(self.examples.tolist(), decisive, strict=True):
             reason = self.reasons[self.reason[row]] if self.reason[row] >= 0 else ""
-            cause = cause_of(why)
             is_cause = cause and (not reason or cause in ("suppressed", "duplicate"))
             names.append(cause if is_cause else reason)
         self.causes = list(dict.fromkeys(filter(None, names)))
