@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from ..model.address import folded_key
 from ..model.paths import user_path
 from ..model.words import Reason, count_of, printable_text
 from ..table.kinds import Frame, is_polars, polars_of, read_stream
+from ..table.notices import warn_user
 from .events import read_events
 from .exports import KNOWN, choose_layout, conclude_row, known_layout, parse_moment, row_meaning, status_code
 from .mailboxes import kind_of_file, list_files, read_mails
@@ -154,7 +154,7 @@ def read_bounces(
         table = to_arrow_table(source)
         reader.read_rows(rows_of_table(table, choose_layout(table.column_names, columns)), "the frame")
     reports, replaced = drop_replaced(reader.reports)
-    reader.warn(stacklevel=2)
+    reader.warn()
     return like_source(make_table(reports), source, reader.note(replaced))
 
 
@@ -196,14 +196,12 @@ class BounceReader:
             "problems": [list(each) for each in self.problems],
         }
 
-    def warn(self, stacklevel: int) -> None:
+    def warn(self) -> None:
         if self.problem_count:
             shown = "; ".join(f"{place}: {problem}" for place, problem in self.problems[:SHOWN])
             more = "; ..." if len(self.problems) > SHOWN else ""
-            warnings.warn(
-                f"{self.problem_count:,} of {self.mails + self.rows:,} mails and rows could not be read: {shown}{more}",
-                UserWarning,
-                stacklevel=stacklevel + 1,
+            warn_user(
+                f"{self.problem_count:,} of {self.mails + self.rows:,} mails and rows could not be read: {shown}{more}"
             )
 
     def read_path(self, path: Path) -> None:
@@ -416,15 +414,10 @@ def is_bounce_frame(names: Sequence[Any]) -> bool:
     return set(FIELDS) <= set(names)
 
 
-def to_bounce_table(bounces: Any, *, stacklevel: int = 1) -> pa.Table:
+def to_bounce_table(bounces: Any) -> pa.Table:
     """What `read_bounces` returned as Arrow, or what it returns for a path or an export."""
     if not isinstance(bounces, str | Path | list | tuple):
         bounces = to_arrow_table(bounces)  # once: a stream gives its rows only once
         if is_bounce_frame(bounces.column_names):
             return bounces.select(list(FIELDS))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = read_bounces(bounces)
-    for each in caught:
-        warnings.warn(str(each.message), UserWarning, stacklevel=stacklevel + 1)
-    return to_arrow_table(found)
+    return to_arrow_table(read_bounces(bounces))

@@ -28,7 +28,7 @@ from .. import errors
 from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, MissingExtraError, SettingsError
 from ..frames.planning import ask_quota, count_in_journal, warn_of_resolver
-from ..frames.verify import collect, describe_several, show_progress, warn_user
+from ..frames.verify import collect, describe_several, show_progress
 from ..local.backend import LocalBackend
 from ..model.settings import Lists
 from ..model.words import ValidationType
@@ -39,6 +39,7 @@ from ..runs.plan import Plan, plan_run
 from ..runs.progress import Progress, ProgressBar, wants_bar
 from ..runs.run import Run
 from ..table.columns import REPAIR_COLUMNS
+from ..table.notices import warn_user
 from ..table.options import Columns, complete_options
 from .asking import DOMAINS, MAILBOXES, merge_reports
 from .scratch import Scratch
@@ -105,8 +106,8 @@ def open_call(
     frame = read_part(empty, job)
     shown = dict.fromkeys(column for own in frame.results for column in own.columns)
     job = replace(job, columns=tuple(column for column in shown if column not in REPAIR_COLUMNS))
-    for notice in () if is_plan else frame.notices:
-        warn_user(notice)
+    if not is_plan:
+        warn_user(*frame.notices)
     if scratch is not None and not isinstance(scratch, str | PathLike):
         raise SettingsError(f"scratch={scratch!r:.80}: give the path or URL of a folder, or None")
     if key_kind in ("address", "domain") and not is_plan:
@@ -188,8 +189,7 @@ def ask_workers(call: Call, engine: Engine) -> StageJob:
         raise
     problem = describe_ending(causes, job.source, unit=unit)
     show.emit(state="done", message="", problem=problem)
-    for notice in dict.fromkeys([*notices, *([problem] if problem else [])]):
-        warn_user(notice)
+    warn_user(*dict.fromkeys([*notices, problem]))
     warn_of_rows(counts)
     return job
 
@@ -199,8 +199,7 @@ def warn_of_rows(counts: Mapping[str, Any]) -> None:
     if counts["several"]:
         warn_user(describe_several(counts["several"]))
     if counts["texts"] == counts["malformed"]:
-        for notice in counts["notices"]:
-            warn_user(notice)
+        warn_user(*counts["notices"])
 
 
 def raise_errors(found: Mapping[str, Any]) -> None:

@@ -7,7 +7,6 @@ only the distinct texts that the syntax check refuses go through `repair.py`, on
 from __future__ import annotations
 
 import unicodedata
-import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, overload
@@ -26,6 +25,7 @@ from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, guess_plain
 from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
 from ..table.columns import CLEAN_COLUMNS, to_string
 from ..table.kinds import Frame, kind_of_data
+from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.text_column import (
     LONGEST_TEXT,
@@ -99,16 +99,10 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     names = name_columns(kind, prefix, CLEAN_COLUMNS)
     cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
     repaired = repair_column(cells.texts, cells.stripped)
-    warn_of_no_address(repaired.texts, column)
+    warn_user(describe_no_address(repaired.texts, column))
     change = where_filled(cells.stripped, repaired.change)
     made = {"clean": repaired.address, "suggestion": repaired.suggestion, "change": change}
     return kind.attach(pa.table(made), names, CLEAN_COLUMNS, {})
-
-
-def warn_of_no_address(texts: pa.StringArray, column: object) -> None:
-    """Warn the caller of the caller if no text of a column has an @."""
-    if notice := describe_no_address(texts, column):
-        warnings.warn(notice, UserWarning, stacklevel=3)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ from ..model.evidence import DnsOutcome, DomainEvidence
 from ..model.words import ValidationType
 from ..runs.options import check_flag, pick_backend
 from ..table.columns import to_boolean, to_string, to_utc
+from ..table.notices import warn_user
 from ..table.options import Columns
-from .verify import kinds_of_data, read_addresses, warn_user
+from .verify import kinds_of_data, read_addresses
 
 OUTCOME_DTYPE = pd.CategoricalDtype([str(each) for each in DnsOutcome])
 
@@ -93,8 +94,7 @@ def lookup_domains(
     names = syntax.domains.to_pylist()
     counts = np.bincount(syntax.domain_codes.drop_null().to_numpy(), minlength=len(names))
     seen, notices = run_sync(look_up(names, picked, is_owned=picked is not backend))
-    for notice in notices:
-        warn_user(notice)
+    warn_user(*notices)
     table = evidence_frame(names, counts.tolist(), seen, picked)
     made = kinds[0].convert(table.set_index("domain"))
     return made.reset_index() if isinstance(made, pd.DataFrame) else made

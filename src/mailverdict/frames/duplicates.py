@@ -17,9 +17,10 @@ from ..checks.lists.mailboxes import Mailboxes, find_mailboxes
 from ..repair.repair import MAX_CELL
 from ..table.columns import DUPLICATE_COLUMNS
 from ..table.kinds import Frame, kind_of_data
+from ..table.notices import warn_user
 from ..table.overwrite import name_columns
-from ..table.text_column import read_values
-from .clean import repair_column, warn_of_no_address
+from ..table.text_column import describe_no_address, read_values
+from .clean import repair_column
 
 
 def read_mailboxes(texts: pa.StringArray) -> Mailboxes:
@@ -89,7 +90,7 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     kind = kind_of_data(data, column)
     names = name_columns(kind, prefix, DUPLICATE_COLUMNS)
     texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
-    warn_of_no_address(texts, column)
+    warn_user(describe_no_address(texts, column))
     return kind.attach(compare_mailboxes(read_mailboxes(texts).names), names, DUPLICATE_COLUMNS, {})
 
 

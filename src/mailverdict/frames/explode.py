@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable
 from typing import Any
 
@@ -17,9 +16,9 @@ from ..repair.repair import MAX_CELL, bad_parts, repair_cell
 from ..table.columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
 from ..table.kinds import Frame, kind_of_data, to_series
 from ..table.list_cells import SEQUENCES, texts_of
+from ..table.notices import warn_user
 from ..table.overwrite import earlier_columns, name_columns
-from ..table.text_column import read_values
-from .clean import warn_of_no_address
+from ..table.text_column import describe_no_address, read_values
 
 
 def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
@@ -73,7 +72,7 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     kind = kind_of_data(data, column)
     names = name_columns(kind, prefix, PART_COLUMNS)
     texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
-    warn_of_no_address(texts, column)
+    warn_user(describe_no_address(texts, column))
     parts = find_lists(kind.values(), texts) | find_several(texts)
     counts = np.ones(len(texts), np.int64)
     counts[list(parts)] = [len(found) for found in parts.values()]
@@ -85,11 +84,7 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     dropped = [name for name in earlier_columns(kind, prefix) if name in about_cells]
     if dropped:
         exploded = exploded.drop([label_of(column, prefix, name) for name in dropped])
-        warnings.warn(
-            f"results of earlier calls beside column {column!r:.80} are dropped: they were about whole cells",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_user(f"results of earlier calls beside column {column!r:.80} are dropped: they were about whole cells")
     marked: Frame = exploded.attach(pa.table({"part": pa.array(numbers)}), names, PART_COLUMNS, {})
     return marked
 

@@ -23,9 +23,10 @@ from ..runs.options import Options, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
 from ..table.kinds import Table
+from ..table.notices import warn_user
 from ..table.options import Columns, VerifyOptions, complete_options, show_options
 from ..table.overwrite import kept_repairs
-from .verify import AddressColumns, kinds_of_data, read_addresses, warn_user
+from .verify import AddressColumns, kinds_of_data, read_addresses
 
 RESOLVER_SECONDS = 5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
 

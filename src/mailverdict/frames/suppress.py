@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import re
-import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -28,9 +27,9 @@ from ..model.words import first_of, printable_text
 from ..repair.repair import MAX_CELL, repair_cell
 from ..table.columns import SUPPRESS_COLUMNS, label_of
 from ..table.kinds import Frame, Table, kind_of_data, read_stream
+from ..table.notices import warn_user
 from ..table.overwrite import name_columns
-from ..table.text_column import is_filled, read_values
-from .clean import warn_of_no_address
+from ..table.text_column import describe_no_address, is_filled, read_values
 from .duplicates import read_mailboxes
 
 SHOWN = 3  # entries of a suppression list that a warning quotes
@@ -122,9 +121,9 @@ def suppress(
     earlier = earlier_flags(kind, label)
     names = name_columns(kind, prefix, SUPPRESS_COLUMNS) if earlier is None else [label]
     is_read = isinstance(against, SuppressionList)
-    listed = against if is_read else SuppressionList.read(against, against_column, stacklevel=3)
+    listed = against if is_read else SuppressionList.read(against, against_column)
     texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
-    warn_of_no_address(texts, column)
+    warn_user(describe_no_address(texts, column))
     flags = listed.find(read_mailboxes(texts))
     if earlier is not None:
         flags = pc.or_kleene(earlier.fill_null(False), flags)
@@ -151,12 +150,12 @@ class SuppressionList:
         self.size = 0
 
     @classmethod
-    def read(cls, against: Any, column: Hashable | None = None, *, stacklevel: int = 1) -> SuppressionList:
+    def read(cls, against: Any, column: Hashable | None = None) -> SuppressionList:
         """Read the whole list, and warn about entries that suppress nothing."""
         listed = cls()
         for cells in read_against(against, column):
             listed.add(cells)
-        listed.warn(stacklevel=stacklevel + 1)
+        listed.warn()
         return listed
 
     def add(self, cells: Any) -> None:
@@ -192,15 +191,13 @@ class SuppressionList:
     def refuse(self, entry: str, count: int) -> None:
         self.refused[entry] = self.refused.get(entry, 0) + count
 
-    def warn(self, stacklevel: int) -> None:
+    def warn(self) -> None:
         """Warn about entries that suppress nothing."""
         if self.refused:
             shown = first_of([repr(printable_text(entry, 60)) for entry in self.refused], SHOWN)
-            warnings.warn(
+            warn_user(
                 f"{sum(self.refused.values()):,} of {self.size:,} entries of the suppression list are neither an "
-                f"address nor a domain and suppress nothing: {shown}",
-                UserWarning,
-                stacklevel=stacklevel + 1,
+                f"address nor a domain and suppress nothing: {shown}"
             )
 
     def find(self, rows: Mailboxes) -> pa.BooleanArray:

@@ -7,8 +7,6 @@ verifies them, and a `FrameReading` puts the results beside the caller's rows.
 from __future__ import annotations
 
 import asyncio
-import inspect
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -30,7 +28,7 @@ from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, co
 from ..repair.repair import MAX_CELL
 from ..runs.execution import FREE_BATCH, unique_addresses
 from ..runs.options import Options, open_execution
-from ..runs.progress import Listener, ProgressBar, is_notebook, wants_bar
+from ..runs.progress import Listener, ProgressBar, wants_bar
 from ..runs.run import Run
 from ..table.columns import (
     BY_NAME,
@@ -44,6 +42,7 @@ from ..table.columns import (
     take_rows,
 )
 from ..table.kinds import Frame, Table, kind_of_data
+from ..table.notices import Note, warn_user
 from ..table.options import (
     Columns,
     VerifyOptions,
@@ -558,27 +557,6 @@ def collect(run: Run[Any]) -> Any:
         raise
     finally:
         warn_user(*run.notices)
-
-
-LIBRARIES = frozenset(("mailverdict", "pandas", "polars"))  # between the user's line and a warning
-
-
-class Note(str):
-    """A message about the data in which nothing is wrong with the results: a notebook prints it, not in red."""
-
-    __slots__ = ()
-
-
-def warn_user(*messages: str) -> None:
-    """Emit warnings that name the line of the user's code, also if that called an accessor or ``pipe``."""
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in LIBRARIES:
-        level, frame = level + 1, frame.f_back
-    for message in messages:
-        if isinstance(message, Note) and is_notebook():
-            print(message)
-        else:
-            warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def describe_spamtraps(run: Run[Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
 from math import sqrt
@@ -24,6 +23,7 @@ from ..frames.results import Results, to_array
 from ..model.words import ACTIONS, Verdict
 from ..table.columns import CONTRADICTION_COLUMNS, check_column
 from ..table.kinds import Frame, kind_of_data
+from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from .tables import CountTable
 
@@ -129,10 +129,8 @@ def outcomes(
     actions = actions_of(rows, policy)
     found = match_outcomes(rows, bounces, mailed=mailed)
     if found.unmatched and not found.matched:
-        warnings.warn(
-            f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {rows.column!r}",
-            UserWarning,
-            stacklevel=2,
+        warn_user(
+            f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {rows.column!r}"
         )
     counted: Frame = rows.data.convert(count_outcomes(found, actions))
     return counted
@@ -234,7 +232,7 @@ class OutcomeRows:
 
 def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> OutcomeRows:
     """Join a verified column and the reports by address; `rows` has at least the columns of `JUDGED`."""
-    reports = to_bounce_table(bounces, stacklevel=3).to_pylist()
+    reports = to_bounce_table(bounces).to_pylist()
     keys = mailboxes_of(rows.addresses)
     is_mailed = mailed_rows(rows, mailed) & np.array([key is not None for key in keys], np.bool_)
     known = mailboxes_of(pa.array([each["address"] for each in reports], pa.string()))
