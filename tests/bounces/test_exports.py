@@ -9,7 +9,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.bounces.exports import choose_layout, conclude_row, parse_moment
-from mailverdict.bounces.services import JUDGE, LAYOUTS, REASONS, SENTENCES, SKIP, WORDS
+from mailverdict.bounces.services import JUDGE, SENTENCES, SKIP, layouts, meanings
 from mailverdict.checks.bounces.outcome import Outcome
 
 UNKNOWN = "550 5.1.1 User unknown"
@@ -67,8 +67,12 @@ def test_a_known_export_is_read(tmp_path, name, text, outcomes):
 
 
 def test_every_word_has_a_meaning():
-    assert {layout.name for layout in LAYOUTS} > {"mailverdict", *EXPORTS}
-    assert {*WORDS.values(), *REASONS.values(), *dict(SENTENCES).values()} <= {*Outcome, JUDGE, SKIP}
+    assert {layout.name for layout in layouts()} > {"mailverdict", *EXPORTS}
+    assert {*meanings("words").values(), *meanings("reasons").values(), *dict(SENTENCES).values()} <= {
+        *Outcome,
+        JUDGE,
+        SKIP,
+    }
 
 
 CASES = [

@@ -15,7 +15,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.bounces.events import MAX_DEPTH
 from mailverdict.bounces.exports import known_layout
-from mailverdict.bounces.services import LAYOUTS
+from mailverdict.bounces.services import layouts
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -59,7 +59,7 @@ def test_every_address_has_its_outcome():
     assert len(cases) >= 50
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@pytest.mark.parametrize("layout", layouts(), ids=lambda layout: layout.name)
 def test_no_layout_hides_another(layout):
     assert known_layout(layout.needs or tuple(layout.columns[ours][0] for ours in layout.columns)).name == layout.name
     assert layout.source

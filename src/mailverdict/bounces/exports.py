@@ -17,9 +17,11 @@ from ..checks.bounces.outcome import Judgement, Outcome, find_status, is_final_r
 from ..errors import ColumnError, SettingsError
 from ..model.words import Reason
 from ..table.columns import did_you_mean, listed
-from .services import FIELDS, JUDGE, LAYOUTS, REASONS, SENTENCES, SKIP, WORDS, ExportLayout
+from .services import FIELDS, JUDGE, SENTENCES, SKIP, ExportLayout, layouts, meanings
 
-KNOWN = ", ".join(layout.name for layout in LAYOUTS)
+
+def known_exports() -> str:
+    return ", ".join(layout.name for layout in layouts())
 
 
 def choose_layout(names: Sequence[str], columns: Mapping[str, str] | None) -> ExportLayout:
@@ -29,8 +31,8 @@ def choose_layout(names: Sequence[str], columns: Mapping[str, str] | None) -> Ex
     if layout := known_layout(tuple(names)):
         return layout
     raise ColumnError(
-        f"not an export that is known ({KNOWN}); name the columns, as columns={{'address': ..., 'outcome': ...}} or "
-        f"--bounce-columns address=...,outcome=..., of {listed(names)}"
+        f"not an export that is known ({known_exports()}); name the columns, "
+        f"as columns={{'address': ..., 'outcome': ...}} or --bounce-columns address=...,outcome=..., of {listed(names)}"
     )
 
 
@@ -38,7 +40,7 @@ def choose_layout(names: Sequence[str], columns: Mapping[str, str] | None) -> Ex
 def known_layout(names: tuple[str, ...]) -> ExportLayout | None:
     """The first known layout that fits, with the columns that are there, as they are written."""
     by_lower = {name.lower(): name for name in names}
-    for layout in LAYOUTS:
+    for layout in layouts():
         if layout.fits(frozenset(by_lower)):
             there = {
                 ours: tuple(by_lower[each.lower()] for each in theirs if each.lower() in by_lower)
@@ -69,7 +71,7 @@ def row_meaning(
     meaning = word_meaning(word, layout, given)
     if layout.is_final or meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT) or not diagnostic:
         return meaning, diagnostic
-    finer = REASONS.get(plain_word(diagnostic)) or next(
+    finer = meanings("reasons").get(plain_word(diagnostic)) or next(
         (each for pattern, each in SENTENCES if pattern.search(diagnostic)), None
     )
     if finer is None:
@@ -84,7 +86,7 @@ def word_meaning(text: str | None, layout: ExportLayout, given: Mapping[str, str
     if text in given:
         return given[text]
     word = plain_word(text)
-    return layout.words.get(word) or WORDS.get(word) or REASONS.get(word)
+    return layout.words.get(word) or meanings("words").get(word) or meanings("reasons").get(word)
 
 
 def plain_word(text: str) -> str:

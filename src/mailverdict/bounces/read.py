@@ -18,10 +18,11 @@ from ..files.table_file import ReadOptions
 from ..model.address import folded_key
 from ..model.paths import user_path
 from ..model.words import Reason, count_of, printable_text
-from ..table.kinds import Frame, is_polars, polars_of, read_stream
+from ..table.kinds import Frame, Table, frame_of, labels_of, library_of, polars_of
 from ..table.notices import warn_user
+from ..table.text_column import to_array
 from .events import read_events
-from .exports import KNOWN, choose_layout, conclude_row, known_layout, parse_moment, row_meaning, status_code
+from .exports import choose_layout, conclude_row, known_exports, known_layout, parse_moment, row_meaning, status_code
 from .mailboxes import kind_of_file, list_files, read_mails
 from .services import FIELDS, SKIP, ExportLayout
 
@@ -144,18 +145,23 @@ def read_bounces(
     """
     if isinstance(source, str | list | tuple) and not len(source):
         raise SettingsError(f"source={source!r} is empty: give a path, a list of paths or a DataFrame")
-    reader = BounceReader(columns, check_outcomes(outcomes), ReadOptions(encoding, delimiter, sheet))
+    reader, frame = BounceReader(columns, check_outcomes(outcomes), ReadOptions(encoding, delimiter, sheet)), None
     if isinstance(source, str | Path):
         reader.read_path(user_path(source))
     elif isinstance(source, list | tuple) and all(isinstance(each, str | Path) for each in source):
         for each in source:
             reader.read_path(user_path(each))
     else:
-        table = to_arrow_table(source)
-        reader.read_rows(rows_of_table(table, choose_layout(table.column_names, columns)), "the frame")
+        frame = frame_of(source, "give a path, a list of paths or a DataFrame")
+        reader.read_frame(frame)
     reports, replaced = drop_replaced(reader.reports)
     reader.warn()
-    return like_source(make_table(reports), source, reader.note(replaced))
+    table = make_table(reports)
+    if library_of(frame) != "pandas":
+        return table if library_of(frame) == "arrow" else polars_of(table)
+    out = table.to_pandas(types_mapper={pa.string(): pd.StringDtype("pyarrow")}.get).astype({"outcome": OUTCOME_DTYPE})
+    out.attrs[NOTE] = reader.note(replaced)
+    return out
 
 
 def check_outcomes(outcomes: Mapping[str, str] | None) -> dict[str, str]:
@@ -259,17 +265,27 @@ class BounceReader:
             )
             self.read_rows((row for piece in pieces for row in rows_of_table(piece, layout)), path.name)
 
+    def read_frame(self, frame: Any) -> None:
+        labels = {str(label): label for label in labels_of(frame)}
+        layout = choose_layout(list(labels), self.columns)
+        names = {name for theirs in layout.columns.values() for name in theirs}
+        cells = {name: to_array(Table(frame, labels[name]).values()) for name in names}
+        self.read_rows(rows_of_table(cells, layout), "the frame")
+
     def rows_of_events(self, path: Path) -> Iterator[LayoutRow]:
         """The events of a file; those that fit no layout are not about a delivery, unless there are no others."""
         is_known = False
         for event in read_events(path):
             if layout := event and known_layout(tuple(event)):
                 is_known = True
-                yield layout, {ours: first_of(event[name] for name in names) for ours, names in layout.columns.items()}
+                yield (
+                    layout,
+                    {ours: first_filled(event[name] for name in names) for ours, names in layout.columns.items()},
+                )
             else:
                 self.other += 1
         if not is_known:
-            raise ColumnError(f"{path}: no events of a sending service that are known ({KNOWN})")
+            raise ColumnError(f"{path}: no events of a sending service that are known ({known_exports()})")
 
     def read_rows(self, rows: Iterable[LayoutRow], place: str) -> None:
         """Read rows by our names; each distinct word and reply is judged once."""
@@ -309,22 +325,6 @@ class BounceReader:
 # --- tables -------------------------------------------------------------------------------------------------------
 
 
-def to_arrow_table(frame: Any) -> pa.Table:
-    """Any frame as Arrow; cells of columns that Arrow does not have become text."""
-    frame = read_stream(frame)
-    if isinstance(frame, pa.Table):
-        return frame
-    if isinstance(frame, pa.RecordBatchReader):
-        return frame.read_all()
-    if isinstance(frame, pd.DataFrame):
-        if not frame.columns.is_unique:
-            raise ColumnError(f"the column name {frame.columns[frame.columns.duplicated()][0]!r} occurs more than once")
-        return pa.table({str(name): column_array(frame[name]) for name in frame.columns})
-    if is_polars(frame, "DataFrame"):
-        return frame.to_arrow()
-    raise SettingsError(f"source is of type {type(frame).__name__}; give a path, a list of paths or a DataFrame")
-
-
 def conclude(
     layout: ExportLayout, word: str | None, status: str | None, diagnostic: str | None, given: Mapping[str, str]
 ) -> Concluded:
@@ -334,27 +334,19 @@ def conclude(
     return meaning, found, status_code(status) or status, clean_text(diagnostic or "")[:MAX_DIAGNOSTIC] or None
 
 
-def rows_of_table(table: pa.Table, layout: ExportLayout) -> Iterator[LayoutRow]:
+def rows_of_table(table: pa.Table | Mapping[str, pa.Array], layout: ExportLayout) -> Iterator[LayoutRow]:
     """The rows of a table by our names."""
-    columns = {}
-    for ours, names in layout.columns.items():
+    columns = []
+    for names in layout.columns.values():
         lists = [table[name].to_pylist() for name in names]
-        columns[ours] = lists[0] if len(lists) == 1 else [first_of(cells) for cells in zip(*lists, strict=True)]
-    for i in range(len(table)):
-        yield layout, {ours: column[i] for ours, column in columns.items()}
+        columns.append(lists[0] if len(lists) == 1 else [first_filled(cells) for cells in zip(*lists, strict=True)])
+    for row in zip(*columns, strict=True):
+        yield layout, dict(zip(layout.columns, row, strict=True))
 
 
-def first_of(cells: Iterable[Any]) -> Any:
+def first_filled(cells: Iterable[Any]) -> Any:
     """The first cell that is not empty."""
     return next((cell for cell in cells if cell_text(cell) is not None), None)
-
-
-def column_array(series: pd.Series[Any]) -> pa.Array:
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        texts = series.astype(object).map(lambda cell: None if cell is None or cell != cell else str(cell))
-        return pa.array(list(texts), pa.string())
 
 
 def cell_text(cell: object) -> str | None:
@@ -398,26 +390,10 @@ def make_table(reports: Sequence[DeliveryReport]) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def like_source(table: pa.Table, source: Any, note: dict[str, Any]) -> Any:
-    """The reports in the kind of frame that was given."""
-    if is_polars(source, "DataFrame"):
-        return polars_of(table)
-    if not isinstance(source, str | Path | list | tuple | pd.DataFrame):
-        return table
-    out = table.to_pandas(types_mapper={pa.string(): pd.StringDtype("pyarrow")}.get).astype({"outcome": OUTCOME_DTYPE})
-    out.attrs[NOTE] = note
-    return out
-
-
-def is_bounce_frame(names: Sequence[Any]) -> bool:
-    """Whether a table with these columns is one that `read_bounces` returned."""
-    return set(FIELDS) <= set(names)
-
-
 def to_bounce_table(bounces: Any) -> pa.Table:
     """What `read_bounces` returned as Arrow, or what it returns for a path or an export."""
     if not isinstance(bounces, str | Path | list | tuple):
-        bounces = to_arrow_table(bounces)  # once: a stream gives its rows only once
-        if is_bounce_frame(bounces.column_names):
-            return bounces.select(list(FIELDS))
-    return to_arrow_table(read_bounces(bounces))
+        bounces = frame_of(bounces, "give what read_bounces returned, or what it reads")  # a stream has its rows once
+        if set(FIELDS) <= set(labels_of(bounces)):
+            return pa.table({name: to_array(Table(bounces, name).values()) for name in FIELDS})
+    return to_bounce_table(read_bounces(bounces))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property, lru_cache
 from typing import Any
@@ -21,7 +20,15 @@ from ..repair.repair import MAX_CELL
 from ..table.columns import COLUMNS, RESULT_NAMES, SUPPRESS_COLUMNS, check_column, is_short, label_of, why
 from ..table.kinds import frame_of, kind_of_data
 from ..table.overwrite import find_verified
-from ..table.text_column import as_text, decode, is_text, read_values, replace_texts, strip_texts, where_filled
+from ..table.text_column import (
+    is_text,
+    read_present,
+    read_values,
+    replace_texts,
+    strip_texts,
+    to_array,
+    where_filled,
+)
 from .clean import DID_YOU_MEAN, advise, fill_rows, repair_column
 
 # The five buckets of the contract, then the rows that were not processed or have no address.
@@ -179,23 +186,9 @@ class Foreign(Exception):
     """What `verify` never writes; the argument is the first such value."""
 
 
-def to_array(values: Any) -> pa.Array:
-    """The cells of a column as an array; Python objects of several kinds as text."""
-    if isinstance(values, pd.Series | list):
-        with contextlib.suppress(pa.ArrowException, TypeError, ValueError):
-            values = pa.array(values, from_pandas=True)
-    return decode(one_array(values)) if isinstance(values, pa.Array | pa.ChunkedArray) else as_text(values)
-
-
-def as_present(values: pa.Array) -> pa.StringArray:
-    """Text; a CSV cannot distinguish empty from missing, so both are missing."""
-    texts = as_text(values)
-    return where_filled(texts, texts)
-
-
 def as_words(values: pa.Array, words: Iterable[str]) -> pa.StringArray:
     """Some fixed words."""
-    texts = as_present(values)
+    texts = read_present(values)
     if unknown := sorted(set(texts.unique().drop_null().to_pylist()).difference(words)):
         raise Foreign(unknown[0])
     return texts
@@ -205,7 +198,7 @@ def as_flags(values: pa.Array) -> pa.BooleanArray:
     """True and false, also as text in upper or lower case; or as 1 and 0, since some databases have no truth values."""
     if pa.types.is_boolean(values.type):
         return values
-    coded = as_present(values).dictionary_encode()
+    coded = read_present(values).dictionary_encode()
     texts = pc.utf8_lower(coded.dictionary).to_pylist()
     if unknown := [each for each in texts if each not in TRUTH]:
         raise Foreign(unknown[0])
@@ -221,7 +214,7 @@ def as_moments(values: pa.Array) -> pa.TimestampArray:
     try:
         if not is_text(values.type):
             raise ValueError
-        moments = pd.to_datetime(as_present(coded.dictionary).to_pylist(), utc=True, format="mixed")
+        moments = pd.to_datetime(read_present(coded.dictionary).to_pylist(), utc=True, format="mixed")
     except ValueError:
         raise Foreign(coded.dictionary[0].as_py()) from None
     return pa.array(moments, from_pandas=True).cast(kind, safe=False).take(coded.indices)
@@ -231,6 +224,6 @@ READ: dict[str, Callable[[pa.Array], pa.Array]] = {
     "verdict": lambda values: as_words(values, Verdict),
     "status": lambda values: as_words(values, Status),
     "bool": as_flags,
-    "text": as_present,
+    "text": read_present,
     "moment": as_moments,
 }

@@ -26,7 +26,7 @@ from ..model.table import one_array
 from ..model.words import first_of, printable_text
 from ..repair.repair import MAX_CELL, repair_cell
 from ..table.columns import SUPPRESS_COLUMNS, label_of
-from ..table.kinds import Frame, Table, kind_of_data, read_stream
+from ..table.kinds import Frame, Table, kind_of_data, labels_of, read_stream
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.text_column import describe_no_address, is_filled, read_values
@@ -232,18 +232,14 @@ def read_against(against: Any, column: Hashable | None) -> Iterator[Any]:
         try:
             data = list(against) if isinstance(against, set | frozenset) else read_stream(against)
             data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
-            if hasattr(data, "columns") and has_outcomes(column_names(data)):
+            if hasattr(data, "columns") and has_outcomes(labels_of(data)):
                 yield bounced_addresses(data)
                 return
             if hasattr(data, "columns") and column is None:
-                column = choose_list_column({name: kind_of_data(data, name).values() for name in column_names(data)})
+                column = choose_list_column({name: kind_of_data(data, name).values() for name in labels_of(data)})
             yield kind_of_data(data, column).values()
         except (InputError, SettingsError) as exc:
             raise type(exc)(f"against: {exc}") from None
-
-
-def column_names(frame: Any) -> list[Any]:
-    return frame.column_names if isinstance(frame, pa.Table) else list(frame.columns)
 
 
 def has_outcomes(names: Iterable[Any]) -> bool:

@@ -19,12 +19,13 @@ from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import ColumnError, MailVerdictError, SettingsError
 from ..frames.duplicates import read_mailboxes
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
-from ..frames.results import Results, to_array
+from ..frames.results import Results
 from ..model.words import ACTIONS, Verdict
 from ..table.columns import CONTRADICTION_COLUMNS, check_column
 from ..table.kinds import Frame, kind_of_data
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
+from ..table.text_column import to_array
 from .tables import CountTable
 
 Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution

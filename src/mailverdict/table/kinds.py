@@ -288,13 +288,13 @@ def with_note(attrs: Mapping[Any, Any], column: Hashable, names: Sequence[Any], 
     return {**attrs, ATTRS_KEY: {**notes, str(column): {**earlier, **note, "columns": list(columns)}}}
 
 
-def frame_of(data: Any) -> Any:
-    """A frame of any kind without a column of its own; an error for anything else than the result of `verify`."""
+def frame_of(data: Any, advice: str = "give the frame that verify returned") -> Any:
+    """A frame of any kind without a column of its own; an error for anything else."""
     data = read_stream(data)
     data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
     if isinstance(data, pd.DataFrame | pa.Table) or is_polars(data, "DataFrame"):
         return data
-    raise SettingsError(f"data is of type {type(data).__name__}: give the frame that verify returned")
+    raise SettingsError(f"data is of type {type(data).__name__}: {advice}")
 
 
 def kind_of_data(data: Any, column: Hashable | None, *, is_verified: bool = False) -> Table:
@@ -308,7 +308,7 @@ def kind_of_data(data: Any, column: Hashable | None, *, is_verified: bool = Fals
         data = data.read_all()
     if isinstance(data, pd.DataFrame | pa.Table) or is_polars(data, "DataFrame"):
         is_pandas = isinstance(data, pd.DataFrame)
-        found = require_column(column, data.column_names if isinstance(data, pa.Table) else list(data.columns))
+        found = require_column(column, labels_of(data))
         return Table(data, found if is_pandas else str(found))
     alone = column_alone(data, is_read=column is None)
     if column is not None:

@@ -61,9 +61,17 @@ def read_values(
 
 
 def read_present(values: Any) -> pa.StringArray:
-    """The texts of a column by row, stripped; null where there is none."""
+    """The texts of a column by row, stripped; null where there is none, as a CSV does not tell empty from missing."""
     texts = strip_texts(as_text(values))
     return where_filled(texts, texts)
+
+
+def to_array(values: Any) -> pa.Array:
+    """The cells of a column as an array of their own type; Python objects of several kinds as text."""
+    if isinstance(values, pd.Series | list):
+        with contextlib.suppress(pa.ArrowException, TypeError, ValueError):
+            values = pa.array(values, from_pandas=True)
+    return decode(one_array(values)) if isinstance(values, pa.Array | pa.ChunkedArray) else as_text(values)
 
 
 def is_filled(texts: pa.StringArray) -> pa.BooleanArray:
