@@ -35,6 +35,7 @@ def suppressed(against, column=PEOPLE, **options):
         ("googlemail.com", [1]),
         ("mail.shop.example; cy@other.example", [2, 3]),
         ("Cy <cy@other.example>, Ada L. <ada@firm.example>", [0, 3]),
+        ("<cy@other.example>; firm.example", [0, 3]),
         ("", []),
         (None, []),
     ],
@@ -96,6 +97,26 @@ def test_a_column_of_the_list_can_be_named(tmp_path):
         assert suppressed(against, against_column="to")[:4] == [True, False, False, False]
         with pytest.raises(mv.ColumnError, match="no column 'at'"):
             suppressed(against, against_column="at")
+
+
+def test_of_several_columns_with_addresses_the_one_that_is_read_is_named(tmp_path):
+    frame = pd.DataFrame({"from": ["cy@other.example"] * 2, "to": ["ada@firm.example"] * 2, "n": [1, 2]})
+    frame.to_csv(tmp_path / "list.csv", index=False)
+    for against in (frame, pl.from_pandas(frame), tmp_path / "list.csv"):
+        with pytest.warns(UserWarning, match="is read from column 'from'; there are addresses in 'to', too") as told:
+            assert suppressed(against)[:4] == [False, False, False, True]
+        assert [each.filename for each in told] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        suppressed(frame, against_column="to")
+        suppressed(frame[["to", "n"]])
+
+
+def test_a_second_list_keeps_what_the_first_marked_in_a_file_of_text():
+    once = mv.suppress(pd.DataFrame({"email": PEOPLE}), "email", ["firm.example"])
+    as_text = once.assign(email_suppressed=once["email_suppressed"].astype(object).map(str).replace("<NA>", ""))
+    twice = mv.suppress(as_text, "email", ["other.example"])
+    assert twice["email_suppressed"].tolist()[:4] == [True, False, False, True]
 
 
 def test_bad_lists_are_errors_that_say_what_to_give(tmp_path):

@@ -335,5 +335,7 @@ def read_suppression_list(path: str) -> SuppressionList:
     """Read the list once; what is wrong with it is printed."""
     if not user_path(path).exists():
         raise mv.InputError(f"{path}: no such file")
-    with printed_warnings():
-        return SuppressionList.read(path)
+    listed = SuppressionList.read(path)
+    for notice in listed.notices():
+        print_status(notice, "note")
+    return listed

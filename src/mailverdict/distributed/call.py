@@ -27,7 +27,7 @@ import pyarrow as pa
 from .. import errors
 from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, MissingExtraError, SettingsError
-from ..frames.planning import ask_quota, count_in_journal, warn_of_resolver
+from ..frames.planning import ask_quota, count_in_journal, resolver_notices
 from ..frames.verify import collect, describe_several, show_progress
 from ..local.backend import LocalBackend
 from ..model.settings import Lists
@@ -343,7 +343,7 @@ def plan_texts(call: Call, counts: Mapping[str, Any], texts: pa.StringArray | No
         unique = len(texts)
         known, in_flight, held = count_in_journal(texts, options)
     if unique > known:
-        warn_of_resolver(options)
+        warn_user(*resolver_notices(options))
     return plan_run(
         rows=counts["rows"],
         missing=counts["missing"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -208,20 +208,29 @@ def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
     >>> explain_guess({"backup": ["a@x.org", ""], "mail": ["b@x.org", "c@x.org"], "mail_clean": ["b@x.org", "c@x.org"]})
     ('mail', "100% of the first 2 rows are addresses; 50% in 'backup'")
     """
-    heads = {name: values[:SAMPLE_ROWS] for name, values in columns.items()}
-    names = frozenset(name for name in heads if isinstance(name, str))
-    shares = {name: count_addresses(values) for name, values in heads.items()}
+    ranked = rank_columns(columns)
+    if not ranked:
+        return by_name({name: values[:SAMPLE_ROWS] for name, values in columns.items()}, text_names(columns))
+    (share, best), *others = ranked
+    rows = len(columns[best][:SAMPLE_ROWS])
+    reason = f"{share:.0%} of the first {rows:,} rows are addresses" if rows > 1 else "the only row is an address"
+    return best, "; ".join([reason, *(f"{each:.0%} in {name!r}" for each, name in others[:MOST_OTHERS])])
+
+
+def rank_columns(columns: Mapping[Any, Any]) -> list[tuple[float, Any]]:
+    """The columns that hold addresses, each with its share of the first rows; the largest first."""
+    names = text_names(columns)
+    shares = {name: count_addresses(values[:SAMPLE_ROWS]) for name, values in columns.items()}
     likely = [
         (of_all, name)
         for name, (of_filled, of_all) in shares.items()
         if of_filled >= MIN_ADDRESS_SHARE and not is_result(name, names)
     ]
-    if not likely:
-        return by_name(heads, names)
-    (share, best), *others = sorted(likely, key=lambda each: -each[0])
-    rows = len(heads[best])
-    reason = f"{share:.0%} of the first {rows:,} rows are addresses" if rows > 1 else "the only row is an address"
-    return best, "; ".join([reason, *(f"{each:.0%} in {name!r}" for each, name in others[:MOST_OTHERS])])
+    return sorted(likely, key=lambda each: -each[0])
+
+
+def text_names(columns: Iterable[Any]) -> frozenset[str]:
+    return frozenset(name for name in columns if isinstance(name, str))
 
 
 def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:

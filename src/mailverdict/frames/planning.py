@@ -137,7 +137,7 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
 
     found = plan_addresses(map(read, pieces), checked)
     if found.unique > found.known:
-        warn_of_resolver(Options.check(**arguments))
+        warn_user(*resolver_notices(Options.check(**arguments)))
     return found
 
 
@@ -199,11 +199,6 @@ class SeenAddresses:
 
 def hash_texts(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
     return pd.util.hash_array(texts.to_numpy(zero_copy_only=False), categorize=False)
-
-
-def warn_of_resolver(options: Options) -> None:
-    """Warn the caller of `plan` if the resolver that this machine would use cannot be trusted."""
-    warn_user(*resolver_notices(options))
 
 
 def resolver_notices(options: Options) -> list[str]:

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, overload
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,21 +20,21 @@ import pyarrow.compute as pc
 from ..checks.lists.flags import below_any, normal_domain
 from ..checks.lists.mailboxes import Mailboxes, mailbox_domain
 from ..checks.lists.update import is_public_suffix
+from ..checks.syntax.address import is_well_formed
 from ..errors import ColumnError, InputError, SettingsError
-from ..files.readers import guess_column, open_table
+from ..files.readers import guess_column, open_table, rank_columns
 from ..model.paths import user_path
-from ..model.table import one_array
 from ..model.words import first_of, printable_text
 from ..repair.repair import MAX_CELL, repair_cell
-from ..table.columns import SUPPRESS_COLUMNS, label_of
-from ..table.kinds import Frame, Table, kind_of_data, labels_of, read_stream
+from ..table.columns import SUPPRESS_COLUMNS
+from ..table.kinds import Frame, kind_of_data, labels_of, read_stream
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
-from ..table.text_column import describe_no_address, is_filled, read_values
+from ..table.text_column import describe_no_address, is_filled, read_values, to_array
 from .duplicates import read_mailboxes
+from .results import as_flags
 
 SHOWN = 3  # entries of a suppression list that a warning quotes
-DOMAIN_MARK = r"^\s*\*?@"  # of an entry such as "@firm.example", which might be read as an address
 REFUSED_DOMAIN = re.compile(r"\.[0-9]+$|^co\.[a-z]{2}$")
 SEPARATORS = re.compile(r"[\s;,|]+")
 
@@ -102,8 +103,8 @@ def suppress(
     Warns
     -----
     UserWarning
-        If entries of the list are neither an address nor a domain, since they suppress nothing; or if
-        no cell of the column holds an ``@``.
+        If entries of the list are neither an address nor a domain, since they suppress nothing; if the list
+        has several columns of addresses, of which one is read; or if no cell of the column holds an ``@``.
 
     Examples
     --------
@@ -116,89 +117,100 @@ def suppress(
     2       False
     3        <NA>
     """
+    if against is None:
+        raise SettingsError("against=None: give the suppression list as a path, a list, a Series or a frame")
     kind = kind_of_data(data, column)
-    label = label_of(column, prefix, "suppressed")
-    earlier = earlier_flags(kind, label)
-    names = name_columns(kind, prefix, SUPPRESS_COLUMNS) if earlier is None else [label]
-    is_read = isinstance(against, SuppressionList)
-    listed = against if is_read else SuppressionList.read(against, against_column)
+    names = name_columns(kind, prefix, SUPPRESS_COLUMNS)
+    if not isinstance(against, SuppressionList):
+        against = SuppressionList.read(against, against_column)
+        warn_user(*against.notices())
     texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
     warn_user(describe_no_address(texts, column))
-    flags = listed.find(read_mailboxes(texts))
-    if earlier is not None:
-        flags = pc.or_kleene(earlier.fill_null(False), flags)
+    flags = against.find(read_mailboxes(texts))
+    if names[0] in kind.labels():
+        flags = pc.or_kleene(as_flags(to_array(kind.cells(names[0]))).fill_null(False), flags)
     return kind.attach(pa.table({"suppressed": flags}), names, SUPPRESS_COLUMNS, {})
-
-
-def earlier_flags(kind: Table, label: Any) -> pa.BooleanArray | None:
-    """What an earlier call marked: the column of that name, if it holds booleans."""
-    if list(kind.labels()).count(label) != 1:
-        return None
-    values = kind.cells(label)
-    flags = pa.array(values, from_pandas=True) if isinstance(values, pd.Series) else values
-    flags = one_array(flags)
-    return flags if isinstance(flags, pa.BooleanArray) else None
 
 
 class SuppressionList:
     """Addresses and domains that must not be mailed."""
 
-    def __init__(self) -> None:
+    def __init__(self, column: Hashable | None = None) -> None:
+        self.column = column  # of a table; None until it is found
+        self.other_columns: list[Any] = []  # which hold addresses, too, and are not read
         self.mailboxes: set[str] = set()
         self.domains: set[str] = set()
-        self.refused: dict[str, int] = {}  # how often, by entry
+        self.refused: Counter[str] = Counter()  # entries that are neither
         self.size = 0
 
     @classmethod
     def read(cls, against: Any, column: Hashable | None = None) -> SuppressionList:
-        """Read the whole list, and warn about entries that suppress nothing."""
-        listed = cls()
-        for cells in read_against(against, column):
-            listed.add(cells)
-        listed.warn()
+        """Read the whole list."""
+        listed = cls(column)
+        if isinstance(against, str | Path):
+            for piece in read_list_file(user_path(against)):
+                listed.add(piece)
+            return listed
+        try:
+            listed.add(list(against) if isinstance(against, set | frozenset) else against)
+        except (InputError, SettingsError) as exc:
+            raise type(exc)(f"against: {exc}") from None
         return listed
 
-    def add(self, cells: Any) -> None:
+    def add(self, data: Any) -> None:
+        """Add the entries of a column alone or of a frame; of bounces those that are hard or complaints."""
+        data = read_stream(data)
+        data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
+        names = labels_of(data) if hasattr(data, "columns") else []
+        if {"address", "outcome", "diagnostic", "reason"} <= set(names):
+            self.add_entries(bounced_addresses(data))
+            return
+        if self.column is None and names:
+            arrays = (
+                data.columns if isinstance(data, pa.Table) else (kind_of_data(data, name).values() for name in names)
+            )
+            self.choose_column(dict(zip(names, arrays, strict=True)))
+        self.add_entries(kind_of_data(data, self.column).values())
+
+    def choose_column(self, columns: Mapping[Any, Any]) -> None:
+        """Read the only column, or the one that looks like addresses."""
+        try:
+            self.column = next(iter(columns)) if len(columns) == 1 else guess_column(columns)
+        except ColumnError as exc:
+            raise ColumnError(f"the suppression list: {exc}, as against_column=") from None
+        self.other_columns = [name for _, name in rank_columns(columns) if name != self.column]
+
+    def add_entries(self, cells: Any) -> None:
         """Add entries; those that are neither addresses nor domains are counted."""
         texts = read_values(cells, for_repair=True, longest=MAX_CELL).texts
         entries = texts.filter(is_filled(texts))
         self.size += len(entries)
-        distinct = entries.dictionary_encode()
-        counts = np.bincount(distinct.indices.to_numpy(), minlength=len(distinct.dictionary))
-        is_domain = pc.match_substring_regex(distinct.dictionary, DOMAIN_MARK)
-        mailboxes = read_mailboxes(pc.if_else(is_domain, "", distinct.dictionary)).names
-        for text, mailbox, count in zip(distinct.dictionary.to_pylist(), mailboxes.to_pylist(), counts, strict=True):
-            parts = SEPARATORS.split(text)
-            if len(parts) > 1 and all("@" in part or listed_domain(part) for part in parts) and self.add_parts(parts):
-                continue  # before the address alone: a domain beside it is an entry, too
-            if mailbox is not None:
-                self.mailboxes.add(mailbox)
-            elif not self.add_parts([text]) and not self.add_parts(repair_cell(text).addresses):
-                self.refuse(text, int(count))
+        addresses: list[str] = []
+        for entry, count in zip(*(each.to_pylist() for each in entries.value_counts().flatten()), strict=True):
+            parts = [read_entry(part) for part in SEPARATORS.split(entry) if part]
+            found = list(itertools.chain(*parts)) if all(parts) else repair_cell(entry).addresses
+            self.domains.update(each for each in found if "@" not in each)
+            addresses += (each for each in found if "@" in each)
+            if not found:
+                self.refused[entry] += count
+        self.mailboxes.update(read_mailboxes(pa.array(addresses, pa.string())).names.drop_null().to_pylist())
 
-    def add_parts(self, parts: Sequence[str]) -> bool:
-        """Add a cell that consists of domains and addresses; False, and nothing is added, if it holds anything else."""
-        parts = [part for part in parts if part]
-        domains = [listed_domain(part) for part in parts]
-        others = ["" if domain else part for part, domain in zip(parts, domains, strict=True)]
-        mailboxes = read_mailboxes(pa.array(others, pa.string())).names.to_pylist()
-        if not all(domain or mailbox for domain, mailbox in zip(domains, mailboxes, strict=True)):
-            return False
-        self.domains.update(domain for domain in domains if domain)
-        self.mailboxes.update(mailbox for mailbox in mailboxes if mailbox)
-        return bool(parts)
-
-    def refuse(self, entry: str, count: int) -> None:
-        self.refused[entry] = self.refused.get(entry, 0) + count
-
-    def warn(self) -> None:
-        """Warn about entries that suppress nothing."""
+    def notices(self) -> list[str]:
+        """What the user should know: the column that was read of several, and entries that suppress nothing."""
+        notices = []
+        if self.other_columns:
+            others = first_of([repr(name)[:80] for name in self.other_columns], SHOWN)
+            notices.append(
+                f"the suppression list is read from column {self.column!r:.80}; there are addresses in {others}, too: "
+                "another column is given as against_column="
+            )
         if self.refused:
             shown = first_of([repr(printable_text(entry, 60)) for entry in self.refused], SHOWN)
-            warn_user(
-                f"{sum(self.refused.values()):,} of {self.size:,} entries of the suppression list are neither an "
-                f"address nor a domain and suppress nothing: {shown}"
+            notices.append(
+                f"{self.refused.total():,} of {self.size:,} entries of the suppression list are neither an address nor "
+                f"a domain and suppress nothing: {shown}"
             )
+        return notices
 
     def find(self, rows: Mailboxes) -> pa.BooleanArray:
         """Which rows are on the list; null for rows without an address."""
@@ -209,6 +221,17 @@ class SuppressionList:
         by_domain = pa.array([at in listed for at in range(len(names))], pa.bool_()).take(domains.indices)
         by_address = pc.is_in(rows.names, value_set=pa.array(sorted(self.mailboxes), pa.string()))
         return pc.if_else(pc.is_valid(rows.names), pc.or_(by_domain, by_address), None)
+
+
+def read_entry(text: str) -> tuple[str, ...]:
+    """The domain or the addresses that a text without blanks names.
+
+    >>> read_entry("*@Firm.example"), read_entry("mailto:ada@firm.example"), read_entry("Ada")
+    (('firm.example',), ('ada@firm.example',), ())
+    """
+    if domain := listed_domain(text):
+        return (domain,)
+    return (text,) if is_well_formed(text) else repair_cell(text).addresses
 
 
 def listed_domain(text: str) -> str | None:
@@ -222,31 +245,6 @@ def listed_domain(text: str) -> str | None:
     return None if is_wrong else domain
 
 
-def read_against(against: Any, column: Hashable | None) -> Iterator[Any]:
-    """The cells of a suppression list, in pieces."""
-    if isinstance(against, str | Path):
-        yield from read_list_file(user_path(against), column)
-    elif against is None:
-        raise SettingsError("against=None: give the suppression list as a path, a list, a Series or a frame")
-    else:
-        try:
-            data = list(against) if isinstance(against, set | frozenset) else read_stream(against)
-            data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
-            if hasattr(data, "columns") and has_outcomes(labels_of(data)):
-                yield bounced_addresses(data)
-                return
-            if hasattr(data, "columns") and column is None:
-                column = choose_list_column({name: kind_of_data(data, name).values() for name in labels_of(data)})
-            yield kind_of_data(data, column).values()
-        except (InputError, SettingsError) as exc:
-            raise type(exc)(f"against: {exc}") from None
-
-
-def has_outcomes(names: Iterable[Any]) -> bool:
-    """Whether a table with these columns has what `read_bounces` found: not every address in it is to be suppressed."""
-    return {"address", "outcome", "diagnostic", "reason"} <= set(names)
-
-
 def bounced_addresses(bounces: Any) -> pa.ChunkedArray:
     """The addresses with a hard bounce or a complaint in what `read_bounces` returned."""
     from ..bounces.read import to_bounce_table  # noqa: PLC0415 - loads the rules for replies
@@ -256,30 +254,15 @@ def bounced_addresses(bounces: Any) -> pa.ChunkedArray:
     return table["address"].filter(chosen)
 
 
-def choose_list_column(columns: Mapping[Any, Any]) -> Any:
-    """The only column, or the one that looks like addresses."""
-    try:
-        return next(iter(columns)) if len(columns) == 1 else guess_column(columns)
-    except ColumnError as exc:
-        raise ColumnError(f"the suppression list: {exc}, as against_column=") from None
-
-
-def read_list_file(path: Path, column: Hashable | None) -> Iterator[Any]:
-    """The cells of a file: its lines, or a column of a table."""
+def read_list_file(path: Path) -> Iterator[Any]:
+    """The lines of a text file, or the rows of a table in pieces."""
     if path.suffix.lower() == ".txt" and path.is_file():
         yield read_lines(path)
-        return
-    if not path.exists():
+    elif not path.exists():
         raise InputError(f"against: {path}: no such file; give entries as a list, as [{str(path)!r}]")
-    with open_table(path) as table:
-        for piece in table.pieces() if table.columns else ():  # without columns: JSON lines without a line
-            if has_outcomes(table.columns):
-                yield bounced_addresses(piece)
-                continue
-            if column is None:
-                column = choose_list_column(dict(zip(table.columns, piece.columns, strict=True)))
-            table.check_column(str(column))
-            yield piece.column(table.columns.index(str(column)))
+    else:
+        with open_table(path) as table:
+            yield from table.pieces() if table.columns else ()  # without columns: JSON lines without a line
 
 
 def read_lines(path: Path) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InputError, SettingsError
 from ..files.table_file import ReadOptions
-from ..frames.suppress import SuppressionList, read_against
+from ..frames.suppress import SuppressionList
 from ..model.paths import user_path
 from ..runs.options import default_journal
 from ..table.columns import check_column
@@ -188,12 +188,12 @@ class InputState(SharedState):
         self.require_idle()
 
         def work() -> None:
-            listed = SuppressionList()
-            for cells in read_against(find(), None):
-                listed.add(cells)
-            refused = sum(listed.refused.values())
+            listed = SuppressionList.read(find())
+            refused = listed.refused.total()
             verb = "is" if refused == 1 else "are"
             notes = [f"{count_of(refused, 'entry')} in it {verb} neither an address nor a domain."] if refused else []
+            if others := ", ".join(f"{name!r:.80}" for name in listed.other_columns[:3]):
+                notes.append(f"It is read from column {listed.column!r:.80}; there are addresses in {others}, too.")
             with self.lock:
                 self.suppression = Suppression(name, listed, notes)
                 self.suppression_number += 1
