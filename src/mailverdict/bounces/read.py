@@ -293,7 +293,7 @@ class BounceReader:
         judged: dict[tuple[str | None, ...], Concluded] = {}
         for layout, cells in rows:
             self.rows += 1
-            row = {ours: cell_text(cell) for ours, cell in cells.items() if ours != "at"}
+            row = {ours: filled_text(cell) for ours, cell in cells.items() if ours != "at"}
             key = (layout.name, row.get("outcome"), row.get("status"), row.get("diagnostic"))
             if key not in judged:
                 if len(judged) >= MOST_JUDGED:
@@ -346,10 +346,10 @@ def rows_of_table(table: pa.Table | Mapping[str, pa.Array], layout: ExportLayout
 
 def first_filled(cells: Iterable[Any]) -> Any:
     """The first cell that is not empty."""
-    return next((cell for cell in cells if cell_text(cell) is not None), None)
+    return next((cell for cell in cells if filled_text(cell) is not None), None)
 
 
-def cell_text(cell: object) -> str | None:
+def filled_text(cell: object) -> str | None:
     """A cell as stripped text; None if it is empty."""
     if cell is None or cell != cell:
         return None

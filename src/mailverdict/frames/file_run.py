@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from ..loop import run_sync
 from ..model.address import address_keys
 from ..model.table import SOURCE_LOCAL
 from ..model.words import ValidationType
-from ..runs.endings import REPORTED_ERRORS, describe_ending, describe_errors
+from ..runs.endings import REPORTED_ERRORS, describe_ending
 from ..runs.options import Options, open_execution
 from ..runs.progress import LONG_WAIT, Listener, delay_text
 from ..runs.run import Run
@@ -136,8 +136,7 @@ class FileRun:
         frame = read_frame(piece, self.column, self.options, origin_of(self.options), is_free=is_free)
         self.about_text = frame.read.notices(self.column)
         self.has_text |= not self.about_text
-        counted = (*self.notices, *self.about_text, describe_several(frame.read.several_rows))
-        self.notices += [notice for notice in frame.notices if notice not in counted]
+        self.add_notices(frame.notices)
         return frame
 
     def ask(self, addresses: pa.StringArray, frame: FrameReading) -> pa.Table:
@@ -184,6 +183,7 @@ class FileRun:
         self.is_unanswered |= bool(execution.unanswered)
         self.causes += execution.causes
         self.errors += execution.errors
-        summed = (delay_text(progress.waited, progress.failed_requests), describe_errors(execution.errors))
-        known = (*self.notices, progress.problem, *summed)
-        self.notices += [notice for notice in run.notices if notice not in known]
+        self.add_notices(execution.noticed)  # what it says at its end is counted over all runs here
+
+    def add_notices(self, notices: Sequence[str]) -> None:
+        self.notices += [notice for notice in notices if notice not in self.notices]

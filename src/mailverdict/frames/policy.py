@@ -26,7 +26,7 @@ from ..table.kinds import Frame
 from ..table.overwrite import name_columns
 from ..table.text_column import replace_texts
 from .clean import DID_YOU_MEAN
-from .results import Results
+from .results import JUDGED, Results
 
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
@@ -223,7 +223,7 @@ def decide(
 
 def read_decided(out: Any, column: Hashable | None, prefix: str | None) -> Results:
     """A verified column with what decides about an action, but for flags."""
-    return Results(out, column, prefix, ("verdict", "why", "status", "suggestion"))
+    return Results(out, column, prefix, (*JUDGED, "suggestion"))
 
 
 class Alike(NamedTuple):
@@ -263,7 +263,7 @@ class Alike(NamedTuple):
         return self.why if self.bucket in (Verdict.RISKY, Verdict.INVALID, Verdict.UNKNOWN) else None
 
 
-def facts_of(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array]:
+def row_facts(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array]:
     """The facts of each row, by the fields of `Alike`; with a policy also advice, and its flags must be there."""
     change = rows.change.dictionary_encode()
     remarks = pa.array([REMARK in each.split(";") for each in change.dictionary.to_pylist()], pa.bool_())
@@ -312,7 +312,7 @@ def group_alike(
 
 def decide_rows(rows: Results, policy: Policy) -> pa.Table:
     """The columns `action`, `cause` and `action_why`; rows with the same facts are decided once."""
-    kinds, alike = group_alike(facts_of(rows, policy), policy)
+    kinds, alike = group_alike(row_facts(rows, policy), policy)
     action, cause, why = (
         pa.array([getattr(each, name) for each in alike], pa.string()) for name in ("action", "cause", "action_why")
     )

@@ -35,10 +35,11 @@ from .clean import DID_YOU_MEAN, advise, fill_rows, repair_column
 BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
 # Flags as text, in lower case; the last ones are what becomes of a missing one.
 TRUTH = {"true": True, "false": False, "1": True, "0": False, "<na>": None, "nan": None, "none": None}
-KINDS = {each.name: each.kind for each in (*COLUMNS, *SUPPRESS_COLUMNS)}
+COLUMN_KINDS = {each.name: each.kind for each in (*COLUMNS, *SUPPRESS_COLUMNS)}
 # Rows are not verified without them; of `why` and `details` one says what the other would.
 VERIFIED = ("verdict", "why", "details", "status")
-SHORT = 320  # characters of a cell
+JUDGED = ("verdict", "status", "why")
+LONGEST_KEPT = 320  # characters of a cell
 
 
 class Results:
@@ -49,7 +50,7 @@ class Results:
     `why` the columns of earlier releases will do. Without a column it is the only one that was verified.
     """
 
-    def __init__(self, out: Any, column: Hashable | None, prefix: str | None, names: Iterable[str] = ()) -> None:
+    def __init__(self, out: Any, column: Hashable | None, prefix: str | None, names: Iterable[str] = JUDGED) -> None:
         if column is None:
             out = frame_of(out)
             column, prefix = find_verified(out, prefix)
@@ -80,7 +81,7 @@ class Results:
                 check_column(label, self.data.labels())
                 values = to_array(self.data.cells(label))
             try:
-                self.read[name] = READ[KINDS.get(name, "text")](values)
+                self.read[name] = READ[COLUMN_KINDS.get(name, "text")](values)
             except Foreign as exc:
                 raise InputError(f"column {label!r} holds {exc.args[0]!r}, which verify never writes") from exc
         return self.read[name]
@@ -167,7 +168,7 @@ class Results:
 
 def advise_kept(text: str) -> tuple[str | None, str | None]:
     """As `advise`; kept for texts of usual length, since the same cells come again in other pieces of a file."""
-    return advise_short(text) if len(text) <= SHORT else advise(text)
+    return advise_short(text) if len(text) <= LONGEST_KEPT else advise(text)
 
 
 advise_short = lru_cache(1 << 15)(advise)

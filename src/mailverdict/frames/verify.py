@@ -216,7 +216,7 @@ class FrameReading:
     asked: pa.StringArray  # the addresses to verify: distinct ones, unless the type is free
     codes: Codes | None = None  # for each row of `read` that of its answer; None: the same order
     syntax: SyntaxColumn | None = None  # the check of `asked`, if it was made
-    notices: Sequence[str] = ()  # for the user
+    notices: Sequence[str] = ()  # for the user: which repaired addresses are verified
 
     def __call__(self, answers: pa.Table) -> Any:
         """Make the caller's kind of result."""
@@ -317,8 +317,10 @@ def prepare(data: Any, column: Columns | None, options: Options, *, read: Addres
     frame = read_frame(data, column, options, origin_of(options), is_free=is_free, read=read)
     run: Run[Any] = Run(open_execution(frame.asked, options, frame.fields(), frame.syntax), frame)
     show_progress(run, column, options.progress, is_free=is_free)
-    for notice in frame.notices:
+    for notice in (*frame.read.notices(column), *frame.notices):
         run._execution.add_notice(notice)
+    if frame.read.several_rows and read is None:  # else who has read them knows it
+        run._execution.add_notice(describe_several(frame.read.several_rows))
     return run
 
 
@@ -344,9 +346,7 @@ def read_frame(
         # A longer column is checked in several batches, each when the run comes to it.
         is_checked = is_free and (options.clean or sum(map(len, values)) <= FREE_BATCH)
         read = read_addresses(values, clean=options.clean, keep_syntax=is_checked, kept=kept)
-    notices = [*read.notices(column), *(Note(own.kept.notice) for own in results if own.kept is not None)]
-    if read.several_rows and not is_read:  # else who has read them knows it
-        notices.append(describe_several(read.several_rows))
+    notices = [Note(own.kept.notice) for own in results if own.kept is not None]
     return FrameReading(tables, results, read, note, *read.asked(is_free=is_free), notices)
 
 

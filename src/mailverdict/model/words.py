@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
+from ..theme import LABELS
+
 # Texts that users give as arguments; a test holds them equal to the enumerations below.
 ValidationTypeWord = Literal["regex", "mx", "mx_blacklist", "smtp"]
 VerdictWord = Literal["valid", "risky", "invalid", "unknown"]
@@ -208,6 +210,19 @@ REASON_LABELS: dict[str, str] = {
     "remark": "Remark in the cell",
     "placeholder": "Stands for a missing address",
 }
+LONGEST_LABEL = 48  # characters of a reason that only a service knows
+
+
+def reason_label(word: str) -> str:
+    """A reason, error code or state as a label; one that only a service knows is cut and loses its underscores.
+
+    >>> reason_label("no_mx_record"), reason_label("missing"), reason_label("policy_block")
+    ('Domain receives no mail', 'No address', 'Policy block')
+    """
+    known = REASON_LABELS.get(word) or LABELS.get(word)
+    return known or capitalize(printable_text(word.replace("_", " "), LONGEST_LABEL))
+
+
 # The safe repairs of `mailverdict.REPAIRS` by name, and the typos that were accepted on the audit page.
 REPAIR_LABELS = {
     "blanks": "Blanks and invisible characters",
@@ -291,6 +306,11 @@ def first_of(texts: Sequence[str], most: int) -> str:
     """
     shown = ", ".join(texts[:most])
     return f"{shown} and {len(texts) - most:,} more" if len(texts) > most else shown
+
+
+def capitalize(words: str) -> str:
+    """The words with a capital letter at the beginning; all other letters stay."""
+    return words[:1].upper() + words[1:]
 
 
 def printable_text(text: str, limit: int = 500) -> str:

@@ -14,8 +14,7 @@ from urllib.parse import unquote
 
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.syntax.address import canonical_form, is_well_formed
-from .remarks import word_set
-from .words import AT_WORDS, DOT_WORDS, LABELS, is_label
+from .words import AT_WORDS, DOT_WORDS, LABELS, is_label, word_set
 
 LONGEST_GUESS = 320  # characters of a text for which an address is guessed
 MAX_SIGNS = 3  # at signs; more are not one that was typed twice
@@ -185,7 +184,7 @@ LOOK_ALIKES = str.maketrans(
     "аеіјорсухѕһԁԛԝАВЕЅІЈКМНОРСТУХԌαορνιАΑΒΕΖΗΙΚΜΝΟΡΤΥΧıİ",
     "aeijopcyxshdqwABESIJKMHOPCTYXGaopviAABEZHIKMNOPTYXiI",
 )
-WRONGLY_DECODED = re.compile("[ÃÂâÐÑ][\u0080-\u00ff\u0100-\u2122]")
+DECODED_LETTER = re.compile("[ÃÂâÐÑ][\u0080-\u00ff\u0100-\u2122]")
 PARTS = re.compile("[@.]")
 RAISED = ("<super>", "<sub>", "<fraction>", "<square>")  # decompositions of signs such as ™, which are not letters
 
@@ -216,7 +215,7 @@ def write_plain_signs(text: str) -> str:
 
 def decode_again(address: str) -> str:
     """The text whose UTF-8 was read as the code page of western Windows."""
-    if not WRONGLY_DECODED.search(address):
+    if not DECODED_LETTER.search(address):
         return address
     try:
         return write_plain_signs(address.encode("cp1252").decode())
@@ -241,12 +240,12 @@ def write_latin(address: str) -> str:
 
 def cut_symbols(address: str) -> str:
     """The address behind a bullet, an arrow or a picture, and behind a label in front of that."""
-    first = next((at for at, sign in enumerate(address) if is_symbol(sign)), 0)
-    rest = first + sum(1 for _ in itertools.takewhile(is_symbol, address[first:]))
+    first = next((at for at, sign in enumerate(address) if is_picture(sign)), 0)
+    rest = first + sum(1 for _ in itertools.takewhile(is_picture, address[first:]))
     return address[rest:] if not first or is_label(address[:first]) else address
 
 
-def is_symbol(sign: str) -> bool:
+def is_picture(sign: str) -> bool:
     return not sign.isascii() and unicodedata.category(sign) in ("So", "Sm", "Po", "Ps", "Pe", "Pi", "Pf", "Mn")
 
 

@@ -8,16 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-
-def word_set(text: str) -> frozenset[str]:
-    """The words of a text that are separated by blanks."""
-    return frozenset(text.split())
-
-
-def phrase_set(text: str) -> frozenset[str]:
-    """The phrases of a text that are separated by commas."""
-    return frozenset(phrase.strip() for phrase in text.split(",") if phrase.strip())
-
+from .words import word_set
 
 # Words that mean it wherever they are.
 ANYWHERE = word_set("""
@@ -96,10 +87,10 @@ for _firsts, _others in FOLLOWED:
     for _first in _firsts.split():
         AFTER[_first] |= word_set(_others)
 REACH = 3  # words
-PART = re.compile(r"[<>()\[\]{}\"“”;|:\n]|\s[\-–—]\s")
+CLAUSE = re.compile(r"[<>()\[\]{}\"“”;|:\n]|\s[\-–—]\s")
 EMPTY_BRACKETS = re.compile(r"<\s*>|\(\s*\)|\[\s*\]|\"\s*\"")
-ADDRESS = re.compile(r"[^\s<>()\[\]:;,]{1,64}@[^\s<>()\[\]:;,]{1,255}")
-WORD, LONGEST = re.compile(r"[^\W_]+(?:'[^\W_]+)?|†"), 2_000  # characters of a text that are looked at
+ANY_ADDRESS = re.compile(r"[^\s<>()\[\]:;,]{1,64}@[^\s<>()\[\]:;,]{1,255}")
+REMARK_WORD, LONGEST = re.compile(r"[^\W_]+(?:'[^\W_]+)?|†"), 2_000  # characters of a text that are looked at
 
 
 def has_remark(around: str) -> bool:
@@ -108,7 +99,7 @@ def has_remark(around: str) -> bool:
     >>> has_remark("Ada <> - DO NOT CONTACT!"), has_remark("Ada <> (old)"), has_remark("Old Mill Hotel <>")
     (True, True, False)
     """
-    words = [word.lower() for word in WORD.findall(around[:LONGEST].replace("’", "'"))]
+    words = [word.lower() for word in REMARK_WORD.findall(around[:LONGEST].replace("’", "'"))]
     if not ANYWHERE.isdisjoint(words):
         return True
     for at, word in enumerate(words):
@@ -116,17 +107,17 @@ def has_remark(around: str) -> bool:
             return True
     if ALONE.isdisjoint(words) and "’" not in around:
         return False
-    return any(is_remark_alone(part) for part in PART.split(around[:LONGEST]))
+    return any(is_remark_alone(part) for part in CLAUSE.split(around[:LONGEST]))
 
 
 def is_remark_alone(part: str) -> bool:
     """Whether all words of a text are of those that are a remark only alone; numbers do not count."""
-    words = [word.lower() for word in WORD.findall(part)]
+    words = [word.lower() for word in REMARK_WORD.findall(part)]
     others = [word for word in words if not word.isdigit() and word not in FILLERS]
     return bool(others) and ALONE.issuperset(others)
 
 
 def text_beside(cell: str) -> str:
     """The text of a cell without its address."""
-    text = " ".join(EMPTY_BRACKETS.sub(" ", ADDRESS.sub(" ", cell)).split()).strip(" ,;:.-–—|/")
+    text = " ".join(EMPTY_BRACKETS.sub(" ", ANY_ADDRESS.sub(" ", cell)).split()).strip(" ,;:.-–—|/")
     return text[1:-1].strip() if text[:1] + text[-1:] in ("()", "[]", "<>", "{}") else text

@@ -24,8 +24,8 @@ from ..checks.lists.root_zone import is_top_level
 from ..checks.syntax.address import canonical_form, is_well_formed
 from ..model.address import address_key, folded_key
 from .guess import decode_again, guess_address, may_hold_address, write_plain_signs
-from .remarks import has_remark, word_set
-from .words import DOT_WORDS, KNOWN, NOT_A_NAME, SENTENCE, is_label, is_role_word
+from .remarks import has_remark
+from .words import DOT_WORDS, KNOWN, NOT_A_NAME, SENTENCE, is_label, is_role_word, word_set
 
 MAX_CELL = 1_000_000  # characters; a longer cell is not repaired
 

@@ -7,7 +7,17 @@ from functools import cache
 
 from ..checks.lists.files import find_lists, read_entries
 from ..checks.lists.flags import WHOLE
-from .remarks import phrase_set, word_set
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text that are separated by blanks."""
+    return frozenset(text.split())
+
+
+def phrase_set(text: str) -> frozenset[str]:
+    """The phrases of a text that are separated by commas."""
+    return frozenset(phrase.strip() for phrase in text.split(",") if phrase.strip())
+
 
 LABELS = word_set("""
     e-mail email mail mails e-mails emails e-post epost e-posta eposta e-mailadres e-mailadresse e-mail-adresse adres
@@ -20,11 +30,6 @@ LABELS = word_set("""
     cc bcc an von reply-to replyto smtp rfc822 acct sip internet skype mailto adresse address indirizzo dirección
     endereço e-mailová user username login userprincipalname upn
     adresa primary secondary other main old new alt neu alternative type pref
-""")
-# Words that stand for no value, and words between two values.
-PLACEHOLDERS = word_set("""
-    none null nil na n/a nan keine kein nope no unknown unbekannt leer empty void nada ninguno aucun nessuno tbd tba x
-    geen ingen brak yok нет немає отсутствует 无 なし 없음
 """)
 # Whole cells that stand for a missing value, in lower case and of at most 16 octets: those that pandas.read_csv reads
 # as one by default (`na_values`; pandas 3.1, 2026-11), so that a file gives the same statuses whether pandas or the
@@ -45,6 +50,8 @@ MISSING = phrase_set("""
     mangler, ei ole, puuttuu, nu are, lipsa, lipsă, necunoscut, nepoznato, yok, bilinmiyor, нет, немає,
     відсутня, няма, 无, 無, なし, 不明, 暂无, 없음,
 """)
+# Words beside an address that stand for no value.
+PLACEHOLDERS = word_set("nope no void nada x отсутствует") | {phrase for phrase in MISSING if " " not in phrase}
 # Local parts that people write where a form asks for an address and there is none.
 NO_NAMES = word_set("""
     none noemail no-email no_email no.email nomail no-mail noemailaddress noaddress notavailable notprovided notgiven

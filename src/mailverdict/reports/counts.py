@@ -18,7 +18,7 @@ from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import DOMAINS, select_half, split_at, to_bools
 from ..errors import InputError
 from ..frames.planning import SeenAddresses
-from ..frames.policy import Alike, Policy, facts_of, group_alike
+from ..frames.policy import Alike, Policy, group_alike, row_facts
 from ..frames.results import BUCKETS, Results
 from ..model.address import address_keys, lower_domain
 from ..model.table import texts_where
@@ -49,7 +49,7 @@ class Counts:
 
     def add(self, rows: Results) -> None:
         """Count a piece with the rows that follow those before; it has at least verdict, status and why."""
-        facts = {**facts_of(rows, self.policy), "source": rows["source"]}
+        facts = {**row_facts(rows, self.policy), "source": rows["source"]}
         if rows.is_cleaned:
             facts["change"] = rows.change
         if self.policy is not None:

@@ -180,7 +180,7 @@ def contradicted(
     1  bo@firm.example  valid, but the mailbox or domain is missing
     """
     require_bounces(bounces)
-    verified = Results(out, column, prefix, JUDGED)
+    verified = Results(out, column, prefix)
     names = name_columns(verified.data, verified.prefix, CONTRADICTION_COLUMNS)
     found = match_outcomes(verified, bounces, mailed=mailed)
     rows = np.flatnonzero(found.is_contradicted)
@@ -203,7 +203,6 @@ def require_bounces(bounces: Any) -> None:
         raise SettingsError("give bounces=, what read_bounces returned or a path that it reads")
 
 
-JUDGED = ("verdict", "why", "status")  # what outcomes are compared with
 CONTRADICTIONS = {
     "valid": "valid, but the mailbox or domain is missing",
     "invalid": "invalid, but mail was delivered",
@@ -232,7 +231,7 @@ class OutcomeRows:
 
 
 def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> OutcomeRows:
-    """Join a verified column and the reports by address; `rows` has at least the columns of `JUDGED`."""
+    """Join a verified column and the reports by address; `rows` has at least the columns that `Results` requires."""
     reports = to_bounce_table(bounces).to_pylist()
     keys = mailboxes_of(rows.addresses)
     is_mailed = mailed_rows(rows, mailed) & np.array([key is not None for key in keys], np.bool_)

@@ -129,7 +129,7 @@ def head(facts: ReportFacts) -> list[Markup]:
         element("p", *dotted, class_="mv-soft"),
         element(
             "div",
-            element("p", f"{mailable(counts)} can be mailed", class_="mv-figure"),
+            element("p", f"{mailable_text(counts)} can be mailed", class_="mv-figure"),
             element("p", said, trend_line(facts)),
             stacked_bar(marked, "Rows by verdict", "mv-picture", 32),
             element("ul", *legend, class_="mv-legend", role="list"),
@@ -138,7 +138,7 @@ def head(facts: ReportFacts) -> list[Markup]:
     ]
 
 
-def mailable(counts: Counts) -> str:
+def mailable_text(counts: Counts) -> str:
     """The share of all rows that can be mailed."""
     return percent(counts.actions["send"], counts.rows)
 
@@ -153,7 +153,7 @@ def trend_line(facts: ReportFacts) -> str:
         if abs(points) < 0.05
         else f"{abs(points):.1f} percentage points {'more' if points > 0 else 'less'} than"
     )
-    return f" That is {how} in the earlier audit{since} ({mailable(facts.trend.counts)})."
+    return f" That is {how} in the earlier audit{since} ({mailable_text(facts.trend.counts)})."
 
 
 # --- a section --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingExtraError
 from ..frames.results import Results
-from ..model.words import REASON_LABELS, count_of, printable_text
+from ..model.words import LONGEST_LABEL, count_of, printable_text, reason_label
 from ..theme import COLOURS, LABELS, MARK_OF, MARKS
 from .counts import Counts
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 MOST = 8  # reasons shown
 WIDTH, LINE = 7.5, 0.3  # inches: of the picture, and of one reason
-LONGEST_REASON = 48  # characters of a reason that only a service knows
 
 
 def plot(out: Any, column: Hashable | None = None, *, prefix: str | None = None, dark: bool = False) -> Figure:
@@ -58,7 +57,7 @@ def plot(out: Any, column: Hashable | None = None, *, prefix: str | None = None,
         import matplotlib.pyplot as plt  # noqa: PLC0415 - an optional extra
     except ImportError as exc:
         raise MissingExtraError("a picture", "widgets") from exc
-    rows = Results(out, column, prefix, ("verdict", "status", "why"))
+    rows = Results(out, column, prefix)
     counts = Counts()
     counts.add(rows)
     reasons = counts.by(lambda each: (each.bucket, each.reason) if each.reason else None)
@@ -85,7 +84,7 @@ def draw_verdicts(axes: Axes, counts: Counts, column: str, *, dark: bool) -> Non
         label = f"{MARKS[MARK_OF[name]].glyph} {LABELS[name]} {count:,} ({count / counts.rows:.1%})"
         axes.barh(0, count, left=left, color=shade(MARK_OF[name], dark=dark), edgecolor=edge, label=label)
         left += count
-    title = f"{count_of(counts.rows, 'row')} of {printable_text(column, LONGEST_REASON)} by verdict"
+    title = f"{count_of(counts.rows, 'row')} of {printable_text(column, LONGEST_LABEL)} by verdict"
     frame(axes, title, dark=dark)
     axes.set_xlim(0, max(left, 1))
     axes.set_yticks([])
@@ -106,7 +105,7 @@ def draw_verdicts(axes: Axes, counts: Counts, column: str, *, dark: bool) -> Non
 def draw_reasons(axes: Axes, reasons: Counter[tuple[str, str]], *, dark: bool) -> None:
     """A bar for each of the most frequent reasons, in the colour of its verdict."""
     most = reasons.most_common(MOST)
-    names = [REASON_LABELS.get(reason) or printable_text(reason, LONGEST_REASON) for (_, reason), _ in most]
+    names = [reason_label(reason) for (_, reason), _ in most]
     numbers = [count for _, count in most]
     colours = [shade(MARK_OF[bucket], dark=dark) for (bucket, _), _ in most]
     bars = axes.barh(range(len(names)), numbers, color=colours)

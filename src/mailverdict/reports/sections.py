@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..model.section import Section, what_to_do
-from ..model.words import SOURCE_MEANING, Verdict, count_of
+from ..model.words import SOURCE_MEANING, Verdict, capitalize, count_of, reason_label
 from ..repair.repair import ACCEPTED
 from ..theme import MARK_OF, MARKS
 from .facts import RETRY_WHEN, CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts
 from .summary import MEANING_OF_VALID
-from .wording import CHECKS, REASONLESS, another_check, capitalize, days_of_earlier, reason_label, repair_label
+from .wording import CHECKS, REASONLESS, another_check, days_of_earlier, repair_label
 
 PRINTED, PRINTED_MORE = 5, 9  # rows of long tables on paper, as in page.css
 SHARE = ("Share of rows", "share")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames.results import BUCKETS, Results
-from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text
+from ..model.words import LONGEST_LABEL, Status, ValidationType, Verdict, count_of, reason_label
 from ..table.kinds import Frame
 from .counts import Counts, count_by_code, count_domains, keys_of, top_domains
 from .tables import CountTable
@@ -70,7 +70,7 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
     pending     0   0.00
     missing     1   0.25
     """
-    rows = Results(out, column, prefix, ("verdict", "status", "why"))
+    rows = Results(out, column, prefix)
     counts = Counts()
     counts.add(rows)
     addresses = keys_of(rows).dictionary_encode()
@@ -171,8 +171,8 @@ def diff(old: Any, new: Frame, column: Hashable | None = None, *, prefix: str | 
     >>> mv.diff(audit("a@x.example", "b@x.example"), audit("a@x.example", "c@x.example"), "email")["change"].to_dict()
     {'b@x.example': 'removed', 'c@x.example': 'added'}
     """
-    rows = Results(new, column, prefix, ("verdict", "status", "why"))
-    before = by_address(Results(old, rows.column, rows.prefix, ("verdict", "status", "why")))
+    rows = Results(new, column, prefix)
+    before = by_address(Results(old, rows.column, rows.prefix))
     after = by_address(rows)
     before.columns, after.columns = pd.Index(["before", "details_before"]), pd.Index(["after", "details_after"])
     both = before.join(after, how="outer").sort_index()[list(DIFF_COLUMNS)]
@@ -220,9 +220,7 @@ def render_counts(counts: Counts, validation_type: ValidationType) -> str:
 
 
 def render_reason(reason: str, count: int) -> str:
-    """A reason that only a service knows is shown as it is, cut and without control characters."""
-    label = REASON_LABELS.get(reason) or printable_text(reason, 48)
-    return f"  {label:<48}  {count:>11,}"
+    return f"  {reason_label(reason):<{LONGEST_LABEL}}  {count:>11,}"
 
 
 def render_bucket(name: str, count: int, rows: int, largest: int) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from ..model.words import REASON_LABELS, count_of
-from ..theme import LABELS, MARK_OF, badge, notebook
+from ..model.words import count_of, reason_label
+from ..theme import MARK_OF, badge, notebook
 
 SHARES = ("share", "rate", "low", "high")  # columns that are a part of 1
 MOST_ROWS = 60
@@ -28,18 +28,19 @@ class CountTable(pd.DataFrame):
         rows = []
         for labels, values in zip(self.index[:MOST_ROWS], self.itertuples(index=False), strict=False):
             own = labels if isinstance(labels, tuple) else (labels,)
-            cells = [*(label_cell(each) for each in own), *map(value_cell, map(str, self.columns), values)]
+            cells = [*map(label_cell, levels, own), *map(value_cell, map(str, self.columns), values)]
             rows.append(f"<tr>{''.join(cells)}</tr>")
         left = len(self) - MOST_ROWS
         more = f'<p class="mv-soft">and {count_of(left, "more row")}</p>' if left > 0 else ""
         return notebook(f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}")
 
 
-def label_cell(label: Any) -> str:
+def label_cell(level: str, label: Any) -> str:
     """What a row is about: verdicts and actions with their sign, reasons in words."""
     if label in MARK_OF:
         return f"<td>{badge(str(label))}</td>"
-    return f"<td>{html.escape(str(REASON_LABELS.get(label, label))[:100])}</td>"
+    shown = reason_label(label) if level in ("bucket", "value") else str(label)
+    return f"<td>{html.escape(shown[:100])}</td>"
 
 
 def value_cell(column: str, value: Any) -> str:
@@ -47,6 +48,6 @@ def value_cell(column: str, value: Any) -> str:
     if value is None or value != value:  # NaN
         return "<td></td>"
     if isinstance(value, str):
-        return f"<td>{html.escape(str(REASON_LABELS.get(value) or LABELS.get(value) or value)[:100])}</td>"
+        return f"<td>{html.escape(reason_label(value))}</td>"
     shown = f"{value:.1%}" if column in SHARES else f"{value:,}"
     return f'<td class="mv-number{"" if value else " mv-soft"}">{shown}</td>'

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 
-from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType
-from ..theme import LABELS
+from ..model.words import REPAIR_LABELS, ValidationType, capitalize
 from .facts import ReportFacts
 
 CHECKS = {
@@ -22,23 +21,8 @@ def title_of(facts: ReportFacts) -> str:
     return f"E-mail audit of {facts.name or facts.column}"
 
 
-def reason_label(reason: str) -> str:
-    """A reason, error code or state in words; one that only a service knows loses its underscores.
-
-    >>> reason_label("no_mx_record"), reason_label("missing"), reason_label("policy_block")
-    ('Domain receives no mail', 'No address', 'Policy block')
-    """
-    known = REASON_LABELS.get(reason) or LABELS.get(reason)
-    return known or capitalize(reason.replace("_", " "))
-
-
 def repair_label(name: str) -> str:
     return REPAIR_LABELS.get(name) or capitalize(name.replace("_", " "))
-
-
-def capitalize(words: str) -> str:
-    """The words with a capital letter at the beginning; all other letters stay."""
-    return words[:1].upper() + words[1:]
 
 
 def days_of(days: tuple[date, date] | None) -> str:

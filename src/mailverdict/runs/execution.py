@@ -113,7 +113,8 @@ class Execution:
         unit = "rows" if is_free else "addresses"
         self.progress = Progress(total=len(addresses), unit=unit)
         self.listeners: list[Listener] = []
-        self.notices: list[str] = []
+        self.noticed: list[str] = []  # during the run
+        self.conclusions: list[str] = []  # at its end, about the whole run
         self.short_of_quota: list[Deferred] = []
         self.refused: set[str] = set()  # addresses that the service's limiter refused, and that are asked again
         self.causes: Counter[str] = Counter()  # why settled addresses have no verdict; counted at the end
@@ -164,7 +165,7 @@ class Execution:
             self.results.count_asked_again()
             self.report_cause()
             if self.progress.waited >= LONG_WAIT:
-                self.add_notice(delay_text(self.progress.waited, self.progress.failed_requests))
+                self.conclude(delay_text(self.progress.waited, self.progress.failed_requests))
         if self.progress.settled < self.progress.total:
             self.emit_progress(state="stopped", message=self.stop_reason())
         else:
@@ -407,9 +408,9 @@ class Execution:
         self.causes = count_causes(rows)
         if self.results.counts["error"] and self.backend.source != SOURCE_LOCAL:
             self.errors = count_errors(rows)
-            self.add_notice(describe_errors(self.errors))
+            self.conclude(describe_errors(self.errors))
         if problem := describe_ending(self.causes, self.backend.source):
-            self.add_notice(problem)
+            self.conclude(problem)
             self.emit_progress(problem=problem)
 
     def stop_reason(self) -> str:
@@ -438,10 +439,21 @@ class Execution:
             return "the next call begins again, since this type keeps no journal"
         return "give journal=, since without a journal the next call begins again"
 
+    @property
+    def notices(self) -> list[str]:
+        """Warnings for the caller, each once."""
+        return [*self.noticed, *self.conclusions]
+
     def add_notice(self, message: str) -> None:
         """Keep a warning for the caller, once."""
-        if message not in self.notices:
-            self.notices.append(message)
+        if message not in self.noticed:
+            self.noticed.append(message)
+            logger.info("%s", message)
+
+    def conclude(self, message: str) -> None:
+        """Keep a warning about the whole run."""
+        if message:
+            self.conclusions.append(message)
             logger.info("%s", message)
 
     def emit_progress(self, **changes: object) -> None:

@@ -68,7 +68,7 @@ class Run(Generic[T]):
         list of str
             In order of appearance.
         """
-        return list(self._execution.notices)
+        return self._execution.notices
 
     def subscribe(self, callback: Listener) -> None:
         """Call `callback` with each new `Progress`, on the background thread.

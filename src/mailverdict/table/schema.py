@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Wanted: TypeAlias = ColumnSet | Iterable[str]
-KINDS = ("pandas", "polars", "arrow", "spark")
+FRAMES = ("pandas", "polars", "arrow", "spark")
 SPARK_TYPES = {"bool": "BOOLEAN", "moment": "TIMESTAMP"}  # of the kinds that are not STRING
 
 
@@ -92,8 +92,8 @@ def schema(
     >>> out.dtypes.to_dict() == mv.schema("pandas")
     True
     """
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise SettingsError(f"kind={kind!r}: give one of {', '.join(KINDS)}")
+    if not isinstance(kind, str) or kind not in FRAMES:
+        raise SettingsError(f"kind={kind!r}: give one of {', '.join(FRAMES)}")
     if not isinstance(prefix, str):
         raise SettingsError(f"prefix={prefix!r}: give text")
     chosen = choose_columns(columns, clean=check_flag("clean", clean), categories=categories)

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..checks.syntax.column import PIECE_ROWS
 from ..checks.syntax.kernels import OFFSET_MAX, Bools, Octets, octets_of, offsets_of, to_bools
 from ..errors import InputError
 from ..model.table import one_array, texts_where
@@ -29,7 +30,6 @@ LONGEST_TEXT = 1_000
 
 MISSING_TEXTS = pa.array(sorted(MISSING))
 LONGEST_MISSING = max(len(text.encode()) for text in MISSING)  # octets
-PIECE_ROWS = 131_072  # worked on at once; as in the syntax check
 
 
 @dataclass(frozen=True)

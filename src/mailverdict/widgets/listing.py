@@ -22,8 +22,8 @@ from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, decide, decide_row
 from ..frames.results import BUCKETS, Results
 from ..frames.verify import FrameReading
 from ..model.table import one_array, texts_where
-from ..model.words import ACTIONS, FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict
-from ..reports.wording import REASONLESS, reason_label
+from ..model.words import ACTIONS, FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict, reason_label
+from ..reports.wording import REASONLESS
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
 from ..table.columns import BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
 from ..table.kinds import Table

@@ -9,8 +9,8 @@ from typing import Any
 from ..files.compression import COMPRESSIONS
 from ..files.readers import KINDS as FILE_KINDS
 from ..frames.results import BUCKETS
-from ..model.words import ACTION_MEANING, ACTIONS, ValidationType
-from ..reports.wording import CHECKS, reason_label
+from ..model.words import ACTION_MEANING, ACTIONS, ValidationType, reason_label
+from ..reports.wording import CHECKS
 from ..theme import LABELS
 from .checking import describe_plan, describe_progress, next_day
 from .earlier import describe_run

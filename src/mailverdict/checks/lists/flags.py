@@ -76,7 +76,7 @@ class LoadedLists:
         >>> load_lists(Lists()).flags("Info+web", "mail.yopmail.com")
         Flags(role=True, spamtrap=None, disposable=True, free=False)
         """
-        if not is_below_any(ascii_domain, self.marked):  # as nearly all are
+        if next(below_any((ascii_domain,), self.marked), None) is None:  # as nearly all are
             return Flags(role=self.is_role(local), disposable=False, free=False)
         return Flags(
             role=self.is_role(local),
@@ -118,15 +118,6 @@ def below_any(domains: Sequence[str], names: frozenset[str]) -> Iterator[int]:
                 yield at
                 break
             name = name.partition(".")[2]
-
-
-def is_below_any(domain: str, names: frozenset[str]) -> bool:
-    """Whether a domain is one of `names` or a subdomain of one."""
-    while "." in domain:  # a top-level domain is never an entry
-        if domain in names:
-            return True
-        domain = domain.partition(".")[2]
-    return False
 
 
 def find_mark(domain: str, marks: Mapping[str, bool]) -> bool | None:

@@ -23,21 +23,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from .files import find_lists, read_entries
+from .root_zone import top_levels
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"  # the characters of an A-label
 MIN_LABEL = 5  # shorter names are one edit away from too many real ones
 MIN_ANCHORED = 7  # letters; of such a name the first may be lost, or one be put before it: icloud is not micloud
 MIN_MOVED = 8  # letters that must agree before a moved dot is a typing error and not another name
 
-# The top-level domains that are one edit away from an ending, in the root zone of 2026-10-22 (publicsuffixlist
-# 1.1.2.20261023). All others do not exist, so they are typing errors that no real domain has.
-TOP_LEVEL_DOMAINS: Mapping[str, str] = {
-    "com": "bom cam cm co mom om",
-    "net": "bet et ne nec new next ntt pet vet",
-    "de": "ae be dev dj dk dm do dz ee ge ie je ke me ne pe re se ve ye",
-    "it": "at bt et fit gt ht id ie il im in int io iq ir is ist itv lt mit mt pt st tt yt",
-    "uk": "ck dk fk hk lk mk pk sk tk ua ug us uy uz",
-}
+# Their typing errors that the root zone does not have are typing errors that no real domain has.
+LAST_LABELS = ("com", "net", "de", "it", "uk")
 FURTHER_ENDINGS: Mapping[str, tuple[str, ...]] = {"com": ("c", "comcom")}  # seen in tables of typing errors (2026-08)
 # Endings that exist: only with a correct name, of a provider so large that it owns these domains too.
 OWNED_ENDINGS = ("co", "cm", "om")
@@ -165,9 +159,9 @@ def wrong_endings(end: str) -> frozenset[str]:
     (True, True, False)
     """
     front, dot, last = end.rpartition(".")
-    if last not in TOP_LEVEL_DOMAINS:
+    if last not in LAST_LABELS:
         return frozenset()
-    wrong = {*edits_of(last), *FURTHER_ENDINGS.get(last, ())}.difference(TOP_LEVEL_DOMAINS[last].split(), [last, ""])
+    wrong = {*edits_of(last), *FURTHER_ENDINGS.get(last, ())} - top_levels() - {""}
     return frozenset(front + dot + each for each in wrong)
 
 
