@@ -27,9 +27,8 @@ from mailverdict.distributed.scratch import Scratch
 from mailverdict.distributed.stages import EVIDENCE, StageJob, add_owners, attach, evidence_table, observe
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence
 from mailverdict.model.words import ValidationType
-from mailverdict.runs.options import Options
 from mailverdict.sandbox.dns_table import DnsFault, DomainRecords
-from mailverdict.table.options import complete_options
+from mailverdict.table.options import check_options
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
 EMAILS = ["ada@gmail.com", "ada@one.example", "bo@gone.example", "no", None, "ada@gmail.com", "nobody@one.example"]
@@ -46,7 +45,7 @@ def world():
 def job(world, tmp_path):
     return StageJob(
         "email",
-        Options.check(**complete_options("verify", {})),
+        check_options("verify", {}),
         ValidationType.MX,
         key_kind="domain",
         backend=pickle.dumps(world.make_backend()),

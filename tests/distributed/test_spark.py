@@ -31,9 +31,8 @@ from mailverdict.distributed.spark import (
 from mailverdict.distributed.stages import KeyKind, StageJob
 from mailverdict.errors import BackendError, ColumnError, InputError, SettingsError
 from mailverdict.model.words import ValidationType
-from mailverdict.runs.options import Options
 from mailverdict.table.columns import COLUMNS
-from mailverdict.table.options import complete_options
+from mailverdict.table.options import check_options
 
 EMAILS = ["ada@gmail.com", None, "nobody", "bo@gone.example", "ada@gmail.com", "eve@gmail.com"]
 
@@ -43,7 +42,7 @@ def batches(size=4):
 
 
 def job(key: KeyKind = "domain", kind="mx", **changes):
-    options = Options.check(**complete_options("verify", {"columns": "all"}))
+    options = check_options("verify", {"columns": "all"})
     given = {"backend": b"", "columns": COLUMNS, **changes}
     return StageJob("email", options, ValidationType(kind), key_kind=key, **given)
 

@@ -31,9 +31,8 @@ from mailverdict.distributed.stages import (
 )
 from mailverdict.model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, MailExchange
 from mailverdict.model.words import ValidationType
-from mailverdict.runs.options import Options
 from mailverdict.sandbox.zones import sandbox_zones
-from mailverdict.table.options import complete_options
+from mailverdict.table.options import check_options
 
 NOW = datetime(2026, 11, 22, 8, 30, tzinfo=UTC)
 CELLS = ["ada@gmail.com", None, "Ada@GMAIL.com", "nobody", 7, " ", "info@gone.example", "ada@gmail.com"]
@@ -51,7 +50,7 @@ SEEN = [
 def job(kind="mx", **changes):
     key = {"regex": "row", "smtp": "address"}.get(kind, "domain")
     given = {name: changes.pop(name) for name in ("columns", "clean") if name in changes}
-    options = Options.check(**complete_options("verify", given))
+    options = check_options("verify", given)
     made = StageJob("email", options, ValidationType(kind), key_kind=key, backend=b"")
     return replace(made, **changes)
 

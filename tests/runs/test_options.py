@@ -13,14 +13,14 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.model.words import ValidationType
-from mailverdict.runs.options import Options, default_journal, open_execution
-from mailverdict.table.options import complete_options
+from mailverdict.runs.options import default_journal, open_execution
+from mailverdict.table.options import check_options
 from tests.doubles.scripted_backend import ScriptedBackend
 
 
 def checked(**given):
     """Options with the defaults of `verify` for those that are not given."""
-    return Options.check(**complete_options("verify", given))
+    return check_options("verify", given)
 
 
 def test_defaults():

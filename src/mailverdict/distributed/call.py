@@ -40,7 +40,7 @@ from ..runs.progress import Progress, ProgressBar, wants_bar
 from ..runs.run import Run
 from ..table.columns import REPAIR_COLUMNS
 from ..table.notices import warn_user
-from ..table.options import Columns, complete_options
+from ..table.options import Columns, check_options
 from .asking import DOMAINS, MAILBOXES, merge_reports
 from .scratch import Scratch
 from .stages import KeyKind, Routing, StageJob, read_part
@@ -85,10 +85,9 @@ def open_call(
 
     `empty` is a partition without rows; `is_local`: all workers are on this machine; a plan asks nothing.
     """
-    arguments = complete_options(function, options)
-    checked = Options.check(**arguments)
+    checked = check_options(function, options)
     backend, settings = checked.backend, checked.settings
-    key_kind = decide_key_kind(checked, arguments["journal"])
+    key_kind = decide_key_kind(checked, options.get("journal"))
     job = StageJob(
         column=column,
         options=replace(checked, backend=None, screen=None, progress=False),

@@ -17,10 +17,10 @@ from ..model.address import address_keys
 from ..model.table import SOURCE_LOCAL
 from ..model.words import ValidationType
 from ..runs.endings import REPORTED_ERRORS, describe_ending
-from ..runs.options import Options, open_execution
+from ..runs.options import open_execution
 from ..runs.progress import LONG_WAIT, Listener, delay_text
 from ..runs.run import Run
-from ..table.options import complete_options
+from ..table.options import check_options
 from .verify import STANDING, FrameReading, describe_several, origin_of, read_frame, show_progress
 
 
@@ -44,7 +44,7 @@ class FileRun:
     """
 
     def __init__(self, column: str, stopper: Stop, *, listener: Listener | None = None, **options: Any) -> None:
-        self.options = Options.check(**complete_options("verify", options))
+        self.options = check_options("verify", options)
         self.column, self.stopper, self.listener = column, stopper, listener
         self.limit_left = self.options.settings.limit  # for all pieces together
         self.failure: BackendError | JournalError | None = None  # what ended the verification early

@@ -24,7 +24,7 @@ from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
 from ..table.kinds import Table
 from ..table.notices import warn_user
-from ..table.options import Columns, VerifyOptions, complete_options, show_options
+from ..table.options import Columns, VerifyOptions, check_options, show_options
 from ..table.overwrite import kept_repairs
 from .verify import AddressColumns, kinds_of_data, read_addresses
 
@@ -128,8 +128,7 @@ def plan(
 
 def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Plan:
     """The plan for a table that comes in pieces, each with the columns to verify; keeps a hash of each address."""
-    arguments = complete_options("plan", options)
-    checked = Options.check(**arguments)
+    checked = check_options("plan", options)
 
     def read(piece: Sequence[Table]) -> AddressColumns:
         kept = [kept_repairs(table, checked.prefix) if checked.clean else None for table in piece]
@@ -137,7 +136,7 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
 
     found = plan_addresses(map(read, pieces), checked)
     if found.unique > found.known:
-        warn_user(*resolver_notices(Options.check(**arguments)))
+        warn_user(*resolver_notices(check_options("plan", options)))
     return found
 
 

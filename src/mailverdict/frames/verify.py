@@ -43,13 +43,7 @@ from ..table.columns import (
 )
 from ..table.kinds import Frame, Table, kind_of_data
 from ..table.notices import Note, warn_user
-from ..table.options import (
-    Columns,
-    VerifyOptions,
-    complete_options,
-    each_column,
-    show_options,
-)
+from ..table.options import Columns, VerifyOptions, check_options, each_column, show_options
 from ..table.overwrite import KeptRepairs, earlier_columns, kept_repairs, name_columns
 from ..table.text_column import (
     LONGEST_TEXT,
@@ -308,7 +302,7 @@ def start(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpti
     >>> run.result()["verdict"].tolist()
     ['valid', 'invalid']
     """
-    return prepare(data, column, Options.check(**complete_options("start", options, progress=False)))._start()
+    return prepare(data, column, check_options("start", {"progress": False, **options}))._start()
 
 
 def prepare(data: Any, column: Columns | None, options: Options, *, read: AddressColumns | None = None) -> Run[Any]:
@@ -541,7 +535,7 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     2       invalid        <NA>             <NA>         done
     3           NaN        <NA>             <NA>      missing
     """
-    return collect(prepare(data, column, Options.check(**complete_options("verify", options)))._start())
+    return collect(prepare(data, column, check_options("verify", options))._start())
 
 
 def collect(run: Run[Any]) -> Any:
@@ -603,7 +597,7 @@ async def averify(data: Any, column: Columns | None = None, **options: Unpack[Ve
     >>> asyncio.run(mv.averify(["ada@example.org"], validation_type="regex"))["verdict"].tolist()
     ['valid']
     """
-    run = await asyncio.to_thread(prepare, data, column, Options.check(**complete_options("averify", options)))
+    run = await asyncio.to_thread(prepare, data, column, check_options("averify", options))
     try:
         result = await run
         warn_user(*describe_spamtraps(run))

@@ -1,9 +1,8 @@
 """The keyword arguments that `verify`, `averify`, `start`, `plan`, the accessors and Dask share.
 
-`VerifyOptions` holds their names, order and types for editors and type checkers, `DEFAULTS` their defaults.
-`show_options` gives a function the signature that `help()`, notebooks and the documentation show, and
-`complete_options` reads what a caller gave; `runs.options.Options` checks it. What each argument means is documented in
-`verify`.
+`runs.options.Options` has their defaults and checks them, `VerifyOptions` has their types for editors and type
+checkers. `show_options` gives a function the signature that `help()`, notebooks and the documentation show. What each
+argument means is documented in `verify`.
 """
 
 from __future__ import annotations
@@ -14,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from ..errors import SettingsError
+from ..runs.options import Options
+from .columns import did_you_mean
 
-if TYPE_CHECKING:  # the accessors need this module, and importing mailverdict stays light
+if TYPE_CHECKING:
     from ..backend import Backend
     from ..local.backend import LocalBackend
     from ..model.settings import Duration
@@ -51,23 +52,7 @@ def each_column(column: Columns | None) -> list[Any]:
     return column if isinstance(column, list) else [column]
 
 
-DEFAULTS: VerifyOptions = {
-    "validation_type": "mx",
-    "backend": None,
-    "journal": "auto",
-    "max_age": "30D",
-    "refresh": (),
-    "limit": None,
-    "on_quota": "stop",
-    "screen": None,
-    "clean": True,
-    "columns": "core",
-    "categories": True,
-    "prefix": None,
-    "overwrite": True,
-    "offline": False,
-    "progress": "auto",
-}
+DEFAULTS = {name: each.default for name, each in inspect.signature(Options.check).parameters.items()}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -98,10 +83,8 @@ def option_parameters(changed: Mapping[str, Any]) -> list[inspect.Parameter]:
     ]
 
 
-def complete_options(function: str, options: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
-    """The options given to `function`, and the defaults of the others, some of them `changed`."""
+def check_options(function: str, options: Mapping[str, Any]) -> Options:
+    """The options given to `function`, and the defaults of the others, checked."""
     if unknown := [name for name in options if name not in DEFAULTS]:
-        from .columns import did_you_mean  # noqa: PLC0415 - only a wrong name needs it
-
         raise SettingsError(f"{function} has no argument {unknown[0]!r}{did_you_mean(unknown[0], list(DEFAULTS))}")
-    return {**DEFAULTS, **changed, **options}
+    return Options.check(**options)

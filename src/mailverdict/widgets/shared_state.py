@@ -55,7 +55,7 @@ from ..table.columns import (
     label_of,
 )
 from ..table.kinds import Table
-from ..table.options import complete_options
+from ..table.options import check_options
 from ..table.overwrite import name_columns
 from .checking import Background, Rate, is_short
 from .listing import Listing
@@ -71,7 +71,6 @@ __all__ = [
     "Setting",
     "SharedState",
     "Suppression",
-    "check_options",
 ]
 
 logger = logging.getLogger("mailverdict")
@@ -164,7 +163,7 @@ class SharedState:
         on_file: Callable[[str, Path], None] = lambda name, path: None,
     ) -> None:
         self.settings = settings  # of `mailverdict.verify`
-        check_options(validation_type, settings)
+        check_options("Audit", {"validation_type": validation_type, **settings})
         self.depth = str(parse_validation_type(validation_type))
         first = find_policy(policy)
         self.policies, self.policy = {**POLICIES, first.name: first}, first
@@ -366,10 +365,14 @@ class SharedState:
 
     def options(self) -> Options:
         """The checked arguments of a run; a journal for this session where pausing would lose what is checked."""
-        settings = {**self.settings, "refresh": UNCLEAR if self.is_refreshing else ()}
-        options = check_options(self.depth, settings)
+        settings = {
+            "validation_type": self.depth,
+            **self.settings,
+            "refresh": UNCLEAR if self.is_refreshing else (),
+        }
+        options = check_options("Audit", settings)
         if options.journal is None and self.settings.get("journal", "auto") == "auto" and not options.is_free:
-            options = check_options(self.depth, {**settings, "journal": self.session_journal()})
+            options = check_options("Audit", {**settings, "journal": self.session_journal()})
         return replace(options, settings=replace(options.settings, answered_since=self.asked_since))
 
     def session_journal(self) -> Path:
@@ -512,9 +515,3 @@ def column_of(frame: pd.DataFrame, column: Hashable) -> pd.Series[Any]:
     names: list[Any] = list(frame.columns)
     cells: pd.Series[Any] = frame.iloc[:, names.index(column)]
     return cells
-
-
-def check_options(validation_type: str, settings: dict[str, Any]) -> Options:
-    """The checked arguments of `verify`, with its defaults for those that are not among the settings."""
-    arguments = {"validation_type": validation_type, **settings}
-    return Options.check(**complete_options("Audit", arguments))
