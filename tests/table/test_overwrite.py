@@ -61,14 +61,6 @@ def csv_by_polars(out):
     return pl.read_csv(io.BytesIO(out.to_csv(index=False).encode()))
 
 
-def json_with_epochs(out):
-    """As pandas 2 writes times by default."""
-    moments = [n for n in out if isinstance(out[n].dtype, pd.DatetimeTZDtype)]
-    numbers = {n: [None if pd.isna(at) else round(at.timestamp() * 1000) for at in out[n]] for n in moments}
-    text = out.assign(**numbers).to_json(orient="records", lines=True)
-    return pl.read_ndjson(io.BytesIO(text.encode()))
-
-
 def parquet_by_arrow(out):
     buffer = io.BytesIO()
     out.to_parquet(buffer)
@@ -112,7 +104,6 @@ ROUTES = [
     parquet_by_polars,
     parquet_from_polars,
     json_lines,
-    json_with_epochs,
     workbook,
     sqlite,
 ]

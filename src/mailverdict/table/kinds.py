@@ -31,7 +31,7 @@ from .columns import (
     to_pandas,
     to_string,
 )
-from .text_column import as_text, decode, is_list, is_octets, is_text, where_filled
+from .text_column import as_text, decode, is_list, is_octets, is_text, to_array, where_filled
 
 Positions = npt.NDArray[np.int64]
 Frame = TypeVar("Frame")  # a pandas, Polars or Arrow frame, which comes back as the kind it came in
@@ -162,11 +162,8 @@ def replace_polars(cells: Any, replaced: Positions, texts: Sequence[str]) -> Any
 
     if not len(replaced) and not isinstance(cells.dtype, polars.List | polars.Array):
         return cells
-    if cells.dtype == polars.Object:
-        changed = dict(zip(replaced.tolist(), texts, strict=True))
-        items = [changed.get(row, cell) for row, cell in enumerate(cells.to_list())]
-        return polars.Series(cells.name, items, dtype=polars.Object)
-    return polars.Series(cells.name, with_texts_at(pa.chunked_array([cells.to_arrow()]), replaced, texts))
+    values = pa.chunked_array([to_array(polars_to_arrow(cells))])
+    return polars.Series(cells.name, with_texts_at(values, replaced, texts))
 
 
 def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:

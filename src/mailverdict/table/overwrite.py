@@ -87,12 +87,11 @@ PATTERNS = {
     "outcome": "hard|delivered|complaint",
     **dict.fromkeys(("suggestion", "normalized", "clean"), ".+@.+"),
 }
-# Of kinds that a file may turn into numbers or text: SQLite makes numbers of truth values, pandas 2 makes numbers since
-# 1970 of times in JSON.
+# Of kinds that a file may turn into numbers or text: SQLite makes numbers of truth values.
 LITERALS = {
     "bool": r"(?i:true|false)|[01](\.0)?",
     "count": r"\d+(\.0)?",
-    "moment": r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?|\d{10,}(\.\d+)?",
+    "moment": r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?",
 }
 
 
