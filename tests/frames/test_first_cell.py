@@ -16,7 +16,7 @@ import mailverdict as mv
 import mailverdict.dask
 from mailverdict.frames.planning import plan_pieces
 from mailverdict.sandbox import World
-from mailverdict.table.kinds import kind_of_data
+from mailverdict.table.table import table_of
 
 SEVERAL = "the cell holds several addresses; none of them was verified"
 # A cell, its repaired address and what was done, the verdict of it by default, and the one of the cell as it stands.
@@ -289,7 +289,7 @@ class TestPlan:
     @pytest.mark.parametrize("cuts", [(0, 2, 5), (0, 1, 2, 3, 4, 5), (0, 4, 5)])
     def test_it_is_the_same_however_the_rows_are_cut(self, cuts):
         data = frame([*reversed(self.CELLS)])
-        pieces = [[kind_of_data(data.iloc[start:end], "email")] for start, end in pairwise(cuts)]
+        pieces = [[table_of(data.iloc[start:end], "email")] for start, end in pairwise(cuts)]
         with World(daily_limit=50) as world:
             assert plan_pieces(pieces, {"backend": world.url, "journal": None}).repaired == 2
 

@@ -6,7 +6,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.frames.planning import plan_pieces
 from mailverdict.sandbox import World
-from mailverdict.table.kinds import kind_of_data
+from mailverdict.table.table import table_of
 
 CELLS = ["a@one.example", "A@one.example", "a@ONE.example", " b@one.example ", "bad", 5, None, "", "c@gone.example"]
 
@@ -70,7 +70,7 @@ class TestPieces:
     @pytest.mark.parametrize("size", [1, 2, 5, 24])
     @pytest.mark.parametrize("clean", [False, True])
     def test_pieces_give_the_plan_of_the_whole(self, size, clean, tmp_path):
-        pieces = [[kind_of_data(self.CELLS[at : at + size], None)] for at in range(0, len(self.CELLS), size)]
+        pieces = [[table_of(self.CELLS[at : at + size], None)] for at in range(0, len(self.CELLS), size)]
         options = {"validation_type": "regex", "clean": clean, "journal": None}
         assert plan_pieces(pieces, options) == mv.plan(self.CELLS, **options)
 
@@ -78,6 +78,6 @@ class TestPieces:
         with World() as world:
             options = {"backend": world.url, "journal": tmp_path / "j.db", "clean": True}
             mv.verify(["cy@x.example", "bob@x.example"], **options)
-            found = plan_pieces([[kind_of_data(cells, None)] for cells in (self.CELLS[:12], self.CELLS[12:])], options)
+            found = plan_pieces([[table_of(cells, None)] for cells in (self.CELLS[:12], self.CELLS[12:])], options)
             assert found == mv.plan(self.CELLS, **options)
         assert (found.unique, found.known, found.to_submit) == (4, 2, 2)

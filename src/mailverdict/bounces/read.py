@@ -18,8 +18,8 @@ from ..files.table_file import ReadOptions
 from ..model.address import folded_key
 from ..model.paths import user_path
 from ..model.words import Reason, count_of, printable_text
-from ..table.kinds import Frame, Table, frame_of, labels_of, library_of, polars_of
 from ..table.notices import warn_user
+from ..table.table import Frame, Table, frame_of, labels_of, library_of, polars_of
 from ..table.text_column import to_array
 from .events import read_events
 from .exports import choose_layout, conclude_row, known_exports, known_layout, parse_moment, row_meaning, status_code

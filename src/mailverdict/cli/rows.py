@@ -20,7 +20,7 @@ from ..files.readers import STDIN
 from ..files.writers import FormulaColumns
 from ..frames.results import with_core
 from ..table.columns import did_you_mean, label_of, listed
-from ..table.kinds import put_column
+from ..table.table import put_column
 from .files import (
     Rewriting,
     TableOutput,

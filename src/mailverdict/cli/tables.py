@@ -30,8 +30,8 @@ from ..reports.counts import Counts
 from ..reports.facts import verify_command
 from ..reports.report import check_path, make_report, read_earlier, verified_pieces
 from ..table.columns import REPAIR_COLUMNS, SETS, choose_columns, label_of
-from ..table.kinds import Table, put_column
 from ..table.options import VerifyOptions
+from ..table.table import Table, put_column
 from .files import (
     Rewriting,
     TableOutput,

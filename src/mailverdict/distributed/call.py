@@ -40,7 +40,7 @@ from ..runs.progress import Progress, ProgressBar, wants_bar
 from ..runs.run import Run
 from ..table.columns import REPAIR_COLUMNS
 from ..table.notices import warn_user
-from ..table.options import Columns, check_options
+from ..table.options import ColumnChoice, check_options
 from .asking import DOMAINS, MAILBOXES, merge_reports
 from .scratch import Scratch
 from .stages import KeyKind, Routing, StageJob, read_part
@@ -73,7 +73,7 @@ class Call:
 def open_call(
     function: str,
     empty: Any,
-    column: Columns | None,
+    column: ColumnChoice | None,
     options: Mapping[str, Any],
     *,
     scratch: str | PathLike[str] | None,

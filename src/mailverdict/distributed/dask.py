@@ -28,7 +28,7 @@ from ..errors import InputError, MissingExtraError
 from ..model.table import dump_json
 from ..runs.execution import unique_addresses
 from ..runs.plan import Plan
-from ..table.options import Columns, VerifyOptions, show_options
+from ..table.options import ColumnChoice, VerifyOptions, show_options
 from ..table.text_column import read_values
 from .asking import DOMAINS, ask_domains, ask_mailboxes, read_domains, read_mailboxes
 from .call import Call, ask_workers, open_call, plan_texts, verify_texts
@@ -82,7 +82,7 @@ COUNTED_META = pd.DataFrame(
 @show_options()
 def verify(
     data: Any,
-    column: Columns | None = None,
+    column: ColumnChoice | None = None,
     *,
     scratch: str | PathLike[str] | None = None,
     **options: Unpack[VerifyOptions],
@@ -158,7 +158,7 @@ def verify(
 @show_options()
 def plan(
     data: Any,
-    column: Columns | None = None,
+    column: ColumnChoice | None = None,
     **options: Unpack[VerifyOptions],
 ) -> Plan:
     """Work out what `verify` with the same arguments would do and cost. Uses no quota.
@@ -206,7 +206,7 @@ def plan(
 def open_frame(
     function: str,
     data: Any,
-    column: Columns | None,
+    column: ColumnChoice | None,
     scratch: str | PathLike[str] | None,
     options: Any,
     *,

@@ -23,7 +23,7 @@ from ..model.table import dump_json
 from ..model.words import Status
 from ..runs.plan import Plan
 from ..table.columns import REPAIR_COLUMNS, Column, to_arrow
-from ..table.options import Columns, VerifyOptions, show_options
+from ..table.options import ColumnChoice, VerifyOptions, show_options
 from .asking import DOMAINS, ask_domains, ask_mailboxes, read_domains, read_mailboxes
 from .call import Call, ask_workers, error_of, open_call, plan_texts, verify_texts
 from .stages import (
@@ -169,7 +169,7 @@ def plan(
 def open_frame(
     function: str,
     data: Any,
-    column: Columns | None,
+    column: ColumnChoice | None,
     scratch: str | PathLike[str] | None,
     options: Any,
     *,

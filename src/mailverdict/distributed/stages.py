@@ -25,10 +25,10 @@ from ..frames.verify import (
     AddressColumns,
     FrameReading,
     describe_origin,
-    kinds_of_data,
     name_results,
     read_addresses,
     read_frame,
+    tables_of,
 )
 from ..local.batch import constant, decision_columns, observe_batch
 from ..local.domains import domain_metadata
@@ -39,7 +39,7 @@ from ..model.words import Status, ValidationType
 from ..runs.execution import unique_addresses
 from ..runs.options import Options
 from ..table.columns import Column
-from ..table.options import Columns, each_column
+from ..table.options import ColumnChoice, each_column
 from ..table.overwrite import result_labels
 from ..verdicts import settle
 from .scratch import Scratch
@@ -102,7 +102,7 @@ KeyKind = Literal["row", "text", "address", "domain"]
 class StageJob:
     """All that a task needs to know about the call; sent to every worker."""
 
-    column: Columns | None
+    column: ColumnChoice | None
     options: Options  # of reading cells and showing results; without a backend
     validation_type: ValidationType
     key_kind: KeyKind
@@ -164,9 +164,9 @@ def read_texts(part: Any, job: StageJob) -> AddressColumns:
     An error if a result column would replace one of the caller's: a frame shows only its names before it is read, and
     after the answers are paid for it is too late.
     """
-    kinds = kinds_of_data(part, job.column)
-    kept = [own.kept for own in name_results(kinds, job.column, job.options)]
-    return read_addresses([kind.values() for kind in kinds], clean=job.is_cleaned, kept=kept)
+    tables = tables_of(part, job.column)
+    kept = [own.kept for own in name_results(tables, job.column, job.options)]
+    return read_addresses([table.values() for table in tables], clean=job.is_cleaned, kept=kept)
 
 
 def observe(part: Any, job: StageJob) -> pa.Table:

@@ -24,9 +24,9 @@ from ..model.address import lower_domain
 from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, guess_plain
 from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
 from ..table.columns import CLEAN_COLUMNS, to_string
-from ..table.kinds import Frame, kind_of_data
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
+from ..table.table import Frame, table_of
 from ..table.text_column import (
     LONGEST_TEXT,
     describe_no_address,
@@ -95,14 +95,14 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     2             <NA>  ada@gmail.com
     3             <NA>           <NA>
     """
-    kind = kind_of_data(data, column)
-    names = name_columns(kind, prefix, CLEAN_COLUMNS)
-    cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
+    table = table_of(data, column)
+    names = name_columns(table, prefix, CLEAN_COLUMNS)
+    cells = read_values(table.values(), for_repair=True, longest=MAX_CELL)
     repaired = repair_column(cells.texts, cells.stripped)
     warn_user(describe_no_address(repaired.texts, column))
     change = where_filled(cells.stripped, repaired.change)
     made = {"clean": repaired.address, "suggestion": repaired.suggestion, "change": change}
-    return kind.attach(pa.table(made), names, CLEAN_COLUMNS, {})
+    return table.attach(pa.table(made), names, CLEAN_COLUMNS, {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,15 +19,15 @@ from ..model.words import ValidationType
 from ..runs.options import check_flag, pick_backend
 from ..table.columns import to_boolean, to_string, to_utc
 from ..table.notices import warn_user
-from ..table.options import Columns
-from .verify import kinds_of_data, read_addresses
+from ..table.options import ColumnChoice
+from .verify import read_addresses, tables_of
 
 OUTCOME_DTYPE = pd.CategoricalDtype([str(each) for each in DnsOutcome])
 
 
 def lookup_domains(
     data: Any,
-    column: Columns | None = None,
+    column: ColumnChoice | None = None,
     *,
     backend: LocalBackend | None = None,
     clean: bool = False,
@@ -88,15 +88,15 @@ def lookup_domains(
     picked = pick_backend(backend)
     if not isinstance(picked, LocalBackend):
         raise SettingsError(f"backend={backend!r:.200}: give a LocalBackend, whose resolver is asked")
-    kinds = kinds_of_data(data, column)
-    read = read_addresses([kind.values() for kind in kinds], clean=check_flag("clean", clean))
+    tables = tables_of(data, column)
+    read = read_addresses([table.values() for table in tables], clean=check_flag("clean", clean))
     syntax = observe_column(read.texts)
     names = syntax.domains.to_pylist()
     counts = np.bincount(syntax.domain_codes.drop_null().to_numpy(), minlength=len(names))
     seen, notices = run_sync(look_up(names, picked, is_owned=picked is not backend))
     warn_user(*notices)
     table = evidence_frame(names, counts.tolist(), seen, picked)
-    made = kinds[0].convert(table.set_index("domain"))
+    made = tables[0].convert(table.set_index("domain"))
     return made.reset_index() if isinstance(made, pd.DataFrame) else made
 
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 from ..checks.lists.mailboxes import Mailboxes, find_mailboxes
 from ..repair.repair import MAX_CELL
 from ..table.columns import DUPLICATE_COLUMNS
-from ..table.kinds import Frame, kind_of_data
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
+from ..table.table import Frame, table_of
 from ..table.text_column import describe_no_address, read_values
 from .clean import repair_column
 
@@ -87,11 +87,11 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     >>> found["duplicate_of"].isna().tolist()       # the rows that stay
     [True, False, True, True]
     """
-    kind = kind_of_data(data, column)
-    names = name_columns(kind, prefix, DUPLICATE_COLUMNS)
-    texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
+    table = table_of(data, column)
+    names = name_columns(table, prefix, DUPLICATE_COLUMNS)
+    texts = read_values(table.values(), for_repair=True, longest=MAX_CELL).texts
     warn_user(describe_no_address(texts, column))
-    return kind.attach(compare_mailboxes(read_mailboxes(texts).names), names, DUPLICATE_COLUMNS, {})
+    return table.attach(compare_mailboxes(read_mailboxes(texts).names), names, DUPLICATE_COLUMNS, {})
 
 
 def compare_mailboxes(mailboxes: pa.StringArray) -> pa.Table:

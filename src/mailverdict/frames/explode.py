@@ -14,10 +14,10 @@ from ..checks.syntax.kernels import to_bools
 from ..repair.remarks import has_remark, text_beside
 from ..repair.repair import MAX_CELL, bad_parts, repair_cell
 from ..table.columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
-from ..table.kinds import Frame, kind_of_data, to_series
 from ..table.list_cells import SEQUENCES, texts_of
 from ..table.notices import warn_user
 from ..table.overwrite import earlier_columns, name_columns
+from ..table.table import Frame, table_of, to_series
 from ..table.text_column import describe_no_address, read_values
 
 
@@ -69,19 +69,19 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     0  bob@firm.com  Rome           2
     1   cy@firm.com  Oslo           1
     """
-    kind = kind_of_data(data, column)
-    names = name_columns(kind, prefix, PART_COLUMNS)
-    texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
+    table = table_of(data, column)
+    names = name_columns(table, prefix, PART_COLUMNS)
+    texts = read_values(table.values(), for_repair=True, longest=MAX_CELL).texts
     warn_user(describe_no_address(texts, column))
-    parts = find_lists(kind.values(), texts) | find_several(texts)
+    parts = find_lists(table.values(), texts) | find_several(texts)
     counts = np.ones(len(texts), np.int64)
     counts[list(parts)] = [len(found) for found in parts.values()]
     rows = np.repeat(np.arange(len(texts)), counts)
     numbers = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows] + 1
     written = [text for row in sorted(parts) for text in parts[row]]
-    exploded = kind.repeat(rows, np.flatnonzero(np.isin(rows, list(parts))), written)
+    exploded = table.repeat(rows, np.flatnonzero(np.isin(rows, list(parts))), written)
     about_cells = [each.name for each in (*COLUMNS, *DERIVED_COLUMNS)]
-    dropped = [name for name in earlier_columns(kind, prefix) if name in about_cells]
+    dropped = [name for name in earlier_columns(table, prefix) if name in about_cells]
     if dropped:
         exploded = exploded.drop([label_of(column, prefix, name) for name in dropped])
         warn_user(f"results of earlier calls beside column {column!r:.80} are dropped: they were about whole cells")

@@ -22,11 +22,11 @@ from ..runs.execution import find_known, unique_addresses
 from ..runs.options import Options, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
-from ..table.kinds import Table
 from ..table.notices import warn_user
-from ..table.options import Columns, VerifyOptions, check_options, show_options
+from ..table.options import ColumnChoice, VerifyOptions, check_options, show_options
 from ..table.overwrite import kept_repairs
-from .verify import AddressColumns, kinds_of_data, read_addresses
+from ..table.table import Table
+from .verify import AddressColumns, read_addresses, tables_of
 
 RESOLVER_SECONDS = 5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
 
@@ -81,7 +81,7 @@ def ask_quota(backend: Any, *, owned: bool = False) -> Quota | None:
 @show_options()
 def plan(
     data: Any,
-    column: Columns | None = None,
+    column: ColumnChoice | None = None,
     **options: Unpack[VerifyOptions],
 ) -> Plan:
     """Work out what `verify` with the same arguments would do and cost. Uses no quota.
@@ -123,7 +123,7 @@ def plan(
     >>> found.rows, found.missing, found.malformed, found.unique
     (5, 1, 1, 2)
     """
-    return plan_pieces([kinds_of_data(data, column)], options)
+    return plan_pieces([tables_of(data, column)], options)
 
 
 def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Plan:

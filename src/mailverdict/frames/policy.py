@@ -22,8 +22,8 @@ from ..model.words import ACTIONS, FLAGS, MEANING, SEVERAL_ADDRESSES, Status, Ve
 from ..repair.remarks import text_beside
 from ..repair.words import NO_NAMES
 from ..table.columns import ACTION_COLUMNS
-from ..table.kinds import Frame
 from ..table.overwrite import name_columns
+from ..table.table import Frame
 from ..table.text_column import replace_texts
 from .clean import DID_YOU_MEAN
 from .results import JUDGED, Results
@@ -290,36 +290,36 @@ def group_alike(
     facts: Mapping[str, pa.Array], policy: Policy | None = None
 ) -> tuple[npt.NDArray[np.intp], list[Alike]]:
     """For each row the number of its kind, whose rows have the same facts; and these, with what the policy decides."""
-    kinds, number = np.zeros(len(facts["bucket"]), np.int64), 1
+    groups, number = np.zeros(len(facts["bucket"]), np.int64), 1
     for values in facts.values():
         if values.null_count == len(values):
             continue
         coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         width = len(coded.dictionary) + 1
         if number * width > np.iinfo(np.int64).max:
-            kinds, distinct = pd.factorize(kinds)
+            groups, distinct = pd.factorize(groups)
             number = len(distinct)
-        kinds, number = kinds * width + coded.indices.fill_null(width - 1).to_numpy(), number * width
-    kinds, distinct = pd.factorize(kinds)
+        groups, number = groups * width + coded.indices.fill_null(width - 1).to_numpy(), number * width
+    groups, distinct = pd.factorize(groups)
     first = np.empty(len(distinct), np.int64)
-    first[kinds[::-1]] = np.arange(len(kinds))[::-1]
+    first[groups[::-1]] = np.arange(len(groups))[::-1]
     alike = [Alike(**each) for each in pa.table(dict(facts)).take(pa.array(first)).to_pylist()]
     if policy is None:
-        return kinds, alike
+        return groups, alike
     decided = ((each, *decide_row(each, policy)) for each in alike)
-    return kinds, [each._replace(action=action, cause=cause, action_why=why) for each, action, cause, why in decided]
+    return groups, [each._replace(action=action, cause=cause, action_why=why) for each, action, cause, why in decided]
 
 
 def decide_rows(rows: Results, policy: Policy) -> pa.Table:
     """The columns `action`, `cause` and `action_why`; rows with the same facts are decided once."""
-    kinds, alike = group_alike(row_facts(rows, policy), policy)
+    groups, alike = group_alike(row_facts(rows, policy), policy)
     action, cause, why = (
         pa.array([getattr(each, name) for each in alike], pa.string()) for name in ("action", "cause", "action_why")
     )
-    action, cause, why = action.dictionary_encode(), cause.take(pa.array(kinds)), why.take(pa.array(kinds))
+    action, cause, why = action.dictionary_encode(), cause.take(pa.array(groups)), why.take(pa.array(groups))
 
     def rows_of(word: str) -> Rows:
-        return np.flatnonzero(np.array([each.action_why == word for each in alike], np.bool_)[kinds])
+        return np.flatnonzero(np.array([each.action_why == word for each in alike], np.bool_)[groups])
 
     at = rows_of(DID_YOU_MEAN)
     meant = rows["suggestion"].take(pa.array(at))
@@ -329,7 +329,7 @@ def decide_rows(rows: Results, policy: Policy) -> pa.Table:
     why = replace_texts(why, at, pa.array([REMARKED + shorten(each, LONGEST_REMARK) for each in beside], pa.string()))
     at = rows_of("")
     why = replace_texts(why, at, one_array(rows.advice["text"]).take(pa.array(at)))
-    action = pa.DictionaryArray.from_arrays(action.indices.take(pa.array(kinds)), action.dictionary)
+    action = pa.DictionaryArray.from_arrays(action.indices.take(pa.array(groups)), action.dictionary)
     return pa.table({"action": action, "cause": cause, "action_why": why})
 
 

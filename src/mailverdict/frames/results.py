@@ -18,8 +18,8 @@ from ..model.table import one_array, texts_where
 from ..model.words import SEVERAL_ADDRESSES, Reason, Status, Verdict
 from ..repair.repair import MAX_CELL
 from ..table.columns import COLUMNS, RESULT_NAMES, SUPPRESS_COLUMNS, check_column, is_short, label_of, why
-from ..table.kinds import frame_of, kind_of_data
 from ..table.overwrite import find_verified
+from ..table.table import frame_of, table_of
 from ..table.text_column import (
     is_text,
     read_present,
@@ -54,7 +54,7 @@ class Results:
         if column is None:
             out = frame_of(out)
             column, prefix = find_verified(out, prefix)
-        self.data = kind_of_data(out, column, is_verified=True)
+        self.data = table_of(out, column, is_verified=True)
         self.column, self.prefix = column, prefix
         self.existing = frozenset(self.data.labels())
         self.read: dict[str, pa.Array] = {}  # by name

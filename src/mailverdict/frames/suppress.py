@@ -27,9 +27,9 @@ from ..model.paths import user_path
 from ..model.words import first_of, printable_text
 from ..repair.repair import MAX_CELL, repair_cell
 from ..table.columns import SUPPRESS_COLUMNS
-from ..table.kinds import Frame, kind_of_data, labels_of, read_stream
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
+from ..table.table import Frame, labels_of, read_stream, table_of
 from ..table.text_column import describe_no_address, is_filled, read_values, to_array
 from .duplicates import read_mailboxes
 from .results import as_flags
@@ -119,17 +119,17 @@ def suppress(
     """
     if against is None:
         raise SettingsError("against=None: give the suppression list as a path, a list, a Series or a frame")
-    kind = kind_of_data(data, column)
-    names = name_columns(kind, prefix, SUPPRESS_COLUMNS)
+    table = table_of(data, column)
+    names = name_columns(table, prefix, SUPPRESS_COLUMNS)
     if not isinstance(against, SuppressionList):
         against = SuppressionList.read(against, against_column)
         warn_user(*against.notices())
-    texts = read_values(kind.values(), for_repair=True, longest=MAX_CELL).texts
+    texts = read_values(table.values(), for_repair=True, longest=MAX_CELL).texts
     warn_user(describe_no_address(texts, column))
     flags = against.find(read_mailboxes(texts))
-    if names[0] in kind.labels():
-        flags = pc.or_kleene(as_flags(to_array(kind.cells(names[0]))).fill_null(False), flags)
-    return kind.attach(pa.table({"suppressed": flags}), names, SUPPRESS_COLUMNS, {})
+    if names[0] in table.labels():
+        flags = pc.or_kleene(as_flags(to_array(table.cells(names[0]))).fill_null(False), flags)
+    return table.attach(pa.table({"suppressed": flags}), names, SUPPRESS_COLUMNS, {})
 
 
 class SuppressionList:
@@ -166,11 +166,9 @@ class SuppressionList:
             self.add_entries(bounced_addresses(data))
             return
         if self.column is None and names:
-            arrays = (
-                data.columns if isinstance(data, pa.Table) else (kind_of_data(data, name).values() for name in names)
-            )
+            arrays = data.columns if isinstance(data, pa.Table) else (table_of(data, name).values() for name in names)
             self.choose_column(dict(zip(names, arrays, strict=True)))
-        self.add_entries(kind_of_data(data, self.column).values())
+        self.add_entries(table_of(data, self.column).values())
 
     def choose_column(self, columns: Mapping[Any, Any]) -> None:
         """Read the only column, or the one that looks like addresses."""

@@ -41,10 +41,10 @@ from ..table.columns import (
     label_of,
     take_rows,
 )
-from ..table.kinds import Frame, Table, kind_of_data
 from ..table.notices import Note, warn_user
-from ..table.options import Columns, VerifyOptions, check_options, each_column, show_options
+from ..table.options import ColumnChoice, VerifyOptions, check_options, each_column, show_options
 from ..table.overwrite import KeptRepairs, earlier_columns, kept_repairs, name_columns
+from ..table.table import Frame, Table, table_of
 from ..table.text_column import (
     LONGEST_TEXT,
     cut_long,
@@ -111,7 +111,7 @@ class AddressColumns:
         """How many rows hold several addresses."""
         return 0 if self.is_several is None else int(self.is_several.true_count)
 
-    def notices(self, column: Columns | None) -> list[str]:
+    def notices(self, column: ColumnChoice | None) -> list[str]:
         """A warning for each column without an address."""
         labels = each_column(column)
         size = len(self.texts) // len(labels)
@@ -269,11 +269,11 @@ def describe_several(rows: int, remedy: str = "mailverdict.explode gives each a 
 
 # Overloads: a frame comes back as the kind it came in, a column alone as a pandas frame.
 @overload
-def start(data: Frame, column: Columns, **options: Unpack[VerifyOptions]) -> Run[Frame]: ...
+def start(data: Frame, column: ColumnChoice, **options: Unpack[VerifyOptions]) -> Run[Frame]: ...
 @overload
 def start(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]: ...
 @show_options(progress=False)
-def start(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Run[Any]:
+def start(data: Any, column: ColumnChoice | None = None, **options: Unpack[VerifyOptions]) -> Run[Any]:
     """Verify a column in the background and return at once.
 
     Parameters
@@ -305,7 +305,9 @@ def start(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpti
     return prepare(data, column, check_options("start", {"progress": False, **options}))._start()
 
 
-def prepare(data: Any, column: Columns | None, options: Options, *, read: AddressColumns | None = None) -> Run[Any]:
+def prepare(
+    data: Any, column: ColumnChoice | None, options: Options, *, read: AddressColumns | None = None
+) -> Run[Any]:
     """Read the columns, unless they were `read` already, and set the run up; before its start it uses no network."""
     is_free = options.is_free
     frame = read_frame(data, column, options, origin_of(options), is_free=is_free, read=read)
@@ -320,7 +322,7 @@ def prepare(data: Any, column: Columns | None, options: Options, *, read: Addres
 
 def read_frame(
     data: Any,
-    column: Columns | None,
+    column: ColumnChoice | None,
     options: Options,
     note: dict[str, Any],
     *,
@@ -332,7 +334,7 @@ def read_frame(
 
     `read` are the columns if they were read already.
     """
-    tables = kinds_of_data(data, column)
+    tables = tables_of(data, column)
     is_read = read is not None
     results = name_results(tables, column, options, extra, finds_kept=not is_read)
     if read is None:
@@ -355,8 +357,8 @@ class ResultColumns:
 
 
 def name_results(
-    kinds: Sequence[Table],
-    column: Columns | None,
+    tables: Sequence[Table],
+    column: ColumnChoice | None,
     options: Options,
     extra: Sequence[Column] = (),
     *,
@@ -369,44 +371,50 @@ def name_results(
     have corrected them.
     """
     is_cleaned, categories, prefix, overwrite = options.clean, options.categories, options.prefix, options.overwrite
-    if prefix is not None and len(kinds) > 1:
+    if prefix is not None and len(tables) > 1:
         raise SettingsError(f"prefix={prefix!r}: each of several columns has its own prefix; leave it out")
     chosen, results = choose_columns(options.columns, clean=is_cleaned, categories=categories), []
     taken = set(column) if isinstance(column, list) else set()
-    for kind in kinds:
-        earlier = earlier_columns(kind, prefix) if overwrite else {}
+    for table in tables:
+        earlier = earlier_columns(table, prefix) if overwrite else {}
         is_verified = not earlier.keys().isdisjoint(("verdict", "status"))
         again = [name for name in earlier if is_verified and name in BY_NAME]
         others = choose_columns(again, clean=is_cleaned and "change" in earlier, categories=categories)
         columns = (*chosen, *(each for each in others if each not in chosen), *extra)
-        kept = kept_repairs(kind, prefix, earlier) if is_cleaned and finds_kept else None
-        names = name_columns(kind, prefix, columns, overwrite=overwrite, earlier=earlier)
+        kept = kept_repairs(table, prefix, earlier) if is_cleaned and finds_kept else None
+        names = name_columns(table, prefix, columns, overwrite=overwrite, earlier=earlier)
         if twice := taken.intersection(names):
             raise SettingsError(f"two results would get the label {twice.pop()!r}; verify these columns one by one")
         taken.update(names if isinstance(column, list) else ())
         derived = [c for c in DERIVED_COLUMNS if is_verified and c.name in earlier and c not in columns]
-        emptied = {label_of(kind.column, prefix, c.name): c for c in derived}
+        emptied = {label_of(table.column, prefix, c.name): c for c in derived}
         if not categories:
             emptied = {label: replace(c, kind="text") for label, c in emptied.items()}
         results.append(ResultColumns(columns, names, emptied, kept))
     return results
 
 
-def kinds_of_data(data: Any, column: Columns | None) -> list[Table]:
+def tables_of(data: Any, column: ColumnChoice | None) -> list[Table]:
     """The data with its column, or with each of a list of columns."""
     if not isinstance(column, list):
-        return [kind_of_data(data, column)]
+        return [table_of(data, column)]
     if not column:
-        kind_of_data(data, None)  # a frame: an error that names its columns
+        table_of(data, None)  # a frame: an error that names its columns
         raise ColumnError("column=[]: give the name of a column")
-    first = kind_of_data(data, column[0])
-    kinds = [first, *(kind_of_data(first.frame, each) for each in column[1:])]  # a stream is read once
+    first = table_of(data, column[0])
+    tables = [first, *(table_of(first.frame, each) for each in column[1:])]  # a stream is read once
     if twice := [each for at, each in enumerate(column) if each in column[:at]]:
         raise ColumnError(f"column {twice[0]!r} is given twice")
-    return kinds
+    return tables
 
 
-def show_progress(run: Run[Any], column: Columns | None, progress: bool | str | Listener, *, is_free: bool) -> None:  # noqa: FBT001
+def show_progress(
+    run: Run[Any],
+    column: ColumnChoice | None,
+    progress: bool | str | Listener,  # noqa: FBT001
+    *,
+    is_free: bool,
+) -> None:
     """Subscribe the caller's function or a progress bar."""
     if callable(progress):
         run.subscribe(progress)
@@ -416,11 +424,11 @@ def show_progress(run: Run[Any], column: Columns | None, progress: bool | str | 
 
 
 @overload
-def verify(data: Frame, column: Columns, **options: Unpack[VerifyOptions]) -> Frame: ...
+def verify(data: Frame, column: ColumnChoice, **options: Unpack[VerifyOptions]) -> Frame: ...
 @overload
 def verify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
 @show_options()
-def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Any:
+def verify(data: Any, column: ColumnChoice | None = None, **options: Unpack[VerifyOptions]) -> Any:
     """Verify a column of e-mail addresses: a verdict, its reasons and flags for every row.
 
     Works in scripts, notebooks (also inside their running event loop), threads and worker
@@ -566,11 +574,11 @@ def describe_spamtraps(run: Run[Any]) -> list[str]:
 
 
 @overload
-async def averify(data: Frame, column: Columns, **options: Unpack[VerifyOptions]) -> Frame: ...
+async def averify(data: Frame, column: ColumnChoice, **options: Unpack[VerifyOptions]) -> Frame: ...
 @overload
 async def averify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
 @show_options()
-async def averify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Any:
+async def averify(data: Any, column: ColumnChoice | None = None, **options: Unpack[VerifyOptions]) -> Any:
     """Verify a column from async code; the event loop is not blocked.
 
     Parameters

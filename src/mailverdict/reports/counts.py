@@ -55,8 +55,8 @@ class Counts:
         if self.policy is not None:
             facts |= repaired_rows(rows)
             self.add_addresses(rows)
-        kinds, alike = group_alike(facts, self.policy)
-        self.alike.update(dict(zip(alike, np.bincount(kinds, minlength=len(alike)).tolist(), strict=True)))
+        groups, alike = group_alike(facts, self.policy)
+        self.alike.update(dict(zip(alike, np.bincount(groups, minlength=len(alike)).tolist(), strict=True)))
 
     def add_addresses(self, rows: Results) -> None:
         """Count what only reports show."""

@@ -22,9 +22,9 @@ from ..frames.policy import Policy, decide_rows, find_policy, read_decided
 from ..frames.results import Results
 from ..model.words import ACTIONS, Verdict
 from ..table.columns import CONTRADICTION_COLUMNS, check_column
-from ..table.kinds import Frame, kind_of_data
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
+from ..table.table import Frame, table_of
 from ..table.text_column import to_array
 from .tables import CountTable
 
@@ -278,7 +278,7 @@ def mailed_rows(rows: Results, mailed: Any) -> Bools:
         raise ColumnError(f"mailed: no column {mailed!r}")
     else:
         try:
-            flags = to_array(kind_of_data(mailed, None).values())
+            flags = to_array(table_of(mailed, None).values())
         except MailVerdictError as exc:
             message = f"mailed: give a column of the frame, or true or false for each row ({exc})"
             raise SettingsError(message) from None

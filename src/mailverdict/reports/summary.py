@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ..frames.results import BUCKETS, Results
 from ..model.words import LONGEST_LABEL, Status, ValidationType, Verdict, count_of, reason_label
-from ..table.kinds import Frame
+from ..table.table import Frame
 from .counts import Counts, count_by_code, count_domains, keys_of, top_domains
 from .tables import CountTable
 

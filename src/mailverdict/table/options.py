@@ -44,10 +44,10 @@ class VerifyOptions(TypedDict, total=False):
     progress: bool | Literal["auto"] | Listener
 
 
-Columns = Hashable | list[Any]  # one column of a frame, or several
+ColumnChoice = Hashable | list[Any]  # one column of a frame, or several
 
 
-def each_column(column: Columns | None) -> list[Any]:
+def each_column(column: ColumnChoice | None) -> list[Any]:
     """The columns to verify one by one; None, for data that is a column itself, is one."""
     return column if isinstance(column, list) else [column]
 

@@ -35,7 +35,7 @@ from .columns import (
     label_of,
     listed,
 )
-from .kinds import Table, labels_of, notes_of, to_series
+from .table import Table, labels_of, notes_of, to_series
 from .text_column import read_present
 
 # The columns of each function, and those of them that show, if they are there with our words, that it was called.

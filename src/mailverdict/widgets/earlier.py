@@ -20,8 +20,8 @@ from ..reports.wording import CHECKS, another_check, days_of_earlier
 from ..runs.journal.journal import Journal
 from ..runs.journal.recall import RecordedRun, parse_key
 from ..table.columns import COLUMNS, REPAIR_COLUMNS, SUPPRESS_COLUMNS
-from ..table.kinds import Table
 from ..table.overwrite import name_columns
+from ..table.table import Table
 from .listing import CORE, AuditedRows
 from .source import TYPES, read_file, readable
 from .tidy import Choices, TidyColumn

@@ -18,7 +18,7 @@ from ..model.table import one_array
 from ..reports.counts import Counts
 from ..reports.report import make_report
 from ..table.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of
-from ..table.kinds import read_notes, with_note
+from ..table.table import read_notes, with_note
 from ..table.text_column import is_text
 from .listing import CORE, NOTES, Listing
 from .source import encodable

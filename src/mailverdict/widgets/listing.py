@@ -26,8 +26,8 @@ from ..model.words import ACTIONS, FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Rea
 from ..reports.wording import REASONLESS
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
 from ..table.columns import BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
-from ..table.kinds import Table
 from ..table.overwrite import name_columns
+from ..table.table import Table
 from ..table.text_column import read_values, where_filled
 from .source import printable_label, short_text
 from .tidy import narrow

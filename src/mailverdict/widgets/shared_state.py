@@ -54,9 +54,9 @@ from ..table.columns import (
     check_column,
     label_of,
 )
-from ..table.kinds import Table
 from ..table.options import check_options
 from ..table.overwrite import name_columns
+from ..table.table import Table
 from .checking import Background, Rate, is_short
 from .listing import Listing
 from .source import Source, readable

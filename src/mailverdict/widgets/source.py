@@ -15,7 +15,7 @@ import pyarrow as pa
 from ..errors import ColumnError, InputError, SettingsError
 from ..files.readers import explain_guess, open_table
 from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
-from ..table.kinds import read_stream
+from ..table.table import read_stream
 from ..table.text_column import is_filled, read_values
 
 __all__ = [

@@ -1,15 +1,17 @@
 """The caller's data as a `Table`: its columns, and how the result columns are added beside them.
 
-`kind_of_data` makes one without importing a library that the caller has not imported. Whatever has the Arrow PyCapsule
+`table_of` makes one without importing a library that the caller has not imported. Whatever has the Arrow PyCapsule
 interface is read as an Arrow table.
 """
 
 from __future__ import annotations
 
 import copy
+import dataclasses
+import itertools
 import json
 import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,9 +20,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import ColumnError, SettingsError
+from ..errors import ColumnError, InputError, SettingsError
 from ..model.table import one_array
-from .cells import problem_of, to_cells
 from .columns import (
     Column,
     check_column,
@@ -31,6 +32,7 @@ from .columns import (
     to_pandas,
     to_string,
 )
+from .list_cells import is_missing
 from .text_column import as_text, decode, is_list, is_octets, is_text, to_array, where_filled
 
 Positions = npt.NDArray[np.int64]
@@ -294,7 +296,7 @@ def frame_of(data: Any, advice: str = "give the frame that verify returned") -> 
     raise SettingsError(f"data is of type {type(data).__name__}: {advice}")
 
 
-def kind_of_data(data: Any, column: Hashable | None, *, is_verified: bool = False) -> Table:
+def table_of(data: Any, column: Hashable | None, *, is_verified: bool = False) -> Table:
     """The data and its column; raises an error before any work if they do not fit together.
 
     With `is_verified` the error advises to give the result of `verify`.
@@ -379,6 +381,56 @@ def column_alone(data: Any, *, is_read: bool) -> Table:
     if problem := problem_of(data):
         raise SettingsError(f"data is {problem}")
     return Table(to_cells(data) if is_read or isinstance(data, Sequence) else [], is_alone=True)
+
+
+def to_cells(data: Any) -> Any:
+    """A Series as it is, or the items of any other iterable."""
+    if isinstance(data, pd.Series):
+        return data
+    if isinstance(data, pd.api.extensions.ExtensionArray | np.ndarray | pd.Index):
+        cells = pd.Series(data).reset_index(drop=True)
+        refuse_rows(cells if cells.dtype == object else ())
+        return cells
+    if not isinstance(data, list):
+        items = iter(data)
+        first = list(itertools.islice(items, 1))
+        refuse_rows(first)  # before all of them are read
+        data = [*first, *items]
+    refuse_rows(data)
+    return data
+
+
+def refuse_rows(cells: Iterable[Any]) -> None:
+    """Raise an error if the items are not cells, but rows or frames; a few among others are cells."""
+    filled = (each for each in cells if not is_missing(each))
+    example = next(filled, None)
+    if example is not None and all(map(is_row, itertools.chain([example], filled))):
+        raise InputError(
+            f"data consists of rows or frames (of type {type(example).__name__}), not of cells: give one DataFrame and "
+            "a column name, or the cells, as [row[0] for row in data]"
+        )
+
+
+def is_row(item: Any) -> bool:
+    if isinstance(item, str | bytes):
+        return False
+    has_parts = hasattr(item, "__iter__") or hasattr(item, "columns")
+    return has_parts or dataclasses.is_dataclass(item) or isinstance(item, np.void)
+
+
+def problem_of(data: Any) -> str | None:
+    """What is wrong with data that is not a column of cells, or None."""
+    what = f"of type {type(data).__name__}"
+    if isinstance(data, str):
+        return f"{what}; give a list of addresses, or call mailverdict.check for one address"
+    if isinstance(data, set | frozenset):
+        return f"{what}, which has no order; give sorted(data)"
+    is_iterable = hasattr(data, "__iter__") and not isinstance(data, bytes | bytearray | memoryview | Mapping)
+    has_fields = getattr(getattr(data, "dtype", None), "names", None) is not None
+    is_wide = has_fields or getattr(data, "ndim", 1) != 1 or getattr(data, "nlevels", 1) > 1
+    if is_iterable and not is_wide and not hasattr(data, "columns") and not hasattr(data, "to_table"):
+        return None
+    return f"{what}; give a DataFrame (pandas, Polars or Arrow) and a column name, a Series or a list of addresses"
 
 
 def require_column(column: Hashable | None, names: Sequence[Any]) -> Hashable:
