@@ -1,4 +1,4 @@
-"""Everything that a report shows, as plain data; rendering computes nothing more."""
+"""What a report is about, as plain data: counts, and what else was gathered; sections make shares of it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The result columns: one table of their names, sets, dtypes and sources, and how each is made and labelled.
+"""The result columns: tables of their names, sets, dtypes and sources, and how each is made and labelled.
 
-A column in the table goes through `to_arrow` (Polars and Arrow frames) or `to_pandas`. `label_of` names it in the
+A column in a table goes through `to_arrow` (Polars and Arrow frames) or `to_pandas`. `label_of` names it in the
 caller's frame.
 """
 

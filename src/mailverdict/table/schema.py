@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -13,30 +13,11 @@ from ..model.words import ColumnSet
 from ..runs.options import check_flag
 from .columns import ARROW_TYPES, PANDAS_TYPES, choose_columns
 
-if TYPE_CHECKING:
-    import polars as pl
-
 Wanted: TypeAlias = ColumnSet | Iterable[str]
 FRAMES = ("pandas", "polars", "arrow", "spark")
 SPARK_TYPES = {"bool": "BOOLEAN", "moment": "TIMESTAMP"}  # of the kinds that are not STRING
 
 
-@overload
-def schema(
-    kind: Literal["pandas"], columns: Wanted = "core", *, prefix: str = "", clean: bool = True, categories: bool = True
-) -> dict[str, Any]: ...
-@overload
-def schema(
-    kind: Literal["polars"], columns: Wanted = "core", *, prefix: str = "", clean: bool = True, categories: bool = True
-) -> pl.Schema: ...
-@overload
-def schema(
-    kind: Literal["arrow"], columns: Wanted = "core", *, prefix: str = "", clean: bool = True, categories: bool = True
-) -> pa.Schema: ...
-@overload
-def schema(
-    kind: Literal["spark"], columns: Wanted = "core", *, prefix: str = "", clean: bool = True, categories: bool = True
-) -> str: ...
 def schema(
     kind: str,
     columns: Wanted = "core",
