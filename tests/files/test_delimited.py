@@ -302,6 +302,73 @@ TEXTS = {
 }
 
 
+RARE = ["^", "~", "¬", "¦", "§", "\x01", "\x1f"]
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("delimiter", RARE)
+def test_a_rare_delimiter_is_found_and_every_octet_is_kept(tmp_path, delimiter, encoding, is_given):
+    path = tmp_path / "in.csv"
+    lines = ['id¬"no¬te"¬email', "1¬\x1f, é¬ada@x.org", '2¬"a¬""b"""¬bob@x.org', "3¬^\x01¬", '4¬;¬"Cy¬ <cy@x.org>"']
+    lines = [line.replace("¬", delimiter) for line in lines if delimiter not in "^\x01\x1f" or line[0] in "i24"]
+    path.write_bytes("\r\n".join(lines).encode(encoding))
+    verdicts = {"1": "valid", "2": "valid", "3": "", "4": "invalid"}
+    wanted = [f"{line}{delimiter}{verdicts.get(line[0], 'email_verdict')}" for line in lines]
+    written, remarks = copied(path, tmp_path / "out.csv", **({"delimiter": delimiter} if is_given else {}))
+    assert written == "\r\n".join(wanted).encode(encoding)
+    assert [each for each in remarks if "encoding" not in each] == []
+    with open_table(path, ReadOptions(delimiter=delimiter)) as source:
+        assert source.columns == ("id", f"no{delimiter}te", "email")
+        rows = pa.concat_tables(source.pieces()).to_pylist()
+    assert rows[-1] == {"id": "4", f"no{delimiter}te": ";", "email": f"Cy{delimiter} <cy@x.org>"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_cells_of_ours_may_hold_a_delimiter_that_is_not_ascii(tmp_path, encoding):
+    path = tmp_path / "in.csv"
+    path.write_bytes("email¬old\nada@x.org¬\x1f\n".encode(encoding))
+    with open_table(path) as source:
+        (piece,) = source.pieces(["email"], with_lines=True)
+        with create_table(tmp_path / "out.csv", like=source.format) as writer:
+            writer.write(piece.set_column(1, "old", pa.array(["a¬b"])).append_column("x¬", pa.array(["\x1f ¬ ł"])))
+    last = "\x1f ¬ ł".encode(encoding, "backslashreplace").decode(encoding)
+    assert (tmp_path / "out.csv").read_bytes() == f'email¬old¬"x¬"\nada@x.org¬"a¬b"¬"{last}"\n'.encode(encoding)
+
+
+def test_octets_that_are_not_in_the_encoding_are_kept_beside_a_rare_delimiter(tmp_path):
+    path = tmp_path / "in.csv"
+    row = b"J\xf6rg\xc2\x1f\xe2\x82\xc2\xac\xac\xc2\xacada@x.org"
+    path.write_bytes("name¬note¬email\n".encode() + row)
+    written, _ = copied(path, tmp_path / "out.csv", encoding="utf-8")
+    assert written == "name¬note¬email¬email_verdict\n".encode() + row + "¬valid".encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "email\nada~x@x.org\nbob~x@x.org\n",
+        "ada~x@x.org\nbob~x@x.org\n",
+        "§ ada@x.org\n§ bob@x.org\n",
+        "email ¬\nada@x.org\nbob@x.org\n",
+        "to^x ada@x.org",
+        "note\n1 ¬ 2\n3 ¬ 4\n",
+    ],
+)
+def test_a_file_of_one_column_stays_one_where_a_rare_delimiter_is_in_its_text(tmp_path, content):
+    path = tmp_path / "in.csv"
+    path.write_text(content, encoding="utf-8")
+    with open_table(path) as source:
+        assert len(source.columns) == 1
+
+
+def test_a_file_without_a_header_may_have_a_rare_delimiter(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("1¬ada@x.org\n2¬bob@x.org\n", encoding="utf-8")
+    written, _ = copied(path, tmp_path / "out.csv", column="column_2")
+    assert written.decode() == "column_1¬column_2¬column_2_verdict\n1¬ada@x.org¬valid\n2¬bob@x.org¬valid\n"
+
+
 @pytest.mark.parametrize("encoding", TEXTS)
 def test_encodings_are_detected_and_said(tmp_path, encoding):
     path = tmp_path / "in.csv"

@@ -2,18 +2,20 @@
 
 `open_delimited` does the first part. `DelimitedFile` splits the file into rows (`lines`), aligns those that have too
 many or too few cells, and decodes the cells of the columns that are needed. With `with_lines` each piece also carries
-its rows as they are in the file, which the CSV writer copies. Files in UTF-16 and the like are read from a copy in
-UTF-8, which `encodings` makes.
+its rows as they are in the file, which the CSV writer copies. Files in UTF-16 and the like, and those with a delimiter
+that is not ASCII, are read from a copy in UTF-8, which `encodings` makes.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import mmap
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import ClassVar, NoReturn
 
@@ -25,15 +27,18 @@ from ..model.words import count_of, first_of
 from ..repair.repair import repair_cell
 from .encodings import (
     SAMPLE,
+    ByteScan,
     Encoding,
     copy_as_utf8,
     decode_cell,
     decodes,
+    delimiter_octet,
     find_encoding,
     guess_encoding,
     needs_copy,
     sample_lines,
     scan_bytes,
+    swap,
 )
 from .header import HEAD_ROWS, column_names, find_start, is_plain_address
 from .json_lines import is_json
@@ -54,12 +59,15 @@ from .table_file import (
 
 BLOCK = 1 << 20  # bytes split at once
 PIECE_SIZE = LONGEST_LINE  # bytes of the rows of a piece: bounds memory
+MOST = 0.5  # of the first rows
 FEW_ROWS = 5  # too few to find a title by: more bytes are read
 HEAD_CELLS = 60_000  # of the first rows, which are decoded several times; a wide table needs fewer rows
 HEAD_CELL = 1_000  # bytes of a cell of theirs that are looked at
 MAX_LISTED_LINES = 5
 WIDE = "give another --delimiter, or leave out columns"
 DELIMITERS = ",;\t|"
+RARE_DELIMITERS = "^~¬¦§¤\x01\x14\x1e\x1f"  # tried where a file is one column with each of the others
+IN_ADDRESSES = "^~"  # of these
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 OTHER_KINDS = {
     b"PK\x03\x04": "a workbook or a zip file",
@@ -79,26 +87,38 @@ MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|meta|ta
 
 def open_delimited(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
     """Open a CSV or TSV file; what is not given is found out."""
-    stamp = stamp_of(path)
     check_is_text(path, name)
-    delimiter = b"" if given.delimiter is None else parse_delimiter(given.delimiter).encode()
-    encoding = find_encoding(path, given.encoding)
-    if not needs_copy(encoding.name, delimiter):
-        opened = open_lines(path, name, encoding, delimiter, given)
+    if given.delimiter is not None:
+        return open_with(path, name, parse_delimiter(given.delimiter), given)
+    opened = open_with(path, name, "", given)
+    rare = find_rare_delimiter(opened) if len(opened.columns) == 1 else None
+    if rare is None:
+        return opened
+    with opened:  # which may be a copy
+        return open_with(path, name, rare, given)
+
+
+def open_with(path: Path, name: str, delimiter: str, given: ReadOptions) -> DelimitedFile:
+    """Open a file with this delimiter; an empty one is found out."""
+    stamp = stamp_of(path)
+    encoding, scan = find_encoding(path, given.encoding), None
+    if not needs_copy(encoding.name, ""):
+        scan = scan_bytes(path)
+        if given.encoding is None and scan.first_damaged is not None:
+            guessed = guess_encoding(sample_lines(path, scan.first_damaged), delimiter)
+            encoding = replace(encoding, name=guessed, is_guessed=guessed != "utf-8")
+    if scan is not None and not needs_copy(encoding.name, delimiter):
+        opened = open_lines(path, name, encoding, delimiter, given, scan)
         opened.stamp = stamp
         return opened
-    encoding, copy = copy_as_utf8(path, name, encoding)
-    return open_temporary(copy, lambda made: open_lines(made, name, encoding, delimiter, given))
+    encoding, copy = copy_as_utf8(path, name, encoding, delimiter)
+    return open_temporary(copy, lambda made: open_lines(made, name, encoding, delimiter, given, scan_bytes(made)))
 
 
-def open_lines(path: Path, name: str, encoding: Encoding, delimiter: bytes, given: ReadOptions) -> DelimitedFile:
-    """Open a file in which bytes below 128 are ASCII; an empty delimiter is found out."""
-    scan = scan_bytes(path)
-    if given.encoding is None and encoding.original is None and scan.first_damaged is not None:
-        guessed = guess_encoding(sample_lines(path, scan.first_damaged))
-        if needs_copy(guessed, delimiter):
-            raise InputError(f"{name} seems to be {guessed}; give --encoding {guessed} and its --delimiter")
-        encoding = replace(encoding, name=guessed, is_guessed=guessed != "utf-8")
+def open_lines(
+    path: Path, name: str, encoding: Encoding, delimiter: str, given: ReadOptions, scan: ByteScan
+) -> DelimitedFile:
+    """Open a file in which bytes below 128 are ASCII."""
     head = read_head(path, name, encoding, delimiter, given)
     opened = DelimitedFile(path, name, encoding, head, given)
     if scan.has_escaped_quotes:
@@ -111,7 +131,7 @@ def open_lines(path: Path, name: str, encoding: Encoding, delimiter: bytes, give
 
 def read_names(head: Head, name: str, encoding: str) -> list[str]:
     """The names of the columns; `InputError` for a line that cannot be a header."""
-    cells = decode_cells(head.cells, encoding)
+    cells = [swap(each, head.delimiter) for each in decode_cells(head.cells, encoding)]
     if head.has_header and any("\0" in each for each in cells):
         raise InputError(f"{name} contains NUL characters in its first line: it is not a text table")
     if head.has_header and not any(cells):
@@ -123,11 +143,12 @@ def format_of(encoding: Encoding, head: Head, columns: Sequence[str]) -> FileFor
     """What a writer needs to know to write a file like this one."""
     before = head.before_data
     if not head.has_header:
-        before += head.delimiter.join(each.encode() for each in columns) + (first_line_end(head.line_end) or b"\n")
+        before += delimiter_octet(head.delimiter).join(each.encode() for each in columns)
+        before += first_line_end(head.line_end) or b"\n"
     return FileFormat(
         encoding=encoding.original or encoding.name,
         text_encoding=encoding.name,
-        delimiter=head.delimiter.decode(),
+        delimiter=head.delimiter,
         head=encoding.bom + before,
     )
 
@@ -156,8 +177,6 @@ def check_is_text(path: Path, name: str) -> None:
 def parse_delimiter(text: str) -> str:
     """One character, or its name: a tab is hard to type."""
     found = DELIMITER_NAMES.get(text, text)
-    if len(found) == 1 and not found.isascii():
-        raise InputError(f"delimiter {text!r} is not an ASCII character; save the file with commas or tabs")
     if len(found) != 1 or found in '"\r\n\0':
         raise InputError(f"delimiter {text!r}: give one character, or one of {', '.join(DELIMITER_NAMES)}")
     return found
@@ -178,6 +197,20 @@ def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
         return delimiter_score(head_texts(data, delimiter.encode(), "latin-1", is_last=is_last))
 
     return likely if likely and score(likely)[2] else max(DELIMITERS, key=score)
+
+
+def find_rare_delimiter(opened: DelimitedFile) -> str | None:
+    """That with which most of the first rows have an address, and as many cells as the header."""
+    is_utf8 = opened.format.text_encoding == "utf-8"
+    with opened.path.open(encoding="utf-8" if is_utf8 else "latin-1", errors="replace", newline="") as file:
+        text = file.read(SAMPLE)
+    for each in filter(text.__contains__, RARE_DELIMITERS):
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=each)
+        rows = [row for row in islice(lines, HEAD_ROWS) if row]
+        has_header = find_start(rows)[1] or (each not in IN_ADDRESSES and all(row[0].strip() for row in rows))
+        if has_header and len(rows) > 1 and min(delimiter_score(rows)[:2]) >= MOST:
+            return each
+    return None
 
 
 def delimiter_score(rows: Sequence[Sequence[str]]) -> tuple[float, float, int]:
@@ -208,7 +241,7 @@ class Head:
     cells: list[str]  # of the first row, a character for each octet
     line: bytes  # the first row without its line end
     line_end: bytes  # its line end, and the blank lines after it
-    delimiter: bytes
+    delimiter: str
     has_header: bool
 
     @property
@@ -217,7 +250,7 @@ class Head:
         return self.lead + self.line + self.line_end if self.has_header else self.lead
 
 
-def read_head(path: Path, name: str, encoding: Encoding, delimiter: bytes, given: ReadOptions) -> Head:
+def read_head(path: Path, name: str, encoding: Encoding, delimiter: str, given: ReadOptions) -> Head:
     """Find the first row: after blank lines, a line such as ``sep=;``, and a title."""
     with path.open("rb") as file:
         for size, enough in ((SAMPLE, FEW_ROWS), (max(SAMPLE, BLOCK), 1), (2 * LONGEST_LINE, 0)):
@@ -226,8 +259,9 @@ def read_head(path: Path, name: str, encoding: Encoding, delimiter: bytes, given
             is_last = len(data) < size
             lead, named = read_lead(data)
             body = data[len(lead) :]
-            used = delimiter or named or guess_delimiter(body, given.likely_delimiter, is_last=is_last).encode()
-            rows = split_rows(body, used, is_last=is_last)
+            used = delimiter or named or guess_delimiter(body, given.likely_delimiter, is_last=is_last)
+            octet = delimiter_octet(used)
+            rows = split_rows(body, octet, is_last=is_last)
             if is_last or len(rows.cells) > enough:
                 break
         else:
@@ -237,7 +271,7 @@ def read_head(path: Path, name: str, encoding: Encoding, delimiter: bytes, given
         raise InputError(f"{name} {problem}")
     at, has_header = 0, given.has_header
     if has_header is None:
-        at, has_header = find_start(head_texts(body, used, encoding.name, is_last=is_last))
+        at, has_header = find_start(head_texts(body, octet, encoding.name, is_last=is_last))
     title = body[: rows.starts[at]]
     cells, (line, line_end) = rows.cells[at], split_end(rows.octets(at))
     if len(cells) == 1:  # a blank line is a row then
@@ -253,10 +287,10 @@ def read_head(path: Path, name: str, encoding: Encoding, delimiter: bytes, given
     return head
 
 
-def read_lead(data: bytes) -> tuple[bytes, bytes | None]:
+def read_lead(data: bytes) -> tuple[bytes, str]:
     """Blank lines at the beginning, with the line by which Excel is given the delimiter, and that delimiter."""
-    match = re.match(rb'[\r\n]*(?:"?sep=([^"\r\n])"?(?:[\r\n]+|\Z))?', data, re.IGNORECASE)
-    return (b"", None) if match is None else (match[0], match[1])
+    match = re.match(rb'[\r\n]*(?:"?sep=([^"\r\n\x80-\xff])"?(?:[\r\n]+|\Z))?', data, re.IGNORECASE)
+    return (b"", "") if match is None else (match[0], (match[1] or b"").decode())
 
 
 def count_lines(data: bytes) -> int:
@@ -276,7 +310,7 @@ class DelimitedFile(TableFile):
         columns = read_names(head, name, encoding.name)
         fields = [pa.field(each, pa.string(), metadata=CELL_MARK) for each in columns]
         super().__init__(path, name, pa.schema(fields), format_of(encoding, head, columns))
-        self.has_header, self.given, self.delimiter = head.has_header, given, head.delimiter
+        self.has_header, self.given, self.delimiter = head.has_header, given, delimiter_octet(head.delimiter)
         self.data_start = len(encoding.bom) + len(head.before_data)  # bytes before the first row
         self.first_line = 1 + count_lines(head.before_data)  # number of the line there
         self.stamp: tuple[int, ...] | None = None  # of a file that may change while it is read
@@ -388,7 +422,7 @@ class DelimitedFile(TableFile):
     def to_table(self, parts: Sequence[Sequence[pa.Array]], used: Sequence[int], *, with_lines: bool) -> pa.Table:
         *octets, lines = (pa.concat_arrays(each) for each in zip(*parts, strict=True))
         encoding = str(self.format.text_encoding)
-        texts = {at: to_text(cells, encoding) for at, cells in zip(used, octets, strict=True)}
+        texts = {at: to_text(cells, encoding, self.format.delimiter) for at, cells in zip(used, octets, strict=True)}
         return self.piece(texts, len(lines), lines if with_lines else None)
 
     def check_escapes(self) -> None:
@@ -456,12 +490,12 @@ def listed_lines(numbers: Sequence[int]) -> str:
     return f"line{'s' if len(numbers) > 1 else ''} {first_of(list(map(str, numbers)), MAX_LISTED_LINES)}"
 
 
-def to_text(cells: pa.BinaryArray, encoding: str) -> pa.StringArray:
+def to_text(cells: pa.BinaryArray, encoding: str, delimiter: str) -> pa.StringArray:
     """Decode the cells of a column."""
-    if encoding == "utf-8":
+    if encoding == "utf-8" and delimiter.isascii():
         with suppress(pa.ArrowInvalid):
             return cells.cast(pa.string())
-    return pa.array([decode_cell(cell, encoding) for cell in cells.to_pylist()], pa.string())
+    return pa.array([swap(decode_cell(cell, encoding), delimiter) for cell in cells.to_pylist()], pa.string())
 
 
 def decode_cells(cells: Sequence[str], encoding: str) -> list[str]:

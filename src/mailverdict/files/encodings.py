@@ -1,6 +1,7 @@
 """The encoding of a text file: given, shown by its first bytes, or guessed; and a copy in UTF-8 where it is needed.
 
 Bytes that are not in the encoding are kept: each byte sequence is decoded so that it can be encoded back to the same.
+Rows are split at single bytes, so a file whose delimiter is not ASCII is copied, too; there it and UNIT change places.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ LATIN = ["cp1252", "cp1250", "cp1254", "cp1257", "mac_roman"]
 OTHERS = ["cp1251", "koi8_r", "cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1253", "cp1255", "cp1256", "cp874"]
 DOUBLE_BYTES = ["gb18030", "cp949", "euc_jp"]  # those whose characters are two bytes beyond ASCII
 WITH_LOW_BYTES = ("shift_jis", "cp932", "gb", "big5", "cp949", "cp950", "johab")  # as second bytes of characters
+UNIT = "\x1f"  # the delimiter in a copy of a file whose own one is not ASCII
 CLEARLY_BETTER = 0.1  # less chaos than with the first Latin code page
 
 
@@ -76,7 +78,7 @@ def check_encoding(name: str) -> str:
     return name
 
 
-def needs_copy(encoding: str, delimiter: bytes) -> bool:
+def needs_copy(encoding: str, delimiter: str) -> bool:
     """Whether a delimiter, quote or line end may be anything but its ASCII byte; empty: no delimiter is given."""
     try:
         is_like_ascii = STRUCTURE.decode(encoding) == STRUCTURE.decode("ascii")
@@ -84,23 +86,33 @@ def needs_copy(encoding: str, delimiter: bytes) -> bool:
         return True
     if not is_like_ascii:
         return True
-    return encoding.startswith(WITH_LOW_BYTES) and delimiter >= b"0"
+    return not delimiter.isascii() or (encoding.startswith(WITH_LOW_BYTES) and delimiter >= "0")
 
 
-def copy_as_utf8(path: Path, name: str, encoding: Encoding) -> tuple[Encoding, Path]:
+def copy_as_utf8(path: Path, name: str, encoding: Encoding, delimiter: str) -> tuple[Encoding, Path]:
     """Copy a file to a temporary one in UTF-8 that gives the same bytes when it is encoded again."""
     errors, is_text = errors_of(encoding.name), False
     with temporary_copy() as copy, path.open(encoding=encoding.name, errors=errors, newline="") as file:
         try:
             while text := file.read(BLOCK):
                 is_text = is_text or re.search("[ -~]", text) is not None
-                copy.write(text.encode("utf-8", errors))
+                copy.write(swap(text, delimiter).encode("utf-8", errors))
         except UnicodeError as exc:
             raise InputError(f"{name} is not {encoding.name}: {exc}; give another --encoding") from exc
         if not is_text:
             raise InputError(f"{name}: nothing in it is readable as {encoding.name}; give another --encoding")
     bom = encoding.bom.decode(encoding.name).encode()
     return replace(encoding, name="utf-8", original=encoding.name, bom=bom), Path(copy.name)
+
+
+def swap(text: str, delimiter: str) -> str:
+    """The text of a file as its copy has it, and the other way round."""
+    return text if delimiter.isascii() else text.translate({ord(delimiter): UNIT, ord(UNIT): delimiter})
+
+
+def delimiter_octet(delimiter: str) -> bytes:
+    """The delimiter in the bytes that are read."""
+    return (delimiter if delimiter.isascii() else UNIT).encode()
 
 
 def errors_of(encoding: str) -> str:
@@ -161,12 +173,14 @@ def sample_lines(path: Path, first_damaged: int) -> bytes:
     return sample
 
 
-def guess_encoding(sample: bytes) -> str:
+def guess_encoding(sample: bytes, delimiter: str) -> str:
     """The encoding of lines that are not all UTF-8."""
     text = sample.decode("utf-8", "surrogateescape")
     escaped = len(re.findall("[\udc80-\udcff]", text))
     if len(re.findall("[^\x00-\x7f\udc80-\udcff]", text)) > 4 * escaped:
         return "utf-8"  # with a few damaged characters
+    if not delimiter.isascii():  # it is no letter, and at the same place in most code pages
+        sample = sample.replace(delimiter.encode("cp1252", "replace"), b",")
     from charset_normalizer import from_bytes  # noqa: PLC0415 - few files need it
 
     words = b"".join(re.findall(rb"[A-Za-z\x80-\xff]*[\x80-\xff][A-Za-z\x80-\xff]*", sample))

@@ -26,7 +26,7 @@ from ..model.paths import user_path
 from ..table.columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
 from .columnar import TypedWriter
 from .compression import COMPRESSIONS, open_for_writing
-from .encodings import errors_of
+from .encodings import delimiter_octet, errors_of, swap
 from .json_lines import JsonLinesWriter, check_members
 from .lines import join_cells, split_cells, split_end, unquote
 from .plain import to_plain
@@ -190,12 +190,11 @@ class CsvTableWriter:
         """Append rows of another CSV with our cells behind them; its own cells stay byte for byte."""
         own = piece.column_names.index(LINE)
         names = piece.column_names[own + 1 :]
+        between = delimiter_octet(self.delimiter)
         head, head_end = split_end(self.like.head)
         if not self.has_header:
             added = quote(pa.array(names, pa.large_string()), self.delimiter)
-            self.put(
-                self.delimiter.encode().join([head, *encode(added, self.like).view(OCTETS).to_pylist()]) + head_end
-            )
+            self.put(between.join([head, *encode(added, self.like).view(OCTETS).to_pylist()]) + head_end)
             self.has_header = True
         fields = list(piece.schema)[:own]
         changed = [at for at, each in enumerate(fields) if each.metadata != CELL_MARK or self.is_escaped(each.name)]
@@ -204,13 +203,13 @@ class CsvTableWriter:
             if changed:
                 rows = self.changed_rows(rows, batch, changed)
             added = [encode(self.cells(*each), self.like) for each in zip(names, batch.columns[own + 1 :], strict=True)]
-            self.put(bytes_of(join(join(rows, *added, between=self.delimiter), ends)))
+            self.put(bytes_of(join(join(rows, *added, between=between.decode()), ends)))
 
     def changed_rows(
         self, rows: pa.LargeStringArray, batch: pa.RecordBatch, changed: Sequence[int]
     ) -> pa.LargeStringArray:
         """Rows of the other CSV with other values in some columns, or with cells that are escaped."""
-        delimiter = self.delimiter.encode()
+        delimiter = delimiter_octet(self.delimiter)
         split = [split_cells(row, delimiter) for row in rows.view(OCTETS).to_pylist()]
         for at in changed:
             field = batch.schema.field(at)
@@ -231,9 +230,9 @@ class CsvTableWriter:
     def put(self, data: Any) -> None:
         """Write bytes; a copy in UTF-8 goes back to the encoding that it was made from."""
         encoding = self.like.encoding
-        if encoding is not None and encoding != self.like.text_encoding:
+        if encoding is not None and (encoding != self.like.text_encoding or not self.delimiter.isascii()):
             errors = errors_of(encoding)
-            data = bytes(data).decode("utf-8", errors).encode(encoding, errors)
+            data = swap(bytes(data).decode("utf-8", errors), self.delimiter).encode(encoding, errors)
         self.file.write(data)
 
     def cells(self, name: str, column: pa.Array) -> pa.LargeStringArray:
@@ -261,11 +260,12 @@ def split_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeStringArray, pa
 
 
 def encode(texts: pa.LargeStringArray, like: FileFormat) -> pa.LargeStringArray:
-    """Our cells in the encoding of the bytes that are copied; unknown characters as escapes."""
-    if like.text_encoding in ("utf-8", None) or bytes(bytes_of(texts)).isascii():
+    """Our cells as the bytes that are copied have them; characters that are not in the file's encoding as escapes."""
+    if like.delimiter.isascii() and (like.encoding in ("utf-8", None) or bytes(bytes_of(texts)).isascii()):
         return texts
-    encoding = str(like.text_encoding)
-    octets = [None if text is None else text.encode(encoding, "backslashreplace") for text in texts.to_pylist()]
+    encoding, copied = str(like.encoding), str(like.text_encoding)
+    known = (text and text.encode(encoding, "backslashreplace").decode(encoding) for text in texts.to_pylist())
+    octets = [text and swap(text, like.delimiter).encode(copied) for text in known]
     return pa.array(octets, OCTETS).view(pa.large_string())
 
 
