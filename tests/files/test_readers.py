@@ -574,6 +574,9 @@ class TestGuessedColumn:
         with pytest.raises(ColumnError):
             guess_column({"email": [], "work email": []})
 
+    def test_the_name_decides_where_addresses_are_within_text(self):
+        assert guess_column({"note": ["call c@d.org now"], "email": ["write to a@b.org"]}) == "email"
+
     @given(st.lists(st.text("ab@. []()at;<>=:\n", max_size=20) | st.none(), max_size=5))
     def test_cells_that_are_not_read_hold_no_address(self, cells):
         for kind in (pa.string(), pa.large_string()):
@@ -610,6 +613,20 @@ def test_options_of_a_csv_are_remarked_on_for_another_file(tmp_path):
     csv.write_text("email\nada@firm.com\n")
     with open_table(csv, ReadOptions(encoding="utf-8")) as source:
         assert not any("only for CSV" in remark for remark in source.remarks)
+
+
+@pytest.mark.parametrize("row", ['{}   , Ada Lovelace  , "{{""old"": true}} ,', "{}; Ada, Countess", "{},Ada"])
+def test_rows_with_more_cells_than_the_only_one_of_the_header_are_one_cell(tmp_path, row):
+    content = "email    \n" + "".join(row.format(f"{name}@firm.example") + "\n" for name in ("ada", "bob", "cy"))
+    with open_table(write(tmp_path, "x.csv", content)) as source:
+        assert source.columns == ("email",)
+        (piece,) = source.pieces(with_lines=True)
+        assert guess_column({"email": piece["email"]}) == "email"
+        with create_table(tmp_path / "out.csv", like=source.format) as writer:
+            writer.write(piece)
+        assert source.final_remarks() == []
+    assert (tmp_path / "out.csv").read_text() == content
+    assert mv.clean(piece.to_pandas(), "email")["email_clean"][0] == "ada@firm.example"
 
 
 @pytest.mark.parametrize(

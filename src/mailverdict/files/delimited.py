@@ -186,7 +186,7 @@ def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
     """That with which most of the first rows have an address, and as many cells as the header.
 
     A likely one is taken if it is in the first row. A single line with several addresses, as the To field of a mail
-    that was pasted, is one cell.
+    that was pasted, is one cell, and so is each line where the header is one cell and most rows have more.
     """
     line = data.strip()
     is_one = is_last and len(line) <= LONGEST_HEADER and len(line.splitlines()) == 1
@@ -196,7 +196,10 @@ def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
     def score(delimiter: str) -> tuple[float, float, int]:
         return delimiter_score(head_texts(data, delimiter.encode(), "latin-1", is_last=is_last))
 
-    return likely if likely and score(likely)[2] else max(DELIMITERS, key=score)
+    found = likely if likely and score(likely)[2] else max(DELIMITERS, key=score)
+    rows = head_texts(data, found.encode(), "latin-1", is_last=is_last)
+    is_cell = delimiter_score(rows)[2] == 0 and sum(len(row) > 1 for row in rows) > MOST * len(rows)
+    return "\t" if is_cell else found
 
 
 def find_rare_delimiter(opened: DelimitedFile) -> str | None:

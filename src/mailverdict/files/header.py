@@ -21,12 +21,12 @@ EMAIL_NAME = re.compile(
 
 
 def column_names(cells: Sequence[str], *, has_header: bool) -> list[str]:
-    """The names in a header; a column without one is called by its position.
+    """The names in a header, without blanks around them; a column without one is called by its position.
 
-    >>> column_names(["name", "email", ""], has_header=True)
+    >>> column_names(["name", "email ", ""], has_header=True)
     ['name', 'email', 'column_3']
     """
-    return [cell if has_header and cell.strip() else numbered(at) for at, cell in enumerate(cells)]
+    return [(has_header and cell.strip()) or numbered(at) for at, cell in enumerate(cells)]
 
 
 def numbered(at: int) -> str:

@@ -234,12 +234,17 @@ def text_names(columns: Iterable[Any]) -> frozenset[str]:
 
 
 def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
-    """The only column whose name says that it has addresses, if its first cells are empty."""
+    """The only column whose name says that it has addresses, if its first cells are empty or have some in them."""
     if not heads:
         raise ColumnError("the table has no columns to choose from: name the one with the addresses")
     found = [n for n, v in heads.items() if EMAIL_NAME.fullmatch(str(n)) and not is_result(n, names)]
-    if len(found) == 1 and not is_filled(read_values(heads[found[0]]).texts).true_count:
-        return found[0], "by its name; the first rows have no filled cell in it"
+    if len(found) == 1:
+        texts = read_values(heads[found[0]]).texts
+        filled = is_filled(texts).true_count
+        if not filled:
+            return found[0], "by its name; the first rows have no filled cell in it"
+        if (pc.sum(pc.match_substring_regex(texts, AT_SIGN)).as_py() or 0) >= MIN_ADDRESS_SHARE * filled:
+            return found[0], "by its name; addresses are within the text of its cells"
     raise ColumnError(f"no column looks like e-mail addresses; name one of {listed(list(heads))}")
 
 
