@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,12 @@ class TestOldWorkbooks:
             {"id": 2, "Email": "Bo <bo@firm.example>"},
             {"id": 3, "Email": None},
         ]
+
+    def test_one_without_a_name_is_known_by_its_octets(self, monkeypatch):
+        octets = Path(__file__).with_name("people.xls").read_bytes()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(octets)))
+        found, _ = rows("-")
+        assert [row["id"] for row in found] == [1, 2, 3]
 
     def test_octets_that_are_not_a_workbook_are_an_error(self, tmp_path):
         with pytest.raises(InputError, match="cannot be read as XLSX"):

@@ -79,9 +79,9 @@ OTHER_KINDS = {
     b"BZh": "compressed with bzip2",
     b"\xfd7zX": "compressed with xz",
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
-    b"\xd0\xcf\x11\xe0": "an old workbook (.xls)",
+    b"\xd0\xcf\x11\xe0": "a workbook (.xls)",
 }
-# Exports that programs name .xls or .csv although they are HTML.
+# Exports that programs name .csv, or .xls and .xlsx, although they are HTML.
 MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|meta|table|\?xml)[\s>]", re.IGNORECASE)
 
 

@@ -48,7 +48,7 @@ KINDS = {
     ".json": "jsonl",
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
-    ".xls": "xls",
+    ".xls": "xlsx",
     ".vcf": "contacts",
 }
 # Two columns that `verify`, `clean` or `duplicates` wrote, by which the others of the same prefix are recognized.
@@ -124,7 +124,7 @@ def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFi
 
 def unused_options(kind: str, options: ReadOptions, name: str) -> list[str]:
     """Remarks about options for another kind of file; an error for a sheet, since the wrong table would be read."""
-    if options.sheet is not None and kind not in ("xlsx", "xls"):
+    if options.sheet is not None and kind != "xlsx":
         raise InputError(f"{name} is not a workbook and has no sheet {options.sheet!r}: leave out the sheet")
     given = [each for each in ("encoding", "delimiter") if getattr(options, each) is not None]
     if not given or kind in ("csv", "tsv"):
@@ -161,7 +161,13 @@ def kind_of_content(path: Path) -> str:
     return found or ("jsonl" if is_json(path) else "csv")
 
 
-MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"PK\x03\x04": "xlsx"}
+MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"PK\x03\x04": "xlsx",
+    b"\xd0\xcf\x11\xe0": "xlsx",
+}
 OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
     "csv": open_delimited,
     "tsv": lambda path, name, given: open_delimited(path, name, replace(given, likely_delimiter="\t")),
@@ -171,7 +177,6 @@ OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
     "jsonl": lambda path, name, _: open_json(path, name),
     "contacts": lambda path, name, _: open_contacts(path, name),
     "xlsx": lambda path, name, given: open_sheet(path, name, given.sheet, has_header=given.has_header),
-    "xls": lambda path, name, given: open_sheet(path, name, given.sheet, has_header=given.has_header),
 }
 
 
