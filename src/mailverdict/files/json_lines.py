@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
@@ -19,18 +18,10 @@ from .table_file import CELL_MARK, JSON_MARK, LINE, LONGEST_LINE, PIECE_ROWS, Ta
 Row = dict[str, Any]
 ROWS = PIECE_ROWS // 5  # of a piece: Python objects need more memory than Arrow's arrays
 PIECE_SIZE = LONGEST_LINE  # octets of the lines of a piece, and cells in it
-INT64, EXACT = range(-(2**63), 2**63), range(-(2**53), 2**53)  # EXACT: integers that a float represents
-# The type of a column by the kinds of its values that are not null.
-COLUMN_TYPES = (
-    ({"integer", "long"}, pa.int64()),
-    ({"integer", "float"}, pa.float64()),
-    ({"boolean"}, pa.bool_()),
-)
-# NaN, which programs write for a missing value, is null. Infinity and numbers that no float can be are text.
-DECODER = json.JSONDecoder(
-    parse_float=lambda digits: digits if math.isinf(float(digits)) else float(digits),
-    parse_constant=lambda name: None if name == "NaN" else name,
-)
+INT64 = range(-(2**63), 2**63)
+# The type of a column by those of its values that are not null.
+COLUMN_TYPES = (({int}, pa.int64()), ({int, float}, pa.float64()), ({bool}, pa.bool_()))
+DECODER = json.JSONDecoder(parse_constant=lambda name: None)  # NaN, which programs write for a missing value, is null
 MEMBER = re.compile(r'[\s,]*("(?:[^"\\]|\\.)*")\s*:\s*')  # up to its value
 
 
@@ -45,17 +36,17 @@ class JsonLinesFile(TableFile):
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
-        kinds: dict[str, set[str]] = {}
+        kinds: dict[str, set[type]] = {}
         rows = cells = 0
         for number, row, _ in self.rows():
             rows, cells = rows + 1, cells + len(row)
             for key, value in row.items():
-                kinds.setdefault(key, set()).add(kind_of(value))
+                kinds.setdefault(key, set()).add(str if type(value) is int and value not in INT64 else type(value))
             check_columns(f"{name}, line {number}", len(kinds))
         check_added(name, rows * len(kinds) - cells, path.stat().st_size)
         if rows and not kinds:
             raise InputError(f"{name} has no columns: no line is an object with members")
-        super().__init__(path, name, pa.schema([field_of(key, found - {"null"}) for key, found in kinds.items()]))
+        super().__init__(path, name, pa.schema([field_of(key, found - {type(None)}) for key, found in kinds.items()]))
 
     def check_column(self, column: str) -> None:
         if not self.columns:
@@ -107,6 +98,8 @@ def column_of(field: pa.Field, rows: Sequence[Row]) -> pa.Array:
     cells = [row.get(field.name) for row in rows]
     if pa.types.is_string(field.type):
         cells = [cell if cell is None or isinstance(cell, str) else dump(cell) for cell in cells]
+    elif pa.types.is_floating(field.type):  # Arrow refuses an integer that is not exact as a float
+        cells = [cell if cell is None else float(cell) for cell in cells]
     return pa.array(cells, field.type)
 
 
@@ -116,16 +109,10 @@ def conversion_hint(line: bytes) -> str:
     return "; each line must be an object: convert the file, as with jq -c ." if is_open else ""
 
 
-def kind_of(value: Any) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return "integer" if value in EXACT else "long" if value in INT64 else "text"
-    return {type(None): "null", bool: "boolean", float: "float", str: "text"}.get(type(value), "nested")
-
-
-def field_of(name: str, kinds: set[str]) -> pa.Field:
-    """The field of a column by the kinds of its values."""
-    kind = next((each for found, each in COLUMN_TYPES if kinds and kinds <= found), pa.string())
-    return pa.field(name, kind, metadata=JSON_MARK if kinds == {"nested"} else CELL_MARK)
+def field_of(name: str, found: set[type]) -> pa.Field:
+    """The field of a column by the types of its values."""
+    kind = next((each for types, each in COLUMN_TYPES if found and found <= types), pa.string())
+    return pa.field(name, kind, metadata=JSON_MARK if found and found <= {dict, list} else CELL_MARK)
 
 
 def is_json(path: Path) -> bool:
