@@ -19,6 +19,7 @@ STARTS = [
     ([["Ada", "ada [at] example.org"], ["Bob", B]], (0, False), "a written-out @ in the first row"),
     ([["Ada", "ada@firm"], ["Bob", B]], (0, False), "a malformed address in the first row"),
     ([["Ada", "n/a"], ["Bob", B]], (0, False), "a placeholder where others have an address"),
+    ([["Ada", "unknown"], ["Bob", B]], (0, False), "another placeholder"),
     ([["Ada", "", "12"], ["Bob", B, "7"]], (0, False), "a gap where others have an address, and a number"),
     ([["", "email"], ["1", A]], (0, True), "an index without a name"),
     ([["@timestamp", "email"], ["1", A]], (0, True), "a name that begins with @"),

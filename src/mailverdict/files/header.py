@@ -6,11 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from ..repair.words import MISSING
+
 HEAD_ROWS = 50  # rows looked at
 TITLE_ROWS = 20  # rows before a header, at most
-ADDRESS = re.compile(r"[^\s@]@[^\s@]|\S\s*[\[({]\s*at\s*[\])}]\s*\S", re.IGNORECASE)
+ADDRESS = re.compile(r"(?i)\S@\S|\S\s*[\[({]\s*at\s*[\])}]\s*\S")  # in any text with an address
 PLAIN_ADDRESS = re.compile(r'\s*[^\s@,;|"<>]+@[^\s@,;|"<>]+\.[^\s@,;|"<>]+\s*|[^<,;|\t]*<[^\s<>@]+@[^\s<>@]+>\s*')
-PLACEHOLDER = re.compile(r"(?i)n\.?/?a\.?|#n/a|null|nan|nil")
 NUMBER = re.compile(r"[+\-]?\d[\d .,:/\-]*")
 # What the column of addresses is called, also beside other words: "E-mail", "email_address", "Work Email".
 EMAIL_NAME = re.compile(
@@ -81,7 +82,7 @@ def is_data(row: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
     if has_address(row):
         return True
     has_number = any(NUMBER.fullmatch(cell) for cell in row)
-    gaps = [i for i, c in enumerate(row) if PLACEHOLDER.fullmatch(c.strip()) or (has_number and not c.strip())]
+    gaps = [i for i, c in enumerate(row) if c.strip().lower() in MISSING or (has_number and not c.strip())]
     return any(i < len(other) and is_plain_address(other[i]) for i in gaps for other in others)
 
 

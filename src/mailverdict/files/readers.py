@@ -25,7 +25,7 @@ from .columnar import open_arrow, open_parquet, open_parquet_folder
 from .compression import COMPRESSIONS, only_member, unpack
 from .contacts import open_contacts, open_json
 from .delimited import open_delimited
-from .header import EMAIL_NAME
+from .header import ADDRESS, EMAIL_NAME
 from .json_lines import is_json
 from .sheets import open_sheet
 from .table_file import UNSPECIFIED, ReadOptions, TableFile, first_line, open_temporary, temporary_copy
@@ -60,7 +60,6 @@ ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or
     r"(?i)^\s*\S+@\S+\.\S+(?:\s+(?:[/|&;,]\s*|and\s+|or\s+)?\S+@\S+\.\S+)*\s*$|<\S+@\S+>"
     r"|^\s*[\w\-]{1,12}\s*[:=]\s*\S+@\S+\.\S+\s*$|^\s*\S+\s*[\[({]\s*at\s*[\])}]\s*\S+\s*$"
 )
-AT_SIGN = r"(?i)@|[\[({]\s*at\s*[\])}]"  # or a word for it; each text that is ADDRESS_LIKE has one
 MOST_OTHERS = 3  # columns with addresses that are named beside the chosen one
 LONGEST_SAMPLE = 1 << 16  # characters of a cell that is looked at for that; it may hold many addresses
 
@@ -186,18 +185,18 @@ OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
 def count_addresses(values: Any) -> tuple[float, float]:
     """Shares of addresses: among the filled cells, and among all."""
     kind = values.type if isinstance(values, pa.Array | pa.ChunkedArray) else pa.null()
-    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not has_at_sign(values):
+    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not count_matches(values, ADDRESS.pattern):
         return 0.0, 0.0  # far quicker than to read the cells, which counts in a table with thousands of columns
     texts = read_values(values, for_repair=True, longest=LONGEST_SAMPLE).stripped
     filled = is_filled(texts).true_count
     if not filled:
         return 0.0, 0.0
-    found = pc.sum(pc.match_substring_regex(texts, ADDRESS_LIKE)).as_py()
+    found = count_matches(texts, ADDRESS_LIKE)
     return found / filled, found / len(values)
 
 
-def has_at_sign(texts: pa.Array | pa.ChunkedArray) -> bool:
-    return bool(pc.any(pc.match_substring_regex(texts, AT_SIGN)).as_py())
+def count_matches(texts: pa.Array | pa.ChunkedArray, pattern: str) -> int:
+    return pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0
 
 
 def guess_column(columns: Mapping[Any, Any]) -> Any:
@@ -248,7 +247,7 @@ def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
         filled = is_filled(texts).true_count
         if not filled:
             return found[0], "by its name; the first rows have no filled cell in it"
-        if (pc.sum(pc.match_substring_regex(texts, AT_SIGN)).as_py() or 0) >= MIN_ADDRESS_SHARE * filled:
+        if count_matches(texts, ADDRESS.pattern) >= MIN_ADDRESS_SHARE * filled:
             return found[0], "by its name; addresses are within the text of its cells"
     raise ColumnError(f"no column looks like e-mail addresses; name one of {listed(list(heads))}")
 
