@@ -101,7 +101,7 @@ def open_delimited(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
 def open_with(path: Path, name: str, delimiter: str, given: ReadOptions) -> DelimitedFile:
     """Open a file with this delimiter; an empty one is found out."""
     stamp = stamp_of(path)
-    encoding, scan = find_encoding(path, given.encoding), None
+    encoding, scan = find_encoding(path, name, given.encoding), None
     if not needs_copy(encoding.name, ""):
         scan = scan_bytes(path)
         if given.encoding is None and scan.first_damaged is not None:

@@ -22,12 +22,10 @@ BLOCK = 8 << 20  # bytes read at once: bounds memory
 SAMPLE = 64 << 10  # bytes from which the encoding is found out
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose byte order mark is the beginning of this one
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-WITH_ORDER = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}  # of a file without a byte order mark
+WITH_ORDER = {"utf-16": "utf-16-le", "utf-8-sig": "utf-8"}  # of a file without a byte order mark
 STRUCTURE = bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"  # Japanese code pages have a yen sign for \
 # Code pages that are guessed. The Western one, which Excel saves, is first: it counts unless another one fits better.
 LATIN = ["cp1252", "cp1250", "cp1254", "cp1257", "mac_roman"]
@@ -48,17 +46,19 @@ class Encoding:
     bom: bytes = b""  # the byte order mark in the bytes that are read
 
 
-def find_encoding(path: Path, given: str | None) -> Encoding:
+def find_encoding(path: Path, name: str, given: str | None) -> Encoding:
     """The encoding that is given or that the first bytes show; UTF-8 otherwise."""
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
+    told = "" if given is None else codecs.lookup(check_encoding(given)).name
+    if told.startswith("utf-32") or sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        raise InputError(f"{name} is UTF-32, which is not read: save it as UTF-8")
     bom, marked = next(((m, e) for m, e in BYTE_ORDER_MARKS if sample.startswith(m)), (b"", None))
     bom = (re.match(rb"(?:" + re.escape(bom) + rb")*", sample) or [b""])[0]  # twice after some conversions
-    if given is not None:
-        name = codecs.lookup(check_encoding(given)).name
-        if marked is not None and name.replace("-sig", "") in (marked, marked[:6]):
+    if told:
+        if marked is not None and told.replace("-sig", "") in (marked, marked[:6]):
             return Encoding(marked, bom=bom)
-        return Encoding(WITH_ORDER.get(name, name))
+        return Encoding(WITH_ORDER.get(told, told))
     if marked is not None:
         return Encoding(marked, bom=bom)
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
@@ -117,7 +117,7 @@ def delimiter_octet(delimiter: str) -> bytes:
 
 def errors_of(encoding: str) -> str:
     """The error handler with which each byte sequence is decoded and encoded back to the same one."""
-    return "surrogatepass" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
+    return "surrogatepass" if encoding.startswith("utf-16") else "surrogateescape"
 
 
 @dataclass

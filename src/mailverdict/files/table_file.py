@@ -74,7 +74,7 @@ UNKNOWN = FileFormat()
 class TableFile(ABC):
     """A table file whose header has been read. Subclasses override `read`.
 
-    Use it in a ``with`` statement, so that the temporary copy of standard input is deleted.
+    Use it in a ``with`` statement, so that a temporary copy that it is read from is deleted.
     """
 
     copied_to: ClassVar[str] = ""  # the kind of file to which its rows are copied as they are, with the column `LINE`
