@@ -174,7 +174,7 @@ def check_added(where: str, count: int, size: int) -> None:
 @contextmanager
 def temporary_copy() -> Iterator[IO[bytes]]:
     """Yield a new temporary file, which stays unless there is an error."""
-    with tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy:
+    with tempfile.NamedTemporaryFile(prefix="mailverdict-", delete=False) as copy:
         try:
             yield copy
         except BaseException:

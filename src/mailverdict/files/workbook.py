@@ -78,7 +78,7 @@ def check_replaced(path: Path) -> None:
     )
 
 
-class PersonBook:
+class FormattedBook:
     """A new workbook with its formats, and worksheets with names that do not occur twice."""
 
     def __init__(self, path: Path, doing: str = "writing XLSX") -> None:
@@ -122,7 +122,7 @@ class PersonBook:
 class TableSheet:
     """A worksheet with one table: a header that stays in view, filters, and columns as wide as their longest text."""
 
-    def __init__(self, book: PersonBook, name: str, title: Iterable[Sequence[Any]] = ()) -> None:
+    def __init__(self, book: FormattedBook, name: str, title: Iterable[Sequence[Any]] = ()) -> None:
         self.book, self.sheet = book, book.add_sheet(name)
         self.row = 0
         self.header_row: int | None = None
@@ -180,7 +180,7 @@ class XlsxTableWriter:
     """
 
     def __init__(self, path: Path, like: FileFormat = UNKNOWN, by_action: str | None = None) -> None:
-        self.book, self.by_action = PersonBook(path), by_action
+        self.book, self.by_action = FormattedBook(path), by_action
         self.table = TableSheet(self.book, like.sheet or UNNAMED, like.title)
         self.counts: Counter[str] = Counter()
         self.cut = 0  # cells
@@ -224,7 +224,7 @@ class XlsxTableWriter:
 # --- sections of a report ---------------------------------------------------------------------------------------------
 
 
-def put_sections(book: PersonBook, sheet: Any, sections: Iterable[Section]) -> None:
+def put_sections(book: FormattedBook, sheet: Any, sections: Iterable[Section]) -> None:
     """Write the sections of a report one below the other; empty ones are left out."""
     row = 0
     for section in sections:
@@ -234,7 +234,7 @@ def put_sections(book: PersonBook, sheet: Any, sections: Iterable[Section]) -> N
         sheet.set_column(column, column, width)
 
 
-def put_section(book: PersonBook, sheet: Any, row: int, section: Section) -> int:
+def put_section(book: FormattedBook, sheet: Any, row: int, section: Section) -> int:
     """Write a section from a row on; returns the row after it."""
     sheet.write_string(row, 0, section.title, book.section if row else book.title)
     row += 1
@@ -272,7 +272,7 @@ def sheet_columns(section: Section) -> Iterator[tuple[str, Sequence[Any]]]:
             yield label, [LABELS[name] for name in cells] if kind == "badge" else cells
 
 
-def put_chart(book: PersonBook, sheet: Any, first: int, end: int, section: Section) -> int:
+def put_chart(book: FormattedBook, sheet: Any, first: int, end: int, section: Section) -> int:
     """Draw the numbers in the rows from `first` to before `end` below these; returns how many rows it covers."""
     chart = book.book.add_chart({"type": "bar"})
     where = sheet.get_name()

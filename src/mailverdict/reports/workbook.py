@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..files.plain import to_plain
-from ..files.workbook import XLSX_ROWS, PersonBook, TableSheet, put_sections
+from ..files.workbook import XLSX_ROWS, FormattedBook, TableSheet, put_sections
 from ..model.section import Section
 from ..theme import LABELS
 from .facts import ReportFacts
@@ -23,7 +23,7 @@ def write_workbook(
     path: Path, facts: ReportFacts, parts: Mapping[str, pa.Table], sheet_rows: int = XLSX_ROWS - 1
 ) -> None:
     """Write the sections and the rows of each action; rows beyond one sheet go on in another."""
-    book = PersonBook(path, "a report as XLSX")
+    book = FormattedBook(path, "a report as XLSX")
     shown = [section for columns in sections_of(facts) for column in columns for section in column]
     put_sections(book, book.add_sheet("Summary"), [known(facts), verdicts(facts), *shown])
     for action, table in parts.items():

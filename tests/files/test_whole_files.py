@@ -1,4 +1,4 @@
-"""Contacts that are not a table: arrays of JSON objects, vCards, and workbooks of old Excel."""
+"""Files that are read whole: arrays of JSON objects, vCards, and workbooks of old Excel."""
 
 from __future__ import annotations
 

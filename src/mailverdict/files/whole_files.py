@@ -1,4 +1,4 @@
-"""Contacts in other forms than a table: arrays of JSON objects, and vCards. A temporary copy has a line for each."""
+"""Files that are read whole: arrays of JSON objects, and vCards. A temporary copy has a line of JSON for each."""
 
 from __future__ import annotations
 
