@@ -307,7 +307,13 @@ RARE = ["^", "~", "¬", "¦", "§", "\x01", "\x1f"]
 @pytest.mark.parametrize("delimiter", RARE)
 def test_a_rare_delimiter_is_found_and_every_octet_is_kept(tmp_path, delimiter, encoding, is_given):
     path = tmp_path / "in.csv"
-    lines = ['id¬"no¬te"¬email', "1¬\x1f, é¬ada@x.org", '2¬"a¬""b"""¬bob@x.org', "3¬^\x01¬", '4¬;¬"Cy¬ <cy@x.org>"']
+    lines = [
+        'id¬"no¬te"¬email',
+        "1¬\x1f, Jörg Müller¬ada@x.org",
+        '2¬"a¬""b"""¬bob@x.org',
+        "3¬^\x01¬",
+        '4¬;¬"Cy¬ <cy@x.org>"',
+    ]
     lines = [line.replace("¬", delimiter) for line in lines if delimiter not in "^\x01\x1f" or line[0] in "i24"]
     path.write_bytes("\r\n".join(lines).encode(encoding))
     verdicts = {"1": "valid", "2": "valid", "3": "", "4": "invalid"}

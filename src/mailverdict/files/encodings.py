@@ -107,7 +107,12 @@ def copy_as_utf8(path: Path, name: str, encoding: Encoding, delimiter: str) -> t
 
 def swap(text: str, delimiter: str) -> str:
     """The text of a file as its copy has it, and the other way round."""
-    return text if delimiter.isascii() else text.translate({ord(delimiter): UNIT, ord(UNIT): delimiter})
+    if delimiter.isascii():
+        return text
+    for one, other in ((delimiter, UNIT), (UNIT, delimiter)):
+        if other not in text:  # ten times as fast
+            return text.replace(one, other)
+    return text.translate({ord(delimiter): UNIT, ord(UNIT): delimiter})
 
 
 def delimiter_octet(delimiter: str) -> bytes:

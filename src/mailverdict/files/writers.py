@@ -26,7 +26,7 @@ from ..model.paths import user_path
 from ..table.columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
 from .columnar import TypedWriter
 from .compression import COMPRESSIONS, open_for_writing
-from .encodings import delimiter_octet, errors_of, swap
+from .encodings import UNIT, delimiter_octet, errors_of, swap
 from .json_lines import JsonLinesWriter, check_members
 from .lines import join_cells, split_cells, split_end, unquote
 from .plain import to_plain
@@ -261,7 +261,10 @@ def split_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeStringArray, pa
 
 def encode(texts: pa.LargeStringArray, like: FileFormat) -> pa.LargeStringArray:
     """Our cells as the bytes that are copied have them; characters that are not in the file's encoding as escapes."""
-    if like.delimiter.isascii() and (like.encoding in ("utf-8", None) or bytes(bytes_of(texts)).isascii()):
+    if like.delimiter.isascii() and like.encoding in ("utf-8", None):
+        return texts
+    whole = bytes(bytes_of(texts))
+    if whole.isascii() and UNIT.encode() not in whole:
         return texts
     encoding, copied = str(like.encoding), str(like.text_encoding)
     known = (text and text.encode(encoding, "backslashreplace").decode(encoding) for text in texts.to_pylist())
