@@ -261,7 +261,7 @@ def test_a_column_of_the_caller_is_found_before_workers_ask(people):
         assert world.dns.count("gmail.com") == 0
 
 
-@pytest.mark.filterwarnings("ignore:.*, which is there already:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")
 @pytest.mark.parametrize("again", ["core", ["verdict", "status"]])
 def test_columns_of_an_earlier_call_are_replaced(ddf, again):
     first = mailverdict.dask.verify(ddf, "email", backend=ScriptedBackend(), columns="all", progress=False)

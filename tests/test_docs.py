@@ -21,7 +21,7 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if "notebooks" not in path.pa
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.filterwarnings("ignore:.*, which is there already:UserWarning")  # a page may verify a frame again
+@pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")  # a page may verify a frame again
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
 def test_examples_give_what_they_say(page):
     if engine := NEEDS.get(page.name):

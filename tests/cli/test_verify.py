@@ -194,7 +194,10 @@ class TestVerify:
         common = ("-c", "email", "-t", "regex", "-q", "--columns", columns)
         assert run("verify", tmp_path / "in.csv", *common, "-o", first)[0] == 0
         first.write_text(first.read_text().replace("1,nobody", "1,bo@example.org"))
-        kept = "note: email: verified by email_clean, which is there already; drop that column to repair anew\n"
+        kept = (
+            "note: column 'email': the addresses in 'email_clean' were verified as they stand; drop 'email_clean' to "
+            "have the cells repaired again\n"
+        )
         said = "" if columns == "verdict,status,role" and "email_clean" not in first.read_text() else kept
         assert run("verify", first, *common, "-o", second) == (0, "", said)
         rows = rows_of_csv(second)

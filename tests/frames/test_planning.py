@@ -25,6 +25,13 @@ def test_a_plan_counts_rows_and_spends_nothing(world, tmp_path):
     assert not (tmp_path / "j.db").exists()
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_cells_with_several_addresses_have_a_line_of_their_own_unless_cells_are_judged_as_they_stand(clean):
+    found = mv.plan(["a@one.example; b@one.example", "nobody", "c@one.example"], validation_type="regex", clean=clean)
+    assert (found.malformed, found.several, found.unique) == ((1, 1, 1) if clean else (2, 0, 1))
+    assert ("rows with several addresses (never sent)" in str(found)) is clean
+
+
 def test_what_the_journal_knows_costs_nothing(world, tmp_path):
     journal = tmp_path / "j.db"
     mv.verify(["a@one.example", "bad"], backend=world.url, journal=journal)

@@ -121,7 +121,7 @@ def test_addresses_beside_the_short_set_are_verified_and_what_was_repaired_is_kn
     cells = {"email": ["<ada@example.org>", "do not contact: bo@example.org", "nobody", "cy@example.org"]}
     out = mv.verify(pd.DataFrame(cells), "email", validation_type="regex", columns="short")
     out["email_clean"] = pd.array(["ada@example.net", "bo@example.org", "kim@example.org", None], "string")
-    with pytest.warns(UserWarning, match="email: verified by email_clean, which is there already"):
+    with pytest.warns(UserWarning, match="column 'email': the addresses in 'email_clean' were verified as they stand"):
         again = as_pandas(mv.verify(like(out), "email", validation_type="regex"))
     assert again["email_clean"].tolist()[:3] == ["ada@example.net", "bo@example.org", "kim@example.org"]
     assert again["email_change"].tolist() == ["unwrapped", "remark", "", ""]

@@ -87,7 +87,8 @@ class TestSeveralColumns:
     def test_again_replaces_the_results(self):
         once = mv.verify(FRAME, ["email", "billing"], validation_type="regex")
         with pytest.warns(
-            UserWarning, match="(email|billing): verified by (email|billing)_clean, which is there already"
+            UserWarning,
+            match="column '(email|billing)': the addresses in '(email|billing)_clean' were verified as they stand",
         ):
             pd.testing.assert_frame_equal(mv.verify(once, ["email", "billing"], validation_type="regex"), once)
 

@@ -17,7 +17,7 @@ import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.frames.results import Results
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*, which is there already:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")
 
 CELLS = ["ada@example.org", "info@gmial.com", "nobody", None, "x@mailinator.com"]
 VERDICTS = ["valid", "valid", "invalid", None, "valid"]

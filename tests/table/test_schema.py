@@ -129,7 +129,7 @@ def test_a_parquet_file_from_a_csv_has_no_marks_of_its_reading(tmp_path):
     assert pq.read_schema(tmp_path / "out.parquet").field("email").metadata is None
 
 
-@pytest.mark.filterwarnings("ignore:.*, which is there already:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")
 class TestVersions:
     lists = mv.LocalBackend().lists_version()
 

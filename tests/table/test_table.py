@@ -248,7 +248,7 @@ def test_a_prefix_is_a_text(prefix):
                 function(data, column, prefix=prefix)
 
 
-@pytest.mark.filterwarnings("ignore:.*, which is there already:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")
 class TestOverwriting:
     @pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, pl.DataFrame])
     @pytest.mark.parametrize("name", ["email_role", "email_verdict"])

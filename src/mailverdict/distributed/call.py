@@ -346,7 +346,8 @@ def plan_texts(call: Call, counts: Mapping[str, Any], texts: pa.StringArray | No
     return plan_run(
         rows=counts["rows"],
         missing=counts["missing"],
-        malformed=counts["malformed"],
+        malformed=counts["malformed"] - counts["several"],
+        several=counts["several"],
         unique=unique,
         known=known,
         in_flight=in_flight,

@@ -30,7 +30,7 @@ def lookup_domains(
     column: ColumnChoice | None = None,
     *,
     backend: LocalBackend | None = None,
-    clean: bool = False,
+    clean: bool = True,
 ) -> Any:
     """Look each distinct domain of a column up in the DNS: a table with one row per domain, for joins.
 
@@ -45,7 +45,7 @@ def lookup_domains(
     backend : LocalBackend, optional
         Its resolver and its lists are used; by default those of this machine. A verification service
         gives no evidence by domain.
-    clean : bool, default False
+    clean : bool, default True
         Repair each cell first, as `verify` does.
 
     Returns

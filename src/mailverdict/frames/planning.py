@@ -143,15 +143,16 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
 def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
     """The plan for columns that were read, in one piece or several; closes a backend that was made from a URL."""
     seen, rescued = SeenAddresses(), pa.array([], pa.string())
-    counts: Counter[str] = Counter(rows=0, missing=0, malformed=0, unique=0, known=0, in_flight=0, held=0)
+    counts: Counter[str] = Counter(rows=0, missing=0, malformed=0, several=0, unique=0, known=0, in_flight=0, held=0)
     for read in reads:
         ok = (read.syntax or observe_column(read.texts)).ok
         is_asked = ok if read.is_wanted is None or options.is_free else pc.and_(ok, read.is_wanted)
         accepted = read.texts.filter(is_asked)
         unique = seen.keep_new(unique_addresses(accepted)[0])
         known, in_flight, held = count_in_journal(unique, options)
-        missing = read.missing_rows
-        counts.update(rows=len(ok), missing=missing, malformed=ok.false_count - missing, unique=len(unique))
+        missing, several = read.missing_rows, read.several_rows
+        counts.update(rows=len(ok), missing=missing, malformed=ok.false_count - missing - several, several=several)
+        counts.update(unique=len(unique))
         counts.update(known=known, in_flight=in_flight, held=held)
         if read.is_rescued is not None and (read.is_rescued.true_count or len(rescued)):
             as_written, _ = unique_addresses(read.texts.filter(pc.and_not(is_asked, read.is_rescued)))

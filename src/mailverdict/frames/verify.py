@@ -33,6 +33,7 @@ from ..runs.run import Run
 from ..table.columns import (
     BY_NAME,
     CATEGORIES,
+    CLEAN_COLUMNS,
     DERIVED_COLUMNS,
     REPAIR_COLUMNS,
     Column,
@@ -382,6 +383,8 @@ def name_results(
         others = choose_columns(again, clean=is_cleaned and "change" in earlier, categories=categories)
         columns = (*chosen, *(each for each in others if each not in chosen), *extra)
         kept = kept_repairs(table, prefix, earlier) if is_cleaned and finds_kept else None
+        if kept is not None:
+            earlier["clean"] = CLEAN_COLUMNS[0]
         names = name_columns(table, prefix, columns, overwrite=overwrite, earlier=earlier)
         if twice := taken.intersection(names):
             raise SettingsError(f"two results would get the label {twice.pop()!r}; verify these columns one by one")

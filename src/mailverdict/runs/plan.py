@@ -15,6 +15,7 @@ LABELS = {
     "rows": "rows",
     "missing": "rows without an address (never sent)",
     "malformed": "rows with a malformed address (never sent)",
+    "several": "rows with several addresses (never sent)",
     "unique": "distinct well-formed addresses",
     "domains": "  distinct domains of those",
     "known": f"  {SOURCE_MEANING['journal']}",
@@ -31,7 +32,7 @@ LABELS = {
 }
 QUOTA_LABELS = {**LABELS, "to_submit": "  to submit, one unit of quota each"}
 QUOTA_LINES = ("repaired", "batches", "daily_limit", "remaining", "days", "done_on")
-WHEN_NOT_ZERO = ("in_flight", "held", "repaired")
+WHEN_NOT_ZERO = ("several", "in_flight", "held", "repaired")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ class Plan:
     repaired : int or None
         Of the addresses to submit, at most how many are in no cell as it stands, but only in repaired ones: the units
         that ``clean=False`` would save. None if they were not counted, and without a quota.
+    several : int
+        Rows that hold several addresses; not verified, never sent.
 
     Examples
     --------
@@ -100,6 +103,7 @@ class Plan:
     domains: int | None = None
     done_on: date | None = None
     repaired: int | None = None
+    several: int = 0
 
     def _entries(self) -> list[tuple[str, str]]:
         """Labels and values, line by line; lines that do not apply are left out."""
@@ -144,6 +148,7 @@ def plan_run(
     rows: int,
     missing: int,
     malformed: int,
+    several: int = 0,
     unique: int,
     known: int = 0,
     in_flight: int = 0,
@@ -156,10 +161,10 @@ def plan_run(
     today: date | None = None,
 ) -> Plan:
     """Calculate a plan from counts; a `SettingsError` if they contradict each other. `today` is that of UTC."""
-    counts = {"rows": rows, "missing": missing, "malformed": malformed, "unique": unique}
+    counts = {"rows": rows, "missing": missing, "malformed": malformed, "several": several, "unique": unique}
     counts |= {"known": known, "in_flight": in_flight, "held": held}
     left = unique - known - in_flight - held
-    if min(counts.values()) < 0 or left < 0 or missing + malformed + min(unique, 1) > rows:
+    if min(counts.values()) < 0 or left < 0 or missing + malformed + several + min(unique, 1) > rows:
         raise SettingsError(f"these counts do not add up: {counts}")
     to_submit = left if limit is None else min(left, limit)
     days = [] if quota is None else daily_portions(to_submit, quota)

@@ -157,18 +157,19 @@ def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
 
 
 def kept_repairs(data: Table, prefix: str | None, earlier: Collection[str] | None = None) -> KeptRepairs | None:
-    """The addresses that `clean` or an earlier call put beside the column, perhaps corrected; None if there are none.
+    """The addresses beside the column, by `clean`, an earlier call or the user's own hand; None if there are none.
 
     `earlier` are the names of `earlier_columns` if they are known.
     """
     earlier = earlier_columns(data, prefix) if earlier is None else earlier
-    if "clean" not in earlier:
-        return None
     label, change = (label_of(data.column, prefix, name) for name in ("clean", "change"))
+    if "clean" not in earlier and (data.labels().count(label) != 1 or foreign_value(data.cells(label), EVERY["clean"])):
+        return None
     return KeptRepairs(
         read_present(data.cells(label)),
         read_present(data.cells(change)) if "change" in earlier else None,
-        f"{data.column}: verified by {label}, which is there already; drop that column to repair anew",
+        f"column {data.column!r}: the addresses in {label!r} were verified as they stand; drop {label!r} to have the "
+        "cells repaired again",
     )
 
 

@@ -119,8 +119,8 @@ def describe_plan(
     notes = []
     if plan.missing:
         notes.append(f"{count_of(plan.missing, 'row is', 'rows are')} empty.")
-    if plan.malformed:
-        notes.append(f"{count_of(plan.malformed, 'row has', 'rows have')} no address that can be checked (free).")
+    if unusable := plan.malformed + plan.several:
+        notes.append(f"{count_of(unusable, 'row has', 'rows have')} no address that can be checked (free).")
     if skipped:
         which = count_of(skipped, "row is suppressed or a duplicate", "rows are suppressed or duplicates")
         notes.append(f"{which}: not checked (free).")
