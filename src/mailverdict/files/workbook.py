@@ -15,7 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -127,22 +126,26 @@ class TableSheet:
         self.row = 0
         self.header_row: int | None = None
         self.widths: list[int] = []
+        self.cut = 0  # cells that are longer than a workbook allows
         for cells in title:
             put_row(self.sheet, self.row, cells)
             self.row += 1
 
     def begin(self, names: Sequence[str]) -> None:
-        """Write the header, once."""
-        if self.header_row is not None:
-            return
+        """Write the header."""
         for column, name in enumerate(names):
             self.sheet.write_string(self.row, column, str(name)[:XLSX_CELL], self.book.head)
         self.header_row, self.row = self.row, self.row + 1
         self.sheet.freeze_panes(self.row, 0)
         self.widths = [len(str(name)) + ARROW for name in names]
 
-    def write(self, columns: Sequence[Any]) -> None:
-        """Append the rows of columns of plain types."""
+    def write(self, piece: pa.Table) -> None:
+        """Append rows; the first piece gives the header."""
+        if self.header_row is None:
+            self.begin(piece.column_names)
+        check_room(self.row - 1 + len(piece), piece.num_columns)
+        columns = [to_plain(column) for column in piece.columns]
+        self.cut += sum(map(count_long, columns))
         self.widths = [max(width, width_of(column)) for width, column in zip(self.widths, columns, strict=True)]
         for cells in zip(*(column.to_pylist() for column in columns), strict=True):
             put_row(self.sheet, self.row, cells)
@@ -182,42 +185,28 @@ class XlsxTableWriter:
     def __init__(self, path: Path, like: FileFormat = UNKNOWN, by_action: str | None = None) -> None:
         self.book, self.by_action = FormattedBook(path), by_action
         self.table = TableSheet(self.book, like.sheet or UNNAMED, like.title)
+        self.summary = self.book.add_sheet("Summary") if by_action is not None else None
+        self.parts = {name: TableSheet(self.book, LABELS[name]) for name in ACTIONS if by_action is not None}
         self.counts: Counter[str] = Counter()
-        self.cut = 0  # cells
-        if self.by_action is not None:
-            self.summary = self.book.add_sheet("Summary")
-            self.parts = {name: TableSheet(self.book, LABELS[name]) for name in ACTIONS}
 
     @property
     def remarks(self) -> Sequence[str]:
-        cells = count_of(self.cut, "cell")
-        return [f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows"] if self.cut else []
+        cells = count_of(self.table.cut, "cell")
+        return [f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows"] if self.table.cut else []
 
     def write(self, piece: pa.Table) -> None:
-        """Append rows; the first piece gives the header."""
-        self.table.begin(piece.column_names)
-        check_room(self.table.row - 1 + len(piece), piece.num_columns)
-        columns = [to_plain(column) for column in piece.columns]
-        self.table.write(columns)
-        self.cut += sum(map(count_long, columns))
-        if self.by_action is not None:
-            self.write_parts(piece.column_names, columns, to_plain(piece[self.by_action]))
-
-    def write_parts(self, names: Sequence[str], columns: Sequence[Any], actions: Any) -> None:
-        """Append each row to the sheet of its action."""
+        """Append rows, each also to the sheet of its action."""
+        self.table.write(piece)
         for name, part in self.parts.items():
-            part.begin(names)
-            rows = np.flatnonzero(np.asarray(pc.equal(actions, name).fill_null(False)))
-            if len(rows):
-                part.write([column.take(pa.array(rows)) for column in columns])
+            rows = piece.filter(pc.equal(to_plain(piece[self.by_action]), name))
+            part.write(rows)
             self.counts[name] += len(rows)
 
     def close(self) -> None:
-        if self.by_action is not None:
+        if self.summary is not None:
             put_sections(self.book, self.summary, [what_to_do(self.counts)])
-            for part in self.parts.values():
-                part.finish()
-        self.table.finish()
+        for sheet in (self.table, *self.parts.values()):
+            sheet.finish()
         self.book.close()
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..files.plain import to_plain
 from ..files.workbook import XLSX_ROWS, FormattedBook, TableSheet, put_sections
 from ..model.section import Section
 from ..theme import LABELS
@@ -33,9 +32,8 @@ def write_workbook(
 
 
 def put_part(sheet: TableSheet, table: pa.Table) -> None:
-    sheet.begin(table.column_names)
-    for start in range(0, len(table), PIECE_ROWS):
-        sheet.write([to_plain(column) for column in table.slice(start, PIECE_ROWS).columns])
+    for start in range(0, max(len(table), 1), PIECE_ROWS):
+        sheet.write(table.slice(start, PIECE_ROWS))
     sheet.finish()
 
 
