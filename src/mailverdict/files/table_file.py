@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -61,11 +60,6 @@ class FileFormat:
     head: bytes = b""  # CSV: what is before the first row: a byte order mark, a title, the header; in the text encoding
     sheet: str | None = None  # XLSX
     title: Sequence[Sequence[Any]] = ()  # XLSX: the rows before the header
-
-    @property
-    def has_bom(self) -> bool:
-        """Whether a CSV begins with a byte order mark, by which spreadsheets recognise Unicode."""
-        return self.head.startswith(codecs.BOM_UTF8)
 
 
 UNKNOWN = FileFormat()

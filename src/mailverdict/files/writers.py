@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import reduce
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -44,19 +44,6 @@ CSV_ROWS = 65_536  # lines made at once: bounds memory
 OCTETS = pa.large_binary()
 
 
-class TableWriter(Protocol):
-    """Writes the pieces of one table, all with the same columns."""
-
-    @property
-    def remarks(self) -> Sequence[str]:
-        """What the kind of file cannot hold, for the user."""
-        ...
-
-    def write(self, piece: pa.Table) -> None:
-        """Append a piece."""
-        ...
-
-
 @contextmanager
 def create_table(
     path: Path | str,
@@ -69,6 +56,7 @@ def create_table(
 ) -> Iterator[TableWriter]:
     """Yield a writer for a table file that appears complete at the end, or not at all after an exception.
 
+    Its method `write` appends a piece; `remarks` says what the kind of file cannot hold.
     The ending of the name decides the kind; ``"-"`` is CSV on standard output. `columns` are those that are known
     before the first piece, so that a kind that cannot have them is refused at once. `choose` is called at the end and
     may name another file to replace. `like` is the format of the file that the rows are from: a CSV gets its delimiter
@@ -178,7 +166,8 @@ class CsvTableWriter:
             self.copy_rows(piece)
             return
         if not self.has_header:
-            self.file.write(codecs.BOM_UTF8 if self.like.has_bom else b"")
+            has_mark = self.like.head.startswith(codecs.BOM_UTF8)  # by which spreadsheets recognise Unicode
+            self.file.write(codecs.BOM_UTF8 if has_mark else b"")
             names = pa.array(piece.column_names, pa.large_string())
             self.file.write((self.delimiter.join(quote(names, self.delimiter).to_pylist()) + "\n").encode())
             self.has_header = True
@@ -246,6 +235,9 @@ class CsvTableWriter:
         if pa.types.is_string(plain.type):
             texts = quote(neutralize(texts) if self.is_escaped(name) else texts, self.delimiter)
         return texts
+
+
+TableWriter: TypeAlias = CsvTableWriter | JsonLinesWriter | TypedWriter | XlsxTableWriter
 
 
 def split_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeStringArray, pa.LargeStringArray]:
