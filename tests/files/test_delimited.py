@@ -365,6 +365,22 @@ def test_a_file_of_one_column_stays_one_where_a_rare_delimiter_is_in_its_text(tm
         assert len(source.columns) == 1
 
 
+def test_a_delimiter_that_is_not_ascii_does_not_disturb_the_guess_of_the_encoding(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_bytes('name¬email\r\nJörg "X"¬ada@x.org; bob@y.org\r\n¬c@x.org,d@x.org\r\nAnn¬e@x.org'.encode("cp1252"))
+    with open_table(path) as source:
+        assert source.columns == ("name", "email")
+        assert next(source.pieces())["name"][0].as_py() == 'Jörg "X"'
+
+
+def test_cells_with_several_addresses_show_a_rare_delimiter_too(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("sep=¬\nname¬email\nAda¬ada@x.org; bob@x.org\nCy¬\nDee¬c@x.org,d@x.org\n", encoding="utf-8")
+    with open_table(path) as source:
+        assert source.columns == ("name", "email")
+        assert sum(map(len, source.pieces())) == 3
+
+
 def test_a_file_without_a_header_may_have_a_rare_delimiter(tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("1¬ada@x.org\n2¬bob@x.org\n", encoding="utf-8")

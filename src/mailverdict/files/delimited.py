@@ -40,7 +40,7 @@ from .encodings import (
     scan_bytes,
     swap,
 )
-from .header import HEAD_ROWS, column_names, find_start, is_plain_address
+from .header import HEAD_ROWS, column_names, find_start, has_address, is_plain_address
 from .json_lines import is_json
 from .lines import Rows, align, first_line_end, read_regular, split_cells, split_end, split_rows, unquote
 from .table_file import (
@@ -203,15 +203,18 @@ def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
 
 
 def find_rare_delimiter(opened: DelimitedFile) -> str | None:
-    """That with which most of the first rows have an address, and as many cells as the header."""
+    """That with which most of the first rows have an address in a cell, and as many cells as the header."""
     is_utf8 = opened.format.text_encoding == "utf-8"
     with opened.path.open(encoding="utf-8" if is_utf8 else "latin-1", errors="replace", newline="") as file:
         text = file.read(SAMPLE)
     for each in filter(text.__contains__, RARE_DELIMITERS):
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=each)
         rows = [row for row in islice(lines, HEAD_ROWS) if row]
-        has_header = find_start(rows)[1] or (each not in IN_ADDRESSES and all(row[0].strip() for row in rows))
-        if has_header and len(rows) > 1 and min(delimiter_score(rows)[:2]) >= MOST:
+        start, has_header = find_start(rows)
+        width, body = len(rows[start]), rows[start + has_header :]
+        is_table = has_header or (each not in IN_ADDRESSES and all(row[0].strip() for row in rows))
+        fitting = sum(len(row) == width and has_address(row) for row in body)
+        if is_table and width > 1 < len(rows) and fitting >= max(1, MOST * len(body)):
             return each
     return None
 

@@ -184,8 +184,9 @@ def guess_encoding(sample: bytes, delimiter: str) -> str:
     escaped = len(re.findall("[\udc80-\udcff]", text))
     if len(re.findall("[^\x00-\x7f\udc80-\udcff]", text)) > 4 * escaped:
         return "utf-8"  # with a few damaged characters
-    if not delimiter.isascii():  # it is no letter, and at the same place in most code pages
-        sample = sample.replace(delimiter.encode("cp1252", "replace"), b",")
+    octet = delimiter.encode("cp1252", "replace")  # at the same place in most code pages
+    if not delimiter.isascii():
+        sample = sample.replace(octet, b",")
     from charset_normalizer import from_bytes  # noqa: PLC0415 - few files need it
 
     words = b"".join(re.findall(rb"[A-Za-z\x80-\xff]*[\x80-\xff][A-Za-z\x80-\xff]*", sample))
@@ -193,6 +194,7 @@ def guess_encoding(sample: bytes, delimiter: str) -> str:
     runs = re.findall(rb"[\x80-\xff]+", sample)
     is_double = len(runs) > 1 and all(len(run) % 2 == 0 for run in runs)
     likely = LATIN if is_latin else DOUBLE_BYTES if is_double else OTHERS
+    likely = [each for each in likely if octet.decode(each, "replace") == delimiter] or ["cp1252"]
     plain = re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b" ", sample)
     matches = {match.encoding: match for match in from_bytes(plain, cp_isolation=likely)}
     if not matches:
