@@ -38,12 +38,14 @@ class Background:
 
     def __init__(self) -> None:
         self.threads: list[threading.Thread] = []
+        self.lock = threading.Lock()  # or another start would leave out a thread that does not run yet
 
     def start(self, work: Callable[[], object]) -> None:
         """Run `work` on a new thread."""
         thread = threading.Thread(target=work, name="mailverdict-audit", daemon=True)
-        self.threads = [earlier for earlier in self.threads if earlier.is_alive()] + [thread]
-        thread.start()
+        with self.lock:
+            self.threads = [earlier for earlier in self.threads if earlier.is_alive()] + [thread]
+            thread.start()
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until all threads have ended, or raise `TimeoutError` after `timeout` seconds."""
