@@ -112,10 +112,11 @@ def test_of_several_columns_with_addresses_the_one_that_is_read_is_named(tmp_pat
         suppressed(frame[["to", "n"]])
 
 
-def test_a_second_list_keeps_what_the_first_marked_in_a_file_of_text():
+@pytest.mark.parametrize("write", [str, lambda mark: str(mark).lower(), float, lambda mark: str(float(mark)), int])
+def test_a_second_list_keeps_what_the_first_marked_in_a_file(write):
     once = mv.suppress(pd.DataFrame({"email": PEOPLE}), "email", ["firm.example"])
-    as_text = once.assign(email_suppressed=once["email_suppressed"].astype(object).map(str).replace("<NA>", ""))
-    twice = mv.suppress(as_text, "email", ["other.example"])
+    marks = [None if mark is pd.NA else write(mark) for mark in once["email_suppressed"]]
+    twice = mv.suppress(once.assign(email_suppressed=marks), "email", ["other.example"])
     assert twice["email_suppressed"].tolist()[:4] == [True, False, False, True]
 
 

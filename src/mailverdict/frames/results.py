@@ -34,7 +34,11 @@ from .clean import DID_YOU_MEAN, advise, fill_rows, repair_column
 # The five buckets of the contract, then the rows that were not processed or have no address.
 BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
 # Flags as text, in lower case; the last ones are what becomes of a missing one.
-TRUTH = {"true": True, "false": False, "1": True, "0": False, "<na>": None, "nan": None, "none": None}
+TRUTH: dict[str, bool | None] = {
+    **dict.fromkeys(("true", "1", "1.0"), True),
+    **dict.fromkeys(("false", "0", "0.0"), False),
+    **dict.fromkeys(("<na>", "nan", "none")),
+}
 COLUMN_KINDS = {each.name: each.kind for each in (*COLUMNS, *SUPPRESS_COLUMNS)}
 # Rows are not verified without them; of `why` and `details` one says what the other would.
 VERIFIED = ("verdict", "why", "details", "status")
