@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
-from mailverdict.repair.words import MISSING
+from mailverdict.repair.words import MISSING, says_no_value
 from mailverdict.table import columns, text_column
 from mailverdict.table.text_column import (
     LONGEST_TEXT,
@@ -258,7 +258,11 @@ class TestMissingTexts:
     def test_those_of_pandas_are_among_them(self):
         from pandas._libs.parsers import STR_NA_VALUES  # private: only compared with
 
-        assert {text.lower() for text in STR_NA_VALUES} - {""} <= MISSING
+        assert [text for text in STR_NA_VALUES if not says_no_value(text)] == []
+
+    @pytest.mark.parametrize("text", ["kA", "N/A.", "none.", "(none)", "<none>", "s/n", "nd", "sin datos", "[]", "(.)"])
+    def test_signs_around_a_word_for_no_value_do_not_count(self, text):
+        assert read_values([text, f"{text} x"]).texts.to_pylist() == ["", f"{text} x"]
 
     def test_none_is_longer_than_most_addresses(self):
         assert max(len(text.encode()) for text in MISSING) <= 16  # longer cells are not looked up

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from ..repair.words import MISSING
+from ..repair.words import says_no_value
 
 HEAD_ROWS = 50  # rows looked at
 TITLE_ROWS = 20  # rows before a header, at most
@@ -82,7 +82,7 @@ def is_data(row: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
     if has_address(row):
         return True
     has_number = any(NUMBER.fullmatch(cell) for cell in row)
-    gaps = [i for i, c in enumerate(row) if c.strip().lower() in MISSING or (has_number and not c.strip())]
+    gaps = [i for i, cell in enumerate(row) if says_no_value(cell) and (has_number or cell.strip())]
     return any(i < len(other) and is_plain_address(other[i]) for i in gaps for other in others)
 
 

@@ -34,7 +34,7 @@ LABELS = word_set("""
 # Whole cells that stand for a missing value, in lower case and of at most 16 octets: those that pandas.read_csv reads
 # as one by default (`na_values`; pandas 3.1, 2026-11), so that a file gives the same statuses whether pandas or the
 # command line reads it; and what people write where they have no address, as seen in public lists and forms.
-MISSING = phrase_set("""
+NO_VALUES = phrase_set("""
     #n/a, #n/a n/a, #na, <na>, n/a, na, null, none, nan, -nan, 1.#ind, -1.#ind, 1.#qnan, -1.#qnan, n.a., n.a,
     n/d, n.d., nil, nill, -, --, ---, ----, –, —, ., .., ..., …, ?, ??, ???, *, **, ***, /, //, _, __, #, xx,
     xxx, xxxx, xxxxx, xxxxxx, not available, not applicable, not known, not provided, not given, no email,
@@ -48,10 +48,13 @@ MISSING = phrase_set("""
     n.v.t., nvt, brak, brak danych, nie ma, nie posiada, nie dotyczy, nieznany, není, žádný, nemá, nema,
     neuvedeno, nie je, žiadny, neuvedené, nincs, nincs adat, ismeretlen, saknas, ingen, okänd, ukendt, ukjent,
     mangler, ei ole, puuttuu, nu are, lipsa, lipsă, necunoscut, nepoznato, yok, bilinmiyor, нет, немає,
-    відсутня, няма, 无, 無, なし, 不明, 暂无, 없음,
+    відсутня, няма, 无, 無, なし, 不明, 暂无, 없음, ka, nd, nc, n/c, s/n, non ha, sin datos, aucun mail, aucun email,
+    ingen e-post, ingen epost, ingen email, nessuna mail, nessuna email,
 """)
+SIGNS_AROUND = ".()<>[]"  # that do not count around such a cell
+MISSING = frozenset(phrase.strip(SIGNS_AROUND) for phrase in NO_VALUES)  # an empty one, too
 # Words beside an address that stand for no value.
-PLACEHOLDERS = word_set("nope no void nada x отсутствует") | {phrase for phrase in MISSING if " " not in phrase}
+PLACEHOLDERS = word_set("nope no void nada x отсутствует") | {phrase for phrase in NO_VALUES if " " not in phrase}
 # Local parts that people write where a form asks for an address and there is none.
 NO_NAMES = word_set("""
     none noemail no-email no_email no.email nomail no-mail noemailaddress noaddress notavailable notprovided notgiven
@@ -77,6 +80,15 @@ AT_WORDS = word_set("""
 """)
 DOT_WORDS = word_set("dot punkt point punto ponto punt kropka точка крапка nokta tečka tecka bodka pont piste")
 PARTS_OF_LABEL = re.compile(r"[\d_]+")
+
+
+def says_no_value(cell: str) -> bool:
+    """Whether a cell is empty or stands for a missing value.
+
+    >>> says_no_value("(None)"), says_no_value("k.A."), says_no_value("nobody")
+    (True, True, False)
+    """
+    return cell.strip().lower().strip(SIGNS_AROUND) in MISSING
 
 
 def is_label(word: str) -> bool:

@@ -20,7 +20,7 @@ from ..checks.syntax.column import PIECE_ROWS
 from ..checks.syntax.kernels import OFFSET_MAX, Bools, Octets, octets_of, offsets_of, to_bools
 from ..errors import InputError
 from ..model.table import one_array, texts_where
-from ..repair.words import MISSING
+from ..repair.words import MISSING, SIGNS_AROUND
 from .columns import map_columns
 from .list_cells import SEQUENCES, is_missing, read_list_column, texts_of, to_json
 
@@ -29,7 +29,7 @@ from .list_cells import SEQUENCES, is_missing, read_list_column, texts_of, to_js
 LONGEST_TEXT = 1_000
 
 MISSING_TEXTS = pa.array(sorted(MISSING))
-LONGEST_MISSING = max(len(text.encode()) for text in MISSING)  # octets
+LONGEST_MISSING = max(len(text.encode()) for text in MISSING) + 2  # octets, with a sign on each side
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,10 @@ def join_texts(columns: Sequence[pa.StringArray]) -> pa.StringArray:
 
 def drop_missing_words(stripped: pa.StringArray) -> pa.StringArray:
     """The texts; those that stand for a missing value are empty."""
-    short = np.flatnonzero(np.diff(offsets_of(stripped)) <= LONGEST_MISSING)
-    gone = short[to_bools(pc.is_in(pc.utf8_lower(stripped.take(pa.array(short))), value_set=MISSING_TEXTS))]
+    sizes = np.diff(offsets_of(stripped))
+    short = np.flatnonzero((sizes > 0) & (sizes <= LONGEST_MISSING))
+    words = pc.utf8_trim(pc.utf8_lower(stripped.take(pa.array(short))), SIGNS_AROUND)
+    gone = short[to_bools(pc.is_in(words, value_set=MISSING_TEXTS))]
     return replace_texts(stripped, gone, pa.array([""] * len(gone), pa.string()))
 
 
