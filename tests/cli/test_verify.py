@@ -534,7 +534,7 @@ class TestService:
     @pytest.mark.parametrize(
         ("more", "told"),
         [
-            (("--report", "nowhere/r.html"), "nowhere/r.html cannot be written: there is no such directory"),
+            (("--report", "nowhere/r.html"), "nowhere/r.html cannot be written: there is no directory nowhere"),
             (("--report", "read-only.html"), "read-only.html cannot be written: it is read-only"),
             (("-o", "read-only.csv"), "read-only.csv cannot be written: it is read-only"),
             (("-o", "read-only.csv", "--report", "r.html"), "read-only.csv cannot be written: it is read-only"),

@@ -74,8 +74,24 @@ def test_the_note_of_the_call_says_what_was_verified_with_another_prefix(make):
 
 
 def test_without_a_note_the_column_of_another_prefix_has_to_be_given():
-    with pytest.raises(mv.ColumnError, match="give the column that 'mail_verdict' is about: one of 'name', 'email'"):
+    with pytest.raises(mv.ColumnError, match="give the column that 'mail_verdict' is about, and its prefix='mail_'"):
         mv.summary(verified(pl.DataFrame, prefix="mail_"))
+
+
+@pytest.mark.parametrize("make", [list, pd.Series])
+def test_the_result_of_a_list_or_series_is_about_its_clean_addresses(make):
+    out = mv.verify(make(["Ada <ada@x.org>", "bad", None]), validation_type="regex")
+    assert mv.summary(out)["rows"].to_dict() == {
+        **dict.fromkeys(mv.summary(out).index, 0),
+        "valid": 1,
+        "invalid": 1,
+        "missing": 1,
+    }
+    assert mv.split(out).send["clean"].to_list() == ["ada@x.org"]
+    assert mv.by_domain(out).index.to_list() == ["x.org"]
+    alone = mv.verify(make(["ada@x.org"]), validation_type="regex", clean=False)
+    with pytest.raises(mv.ColumnError, match="the result of a list or a Series, without its addresses: verify a frame"):
+        mv.summary(alone)
 
 
 def test_of_several_verified_columns_one_has_to_be_given():

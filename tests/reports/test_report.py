@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
-from mailverdict.errors import InputError
+from mailverdict.errors import InputError, SettingsError
 from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.section import Section
 from mailverdict.model.words import MEANING, NO_ANSWER, REASON_LABELS, Reason
@@ -30,8 +30,14 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_counted(t
     path.touch(0o444)
     with pytest.raises(InputError, match=r"report\.html cannot be written: it is read-only"):
         mv.report(None, "email", path)
-    with pytest.raises(InputError, match="cannot be written: there is no such directory"):
+    with pytest.raises(InputError, match="cannot be written: there is no directory"):
         mv.report(None, "email", tmp_path / "nowhere" / "report.html")
+
+
+def test_a_path_in_place_of_the_column_is_named():
+    frame = mv.verify(pd.DataFrame({"email": ["ada@x.org"]}), "email", validation_type="regex")
+    with pytest.raises(SettingsError, match=r"to save the report, give path='list\.html'"):
+        mv.report(frame, "list.html")
 
 
 HOSTILE = '<script>alert("x")</script>@"><img src=x onerror=alert(1)>.example'

@@ -23,6 +23,7 @@ from ..frames.results import Results, with_core
 from ..model.paths import user_path
 from ..model.words import ACTIONS, count_of, percent
 from ..table.columns import label_of
+from ..table.table import labels_of
 from .counts import Counts
 from .facts import ReportFacts, gather_outcomes, gather_trend
 from .page import render_page, render_section
@@ -106,10 +107,10 @@ def check_path(path: str | os.PathLike[str]) -> tuple[Path, Callable[[Report, Pa
     writer = WRITERS.get(target.suffix.lower())
     if writer is None:
         raise InputError(f"{target}: a report is .html or .xlsx")
-    if target.is_dir() or not target.parent.is_dir():
-        raise InputError(
-            f"{target} cannot be written: {'it is a' if target.is_dir() else 'there is no such'} directory"
-        )
+    if target.is_dir():
+        raise InputError(f"{target} is a directory; name a file to write")
+    if not target.parent.is_dir():
+        raise InputError(f"{target} cannot be written: there is no directory {target.parent}")
     if writer is write_sheets:
         import_xlsxwriter("a report as XLSX")
         check_replaced(target)
@@ -208,6 +209,8 @@ def report(
     chosen = find_policy(policy or "balanced")
     if path is not None:
         check_path(path)
+    elif isinstance(column, str | Path) and Path(column).suffix in WRITERS and column not in labels_of(out):
+        raise SettingsError(f"column={str(column)!r}: to save the report, give path={str(column)!r}")
     rows = read_decided(out, column, prefix)
     before = None if earlier is None else read_earlier(earlier, rows.column, rows.prefix)
     counts = Counts(chosen)

@@ -204,9 +204,18 @@ def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | Non
         columns = [each[0][0] if each else verdict for verdict, each in found.items()]
         raise ColumnError(f"several columns were verified: give one of {listed(columns)}")
     ((verdict, columns),) = found.items()
-    if not columns:
-        raise ColumnError(f"give the column that {verdict!r} is about: one of {listed(labels)}")
-    return columns[0]
+    if columns:
+        return columns[0]
+    lead = str(verdict).removesuffix("verdict")
+    others = [each for each in labels if str(each).removeprefix(lead) not in RESULT_NAMES]
+    if not others and f"{lead}clean" in labels:  # of a list or a Series
+        return f"{lead}clean", lead
+    if not others:
+        raise ColumnError(
+            "this is the result of a list or a Series, without its addresses: verify a frame, as in "
+            "mv.verify(pd.DataFrame({'email': addresses}), 'email')"
+        )
+    raise ColumnError(f"give the column that {verdict!r} is about, and its prefix={lead!r}: one of {listed(others)}")
 
 
 def result_labels(column: Any, prefix: str | None) -> set[Any]:
