@@ -82,7 +82,7 @@ class Simulation:
     ) -> None:
         self.resolvers, self.limit, self.timeout, self.attempts = resolvers, limit, timeout, attempts
         self.randomness = random.Random(seed)
-        self.scheduler = QueryScheduler(len(resolvers), limit=limit, timeout=timeout, randomness=self.randomness)
+        self.scheduler = QueryScheduler(len(resolvers), limit=limit, timeout=timeout)
         self.arriving: list[tuple[float, int, Transmission, bool]] = []
         self.order = itertools.count()
         self.now = self.ended_at = self.largest_window = 0.0
@@ -126,10 +126,12 @@ class Simulation:
         query = sent.query
         if query.is_done:
             return []
+        if is_refusal and self.scheduler.is_refusal_for_load(sent):
+            self.scheduler.on_overload(sent, self.now)
+            return []
         self.scheduler.on_answer(sent, self.now, is_refusal=is_refusal)
         if is_refusal:
-            how = Repeat.LATER if self.scheduler.is_refusal_for_load(sent) else Repeat.ELSEWHERE
-            if self.scheduler.repeat(query, self.now, how):
+            if self.scheduler.repeat(query, Repeat.ELSEWHERE):
                 return []
             self.working -= 1
             return [query.owner]

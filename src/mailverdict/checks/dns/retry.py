@@ -123,9 +123,7 @@ class LoopClient:
         self._loop = asyncio.get_running_loop()
         self._timeout = settings.dns_timeout
         self._randomness = randomness
-        self._scheduler = QueryScheduler(
-            len(servers), limit=settings.dns_concurrency, timeout=self._timeout, randomness=randomness
-        )
+        self._scheduler = QueryScheduler(len(servers), limit=settings.dns_concurrency, timeout=self._timeout)
         self._failures: dict[Query, list[str]] = {}  # answers without a result
         self._over_tcp: dict[Query, asyncio.Task[None]] = {}
         self._tcp_slots = asyncio.Semaphore(TCP_CONNECTIONS)
@@ -158,7 +156,7 @@ class LoopClient:
         self._failures.pop(query, None)
         if task := self._over_tcp.get(query):
             task.cancel()
-        self._scheduler.close(query, self._loop.time())
+        self._scheduler.close(query)
         self._forget(query)
         self._send_soon()
 
@@ -232,6 +230,11 @@ class LoopClient:
         if query.is_done:
             return
         rcode = rcode_of(packet)
+        if is_refusal(packet) and self._scheduler.is_refusal_for_load(sent):
+            self._scheduler.on_overload(sent, self._loop.time())
+            self._failures.setdefault(query, []).append(f"REFUSED from {self.servers[sent.server].address}")
+            self._send_soon()
+            return
         self._scheduler.on_answer(sent, self._loop.time(), is_refusal=rcode in REFUSALS)
         if len(query.transmissions) > 1:
             self._forget(query)
@@ -253,9 +256,8 @@ class LoopClient:
             self._scheduler.preferred = sent.server
             self._end(query, answer)
             return
-        is_final = rcode_of(packet) != 0 and not (is_refusal(packet) and self._scheduler.is_refusal_for_load(sent))
         message = f"{answer.message} from {self.servers[sent.server].address}"
-        self._repeat(query, message, Repeat.ELSEWHERE if is_final else Repeat.LATER)
+        self._repeat(query, message, Repeat.ELSEWHERE if rcode_of(packet) else Repeat.LATER)
 
     async def _ask_tcp(self, sent: Transmission) -> None:
         """Ask again over TCP, after a truncated answer."""
@@ -273,7 +275,7 @@ class LoopClient:
     def _on_error(self, sent: Transmission, error: OSError) -> None:
         query = sent.query
         if not query.is_done:
-            self._scheduler.on_error(sent, self._loop.time())
+            self._scheduler.on_error(sent)
             self._forget(query)
             self._on_failure(query, error)
 
@@ -285,7 +287,7 @@ class LoopClient:
         """Ask again, if an attempt is left."""
         if failure:
             self._failures.setdefault(query, []).append(failure)
-        if not self._is_closed and self._scheduler.repeat(query, self._loop.time(), how):
+        if not self._is_closed and self._scheduler.repeat(query, how):
             self._send_soon()
         else:
             self._end_without_answer(query)
@@ -323,7 +325,7 @@ class LoopClient:
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
-        for query in self._scheduler.unsent():
+        for query in self._scheduler.in_progress():
             query.is_done = True
             self._on_failure(query, closed_error())
         for query, task in self._over_tcp.items():
