@@ -7,15 +7,13 @@ ours is never replaced: with ``--in-place`` the copy takes the place of the call
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import ColumnError, SettingsError
 from ..model.words import ACTIONS, Status, ValidationType, Verdict
@@ -35,8 +33,8 @@ from .columns import (
     label_of,
     listed,
 )
-from .table import Table, labels_of, notes_of, to_series
-from .text_column import read_present
+from .table import Table, labels_of, notes_of
+from .text_column import is_text, read_present, to_array
 
 # The columns of each function, and those of them that show, if they are there with our words, that it was called.
 MARKS: tuple[tuple[tuple[Column, ...], frozenset[str]], ...] = (
@@ -224,28 +222,24 @@ def result_labels(column: Any, prefix: str | None) -> set[Any]:
 
 
 def has_values(cells: Any) -> bool:
-    return any(value != "" for value in distinct(cells))
+    return any(value != "" for value in distinct(cells).to_pylist())
 
 
-def distinct(cells: Any) -> pd.Series[Any]:
-    """The distinct values that are not missing."""
-    values = to_series(cells).dropna()
-    with contextlib.suppress(TypeError):  # lists and other cells that have no hash
-        values = pd.Series(values.unique())
-    return values if isinstance(values.dtype, pd.StringDtype) else values.astype(object)
+def distinct(cells: Any) -> pa.Array:
+    """The distinct values that are not missing; texts of those of several kinds."""
+    return to_array(cells).unique().drop_null()
 
 
 def foreign_value(cells: Any, column: Column) -> str | None:
     """The first value that is never in this column, as text for a message; None if there is none."""
     if column.kind == "row":
         return None
-    values = texts = distinct(cells)
-    if values.dtype == object:
-        is_literal = column.kind in LITERALS
-        texts = values.map(lambda value: str(value) if is_literal or isinstance(value, str) else None).astype("string")
+    values = distinct(cells)
     pattern = LITERALS.get(column.kind) or PATTERNS.get(column.name, ANY_TEXT)
-    is_ours = texts.str.match(f"^(?s:({pattern})?)$").fillna(value=False).to_numpy(bool)
-    if is_ours.all():
+    if column.kind in LITERALS or is_text(values.type):
+        is_ours = pc.match_substring_regex(values.cast(pa.string()), f"^(?s:({pattern})?)$")
+        values = values.filter(pc.invert(is_ours))
+    if not len(values):
         return None
-    first = values.iloc[int(np.argmin(is_ours))]
+    first = values[0].as_py()
     return f"{first!r:.80}" if isinstance(first, str) else f"{first!s:.80}"

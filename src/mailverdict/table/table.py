@@ -72,7 +72,7 @@ class Table:
         if self.is_alone:
             raise ColumnError(f"no column {label!r}: {self.advice()}")
         if self.library == "pandas":  # by position, since `frame[label]` may mean something else
-            return self.frame.take([self.labels().index(label)], axis=1).squeeze(axis=1)
+            return self.frame.iloc[:, self.labels().index(label)]
         return polars_to_arrow(self.frame[label]) if self.library == "polars" else self.frame[label]
 
     def notes(self) -> dict[str, Any]:
