@@ -58,25 +58,10 @@ SHORT_WAIT = 2.0  # seconds that are always waited for here; longer ones slow a 
 # Statuses of errors that the contract has about the address, the batch or the job.
 ABOUT_THE_REQUEST = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY)
 
-# Every failure of the transport: whether the request may have reached the service, and a message.
-# The first class that matches decides, so subclasses come first.
-TRANSPORT_FAILURES: tuple[tuple[type[httpx.RequestError], bool, str], ...] = (
-    (httpx.ConnectTimeout, False, "no connection in time"),
-    (httpx.PoolTimeout, False, "no free connection in time"),
-    (httpx.ConnectError, False, "no connection"),
-    (httpx.ProxyError, False, "the proxy made no connection"),
-    (httpx.UnsupportedProtocol, False, "the URL's scheme cannot be used"),
-    (httpx.ReadTimeout, True, "no answer in time"),
-    (httpx.WriteTimeout, True, "the request could not be sent in time"),
-    (httpx.WriteError, True, "the connection was cut while sending"),
-    (httpx.ReadError, True, "the connection was cut before the answer"),
-    (httpx.CloseError, True, "the connection failed while closing"),
-    (httpx.RemoteProtocolError, True, "the answer is incomplete or not HTTP"),
-    (httpx.LocalProtocolError, True, "the request is not valid HTTP"),
-    (httpx.DecodingError, True, "the answer's compression cannot be read"),
-    (httpx.TooManyRedirects, True, "redirected in a loop"),
-    (httpx.RequestError, True, "no answer"),
-)
+# Failures before the request was sent. After any other failure the service may have received it.
+NOT_SENT = (httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol)
+# Failures that a second request would meet in the same way.
+PERMANENT = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,15 +419,13 @@ def unpack(unpacker: Any, packed: bytes, body: io.BytesIO, limit: int, seen: str
 
 def transport_failure(exc: httpx.RequestError, where: str, timeout: float) -> NoAnswer:
     """The answer for an exception of httpx."""
-    was_sent, words = next((sent, words) for kind, sent, words in TRANSPORT_FAILURES if isinstance(exc, kind))
-    if isinstance(exc, httpx.TimeoutException):
-        words = f"{words} ({timeout:g} seconds)"
+    was_sent = not isinstance(exc, NOT_SENT)
     is_tls = any(isinstance(cause, ssl.SSLError) for cause in causes(exc))
-    if is_tls:
-        words = "TLS failed"
-    seen = f": {shorten(str(exc))}" if str(exc) else ""
-    is_permanent = is_tls or isinstance(exc, httpx.UnsupportedProtocol | httpx.LocalProtocolError)
-    return NoAnswer(TransportError(f"{where}: {words}{seen}"), was_sent, is_permanent)
+    words = "TLS failed" if is_tls else "no usable answer" if was_sent else "no connection"
+    if isinstance(exc, httpx.TimeoutException):
+        words = f"{words} within {timeout:g} seconds"
+    error = TransportError(f"{where}: {words}: {shorten(str(exc) or type(exc).__name__)}")
+    return NoAnswer(error, was_sent, is_permanent=is_tls or isinstance(exc, PERMANENT))
 
 
 def causes(exc: BaseException | None) -> Iterator[BaseException]:
