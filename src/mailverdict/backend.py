@@ -7,7 +7,7 @@ costs no quota twice.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -22,7 +22,6 @@ __all__ = [
     "Backend",
     "Batch",
     "Deferred",
-    "Delayed",
     "Event",
     "Job",
     "KnownPace",
@@ -141,14 +140,6 @@ class Waiting:
     why: str  # text for a progress line
 
 
-@dataclass(frozen=True, slots=True)
-class Delayed:
-    """Requests failed and were sent again, since the last such event."""
-
-    seconds: float  # during which one of them was waited for
-    requests: Mapping[str, int]  # how many failed, by how: "refused with status 429", "without an answer"
-
-
 DAY = 86_400.0  # seconds
 GRACE = 5.0  # seconds that a service may need to count a submission; an unchanged quota means nothing before
 QUOTA_INTERVAL = 900.0  # seconds between readings of a used-up quota; services do not announce when it is reset
@@ -196,7 +187,7 @@ class Paced:
     known: KnownPace | None = None  # what a later run should know, if that has changed
 
 
-Event = Submitting | Submitted | Settled | Deferred | Waiting | Delayed | QuotaSeen | Noticed | Paced
+Event = Submitting | Submitted | Settled | Deferred | Waiting | QuotaSeen | Noticed | Paced
 
 
 class Backend(Protocol):

@@ -21,7 +21,6 @@ from mailverdict.backend import Settled
 from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
 from mailverdict.remote.api import ApiAnswer, ApiRequest
 from mailverdict.remote.bulk import Submission
-from mailverdict.remote.client import FailedRequests
 from mailverdict.remote.events import EventStream
 from mailverdict.remote.pace import Pace
 from mailverdict.remote.polling import PollSchedule
@@ -114,7 +113,9 @@ class SimulatedService:
         self.paid: Counter[str] = Counter()
         self.busy_until = 0.0
         self.is_stopped = False
-        self.failures = FailedRequests()
+
+    def delay_notice(self) -> str:
+        return ""
 
     async def send(self, request: ApiRequest) -> ApiAnswer:
         await asyncio.sleep(self.case.latency * self.chance.uniform(0.5, 1.5))

@@ -9,7 +9,7 @@ import threading
 import pyarrow as pa
 import pytest
 
-from mailverdict.backend import Deferred, Delayed, Noticed, Settled
+from mailverdict.backend import Deferred, Noticed, Settled
 from mailverdict.cli.stopper import Stopper
 from mailverdict.errors import BackendError, JournalError, QuotaExceeded, SettingsError
 from mailverdict.frames.file_run import FileRun
@@ -123,13 +123,6 @@ def test_a_column_without_text_is_one_notice():
     numbers = pa.table({"email": [1, 2, 3]})
     assert len(run(ScriptedBackend(), pieces=[numbers, numbers])[1].notices) == 1
     assert run(ScriptedBackend(), pieces=[numbers, PIECES[0]])[1].notices == []
-
-
-def test_a_long_wait_for_a_service_is_told():
-    waits = [Delayed(40.0, {"refused with status 429": 3})] * 4
-    _, found = run(ScriptedBackend([*waits, Settled(rows_of(ALL))]))
-    assert found.notices == []
-    assert found.delay_notices() == ["waited 160 s for the service: 12 requests refused with status 429"]
 
 
 def test_a_quota_that_ends_leaves_the_rest_pending():

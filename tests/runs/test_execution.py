@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from mailverdict.backend import (
     QUOTA_INTERVAL,
     Deferred,
-    Delayed,
     Job,
     Noticed,
     Quota,
@@ -164,17 +163,6 @@ class TestEvents:
         done = execute(ScriptedBackend(script), journal=FullDisk())
         assert isinstance(done.error, JournalError)
         assert statuses(done) == ["done"] * 2 + ["pending"] * 3
-
-    @pytest.mark.parametrize(
-        ("seconds", "shown", "is_noticed"), [(2.0, "", False), (9.0, "9 s", False), (65.0, "65 s", True)]
-    )
-    def test_a_long_wait_for_the_service_is_explained(self, seconds, shown, is_noticed):
-        limited = [Delayed(seconds, {"refused with status 429": 20}), Delayed(seconds, {"refused with status 429": 1})]
-        done = execute(ScriptedBackend([*limited, Settled(rows_of(EMAILS))]))
-        text = f"waited {2 * seconds:.0f} s for the service: 21 requests refused with status 429"
-        assert (done.progress.waited, done.progress.failed_requests) == (2 * seconds, {"refused with status 429": 21})
-        assert (text in str(done.progress)) == bool(shown)
-        assert done.notices == ([text] if is_noticed else [])
 
     def test_an_answer_about_another_address_is_an_error_of_the_backend(self):
         done = execute(ScriptedBackend([Settled(rows_of(EMAILS[:1])), Settled(rows_of(["eve@example.org"]))]))

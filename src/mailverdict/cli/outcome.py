@@ -122,8 +122,6 @@ class FileOutcome:
                 "newly_verified": run.newly_verified,
                 "from_journal": run.from_journal,
                 "quota": None if run.quota is None else asdict(run.quota),
-                "waited": round(run.waited, 1),  # seconds, for requests that the service refused or did not answer
-                "failed_requests": dict(run.failed_requests),
             },
             "versions": {
                 "mailverdict": mv.__version__,

@@ -310,7 +310,7 @@ def announce_stop() -> None:
 
 
 def print_notices(run: FileRun) -> None:
-    for notice in (*run.notices, *run.several_notices(), *run.delay_notices()):
+    for notice in (*run.notices, *run.several_notices()):
         print_status(notice, "note")
     if problem := run.problem():
         print_status(problem, "warning")

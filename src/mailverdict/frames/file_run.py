@@ -18,7 +18,7 @@ from ..model.table import SOURCE_LOCAL
 from ..model.words import ValidationType
 from ..runs.endings import REPORTED_ERRORS, describe_ending
 from ..runs.options import open_execution
-from ..runs.progress import LONG_WAIT, Listener, delay_text
+from ..runs.progress import Listener
 from ..runs.run import Run
 from ..table.options import check_options
 from .verify import STANDING, FrameReading, describe_several, origin_of, read_frame, show_progress
@@ -56,8 +56,6 @@ class FileRun:
         self.is_unanswered = False  # the service left rows pending
         self.submitted = self.newly_verified = self.from_journal = 0  # addresses
         self.quota: Quota | None = None  # the last reading
-        self.waited = 0.0  # seconds for requests that a service had refused or not answered
-        self.failed_requests: Counter[str] = Counter()
         self.about_text: list[str] = []  # what the cells are, if none of the column is text
         self.has_text = False
 
@@ -74,10 +72,6 @@ class FileRun:
     def several_notices(self) -> list[str]:
         """How many rows hold several addresses, none of which was verified."""
         return [describe_several(self.several, "with --explode each is")] if self.several else []
-
-    def delay_notices(self) -> list[str]:
-        """How long the service was waited for, and why, if it was long."""
-        return [delay_text(self.waited, self.failed_requests)] if self.waited >= LONG_WAIT else []
 
     def problem(self) -> str:
         """The technical cause for which most addresses have no verdict; empty if there is none."""
@@ -176,8 +170,6 @@ class FileRun:
         self.submitted += progress.submitted
         self.newly_verified += progress.settled - progress.from_journal
         self.from_journal += progress.from_journal
-        self.waited += progress.waited
-        self.failed_requests.update(progress.failed_requests)
         self.quota = progress.quota or self.quota
         self.is_short_of_quota |= bool(execution.short_of_quota)
         self.is_unanswered |= bool(execution.unanswered)

@@ -28,11 +28,11 @@ from typing import Any
 
 import httpx
 
-from ..backend import Delayed
 from ..contract.envelope import ErrorEnvelope, SuccessEnvelope, parse_envelope
 from ..errors import ContractError, SettingsError, TransportError
 from ..loop import run_sync
 from ..model.json_fields import shorten
+from ..model.words import count_of
 from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
 from .gate import Gate
 
@@ -54,6 +54,7 @@ GATE_INTERVAL = 0.05  # seconds between looks at the gate, which an answer can o
 LAST_ANSWER = 5.0  # seconds for which a stopped run waits for an answer that may be paid
 CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # which httpx reads
 SHORT_WAIT = 2.0  # seconds that are always waited for here; longer ones slow a paced submission down
+LONG_WAIT = 30.0  # seconds of waiting for the service that are told at the end of a run
 
 # Statuses of errors that the contract has about the address, the batch or the job.
 ABOUT_THE_REQUEST = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -106,42 +107,14 @@ def is_rate_limit(answer: ApiAnswer) -> bool:
     return not is_quota_refusal(answer)
 
 
-class FailedRequests:
-    """Counts the requests without a usable answer, and the seconds for which at least one of them was waited for."""
-
-    def __init__(self) -> None:
-        self.requests: Counter[str] = Counter()  # by how they failed
-        self.seconds = 0.0
-        self.until = 0.0  # by the event loop's clock
-
-    def count(self, answer: ApiAnswer) -> bool:
-        """Count an answer if it is a failure of the service; other errors are about the request."""
-        if isinstance(answer, NoAnswer):
-            is_silent = isinstance(answer.error, TransportError)
-            self.requests["without an answer" if is_silent else "with an unusable answer"] += 1
-        elif isinstance(answer, SuccessEnvelope) or is_quota_refusal(answer):
-            return False
-        elif answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-            self.requests["refused with status 429"] += 1
-        elif answer.is_page or answer.status not in ABOUT_THE_REQUEST:
-            self.requests[f"answered with status {answer.status}"] += 1
-        else:
-            return False
-        return True
-
-    def count_wait(self, since: float, seconds: float) -> None:
-        """Count a wait of some seconds from `since` on; what overlaps another wait counts once."""
-        end = since + seconds
-        self.seconds += max(0.0, end - max(since, self.until))
-        self.until = max(self.until, end)
-
-    def take(self, least: float = 0.0) -> Iterator[Delayed]:
-        """What was counted since the last time, unless it is less than so many seconds."""
-        if self.requests and self.seconds >= least:
-            found = Delayed(self.seconds, dict(self.requests))
-            self.requests.clear()
-            self.seconds = 0.0
-            yield found
+def failure_of(answer: ApiAnswer) -> str:
+    """How a request failed; empty for an answer that is usable or about the request itself."""
+    if isinstance(answer, NoAnswer):
+        return "without an answer" if isinstance(answer.error, TransportError) else "with an unusable answer"
+    if isinstance(answer, SuccessEnvelope) or is_quota_refusal(answer):
+        return ""
+    is_about_request = answer.status in ABOUT_THE_REQUEST and not answer.is_page
+    return "" if is_about_request else f"answered with status {answer.status}"
 
 
 def parse_base_url(text: str, name: str = "base_url") -> str:
@@ -239,7 +212,9 @@ class Client:
     ) -> None:
         self.base_url, self.timeout, self.jitter, self.clock = base_url, timeout, jitter, clock
         self.retries = retries or Retries()
-        self.failures = FailedRequests()
+        self.failed: Counter[str] = Counter()  # requests, by how they failed
+        self.failing: set[str] = set()  # methods whose last request failed
+        self.failing_since = self.waited = 0.0  # by the event loop's clock; seconds in which one was failing, before
         self.gate, self.gate_queue = Gate(), asyncio.Lock()
         self.is_stopped = False  # the run was cancelled; only the answer to its submission was waited for
         self.http = httpx.AsyncClient(
@@ -264,41 +239,52 @@ class Client:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         for attempt in range(2, self.retries.limited_attempts + 2):
-            answer, sent = await self.send_in_turn(request)
-            has_failed = self.failures.count(answer)
+            answer = await self.send_in_turn(request)
             wait = self.retries.wait_before(attempt, answer, request, self.jitter())
             if wait is None or self.is_stopped or loop.time() - begun + wait > self.retries.budget:
-                if has_failed:
-                    self.failures.count_wait(sent, loop.time() - sent)
                 break
-            self.failures.count_wait(sent, loop.time() - sent + wait)
             await asyncio.sleep(wait)
         return answer
 
-    async def send_in_turn(self, request: ApiRequest) -> tuple[ApiAnswer, float]:
-        """Send one request once the gate is open, in the order of the calls; gives also when it was sent.
+    async def send_in_turn(self, request: ApiRequest) -> ApiAnswer:
+        """Send one request once the gate is open, in the order of the calls.
 
         After a refusal the next request waits for the answer of the one before it.
         """
         loop = asyncio.get_running_loop()
         async with self.gate_queue:
-            while (wait := self.gate.seconds_left(loop.time())) > 0:
-                self.failures.count_wait(loop.time(), min(wait, GATE_INTERVAL))
+            while (wait := self.gate.seconds_left(loop.time())) > 0:  # noqa: ASYNC110 - an answer may open it earlier
                 await asyncio.sleep(min(wait, GATE_INTERVAL))
             sent = loop.time()
             self.gate.on_sent(sent)
             if self.gate.refusals:
-                return await self.send_and_report(request, sent), sent
-        return await self.send_and_report(request, sent), sent
+                return await self.send_and_report(request, sent)
+        return await self.send_and_report(request, sent)
 
     async def send_and_report(self, request: ApiRequest, sent: float) -> ApiAnswer:
         """Send one request once, and report to the gate whether it was refused; no answer shows nothing."""
         answer = await (self.send_once(request) if request.is_repeatable else self.send_to_the_end(request))
+        self.count_failure(request, answer, sent)
         if is_rate_limit(answer) or (isinstance(answer, ErrorEnvelope) and answer.status == UNAVAILABLE):
             self.gate.on_refused(sent, asyncio.get_running_loop().time(), self.jitter())
         elif not isinstance(answer, NoAnswer):
             self.gate.on_accepted(sent)
         return answer
+
+    def count_failure(self, request: ApiRequest, answer: ApiAnswer, sent: float) -> None:
+        """Count a failed request, and the time until another one of its method has a usable answer."""
+        if how := failure_of(answer):
+            self.failed[how] += 1
+            self.failing_since = self.failing_since if self.failing else sent
+            self.failing.add(request.method)
+        elif request.method in self.failing:
+            self.failing.remove(request.method)
+            self.waited += 0.0 if self.failing else asyncio.get_running_loop().time() - self.failing_since
+
+    def delay_notice(self) -> str:
+        """How long the service was waited for, and why; empty if it was not long."""
+        counts = ", ".join(f"{count_of(count, 'request')} {how}" for how, count in self.failed.items())
+        return f"waited {self.waited:,.0f} s for the service: {counts}" if self.waited >= LONG_WAIT else ""
 
     async def send_to_the_end(self, request: ApiRequest) -> ApiAnswer:
         """Send one request once; if the run is cancelled meanwhile, wait for the answer, and then stop."""

@@ -111,11 +111,11 @@ class EventStream:
                     yield self.paced()
                 for event in (*self.stop_if_refused(), *self.wait_events()):
                     yield event
-                for event in (*await self.poll(), *self.client.failures.take(MIN_WAITING)):
+                for event in await self.poll():
                     yield event
         finally:
             await self.cancel_polls()
-        for event in (*self.final_notices(), *self.client.failures.take()):
+        for event in self.final_notices():
             yield event
         if self.job_count:
             yield self.paced()
@@ -182,7 +182,6 @@ class EventStream:
                 answer = await self.client.send(step)
             elif isinstance(step, Pause):
                 yield Waiting(step.seconds, step.reason)
-                self.count_wait(step.seconds)
                 await asyncio.sleep(step.seconds)
             else:
                 yield step
@@ -192,16 +191,9 @@ class EventStream:
                     self.repeats += sum(1 for job in step.jobs if job.email in self.submission.refusals)
                     self.follow(step.jobs, self.pace.on_sent(self.clock(), len(step.jobs)))
         if self.submission.limited > limited:
-            now = self.clock()
-            self.pace.on_limited(now, self.submission.limited_size, self.submission.retry_after)
-            self.count_wait(self.pace.next_time(now, self.submission.next_count) - now)
+            self.pace.on_limited(self.clock(), self.submission.limited_size, self.submission.retry_after)
         if self.submission.error is not None and self.has_jobs:
             yield Noticed(f"nothing more is submitted: {self.submission.error}")
-
-    def count_wait(self, seconds: float) -> None:
-        """Count the seconds until a failed request is sent again; not infinity, which is a wait for outcomes."""
-        if 0 < seconds < math.inf:
-            self.client.failures.count_wait(asyncio.get_running_loop().time(), seconds)
 
     def next_step(self, steps: Steps[None], answer: ApiAnswer | None) -> Step | None:
         """The next step, or None after the last; an error ends submitting, not polling.
@@ -288,11 +280,10 @@ class EventStream:
             if polled.sent is not None and not polled.is_reported:
                 self.pace.on_abandoned(polled.sent, now)
             return ending
-        if isinstance(result, BackendError):
-            if self.failing_since is not None and not isinstance(result, RateLimited):
-                pause = min(MAX_OUTAGE_PAUSE, OUTAGE_PAUSE * (now - self.failing_since))
-                self.paused_until = max(self.paused_until, now + pause)
-            self.count_wait(max(polled.due, self.paused_until) - now)
+        is_failure = isinstance(result, BackendError) and not isinstance(result, RateLimited)
+        if is_failure and self.failing_since is not None:
+            pause = min(MAX_OUTAGE_PAUSE, OUTAGE_PAUSE * (now - self.failing_since))
+            self.paused_until = max(self.paused_until, now + pause)
         heapq.heappush(self.queue, polled)
         return None
 
@@ -337,7 +328,9 @@ class EventStream:
             self.failing_since = now
 
     def final_notices(self) -> Iterator[Event]:
-        """Notices about addresses that were submitted again, and about jobs that were given up."""
+        """Notices about a long wait, addresses that were submitted again, and jobs that were given up."""
+        if notice := self.client.delay_notice():
+            yield Noticed(notice)
         if self.repeats:
             yield Noticed(
                 f"the service's limiter refused {len(self.submission.refusals):,} addresses; they were submitted "

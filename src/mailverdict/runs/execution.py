@@ -27,7 +27,6 @@ from ..backend import (
     Backend,
     Batch,
     Deferred,
-    Delayed,
     Event,
     Job,
     Metered,
@@ -46,7 +45,7 @@ from ..model.table import SCHEMA, SOURCE_LOCAL
 from ..model.words import ValidationType, Verdict, count_of
 from .endings import count_causes, count_errors, describe_ending, describe_errors
 from .plan import day_when_done
-from .progress import COUNTED_FIELDS, LONG_WAIT, Listener, Progress, SettledRows, delay_text
+from .progress import COUNTED_FIELDS, Listener, Progress, SettledRows
 from .retry import retry_hint
 
 if TYPE_CHECKING:
@@ -164,8 +163,6 @@ class Execution:
             await self.run_with_network()
             self.results.count_asked_again()
             self.report_cause()
-            if self.progress.waited >= LONG_WAIT:
-                self.conclude(delay_text(self.progress.waited, self.progress.failed_requests))
         if self.progress.settled < self.progress.total:
             self.emit_progress(state="stopped", message=self.stop_reason())
         else:
@@ -361,9 +358,6 @@ class Execution:
                 self.emit_progress(quota=event.quota)
             case Waiting():
                 self.emit_progress(message=event.why)
-            case Delayed():
-                failed = Counter(self.progress.failed_requests) + Counter(event.requests)
-                self.emit_progress(waited=self.progress.waited + event.seconds, failed_requests=dict(failed))
             case Noticed():
                 self.add_notice(event.message)
 

@@ -6,7 +6,7 @@ import math
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,6 @@ from ..model.table import SCHEMA, complete_table, one_array
 from ..model.words import Status, Verdict, count_of
 
 UNSETTLED = -1
-SHOWN_WAIT, LONG_WAIT = 5.0, 30.0  # seconds of waiting for a service that are shown during the run, and at its end
 COUNTED_FIELDS = ("status", "result", "source")  # fields of rows by which progress counts them
 SMALL = 1_000  # rows up to which one dictionary look-up each is faster than hashing the whole column
 
@@ -195,10 +194,6 @@ class Progress:
         if nothing limits it.
     seconds_left : float or None
         Until everything is submitted at this pace; None if that is not known.
-    waited : float
-        Seconds for which requests that a service had refused or not answered were waited for.
-    failed_requests : dict of str to int
-        How many requests failed and were sent again, by how, as ``{"refused with status 429": 40}``.
 
     Examples
     --------
@@ -221,8 +216,6 @@ class Progress:
     asked_again: int = 0
     pace: float | None = None
     seconds_left: float | None = None
-    waited: float = 0.0
-    failed_requests: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_over(self) -> bool:
@@ -232,7 +225,7 @@ class Progress:
     def __str__(self) -> str:
         """One line for a log."""
         parts = [f"{verdict} {count:,}" for verdict, count in self.verdicts.items()]
-        shown = ", ".join(filter(None, (self.message, pace_text(self), shown_delay(self))))
+        shown = ", ".join(filter(None, (self.message, pace_text(self))))
         tail = f" ({shown})" if shown else ""
         return f"{self.state}: {checked_text(self)}; {', '.join(parts)}{tail}"
 
@@ -259,22 +252,6 @@ def pace_text(progress: Progress) -> str:
         return "the service refuses for its rate limit at present; trying again"
     left = "" if progress.seconds_left is None else f", about {duration_text(progress.seconds_left)} left"
     return f"{progress.pace:,.3g} addresses a second{left}"
-
-
-def shown_delay(progress: Progress) -> str:
-    """How long the service was waited for, and why; empty if it was not long."""
-    return delay_text(progress.waited, progress.failed_requests) if progress.waited >= SHOWN_WAIT else ""
-
-
-def delay_text(seconds: float, requests: Mapping[str, int]) -> str:
-    """How long a service was waited for, and why.
-
-    >>> delay_text(130.4, {"refused with status 429": 40, "without an answer": 1})
-    'waited 130 s for the service: 40 requests refused with status 429, 1 request without an answer'
-    """
-    shown = f"{seconds:,.0f} s" if seconds < 600 else duration_text(seconds)
-    counts = ", ".join(f"{count_of(count, 'request')} {how}" for how, count in requests.items())
-    return f"waited {shown} for the service: {counts}"
 
 
 def duration_text(seconds: float) -> str:
@@ -320,7 +297,7 @@ class ProgressBar:
         self.bar.n = progress.settled
         shown = {k: v for k, v in progress.verdicts.items() if v}
         self.bar.set_postfix(shown, refresh=False)
-        if texts := [text for text in (progress.message, pace_text(progress), shown_delay(progress)) if text]:
+        if texts := [text for text in (progress.message, pace_text(progress)) if text]:
             self.bar.set_postfix_str(", ".join([*(f"{k}={v}" for k, v in shown.items()), *texts]), refresh=False)
         self.bar.refresh()
         if progress.is_over:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import BackendError, JournalError
 from ..loop import loop_thread, start_task, wait_until_done
 from .execution import Execution
-from .progress import Listener, Progress, checked_text, pace_text, shown_delay
+from .progress import Listener, Progress, checked_text, pace_text
 
 T = TypeVar("T")
 
@@ -227,7 +227,7 @@ def render_progress(progress: Progress) -> str:
     left = {"pending": progress.total - progress.settled, "error": progress.errors}
     counts = {**progress.verdicts, **{name: count for name, count in left.items() if count > 0}}
     cells = "".join(f'<td>{badge(name)}</td><td class="mv-number">{count:,}</td>' for name, count in counts.items())
-    notes = [progress.message, pace_text(progress), shown_delay(progress), progress.problem]
+    notes = [progress.message, pace_text(progress), progress.problem]
     body = f"<p><b>{html.escape(progress.state.capitalize())}</b>: {html.escape(checked_text(progress))}</p>"
     body += f"{bar(counts)}<table><tr>{cells}</tr></table>"
     return notebook(body + "".join(f'<p class="mv-soft">{html.escape(note)}</p>' for note in notes if note))

@@ -12,7 +12,7 @@ from typing import Any
 from ..backend import Quota
 from ..model.words import SOURCE_MEANING
 from ..runs.plan import Plan
-from ..runs.progress import Progress, shown_delay
+from ..runs.progress import Progress
 from ..runs.run import Run
 from .wording import DEPTHS, count_of, duration_words, percent, sentence
 
@@ -202,9 +202,7 @@ def describe_progress(progress: Progress, rate: Rate, addresses: int | None = No
         "known": f"{count_of(progress.from_journal, unit)} {SOURCE_MEANING['journal']}"
         if progress.from_journal
         else "",
-        "message": ""
-        if progress.is_over
-        else " ".join(map(sentence, filter(None, (progress.message, shown_delay(progress))))),
+        "message": "" if progress.is_over or not progress.message else sentence(progress.message),
         "quota": quota_text(progress.quota),
     }
 
