@@ -1,5 +1,6 @@
 """The schedule, and following one job: no network, no clock."""
 
+import asyncio
 import math
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,6 @@ from mailverdict.remote.polling import (
     GaveUp,
     PollResult,
     PollSchedule,
-    TimedPollResult,
     follow_job,
     poll_request,
     read_poll,
@@ -30,18 +30,19 @@ SCHEDULE = PollSchedule()
 DOWN = TransportError("GET http://verify.test: no connection")
 
 
-def follow(poll: Callable[[float], PollResult], schedule: PollSchedule = SCHEDULE) -> tuple[Any, list[float]]:
+def follow(
+    poll: Callable[[float], PollResult], schedule: PollSchedule = SCHEDULE, first: float | None = None
+) -> tuple[Any, list[float]]:
     """Follow the job with `poll(age)` as the result at each poll; give the ending and the ages of the polls."""
-    follower = follow_job(JOB, schedule, schedule.first_poll(JOB, 0, 1, JOB.submitted_at))
     ages = []
-    at = next(follower)
-    while True:
-        ages.append(at - JOB.submitted_at)
+
+    async def poll_at(due: float) -> tuple[PollResult, float]:
+        ages.append(due - JOB.submitted_at)
         assert len(ages) < 10_000, "followed for ever"
-        try:
-            at = follower.send(TimedPollResult(poll(ages[-1]), at))
-        except StopIteration as over:
-            return over.value, ages
+        return poll(ages[-1]), due
+
+    first = schedule.first_poll(JOB, 0, 1, JOB.submitted_at) if first is None else first
+    return asyncio.run(follow_job(JOB, schedule, first, poll_at)), ages
 
 
 def test_schedule_polls_at_the_contract_s_ages() -> None:
@@ -86,12 +87,9 @@ def test_a_job_whose_polls_keep_failing_is_given_up_in_the_end() -> None:
 
 def test_an_old_job_is_not_given_up_after_one_failing_poll() -> None:
     results = iter([DOWN, "queued"])
-    follower = follow_job(JOB, SCHEDULE, 90_000.0)
-    next(follower)
-    assert follower.send(TimedPollResult(next(results), 90_000.0)) == 90_015.0
-    with pytest.raises(StopIteration) as over:
-        follower.send(TimedPollResult(next(results), 90_015.0))
-    assert over.value.value == GaveUp("still 'queued'")
+    ending, ages = follow(lambda _: next(results), first=90_000.0)
+    assert ending == GaveUp("still 'queued'")
+    assert ages == [89_000.0, 89_015.0]
 
 
 def test_a_limiter_s_wait_is_respected() -> None:
@@ -100,9 +98,8 @@ def test_a_limiter_s_wait_is_respected() -> None:
 
 
 def test_a_clock_that_went_back_does_no_harm() -> None:
-    follower = follow_job(JOB, SCHEDULE, 0.0)
-    next(follower)
-    assert follower.send(TimedPollResult("queued", 10.0)) == 12.0
+    results = iter(["queued", VERIFICATION])
+    assert follow(lambda _: next(results), first=10.0)[1] == [-990.0, -988.0]
 
 
 def test_first_polls_are_staggered_within_one_interval() -> None:

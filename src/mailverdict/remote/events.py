@@ -6,9 +6,10 @@ import asyncio
 import heapq
 import math
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
 from ..backend import (
@@ -42,7 +43,7 @@ from .api import (
 from .bulk import Submission
 from .client import Client
 from .pace import QUEUED_FOR, Pace, SentBatch
-from .polling import Ending, GaveUp, PollResult, PollSchedule, TimedPollResult, follow_job, poll_request, read_poll
+from .polling import Ending, GaveUp, PollResult, PollSchedule, follow_job, poll_request, read_poll
 
 MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
 DENIED = 5.0  # seconds of answers that deny the client access, after which the quota is requested
@@ -57,20 +58,16 @@ SOON = 1.0  # seconds; a poll that is due sooner is sent exactly then
 MIN_WAITING = 1.0  # seconds; there is no event for a shorter wait
 
 
-@dataclass(order=True)
+@dataclass(slots=True)
 class PolledJob:
-    """A job and the time of its next poll; ordered for the heap."""
+    """A job that is polled."""
 
-    due: float  # seconds since the epoch
-    number: int  # order of jobs that are due at the same time
-    job: Job = field(compare=False)
-    follower: Generator[float, TimedPollResult, Ending] = field(compare=False)
-    sent: SentBatch | None = field(compare=False)  # None: submitted by an earlier run
-    is_reported: bool = field(compare=False, default=False)  # whether the pace knows if a limiter refused it
+    job: Job
+    sent: SentBatch | None  # None: an earlier run submitted it, or the pace knows whether a limiter refused it
 
 
 class EventStream:
-    """One call of `RemoteBackend.verify`: carries out the steps, keeps a few polls in parallel, yields events."""
+    """One call of `RemoteBackend.verify`: carries out the steps, polls each job in a task, yields events."""
 
     def __init__(
         self,
@@ -85,9 +82,13 @@ class EventStream:
     ) -> None:
         self.client, self.submission, self.schedule = client, submission, schedule
         self.pace, self.asks_again = pace, asks_again
-        self.parallel, self.clock = parallel, clock
-        self.queue: list[PolledJob] = []
-        self.polls: dict[asyncio.Task[ApiAnswer], PolledJob] = {}
+        self.clock = clock
+        self.polled: dict[asyncio.Task[Ending], PolledJob] = {}
+        self.ended: list[tuple[asyncio.Task[Ending], Job]] = []
+        self.slots = asyncio.Semaphore(parallel)
+        self.turn = asyncio.Lock()  # held by a submission: the pace hears of no outcome before it is told what was sent
+        self.changed = asyncio.Event()  # a poll was answered
+        self.times: list[float] = []  # of the next polls, as a heap
         self.job_count = 0
         self.paused_until = 0.0
         self.failing_since: float | None = None
@@ -105,16 +106,19 @@ class EventStream:
         try:
             while self.submission.has_work or self.has_jobs:
                 if self.may_submit():
-                    async with aclosing(self.submit()) as submitting:
+                    async with self.turn, aclosing(self.submit()) as submitting:
                         async for event in submitting:
                             yield event
                     yield self.paced()
                 for event in (*self.stop_if_refused(), *self.wait_events()):
                     yield event
-                for event in await self.poll():
+                await self.wait()
+                for event in self.ending_events():
                     yield event
         finally:
-            await self.cancel_polls()
+            for task in self.polled:
+                task.cancel()  # polling again costs nothing
+            await asyncio.gather(*self.polled, *(task for task, _ in self.ended), return_exceptions=True)
         for event in self.final_notices():
             yield event
         if self.job_count:
@@ -140,7 +144,7 @@ class EventStream:
     @property
     def has_jobs(self) -> bool:
         """Whether a job is still polled."""
-        return bool(self.queue or self.polls)
+        return bool(self.polled or self.ended)
 
     def may_submit(self) -> bool:
         """Whether there is something to submit, room for a whole batch of jobs, and the pace allows it."""
@@ -148,7 +152,7 @@ class EventStream:
 
     def has_room(self) -> bool:
         """Whether there is something to submit, and room for a whole batch of jobs."""
-        return self.submission.has_work and len(self.queue) + len(self.polls) + BULK_LIMIT <= MAX_IN_FLIGHT
+        return self.submission.has_work and len(self.polled) + len(self.ended) + BULK_LIMIT <= MAX_IN_FLIGHT
 
     def allowance(self) -> int:
         """How many addresses the pace allows now."""
@@ -162,11 +166,12 @@ class EventStream:
         """
         now = self.clock()
         for place, job in enumerate(jobs if sent is None else reversed(jobs)):
-            self.job_count += 1
-            follower = follow_job(job, self.schedule, self.schedule.first_poll(job, place, len(jobs), now))
-            due = next(follower)
-            due = common_time(due, now) if sent is None else due
-            heapq.heappush(self.queue, PolledJob(due, self.job_count, job, follower, sent))
+            polled = PolledJob(job, sent)
+            first = self.schedule.first_poll(job, place, len(jobs), now)
+            task = asyncio.create_task(self.follow_to_end(polled, first))
+            self.polled[task] = polled
+            task.add_done_callback(self.on_ended)
+        self.job_count += len(jobs)
 
     async def submit(self) -> AsyncGenerator[Event, None]:
         """Submit one batch; each event is yielded and processed before the next step.
@@ -213,95 +218,80 @@ class EventStream:
             raise asyncio.CancelledError
         return step
 
-    def next_due(self) -> float:
-        """When the next poll may start."""
-        return max(self.queue[0].due, self.paused_until) if self.queue else float("inf")
-
     def wait_events(self) -> Iterator[Event]:
         """An event if nothing is to do for a while: no poll under way or due, nothing to submit."""
-        wait = self.next_due() - self.clock()
-        if self.queue and not self.polls and not self.may_submit() and wait >= MIN_WAITING:
-            yield Waiting(wait, f"waiting for {len(self.queue)} jobs")
-
-    async def poll(self) -> list[Event]:
-        """Start polls that are due, wait for the first result, and return the events of jobs that ended."""
-        self.start_polls()
-        done = await self.wait()
-        endings: list[tuple[Job, Ending]] = []
-        for task in done:
-            polled = self.polls.pop(task)
-            result = read_poll(polled.job, task.result())
-            self.report_to_pace(polled, result)
-            await self.check_service(result)
-            if (ending := self.on_poll_result(polled, result)) is not None:
-                endings.append((polled.job, ending))
-        self.given_up.update(ending.reason for _, ending in endings if isinstance(ending, GaveUp))
-        return list(self.ending_events(endings))
-
-    def start_polls(self) -> None:
-        """Start polls that are due, up to the number of parallel polls."""
         now = self.clock()
-        while self.queue and len(self.polls) < self.parallel and self.next_due() <= now:
-            polled = heapq.heappop(self.queue)
-            self.polls[asyncio.create_task(self.client.send(poll_request(polled.job)))] = polled
+        while self.times and self.times[0] <= now:
+            heapq.heappop(self.times)
+        wait = max(self.times[0], self.paused_until) - now if self.times else 0.0
+        if wait >= MIN_WAITING and not self.may_submit():
+            yield Waiting(wait, f"waiting for {len(self.polled)} jobs")
 
-    async def wait(self) -> list[asyncio.Task[ApiAnswer]]:
-        """Wait until a poll is answered or the next one is due; not at all if a batch can be submitted."""
-        has_room = len(self.polls) < self.parallel
-        wait = max(0.0, self.next_due() - self.clock()) if has_room else None
+    async def wait(self) -> None:
+        """Wait until a poll is answered or the pace may allow a batch; not at all if it allows one now."""
+        seconds = MAX_SLEEP if self.polled else 0.0
         if self.has_room():
             now = self.clock()
-            pause = self.pace.next_time(now, self.submission.next_count) - now
-            pause = (
-                0.0 if self.may_submit() else max(pause, LONG_PAUSE if self.submission.is_last_chance else MIN_PAUSE)
-            )
-            wait = pause if wait is None else min(wait, pause)
-            if not self.polls and not self.queue:
-                await asyncio.sleep(min(wait, MAX_SLEEP))
-                return []
-        if self.polls:
-            timeout = None if wait == float("inf") else wait
-            done, _ = await asyncio.wait(self.polls, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-            return [task for task in self.polls if task in done]  # in the order in which they were sent
-        if wait is not None and self.queue:
-            await asyncio.sleep(wait)
-        return []
+            least = LONG_PAUSE if self.submission.is_last_chance else MIN_PAUSE
+            pause = max(least, self.pace.next_time(now, self.submission.next_count) - now)
+            seconds = 0.0 if self.may_submit() else min(MAX_SLEEP, pause)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.changed.wait()
+        self.changed.clear()
 
-    def on_poll_result(self, polled: PolledJob, result: PollResult) -> Ending | None:
-        """Return how the job ended, or queue its next poll."""
+    async def follow_to_end(self, polled: PolledJob, first: float) -> Ending:
+        """Poll a job to its end."""
+        ending = await follow_job(polled.job, self.schedule, first, partial(self.poll, polled))
+        if polled.sent is not None:
+            self.pace.on_abandoned(polled.sent, self.clock())
+        return ending
+
+    def on_ended(self, task: asyncio.Task[Ending]) -> None:
+        """Keep a task that has ended for `ending_events`."""
+        self.ended.append((task, self.polled.pop(task).job))
+        self.changed.set()
+
+    async def poll(self, polled: PolledJob, due: float) -> tuple[PollResult, float]:
+        """Poll a job when it is due and polls are not paused; gives also the time of the answer."""
         now = self.clock()
-        if isinstance(result, RateLimited) and result.retry_after:
-            self.paused_until = max(self.paused_until, now + result.retry_after)
-        try:
-            due = polled.follower.send(TimedPollResult(result, now))
-            polled.due = common_time(due, now) if polled.sent is None or polled.is_reported else due
-        except StopIteration as over:
-            ending: Ending = over.value
-            if polled.sent is not None and not polled.is_reported:
-                self.pace.on_abandoned(polled.sent, now)
-            return ending
-        is_failure = isinstance(result, BackendError) and not isinstance(result, RateLimited)
-        if is_failure and self.failing_since is not None:
+        due = common_time(due, now) if polled.sent is None else due
+        heapq.heappush(self.times, due)
+        await asyncio.sleep(due - now)
+        async with self.slots:
+            while (pause := self.paused_until - self.clock()) > 0:  # noqa: ASYNC110 - it may become longer
+                await asyncio.sleep(pause)
+            result = read_poll(polled.job, await self.client.send(poll_request(polled.job)))
+        async with self.turn:
+            self.report_to_pace(polled, result)
+            await self.check_service(result)
+        self.changed.set()
+        now, pause = self.clock(), 0.0
+        if isinstance(result, RateLimited):
+            pause = result.retry_after or 0.0
+        elif isinstance(result, BackendError) and self.failing_since is not None:
             pause = min(MAX_OUTAGE_PAUSE, OUTAGE_PAUSE * (now - self.failing_since))
-            self.paused_until = max(self.paused_until, now + pause)
-        heapq.heappush(self.queue, polled)
-        return None
+        self.paused_until = max(self.paused_until, now + pause)
+        return result, now
 
     def report_to_pace(self, polled: PolledJob, result: PollResult) -> None:
         """Report what a poll shows about the service's limiter."""
         sent, now = polled.sent, self.clock()
-        if sent is None or polled.is_reported:
+        if sent is None:
             return
         reason = refusal_reason(result)
         if reason is not None:
-            polled.is_reported = True
+            polled.sent = None
             self.pace.on_refused(sent, now, is_throttled=reason is Reason.THROTTLED)
         elif isinstance(result, Verification | JobFailure) or has_left_queue(result, now - polled.job.submitted_at):
-            polled.is_reported = True
+            polled.sent = None
             self.pace.on_passed(sent, now)
 
-    def ending_events(self, endings: Sequence[tuple[Job, Ending]]) -> Iterator[Event]:
+    def ending_events(self) -> Iterator[Event]:
         """Events for rows that are final, for rows of addresses that are submitted again, and for jobs given up."""
+        endings = [(job, task.result()) for task, job in self.ended]
+        self.ended.clear()
+        self.given_up.update(ending.reason for _, ending in endings if isinstance(ending, GaveUp))
         final: list[tuple[Job, Verification | JobFailure]] = []
         again: list[tuple[Job, Verification | JobFailure]] = []
         for job, ending in endings:
@@ -341,13 +331,6 @@ class EventStream:
                 f"{count} jobs were {reason} after {self.schedule.give_up:g} seconds; they stay pending, "
                 "and a later call on the same journal polls them again at no cost"
             )
-
-    async def cancel_polls(self) -> None:
-        """Cancel polls under way; polling again costs nothing."""
-        for task in self.polls:
-            task.cancel()
-        await asyncio.gather(*self.polls, return_exceptions=True)
-        self.polls.clear()
 
 
 def common_time(due: float, now: float) -> float:

@@ -1,9 +1,9 @@
-"""When to poll a job, what the answers mean, and when to give up. Pure functions: time is a parameter."""
+"""When to poll a job, what the answers mean, and when to give up. No I/O: time is a parameter."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -112,41 +112,31 @@ PollResult = Verification | JobFailure | str | BackendError | None
 Ending = Verification | JobFailure | GaveUp
 
 
-@dataclass(frozen=True, slots=True)
-class TimedPollResult:
-    """The result of a poll, and when it came."""
-
-    result: PollResult
-    at: float
+Poll = Callable[[float], Awaitable[tuple[PollResult, float]]]  # polls at this time; the result, and when it came
 
 
-def follow_job(job: Job, schedule: PollSchedule, first: float) -> Generator[float, TimedPollResult, Ending]:
-    """Follow one job to its end: yields the time of the next poll and is sent its result.
+async def follow_job(job: Job, schedule: PollSchedule, due: float, poll: Poll) -> Ending:
+    """Follow one job to its end; it is first polled when it is `due`.
 
     A job ends with `done`, with `error`, with too many answers "no such job" in a row, and, for this
     run, at the age of `give_up`. An error of the service does not end the job.
     """
-    at, absences, failures = first, 0, 0
+    absences = failures = 0
     while True:
-        polled = yield at
-        result = polled.result
+        result, now = await poll(due)
         if isinstance(result, Verification | JobFailure):
             return result
         absences = absences + 1 if result is None else 0
         failures = failures + 1 if isinstance(result, BackendError) else 0
         if absences > schedule.tolerated_404:
             return JobFailure("JOB_NOT_FOUND", f"the service did not know the job in {absences} polls in a row")
-        age = max(0.0, polled.at - job.submitted_at)
+        age = max(0.0, now - job.submitted_at)
         if age >= schedule.give_up and isinstance(result, str):
             return GaveUp(f"still {result!r}")
         if age >= schedule.give_up and failures >= MIN_FAILURES:
             return GaveUp(f"without a usable answer ({type(result).__name__})")
-        at = polled.at + max(schedule.interval(age), requested_wait(result))
-
-
-def requested_wait(result: PollResult) -> float:
-    """Seconds to wait as requested by a rate limit."""
-    return (result.retry_after or 0.0) if isinstance(result, RateLimited) else 0.0
+        requested = (result.retry_after or 0.0) if isinstance(result, RateLimited) else 0.0
+        due = now + max(schedule.interval(age), requested)
 
 
 def poll_request(job: Job) -> ApiRequest:
