@@ -199,15 +199,15 @@ def run_case(
         service = SimulatedService(case, loop, random.Random(seed))
         emails = [f"user{n}@example.org" for n in range(case.size)]
         tokens = count()
-        submission = Submission(emails, "mx", clock=loop.wall_clock, new_token=lambda: str(next(tokens)), is_paced=True)
-        stream = EventStream(
+        submission = Submission(
             service,
-            submission,
-            schedule=PollSchedule(),
-            parallel=PARALLEL,
-            clock=loop.wall_clock,
+            emails,
+            "mx",
             pace=new_pace(case.size),
+            clock=loop.wall_clock,
+            new_token=lambda: str(next(tokens)),
         )
+        stream = EventStream(submission, schedule=PollSchedule(), parallel=PARALLEL)
         outcome: dict[str, str] = {}
         async with aclosing(stream.events(())) as events:
             async for event in events:

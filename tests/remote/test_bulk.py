@@ -1,5 +1,7 @@
-"""Submitting, step by step: no network, no clock."""
+"""Submitting, request by request: no network, virtual time."""
 
+import asyncio
+import math
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from mailverdict.backend import GRACE, Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
 from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
 from mailverdict.errors import BackendError, ContractError, ServiceError, TransportError
-from mailverdict.remote.api import QUOTA_REQUEST, ApiAnswer, ApiRequest, NoAnswer, Pause, read_quota
+from mailverdict.remote.api import QUOTA_REQUEST, ApiAnswer, ApiRequest, NoAnswer, read_quota
 from mailverdict.remote.bulk import (
     RESUBMISSIONS,
     Submission,
@@ -20,7 +22,8 @@ from mailverdict.remote.bulk import (
     request_quota,
     was_counted,
 )
-from tests.doubles.clock import NOON
+from mailverdict.remote.pace import Pace
+from tests.doubles.clock import NOON, VirtualLoop, run_virtual
 from tests.doubles.remote import addresses
 
 RESET = NoAnswer(TransportError("POST http://verify.test: the connection was cut"), was_sent=True)
@@ -39,28 +42,51 @@ def accepted(emails: Sequence[str]) -> SuccessEnvelope:
     return SuccessEnvelope({"results": queued(emails)}, {})
 
 
+class ScriptedClient:
+    """Answers requests from a list, and keeps them among the events that come between."""
+
+    base_url = "http://verify.test"
+    is_stopped = False
+
+    def __init__(self) -> None:
+        self.answers: list[ApiAnswer] = []
+        self.taken: list[Any] = []
+
+    async def send(self, request: ApiRequest) -> ApiAnswer:
+        self.taken.append(request)
+        return self.answers.pop(0)
+
+
 def new_submission(
-    emails: Sequence[str], clock: Callable[[], float] = lambda: NOON, lost_batches: Sequence[Submitting] = ()
+    emails: Sequence[str],
+    clock: Callable[[], float] = lambda: NOON,
+    lost_batches: Sequence[Submitting] = (),
+    pace: float = math.inf,
 ) -> Submission:
     numbers = count(1)
-    return Submission(emails, "mx", clock=clock, new_token=lambda: f"t{next(numbers)}", lost_batches=lost_batches)
+    return Submission(
+        ScriptedClient(),  # type: ignore[arg-type]
+        emails,
+        "mx",
+        pace=Pace(len(emails), fixed=pace),
+        clock=clock,
+        new_token=lambda: f"t{next(numbers)}",
+        lost_batches=lost_batches,
+    )
 
 
 def drive(submission: Submission, answers: Sequence[ApiAnswer]) -> list[Any]:
-    """Drive one batch with scripted answers, all of which must be asked for; give the steps that were taken."""
-    return drive_steps(submission.next_batch(), answers)
+    """Drive one batch with scripted answers, all of which must be asked for; give its requests and events in order."""
+    client: Any = submission.client
+    client.answers, client.taken = list(answers), []
 
+    async def main(loop: VirtualLoop) -> None:
+        async for event in submission.next_batch():
+            client.taken.append(event)
 
-def drive_steps(steps: Any, answers: Sequence[ApiAnswer]) -> list[Any]:
-    left, taken, answer = list(answers), [], None
-    while True:
-        try:
-            step = steps.send(answer)
-        except StopIteration:
-            assert not left, f"never asked for: {left}"
-            return taken
-        taken.append(step)
-        answer = left.pop(0) if isinstance(step, ApiRequest) else None
+    run_virtual(main)
+    assert not client.answers, f"never asked for: {client.answers}"
+    return client.taken
 
 
 def posts(taken: Sequence[Any]) -> list[list[str]]:
@@ -195,8 +221,8 @@ UNSURE: list[ApiAnswer] = [
 def test_a_lost_submission_that_was_counted_is_uncertain_with_a_notice(answer: ApiAnswer) -> None:
     submission = new_submission(addresses(5))
     taken = drive(submission, [quota(10), answer, quota(15)])
-    assert kinds(taken)[3:] == ["POST", "Pause", "GET", "QuotaSeen", "Deferred", "Noticed"]
-    assert taken[4] == Pause(GRACE, taken[4].reason)
+    assert kinds(taken)[3:] == ["POST", "Waiting", "GET", "QuotaSeen", "Deferred", "Noticed"]
+    assert taken[4].seconds == GRACE
     assert taken[7] == Deferred(tuple(addresses(5)), "uncertain", token="t1")
     assert "from 10 to 15" in taken[8].message
     assert not submission.left
@@ -225,9 +251,9 @@ def test_the_batch_that_was_not_counted_is_sent_again_as_a_whole_and_with_its_ke
     emails = addresses(150)
     submission = new_submission(emails)
     first = drive(submission, [quota(10, 500), RESET, quota(10, 500)])
-    slower = [submission.next_batch(lambda: 30) for _ in range(2)]  # the pace allows fewer now
-    again = drive_steps(slower[0], [quota(10, 500), accepted(emails[:100])])
-    other = drive_steps(slower[1], [quota(110, 500), accepted(emails[100:130])])
+    submission.pace = Pace(len(emails), fixed=30.0)  # it allows fewer now
+    again = drive(submission, [quota(10, 500), accepted(emails[:100])])
+    other = drive(submission, [quota(110, 500), accepted(emails[100:130])])
     assert posts(first) == posts(again) == [emails[:100]]
     assert keys(first) == keys(again) == ["t1"]
     assert (posts(other), keys(other)) == ([emails[100:130]], ["t2"])
@@ -273,7 +299,7 @@ def test_a_loss_at_midnight_is_uncertain_although_the_new_day_has_the_same_numbe
     midnight_after: float, *, is_uncertain: bool
 ) -> None:
     begin = NOON // 86_400 * 86_400 + 86_400 - midnight_after
-    times = iter([begin, *[begin + GRACE] * 3])
+    times = iter([begin, *[begin + GRACE] * 9])
     taken = drive(new_submission(addresses(5), lambda: next(times)), [quota(5), RESET, quota(5)])
     assert any(isinstance(step, Deferred) and step.why == "uncertain" for step in taken) is is_uncertain
 
@@ -372,20 +398,18 @@ def test_matching_never_raises_and_gives_one_entry_per_address(data: Any) -> Non
 RECORD = {"daily_limit": 100, "used": 40, "remaining": 60}
 
 
-def test_requesting_the_quota_yields_and_returns_it() -> None:
-    steps = request_quota()
-    assert next(steps) == QUOTA_REQUEST
-    assert steps.send(SuccessEnvelope(RECORD, {})) == QuotaSeen(Quota(100, 40, 60))
-    with pytest.raises(StopIteration) as over:
-        next(steps)
-    assert over.value.value == Quota(100, 40, 60)
+def test_requesting_the_quota_returns_it() -> None:
+    client: Any = ScriptedClient()
+    client.answers = [SuccessEnvelope(RECORD, {})]
+    assert asyncio.run(request_quota(client)) == Quota(100, 40, 60)
+    assert client.taken == [QUOTA_REQUEST]
 
 
 def test_requesting_the_quota_raises_the_error_of_the_service() -> None:
-    steps = request_quota()
-    next(steps)
+    client: Any = ScriptedClient()
+    client.answers = [ErrorEnvelope("INTERNAL_ERROR", "down", 500, {})]
     with pytest.raises(ServiceError, match="down"):
-        steps.send(ErrorEnvelope("INTERNAL_ERROR", "down", 500, {}))
+        asyncio.run(request_quota(client))
 
 
 def test_the_record_is_read_bare_and_in_an_envelope() -> None:

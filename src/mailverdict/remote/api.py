@@ -1,20 +1,16 @@
-"""A verification service's API as values: requests, answers, the errors and the result rows they mean.
-
-Submitting is decided by generators of steps (`mailverdict.remote.bulk`), which do no I/O. An
-`ApiRequest` is answered with an `ApiAnswer`; a `Pause` and an `Event` are answered with None.
-"""
+"""A verification service's API as values: requests, answers, the errors and the result rows they mean. No I/O."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
-from ..backend import Event, Job, Quota
+from ..backend import Job, Quota
 from ..contract.envelope import ErrorEnvelope, SuccessEnvelope, parse_quota
 from ..errors import BackendError, QuotaExceeded, RateLimited, ServiceError
 from ..model.evidence import Evidence, SyntaxEvidence
@@ -52,18 +48,7 @@ class NoAnswer:
     is_permanent: bool = False  # whether the same request would fail in the same way
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """A wait before the next step."""
-
-    seconds: float
-    reason: str
-
-
 ApiAnswer = SuccessEnvelope | ErrorEnvelope | NoAnswer
-Step = ApiRequest | Pause | Event
-T = TypeVar("T")
-Steps = Generator[Step, ApiAnswer | None, T]
 
 
 def is_quota_refusal(failure: ErrorEnvelope) -> bool:
@@ -84,11 +69,10 @@ def error_of(answer: ErrorEnvelope | NoAnswer) -> BackendError:
     return ServiceError(answer.message, code=answer.code, status=answer.status)
 
 
-def success_of(answer: ApiAnswer | None) -> SuccessEnvelope:
+def success_of(answer: ApiAnswer) -> SuccessEnvelope:
     """The success; anything else is raised as its exception."""
     if isinstance(answer, SuccessEnvelope):
         return answer
-    assert answer is not None
     raise error_of(answer)
 
 

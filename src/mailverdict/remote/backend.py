@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from ..backend import (
     Batch,
@@ -30,14 +30,12 @@ from ..model.words import ValidationType
 from ..verdicts import settle
 from .api import (
     DEFECT_PATHS,
-    QUOTA_REQUEST,
     ApiRequest,
     asked_as,
     find_defect,
-    read_quota,
     success_of,
 )
-from .bulk import MAX_REPEATS, Submission
+from .bulk import MAX_REPEATS, Submission, request_quota
 from .client import Client, check_headers, parse_base_url
 from .events import EventStream
 from .pace import Pace, check_pace
@@ -47,14 +45,8 @@ if TYPE_CHECKING:
     from httpx import AsyncBaseTransport
 
 
-T = TypeVar("T")
 MAX_PARALLEL = 100  # polls
 MALFORMED_CODES = ("EMAIL_REQUIRED", "E1002")  # errors of the single check for an address that the service refuses
-
-
-def new_token() -> str:
-    """A unique name for an attempt."""
-    return uuid.uuid4().hex
 
 
 class RemoteBackend:
@@ -202,24 +194,19 @@ class RemoteBackend:
             If the service cannot be used; the message names the URL and the cause.
         """
         clock = self.clock or steady_clock()
-        submission = Submission(
-            batch.addresses.to_pylist(),
-            str(batch.validation_type),
-            clock=clock,
-            new_token=new_token,
-            is_paced=self.pace == "auto",
-            lost_batches=batch.lost_batches,
-        )
         fixed = math.inf if self.pace is None else None if self.pace == "auto" else float(self.pace)
         async with self._client() as client:
-            stream = EventStream(
+            submission = Submission(
                 client,
-                submission,
-                schedule=self.poll,
-                parallel=self.max_parallel_polls,
-                clock=clock,
+                batch.addresses.to_pylist(),
+                str(batch.validation_type),
                 pace=Pace(len(batch.addresses), known=self.known_pace, fixed=fixed),
-                asks_again=self.ask_again,
+                clock=clock,
+                new_token=lambda: uuid.uuid4().hex,
+                lost_batches=batch.lost_batches,
+            )
+            stream = EventStream(
+                submission, schedule=self.poll, parallel=self.max_parallel_polls, asks_again=self.ask_again
             )
             async with aclosing(stream.events(in_flight)) as events:
                 async for event in events:
@@ -241,8 +228,7 @@ class RemoteBackend:
             If the service gives no usable answer.
         """
         async with self._client() as client:
-            data = success_of(await client.send(QUOTA_REQUEST)).data
-        return self._parse(read_quota, data)
+            return await request_quota(client)
 
     async def check(self, email: str, validation_type: str) -> Verification:
         """Verify one address at once, by the service's single check; it may cost a unit of quota.
@@ -283,7 +269,10 @@ class RemoteBackend:
         if isinstance(answer, ErrorEnvelope) and answer.code in MALFORMED_CODES:
             malformed = Evidence(SyntaxEvidence(ok=False, message="the service refuses the address as malformed"))
             return settle(ValidationType(validation_type), malformed).to_verification(email, validation_type)
-        found = self._parse(parse_payload, success_of(answer).data)
+        try:
+            found = parse_payload(success_of(answer).data)
+        except ContractError as exc:
+            raise ContractError(f"{self.base_url}: {exc}", path=exc.path) from exc
         if defect := find_defect(found, email, str(validation_type)):
             raise ContractError(f"{self.base_url}: {defect.message}", path=DEFECT_PATHS[defect.code])
         return asked_as(found, email)
@@ -301,13 +290,6 @@ class RemoteBackend:
             jitter=self.jitter,
             clock=self.clock or time.time,
         )
-
-    def _parse(self, read: Callable[[object], T], data: object) -> T:
-        """Read an answer's data; an error names the URL."""
-        try:
-            return read(data)
-        except ContractError as exc:
-            raise ContractError(f"{self.base_url}: {exc}", path=exc.path) from exc
 
     def close(self) -> None:
         """Close the transport that was given. Using the backend afterwards raises `BackendError`."""

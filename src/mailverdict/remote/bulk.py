@@ -1,8 +1,5 @@
 """Submitting addresses in batches: sized by the quota, journalled before they are sent, never paid twice.
 
-`Submission.next_batch` is a generator of steps and does no I/O; `mailverdict.remote.backend` carries
-the steps out.
-
 A submission whose answer is lost (cut off, unreadable, a server error) is not simply repeated. The
 quota's `used` before and after shows whether it was counted. If not, the batch is sent
 `RESUBMISSIONS` more time, and after the status 503 when the pace allows it; if it was, or if that is
@@ -13,9 +10,10 @@ the first one later.
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from itertools import chain
 from typing import Any, TypeGuard
@@ -32,6 +30,7 @@ from ..backend import (
     Settled,
     Submitted,
     Submitting,
+    Waiting,
     is_same_day,
 )
 from ..contract.envelope import BULK_LIMIT, BulkEntry, ErrorEnvelope, SuccessEnvelope, parse_entry
@@ -42,8 +41,6 @@ from .api import (
     ApiAnswer,
     ApiRequest,
     NoAnswer,
-    Pause,
-    Steps,
     error_of,
     is_quota_refusal,
     read_quota,
@@ -51,7 +48,10 @@ from .api import (
     rows_table,
     success_of,
 )
+from .client import Client
+from .pace import Pace
 
+BULK_PATH = "/api/bulk-check-email"
 MAX_REPEATS = 2  # of one address that a limiter refused
 MAX_LIMITED = 12  # submissions in a row that are answered with 429, before that is an error
 MAX_UNAVAILABLE = 6  # the same with 503: about two minutes
@@ -71,29 +71,28 @@ class Submission:
 
     def __init__(
         self,
+        client: Client,
         emails: Sequence[str],
         validation_type: str,
         *,
+        pace: Pace,
         clock: Callable[[], float],
         new_token: Callable[[], str],
-        is_paced: bool = False,
         lost_batches: Sequence[Submitting] = (),
     ) -> None:
+        self.client, self.pace = client, pace
+        self.is_paced = pace.fixed is None  # whether a submission that is answered with 429 is sent again by the pace
         self.lost_batches = {lost.emails: lost.token for lost in lost_batches}  # to be sent again as they were
         self.left = list(dict.fromkeys(chain(*self.lost_batches, emails)))
         self.validation_type = validation_type
         self.clock, self.new_token = clock, new_token
         self.error: BackendError | None = None
-        self.max_batch = BULK_LIMIT
-        self.next_max_batch: int | None = None
+        self.max_batch = self.next_max_batch = BULK_LIMIT  # addresses that the service takes at once, and by its quota
         self.lost = 0  # submissions in a row whose answer was lost
-        self.is_paced = is_paced  # whether a submission that is answered with 429 is sent again by the pace
         self.has_ended = False  # whether the rest was deferred
         self.refused: list[str] = []
         self.refusals: dict[str, int] = {}  # by address
-        self.limited = 0  # requests in a row, submissions or readings of the quota, that were answered with 429
-        self.limited_size = 0  # addresses of the last of them; 0: the quota was to be read
-        self.retry_after: float | None = None  # seconds, of the last of them
+        self.repeats = 0  # addresses that were submitted again
 
     @property
     def has_work(self) -> bool:
@@ -126,27 +125,50 @@ class Submission:
         insort(self.refused, email, key=lambda each: self.refusals[each])
         return True
 
-    def next_batch(self, allowed: Callable[[], int] = lambda: BULK_LIMIT) -> Steps[None]:
+    def allowance(self) -> int:
+        """How many addresses the pace allows now."""
+        return self.pace.allowance(self.clock(), self.next_count, is_last_chance=self.is_last_chance)
+
+    async def next_batch(self) -> AsyncGenerator[Event, None]:
         """Send one batch, or defer all that is left if the quota is used up; raises if the quota cannot be read.
 
-        `allowed` gives the size that the pace allows, after the quota was read; nothing is sent if it is 0.
+        If the run is cancelled while it is sent, the events of the answer are left, and nothing else is sent.
         """
         read_at = self.clock()
         try:
-            quota = yield from request_quota()
+            quota = await request_quota(self.client)
         except RateLimited as exc:
-            if not (self.is_paced and self.may_wait(exc.retry_after)):
+            if not self.send_later(0, exc.retry_after):
                 raise
-            self.note_rate_limit(0, exc.retry_after)
             return
-        max_batch = self.max_batch if self.next_max_batch is None else self.next_max_batch
-        size = batch_size(self.next_count, quota.remaining, max_batch)
-        self.next_max_batch = None
+        yield QuotaSeen(quota)
+        self.pace.on_quota(quota.remaining - len(self.left))
+        size = batch_size(self.next_count, quota.remaining, min(self.max_batch, self.next_max_batch))
+        self.next_max_batch = BULK_LIMIT
         if size == 0:
-            yield from self.defer_rest("quota", "the quota is used up")
-        elif size := min(size, allowed()):
-            emails = tuple(self.next_queue[:size])
-            yield from self.submit(self.lost_batch(quota) or emails, quota, read_at)
+            for event in self.defer_rest("quota", "the quota is used up"):
+                yield event
+            return
+        if (size := min(size, self.allowance())) == 0:
+            return
+        emails = self.lost_batch(quota) or tuple(self.next_queue[:size])
+        token = self.lost_batches.get(emails) or self.new_token()
+        yield Submitting(token, emails, quota.used)
+        body = {"emails": list(emails), "validation_type": self.validation_type}
+        answer = await self.client.send(
+            ApiRequest("POST", BULK_PATH, body, is_repeatable=False, repeats_limited=not self.is_paced, key=token)
+        )
+        entries = match_entries(answer.data, emails) if isinstance(answer, SuccessEnvelope) else []
+        if any(entries):
+            for event in self.accept(emails, entries, token):
+                yield event
+        elif is_refusal(answer):
+            yield Deferred((), "rejected", token=token)
+            self.apply_refusal(answer, len(emails))
+        else:
+            yield Waiting(GRACE, "the answer to a submission was lost; checking whether it was counted")
+            for event in await self.resolve_lost_answer(emails, quota, read_at, token, answer):
+                yield event
 
     def lost_batch(self, quota: Quota) -> tuple[str, ...] | None:
         """A lost batch, if the queue begins with it and the quota covers it."""
@@ -165,34 +187,16 @@ class Submission:
         if kept:
             yield Noticed(f"{kept:,} addresses that the service's limiter refused are not submitted again: {words}")
 
-    def submit(self, emails: tuple[str, ...], before: Quota, read_at: float) -> Steps[None]:
-        """Announce the batch, send it, and read the answer; the quota was `before` at `read_at`."""
-        token = self.lost_batches.get(emails) or self.new_token()
-        yield Submitting(token, emails, before.used)
-        body = {"emails": list(emails), "validation_type": self.validation_type}
-        answer = yield ApiRequest(
-            "POST", "/api/bulk-check-email", body, is_repeatable=False, repeats_limited=not self.is_paced, key=token
-        )
-        assert answer is not None
-        entries = match_entries(answer.data, emails) if isinstance(answer, SuccessEnvelope) else []
-        if any(entries):
-            yield from self.accept(emails, entries, token)
-        elif is_refusal(answer):
-            yield Deferred((), "rejected", token=token)
-            self.apply_refusal(answer, len(emails))
-        else:
-            self.lost_batches[emails] = token
-            yield from self.resolve_lost_answer(emails, before, read_at, token, answer)
-
-    def accept(self, emails: tuple[str, ...], entries: Sequence[BulkEntry | None], token: str) -> Steps[None]:
+    def accept(self, emails: tuple[str, ...], entries: Sequence[BulkEntry | None], token: str) -> Iterator[Event]:
         """Yield the jobs first, since they are paid for, then rejected addresses, then those without a usable job."""
         del self.next_queue[: len(emails)]
-        self.lost = self.limited = 0
+        self.lost = 0
         accepted = frozenset(emails)
         self.lost_batches = {batch: key for batch, key in self.lost_batches.items() if accepted.isdisjoint(batch)}
         pairs = list(zip(emails, entries, strict=True))
         now = self.clock()
         jobs = tuple(Job(e.job_id, email, self.validation_type, now) for email, e in pairs if e and e.is_queued)
+        self.repeats += sum(1 for job in jobs if job.email in self.refusals)
         yield Submitted(jobs, token)
         rejected = [rejected_row(email, self.validation_type, e.message) for email, e in pairs if e and not e.is_queued]
         if rejected:
@@ -203,34 +207,34 @@ class Submission:
                 f"{len(broken)} of {len(emails)} addresses were accepted without a usable job id; {STAYS_PENDING}"
             )
 
-    def resolve_lost_answer(
+    async def resolve_lost_answer(
         self, emails: tuple[str, ...], before: Quota, read_at: float, token: str, answer: ApiAnswer
-    ) -> Steps[None]:
+    ) -> list[Event]:
         """Find out by the quota whether a submission without a usable answer was counted."""
+        if self.client.is_stopped:  # a later run finds out
+            raise asyncio.CancelledError
+        await asyncio.sleep(GRACE)
+        self.lost_batches[emails] = token
         error = lost_error(answer)
         self.lost += 1
         self.error = error if self.lost > RESUBMISSIONS else None
-        yield Pause(GRACE, "the answer to a submission was lost; checking whether it was counted")
         try:
-            after = yield from request_quota()
+            after = await request_quota(self.client)
         except BackendError as exc:
             self.error = exc
-            yield from self.defer_uncertain(emails, token, f"{error}; and then the quota could not be read")
-            return
+            return self.defer_uncertain(emails, token, f"{error}; and then the quota could not be read")
         if was_counted(before, after) or not is_same_day(read_at, self.clock()):
             reading = f"{error}; the quota's used went from {before.used} to {after.used}"
-            yield from self.defer_uncertain(emails, token, reading)
-            return
-        yield Deferred((), "uncounted" if may_be_handled(answer) else "rejected", token=token)
-        if is_unavailable(answer) and self.is_paced and self.may_wait(answer.retry_after, MAX_UNAVAILABLE):
+            return [QuotaSeen(after), *self.defer_uncertain(emails, token, reading)]
+        if is_unavailable(answer) and self.send_later(len(emails), answer.retry_after, MAX_UNAVAILABLE):
             self.error = None
-            self.note_rate_limit(len(emails), answer.retry_after)
+        return [QuotaSeen(after), Deferred((), "uncounted" if may_be_handled(answer) else "rejected", token=token)]
 
-    def defer_uncertain(self, emails: tuple[str, ...], token: str, reading: str) -> Steps[None]:
+    def defer_uncertain(self, emails: tuple[str, ...], token: str, reading: str) -> list[Event]:
         """Leave addresses pending that may have been paid for."""
         del self.next_queue[: len(emails)]
-        yield Deferred(emails, "uncertain", token=token)
-        yield Noticed(f"{reading}: {len(emails)} addresses may have been paid for; {STAYS_PENDING}")
+        notice = f"{reading}: {len(emails)} addresses may have been paid for; {STAYS_PENDING}"
+        return [Deferred(emails, "uncertain", token=token), Noticed(notice)]
 
     def apply_refusal(self, refusal: ErrorEnvelope | NoAnswer, size: int) -> None:
         """Make the next batch smaller, by the limit that the service names if it does, or end submitting."""
@@ -242,19 +246,18 @@ class Submission:
         elif refusal.code == "BULK_LIMIT_EXCEEDED" and size > 1:
             limit = refusal.whole_number("limit") or size // 2
             self.max_batch = max(1, min(limit, size - 1))
-        elif self.is_paced and refusal.status == HTTPStatus.TOO_MANY_REQUESTS and self.may_wait(refusal.retry_after):
-            self.note_rate_limit(size, refusal.retry_after)
-        else:
+        elif refusal.status != HTTPStatus.TOO_MANY_REQUESTS or not self.send_later(size, refusal.retry_after):
             self.error = error_of(refusal)
 
-    def may_wait(self, retry_after: float | None, most: int = MAX_LIMITED) -> bool:
-        """Whether a request that was refused is sent again later; `most` refusals in a row are an error."""
-        return self.limited < most and (retry_after or 0.0) <= MAX_RETRY_AFTER
+    def send_later(self, size: int, retry_after: float | None, most: int = MAX_LIMITED) -> bool:
+        """Send a refused request again when the pace allows it; False after `most` refusals in a row.
 
-    def note_rate_limit(self, size: int, retry_after: float | None) -> None:
-        """Note that a submission of `size` addresses is sent again later; 0: the reading of the quota before it."""
-        self.limited += 1
-        self.limited_size, self.retry_after = size, retry_after
+        It was a submission of `size` addresses, or, with 0, the reading of the quota before one.
+        """
+        if not self.is_paced or self.pace.limited >= most or (retry_after or 0.0) > MAX_RETRY_AFTER:
+            return False
+        self.pace.on_limited(self.clock(), size, retry_after)
+        return True
 
 
 STAYS_PENDING = "they stay pending and are not sent again by this run, nor for a day by a journal"
@@ -323,12 +326,13 @@ def read_entry(entry: Any, position: int) -> BulkEntry | None:
         return None
 
 
-def request_quota() -> Steps[Quota]:
-    """Request the quota; yields it as an event and returns it."""
-    answer = yield QUOTA_REQUEST
-    quota = read_quota(success_of(answer).data)
-    yield QuotaSeen(quota)
-    return quota
+async def request_quota(client: Client) -> Quota:
+    """The quota; an error names the URL."""
+    data = success_of(await client.send(QUOTA_REQUEST)).data
+    try:
+        return read_quota(data)
+    except ContractError as exc:
+        raise ContractError(f"{client.base_url}: {exc}", path=exc.path) from exc
 
 
 def batch_size(left: int, remaining: int, max_batch: int = BULK_LIMIT) -> int:

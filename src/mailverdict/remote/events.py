@@ -6,7 +6,7 @@ import asyncio
 import heapq
 import math
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,30 +19,23 @@ from ..backend import (
     KnownPace,
     Noticed,
     Paced,
-    QuotaSeen,
     Settled,
     Submitted,
     Waiting,
 )
 from ..contract.envelope import BULK_LIMIT, JobStatus
-from ..errors import BackendError, ContractError, RateLimited, ServiceError
+from ..errors import BackendError, RateLimited, ServiceError
 from ..model.verification import Verification
 from ..model.words import Reason, Verdict
 from .api import (
     QUOTA_REQUEST,
-    ApiAnswer,
-    ApiRequest,
     JobFailure,
-    Pause,
-    Step,
-    Steps,
     job_row,
     rows_table,
     success_of,
 )
 from .bulk import Submission
-from .client import Client
-from .pace import QUEUED_FOR, Pace, SentBatch
+from .pace import QUEUED_FOR, SentBatch
 from .polling import Ending, GaveUp, PollResult, PollSchedule, follow_job, poll_request, read_poll
 
 MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
@@ -51,7 +44,7 @@ OUTAGE = 60.0  # seconds without a usable poll after which the service counts as
 OUTAGE_PAUSE, MAX_OUTAGE_PAUSE = 0.25, 15.0  # share of that time, and seconds, for which all polls then pause
 MIN_PAUSE = 0.02  # seconds between looks at the pace
 LONG_PAUSE = 0.5  # the same, if only addresses at their last chance are left
-MAX_SLEEP = 60.0  # seconds between looks at the pace while there is nothing to poll
+MAX_SLEEP = 60.0  # seconds between looks at the pace, at most
 REFUSALS = {str(reason): reason for reason in (Reason.RATE_LIMITED, Reason.THROTTLED)}
 TICK = 0.05  # seconds between the times of polls; several at once need less processor time than each alone
 SOON = 1.0  # seconds; a poll that is due sooner is sent exactly then
@@ -67,22 +60,13 @@ class PolledJob:
 
 
 class EventStream:
-    """One call of `RemoteBackend.verify`: carries out the steps, polls each job in a task, yields events."""
+    """One call of `RemoteBackend.verify`: submits batch by batch, polls each job in a task, yields events."""
 
     def __init__(
-        self,
-        client: Client,
-        submission: Submission,
-        *,
-        schedule: PollSchedule,
-        parallel: int,
-        clock: Callable[[], float],
-        pace: Pace,
-        asks_again: bool = True,
+        self, submission: Submission, *, schedule: PollSchedule, parallel: int, asks_again: bool = True
     ) -> None:
-        self.client, self.submission, self.schedule = client, submission, schedule
-        self.pace, self.asks_again = pace, asks_again
-        self.clock = clock
+        self.submission, self.schedule, self.asks_again = submission, schedule, asks_again
+        self.client, self.pace, self.clock = submission.client, submission.pace, submission.clock
         self.polled: dict[asyncio.Task[Ending], PolledJob] = {}
         self.ended: list[tuple[asyncio.Task[Ending], Job]] = []
         self.slots = asyncio.Semaphore(parallel)
@@ -94,7 +78,6 @@ class EventStream:
         self.failing_since: float | None = None
         self.given_up: Counter[str] = Counter()
         self.remembered: KnownPace | None = None
-        self.repeats = 0  # addresses that were submitted again
 
     async def events(self, in_flight: Sequence[Job]) -> AsyncGenerator[Event, None]:
         """Submit and poll until nothing is left.
@@ -148,16 +131,11 @@ class EventStream:
 
     def may_submit(self) -> bool:
         """Whether there is something to submit, room for a whole batch of jobs, and the pace allows it."""
-        return self.has_room() and self.allowance() > 0
+        return self.has_room() and self.submission.allowance() > 0
 
     def has_room(self) -> bool:
         """Whether there is something to submit, and room for a whole batch of jobs."""
         return self.submission.has_work and len(self.polled) + len(self.ended) + BULK_LIMIT <= MAX_IN_FLIGHT
-
-    def allowance(self) -> int:
-        """How many addresses the pace allows now."""
-        submission = self.submission
-        return self.pace.allowance(self.clock(), submission.next_count, is_last_chance=submission.is_last_chance)
 
     def follow(self, jobs: Sequence[Job], sent: SentBatch | None = None) -> None:
         """Poll jobs from now on, with staggered first polls; the last jobs of a batch first.
@@ -174,49 +152,22 @@ class EventStream:
         self.job_count += len(jobs)
 
     async def submit(self) -> AsyncGenerator[Event, None]:
-        """Submit one batch; each event is yielded and processed before the next step.
+        """Submit one batch, and poll its jobs from then on.
 
         If the run is cancelled during a submission, its answer is still processed, since its jobs are paid for.
         """
-        steps = self.submission.next_batch(self.allowance)
-        limited = self.submission.limited
-        answer: ApiAnswer | None = None
-        while (step := self.next_step(steps, answer)) is not None:
-            answer = None
-            if isinstance(step, ApiRequest):
-                answer = await self.client.send(step)
-            elif isinstance(step, Pause):
-                yield Waiting(step.seconds, step.reason)
-                await asyncio.sleep(step.seconds)
-            else:
-                yield step
-                if isinstance(step, QuotaSeen):
-                    self.pace.on_quota(step.quota.remaining - len(self.submission.left))
-                elif isinstance(step, Submitted):
-                    self.repeats += sum(1 for job in step.jobs if job.email in self.submission.refusals)
-                    self.follow(step.jobs, self.pace.on_sent(self.clock(), len(step.jobs)))
-        if self.submission.limited > limited:
-            self.pace.on_limited(self.clock(), self.submission.limited_size, self.submission.retry_after)
+        try:
+            async with aclosing(self.submission.next_batch()) as events:
+                async for event in events:
+                    yield event
+                    if isinstance(event, Submitted):
+                        self.follow(event.jobs, self.pace.on_sent(self.clock(), len(event.jobs)))
+        except BackendError as exc:  # ends submitting, not polling
+            self.submission.error = exc
+        if self.client.is_stopped:
+            raise asyncio.CancelledError
         if self.submission.error is not None and self.has_jobs:
             yield Noticed(f"nothing more is submitted: {self.submission.error}")
-
-    def next_step(self, steps: Steps[None], answer: ApiAnswer | None) -> Step | None:
-        """The next step, or None after the last; an error ends submitting, not polling.
-
-        If the run was cancelled meanwhile, only the events of the last answer are left.
-        """
-        step: Step | None = None
-        try:
-            step = steps.send(answer)
-        except StopIteration:
-            pass
-        except ContractError as exc:
-            self.submission.error = ContractError(f"{self.client.base_url}: {exc}", path=exc.path)
-        except BackendError as exc:
-            self.submission.error = exc
-        if self.client.is_stopped and (step is None or isinstance(step, ApiRequest | Pause)):
-            raise asyncio.CancelledError
-        return step
 
     def wait_events(self) -> Iterator[Event]:
         """An event if nothing is to do for a while: no poll under way or due, nothing to submit."""
@@ -321,10 +272,10 @@ class EventStream:
         """Notices about a long wait, addresses that were submitted again, and jobs that were given up."""
         if notice := self.client.delay_notice():
             yield Noticed(notice)
-        if self.repeats:
+        if repeats := self.submission.repeats:
             yield Noticed(
                 f"the service's limiter refused {len(self.submission.refusals):,} addresses; they were submitted "
-                f"again, which cost {self.repeats:,} more units of quota"
+                f"again, which cost {repeats:,} more units of quota"
             )
         for reason, count in self.given_up.items():
             yield Noticed(
