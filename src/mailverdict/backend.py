@@ -184,7 +184,7 @@ class Paced:
     service: str  # its base URL
     per_second: float | None  # addresses; None: not limited; 0: the service refuses, and a trial is under way
     seconds_left: float | None  # until all is submitted; None: not known
-    known: KnownPace | None = None  # what a later run should know, if that has changed
+    known: KnownPace | None = None  # what a later run should know; None: nothing
 
 
 Event = Submitting | Submitted | Settled | Deferred | Waiting | QuotaSeen | Noticed | Paced

@@ -16,7 +16,6 @@ from ..backend import (
     Deferred,
     Event,
     Job,
-    KnownPace,
     Noticed,
     Paced,
     Settled,
@@ -77,7 +76,6 @@ class EventStream:
         self.paused_until = 0.0
         self.failing_since: float | None = None
         self.given_up: Counter[str] = Counter()
-        self.remembered: KnownPace | None = None
 
     async def events(self, in_flight: Sequence[Job]) -> AsyncGenerator[Event, None]:
         """Submit and poll until nothing is left.
@@ -115,14 +113,10 @@ class EventStream:
             yield from self.submission.defer_rest("refused", "the service has refused everything for too long")
 
     def paced(self) -> Paced:
-        """The present pace; what a later run should know is added if it has changed by a tenth or more."""
+        """The present pace, and what a later run should know."""
         now, submission = self.clock(), self.submission
-        known, before = self.pace.known_pace(now), self.remembered
-        if known is not None and before is not None and is_alike(known, before):
-            known = None
-        self.remembered = known or before
         left = self.pace.seconds_left(now, len(submission.left) + len(submission.refused))
-        return Paced(self.client.base_url, self.pace.speed(now), left, known)
+        return Paced(self.client.base_url, self.pace.speed(now), left, self.pace.known_pace(now))
 
     @property
     def has_jobs(self) -> bool:
@@ -287,14 +281,6 @@ class EventStream:
 def common_time(due: float, now: float) -> float:
     """The time of a poll that shows nothing about the limiter: later by less than `TICK`, unless it is due soon."""
     return math.ceil(due / TICK) * TICK if due - now >= SOON else due
-
-
-def is_alike(one: KnownPace, other: KnownPace) -> bool:
-    """Whether two paces differ by less than a tenth."""
-    if (one.limit is None) != (other.limit is None):
-        return False
-    pairs = [(one.limit or 1.0, other.limit or 1.0)] + ([(one.window, other.window)] if one.limit is None else [])
-    return all(abs(a - b) < 0.1 * b for a, b in pairs)
 
 
 def refusal_reason(result: PollResult | Ending) -> Reason | None:
