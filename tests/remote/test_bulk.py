@@ -289,6 +289,16 @@ def test_another_batch_after_one_that_was_not_counted_has_another_key() -> None:
     assert (posts(taken), keys(taken)) == ([addresses(50)[:20]], ["t2"])
 
 
+def test_a_cancelled_run_leaves_a_lost_answer_to_a_later_one() -> None:
+    submission = new_submission(addresses(5))
+    client: Any = submission.client
+    client.is_stopped = True
+    with pytest.raises(asyncio.CancelledError):
+        drive(submission, [quota(10), RESET])
+    assert kinds(client.taken).count("GET") == 1
+    assert not any(isinstance(step, Deferred) for step in client.taken)
+
+
 def test_a_new_day_after_a_loss_leaves_it_uncertain() -> None:
     taken = drive(new_submission(addresses(5)), [quota(10), RESET, quota(0)])
     assert taken[-2].why == "uncertain"

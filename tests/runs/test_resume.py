@@ -158,15 +158,17 @@ def test_a_run_cancelled_while_its_submission_was_on_the_way_is_resumed(tmp_path
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
         world.wire.latency = 1.0
-        one = asyncio.create_task(execution(world, tmp_path / "j.db", addresses(5)).run())
+        one = asyncio.create_task(execution(world, tmp_path / "j.db", addresses(105)).run())
         await asyncio.sleep(1.5)
         assert world.service.under_way == 1, "the submission is on its way"
         one.cancel()
         await asyncio.gather(one, return_exceptions=True)
+        assert one.cancelled()
+        assert len(world.service.batches) == 1, "nothing else is sent"
         world.wire.latency = 0.01
-        statuses, _ = await run(world, tmp_path / "j.db", addresses(5))
-        assert statuses == ["done"] * 5
-        assert sorted(world.service.paid.values()) == [1] * 5, "its answer was waited for"
+        statuses, _ = await run(world, tmp_path / "j.db", addresses(105))
+        assert statuses == ["done"] * 105
+        assert sorted(world.service.paid.values()) == [1] * 105, "its answer was waited for"
         assert world.service.violations_and_double_payments == []
 
     run_virtual(main)
