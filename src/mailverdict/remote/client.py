@@ -303,26 +303,20 @@ class Client:
                 await asyncio.gather(sending, return_exceptions=True)
 
     async def send_once(self, request: ApiRequest) -> ApiAnswer:
-        """Send one request once."""
-        where = f"{request.method} {self.base_url}{request.path}"
+        """Send one request once, and read the answer; of its body an octet more than `MAX_BODY` at most."""
+        url = self.base_url + request.path
+        where = f"{request.method} {url}"
+        headers = None if request.key is None else {"Idempotency-Key": request.key}
+        sending = self.http.stream(request.method, url, json=request.body, headers=headers)
         try:
-            async with asyncio.timeout(self.timeout):
-                response = await self.read_response(request, where)
+            async with asyncio.timeout(self.timeout), sending as response:
+                body = await read_body(response, MAX_BODY)
         except httpx.RequestError as exc:
             return transport_failure(exc, where, self.timeout)
         except TimeoutError:
-            return NoAnswer(
-                TransportError(f"{where}: no complete answer within {self.timeout:g} seconds"), was_sent=True
-            )
-        return parse_response(request, response)
-
-    async def read_response(self, request: ApiRequest, where: str) -> HttpResponse:
-        """Send the request and read the answer; of its body an octet more than `MAX_BODY` at most."""
-        url = self.base_url + request.path
-        headers = None if request.key is None else {"Idempotency-Key": request.key}
-        async with self.http.stream(request.method, url, json=request.body, headers=headers) as response:
-            body = await read_body(response, MAX_BODY)
-        return HttpResponse(
+            error = TransportError(f"{where}: no complete answer within {self.timeout:g} seconds")
+            return NoAnswer(error, was_sent=True)
+        found = HttpResponse(
             where=where,
             status=response.status_code,
             body=body,
@@ -330,6 +324,7 @@ class Client:
             location=shorten(response.headers.get("Location", "nowhere")),
             retry_after=parse_retry_after(response.headers.get("Retry-After"), self.clock()),
         )
+        return parse_response(request, found)
 
 
 def download(url: str, *, limit: int = 16 * 1024 * 1024, timeout: float = 30.0) -> bytes:
