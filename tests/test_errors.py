@@ -50,6 +50,6 @@ def test_a_message_about_the_data_is_printed_in_a_notebook_and_a_warning_elsewhe
     cells = ["ada@example.org; bo@example.org"]
     with pytest.warns(UserWarning, match="1 row holds several addresses"):
         mv.verify(cells, validation_type="regex")
-    monkeypatch.setattr("mailverdict.frames.verify.is_notebook", lambda: True)
+    monkeypatch.setattr("mailverdict.table.notices.is_notebook", lambda: True)
     mv.verify(cells, validation_type="regex", progress=False)
     assert capsys.readouterr().out.startswith("1 row holds several addresses")
