@@ -43,7 +43,7 @@ CASES = [
     ("Ada <ada@example.org> Bob <bob@example.org>", None, ""),
     ("ada(at)example.org", "ada@example.org", "at_sign"),
     ("nobody", None, ""),
-    ("<>", None, ""),
+    ("<>", None, None),
     ("mailto:", None, ""),
     ("''@''", None, ""),
     ("x" * 10_000_000 + " <ada@example.org>", None, ""),  # too long to be repaired
