@@ -7,7 +7,7 @@ costs no quota twice.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -47,6 +47,7 @@ class Batch:
     validation_type: str  # regex, mx, mx_blacklist or smtp
     syntax: Any = None  # the `SyntaxColumn` of the addresses, if they were checked already
     fields: frozenset[str] | None = None  # columns of the rows that are used; the rows may lack the others; None: all
+    clients: Sequence[Hashable] | None = None  # for whom each address is: clients get their SMTP sessions in turn
     lost_batches: tuple[Submitting, ...] = ()  # lost submissions of ended runs, to be sent again as they were
 
 

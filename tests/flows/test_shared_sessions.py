@@ -10,7 +10,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.backend import Batch, Settled
 from mailverdict.local.backend import CheckRecord
-from mailverdict.local.smtp.engine import KEPT_FOR
+from mailverdict.local.smtp.pool import KEPT_FOR
 from mailverdict.sandbox import World
 from mailverdict.sandbox.dns_table import DomainRecords
 from mailverdict.sandbox.smtp_script import Exchange
@@ -42,17 +42,22 @@ async def rows_of(backend, emails, settled=None):
     return reasons
 
 
-def shared_of(backend):
+def pool_of(backend):
     """What the runs of a backend share on this event loop."""
-    return backend.mailboxes.shared[asyncio.get_running_loop()]
+    return backend.mailboxes.pools[asyncio.get_running_loop()]
+
+
+def runs_of(backend):
+    """The runs that use a mail server."""
+    return {run for each in pool_of(backend).exchanges.values() for run in each.runs}
 
 
 def assert_nothing_is_counted(backend):
-    shared = shared_of(backend)
-    assert shared.engines == set()
-    assert shared.scheduler.active == 0
-    assert not shared.scheduler.by_host
-    assert {state.runs for state in shared.states.values()} <= {0}
+    pool = pool_of(backend)
+    assert runs_of(backend) == set()
+    assert pool.active == 0
+    assert (pool.by_address, pool.by_client) == ({}, {})
+    assert {(each.size, len(each.sessions), len(each.held)) for each in pool.exchanges.values()} <= {(0, 0, 0)}
 
 
 @pytest.mark.parametrize("limit", [1, 2])
@@ -128,7 +133,7 @@ def test_a_column_that_is_cancelled_at_any_step_leaves_no_session_counted(steps)
             backend = world.make_backend()
             await backend.check("ada@busy.example", "smtp")  # later look-ups are in the cache
             column = asyncio.create_task(rows_of(backend, people(100)))
-            while not shared_of(backend).engines:
+            while not runs_of(backend):
                 await asyncio.sleep(0)
             for _ in range(steps):
                 await asyncio.sleep(0)
@@ -193,9 +198,9 @@ def test_limits_that_one_run_observed_hold_for_the_next():
         async with World(exchanges=[strict]) as world:
             backend = world.make_backend()
             await rows_of(backend, people(30, "strict.example"))
-            observed = shared_of(backend).states[strict.host].plan
+            observed = pool_of(backend).exchanges[strict.host].plan
             await rows_of(backend, people(30, "strict.example", "bo"))
-            return observed.rcpt_per_session, shared_of(backend).states[strict.host].plan == observed
+            return observed.rcpt_per_session, pool_of(backend).exchanges[strict.host].plan == observed
 
     assert asyncio.run(run()) == (10, True)
 
@@ -211,9 +216,30 @@ async def test_batches_and_single_checks_of_a_service_together_keep_to_the_limit
                 jobs += await service.submitted(*emails, validation_type="smtp", address=f"192.0.2.{n + 1}")
             await until(lambda: world.smtp.stats(BUSY.host).open_now == 2)
             checks = [asyncio.create_task(service.check(f"single{n}@busy.example", "smtp")) for n in range(10)]
-            await until(lambda: len(shared_of(backend).engines) > 10)
             replies = await asyncio.gather(*checks)
             assert [reply.json()["data"]["details"] for reply in replies] == ["catch_all"] * 10
             for job_id in jobs:
                 assert (await service.ended(job_id))["status"] == "done"
             assert world.smtp.stats(BUSY.host).most_open == 2
+
+
+@asynchronous
+async def test_jobs_of_a_client_at_slow_servers_do_not_delay_those_of_another(tmp_path):
+    slow = [Exchange(f"mx.slow{n}.example", "slow", mailboxes=None, delay=5.0) for n in range(20)]
+    zones = {f"slow{n}.example": DomainRecords({"MX": (f"10 mx.slow{n}.example",)}) for n in range(20)}
+    async with (
+        World(zones, exchanges=slow, max_sessions=16) as world,
+        serving(tmp_path, world.make_backend(), daily_limit=10_000, concurrency=40) as service,
+    ):
+        for start in range(0, 200, 100):
+            emails = [f"ada{n}@slow{n % 20}.example" for n in range(start, start + 100)]
+            await service.submitted(*emails, validation_type="smtp", address="192.0.2.1")
+        await until(lambda: sum(world.smtp.stats(each.host).open_now for each in slow) >= 14)
+        began = asyncio.get_running_loop().time()
+        few = [*(f"nobody{n}@plain.example" for n in range(4)), "ada@plain.example"]
+        jobs = await service.submitted(*few, validation_type="smtp", address="192.0.2.2")
+        found = [(await service.ended(job_id))["verification"]["result"] for job_id in jobs]
+        check = await service.check("grace@plain.example", "smtp", address="192.0.2.1")
+        assert found == ["invalid"] * 4 + ["valid"]
+        assert check.json()["data"]["result"] == "valid"
+        assert asyncio.get_running_loop().time() - began < 2.0

@@ -11,7 +11,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.backend import Batch, Noticed, Settled
-from mailverdict.local.smtp.tracker import DOUBTED_AFTER
+from mailverdict.local.smtp.exchange import DOUBTED_AFTER
 from mailverdict.loop import run_sync
 from mailverdict.model.table import table_to_rows
 from mailverdict.model.words import Reason

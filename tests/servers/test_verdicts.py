@@ -144,13 +144,12 @@ class TestManyMailboxesAtOneServer:
         given, refused = (
             sum(getattr(each, of).get("rcpt", 0) for each in busy.sessions) for of in ("given", "refused")
         )
-        # After three refusals in a row an accepted address is asked again; replies that get lost are asked for again, too.
-        assert given - refused in (100, 101, 102)
+        # A session that ends with three refusals or more asks one address that should be accepted; replies that get
+        # lost are asked for again, too.
+        assert 100 <= given - refused <= 102 + len(busy.sessions)
         assert Counter(REJECTED.findall(busy.log)) == Counter(f"nosuch{n}" for n in range(60))
-        assert refused - 60 in (
-            1,
-            2,
-        )  # a random address whose reply gets lost, as on a busy machine, is asked once more
+        # The random address; postmaster, which this Postfix does not know, perhaps by both sessions at once.
+        assert refused - 60 in (1, 2, 3)
 
     def test_no_session_runs_into_the_servers_limit(self, busy: Busy) -> None:
         assert "too many errors" not in busy.log

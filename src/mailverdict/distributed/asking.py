@@ -22,7 +22,7 @@ from ..backend import Noticed, Settled
 from ..errors import MailVerdictError
 from ..local.backend import LocalBackend
 from ..local.domains import DomainStage, gather_groups
-from ..local.smtp.engine import MailboxStage
+from ..local.smtp.stage import MailboxStage
 from ..loop import run_sync
 from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence
 from ..model.settings import options_of

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -37,7 +37,7 @@ from .batch import ObservedBatch, observe_batch
 if TYPE_CHECKING:  # a process that only checks by regex does not import the modules for DNS and SMTP
     from ..checks.smtp.transport.driver import Transcript
     from .domains import DomainStage
-    from .smtp.engine import MailboxStage
+    from .smtp.stage import MailboxStage
 
 LISTS_MAX_AGE = 5.0  # seconds until a single check looks for changed list files again
 
@@ -173,7 +173,7 @@ class LocalBackend:
         """The stage that asks the mail servers, made when it is first needed."""
         with self._lock:
             if self._mailboxes is None:
-                from .smtp.engine import MailboxStage  # noqa: PLC0415
+                from .smtp.stage import MailboxStage  # noqa: PLC0415
 
                 self._mailboxes = MailboxStage(self.settings, self.domains)
             return self._mailboxes
@@ -209,7 +209,12 @@ class LocalBackend:
     # --- one address --------------------------------------------------------------------------------
 
     async def check(
-        self, email: str, validation_type: str = "smtp", *, record: CheckRecord | None = None
+        self,
+        email: str,
+        validation_type: str = "smtp",
+        *,
+        client: Hashable = None,
+        record: CheckRecord | None = None,
     ) -> Verification:
         """Verify one address.
 
@@ -219,6 +224,8 @@ class LocalBackend:
             The address.
         validation_type : {"smtp", "mx", "mx_blacklist", "regex"}, default "smtp"
             As in `mailverdict.verify`. A greylisted address is not tried again.
+        client : hashable, optional
+            For whom: the clients of a backend get their SMTP sessions in turn. Without it, for itself.
         record : CheckRecord, optional
             Filled with what was observed.
 
@@ -235,7 +242,7 @@ class LocalBackend:
         flags = lists.flags(syntax.local, syntax.ascii_domain) if syntax.ok else Flags()
         evidence = Evidence(syntax, flags=flags)
         if syntax.ok and kind is not ValidationType.REGEX:
-            evidence = await self._observe_network(evidence, kind, record)
+            evidence = await self._observe_network(evidence, kind, client, record)
         decision = settle(kind, evidence)
         if record is not None:
             record.evidence, record.decision = evidence, decision
@@ -249,7 +256,9 @@ class LocalBackend:
             email = email.encode("utf-8", "backslashreplace").decode()
         return decision.to_verification(email, kind, flags=flags, mailbox=evidence.mailbox, metadata=metadata)
 
-    async def _observe_network(self, evidence: Evidence, kind: ValidationType, record: CheckRecord | None) -> Evidence:
+    async def _observe_network(
+        self, evidence: Evidence, kind: ValidationType, client: Hashable, record: CheckRecord | None
+    ) -> Evidence:
         """Add what the DNS, the blacklists and the mail servers say."""
         syntax = evidence.syntax
         dns, blacklist = await self.domains.observe_one(syntax.ascii_domain, kind)
@@ -258,7 +267,7 @@ class LocalBackend:
         mailbox = None
         if kind is ValidationType.SMTP and dns.exchanges:
             batch = ObservedBatch.of_one(syntax, evidence.flags, self._lists.current().version)
-            mailbox = await self.mailboxes.ask_one(batch, dns, None if record is None else record.transcript)
+            mailbox = await self.mailboxes.ask_one(batch, dns, client, None if record is None else record.transcript)
         return evidence._replace(dns=dns, blacklist=blacklist, mailbox=mailbox)
 
     # --- a batch ------------------------------------------------------------------------------------
@@ -278,7 +287,7 @@ class LocalBackend:
             yield Settled(rows, positions=positions)
         is_smtp = validation_type is ValidationType.SMTP
         stage = (
-            self.mailboxes.settle(observed, self.clock)
+            self.mailboxes.settle(observed, self.clock, batch.clients)
             if is_smtp
             else self.domains.settle(observed, validation_type, self.clock)
         )

@@ -363,9 +363,9 @@ class LocalSettings:
     mail_from: str = ""
     """Sender in MAIL FROM; empty: the null reverse-path (RFC 5321 section 4.5.5)."""
     max_sessions: int = 200
-    """Concurrent SMTP sessions over all mail servers."""
+    """Concurrent SMTP sessions over all mail servers; an eighth is kept for runs and clients with at most one."""
     max_sessions_per_exchange: int = 2
-    """Concurrent SMTP sessions with the mail servers of one domain; more can get this host blocked."""
+    """Concurrent SMTP sessions with a mail server, and with an IP address; more can get this host blocked."""
     connect_timeout: float = 15.0
     """Timeout of the TCP connection and of the greeting."""
     command_timeout: float = 30.0

@@ -22,7 +22,8 @@ from ..checks.smtp.transport.driver import SessionTimeouts, Transcript, drive_se
 from ..checks.smtp.transport.networks import may_dial
 from ..errors import ResolverError, SettingsError
 from ..local.backend import LocalBackend
-from ..local.smtp.engine import find_helo_name, no_address_message
+from ..local.smtp.pool import no_address_message
+from ..local.smtp.stage import find_helo_name
 from ..loop import run_sync
 from ..model.evidence import DnsOutcome, DomainEvidence, MailExchange
 from ..model.settings import Blacklist

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -92,11 +92,16 @@ async def open_backend(backend: Any) -> AsyncIterator[Backend]:
 
 
 async def check_address(
-    email: str, validation_type: ValidationType, backend: Backend, record: CheckRecord | None = None
+    email: str,
+    validation_type: ValidationType,
+    backend: Backend,
+    record: CheckRecord | None = None,
+    *,
+    client: Hashable = None,
 ) -> Verification:
     """Verify one stripped address; a malformed one is settled on this machine and costs no quota."""
     if isinstance(backend, LocalBackend):
-        return await backend.check(email, validation_type, record=record)
+        return await backend.check(email, validation_type, client=client, record=record)
     syntax = observe_syntax(email)
     if not syntax.ok:
         return await LocalBackend().check(email, validation_type, record=record)

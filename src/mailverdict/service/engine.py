@@ -57,12 +57,14 @@ class VerificationEngine:
         self.idle = asyncio.Event()
         self.logged: set[str] = set()  # notices of the backend
 
-    async def verify(self, emails: Sequence[str], validation_type: str) -> AsyncGenerator[list[CheckOutcome]]:
-        """Verify unique addresses; each is in exactly one of the lists that are yielded."""
+    async def verify(
+        self, emails: Sequence[str], validation_type: str, clients: Sequence[str] | None = None
+    ) -> AsyncGenerator[list[CheckOutcome]]:
+        """Verify unique addresses, each for a client; each is in exactly one of the lists that are yielded."""
         left = dict.fromkeys(emails)
         failure = EngineFailure.MISMATCH  # of addresses that the backend does not answer
         try:
-            batch = Batch(pa.array(emails, pa.string()), validation_type)
+            batch = Batch(pa.array(emails, pa.string()), validation_type, clients=clients)
             async with aclosing(self.backend.verify(batch)) as events:  # type: ignore[type-var]
                 async for event in events:
                     if isinstance(event, Noticed):
@@ -90,14 +92,17 @@ class VerificationEngine:
         """Whether single checks of a type can be answered: always, by this engine."""
         return True
 
-    async def check(self, email: str, validation_type: str) -> CheckOutcome:
-        """Verify one address within `check_timeout`; a timer would cost a `regex` check a third of its time."""
-        kind = KINDS[validation_type]
+    async def check(self, email: str, validation_type: str, client: str = "") -> CheckOutcome:
+        """Verify one address within `check_timeout`; a timer would cost a `regex` check a third of its time.
+
+        Sessions with mail servers are given to the checks and to the jobs of a client in turn.
+        """
+        kind, turn = KINDS[validation_type], ("check", client)
         try:
             if self.backend.is_free(validation_type):
                 return CheckOutcome(email, await check_address(email, kind, self.backend))
             async with self._time_limit():
-                return CheckOutcome(email, await check_address(email, kind, self.backend))
+                return CheckOutcome(email, await check_address(email, kind, self.backend, client=turn))
         except TimeoutError:
             LOG.error("a single check was not answered in time")
             failure = EngineFailure.ERROR

@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from ..backend import Backend
 from ..local.backend import LocalBackend
-from ..local.smtp import engine as _  # noqa: F401 - now, and not in the event loop by the first check of a mailbox
+from ..local.smtp import stage as _  # noqa: F401 - now, and not in the event loop by the first check of a mailbox
 from ..model.settings import options_of
 from .engine import VerificationEngine
 from .http.metrics import Metrics

@@ -92,6 +92,16 @@ def test_client_without_tokens_leaves_the_room_to_the_others() -> None:
     assert waiting.seconds_until_ready() == 0.0
 
 
+def test_a_client_with_jobs_under_way_is_no_newcomer() -> None:
+    waiting = waiting_of(a=200, b=10)
+    waiting.start("a", 100)
+    assert waiting.shares(50, newcomers_only=True) == {"b": 10}
+    waiting.start("b", 4)
+    assert waiting.shares(50, newcomers_only=True) == {}
+    waiting.on_left(["b"] * 4)
+    assert waiting.shares(50, newcomers_only=True) == {"b": 6}
+
+
 def test_oldest_job_is_known_after_some_have_started_and_others_came_back() -> None:
     waiting = waiting_of()
     assert waiting.oldest() is None

@@ -1,130 +1,163 @@
-"""Which addresses are asked of which exchanges: one queue per exchange of an exchange set. Pure.
+"""What waits to be asked at one mail server: addresses and probes of many runs, the clients in turn.
 
-Thousands of domains share a few exchanges, so queues belong to a set of exchanges and not to a domain. They hold
-positions in the batch, no text. Each set has a queue per exchange, by preference: queue 0 is served by the first
-exchange that is not closed, queue 1 by the first one after the best, and so on. An address that got no answer
-about itself moves to the queue after the exchange that was asked.
+Addresses wait as blocks of positions, as numpy arrays, and become objects (`Asked`) when they are drawn.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
+from ...checks.smtp.protocol.steps import Recipient
+from ...checks.smtp.replies import Reply
+from ...model.evidence import MailboxEvidence
 from ..batch import Positions
-from .politeness import ExchangeState
-from .probes import Probe
+
+if TYPE_CHECKING:
+    from .exchange import SmtpExchange
+    from .recipients import Recipients
+
+Client = Hashable  # for whom an address is asked: a client of a service, else the run itself
 
 
-@dataclass(slots=True)
-class PreferenceQueue:
-    """Positions that wait to be asked."""
+class Route(NamedTuple):
+    """The exchanges of a domain by preference; equal ones in a random order, to spread the load (RFC 5321, 5.1)."""
 
-    blocks: deque[Positions] = field(default_factory=deque)  # of one domain each
-    returned: deque[int] = field(default_factory=deque)  # positions that were drawn before; they go first
-    size: int = 0  # positions in both
-    probes: list[Probe] = field(default_factory=list)  # that are due at the exchange of this queue
+    exchanges: tuple[SmtpExchange, ...]
+    most_attempts: int  # exchanges to try for one address; those without an address to contact do not count
 
-    def __len__(self) -> int:
-        return self.size
+    def after(self, asked: SmtpExchange | None) -> SmtpExchange | None:
+        """The first exchange after one that was asked, or of all, that is not closed; None if none is left."""
+        start, tried = 0 if asked is None else self.exchanges.index(asked) + 1, 0
+        for index, exchange in enumerate(self.exchanges):
+            if tried >= self.most_attempts:
+                return None
+            if index >= start and exchange.closed is None:
+                return exchange
+            tried += not exchange.has_no_address
+        return None
 
-    def add(self, positions: Positions) -> None:
-        """Queue a block."""
-        if len(positions):
-            self.blocks.append(positions)
-            self.size += len(positions)
 
-    def put_back(self, positions: Iterable[int]) -> None:
-        """Put positions first, in their order."""
-        given = list(positions)
-        self.returned.extendleft(reversed(given))
-        self.size += len(given)
+class Block(NamedTuple):
+    """Addresses of one domain that were not asked yet."""
 
-    def append(self, position: int) -> None:
-        """Add an address from another queue, behind those that came before it."""
-        self.returned.append(position)
-        self.size += 1
-
-    def draw(self, count: int) -> list[int]:
-        """Remove and return up to `count` positions."""
-        drawn = [self.returned.popleft() for _ in range(min(count, len(self.returned)))]
-        while len(drawn) < count and self.blocks:
-            block, rest = self.blocks.popleft(), count - len(drawn)
-            drawn += block[:rest].tolist()
-            if len(block) > rest:
-                self.blocks.appendleft(block[rest:])
-        self.size -= len(drawn)
-        return drawn
-
-    def drain(self) -> list[int]:
-        """Remove and return everything."""
-        return self.draw(self.size)
+    run: Recipients
+    client: Client
+    route: Route
+    code: int  # of the domain
+    positions: Positions
+    began: float | None = None  # clock reading since which they wait for an answer, if an exchange gave none
 
 
 @dataclass(slots=True, eq=False)
-class ExchangeSet:
-    """A distinct set of exchanges, and the addresses that wait for it."""
+class Asked:
+    """An address from its first question on."""
 
-    # By preference; equal ones in a random order for each set, to spread the load (RFC 5321 section 5.1).
-    hosts: list[ExchangeState]
-    most_attempts: int  # exchanges to try for one address; those without an address to contact do not count
-    queues: list[PreferenceQueue] = field(default_factory=list)  # one per host
-    active: int = 0  # sessions under way
-    starting: int = 0  # those of them without an answer yet
-    is_answering: bool = False  # the last session that got an answer, or ended without one, got one
-    run: Any = None  # the engine that it belongs to
-    is_closed: bool = False  # its run has ended: no session is opened for it any more
-    is_queued: bool = False  # the scheduler has it among the ready ones
-    freed_by: str = ""  # the host or address whose free place made it ready
-    silent_for: float = 0.0  # seconds of sessions since the last answer
+    run: Recipients
+    client: Client
+    route: Route
+    code: int  # of its domain
+    position: int
+    recipient: Recipient
+    began: float | None = None  # clock reading when it was first asked
+    drops: int = 0  # sessions that broke on it, or left its refusal in doubt
+    last: MailboxEvidence | None = None  # from the exchange before this one
+    was_greylisted: bool = False
 
-    def __post_init__(self) -> None:
-        """Begin with empty queues."""
-        self.queues = self.queues or [PreferenceQueue() for _ in self.hosts]
 
-    def waiting(self) -> int:
-        """Addresses and probes that wait."""
-        return sum([queue.size + len(queue.probes) for queue in self.queues])
+@dataclass(slots=True, eq=False)
+class Probe:
+    """The random address of a domain, asked once and only when it matters; what it showed, and what waits for that."""
 
-    def add(self, positions: Positions) -> None:
-        """Queue addresses for the best exchange."""
-        self.queues[0].add(positions)
+    run: Recipients
+    client: Client  # of the first address that needs it
+    exchange: SmtpExchange
+    recipient: Recipient
+    pending: list[tuple[Asked, MailboxEvidence, Reply | None]] = field(default_factory=list)
+    is_known: bool = False
+    catch_all: bool | None = None
+    refusal: Reply | None = None  # the reply that refused it
+    is_requested: bool = False
+    losses: int = 0  # sessions that broke on it
+    was_greylisted: bool = False
 
-    def host_for(self, mx_index: int) -> ExchangeState | None:
-        """The exchange that serves a queue: the first one from `mx_index` on that is not closed."""
-        tried = 0
-        for index, host in enumerate(self.hosts):
-            if tried >= self.most_attempts:
-                return None
-            if index >= mx_index and host.closed is None:
-                return host
-            tried += not host.has_no_address
-        return None
 
-    def servable(self) -> Iterator[tuple[int, ExchangeState]]:
-        """Queues that are not empty and have an exchange left, with that exchange."""
-        for mx_index, queue in enumerate(self.queues):
-            if (queue.size or queue.probes) and (host := self.host_for(mx_index)) is not None:
-                yield mx_index, host
+Question = Asked | Probe
 
-    def add_probe(self, probe: Probe) -> None:
-        """Queue a probe for the exchange whose answers it explains."""
-        mx_index = next(index for index, host in enumerate(self.hosts) if host.name == probe.host)
-        self.queues[mx_index].probes.append(probe)
 
-    def probes_at(self, host: ExchangeState) -> list[Probe]:
-        """The probes that are due at an exchange."""
-        return self.queues[self.hosts.index(host)].probes
+@dataclass(slots=True)
+class ClientQueue:
+    """What waits for one client."""
 
-    def mx_index_after(self, host: ExchangeState) -> int | None:
-        """The queue of an address that got no answer from this host; None if no exchange is left."""
-        mx_index = self.hosts.index(host) + 1
-        return mx_index if mx_index < len(self.queues) and self.host_for(mx_index) is not None else None
+    first: deque[Question] = field(default_factory=deque)  # probes, and addresses that were drawn before
+    blocks: deque[Block] = field(default_factory=deque)
+    size: int = 0
 
-    def drain_unservable(self) -> Iterator[list[int]]:
-        """Remove the addresses that have no exchange left."""
-        for mx_index, queue in enumerate(self.queues):
-            if queue.size and self.host_for(mx_index) is None:
-                yield queue.drain()
+    def draw(self, count: int) -> list[Question]:
+        """Remove and return up to `count` questions."""
+        drawn = [self.first.popleft() for _ in range(min(count, len(self.first)))]
+        while len(drawn) < count and self.blocks:
+            block, rest = self.blocks[0], count - len(drawn)
+            drawn += [block.run.first_question(block, position) for position in block.positions[:rest].tolist()]
+            if len(block.positions) > rest:
+                self.blocks[0] = block._replace(positions=block.positions[rest:])
+            else:
+                self.blocks.popleft()
+        self.size -= len(drawn)
+        return drawn
+
+
+class TurnQueue:
+    """What waits at one exchange."""
+
+    def __init__(self) -> None:
+        self.by_client: OrderedDict[Client, ClientQueue] = OrderedDict()  # none is empty; the next turn first
+        self.size = 0
+
+    def of(self, client: Client, more: int) -> ClientQueue:
+        """The queue of a client, which gets so many questions more."""
+        queue = self.by_client.setdefault(client, ClientQueue())
+        queue.size += more
+        self.size += more
+        return queue
+
+    def add(self, item: Block | Question) -> None:
+        """Queue a block, or an address of another exchange; a probe comes before all addresses of its client."""
+        if isinstance(item, Block):
+            self.of(item.client, len(item.positions)).blocks.append(item)
+        elif isinstance(item, Probe):
+            self.of(item.client, 1).first.appendleft(item)
+        else:
+            self.of(item.client, 1).first.append(item)
+
+    def put_back(self, questions: Iterable[Question]) -> None:
+        """Queue what was drawn before, in its order, but not for runs that have ended."""
+        for each in reversed(list(questions)):
+            if not each.run.is_closed:
+                self.of(each.client, 1).first.appendleft(each)
+
+    def draw(self, count: int) -> list[Question]:
+        """Remove and return up to `count` questions, one of each client in turn."""
+        drawn: list[Question] = []
+        while len(drawn) < count and self.by_client:
+            client, queue = self.by_client.popitem(last=False)
+            drawn += queue.draw(1 if self.by_client else count - len(drawn))
+            if queue.size:
+                self.by_client[client] = queue
+        self.size -= len(drawn)
+        return drawn
+
+    def drain(self) -> Iterator[Block | Question]:
+        """Remove and return everything."""
+        queues, self.by_client, self.size = list(self.by_client.values()), OrderedDict(), 0
+        for queue in queues:
+            yield from queue.first
+            yield from queue.blocks
+
+    def remove(self, run: Recipients) -> None:
+        """Remove what waits for a run."""
+        for each in list(self.drain()):
+            if each.run is not run:
+                self.add(each)

@@ -118,7 +118,7 @@ class Endpoints:
             now = self.state.clock()
             self.require_granted(await self.state.submitter.debit(trace.client, 1, now), 1, now)
         try:
-            outcome = await self.state.checks.check(check.email, check.validation_type)
+            outcome = await self.state.checks.check(check.email, check.validation_type, trace.client)
         except asyncio.CancelledError:  # the server is being stopped, and waits no longer for its last requests
             LOG.warning("the service was stopped before a single check had an answer")
             outcome = CheckOutcome(check.email, failure=EngineFailure.ERROR)

@@ -43,19 +43,20 @@ class JobVerifier(ABC):
         """Write that jobs are tried again when `due`."""
 
     @abstractmethod
-    def on_left(self, count: int) -> None:
-        """Called when so many jobs have left the engine."""
+    def on_left(self, jobs: Sequence[StoredJob]) -> None:
+        """Called when jobs have left the engine."""
 
     async def verify_batch(self, validation_type: str, jobs: Sequence[StoredJob]) -> None:
         """Verify jobs of one type; the jobs of one address share its outcome."""
         unanswered: dict[str, list[StoredJob]] = {}
         for each in jobs:
             unanswered.setdefault(each.email.strip(), []).append(each)
+        clients = [same[0].client for same in unanswered.values()]
         async with asyncio.TaskGroup() as settling:  # concurrently, so that one commit has many results
             try:
                 async with (
                     asyncio.timeout(self.settings.seconds("job_timeout")),
-                    aclosing(self.engine.verify(list(unanswered), validation_type)) as lists,
+                    aclosing(self.engine.verify(list(unanswered), validation_type, clients)) as lists,
                 ):
                     async for outcomes in lists:
                         answered = [(each, unanswered.pop(each.email)) for each in outcomes]
@@ -83,7 +84,7 @@ class JobVerifier(ABC):
         except Exception:
             LOG.exception("%d jobs stay in processing until the next start", len(pairs))
         finally:
-            self.on_left(len(pairs))
+            self.on_left([job for job, _ in pairs])
 
     async def finish(self, results: Sequence[Finished]) -> None:
         """Write results; jobs whose results cannot be written end in `error`."""

@@ -6,7 +6,8 @@ neither memory nor a query over all of it.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
@@ -44,6 +45,7 @@ class WaitingJobs:
         # By client, the oldest group first; the client whose jobs were started longest ago comes first.
         self.groups: dict[str, deque[JobGroup]] = {}
         self.counts: dict[str, int] = {}
+        self.started: Counter[str] = Counter()  # jobs under way
 
     def count(self, client: str) -> int:
         """The waiting jobs of a client."""
@@ -66,6 +68,7 @@ class WaitingJobs:
     def start(self, client: str, count: int) -> None:
         """Remove jobs that are started, the oldest first; the client's next turn comes after the others'."""
         self.pace.charge(client, count)
+        self.started[client] += count
         groups, left = self.groups.pop(client), self.counts.pop(client) - count
         while count:
             of_group = min(count, groups[0].count)
@@ -76,9 +79,15 @@ class WaitingJobs:
         if left:
             self.groups[client], self.counts[client] = groups, left
 
-    def shares(self, room: int) -> dict[str, int]:
+    def on_left(self, clients: Iterable[str]) -> None:
+        """Count out jobs that were under way."""
+        self.started.subtract(clients)
+        self.started = +self.started
+
+    def shares(self, room: int, *, newcomers_only: bool = False) -> dict[str, int]:
         """How many jobs of which client to start: equal shares of `room`, as far as jobs and pace allow."""
-        ready = ((client, count) for client in self.counts if (count := self.ready(client)))
+        clients = (each for each in self.counts if not (newcomers_only and self.started[each]))
+        ready = ((client, count) for client in clients if (count := self.ready(client)))
         chosen = sorted(islice(ready, min(room, CLIENTS_AT_ONCE)), key=itemgetter(1))
         shares = {}
         for i, (client, count) in enumerate(chosen):

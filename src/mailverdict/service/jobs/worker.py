@@ -41,6 +41,7 @@ from .waiting import WaitingJobs
 RELEASE_INTERVAL = 1.0  # seconds between looks for retries that are due
 PURGE_INTERVAL = 600.0  # seconds between looks for jobs whose retention is over
 DAY = 86_400.0
+KEPT = 10  # one in so many of the jobs at once is kept for clients that have none under way
 BATCH_LIMIT = 1000  # jobs in one query, and addresses in one batch
 # The database does not answer, or another process has taken its lock. Later attempts may succeed.
 STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError)
@@ -167,13 +168,15 @@ class Worker(JobVerifier):
         """Claim the next jobs and start one batch for each type; False if there is nothing to start.
 
         Every client gets its share, within the pace of its jobs. It waits until a quarter of the
-        concurrency is free instead of claiming jobs one by one, since a batch plans its SMTP sessions as
-        a whole.
+        concurrency is free instead of claiming jobs one by one. A tenth is kept for clients that have no
+        jobs under way, so that none waits for slow mail servers of another.
         """
-        room = self.settings.concurrency - self.depth.verifying
-        if not self.depth.waiting or room < max(self.settings.concurrency // 4, 1):
+        most = self.settings.concurrency
+        room, kept = most - self.depth.verifying, most // KEPT
+        if not self.depth.waiting or room <= 0:
             return False
-        shares = self.waiting.shares(min(room, BATCH_LIMIT))
+        is_roomy = room - kept >= max(most // 4, 1)
+        shares = self.waiting.shares(min(room - kept if is_roomy else room, BATCH_LIMIT), newcomers_only=not is_roomy)
         if not shares:
             return False
         jobs: list[StoredJob] = await self.reads.run(NextJobs(tuple(shares.items())))
@@ -213,9 +216,10 @@ class Worker(JobVerifier):
         await self.write(Postpone(seqs_of(jobs), attempt, due, self.clock()))
         self.depth.postponed += len(jobs)
 
-    def on_left(self, count: int) -> None:
+    def on_left(self, jobs: Sequence[StoredJob]) -> None:
         """Make room for the next jobs."""
-        self.depth.verifying -= count
+        self.depth.verifying -= len(jobs)
+        self.waiting.on_left(each.client for each in jobs)
         self.wakeup.set()
 
     async def release_due(self) -> None:

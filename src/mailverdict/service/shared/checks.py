@@ -37,13 +37,13 @@ class CheckQueue:
         self.waiting: dict[str, asyncio.Future[AnsweredCheck]] = {}  # by identifier
         self.wakeup = asyncio.Event()
 
-    async def check(self, email: str, validation_type: str) -> CheckOutcome:
+    async def check(self, email: str, validation_type: str, client: str = "") -> CheckOutcome:
         """The outcome of one address; `SATURATED` if no worker has answered within `check_timeout`.
 
         A check that cannot be written failed: it has cost its unit, so that it was not refused.
         """
         if validation_type != ValidationType.SMTP:
-            return await self.engine.check(email, validation_type)
+            return await self.engine.check(email, validation_type, client)
         try:
             async with asyncio.timeout(self.engine.check_timeout):
                 owner = (await find_owners(self.engine.backend, [email]))[email]
@@ -57,7 +57,7 @@ class CheckQueue:
         except TimeoutError:
             LOG.error("no worker has answered a single check in time")
             return CheckOutcome(email, failure=EngineFailure.SATURATED)
-        return await self.engine.check(email, validation_type)  # no mail server would be asked
+        return await self.engine.check(email, validation_type, client)  # no mail server would be asked
 
     async def ask_worker(self, email: str, owner: str) -> CheckOutcome:
         """Write the check, wake a worker, wait for the answer."""

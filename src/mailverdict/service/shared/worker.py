@@ -367,7 +367,7 @@ class SharedWorker(JobVerifier):
             for validation_type in {each.validation_type for each in jobs}:
                 await self.tasks.defer_look_up(validation_type, seconds=due - now)
 
-    def on_left(self, count: int) -> None:
+    def on_left(self, jobs: Sequence[StoredJob]) -> None:
         """Do nothing: the claim ends with the result."""
 
 

@@ -15,7 +15,9 @@ from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.protocol.steps import LimitObserved, SessionEnd, SessionPlan, WindowRequest
 from mailverdict.checks.smtp.providers import Provider
 from mailverdict.checks.smtp.replies import Reply
-from mailverdict.local.smtp.politeness import ExchangeState
+from mailverdict.local.smtp.evidence import closed_evidence
+from mailverdict.local.smtp.exchange import SmtpExchange
+from mailverdict.local.smtp.queues import Route
 from mailverdict.model.settings import LocalSettings
 from mailverdict.model.words import Reason
 
@@ -28,8 +30,10 @@ BUSY = SessionEnd(
 )
 
 
-def state(**settings):
-    return ExchangeState("mx.x.example", LocalSettings(**settings), PLAN, addresses=("127.0.0.1", "127.0.0.2"))
+def exchange(*addresses, **settings):
+    made = SmtpExchange("mx.x.example", LocalSettings(**settings), PLAN, clock=float)
+    made.addresses = addresses or ("127.0.0.1", "127.0.0.2")
+    return made
 
 
 def broken(kind, phase, **how):
@@ -38,7 +42,7 @@ def broken(kind, phase, **how):
 
 def hear(host, *replies):
     for reply in replies:
-        host.on_reply(classify_reply(reply, phase="rcpt"), reply)
+        host.count_reply(classify_reply(reply, phase="rcpt"), reply)
 
 
 # --- leaving alone ---------------------------------------------------------------------------------------
@@ -54,16 +58,16 @@ ROWS = [
 
 @pytest.mark.parametrize(("replies", "is_closed", "why"), ROWS)
 def test_refusals_of_us_close_an_exchange(replies, is_closed, why):
-    host = state()
+    host = exchange()
     hear(host, *replies)
     assert (host.closed is not None) is is_closed, why
     if host.closed:
-        assert (host.closed.classification.reason, host.closed.is_inferred) == (Reason.PROTECTED, True)
+        assert (host.closed.classification.reason, host.is_inferred) == (Reason.PROTECTED, True)
         assert "blocked" in host.closed.detail
 
 
 def test_the_number_of_refusals_is_a_setting():
-    host = state(protected_after=1)
+    host = exchange(protected_after=1)
     hear(host, BLOCKED)
     assert host.closed
 
@@ -81,48 +85,48 @@ ENDINGS = [
 
 @pytest.mark.parametrize(("ends", "reason", "why"), ENDINGS)
 def test_sessions_that_end_badly_close_an_exchange(ends, reason, why):
-    host = state()
+    host = exchange()
     for end in ends:
-        host.on_session_end(end, "127.0.0.1")
+        host.learn(end, "127.0.0.1", 0.5)
     assert (host.closed and host.closed.classification.reason) == reason, why
 
 
 def test_every_address_of_an_exchange_is_tried_before_it_is_left():
-    host = state()
-    host.on_session_end(broken(FailureKind.REFUSED, "connect"), "127.0.0.1")
-    assert (host.open_addresses(), host.closed) == (("127.0.0.2",), None)
-    host.on_session_end(broken(FailureKind.REFUSED, "connect"), "127.0.0.2")
+    host = exchange()
+    host.learn(broken(FailureKind.REFUSED, "connect"), "127.0.0.1", 0.5)
+    assert (host.open_addresses(), host.closed) == (["127.0.0.2"], None)
+    host.learn(broken(FailureKind.REFUSED, "connect"), "127.0.0.2", 0.5)
     assert host.closed.classification.reason is Reason.PORT_CLOSED
     assert not host.has_no_address
 
 
 def test_one_failed_connection_does_not_close_an_exchange_that_has_answered():
     refused = broken(FailureKind.REFUSED, "connect")
-    host = ExchangeState("mx", LocalSettings(), PLAN, addresses=("127.0.0.1",))
+    host = exchange("127.0.0.1")
     for _ in range(2):
         hear(host, OK)
-        host.on_session_end(refused, "127.0.0.1")
-        assert (host.open_addresses(), host.closed) == (("127.0.0.1",), None)
-    host.on_session_end(refused, "127.0.0.1")
+        host.learn(refused, "127.0.0.1", 0.5)
+        assert (host.open_addresses(), host.closed) == (["127.0.0.1"], None)
+    host.learn(refused, "127.0.0.1", 0.5)
     assert host.closed.classification.reason is Reason.PORT_CLOSED
 
 
 def test_not_more_than_three_addresses_are_tried():
-    host = ExchangeState("mx", LocalSettings(), PLAN, addresses=tuple(f"127.0.0.{n}" for n in range(9)))
+    host = exchange(*(f"127.0.0.{n}" for n in range(9)))
     for n in range(3):
         assert host.closed is None
-        host.on_session_end(broken(FailureKind.CONNECT_TIMEOUT, "connect"), f"127.0.0.{n}")
+        host.learn(broken(FailureKind.CONNECT_TIMEOUT, "connect"), f"127.0.0.{n}", 0.5)
     assert host.closed.classification.reason is Reason.TIMEOUT
 
 
 def test_the_reason_of_a_closed_exchange_is_never_about_a_mailbox():
-    host = state()
+    host = exchange()
     host.close(SessionEnd(classify_reply(UNKNOWN, phase="rcpt"), "rcpt", "421 5.1.1 User unknown"))
-    assert host.closed.classification.reason is Reason.INCONCLUSIVE
+    assert closed_evidence(Route((host,), 1)).reason is Reason.INCONCLUSIVE
 
 
 def test_the_first_reason_stays():
-    host = state()
+    host = exchange()
     host.close_without_address("no address")
     host.close(broken(FailureKind.DROPPED, "rcpt"))
     assert (host.closed.detail, host.has_no_address) == ("no address", True)
@@ -132,29 +136,29 @@ def test_the_first_reason_stays():
 
 
 def test_capacity_halves_the_sessions_and_doubles_the_wait():
-    host = state(max_sessions_per_exchange=8, backoff_min=1, backoff_max=5, capacity_attempts=4)
+    host = exchange(max_sessions_per_exchange=8, backoff_min=1, backoff_max=5, capacity_attempts=4)
     waits, limits = [], []
     for _ in range(4):
-        host.back_off(BUSY, 100.0, 0.5)
-        waits.append(host.not_before - 100.0)
+        host.back_off(BUSY, 0.5)
+        waits.append(host.not_before)
         limits.append(host.limit)
     assert (waits, limits) == ([1.0, 2.0, 4.0, 5.0], [4, 2, 1, 1])
     assert host.closed is None
-    host.back_off(BUSY, 100.0, 0.5)
+    host.back_off(BUSY, 0.5)
     assert host.closed.classification.reason is Reason.INCONCLUSIVE
 
 
 def test_an_answer_forgives_earlier_capacity_replies():
-    host = state(capacity_attempts=1)
+    host = exchange(capacity_attempts=1)
     for _ in range(5):
-        host.back_off(BUSY, 0.0, 0.0)
+        host.back_off(BUSY, 0.0)
         hear(host, OK)
     assert host.closed is None
 
 
 def test_jitter_spreads_the_wait_around_its_length():
-    host = state(backoff_min=10)
-    host.back_off(BUSY, 0.0, 0.0)
+    host = exchange(backoff_min=10)
+    host.back_off(BUSY, 0.0)
     assert host.not_before == 5.0
 
 
@@ -175,29 +179,27 @@ LESSONS = [
 
 @pytest.mark.parametrize(("lesson", "expected"), LESSONS)
 def test_limits_are_kept_to(lesson, expected):
-    host = state()
+    host = exchange()
     host.observe_limit(lesson)
     assert {name: getattr(host.plan, name) for name in expected} == expected
 
 
 def test_what_is_known_of_a_provider_is_kept_to_from_the_start():
     known = Provider("x.example", "X", "seen", datetime.date(2026, 1, 1), "us", rcpt_per_transaction=1, one_domain=True)
-    plan = ExchangeState("mx.x.example", LocalSettings(), PLAN, known).plan
+    plan = SmtpExchange("mx.x.example", LocalSettings(), PLAN, known, clock=float).plan
     assert (plan.rcpt_per_transaction, plan.one_domain) == (1, True)
 
 
 def test_a_server_whose_tls_fails_is_asked_without():
-    host = state()
-    host.on_session_end(broken(FailureKind.TLS, "ehlo"), "127.0.0.1")
+    host = exchange()
+    host.learn(broken(FailureKind.TLS, "ehlo"), "127.0.0.1", 0.5)
     assert (host.plan.starttls, host.closed) == ("never", None)
 
 
 def test_a_server_that_loses_replies_is_asked_in_step():
-    host = state()
-    host.on_session_end(
-        SessionEnd(Classification(Reason.TIMEOUT, "reply_timeout", action=Action.IN_STEP), "rcpt", ""),
-        "127.0.0.1",
-    )
+    host = exchange()
+    lost = Classification(Reason.TIMEOUT, "reply_timeout", action=Action.IN_STEP)
+    host.learn(SessionEnd(lost, "rcpt", ""), "127.0.0.1", 0.5)
     assert (host.plan.pipelining, host.closed) == (False, None)
 
 
@@ -217,15 +219,15 @@ WINDOWS = [
 
 @pytest.mark.parametrize(("accepted", "refused", "size", "most", "expected", "why"), WINDOWS)
 def test_a_window_is_as_large_as_its_refusals_are_likely_to_fit(accepted, refused, size, most, expected, why):
-    host = state()
+    host = exchange()
     for code in [250] * accepted + [550] * refused:
-        host.on_reply(Classification(None, "rule"), Reply(code, None, ""))
-    assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=True, most=most)) == expected, why
-    assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=False, most=most)) == size
+        host.count_reply(Classification(None, "rule"), Reply(code, None, ""))
+    assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=True), size, most) == expected, why
+    assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=False), size, most) == size
 
 
 def test_refusals_of_the_session_count_where_they_are_more_frequent():
-    host = state()
+    host = exchange()
     for _ in range(1000):
-        host.on_reply(Classification(None, "rule"), Reply(250, None, ""))
-    assert host.window_size(WindowRequest(4, 5, 5, can_pipeline=True, most=12)) == 4
+        host.count_reply(Classification(None, "rule"), Reply(250, None, ""))
+    assert host.window_size(WindowRequest(4, 5, 5, can_pipeline=True), 4, 12) == 4

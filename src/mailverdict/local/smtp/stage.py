@@ -1,0 +1,161 @@
+"""`MailboxStage`: the SMTP part of the local backend. It looks up domains, asks their mail servers and yields rows.
+
+The runs of one backend on one event loop share an `SmtpPool`: the sessions with mail servers, their limits and what was
+observed of them. Each run has its `Recipients`, which wait in the queues of the `SmtpExchange`s of their domains.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...backend import Event, Noticed, Settled, Waiting
+from ...checks.smtp.classify.classifier import prepare_rules
+from ...checks.smtp.providers import load_providers
+from ...checks.smtp.transport.driver import Transcript
+from ...model.evidence import DomainEvidence, MailboxEvidence
+from ...model.settings import LocalSettings
+from ...model.words import ValidationType
+from ..batch import ObservedBatch
+from ..domains import FLUSH_SECONDS, DomainRows, DomainStage, gather_groups
+from .pool import SmtpPool
+from .queues import Client
+from .recipients import FLUSH_ROWS, SHORTEST_WAIT, Recipients
+from .results import ResultBuffer, find_aliases
+
+NOT_ASKED = -1
+FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
+
+
+class MailboxStage:
+    """Asks the mail servers about mailboxes; with `is_part` a batch, even of one address, is part of a column."""
+
+    def __init__(self, settings: LocalSettings, domains: DomainStage, *, is_part: bool = False) -> None:
+        self.settings = settings
+        self.domains = domains
+        self.is_part = is_part
+        self.rng = random.Random()
+        self.providers = load_providers()
+        self.helo_name: str | None = None
+        self.pools: WeakKeyDictionary[asyncio.AbstractEventLoop, SmtpPool] = WeakKeyDictionary()
+
+    async def settle(
+        self, batch: ObservedBatch, clock: Callable[[], datetime], clients: Sequence[Client] | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Yield rows as they settle: domains without exchanges first, then the others.
+
+        `clients` says for whom each address is; None: the run is a client of its own.
+        """
+        results = ResultBuffer(batch)
+        async with self.open_run(results, clients) as run:
+            look_ups = asyncio.create_task(self.look_up_domains(run, batch, results))
+            look_ups.add_done_callback(lambda _: run.change.set())
+            try:
+                async for _ in self.run_to_end(run, look_ups):
+                    for event in self.collect_events(run, results, clock):
+                        yield event
+                for notice in [*self.domains.take_notices(), *run.notices()]:
+                    yield Noticed(notice)
+            finally:
+                look_ups.cancel()
+
+    async def ask_one(
+        self, batch: ObservedBatch, seen: DomainEvidence, client: Client = None, transcript: Transcript | None = None
+    ) -> MailboxEvidence | None:
+        """Ask about the only address of a batch; `transcript` receives the lines of the dialogue."""
+        results = ResultBuffer(batch)
+        async with self.open_run(results, None if client is None else [client], transcript) as run:
+            run.add(0, seen, np.zeros(1, np.int64))
+            while not run.is_done():
+                await run.wait(FLUSH_SECONDS)
+                run.settle_held()
+        return results.items[0][1]
+
+    @asynccontextmanager
+    async def open_run(
+        self, results: ResultBuffer, clients: Sequence[Client] | None, transcript: Transcript | None = None
+    ) -> AsyncIterator[Recipients]:
+        """A run; a single address is not asked again when greylisted, since its caller waits."""
+        is_column = self.is_part or len(results.batch.texts) > 1
+        assert isinstance(self.settings.retry_greylisted, float)
+        wait = self.settings.retry_greylisted if is_column else 0.0
+        run = Recipients(await self.find_pool(transcript), results, clients=clients, retry_greylisted=wait)
+        try:
+            yield run
+        finally:
+            await run.aclose()
+
+    async def find_pool(self, transcript: Transcript | None) -> SmtpPool:
+        """The pool of this event loop; a run with a transcript has its own, since it shows a whole dialogue."""
+        if self.helo_name is None:
+            self.helo_name = await find_helo_name(self.settings)
+        prepare_rules()
+        loop = asyncio.get_running_loop()
+        pool = None if transcript is not None else self.pools.get(loop)
+        if pool is None:
+            pool = SmtpPool(
+                self.settings,
+                self.domains.resolver,
+                helo_name=self.helo_name,
+                providers=self.providers,
+                rng=self.rng,
+                transcript=transcript,
+            )
+            if transcript is None:
+                self.pools[loop] = pool
+        return pool
+
+    async def look_up_domains(self, run: Recipients, batch: ObservedBatch, results: ResultBuffer) -> None:
+        """Look up every domain once; those with exchanges are queued, the others are settled."""
+        positions, results.aliases = find_aliases(batch, batch.accepted())
+        asked = np.full(len(batch.texts), NOT_ASKED, np.int32)
+        asked[positions] = results.codes[positions]
+        rows = DomainRows(asked, len(batch.syntax.domains))
+        async for group in gather_groups(self.domains.observe(batch.syntax.domains.to_pylist(), ValidationType.MX)):
+            for code, seen, _ in group:
+                run.add(code, seen, rows.of([code])[0])
+            run.change.set()
+
+    async def run_to_end(self, run: Recipients, look_ups: asyncio.Task[None]) -> AsyncIterator[None]:
+        """Ask until all is settled; yield when rows should be made, and once more at the end."""
+        due = run.pool.clock() + FLUSH_SECONDS
+        while not (look_ups.done() and run.is_done()):
+            await run.wait(max(SHORTEST_WAIT, due - run.pool.clock()))
+            if look_ups.done():
+                look_ups.result()
+                run.settle_held()
+            if run.pool.clock() >= due or len(run.results) >= FLUSH_ROWS:
+                yield
+                due = run.pool.clock() + FLUSH_SECONDS
+        yield
+
+    def collect_events(self, run: Recipients, results: ResultBuffer, clock: Callable[[], datetime]) -> list[Event]:
+        """The rows that have settled since the last time, and what is being waited for."""
+        events: list[Event] = []
+        if len(results):
+            positions, table = results.take(clock())
+            events.append(Settled(table, positions=positions))
+        if (waiting := run.waiting_for()) is not None:
+            events.append(Waiting(*waiting))
+        return events
+
+
+async def find_helo_name(settings: LocalSettings) -> str:
+    """The name for EHLO: as set, else the host's full name.
+
+    It is ``localhost`` if the host has none; many servers refuse that, and `audit_host` reports it.
+    """
+    return settings.helo_name if settings.helo_name is not None else await asyncio.to_thread(own_name)
+
+
+def own_name() -> str:
+    name = socket.getfqdn()
+    return name if FULL_NAME.fullmatch(name) else "localhost"
