@@ -250,7 +250,7 @@ class TestFiles:
         out, said = self.verified("verify", path)
         assert values(out, "email_verdict") == VERDICTS
         assert values(out, "email_clean") == CLEAN
-        assert "2 rows hold several addresses, which are not verified: with --explode each is" in said
+        assert "2 rows hold several addresses, which are not verified: --explode gives each a row of its own" in said
         as_they_stand, said = self.verified("verify", path, "--no-clean")
         assert values(as_they_stand, "email_verdict") == AS_THEY_STAND
         assert "several" not in said

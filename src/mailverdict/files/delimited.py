@@ -59,7 +59,7 @@ from .table_file import (
 
 BLOCK = 1 << 20  # bytes split at once
 PIECE_SIZE = LONGEST_LINE  # bytes of the rows of a piece: bounds memory
-MOST = 0.5  # of the first rows
+MOST = 0.5  # share of the first rows that are most of them
 FEW_ROWS = 5  # too few to find a title by: more bytes are read
 HEAD_CELLS = 60_000  # of the first rows, which are decoded several times; a wide table needs fewer rows
 HEAD_CELL = 1_000  # bytes of a cell of theirs that are looked at
@@ -67,7 +67,7 @@ MAX_LISTED_LINES = 5
 WIDE = "give another --delimiter, or leave out columns"
 DELIMITERS = ",;\t|"
 RARE_DELIMITERS = "^~¬¦§¤\x01\x14\x1e\x1f"  # tried where a file is one column with each of the others
-IN_ADDRESSES = "^~"  # of these
+IN_ADDRESSES = "^~"  # those of them that an address may have
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 OTHER_KINDS = {
     b"PK\x03\x04": "a workbook or a zip file",
@@ -214,7 +214,7 @@ def find_rare_delimiter(opened: DelimitedFile) -> str | None:
         width, body = len(rows[start]), rows[start + has_header :]
         is_table = has_header or (each not in IN_ADDRESSES and all(row[0].strip() for row in rows))
         fitting = sum(len(row) == width and has_address(row) for row in body)
-        if is_table and width > 1 < len(rows) and fitting >= max(1, MOST * len(body)):
+        if is_table and min(width, len(rows)) > 1 and fitting >= max(1, MOST * len(body)):
             return each
     return None
 

@@ -51,7 +51,7 @@ def main(memory: str, octets: str, path: str, *sheet: str) -> None:
             check_size(sys.stdout.buffer.tell(), int(octets))
     except MemoryError:
         raise
-    except BaseException as exc:  # noqa: BLE001 - a panic of calamine is no Exception
+    except BaseException as exc:  # noqa: BLE001 - a panic of calamine is not an Exception
         print(exc, file=sys.stderr)
         sys.exit(UNREADABLE)
 

@@ -71,7 +71,7 @@ class FileRun:
 
     def several_notices(self) -> list[str]:
         """How many rows hold several addresses, none of which was verified."""
-        return [describe_several(self.several, "with --explode each is")] if self.several else []
+        return [describe_several(self.several, "--explode gives each a row of its own")] if self.several else []
 
     def problem(self) -> str:
         """The technical cause for which most addresses have no verdict; empty if there is none."""

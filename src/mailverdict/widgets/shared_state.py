@@ -469,7 +469,7 @@ def find_new_names(frame: pd.DataFrame, column: Hashable) -> dict[Any, str]:
     if frame.columns.nlevels > 1 or set(labels).isdisjoint(label_of(column, None, each.name) for each in ADDED_COLUMNS):
         return {}
     found: dict[Any, str] = {}
-    while refused := find_refused(frame.rename(columns=found), column):  # what is left may be no complete set any more
+    while refused := find_refused(frame.rename(columns=found), column):  # what is left may not be a complete set
         for label in refused:
             numbers = (f"{label}_{number}" for number in itertools.count(2))
             found[label] = next(name for name in numbers if name not in labels)

@@ -116,7 +116,7 @@ def test_the_first_exchange_that_is_not_closed_comes_next():
     )
     one, two, three, _ = route.exchanges
     assert [route.after(None), route.after(one), route.after(two)] == [one, two, None]  # two attempts are all it gets
-    one.close_without_address("none")  # that is no attempt
+    one.close_without_address("none")  # that is not an attempt
     assert [route.after(None), route.after(two)] == [two, three]
     two.close(failed(FailureKind.REFUSED, "connect"))
     three.close(failed(FailureKind.REFUSED, "connect"))

@@ -92,7 +92,7 @@ def test_client_without_tokens_leaves_the_room_to_the_others() -> None:
     assert waiting.seconds_until_ready() == 0.0
 
 
-def test_a_client_with_jobs_under_way_is_no_newcomer() -> None:
+def test_a_client_with_jobs_under_way_is_not_a_newcomer() -> None:
     waiting = waiting_of(a=200, b=10)
     waiting.start("a", 100)
     assert waiting.shares(50, newcomers_only=True) == {"b": 10}
