@@ -1,10 +1,8 @@
 """The commands besides verify and clean: what they print, where, and how they leave."""
 
-import ctypes
 import html
 import inspect
 import json
-import platform
 import re
 import shlex
 import signal
@@ -12,15 +10,17 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from datetime import date
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import mailverdict as mv
-from mailverdict.cli import files, tables
+from mailverdict.cli import tables
 from mailverdict.cli.maintenance import render_entry
-from mailverdict.cli.terminal import app
+from mailverdict.cli.status import StatusLog
+from mailverdict.cli.terminal import GROUPS, app
 from mailverdict.runs.journal.recall import JournalSummary
 from mailverdict.sandbox import World
 from mailverdict.table.options import DEFAULTS
@@ -42,13 +42,44 @@ def contacts(tmp_path):
     return path
 
 
-def test_every_command_is_in_the_readme_or_the_help():
-    names = {command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands}
-    names |= {group.name for group in app.registered_groups}
-    assert names == {
-        "verify", "plan", "clean", "report", "check", "explain", "quota", "serve", "audit-host", "sandbox", "lists", "runs",
-        "duplicates", "explode", "suppress", "outcomes", "keys", "audit", "worker", "store",
-    }  # fmt: skip
+def test_every_command_is_in_one_group_of_the_help(run):
+    names = [command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands]
+    names += [group.name for group in app.registered_groups]
+    assert sorted(names) == sorted(name for group in GROUPS.values() for name in group)
+    shown = run("--help")[1]
+    assert [title for title in GROUPS if f"\n{title}:\n" in shown] == list(GROUPS)
+    assert [name for name in names if f"\n  {name} " not in shown] == []
+
+
+def test_help_is_shown_where_the_command_is_missing(run):
+    for group in ((), ("keys",)):
+        assert run(*group) == (2, "", run(*group, "--help")[1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["verfy"], "No such command 'verfy'. Did you mean 'verify'?; see mailverdict --help"),
+        (["verify", "a.csv", "--colum", "b"], "No such option"),
+        (
+            ["check", "a@example.org", "-t", "dns"],
+            "Invalid value for '--type' / '-t': 'dns' is not one of 'regex', 'mx'",
+        ),
+    ],
+)
+def test_a_usage_error_is_one_line_with_its_cause_first(run, arguments, message):
+    status, out, err = run(*arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"mailverdict: {message}")
+
+
+def test_labels_have_a_colour_on_a_terminal_only(monkeypatch):
+    assert StatusLog().line("no such file", "error") == "mailverdict: no such file"
+    monkeypatch.setattr("sys.stderr", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert StatusLog().line("no such file", "error") == "\x1b[31mmailverdict:\x1b[0m no such file"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert StatusLog().line("no such file", "error") == "mailverdict: no such file"
 
 
 def test_version_is_printed(run):
@@ -414,25 +445,3 @@ def test_a_wrong_url_is_explained_by_the_option(run, monkeypatch, key, url, said
     monkeypatch.setenv("MAILVERDICT_KEY", key)
     status, _, err = run("quota", "--backend", url)
     assert (status, said in err, "base_url" in err, "secret" in err) == (2, True, False, False)
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="parameters of the GNU C library")
-def test_freed_memory_is_kept(monkeypatch):
-    chosen = []
-    monkeypatch.setattr(pa, "set_memory_pool", chosen.append)
-    files.keep_freed_memory()
-    assert [pool.backend_name for pool in chosen] == ["system"]
-
-
-@pytest.mark.parametrize(
-    "error", [OSError("no such library"), TypeError("a name is needed"), AttributeError("mallopt")]
-)
-def test_allocators_stay_as_they_are_with_another_c_library(monkeypatch, error):
-    def fail(name):
-        raise error
-
-    chosen = []
-    monkeypatch.setattr(ctypes, "CDLL", fail)
-    monkeypatch.setattr(pa, "set_memory_pool", chosen.append)
-    files.keep_freed_memory()
-    assert not chosen

@@ -79,7 +79,7 @@ class TestVerify:
         cells = ["-5.3e-05", "-inf", "@ada", "-5 EUR", "=1+1", "'x"]
         lines = [f"+ada{n}@gmail.com,{cell}" for n, cell in enumerate(cells)]
         path.write_text("\n".join(["email,note", *lines]) + "\n")
-        for more in ((), ("--raw",), ("--escape-formulas",)):
+        for more in ((), ("--escape-formulas",)):
             arguments = ("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q", "--columns", "verdict")
             assert run(*arguments, *more)[0] == 0
             rows = rows_of_csv(out)
@@ -87,12 +87,6 @@ class TestVerify:
             assert [row["note"] for row in rows] == escaped
             assert [row["email"] for row in rows] == [f"+ada{n}@gmail.com" for n in range(len(cells))]
             assert {row["email_verdict"] for row in rows} == {"valid"}
-
-    def test_raw_and_escaped_at_once_are_refused(self, run, contacts):
-        status, _, told = run("verify", contacts, "-t", "regex", "--raw", "--escape-formulas")
-        assert (status, told) == (
-            2, "mailverdict: --raw and --escape-formulas contradict each other: give one of them\n"
-        )  # fmt: skip
 
     def test_a_sheet_with_formulas_that_would_be_lost_is_not_replaced(self, run, tmp_path):
         path = tmp_path / "x.xlsx"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +36,6 @@ MOST_NAMED = 5  # columns in a message
 @contextmanager
 def open_source(file: str, options: ReadOptions = UNSPECIFIED) -> Iterator[TableFile]:
     """Open a table file; SIGTERM and SIGHUP leave by an exception, so that no temporary file is left behind."""
-    keep_freed_memory()
     numbers = [number for number in handled_signals() if number != signal.SIGINT]
     previous_handlers = {number: signal.signal(number, exit_on_signal) for number in numbers}
     try:
@@ -106,27 +104,6 @@ def pick_verified(source: TableFile, column: str | None, prefix: str | None) -> 
         print_status(f"using column {found[0]!r}, which was verified; give another with --column")
         return pick_column(source, found[0])
     return pick_column(source, column)
-
-
-# Parameters of mallopt(3) of the GNU C library: from which size on memory is returned at once, and how much is kept.
-M_MMAP_THRESHOLD, LARGEST_THRESHOLD = -3, 32 << 20
-M_TRIM_THRESHOLD, KEPT_MEMORY = -1, 512 << 20
-
-
-def keep_freed_memory() -> None:
-    """Let the process keep freed memory for the next piece of a file; by default most of it is returned at once.
-
-    The system clears each page that it gives again, which takes up to a tenth of the processor time of a command.
-    """
-    with suppress(OSError, AttributeError, TypeError):  # another C library
-        mallopt = ctypes.CDLL(None).mallopt
-        if mallopt(M_MMAP_THRESHOLD, LARGEST_THRESHOLD) and mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY):
-            pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own allocator returns memory, too
-
-
-def check_raw(*, raw: bool, escape_formulas: bool) -> None:
-    if raw and escape_formulas:
-        raise mv.SettingsError("--raw and --escape-formulas contradict each other: give one of them")
 
 
 def check_output(file: str, output: str | None, *, in_place: bool = False, as_json: bool = False) -> str | None:

@@ -76,7 +76,6 @@ HasHeader = Annotated[
 Strict = Annotated[
     bool, typer.Option("--strict", help="Refuse a CSV with rows of a wrong length or bytes not in its encoding.")
 ]
-Raw = Annotated[bool, typer.Option("--raw", hidden=True, help="The default now: your cells are written as they are.")]
 InPlace = Annotated[bool, typer.Option("--in-place", help="Let the output replace the input file.")]
 Clean = Annotated[
     bool,

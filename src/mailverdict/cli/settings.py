@@ -1,7 +1,7 @@
 """Options that the environment and a settings file give; those of the command line have precedence.
 
 In this order: the option, ``MAILVERDICT_COMMAND_OPTION``, ``MAILVERDICT_OPTION``, the command's table in the file, the
-lines of the file before the first table, the default.
+lines of the file before the first table, the default. The command line's parser converts and checks the values.
 """
 
 from __future__ import annotations
@@ -23,58 +23,34 @@ NO_FILE = "none"
 # What ``MAILVERDICT_OPTION`` sets for these is defined by the service's own settings.
 SERVICE_COMMANDS = ("serve", "worker", "keys", "store", "sandbox")
 BEFORE_COMMAND = "log-format"  # the only option of all commands that these sources set
+CommandPath = tuple[str, ...]  # names of a command and of those above it
+Commands = Mapping[CommandPath, Mapping[str, Any]]  # parameters of the parser by the names of options, without dashes
 
 
 @dataclass
 class GivenOptions:
-    """Values of options, and where each comes from."""
+    """Values of options as texts, and the file that gave some of them."""
 
-    values: dict[str, Any] = field(default_factory=dict)  # by command and parameter, for the command line's parser
-    sources: dict[tuple[str, ...], dict[str, str]] = field(default_factory=dict)  # by command and option
+    values: dict[str, Any] = field(default_factory=dict)  # by command and parameter: a `default_map` of the parser
     log_format: str | None = None
-    file: Path | None = None
-    remarks: list[str] = field(default_factory=list)
+    file: Path | None = None  # if it was found and not named
+    from_file: frozenset[str] = frozenset()  # commands with options in the file
 
-    def put(self, path: tuple[str, ...], option: Option, value: Any, source: str) -> None:
-        """Set an option of the command at `path`; a later source has precedence."""
+    def put(self, command: CommandPath, parameter: Any, value: Any, source: str) -> None:
+        """Set an option of a command; a later source has precedence."""
         values = self.values
-        for name in path:
+        for name in command:
             values = values.setdefault(name, {})
-        values[option.parameter] = option.read(value, source)
-        self.sources.setdefault(path, {})[option.name] = source
-
-    def describe(self, path: tuple[str, ...]) -> str:
-        """Which options of a command were set, for an error message; empty if none was."""
-        return ", ".join(f"--{name} from {source}" for name, source in self.sources.get(path, {}).items())
+        values[parameter.name] = as_text(value, f"{source}: {command[-1]} --{parameter.name}", many=parameter.multiple)
 
 
-@dataclass(frozen=True)
-class Option:
-    """An option of a command, as the parser knows it."""
-
-    name: str  # without the dashes
-    parameter: str
-    is_flag: bool
-    is_multiple: bool
-
-    def read(self, value: Any, source: str) -> Any:
-        """The value for the parser; a `SettingsError` for one of a wrong type."""
-        is_text = isinstance(value, str)
-        if self.is_multiple:
-            values = re.split(r"[\s,]+", value.strip()) if is_text else value
-            if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-                raise SettingsError(f"{source}: {self.name} is {value!r:.80}; give a text or a list of texts")
-            return [each for each in values if each]
-        if self.is_flag and not (isinstance(value, bool) or (is_text and value.strip().lower() in TRUTH)):
-            raise SettingsError(f"{source}: {self.name} is {value!r:.80}; give true or false")
-        if self.is_flag:
-            return value if isinstance(value, bool) else TRUTH[value.strip().lower()]
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise SettingsError(f"{source}: {self.name} is {value!r:.80}; give a text or a number")
-        return str(value)  # a number too: the parser refuses 2.5 where it needs an integer
-
-
-TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+def as_text(value: Any, name: str, *, many: bool) -> str | list[str]:
+    """A value as the command line would give it."""
+    if isinstance(value, dict) or (isinstance(value, list) and not many):
+        raise SettingsError(f"{name.replace('_', '-')} is {value!r:.80}; give one text, number, true or false")
+    if not many:
+        return str(value)
+    return [str(each) for each in value] if isinstance(value, list) else re.findall(r"[^\s,]+", str(value))
 
 
 def read_options(group: Any, config: str | None, environ: Mapping[str, str]) -> GivenOptions:
@@ -84,25 +60,27 @@ def read_options(group: Any, config: str | None, environ: Mapping[str, str]) -> 
     """
     commands = dict(walk((), group))
     found = GivenOptions()
-    path = settings_path(config or environ.get(PREFIX + "CONFIG"))
+    config = config or environ.get(variable("config"))
+    path = settings_path(config)
     if path is not None:
         read_file(path, commands, found)
-        if config is None and not environ.get(PREFIX + "CONFIG"):
-            found.file = path
-    read_variables(environ, commands, found)
+        found.file, found.from_file = None if config else path, frozenset(found.values)
+    for command, options in commands.items():
+        for option, parameter in options.items():
+            names = [variable(option), variable(*command, option)]
+            for name in names[command[0] in SERVICE_COMMANDS :]:
+                if environ.get(name):
+                    found.put(command, parameter, environ[name], name)
+    found.log_format = environ.get(variable(BEFORE_COMMAND)) or found.log_format
     return found
 
 
-def walk(path: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Option]]]:
+def walk(path: CommandPath, command: Any) -> Iterator[tuple[CommandPath, dict[str, Any]]]:
     """The options of each command by their names."""
     if path:
-        options: dict[str, Option] = {}
-        for each in command.params:
-            long = [name.removeprefix("--") for name in each.opts if name.startswith("--")]
-            if each.param_type_name == "option" and long and long[0] != "help":
-                is_flag = bool(getattr(each, "is_bool_flag", False))
-                options[long[0]] = Option(long[0], each.name, is_flag, bool(each.multiple))
-        yield path, options
+        options = [each for each in command.params if each.param_type_name == "option" and each.name != "help"]
+        names = [next(name for name in each.opts if name.startswith("--")) for each in options]
+        yield path, {name.removeprefix("--"): each for name, each in zip(names, options, strict=True)}
     for name, child in getattr(command, "commands", {}).items():
         yield from walk((*path, name), child)
 
@@ -119,9 +97,6 @@ def settings_path(given: str | None) -> Path | None:
     return None
 
 
-Commands = Mapping[tuple[str, ...], Mapping[str, Option]]
-
-
 def read_file(path: Path, commands: Commands, found: GivenOptions) -> None:
     """Read a TOML file: options of every command that has them, then a table for each command."""
     try:
@@ -131,11 +106,11 @@ def read_file(path: Path, commands: Commands, found: GivenOptions) -> None:
     general = {option_name(name): value for name, value in data.items() if not isinstance(value, dict)}
     if BEFORE_COMMAND in general:
         found.log_format = str(general.pop(BEFORE_COMMAND))
-    general_commands = {each: options for each, options in commands.items() if each[0] not in SERVICE_COMMANDS}
-    known = {name for options in general_commands.values() for name in options}
+    having = {each: options for each, options in commands.items() if each[0] not in SERVICE_COMMANDS}
+    known = {name for options in having.values() for name in options}
     for name, value in general.items():
         check_known(name, known, f"{path}: {name!r} is not an option of any command")
-        for command, options in general_commands.items():
+        for command, options in having.items():
             if name in options:
                 found.put(command, options[name], value, str(path))
     for name, table in data.items():
@@ -144,19 +119,17 @@ def read_file(path: Path, commands: Commands, found: GivenOptions) -> None:
 
 
 def read_table(
-    path: Path, command: tuple[str, ...], table: dict[str, Any], commands: Commands, found: GivenOptions
+    path: Path, command: CommandPath, table: dict[str, Any], commands: Commands, found: GivenOptions
 ) -> None:
     """Read the options of one command, and of the commands below it."""
-    title = " ".join(command)
-    if command not in commands:
-        known = {" ".join(each) for each in commands}
-        check_known(title, known, f"{path}: [{'.'.join(command)}] is not a command")
+    where = f"[{'.'.join(command)}]"
+    check_known(" ".join(command), {" ".join(each) for each in commands}, f"{path}: {where} is not a command")
     for name, value in table.items():
         if isinstance(value, dict):
             read_table(path, (*command, name), value, commands, found)
             continue
         option = option_name(name)
-        check_known(option, set(commands[command]), f"{path}: {name!r} in [{'.'.join(command)}] is not an option of it")
+        check_known(option, set(commands[command]), f"{path}: {name!r} in {where} is not an option of it")
         found.put(command, commands[command][option], value, str(path))
 
 
@@ -170,29 +143,6 @@ def check_known(name: str, known: set[str], problem: str) -> None:
         close = get_close_matches(name, sorted(known), 3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(known))}"
         raise SettingsError(f"{problem}; {hint}")
-
-
-def read_variables(environ: Mapping[str, str], commands: Commands, found: GivenOptions) -> None:
-    """Read the variables of all options; the one with a command's name has precedence. Empty ones are not set."""
-    known = {PREFIX + "CONFIG", PREFIX + "KEY", variable(BEFORE_COMMAND)}  # KEY: of a service's client
-    if text := environ.get(variable(BEFORE_COMMAND)):
-        found.log_format = text
-    for command, options in commands.items():
-        for option in options.values():
-            names = [variable(option.name), variable(*command, option.name)]
-            for name in names[command[0] in SERVICE_COMMANDS :]:
-                known.add(name)
-                if environ.get(name):
-                    found.put(command, option, environ[name], name)
-    of_service = tuple(variable(command, "") for command in SERVICE_COMMANDS)
-    for name in sorted(environ):
-        if name.startswith(PREFIX) and name not in known and environ[name]:
-            # MAILVERDICT_DAILY_LIMIT is a setting of the service, not a misspelled MAILVERDICT_SERVE_DAILY_LIMIT.
-            similar = known if name.startswith(of_service) else {n for n in known if not n.startswith(of_service)}
-            short = {each.removeprefix(PREFIX): each for each in similar}
-            close = get_close_matches(name.removeprefix(PREFIX), sorted(short), 1, cutoff=0.75)
-            if close:
-                found.remarks.append(f"{name} is not an option and is ignored; did you mean {short[close[0]]}?")
 
 
 def variable(*names: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 import warnings
@@ -14,8 +15,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NoReturn
 
+import typer
+
 from ..runs.progress import Progress
 
+COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}  # of labels, on a terminal
 PROGRESS_SECONDS = 60.0  # between two lines about the progress, where no bar is shown
 
 
@@ -42,7 +46,11 @@ class StatusLog:
             level = label if label in ("warning", "error") else "info"
             moment = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             return json.dumps({"time": moment, "level": level, "message": message, **fields}, ensure_ascii=False)
-        return f"{'mailverdict' if label == 'error' else label}: {message}" if label else message
+        if not label:
+            return message
+        title = f"{'mailverdict' if label == 'error' else label}:"
+        is_coloured = label in COLOURS and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        return f"{typer.style(title, fg=COLOURS[label]) if is_coloured else title} {message}"
 
     def write(self, message: str, label: str = "", **fields: Any) -> None:
         print(self.line(message, label, **fields), file=sys.stderr, flush=True)

@@ -37,7 +37,6 @@ from .files import (
     TableOutput,
     check_not_read,
     check_output,
-    check_raw,
     open_source,
     pick_column,
     pick_verified,
@@ -67,7 +66,6 @@ from .options import (
     PolicyName,
     Prefix,
     Quiet,
-    Raw,
     Refresh,
     ResolverAt,
     ResolverCheck,
@@ -119,7 +117,6 @@ def verify(
     reading: TableOptions,
     in_place: InPlace = False,
     escape_formulas: EscapeFormulas = False,
-    raw: Raw = False,
     fail_above: FailAbove = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -130,7 +127,6 @@ def verify(
     """
     began_at = time.perf_counter()
     limits = parse_limits(fail_above)
-    check_raw(raw=raw, escape_formulas=escape_formulas)
     output = check_output(file, output, in_place=in_place, as_json=as_json)
     check_report(report, earlier, read_or_written=(file, output, suppress))
     check_not_read(output, "--output", suppress)
@@ -318,12 +314,11 @@ def print_notices(run: FileRun) -> None:
 
 @app.command()
 @with_groups
-def clean(file: File, column: ColumnName = None, *, rewriting: Rewriting, raw: Raw = False) -> None:
+def clean(file: File, column: ColumnName = None, *, rewriting: Rewriting) -> None:
     """Clean a column of a table file.
 
     Unwrap, strip, lower-case domains, suggest. Uses no network.
     """
-    check_raw(raw=raw, escape_formulas=rewriting.escape_formulas)
     rows = changed = 0
     with rewrite_table(file, column, rewriting) as table:
         for piece in table.pieces():

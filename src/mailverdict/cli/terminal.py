@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
@@ -12,6 +12,7 @@ from tempfile import gettempdir
 from typing import Annotated, Any, NoReturn
 
 import typer
+import typer.core
 
 import mailverdict as mv
 
@@ -20,16 +21,39 @@ from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, QuotaExceeded, SettingsError
 from ..local.backend import LocalBackend
 from ..loop import run_sync
-from .settings import NO_FILE, SETTINGS_FILE, GivenOptions, read_options
+from .settings import NO_FILE, SETTINGS_FILE, read_options
 from .status import STATUS, LogFormat, StatusLog, print_error, print_status
 
 DONE, USAGE, QUOTA, SERVICE, ABOVE_LIMIT, INTERRUPTED = 0, 2, 3, 4, 5, 130
 SANDBOX_NOTE = "Using the sandbox: made-up domains on this machine; no real server is asked."
+UsageError: type[Any] = typer.BadParameter.__base__  # type: ignore[assignment]  # typer has no name of its own for it
+# The commands by what people want to do, in the order of --help.
+GROUPS = {
+    "Verify": ("verify", "plan", "audit", "check", "explain", "quota", "audit-host"),
+    "Clean": ("clean", "explode", "duplicates", "suppress"),
+    "Decide": ("report", "outcomes"),
+    "Serve": ("serve", "worker", "keys", "store", "sandbox"),
+    "Maintain": ("runs", "lists"),
+}
+
+
+class GroupedCommands(typer.core.TyperGroup):
+    """The commands under the headings of `GROUPS`; all help texts begin in one column."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, self.commands))
+        limit = formatter.width - 6 - width
+        for title, names in GROUPS.items():
+            helps = [self.commands[name].get_short_help_str(limit) for name in names]
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in zip(names, helps, strict=True)])
+
+
 app = typer.Typer(
     name="mailverdict",
+    cls=GroupedCommands,
     help="Verify the e-mail addresses in your data.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -62,14 +86,12 @@ def mailverdict(
     """
     given = read_options(context.command, config, os.environ)
     context.default_map = given.values
-    if isinstance(context.obj, Invocation):
-        context.obj.given, context.obj.command = given, (str(context.invoked_subcommand),)
-        context.obj.names = option_names(context.command, str(context.invoked_subcommand))
+    command = str(context.invoked_subcommand)
+    if isinstance(context.obj, dict):
+        context.obj |= option_names(context.command, command)
     STATUS.set(StatusLog(log_format or parse_log_format(given.log_format)))
-    if given.file is not None and given.sources.get((str(context.invoked_subcommand),)):
+    if given.file is not None and command in given.from_file:
         print_status(f"options are read from {given.file}", "note")
-    for remark in given.remarks:
-        print_status(remark, "warning")
 
 
 def parse_log_format(text: str | None) -> LogFormat:
@@ -84,23 +106,23 @@ def option_names(group: Any, command: str) -> dict[str, str]:
     return {str(each.name): max(each.opts, key=len) for each in options}
 
 
-class Invocation:
-    """What is known about one call of the command line when it ends."""
+def in_options(message: object, names: Mapping[str, str]) -> str:
+    """A message of the library that begins with an argument, as ``max_age='1'``, with the option instead."""
+    name, equals, rest = str(message).partition("=")
+    return f"{names[name]} {rest}" if equals and name in names else str(message)
 
-    def __init__(self) -> None:
-        self.given = GivenOptions()
-        self.command: tuple[str, ...] = ()
-        self.names: dict[str, str] = {}  # options by the argument of the library
 
-    def in_options(self, message: object) -> str:
-        """A message of the library that begins with an argument, as ``max_age='1'``, with the option instead."""
-        name, equals, rest = str(message).partition("=")
-        return f"{self.names[name]} {rest}" if equals and name in self.names else str(message)
-
-    def print_sources(self) -> None:
-        """After a usage error: which options come from the environment or a file."""
-        if sources := self.given.describe(self.command):
-            print_status(f"set outside the command line, where they are not given on it: {sources}", "note")
+def describe_usage_error(text: str, exc: Any) -> str:
+    """What is wrong with an option, where its value is from, and where help is."""
+    context: Any = exc.ctx
+    parameter: Any = getattr(exc, "param", None)
+    if context is None:
+        return text
+    source = None if parameter is None else context.get_parameter_source(parameter.name)
+    if source is not None and source.name == "DEFAULT_MAP":
+        value = context.lookup_default(parameter.name)
+        text = f"{text.removesuffix('.')}; {value!r:.80} is from the environment or the settings file"
+    return f"{text.removesuffix('.')}; see {context.command_path} --help"
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -115,11 +137,10 @@ def make_command() -> Any:
 
 
 def run_command(arguments: list[str]) -> NoReturn:
-    invocation = Invocation()
+    names: dict[str, str] = {}  # of the command's options by the argument of the library
     try:
-        make_command()(arguments, standalone_mode=True, obj=invocation)
-        status = DONE
-    except KeyboardInterrupt:
+        status = make_command()(arguments, prog_name="mailverdict", standalone_mode=False, obj=names) or DONE
+    except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
         print_error("interrupted", status)
     except QuotaExceeded as exc:
@@ -130,14 +151,19 @@ def run_command(arguments: list[str]) -> NoReturn:
         print_error(exc, status)
     except MailVerdictError as exc:
         status = USAGE
-        print_error(invocation.in_options(exc), status)
+        print_error(in_options(exc, names), status)
+    except UsageError as exc:
+        status = USAGE
+        text = exc.format_message()
+        if text.startswith("Usage: "):  # the help of a group that was called without a command
+            print(text, file=sys.stderr)
+        else:
+            print_error(describe_usage_error(text, exc), status)
     except OSError as exc:
         status = USAGE
         print_error(describe_os_error(exc), status)
     except SystemExit as exc:
         status = exc.code if isinstance(exc.code, int) else DONE
-    if status == USAGE:
-        invocation.print_sources()
     sys.exit(status)
 
 
