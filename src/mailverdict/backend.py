@@ -117,9 +117,9 @@ class Settled:
 
     rows: pa.Table  # in the schema of mailverdict.model.table
     job_ids: tuple[str, ...] = ()  # the jobs that these rows end, row by row
-    positions: np.ndarray[Any, np.dtype[np.int64]] | range | None = (
-        None  # index in the batch of each row; None: the rows name their address in `email`
-    )
+    # Index in the batch of each row. None: the rows name their addresses in `email`; for a type that needs no network
+    # they are in the order of the batch.
+    positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
     is_asked_again: bool = False  # whether these addresses are submitted again; their next row replaces this one
 
 

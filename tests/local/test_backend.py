@@ -181,7 +181,7 @@ def test_screening_settles_only_what_is_established(world):
         positions = pa.array([3, 5, 8, 9, 10, 11]).to_numpy()
         settled = {}
         async for event in screener.settle(pa.array(emails), positions, ValidationType.SMTP):
-            settled |= dict(zip(event.positions.tolist(), table_to_rows(event.rows), strict=True))
+            settled |= dict(zip(positions[event.positions].tolist(), table_to_rows(event.rows), strict=True))
         return settled
 
     settled = run_sync(collect())

@@ -34,7 +34,7 @@ class Screener:
     async def settle(
         self, addresses: pa.StringArray, positions: Positions, validation_type: ValidationType
     ) -> AsyncIterator[Event]:
-        """Yield rows that are settled here; `positions` (ascending) and those of the events are those of the column."""
+        """Yield rows that are settled here; `positions` (ascending) are those of the addresses in the column."""
         self.batch = batch = await self.backend.observe_batch(addresses)
         self.seen_at = positions
         try:
@@ -42,17 +42,15 @@ class Screener:
                 await self.backend.domains.require_resolver()
             found, rows = batch.malformed_rows(validation_type, self.clock())
             if len(found):
-                yield Settled(rows, positions=positions[found])
+                yield Settled(rows, positions=found)
             if self.with_dns:
-                async for event in self.settle_domains(batch, positions, validation_type):
+                async for event in self.settle_domains(batch, validation_type):
                     yield event
         finally:
             if self.owns_backend:
                 await self.backend.aclose()
 
-    async def settle_domains(
-        self, batch: ObservedBatch, positions: Positions, validation_type: ValidationType
-    ) -> AsyncIterator[Event]:
+    async def settle_domains(self, batch: ObservedBatch, validation_type: ValidationType) -> AsyncIterator[Event]:
         """Yield the rows of domains that cannot receive mail; the others stay for the backend."""
         stage = self.backend.domains
         rows = DomainRows(batch.domain_codes(), len(batch.syntax.domains))
@@ -60,9 +58,7 @@ class Screener:
         async for group in gather_groups(stage.observe(domains, ValidationType.MX)):
             dead = [seen for seen in group if seen[1].is_undeliverable]
             if dead:
-                event = stage.settle_group(batch, validation_type, rows, dead, self.clock())
-                assert event.positions is not None
-                yield Settled(event.rows, positions=positions[event.positions])
+                yield stage.settle_group(batch, validation_type, rows, dead, self.clock())
         for notice in stage.take_notices():
             yield Noticed(notice)
 

@@ -45,7 +45,7 @@ from ..model.table import SCHEMA, SOURCE_LOCAL
 from ..model.words import ValidationType, Verdict, count_of
 from .endings import count_causes, count_errors, describe_ending, describe_errors
 from .plan import day_when_done
-from .progress import COUNTED_FIELDS, Listener, Progress, SettledRows
+from .progress import COUNTED_FIELDS, Listener, Positions, Progress, SettledRows
 from .retry import retry_hint
 
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ OTHERS_INTERVAL = 1.0  # seconds between two looks at what other processes on th
 RENEWAL_INTERVAL = 60.0  # seconds between two renewals of the leases of a run; much less than a lease lasts
 OWN_FIELDS = ("status", "result", "reasons", "error")  # fields that a run needs at its end, whatever its result has
 FREE_FIELDS = ("status", "result")  # the same for a run without a network
-Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +175,9 @@ class Execution:
             size = min(FREE_BATCH, self.newly_verified - start)
             syntax = None if self.syntax is None else self.syntax.slice(start, size)
             batch = Batch(self.addresses.slice(start, size), self.settings.validation_type, syntax, fields)
-            await self.process_events(self.backend.verify(batch), range(start, start + size))
+            async with aclosing(self.backend.verify(batch)) as events:  # type: ignore[type-var]
+                async for event in events:
+                    self.apply(event)
 
     def drop_rows(self) -> None:
         """Give the memory of the rows back after the run; its progress stays."""
@@ -209,7 +210,7 @@ class Execution:
             return
         known = find_known(self.journal, self.backend, self.settings, addresses, self.clock(), answered_since)
         if len(known):
-            self.results.settle(known)
+            self.results.settle(known, self.results.positions_of(known["email"]))
             self.emit_progress(from_journal=self.progress.from_journal + len(known))
 
     async def run_screen(self) -> None:
@@ -218,9 +219,7 @@ class Execution:
             return
         left = self.results.unsettled()
         events = self.screen.settle(self.addresses.take(pa.array(left)), left, self.settings.validation_type)
-        async with aclosing(events):  # type: ignore[type-var]
-            async for event in events:
-                self.record(event)
+        await self.process_events(events, left)
 
     async def resolve_lost_submissions(self) -> None:
         """Find out by the quota whether submissions that ended runs left were counted; if not, they are free again.
@@ -301,11 +300,11 @@ class Execution:
         wanted = frozenset(addresses.to_pylist()) if lost else frozenset()
         return tuple(each for each in lost if wanted.issuperset(each.emails))
 
-    async def process_events(self, events: AsyncIterator[Event], positions: Positions | range) -> None:
-        """Record event after event; the backend's sessions are closed however this ends."""
+    async def process_events(self, events: AsyncIterator[Event], positions: Positions) -> None:
+        """Record event after event about the addresses at `positions`; sessions are closed however this ends."""
         async with aclosing(events) as stream:  # type: ignore[type-var]
             async for event in stream:
-                self.record(self.with_column_positions(event, positions))
+                self.record(self.in_column(event, positions) if isinstance(event, Settled) else event)
 
     def record(self, event: Event) -> None:
         """Write an event to the journal before it takes effect and before the next one is requested."""
@@ -318,27 +317,21 @@ class Execution:
                 raise
         self.apply(event)
 
-    def with_column_positions(self, event: Event, positions: Positions | range) -> Event:
-        """Replace positions in the batch by positions in the column, and add what screening knows."""
-        if not isinstance(event, Settled):
-            return event
-        found: Positions | range
-        if event.positions is not None:
-            every = np.arange(positions.start, positions.stop) if isinstance(positions, range) else positions
-            found = every[event.positions]
-        elif self.backend.is_free(self.settings.validation_type):
-            found = positions
-        else:
-            found = self.results.positions_of(event.rows["email"])
-        if self.screen is None or isinstance(found, range):
-            return replace(event, positions=found)
-        return replace(event, rows=self.screen.fill(event.rows, found), positions=found)
+    def in_column(self, event: Settled, positions: Positions) -> Settled:
+        """The rows of a batch with their positions in the column, and with what screening knows."""
+        named = event.positions is None
+        found = self.results.positions_of(event.rows["email"]) if named else positions[event.positions]
+        rows = event.rows if self.screen is None else self.screen.fill(event.rows, found)
+        return replace(event, rows=rows, positions=found)
 
     def apply(self, event: Event) -> None:
         """Update the results and the progress."""
         match event:
-            case Settled():
-                self.results.settle(event.rows, event.positions, is_asked_again=event.is_asked_again)
+            case Settled(rows=rows, positions=positions):
+                if positions is None:
+                    self.results.settle_next(rows)
+                else:
+                    self.results.settle(rows, positions, is_asked_again=event.is_asked_again)
                 self.refused.update(event.rows["email"].to_pylist() if event.is_asked_again else ())
                 self.emit_progress(message="")
             case Submitted():

@@ -8,12 +8,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..backend import Quota
 from ..errors import BackendError
@@ -21,9 +21,9 @@ from ..model.address import address_keys
 from ..model.table import SCHEMA, complete_table, one_array
 from ..model.words import Status, Verdict, count_of
 
+Positions = npt.NDArray[np.int64]
 UNSETTLED = -1
 COUNTED_FIELDS = ("status", "result", "source")  # fields of rows by which progress counts them
-SMALL = 1_000  # rows up to which one dictionary look-up each is faster than hashing the whole column
 
 
 class SettledRows:
@@ -38,50 +38,34 @@ class SettledRows:
         self.counts: Counter[str] = Counter()
         self.tables: list[pa.Table] = []
         self.size = 0
-        self.positions: dict[str, int] = {}
-        self.row_of: npt.NDArray[np.int64] | None = None  # by position; None: the rows so far are in order
+        self.row_of: Positions | None = None  # by position; None: the rows are in the order of the addresses
         self.asked_again: dict[int, pa.Table] = {}  # by position: a row that another one is to replace
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
 
-    def settle(
-        self, rows: pa.Table, positions: npt.NDArray[np.int64] | range | None = None, *, is_asked_again: bool = False
-    ) -> None:
-        """Add rows; `positions` are those of their addresses, looked up by `email` if not given.
-
-        Rows of addresses that are asked again are in the table, but count only from `count_asked_again` on.
-        """
-        if isinstance(positions, range):
-            if self.row_of is None and positions.start == self.size and not is_asked_again:
-                self.append(rows)
-                return
-            positions = np.arange(positions.start, positions.stop)
-        found = self.positions_of(rows["email"]) if positions is None else positions
-        with self.lock:
-            row_of = self.row_of = self.rows_by_position()
-            is_fresh = row_of[found] == UNSETTLED
-            row_of[found] = self.size + np.arange(len(found))
-            self.tables.append(rows.select(self.fields))
-            self.size += len(rows)
-        if is_asked_again:
-            self.asked_again.update((at, rows.slice(i, 1)) for i, at in enumerate(found.tolist()))
-            return
-        replaced = [at for at in found.tolist() if self.asked_again.pop(at, None)] if self.asked_again else []
-        self.count(rows, int(is_fresh.sum()) + len(replaced))
-
-    def append(self, rows: pa.Table) -> None:
-        """Add the rows of the addresses that come next: a million positions need not be kept."""
+    def settle_next(self, rows: pa.Table) -> None:
+        """Add the rows of the addresses that come next; a run adds all of its rows so, or none."""
         with self.lock:
             self.tables.append(rows.select(self.fields))
             self.size += len(rows)
         self.count(rows, len(rows))
 
-    def rows_by_position(self) -> npt.NDArray[np.int64]:
-        """For each address the number of its row among all that were added, or `UNSETTLED`."""
-        if self.row_of is not None:
-            return self.row_of
-        row_of = np.full(len(self.addresses), UNSETTLED, np.int64)
-        row_of[: self.size] = np.arange(self.size)
-        return row_of
+    def settle(self, rows: pa.Table, positions: Positions, *, is_asked_again: bool = False) -> None:
+        """Add the rows of the addresses at `positions`.
+
+        Rows of addresses that are asked again are in the table, but count only from `count_asked_again` on.
+        """
+        with self.lock:
+            if self.row_of is None:
+                self.row_of = np.full(len(self.addresses), UNSETTLED, np.int64)
+            is_fresh = self.row_of[positions] == UNSETTLED
+            self.row_of[positions] = self.size + np.arange(len(positions))
+            self.tables.append(rows.select(self.fields))
+            self.size += len(rows)
+        if is_asked_again:
+            self.asked_again.update((at, rows.slice(i, 1)) for i, at in enumerate(positions.tolist()))
+            return
+        replaced = [at for at in positions.tolist() if self.asked_again.pop(at, None)] if self.asked_again else []
+        self.count(rows, int(is_fresh.sum()) + len(replaced))
 
     def count(self, rows: pa.Table, fresh: int) -> None:
         """Count rows, `fresh` of which are of addresses that were not counted before."""
@@ -96,47 +80,40 @@ class SettledRows:
         for row in rows:
             self.count(row, 1)
 
-    def positions_of(self, emails: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-        """The positions of addresses; an address that is not in the column is an error of the backend."""
-        keys = address_keys(one_array(emails))
-        if len(keys) < SMALL <= len(self.addresses):
-            index = self.index()
-            found = pa.array([index.get(key) for key in keys.to_pylist()], pa.int64())
-        else:
-            found = pc.index_in(keys, value_set=self.addresses).cast(pa.int64())
-        if found.null_count:
-            unknown = keys.filter(found.is_null())[0].as_py()
-            raise BackendError(f"the backend answered about {unknown!r:.100}, which it was not asked about")
-        positions: npt.NDArray[np.int64] = found.to_numpy(zero_copy_only=False)
-        return positions
-
+    @cached_property
     def index(self) -> dict[str, int]:
-        """Position by address; built once, since hashing the column for every few rows is quadratic."""
-        if not self.positions and len(self.addresses):
-            self.positions = {email: i for i, email in enumerate(self.addresses.to_pylist())}
-        return self.positions
+        """Position by address; made once, since hashing the column for every few rows is quadratic."""
+        return {email: at for at, email in enumerate(self.addresses.to_pylist())}
 
-    def unsettled(self) -> npt.NDArray[np.int64]:
+    def positions_of(self, emails: pa.Array | pa.ChunkedArray) -> Positions:
+        """The positions of addresses; an address that is not in the column is an error of the backend."""
+        keys = address_keys(one_array(emails)).to_pylist()
+        try:
+            return np.array([self.index[key] for key in keys], np.int64)
+        except KeyError as exc:
+            message = f"the backend answered about {exc.args[0]!r:.100}, which it was not asked about"
+            raise BackendError(message) from None
+
+    def unsettled(self) -> Positions:
         """Positions without a row."""
         with self.lock:
-            return np.flatnonzero(self.rows_by_position() == UNSETTLED)
+            if self.row_of is None:
+                return np.arange(self.size, len(self.addresses))
+            return np.flatnonzero(self.row_of == UNSETTLED)
 
     def table(self, validation_type: str, columns: list[str] | None = None) -> pa.Table:
         """One row per address, in their order; those without a row are `pending`."""
         names = columns or self.fields
         with self.lock:
             tables, size = [t.select(names) for t in self.tables], self.size
-            row_of = None if self.row_of is None and size == len(self.addresses) else self.rows_by_position().copy()
+            row_of = None if self.row_of is None else self.row_of.copy()
+            left = self.unsettled()
+        if len(left) or not tables:
+            tables.append(pending_rows(self.addresses.take(pa.array(left)), validation_type).select(names))
+        whole = pa.concat_tables(tables)
         if row_of is None:
-            return pa.concat_tables(tables) if tables else SCHEMA.empty_table().select(names)
-        left = np.flatnonzero(row_of == UNSETTLED)
-        if len(left):
-            pending = pending_rows(self.addresses.take(pa.array(left)), validation_type)
-            tables.append(pending.select(names))
-            row_of[left] = size + np.arange(len(left))
-        whole = pa.concat_tables(tables) if tables else SCHEMA.empty_table().select(names)
-        if np.array_equal(row_of, np.arange(len(whole))):
             return whole
+        row_of[left] = size + np.arange(len(left))
         return whole.unify_dictionaries().combine_chunks().take(pa.array(row_of))
 
 
