@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -25,12 +25,10 @@ __all__ = [
     "Event",
     "Job",
     "KnownPace",
-    "Metered",
     "Noticed",
     "Paced",
     "Quota",
     "QuotaSeen",
-    "RemembersPace",
     "Settled",
     "Submitted",
     "Submitting",
@@ -49,6 +47,7 @@ class Batch:
     fields: frozenset[str] | None = None  # columns of the rows that are used; the rows may lack the others; None: all
     clients: Sequence[Hashable] | None = None  # for whom each address is: clients get their SMTP sessions in turn
     lost_batches: tuple[Submitting, ...] = ()  # lost submissions of ended runs, to be sent again as they were
+    known_pace: KnownPace | None = None  # how fast earlier runs could submit to the service (see `Paced`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +194,9 @@ class Backend(Protocol):
     """Verifies addresses, in milliseconds or hours.
 
     A backend may also have an async method ``check(email, validation_type)`` that returns the
-    `Verification` of one address; without it a single address is verified as a batch of one.
+    `Verification` of one address; without it a single address is verified as a batch of one. One that
+    counts addresses against a daily quota has an async method ``quota()`` that returns its `Quota`; asking
+    for it costs nothing.
     """
 
     @property
@@ -226,20 +227,3 @@ class Backend(Protocol):
     async def aclose(self) -> None:
         """Close sockets."""
         ...
-
-
-@runtime_checkable
-class Metered(Protocol):
-    """A backend that counts addresses against a daily quota."""
-
-    async def quota(self) -> Quota:
-        """How much is left; asking costs nothing."""
-        ...
-
-
-@runtime_checkable
-class RemembersPace(Protocol):
-    """A backend that adapts its pace to a service, and begins with what an earlier run learned."""
-
-    base_url: str
-    known_pace: KnownPace | None

@@ -70,6 +70,9 @@ class Notes:
     def lost_batches(self, key):
         return []
 
+    def known_pace(self, service):
+        return None
+
     def record(self, key, event):
         self.recorded.append(event)
 

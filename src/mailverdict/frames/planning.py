@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..backend import Backend, Metered, Quota
+from ..backend import Backend, Quota
 from ..checks.syntax.column import observe_column
 from ..errors import ResolverError, SettingsError
 from ..local.backend import LocalBackend
@@ -70,7 +70,7 @@ def ask_quota(backend: Any, *, owned: bool = False) -> Quota | None:
     async def ask() -> Quota | None:
         async with open_backend(backend) as opened:
             try:
-                return await opened.quota() if isinstance(opened, Metered) else None
+                return await opened.quota() if hasattr(opened, "quota") else None
             finally:
                 if owned:
                     await opened.aclose()

@@ -200,7 +200,7 @@ class RemoteBackend:
                 client,
                 batch.addresses.to_pylist(),
                 str(batch.validation_type),
-                pace=Pace(len(batch.addresses), known=self.known_pace, fixed=fixed),
+                pace=Pace(len(batch.addresses), known=batch.known_pace or self.known_pace, fixed=fixed),
                 clock=clock,
                 new_token=lambda: uuid.uuid4().hex,
                 lost_batches=batch.lost_batches,

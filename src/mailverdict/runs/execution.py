@@ -29,11 +29,9 @@ from ..backend import (
     Deferred,
     Event,
     Job,
-    Metered,
     Noticed,
     Paced,
     QuotaSeen,
-    RemembersPace,
     Settled,
     Submitted,
     Submitting,
@@ -226,7 +224,7 @@ class Execution:
 
         Best done before this run submits anything: from then on the quota's `used` includes its own.
         """
-        if self.journal is None or not isinstance(self.backend, Metered):
+        if self.journal is None or not hasattr(self.backend, "quota"):
             return
         wait = self.journal.seconds_to_resolve(self.key)
         if wait is not None:
@@ -289,9 +287,9 @@ class Execution:
         """Give addresses and jobs to the backend and process its events."""
         batch = Batch(self.addresses.take(pa.array(todo)), self.settings.validation_type)
         if self.journal is not None:
-            batch = replace(batch, lost_batches=self.find_lost_batches(self.journal, batch.addresses))
-        if self.journal is not None and isinstance(self.backend, RemembersPace):
-            self.backend.known_pace = self.journal.known_pace(self.backend.base_url) or self.backend.known_pace
+            lost = self.find_lost_batches(self.journal, batch.addresses)
+            service = getattr(self.backend, "base_url", "")
+            batch = replace(batch, lost_batches=lost, known_pace=self.journal.known_pace(service))
         await self.process_events(self.backend.verify(batch, jobs), todo)
 
     def find_lost_batches(self, journal: Journal, addresses: pa.StringArray) -> tuple[Submitting, ...]:
