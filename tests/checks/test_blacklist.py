@@ -17,7 +17,6 @@ from mailverdict.checks.blacklist import (
     MAX_ADDRESSES,
     MAX_EXCHANGES,
     BlacklistCheck,
-    ListingResult,
     NetworkTable,
     merge_results,
 )
@@ -398,8 +397,8 @@ class TestMerging:
         ],
     )
     def test_listed_beats_undetermined_beats_clean(self, listed, merged):
-        assert merge_results([ListingResult(each, str(each)) for each in listed]).listed is merged
+        assert merge_results([BlacklistEvidence(each, str(each)) for each in listed]).listed is merged
 
     def test_messages_and_sources_come_once_and_not_without_end(self):
-        found = merge_results([ListingResult(True, f"m{n % 5}", ("a", f"s{n % 2}")) for n in range(50)])
+        found = merge_results([BlacklistEvidence(True, f"m{n % 5}", ("a", f"s{n % 2}")) for n in range(50)])
         assert (found.message, found.sources) == ("m0; m1; m2", ("a", "s0", "s1"))

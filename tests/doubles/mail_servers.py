@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mailverdict.checks.dns.answers import AddressAnswer, AnswerOutcome
+from mailverdict.checks.dns.answers import AnswerOutcome, DnsAnswer
 from mailverdict.checks.lists.flags import load_lists
 from mailverdict.checks.smtp.protocol.session import Session
 from mailverdict.checks.smtp.protocol.steps import (
@@ -71,10 +71,10 @@ class ScriptedWorld:
     most_at: Counter[str] = field(default_factory=Counter)  # sessions at once by IP address
     most: int = 0  # sessions at once
 
-    async def addresses(self, host: str) -> AddressAnswer:
+    async def addresses(self, host: str) -> DnsAnswer:
         """As the resolver."""
         number = list(self.servers).index(host) % (self.machines or len(self.servers))
-        return AddressAnswer(host, (ipaddress.IPv4Address(LOOPBACK + number),), AnswerOutcome.DATA)
+        return DnsAnswer(AnswerOutcome.DATA, texts=(str(ipaddress.IPv4Address(LOOPBACK + number)),))
 
     def pool(self, **settings: Any) -> SmtpPool:
         """A pool that asks these servers."""

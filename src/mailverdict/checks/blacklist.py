@@ -11,20 +11,19 @@ import asyncio
 import ipaddress
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from ..model.evidence import BlacklistEvidence, DomainEvidence
 from ..model.settings import Blacklist, Network, Zone
-from .dns.answers import AddressAnswer, AnswerCache, DnsAnswer, IPAddress, RecordType
+from .dns.answers import DENIALS, AnswerCache, DnsAnswer, IPAddress, RecordType
 
 STATIC_HOSTS, STATIC_IPS = "static hosts", "static ips"
 # Of one domain, and of one host. The largest operators publish about twenty of each; more would let a domain cause
 # floods of questions to a list. If some are not looked up, the result is undetermined.
 MAX_EXCHANGES, MAX_ADDRESSES = 32, 32
 MAX_MESSAGES = 3  # in one sentence
-CACHE_SIZE = 100_000  # hosts, and the same of addresses in a zone
+CACHE_SIZE = 100_000  # hosts; answers about addresses are in the resolver's cache
 TRUSTED_FOR, RETEST_AFTER = 3600.0, 60.0  # seconds to keep a result that was established, or was not
 
 # RFC 5782 section 5: the entry that every DNS list contains, and the one that none contains, to test that it works.
@@ -39,7 +38,7 @@ CODES = ipaddress.ip_network("127.0.0.0/8")  # RFC 5782 section 2.3; a resolver 
 class ResolverLike(Protocol):
     """The part of `Resolver` that is needed here."""
 
-    async def addresses(self, host: str) -> AddressAnswer:
+    async def addresses(self, host: str) -> DnsAnswer:
         """Look up the addresses of a host."""
         ...
 
@@ -48,31 +47,27 @@ class ResolverLike(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ListingResult:
-    """The result of one or more sources."""
+def merge_results(results: Sequence[BlacklistEvidence]) -> BlacklistEvidence:
+    """Combine the results of several sources: listed beats undetermined, which beats clean.
 
-    listed: bool | None = False  # None: undetermined
-    message: str = ""  # which source and why; empty if clean
-    sources: tuple[str, ...] = ()  # the sources that were consulted
-
-
-def merge_results(results: Sequence[ListingResult]) -> ListingResult:
-    """Combine results: listed beats undetermined, which beats clean.
-
-    >>> merge_results([ListingResult(False), ListingResult(None, "no answer"), ListingResult(True, "listed")]).message
-    'listed'
+    >>> merge_results([BlacklistEvidence(False), BlacklistEvidence(None, "no answer"), BlacklistEvidence(True, "on b")])
+    BlacklistEvidence(listed=True, message='on b', sources=())
     """
     sources = tuple(dict.fromkeys(source for each in results for source in each.sources))
     for listed in (True, None):
         messages = dict.fromkeys(each.message for each in results if each.listed is listed)
         if messages:
-            return ListingResult(listed, "; ".join(list(messages)[:MAX_MESSAGES]), sources)
-    return ListingResult(False, "", sources)
+            return BlacklistEvidence(listed, "; ".join(list(messages)[:MAX_MESSAGES]), sources)
+    return clean(sources)
+
+
+def clean(sources: tuple[str, ...]) -> BlacklistEvidence:
+    """What sources that list nothing show."""
+    return BlacklistEvidence(False, sources=sources)
 
 
 class BlacklistCheck:
-    """Checks exchanges against one blacklist; each host, address and zone is asked about once.
+    """Checks exchanges against one blacklist; each host is looked up once, and each list is tested once in a while.
 
     `notices` are messages for the user: which DNS lists are not used, and why. Each is added once; the caller may
     empty the list after showing them.
@@ -88,7 +83,7 @@ class BlacklistCheck:
         self._networks = NetworkTable(blacklist.ips)
         self._zones = [ZoneCheck(zone, resolver, self._notice, clock) for zone in blacklist.zones]
         self._noticed: set[str] = set()
-        self._results: AnswerCache[str, ListingResult] = AnswerCache(result_lifetime, size=CACHE_SIZE, clock=clock)
+        self._results: AnswerCache[str, BlacklistEvidence] = AnswerCache(seconds_used, size=CACHE_SIZE, clock=clock)
 
     async def observe(self, evidence: DomainEvidence) -> BlacklistEvidence:
         """Check the exchanges of a domain: listed if one is, else undetermined if anything could not be asked.
@@ -103,43 +98,43 @@ class BlacklistCheck:
         result = merge_results([self._check_name(host) for host in hosts])
         if not result.listed:
             result = merge_results([result, *await self._check_hosts(hosts)])
-        return BlacklistEvidence(result.listed, result.message, result.sources)
+        return result
 
-    async def _check_hosts(self, hosts: Sequence[str]) -> list[ListingResult]:
+    async def _check_hosts(self, hosts: Sequence[str]) -> list[BlacklistEvidence]:
         """Check the addresses of hosts against networks and zones."""
         if not (self._blacklist.ips or self._zones):
             return []
         asked = [self._results.get(host, partial(self._check_host, host)) for host in hosts[:MAX_EXCHANGES]]
         return [*await asyncio.gather(*asked), *not_looked_up(len(hosts), MAX_EXCHANGES, "mail servers of the domain")]
 
-    def _check_name(self, host: str) -> ListingResult:
+    def _check_name(self, host: str) -> BlacklistEvidence:
         """Check a host name, and the names above it, against the configured hosts."""
         sources = (STATIC_HOSTS,) if self._hosts else ()
         labels = host.split(".")
         for depth in range(len(labels)):
             if (name := ".".join(labels[depth:])) in self._hosts:
-                return ListingResult(True, f"{host} is {name} or below it ({STATIC_HOSTS})", sources)
-        return ListingResult(sources=sources)
+                return BlacklistEvidence(True, f"{host} is {name} or below it ({STATIC_HOSTS})", sources)
+        return clean(sources)
 
-    async def _check_host(self, host: str) -> ListingResult:
+    async def _check_host(self, host: str) -> BlacklistEvidence:
         """Check the addresses of one host against networks and zones."""
         answer = await self._resolver.addresses(host)
-        addresses = list(dict.fromkeys(map(unmapped, answer.addresses)))
+        addresses = list(dict.fromkeys(unmapped(ipaddress.ip_address(text)) for text in answer.texts))
         results = [self._check_networks(host, address) for address in addresses]
         if not any(each.listed for each in results):
             asked = [zone.check(host, address) for address in addresses[:MAX_ADDRESSES] for zone in self._zones]
             results += await asyncio.gather(*asked)
             results += not_looked_up(len(addresses) if self._zones else 0, MAX_ADDRESSES, f"addresses of {host}")
-        if not answer.is_complete:
-            results.append(ListingResult(None, f"not all addresses of {host} are known: {answer.message}"))
+        if answer.message and answer.outcome not in DENIALS:
+            results.append(BlacklistEvidence(None, f"not all addresses of {host} are known: {answer.message}"))
         return merge_results(results)
 
-    def _check_networks(self, host: str, address: IPAddress) -> ListingResult:
+    def _check_networks(self, host: str, address: IPAddress) -> BlacklistEvidence:
         sources = (STATIC_IPS,) if self._blacklist.ips else ()
         network = self._networks.find(address)
         if network is None:
-            return ListingResult(sources=sources)
-        return ListingResult(True, f"{host} ({address}) is in {network} ({STATIC_IPS})", sources)
+            return clean(sources)
+        return BlacklistEvidence(True, f"{host} ({address}) is in {network} ({STATIC_IPS})", sources)
 
     def _notice(self, text: str) -> None:
         if text not in self._noticed:
@@ -174,75 +169,61 @@ class ZoneCheck:
         self._zone = zone
         self._resolver = resolver
         self._notice = notice
-        self._tests: AnswerCache[int, SelfTest] = AnswerCache(self_test_lifetime, size=len(LISTED_TEST), clock=clock)
-        self._answers: AnswerCache[IPAddress, DnsAnswer] = AnswerCache(answer_lifetime, size=CACHE_SIZE, clock=clock)
+        self._tests: AnswerCache[int, BlacklistEvidence] = AnswerCache(seconds_used, size=len(LISTED_TEST), clock=clock)
 
-    async def check(self, host: str, address: IPAddress) -> ListingResult:
+    async def check(self, host: str, address: IPAddress) -> BlacklistEvidence:
         """Check the address of a host."""
-        test = await self._self_test(4)
-        if test.failure is None and address.version == 6:
-            test = await self._self_test(6)
-        if test.failure is not None:
-            return ListingResult(None, f"{self._zone.name} is not used: {test.failure}")
-        if not test.has_entries or address in TEST_ENTRIES:
-            return ListingResult(sources=(self._zone.name,))
-        answer = await self._answers.get(address, partial(self._ask, address))
-        return parse_listing(self._zone, f"{host} ({address})", answer)
+        for version in sorted({4, address.version}):
+            test = await self._tests.get(version, partial(self._test, version))
+            if test.listed is None:
+                return BlacklistEvidence(None, f"{self._zone.name} is not used: {test.message}")
+        if not test.listed or address in TEST_ENTRIES:
+            return clean((self._zone.name,))
+        return parse_listing(self._zone, f"{host} ({address})", await self._ask(address))
 
     async def _ask(self, address: IPAddress) -> DnsAnswer:
         reversed_address = address.reverse_pointer.removesuffix(".in-addr.arpa").removesuffix(".ip6.arpa")
         return await self._resolver.query(f"{reversed_address}.{self._zone.name}", "A")
 
-    async def _self_test(self, version: int) -> SelfTest:
-        return await self._tests.get(version, partial(self._make_self_test, version))
-
-    async def _make_self_test(self, version: int) -> SelfTest:
+    async def _test(self, version: int) -> BlacklistEvidence:
         """Ask about the two test entries of an address family."""
-        entry, absent = LISTED_TEST[version], CLEAN_TEST[version]
-        test = evaluate_self_test(await self._ask(entry), await self._ask(absent), version)
-        if test.failure is not None:
-            self._notice(f"The DNS list {self._zone.name} is not used: {test.failure}. What it lists is undetermined.")
-        return test
+        entry, absent = await self._ask(LISTED_TEST[version]), await self._ask(CLEAN_TEST[version])
+        failure = find_failure(entry, absent, version)
+        if failure:
+            self._notice(f"The DNS list {self._zone.name} is not used: {failure}. What it lists is undetermined.")
+        return BlacklistEvidence(None if failure else bool(codes_of(entry)), failure)
 
 
-@dataclass(frozen=True, slots=True)
-class SelfTest:
-    """The result of asking a DNS list about its test entries."""
+def find_failure(entry: DnsAnswer, absent: DnsAnswer, version: int) -> str:
+    """Why a list is not used, by its answers about the entry that must exist and the one that must not; else empty.
 
-    failure: str | None = None  # why the list is not used
-    has_entries: bool = True  # for this address family
-
-
-def evaluate_self_test(entry: DnsAnswer, absent: DnsAnswer, version: int) -> SelfTest:
-    """Evaluate the answers about the entry that must exist and the one that must not (RFC 5782 section 5)."""
+    See RFC 5782 section 5. Without the entry for IPv6 it lists IPv4 addresses only, as most lists do.
+    """
     for answer in (entry, absent):
         if answer.message:
-            return SelfTest(f"its self-test got no answer ({answer.message})")
+            return f"its self-test got no answer ({answer.message})"
     if refusals := [code for code in codes_of(entry) + codes_of(absent) if is_refusal(code)]:
-        return SelfTest(f"it refuses to answer, or the resolver answers in its place ({refusals[0]})")
+        return f"it refuses to answer, or the resolver answers in its place ({refusals[0]})"
     if codes_of(absent):
-        return SelfTest(f"it lists {CLEAN_TEST[version]}, which no list does, so it may list everything")
-    if codes_of(entry):
-        return SelfTest()
-    if version == 6:  # the list has IPv4 addresses only, as most have
-        return SelfTest(has_entries=False)
-    return SelfTest(f"it lacks the test entry {LISTED_TEST[version]}, so it may be out of service")
+        return f"it lists {CLEAN_TEST[version]}, which no list does, so it may list everything"
+    if not codes_of(entry) and version == 4:
+        return f"it lacks the test entry {LISTED_TEST[version]}, so it may be out of service"
+    return ""
 
 
-def parse_listing(zone: Zone, subject: str, answer: DnsAnswer) -> ListingResult:
+def parse_listing(zone: Zone, subject: str, answer: DnsAnswer) -> BlacklistEvidence:
     """Convert the answer of a DNS list about an address."""
     sources = (zone.name,)
     if answer.message:
-        return ListingResult(None, f"{zone.name} gave no answer about {subject}: {answer.message}", sources)
+        return BlacklistEvidence(None, f"{zone.name} gave no answer about {subject}: {answer.message}", sources)
     codes = [c for c in codes_of(answer) if is_refusal(c) or not any(c in network for network in zone.ignored)]
     listed = [code for code in codes if not is_refusal(code) and any(code in network for network in zone.codes)]
     if listed:
-        return ListingResult(True, f"{subject} is on {zone.name} ({listed[0]})", sources)
+        return BlacklistEvidence(True, f"{subject} is on {zone.name} ({listed[0]})", sources)
     if codes:
-        return ListingResult(
-            None, f"{zone.name} answered {codes[0]} about {subject}, which does not mean listed", sources
-        )
-    return ListingResult(sources=sources)
+        message = f"{zone.name} answered {codes[0]} about {subject}, which does not mean listed"
+        return BlacklistEvidence(None, message, sources)
+    return clean(sources)
 
 
 def codes_of(answer: DnsAnswer) -> list[IPAddress]:
@@ -260,21 +241,11 @@ def unmapped(address: IPAddress) -> IPAddress:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def not_looked_up(count: int, limit: int, what: str) -> list[ListingResult]:
+def not_looked_up(count: int, limit: int, what: str) -> list[BlacklistEvidence]:
     """An undetermined result if not all of `count` are looked up."""
-    return [ListingResult(None, f"only {limit} of {count} {what} were looked up")] if count > limit else []
+    return [BlacklistEvidence(None, f"only {limit} of {count} {what} were looked up")] if count > limit else []
 
 
-def result_lifetime(result: ListingResult) -> float:
+def seconds_used(result: BlacklistEvidence) -> float:
     """Seconds to keep a result."""
     return RETEST_AFTER if result.listed is None else TRUSTED_FOR
-
-
-def answer_lifetime(answer: DnsAnswer) -> float:
-    """Seconds to keep an answer."""
-    return RETEST_AFTER if answer.message else TRUSTED_FOR
-
-
-def self_test_lifetime(test: SelfTest) -> float:
-    """Seconds to keep a self-test."""
-    return TRUSTED_FOR if test.failure is None else RETEST_AFTER

@@ -147,7 +147,7 @@ async def mail_server_lines(backend: Backend, dns: DomainEvidence) -> list[str]:
     resolver = backend.domains.resolver
     answers = [await resolver.addresses(exchange.host) for exchange in dns.exchanges]
     return [
-        f"{exchange.preference} {exchange.host} -> {', '.join(map(str, answer.addresses)) or answer.message}"
+        f"{exchange.preference} {exchange.host} -> {', '.join(answer.texts) or answer.message}"
         for exchange, answer in zip(dns.exchanges, answers, strict=True)
     ]
 

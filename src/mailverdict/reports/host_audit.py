@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..checks.blacklist import BlacklistCheck
-from ..checks.dns.answers import AddressAnswer, AnswerOutcome, DnsAnswer, RecordType
+from ..checks.dns.answers import AnswerOutcome, DnsAnswer, RecordType
 from ..checks.dns.resolver import Resolver
 from ..checks.smtp.protocol.session import Session
 from ..checks.smtp.protocol.steps import SessionPlan
@@ -179,7 +179,7 @@ async def greet_server(backend: LocalBackend, domain: str, helo_name: str) -> Gr
         return Greeting(None, f"{domain}: {seen.message or seen.outcome}")
     exchange = seen.exchanges[0].host
     answer = await resolver.addresses(exchange)
-    dialled = [a for a in map(str, answer.addresses) if may_dial(a, settings.allow_networks)]
+    dialled = [each for each in answer.texts if may_dial(each, settings.allow_networks)]
     if not dialled:
         return Greeting(None, f"{exchange}: {no_address_message(answer)}")
     transcript: Transcript = []
@@ -220,7 +220,7 @@ async def check_reverse_dns(backend: LocalBackend, address: str | None, helo_nam
     if not names:
         advice = "many servers refuse clients without one: ask who runs the network for a PTR record"
         return [Finding("ptr", False, f"{address} has no PTR record; {advice}"), helo_finding(helo_name, [])]
-    confirmed = [n for n in names if address in map(str, (await resolver.addresses(n)).addresses)]
+    confirmed = [name for name in names if address in (await resolver.addresses(name)).texts]
     shown = ", ".join(names[:3])
     if not confirmed:
         return [
@@ -266,9 +266,9 @@ class OwnAddress:
     def __init__(self, resolver: Resolver, address: str) -> None:
         self.resolver, self.address = resolver, address
 
-    async def addresses(self, host: str) -> AddressAnswer:
+    async def addresses(self, host: str) -> DnsAnswer:
         """Our own address, whatever the name."""
-        return AddressAnswer(host, (ipaddress.ip_address(self.address),), AnswerOutcome.DATA)
+        return DnsAnswer(AnswerOutcome.DATA, texts=(self.address,))
 
     async def query(self, name: str, rdtype: RecordType) -> DnsAnswer:
         """Query the DNS."""

@@ -1,7 +1,6 @@
 """Sessions of a pool: scripted exchanges on loopback, and a resolver that is a dict."""
 
 import asyncio
-import ipaddress
 import random
 from contextlib import asynccontextmanager
 
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mailverdict.checks.dns.answers import AddressAnswer, AnswerOutcome
+from mailverdict.checks.dns.answers import AnswerOutcome, DnsAnswer
 from mailverdict.checks.lists.flags import load_lists
 from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.pool import SmtpPool
@@ -42,9 +41,9 @@ class Book:
 
     async def addresses(self, host):
         self.asked.append(host)
-        found = tuple(ipaddress.ip_address(each) for each in self.known.get(host, ()))
+        found = tuple(self.known.get(host, ()))
         outcome = AnswerOutcome.DATA if found else AnswerOutcome.UNDETERMINED
-        return AddressAnswer(host, found, outcome, "" if found else "A look-up: SERVFAIL")
+        return DnsAnswer(outcome, texts=found, message="" if found else "A look-up: SERVFAIL")
 
 
 @asynccontextmanager

@@ -10,7 +10,6 @@ import ipaddress
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, Literal, NamedTuple, TypeVar
 
@@ -42,25 +41,14 @@ DENIALS = (AnswerOutcome.NXDOMAIN, AnswerOutcome.NODATA)
 
 
 class DnsAnswer(NamedTuple):
-    """The answer to one question."""
+    """The answer to one question, or to those for the A and the AAAA records of a host."""
 
     outcome: AnswerOutcome
     exchanges: tuple[MailExchange, ...] = ()  # for MX: lowest preference first; a null MX has the host ""
-    texts: tuple[str, ...] = ()  # for A and AAAA addresses, for PTR names, for TXT the joined strings
+    texts: tuple[str, ...] = ()  # for A and AAAA addresses (A first), for PTR names, for TXT the joined strings
     ttl: float = 0.0  # seconds
-    message: str = ""  # the cause, if the outcome is undetermined or the DNS cannot carry the name
+    message: str = ""  # the cause, if something is undetermined or the DNS cannot carry the name
     alias: str = ""  # the end of a CNAME chain that the resolver did not follow
-
-
-@dataclass(frozen=True, slots=True)
-class AddressAnswer:
-    """The addresses of a host, from its A and AAAA records."""
-
-    host: str
-    addresses: tuple[IPAddress, ...] = ()  # IPv4 first
-    outcome: AnswerOutcome = AnswerOutcome.NODATA  # DATA if there is any address
-    message: str = ""  # what failed
-    is_complete: bool = True  # both address families were answered
 
 
 def sort_exchanges(exchanges: Iterable[MailExchange]) -> tuple[MailExchange, ...]:

@@ -26,7 +26,6 @@ from ...model.settings import LocalSettings, parse_resolver
 from .answers import (
     ADDRESS_TYPES,
     DENIALS,
-    AddressAnswer,
     AnswerCache,
     AnswerOutcome,
     DnsAnswer,
@@ -140,10 +139,10 @@ class Resolver:
             for rdtype in ("MX", *ADDRESS_TYPES):
                 self._cache.discard((name, rdtype), lambda answer: answer.outcome is AnswerOutcome.UNDETERMINED)
 
-    async def addresses(self, host: str) -> AddressAnswer:
-        """Look up the A and AAAA records of a host, both at once."""
+    async def addresses(self, host: str) -> DnsAnswer:
+        """Look up the A and AAAA records of a host, both at once; the message says what failed."""
         four, six = await asyncio.gather(self.query(host, "A"), self.query(host, "AAAA"))
-        return join_addresses(host, four, six)
+        return join_addresses(four, six)
 
     async def pointer_names(self, address: str | IPAddress) -> DnsAnswer:
         """Look up the PTR records of an address; the names are the answer's `texts`. ValueError if it is not one."""
@@ -436,13 +435,11 @@ def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
     return DomainEvidence(name, DnsOutcome.NULL_MX, message=NO_MAIL[DnsOutcome.NULL_MX])
 
 
-def join_addresses(host: str, four: DnsAnswer, six: DnsAnswer) -> AddressAnswer:
+def join_addresses(four: DnsAnswer, six: DnsAnswer) -> DnsAnswer:
     """Combine the answers to the A and the AAAA question."""
-    addresses = tuple(ipaddress.ip_address(text) for text in four.texts + six.texts)
+    outcome = min(four.outcome, six.outcome, key=OUTCOME_PRECEDENCE.index)
     failures = describe_failure("A", four) + describe_failure("AAAA", six)
-    outcomes = {four.outcome, six.outcome}
-    outcome = next(each for each in OUTCOME_PRECEDENCE if each in outcomes)
-    return AddressAnswer(host, addresses, outcome, "; ".join(failures) or four.message, is_complete=not failures)
+    return DnsAnswer(outcome, texts=four.texts + six.texts, message="; ".join(failures) or four.message)
 
 
 # Which of two outcomes counts: an address first, then the possibility of one. NODATA beats NXDOMAIN: a name that

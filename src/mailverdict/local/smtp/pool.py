@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
-from ...checks.dns.answers import AddressAnswer, AnswerOutcome
+from ...checks.dns.answers import AnswerOutcome, DnsAnswer
 from ...checks.dns.resolver import Resolver
 from ...checks.smtp.protocol.session import Session
 from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan
@@ -228,7 +228,7 @@ class SmtpPool:
     async def resolve(self, exchange: SmtpExchange) -> None:
         """Look up the addresses of an exchange that may be contacted."""
         answer = await self.resolver.addresses(exchange.name)
-        found = tuple(a for a in map(str, answer.addresses) if may_dial(a, self.settings.allow_networks))
+        found = tuple(each for each in answer.texts if may_dial(each, self.settings.allow_networks))
         exchange.addresses = found
         if not found:
             classification = UNRESOLVED if answer.outcome is AnswerOutcome.UNDETERMINED else None
@@ -285,9 +285,8 @@ def count_down(counts: Counter[Any], key: object) -> None:
         del counts[key]
 
 
-def no_address_message(answer: AddressAnswer) -> str:
+def no_address_message(answer: DnsAnswer) -> str:
     """The message about an exchange without an address that may be contacted."""
-    if answer.addresses:
-        shown = ", ".join(str(address) for address in answer.addresses[:3])
-        return f"{shown}: not a public address, and not in allow_networks"
+    if answer.texts:
+        return f"{', '.join(answer.texts[:3])}: not a public address, and not in allow_networks"
     return answer.message or "the mail server has no address"
