@@ -143,7 +143,7 @@ def test_a_run_shows_rows_without_a_verdict_too():
     run = mv.Progress(state="stopped", total=9, settled=6, verdicts=dict.fromkeys(map(str, mv.Verdict), 1), errors=2)
     text = Elements(render_progress(run)).text
     assert "Stopped: 6 of 9 addresses checked" in text
-    assert "Not verified3" in text
+    assert "Not checked yet3" in text
     assert "Technical error2" in text
 
 

@@ -106,8 +106,8 @@ LABELS: Mapping[str, str] = {
     "retry": "Ask again",
     "drop": "Remove",
     "error": "Technical error",
-    "pending": "Not verified",
-    "missing": "No address",
+    "pending": "Not checked yet",
+    "missing": "Empty cell",
 }
 
 LIGHT_PAGES = '[data-jp-theme-light="true"],[data-md-color-scheme="default"],.vscode-light'

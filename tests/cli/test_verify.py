@@ -442,7 +442,7 @@ class TestService:
         status, _, said = run(*arguments)
         assert status == 3
         assert said.splitlines()[-1] == (
-            "mailverdict: today's quota is used up: 3 rows are not verified yet; run the command again to continue"
+            "mailverdict: today's quota is used up: 3 rows are not checked yet; run the command again to continue"
         )
         assert sorted(row["email_status"] for row in rows_of_csv(out)) == ["done"] * 3 + ["pending"] * 3
 
@@ -600,7 +600,7 @@ class TestService:
         assert (status, json.loads(printed)["exit_status"]) == (4, 4)
         assert [row["email_status"] for row in rows_of_csv(out)] == ["done"] * 3 + ["pending"] * 2
         assert said.splitlines()[-1].startswith(
-            "mailverdict: the service has not answered for all rows: 2 rows are not verified yet"
+            "mailverdict: the service has not answered for all rows: 2 rows are not checked yet"
         )
 
     def test_a_service_that_is_not_there_is_status_4_and_no_file(self, run, contacts, tmp_path):
@@ -627,7 +627,7 @@ class TestService:
         assert [row["email_status"] for row in rows] == ["done"] * 3 + ["pending"] * 3
         assert said.splitlines()[-3:] == [
             f"the run failed: {out} is not changed; what is checked so far is in {tmp_path / 'out.partial.csv'}",
-            "3 rows are not verified yet; the next run begins at the first row, unless --journal keeps the answers",
+            "3 rows are not checked yet; the next run begins at the first row, unless --journal keeps the answers",
             "mailverdict: the service is down",
         ]
         assert sorted(each.name for each in tmp_path.iterdir()) == ["in.csv", "out.csv", "out.partial.csv"]
@@ -668,7 +668,7 @@ class TestInterruption:
         states = states_in_order(out.read_text(), rows)
         pending = states.count("pending")
         left = count_of(pending, "row is", "rows are")
-        ending = f"mailverdict: interrupted: {left} not verified yet; the next run begins at the first row"
+        ending = f"mailverdict: interrupted: {left} not checked yet; the next run begins at the first row"
         assert said.splitlines()[-1] == ending
         assert sorted(each.name for each in tmp_path.iterdir()) == ["big.csv", "out.csv"]
 

@@ -42,7 +42,7 @@ SEEN = [
         "one.example", DnsOutcome.MX, (MailExchange(10, "mx.one.example"), MailExchange(20, "mx.two.example"))
     ),
     DomainEvidence("bare.example", DnsOutcome.IMPLICIT_MX, (MailExchange(0, "bare.example"),)),
-    DomainEvidence("gone.example", DnsOutcome.NXDOMAIN, message="the domain does not exist (NXDOMAIN)"),
+    DomainEvidence("gone.example", DnsOutcome.NXDOMAIN, message="the domain does not exist"),
     DomainEvidence("slow.example", DnsOutcome.UNDETERMINED, message="MX look-up: no answer"),
 ]
 

@@ -39,7 +39,7 @@ def test_each_outcome_has_its_word(world):
     }
     assert found.loc["two.example", "mx_records"] == "a.two.example;b.two.example"
     assert found.loc["bare.example", "mx_records"] == "bare.example"
-    assert found.loc["null.example", "message"] == "the domain accepts no mail (null MX, RFC 7505)"
+    assert found.loc["null.example", "message"] == "the domain says that it accepts no mail (RFC 7505)"
     assert found.loc[["two.example", "bare.example"], "message"].isna().all()
 
 

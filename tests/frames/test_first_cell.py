@@ -173,7 +173,7 @@ class TestSeveralAddresses:
         out, _ = verify(frame())
         decided = mv.decide(out, "email", policy=policy)
         assert decided["email_action"].tolist()[5:7] == ["review"] * 2
-        assert decided["email_action_why"].tolist()[5:7] == ["holds 2 addresses: use explode"] * 2
+        assert decided["email_action_why"].tolist()[5:7] == ["holds 2 addresses: give each a row of its own"] * 2
 
     def test_they_are_reviewed_without_their_cells(self):
         out, _ = verify(frame())

@@ -56,7 +56,7 @@ TABLE = [
         "asking again from this host gives the same answer",
     ),
     (("unknown", "made_up_by_a_service", (), None), ("retry", "retry", "retry"), "an open vocabulary"),
-    (("pending", None, (), None), ("unchecked",) * 3, "not verified yet"),
+    (("pending", None, (), None), ("unchecked",) * 3, "no check has reached the row yet"),
     (("error", None, (), None), ("unchecked",) * 3, "a technical failure is not a verdict"),
     (("missing", None, (), None), ("unchecked",) * 3, "no address"),
 ]
@@ -81,7 +81,7 @@ def test_every_reason_has_an_action_and_invalid_is_never_sent(name):
 
 ADVICE = [
     ("Ada <ada@firm.com>", "review", "would be ada@firm.com after cleaning"),
-    ("ada@firm.com; bob@firm.com", "review", "holds 2 addresses: use explode"),
+    ("ada@firm.com; bob@firm.com", "review", "holds 2 addresses: give each a row of its own"),
     ("ada@firm.com; bob lovelace@firm.com", "review", "not with certainty"),
     ("ada@gmail,com", "review", "did you mean ada@gmail.com?"),
     ('o"brien@firm.com', "review", "not with certainty"),

@@ -59,11 +59,11 @@ def test_columns_that_were_not_asked_for_are_not_counted():
 
 def test_nothing_is_counted_of_nothing():
     assert render_counts(Counts(), ValidationType.MX).splitlines() == [
-        "                  rows  of all",
-        "  valid              0    0.0%",
-        "  risky              0    0.0%",
-        "  invalid            0    0.0%",
-        "  unknown            0    0.0%",
+        f"{'rows':>29}  of all",
+        "  Valid                     0    0.0%",
+        "  Risky                     0    0.0%",
+        "  Invalid                   0    0.0%",
+        "  Unknown                   0    0.0%",
         "(valid means that the domain can receive mail, not that the mailbox exists)",
     ]
 
@@ -81,17 +81,17 @@ def test_a_person_reads_bars_reasons_and_what_valid_means():
         }
     )
     assert render_counts(counts, ValidationType.SMTP).splitlines() == [
-        "                  rows  of all",
-        f"  valid          3,000   75.0%  {'█' * 24}",
-        "  risky              0    0.0%",
-        "  invalid            0    0.0%",
-        f"  unknown          750   18.8%  {'█' * 6}",
-        f"  pending          250    6.2%  {'█' * 2}",
+        f"{'rows':>29}  of all",
+        f"  Valid                 3,000   75.0%  {'█' * 24}",
+        "  Risky                     0    0.0%",
+        "  Invalid                   0    0.0%",
+        f"  Unknown                 750   18.8%  {'█' * 6}",
+        f"  Not checked yet         250    6.2%  {'█' * 2}",
         "",
         "rows that are not valid, by reason:",
         f"  {'Mail server asks to try again later':<48}          700",
         f"  {'Mail server did not answer in time':<48}           50",
-        "rows by flag: role 12",
+        "rows by flag: Shared mailbox such as info@ 12",
         "likely typos: 3 rows have a suggestion",
         "(valid means that the mailbox exists and no problem was found)",
     ]

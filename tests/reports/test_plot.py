@@ -38,7 +38,7 @@ def texts(picture) -> list[str]:
 @pytest.mark.parametrize("dark", [False, True])
 def test_verdicts_are_named_with_their_numbers_in_the_colours_of_the_theme(dark):
     picture = mv.plot(verified(), "email", dark=dark)
-    assert texts(picture)[:3] == ["3 rows of email by verdict", "✓ Valid 2 (66.7%)", "○ No address 1 (33.3%)"]
+    assert texts(picture)[:3] == ["3 rows of email by verdict", "✓ Valid 2 (66.7%)", "○ Empty cell 1 (33.3%)"]
     bars = [bar.get_facecolor() for bar in picture.get_axes()[0].patches]
     valid = COLOURS["valid"].dark if dark else COLOURS["valid"].light
     assert bars[0][:3] == pytest.approx([int(valid[at : at + 2], 16) / 255 for at in (1, 3, 5)])

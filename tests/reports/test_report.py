@@ -2,6 +2,7 @@
 
 import html
 import re
+import shlex
 from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
+from mailverdict.cli import main
 from mailverdict.errors import InputError, SettingsError
 from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.section import Section
@@ -41,6 +43,12 @@ def test_a_path_in_place_of_the_column_is_named():
 
 
 HOSTILE = '<script>alert("x")</script>@"><img src=x onerror=alert(1)>.example'
+
+
+def run_cli(*arguments):
+    with pytest.raises(SystemExit) as left:
+        main(list(arguments))
+    return left.value.code or 0
 
 
 def facts_of(out, policy):
@@ -102,11 +110,25 @@ def test_every_text_of_a_section_is_escaped(most):
     kinds = ("text", "words", "data", "code")
     columns = [*((HOSTILE, kind) for kind in kinds), (HOSTILE, "bars")]
     rows = [(*[HOSTILE] * len(kinds), {"valid": 1, "risky": 2})] * 2
-    section = Section(HOSTILE, columns, rows, said=HOSTILE, notes=[HOSTILE], command=HOSTILE, printed=1)
+    section = Section(HOSTILE, columns, rows, said=HOSTILE, notes=[HOSTILE], command=HOSTILE)
     line = Section(HOSTILE, [(HOSTILE, "text"), ("Rows", "number")], [(HOSTILE, 1)], is_line=True)
     page = render(section, most) + render(line, most)
     assert outside(page) == []
     assert page.count(html.escape(HOSTILE)) == 2 + 5 + (most or 2) * 4 + 3 + 2  # title and name, heads, cells, ...
+
+
+def test_a_text_that_turns_the_direction_is_shown_as_such_and_a_column_stands_for_itself(tmp_path):
+    turned = "ada@\u202emoc.liamg.example"
+    frame = pd.DataFrame({"\u05d0\u05d1": [turned, "bo@firm.example"]})
+    out = mv.verify(frame, "\u05d0\u05d1", validation_type="regex")
+    made = mv.report(out, path=tmp_path / "r.xlsx", name="spring\u202efdp.csv")
+    for page in (made.to_html(), made._repr_html_()):
+        assert "\u202e" not in page
+        assert "E-mail audit of spring⟨U+202E⟩fdp.csv</h1>" in page
+        assert "column <bdi>\u05d0\u05d1</bdi> ·" in page
+    summary = cells_of(tmp_path / "r.xlsx")["Summary"]
+    assert summary[0][0] == "E-mail audit of spring⟨U+202E⟩fdp.csv"
+    assert "\u202e" not in str(summary)
 
 
 def test_inside_a_notebook_nothing_executes(out):
@@ -248,7 +270,7 @@ class TestTrend:
 def test_it_names_the_list_the_check_and_the_day(out):
     page = mv.report(out, "email", name="spring <list>.csv").to_html()
     assert "<h1>E-mail audit of spring &lt;list&gt;.csv</h1>" in page
-    known = "column email · 7 rows · 4 distinct addresses · check: Domain can receive mail, by the sandbox"
+    known = "column <bdi>email</bdi> · 7 rows · 4 distinct addresses · check: Domain can receive mail, by the sandbox"
     assert f'{known} (made-up servers) · <span class="mv-day">checked 20' in page
     assert "The answers come from the sandbox (made-up servers)." in page
     assert "<title>E-mail audit of email</title>" in mv.report(out, "email").to_html()
@@ -275,9 +297,19 @@ def test_who_answered_is_said_in_plain_words():
 @pytest.mark.parametrize(
     ("kind", "source", "how", "command"),
     [
-        ("smtp", "local", "The journal keeps clear answers", "validation_type='smtp', refresh={'unknown'})"),
-        ("mx", "remote", "The journal keeps", "validation_type='mx', backend=backend, refresh={'unknown'})"),
-        ("mx", "local", "This check keeps no answers", "mailverdict.verify(df, 'email', validation_type='mx')"),
+        (
+            "smtp",
+            "local",
+            "Clear answers are kept, by default for 30 days",
+            "validation_type='smtp', refresh={'unknown'})",
+        ),
+        ("mx", "remote", "Clear answers are kept", "validation_type='mx', backend=backend, refresh={'unknown'})"),
+        (
+            "mx",
+            "local",
+            "The answers of this check are not kept",
+            "mailverdict.verify(df, 'email', validation_type='mx')",
+        ),
     ],
 )
 def test_it_says_how_rows_without_a_clear_answer_are_verified_again(kind, source, how, command, tmp_path):
@@ -291,6 +323,71 @@ def test_it_says_how_rows_without_a_clear_answer_are_verified_again(kind, source
     assert command in html.unescape(page)
     cells = cells_of(tmp_path / "r.xlsx")["Summary"]
     assert any(command in str(first) and str(second).startswith(how) for first, second, *_ in cells)
+
+
+def test_the_command_to_verify_again_has_the_whole_label_for_a_shell(tmp_path):
+    label = "E-Mail  (please don't share) " + "x" * 200
+    frame = pd.DataFrame({label: ["a@x.example", "b@x.example"]})
+    out = mv.verify(frame, label, validation_type="regex", columns="all")
+    out[f"{label}_verdict"] = "unknown"
+    out.to_csv(tmp_path / "my list.csv", index=False)
+    assert run_cli("report", str(tmp_path / "my list.csv"), "-o", str(tmp_path / "r.html")) == 0
+    page = (tmp_path / "r.html").read_text()
+    command = html.unescape(re.search(r'class="mv-command"><bdi>(.*?)</bdi>', page)[1])
+    words = shlex.split(command)
+    assert words[:3] == ["mailverdict", "verify", str(tmp_path / "my list.csv")]
+    assert words[words.index("--column") + 1] == label
+
+
+class TestManager:
+    """One page: what can be mailed, a picture, what to do and the main reasons."""
+
+    TITLES = ("What to do", "Why not the others", "How this was checked")
+
+    def titles(self, page):
+        return re.findall(r"<h2>(.*?)</h2>", page)
+
+    def test_it_has_the_figures_of_the_whole_and_fewer_sections(self, out):
+        whole, short = mv.report(out, "email"), mv.report(out, "email", audience="manager")
+        assert tuple(self.titles(short.to_html())) == self.TITLES
+        assert set(self.titles(short.to_html())) < set(self.titles(whole.to_html()))
+        for page in (short.to_html(), short._repr_html_()):
+            assert "28.6% can be mailed" in page
+            assert 'class="mv-picture"' in page
+
+    def test_beyond_the_main_reasons_it_counts_the_rows(self):
+        made = audit([f"a{at}@x.example" for at in range(12)], columns="all")
+        for at, reason in enumerate(["catch_all", "role", "timeout", "protected", "greylisted", "mailbox_full"]):
+            made.loc[[2 * at, 2 * at + 1], ["email_verdict", "email_why"]] = ["unknown", reason]
+        page = mv.report(made, "email", audience="manager").to_html()
+        table = re.search(r"<h2>Why not the others</h2>.*?</section>", page, re.DOTALL)[0]
+        assert (table.count("<tr>"), "2 more rows have other reasons." in table) == (6, True)
+
+    def test_it_compares_with_an_earlier_audit_in_a_table(self):
+        page = mv.report(audit(NEW), "email", audience="manager", earlier=audit(OLD)).to_html()
+        assert "Since the earlier audit (day not recorded)" in self.titles(page)
+
+    def test_its_workbook_has_the_rows(self, out, tmp_path):
+        mv.report(out, "email", tmp_path / "r.xlsx", audience="manager")
+        book = cells_of(tmp_path / "r.xlsx")
+        assert [*book] == ["Summary", "Send list", "To review", "Ask again", "Remove", "Not checked"]
+        assert "Largest domains" not in [row[0] for row in book["Summary"]]
+
+    def test_another_audience_is_refused_before_anything_is_read(self, out, tmp_path):
+        with pytest.raises(SettingsError, match="audience='boss': give one of analyst, manager"):
+            mv.report(None, "email", audience="boss")
+        assert run_cli("report", "absent.csv", "-o", str(tmp_path / "r.html"), "--audience", "boss") == 2
+
+    def test_the_command_line_makes_the_same_page(self, tmp_path):
+        audit([*OLD, "nobody"], columns="all").to_csv(tmp_path / "list.csv", index=False)
+        for command in ("report", "verify"):
+            to = tmp_path / f"{command}.html"
+            where = (
+                ["-o", str(to)] if command == "report" else ["-t", "regex", "--report", str(to), "-o", str(to) + ".csv"]
+            )
+            assert run_cli(command, str(tmp_path / "list.csv"), *where, "-c", "email", "--audience", "manager") == 0
+            assert tuple(self.titles(to.read_text())) == self.TITLES
+        assert run_cli("verify", str(tmp_path / "list.csv"), "-t", "regex", "--audience", "manager") == 2
 
 
 def test_a_notebook_shows_the_first_domains_and_the_page_more():
@@ -364,7 +461,7 @@ def test_a_report_by_mx_says_when_to_ask_the_dns_again():
         out = mv.verify(pd.DataFrame({"email": ["kai@silent.example"]}), "email", backend=world.backend)
     assert out["email_why"].tolist() == ["no_answer"]
     page = re.sub("<[^>]+>", " ", mv.report(out, "email").to_html())
-    assert re.search(r"No answer to the check\s+1\s+after an hour", page)
+    assert re.search(r"No answer to the check\s+after an hour\s+1", page)
 
 
 def test_a_frame_without_rows_still_makes_a_report():
@@ -388,7 +485,7 @@ def test_the_words_of_a_workbook_are_those_of_the_page(tmp_path):
     mv.report(mv.verify(pd.DataFrame({"email": mails}), "email", validation_type="regex"), "email", tmp_path / "r.xlsx")
     rows = cells_of(tmp_path / "r.xlsx")["Summary"]
     (heads,) = (row for row in rows if row[0] == "Domain")
-    assert heads[-3:] == ("Technical error", "Not verified", "No address")
+    assert heads[-3:] == ("Technical error", "Not checked yet", "Empty cell")
     assert ("Shared mailbox such as info@", 1) in [row[:2] for row in rows]
 
 

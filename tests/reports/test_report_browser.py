@@ -1,4 +1,4 @@
-"""The report in a real browser: sorting, filtering, dark mode, narrow windows, and two printed pages."""
+"""The report in a real browser: sorting, filtering, dark mode, narrow windows, and paper."""
 
 import re
 import shutil
@@ -44,6 +44,7 @@ def reports(tmp_path_factory):
     bounces = mv.read_bounces(became, columns={"address": "to", "outcome": "result"})
     mv.report(out, "email", folder / "full.html", name="spring.csv", bounces=bounces, earlier=old)
     mv.report(out, "email", folder / "plain.html")
+    mv.report(out, "email", folder / "manager.html", name="spring.csv", earlier=old, audience="manager")
     return folder
 
 
@@ -107,14 +108,14 @@ def test_without_scripts_every_row_is_there(opened):
     assert page.get_by_role("button").count() == 0
 
 
-def test_on_a_telephone_what_a_row_means_has_the_whole_width(opened):
+def test_on_a_telephone_what_a_row_means_is_below_its_name(opened):
     page = opened(width=400)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for name in ("What to do", "Why not the others", "Largest domains"):
         table = page.get_by_role("table", name=name)
         assert table.evaluate("each => each.parentNode.scrollWidth <= each.parentNode.clientWidth"), name
-    words = page.get_by_role("table", name="What to do").locator("tbody td.mv-words")
-    assert words.evaluate_all("all => all.every((each) => each.clientWidth > 300)")
+    words = page.get_by_role("table", name="What to do").locator("tbody td:first-child .mv-below")
+    assert words.evaluate_all("all => all.length === 5 && all.every((each) => each.clientWidth > 180)")
 
 
 @pytest.mark.parametrize("width", [800, 1440])
@@ -126,12 +127,55 @@ def test_it_fits_the_window_and_follows_the_scheme(opened, scheme, width):
     assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-@pytest.mark.parametrize("name", ["full.html", "plain.html"])
+@pytest.mark.parametrize(("name", "most"), [("manager.html", 1), ("plain.html", 2), ("full.html", 4)])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_prints_on_at_most_two_pages(opened, name, scheme):
+def test_it_prints_on_few_pages_of_a4(opened, name, most, scheme):
     printed = opened(name, color_scheme=scheme).pdf(prefer_css_page_size=True, print_background=False)
-    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 2
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= most
     assert b"/MediaBox [0 0 594.9" in printed or b"/MediaBox [0 0 595" in printed  # A4
+
+
+def test_on_paper_nothing_is_wider_than_the_page_and_a_table_says_how_many_rows_it_leaves_out(opened):
+    page = opened(width=703)  # the width of A4 without the margins, at 96 dots an inch
+    page.emulate_media(media="print")
+    assert (
+        page.evaluate(
+            """() => [...document.querySelectorAll("main *")].filter((each) =>
+             each.getBoundingClientRect().right > innerWidth + 1).map((each) => each.outerHTML.slice(0, 99))"""
+        )
+        == []
+    )
+    assert page.get_by_text("The first 12 of 43").is_visible()
+    assert page.get_by_label("Filter: Largest domains").is_hidden()
+    page.emulate_media(media="screen")
+    page.get_by_role("button", name="Show all 43").click()
+    assert page.get_by_text("The first 12 of 43").count() == 0
+
+
+def test_an_audit_of_a_column_in_another_direction_reads_in_order(opened, reports):
+    column = "\u05d0\u05d1\u05d2"
+    out = mv.verify(pd.DataFrame({column: ["ada@x.example"] * 47}), column, validation_type="regex")
+    mv.report(out, column, reports / "turned.html", name="list.csv")
+    page = opened("turned.html")
+    line = page.locator("p.mv-soft").first
+    label, rows = (
+        line.evaluate(
+            """(node, text) => {
+                 const range = document.createRange();
+                 const walk = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+                 for (let each; (each = walk.nextNode()); ) {
+                   const at = each.data.indexOf(text);
+                   if (at < 0) continue;
+                   range.setStart(each, at);
+                   range.setEnd(each, at + text.length);
+                   return range.getBoundingClientRect().left;
+                 }
+               }""",
+            text,
+        )
+        for text in (column, "47")
+    )
+    assert label < rows
 
 
 def test_inside_a_dark_notebook_it_is_dark(opened, reports):

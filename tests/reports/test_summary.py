@@ -125,6 +125,6 @@ def test_rows_of_a_join_without_results_are_pending_or_missing():
     assert rows[rows > 0].to_dict() == {"valid": 1, "invalid": 1, "pending": 1, "missing": 1}
     assert mv.by_domain(joined, "email").loc["one.example", ["valid", "pending"]].tolist() == [1, 1]
     assert mv.decide(joined, "email")["email_action_why"].tolist()[1:3] == [
-        "not verified yet",
+        "no check has reached the row yet",
         "the cell holds no address",
     ]

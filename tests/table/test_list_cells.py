@@ -83,7 +83,7 @@ def test_a_list_with_an_address_is_never_dropped_without_repairs(frame):
     assert column(out, "email_status") == STATUS
     assert column(out, "email_action") == [action.replace("send", "review") for action in ACTION]
     assert column(out, "email_action_why")[0] == "would be ada@firm.com after cleaning"
-    assert column(out, "email_action_why")[2] == "holds 2 addresses: use explode"
+    assert column(out, "email_action_why")[2] == "holds 2 addresses: give each a row of its own"
 
 
 def test_explode_gives_each_text_of_a_list_a_row(frame):

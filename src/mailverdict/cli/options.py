@@ -98,6 +98,9 @@ Prefix = Annotated[
     str | None, typer.Option("--prefix", help="Prefix of each new column's name; COLUMN_ when not given.")
 ]
 PolicyName = Annotated[str | None, typer.Option("--policy", help="strict, balanced or lenient.")]
+Audience = Annotated[
+    str, typer.Option("--audience", help="Who reads the report: analyst, all of it; or manager, one page.")
+]
 Earlier = Annotated[
     str | None,
     typer.Option(

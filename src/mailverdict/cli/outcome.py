@@ -156,7 +156,7 @@ class FileOutcome:
         """Exit with the status of what ended the verification early, or of an exceeded limit, if there is one."""
         run = self.run
         left = count_of(self.counts.buckets[str(Status.PENDING)], "row is", "rows are")
-        hint = f"{left} not verified yet; {self.how_to_go_on()}"
+        hint = f"{left} not checked yet; {self.how_to_go_on()}"
         if self.stopper.is_requested:
             exit_with_error(f"interrupted: {hint}", self.exit_status())
         if run.failure is not None:

@@ -28,7 +28,7 @@ from ..model.table import SOURCE_REMOTE
 from ..model.words import ValidationType
 from ..reports.counts import Counts
 from ..reports.facts import verify_command
-from ..reports.report import check_path, make_report, read_earlier, verified_pieces
+from ..reports.report import check_audience, check_path, make_report, read_earlier, verified_pieces
 from ..table.columns import REPAIR_COLUMNS, SETS, choose_columns, label_of
 from ..table.options import VerifyOptions
 from ..table.table import Table, put_column
@@ -48,6 +48,7 @@ from .files import (
     rewrite_table,
 )
 from .options import (
+    Audience,
     BounceColumns,
     Clean,
     ColumnName,
@@ -101,6 +102,7 @@ def verify(
     report: Annotated[
         str | None, typer.Option(help="Report to write: .html, or .xlsx, for which all rows are held in memory.")
     ] = None,
+    audience: Audience = "analyst",
     earlier: Earlier = None,
     clean: Clean = True,
     explode: Annotated[bool, typer.Option("--explode", help="First give each address of a cell its own row.")] = False,
@@ -128,7 +130,7 @@ def verify(
     began_at = time.perf_counter()
     limits = parse_limits(fail_above)
     output = check_output(file, output, in_place=in_place, as_json=as_json)
-    check_report(report, earlier, read_or_written=(file, output, suppress))
+    check_report(report, earlier, audience, read_or_written=(file, output, suppress))
     check_not_read(output, "--output", suppress)
     written = parse_columns(columns, clean=clean)
     listed = None if suppress is None else read_suppression_list(suppress)
@@ -155,7 +157,7 @@ def verify(
         run = FileRun(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
         added = {"part": explode, "suppressed": listed is not None}
         written += [each for each, is_added in added.items() if is_added]
-        rows = VerifiedRows(source, name, prefix, written, policy, report=report, earlier=earlier)
+        rows = VerifiedRows(source, name, prefix, written, policy, report=report, audience=audience, earlier=earlier)
         by_action = None if policy is None else rows.label("action")
         escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
         table_output = TableOutput(output, source, escaped, by_action=by_action)
@@ -210,11 +212,14 @@ def options_given(context: typer.Context) -> list[str]:
     return words
 
 
-def check_report(report: str | None, earlier: str | None, read_or_written: Sequence[str | None]) -> None:
+def check_report(report: str | None, earlier: str | None, audience: str, read_or_written: Sequence[str | None]) -> None:
     """Refuse options that name no report, one that cannot be written, or one that would replace another file."""
     if report is not None:
         check_not_read(report, "--report", earlier, *read_or_written)
         check_path(report)
+        check_audience(audience)
+    elif audience != "analyst":
+        raise mv.SettingsError("--audience is for the report: add --report audit.html")
     elif earlier is not None:
         raise mv.SettingsError("--earlier is for the report: add --report audit.html")
 
@@ -245,9 +250,10 @@ class VerifiedRows:
         policy: str | None,
         *,
         report: str | None,
+        audience: str,
         earlier: str | None = None,
     ) -> None:
-        self.column, self.prefix = column, prefix
+        self.column, self.prefix, self.audience = column, prefix, audience
         self.policy = None if policy is None else find_policy(policy)
         self.given = {*source.columns, LINE}
         self.added = [self.label(name) for name in names]
@@ -284,7 +290,8 @@ class VerifiedRows:
         self.counts.validation_types[str(validation_type)] = None
         self.counts.answered_by.update(dict.fromkeys(filter(None, [answered_by])))
         rows = read_decided(pa.concat_tables(self.kept), self.column, self.prefix) if self.kept else None
-        made = make_report(self.counts, self.column, rows, earlier=self.earlier, name=name, again=again)
+        options = {"name": name, "again": again, "audience": self.audience}
+        made = make_report(self.counts, self.column, rows, earlier=self.earlier, **options)
         made.save(self.report_path)
 
 
@@ -382,6 +389,7 @@ def report(
     column: ColumnName = None,
     prefix: Prefix = None,
     policy: PolicyName = None,
+    audience: Audience = "analyst",
     bounces: Annotated[
         str | None, typer.Option("--bounces", help="Mailbox or export with what became of the mails, to compare with.")
     ] = None,
@@ -396,6 +404,7 @@ def report(
     """
     check_not_read(output, "--output", file, bounces, earlier)
     check_path(output)
+    check_audience(audience)
     reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
@@ -407,7 +416,8 @@ def report(
     rows = read_decided(pa.concat_tables(kept), name, prefix) if is_kept else None
     before = None if earlier is None else read_earlier(earlier, name, prefix)
     again = reported_command(file, name, counts)
-    made = make_report(counts, name, rows, bounces=reports, earlier=before, name=list_name(file), again=again)
+    options = {"name": list_name(file), "again": again, "audience": audience}
+    made = make_report(counts, name, rows, bounces=reports, earlier=before, **options)
     made.save(output)
     print_written(output, quiet=quiet)
 

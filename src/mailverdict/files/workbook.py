@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError, MissingExtraError
 from ..model.section import Section, what_to_do
-from ..model.words import ACTIONS, count_of
+from ..model.words import ACTIONS, count_of, show_directions
 from ..theme import COLOURS, LABELS, colour
 from .plain import to_plain
 from .sheets import is_ours, mark_of
@@ -225,7 +225,7 @@ def put_sections(book: FormattedBook, sheet: Any, sections: Iterable[Section]) -
 
 def put_section(book: FormattedBook, sheet: Any, row: int, section: Section) -> int:
     """Write a section from a row on; returns the row after it."""
-    sheet.write_string(row, 0, section.title, book.section if row else book.title)
+    sheet.write_string(row, 0, show_directions(section.title), book.section if row else book.title)
     row += 1
     if section.said:
         put_cell(sheet, row, 0, section.said)
@@ -239,7 +239,7 @@ def put_section(book: FormattedBook, sheet: Any, row: int, section: Section) -> 
     for cells in zip(*columns, strict=True):
         for column, cell in enumerate(cells):
             if isinstance(cell, str):
-                put_cell(sheet, row, column, cell)
+                put_cell(sheet, row, column, show_directions(cell))
             elif cell == cell:
                 sheet.write_number(row, column, cell, book.share if isinstance(cell, float) else book.count)
         row += 1

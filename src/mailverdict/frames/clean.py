@@ -219,7 +219,7 @@ def advise(text: str) -> tuple[str | None, str | None]:
     """
     found = repair_text(text)
     if len(found.addresses) > 1:
-        return "explode", f"holds {len(found.addresses)} addresses: use explode"
+        return "explode", f"holds {len(found.addresses)} addresses: give each a row of its own"
     if found.addresses:
         return "clean", f"would be {found.addresses[0]} after cleaning"
     if found.suggestion is not None:

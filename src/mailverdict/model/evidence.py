@@ -23,10 +23,10 @@ class DnsOutcome(StrEnum):
 
 
 NO_MAIL: Mapping[DnsOutcome, str] = {
-    DnsOutcome.NXDOMAIN: "the domain does not exist (NXDOMAIN)",
-    DnsOutcome.NULL_MX: "the domain accepts no mail (null MX, RFC 7505)",
+    DnsOutcome.NXDOMAIN: "the domain does not exist",
+    DnsOutcome.NULL_MX: "the domain says that it accepts no mail (RFC 7505)",
     DnsOutcome.NO_EXCHANGE: "the only mail server has a special-use name, which no other host has",
-    DnsOutcome.NODATA: "the domain has neither an MX record nor an address",
+    DnsOutcome.NODATA: "the domain exists, but has no mail server",
 }
 """The outcomes that establish that a domain receives no mail, with their messages."""
 

@@ -13,10 +13,10 @@ from .words import ACTION_MEANING, ACTIONS
 class Section:
     """A table with its title, and what is said about it.
 
-    The kind of a column says what its cells are: ``text`` and ``words`` (a sentence) are our own texts, ``data`` and
-    ``code`` those of others; ``number``, ``change`` (a number with its sign) and ``share`` are figures; a ``badge`` is
-    the name of a verdict, action or state; a ``bar`` is such a name and a share, and repeats a figure beside it;
-    ``bars`` are counts by verdict or state.
+    The kind of a column says what its cells are: ``text`` and ``words`` (a sentence; a page shows the last one below
+    the first cell of its row) are our own texts, ``data`` and ``code`` those of others; ``number``, ``change`` (a
+    number with its sign) and ``share`` are figures; a ``badge`` is the name of a verdict, action or state; a ``bar`` is
+    such a name and a share, and repeats a figure beside it; ``bars`` are counts by verdict or state.
     """
 
     title: str
@@ -25,7 +25,6 @@ class Section:
     said: str = ""  # before the table
     notes: Sequence[str] = ()  # sentences below it
     command: str = ""  # to be copied, after the notes
-    printed: int | None = None  # the most rows on paper
     is_line: bool = False  # on a page its rows are one line of text
     has_chart: bool = False  # a workbook draws its numbers
 

@@ -120,14 +120,14 @@ REASON_MEANING: dict[str, str] = {
     Reason.SPAMTRAP: "the domain is on the spamtrap list that was given",
     Reason.DISPOSABLE: "the domain is a provider of disposable addresses",
     Reason.GREYLISTED: "the mail server asks for a second attempt later (greylisting)",
-    Reason.SENDER_BLOCKED: "the mail server refuses the sender or HELO name of the check, whatever the mailbox",
+    Reason.SENDER_BLOCKED: "the mail server refuses the sender of the check or the name of the computer, whatever the mailbox",
     Reason.TIMEOUT: "the mail server did not answer in time",
     Reason.CONNECTION_DROPPED: "the mail server closed the connection before it answered",
     Reason.PORT_CLOSED: "its mail server could not be reached",
     Reason.MAILBOX_FULL: "the mailbox exists but is full",
-    Reason.NO_SMTP_DATA: "the host of the mail server did not answer in SMTP",
+    Reason.NO_SMTP_DATA: "what answers there is not a mail server",
     Reason.INCONCLUSIVE: "no answer shows whether the mailbox exists",
-    Reason.PROTECTED: "the mail server refuses the host that checked, for its IP address or reputation",
+    Reason.PROTECTED: "the mail server refuses the computer that checked, for its IP address or reputation",
     Reason.THROTTLED: "the queue of the verification service was full; verify again later",
     Reason.RATE_LIMITED: "the verification service refused for its rate limit; verify again later",
     Reason.CATCH_ALL: "the mail server accepts every address of the domain (catch-all)",
@@ -142,7 +142,7 @@ WHY_MEANING: dict[str, str] = {
     SEVERAL_ADDRESSES: "the cell holds several addresses; none of them was verified",
     BLACKLISTED: "a mail server of the domain is on a blacklist",
     NO_ANSWER: "the DNS or another server that was asked gave no answer",
-    "SMTP": "the service says that the check by SMTP failed, and not why",
+    "SMTP": "the service says that the check of the mailbox failed, and not why",
 }
 # What the code of the first error means with a verdict, where there is no reason.
 WHY_OF_ERROR: dict[tuple[str, str], str] = {
@@ -162,7 +162,7 @@ ACTION_MEANING = {
     "review": "A person should look at them: likely typos, shared mailboxes, domains that accept every address.",
     "retry": "No clear answer yet. Verify them again later.",
     "drop": "Take them off the list.",
-    "unchecked": "No address, not verified yet, or a technical error.",
+    "unchecked": "Empty cells, rows that no check has reached yet, and technical errors.",
 }
 
 
@@ -187,14 +187,14 @@ REASON_LABELS: dict[str, str] = {
     Reason.SPAMTRAP: "On your spamtrap list",
     Reason.DISPOSABLE: "Disposable address",
     Reason.GREYLISTED: "Mail server asks to try again later",
-    Reason.SENDER_BLOCKED: "Mail server refuses our sender or HELO name",
+    Reason.SENDER_BLOCKED: "Mail server refuses the sender of the check",
     Reason.TIMEOUT: "Mail server did not answer in time",
     Reason.CONNECTION_DROPPED: "Mail server closed the connection",
     Reason.PORT_CLOSED: "Mail server could not be reached",
     Reason.MAILBOX_FULL: "Mailbox is full",
     Reason.NO_SMTP_DATA: "No mail server answers there",
     Reason.INCONCLUSIVE: "No clear answer",
-    Reason.PROTECTED: "Mail server refuses the host that checked",
+    Reason.PROTECTED: "Mail server refuses the computer that checked",
     Reason.THROTTLED: "Service was too busy",
     Reason.RATE_LIMITED: "Service refused so many at once",
     Reason.CATCH_ALL: "Domain accepts every address",
@@ -202,7 +202,7 @@ REASON_LABELS: dict[str, str] = {
     SEVERAL_ADDRESSES: "Several addresses in a cell",
     BLACKLISTED: "Mail server on a blacklist",
     NO_ANSWER: "No answer to the check",
-    "SMTP": "Check by SMTP failed",
+    "SMTP": "Check of the mailbox failed",
     "free": "Free mail provider",
     "suppressed": "On your suppression list",
     "duplicate": "Duplicate of an earlier row",
@@ -217,7 +217,7 @@ def reason_label(word: str) -> str:
     """A reason, error code or state as a label; one that only a service knows is cut and loses its underscores.
 
     >>> reason_label("no_mx_record"), reason_label("missing"), reason_label("policy_block")
-    ('Domain receives no mail', 'No address', 'Policy block')
+    ('Domain receives no mail', 'Empty cell', 'Policy block')
     """
     known = REASON_LABELS.get(word) or LABELS.get(word)
     return known or capitalize(printable_text(word.replace("_", " "), LONGEST_LABEL))
@@ -256,7 +256,7 @@ STATE_MEANING = {
     "valid": "no problem found",
     "invalid": "cannot receive mail",
     "unknown": "the check gave no answer",
-    "pending": "not verified yet",
+    "pending": "no check has reached the row yet",
     "error": "the verification failed for a technical reason",
     "missing": "the cell holds no address",
 }
@@ -320,6 +320,19 @@ def printable_text(text: str, limit: int = 500) -> str:
     'a?[2Jb'
     """
     return "".join(each if each.isprintable() else "?" for each in text[:limit])
+
+
+# Characters that turn the direction of the text after them (Unicode Standard Annex 9), such as in `invoice_fdp.exe`.
+DIRECTIONS = {code: f"⟨U+{code:04X}⟩" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+
+
+def show_directions(text: str) -> str:
+    r"""Untrusted text in which characters that would draw it, or what is beside it, in another order are visible.
+
+    >>> show_directions("spring\u202efdp.csv")
+    'spring⟨U+202E⟩fdp.csv'
+    """
+    return text.translate(DIRECTIONS)
 
 
 def escape_controls(text: str) -> str:

@@ -35,6 +35,7 @@ from .summary import by_address
 
 TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8
 TOP_CONTRADICTED = 20
+AUDIENCES = ("analyst", "manager")
 # When verifying again is likely to help, by reason.
 RETRY_WHEN: dict[str, str] = {
     **{Reason(reason): f"after {math.ceil(seconds / 60)} min" for reason, seconds in ASK_AGAIN.items()},
@@ -44,9 +45,9 @@ RETRY_WHEN: dict[str, str] = {
     Reason.INCONCLUSIVE: "tomorrow",
     Reason.NO_SMTP_DATA: "tomorrow",
     Reason.MAILBOX_FULL: "in a week",
-    Reason.PORT_CLOSED: "from a host whose port 25 is open",
-    Reason.PROTECTED: "from a host with a better reputation",
-    Reason.SENDER_BLOCKED: "with a HELO name and sender that the DNS confirms",
+    Reason.PORT_CLOSED: "from a computer that may connect to mail servers (port 25)",
+    Reason.PROTECTED: "from a computer with a better reputation",
+    Reason.SENDER_BLOCKED: "with a sender and a name of the computer that the DNS confirms",
 }
 
 
@@ -92,6 +93,7 @@ class ReportFacts:
     made_at: datetime  # UTC
     name: str | None = None  # of the list, such as its file's
     again: str = ""  # the command that made it, to verify the list again; by default a call of `verify`
+    audience: str = "analyst"  # one of `AUDIENCES`: how much a report shows
     outcomes: OutcomeFacts | None = None  # what became of the mails, if bounces are given
     trend: TrendFacts | None = None  # against an earlier audit, if one is given
 

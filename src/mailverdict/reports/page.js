@@ -39,7 +39,8 @@ for (const table of document.querySelectorAll("table.mv-sort")) {
       row.hidden = !fits || (!wanted && !isWhole && found >= FEW);
       found += fits;
     }
-    count.textContent = wanted ? `${found} of ${all}` : "";
+    const shown = wanted ? found : isWhole ? all : FEW; // printed, too: paper has the rows of the screen
+    count.textContent = shown < all ? `${wanted ? "" : "The first "}${shown} of ${all}` : "";
     more.hidden = isWhole || wanted !== "";
   };
   sortable(table, body, [...table.tHead.rows[0].cells], redraw);

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..model.section import Section
-from ..model.words import count_of, percent
+from ..model.words import count_of, percent, show_directions
 from ..theme import LABELS, badge, scoped, stylesheet, symbol
 from .counts import Counts
 from .facts import ReportFacts
@@ -38,10 +38,14 @@ def element(tag: str, *parts: object, **attributes: object) -> Markup:
     >>> element("p", "a < b", element("b", "c"), class_="mv-soft", aria_label='"')
     '<p class="mv-soft" aria-label="&quot;">a &lt; b<b>c</b></p>'
     """
-    inside = "".join(each if isinstance(each, Markup) else html.escape(str(each)) for each in parts)
+    inside = "".join(each if isinstance(each, Markup) else escape(each) for each in parts)
     names = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
-    given = "".join(f' {name}="{html.escape(str(value))}"' for name, value in names.items())
+    given = "".join(f' {name}="{escape(value)}"' for name, value in names.items())
     return Markup(f"<{tag}{given}>{inside}</{tag}>")
+
+
+def escape(text: object) -> str:
+    return html.escape(show_directions(str(text)))
 
 
 # --- the document -----------------------------------------------------------------------------------------------------
@@ -100,7 +104,7 @@ def head(facts: ReportFacts) -> list[Markup]:
     """The list, the share that can be mailed, and a picture of all rows."""
     counts, checks = facts.counts, made_checks(facts)
     known = (
-        f"column {facts.column}" if facts.name else "",
+        Markup(f"column {element('bdi', facts.column)}") if facts.name else "",
         count_of(counts.rows, "row"),
         count_of(counts.addresses, "distinct address", "distinct addresses"),
         f"check: {checks}" if checks else "",
@@ -114,7 +118,7 @@ def head(facts: ReportFacts) -> list[Markup]:
     marked = by_mark(counts.buckets)
     said = f"{counts.actions['send']:,} of {count_of(counts.rows, 'row')}, by the policy “{facts.policy.name}”."
     if empty := counts.buckets["missing"]:
-        said += f" {count_of(empty, 'row has', 'rows have')} no address."
+        said += f" {count_of(empty, 'cell is', 'cells are')} empty."
     legend = [
         element(
             "li",
@@ -170,37 +174,38 @@ def render(section: Section, most: int | None) -> Markup:
     if section.rows:
         parts += table(section, section.rows[:most])
     if section.notes:
-        command = [Markup("<br>"), element("code", section.command, class_="mv-command")] if section.command else []
+        # To be copied: no character of it is shown as another one.
+        copied = Markup(html.escape(section.command))
+        command = [Markup("<br>"), element("code", element("bdi", copied), class_="mv-command")] if copied else []
         parts.append(element("p", " ".join(section.notes), *command, class_="mv-soft"))
     return element("section", *parts)
 
 
 def table(section: Section, rows: Sequence[Sequence[Any]]) -> list[Markup]:
-    """A table that can be sorted; of a long one only the first rows are printed, as page.css says."""
-    whole, printed = len(section.rows), section.printed or len(rows)
-    classes = [f"mv-{CLASS_OF.get(kind, kind)}" for _, kind in section.columns]
-    labels = (label for label, _ in section.columns)
-    heads = [element("th", label, scope="col", class_=each) for label, each in zip(labels, classes, strict=True)]
-    kinds = [kind for _, kind in section.columns]
-    body = [element("tr", *map(cell_of, kinds, classes, row)) for row in rows]
-    made = element(
-        "table",
-        *(element("thead", element("tr", *heads)), element("tbody", *body)),
-        class_=f"mv-sort mv-print-{section.printed}" if section.printed else "mv-sort",
-        aria_label=section.title,
-    )
+    """A table that can be sorted."""
+    *others, (_, last) = section.columns
+    # A sentence in a column of its own is narrow and high, or makes the others so.
+    columns = others if others and last == "words" else [*section.columns]
+    kinds = [kind for _, kind in columns]
+    classes = [f"mv-{CLASS_OF.get(kind, kind)}" for kind in kinds]
+    heads = [element("th", label, scope="col", class_=each) for (label, _), each in zip(columns, classes, strict=True)]
+    body = [
+        element("tr", *map(cell_of, kinds, classes, row, [row[len(columns) :], *[()] * (len(columns) - 1)]))
+        for row in rows
+    ]
+    inside = (element("thead", element("tr", *heads)), element("tbody", *body))
+    made = element("table", *inside, class_="mv-sort", aria_label=section.title)
     parts = [element("div", made, class_="mv-scroll")]
-    if len(rows) < whole:
-        parts.append(element("p", f"The first {len(rows)} of {whole:,}.", class_="mv-soft"))
-    elif printed < whole:
-        parts.append(element("p", f"The first {printed} of {whole:,} are printed.", class_="mv-printed mv-soft"))
+    if len(rows) < len(section.rows):
+        parts.append(element("p", f"The first {len(rows)} of {len(section.rows):,}.", class_="mv-soft"))
     return parts
 
 
-def cell_of(kind: str, class_: str, value: Any) -> Markup:
-    """A cell, with what it is sorted by if that is not its text."""
+def cell_of(kind: str, class_: str, value: Any, below: Sequence[str]) -> Markup:
+    """A cell, with what it is sorted by if that is not its text, and sentences below its text."""
     shown, key = SHOWN[kind](value) if kind in SHOWN else (value, None)
-    return element("td", shown, class_=class_) if key is None else element("td", shown, class_=class_, data_sort=key)
+    parts = [shown, *(element("span", each, class_="mv-below") for each in below)]
+    return element("td", *parts, class_=class_) if key is None else element("td", *parts, class_=class_, data_sort=key)
 
 
 def meter(name: str, share: float) -> Markup:

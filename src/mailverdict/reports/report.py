@@ -25,7 +25,7 @@ from ..model.words import ACTIONS, count_of, percent
 from ..table.columns import label_of
 from ..table.table import labels_of
 from .counts import Counts
-from .facts import ReportFacts, gather_outcomes, gather_trend
+from .facts import AUDIENCES, ReportFacts, gather_outcomes, gather_trend
 from .page import render_page, render_section
 
 
@@ -157,6 +157,7 @@ def report(
     path: str | os.PathLike[str] | None = None,
     *,
     policy: Policy | str | None = None,
+    audience: str = "analyst",
     prefix: str | None = None,
     bounces: Any = None,
     earlier: Any = None,
@@ -174,6 +175,9 @@ def report(
         Where to save it: ``.html`` or ``.xlsx``.
     policy : Policy or {"strict", "balanced", "lenient"}, optional
         The policy that gives the actions; balanced when not given.
+    audience : {"analyst", "manager"}, default "analyst"
+        For an analyst the whole; for a manager one page: the share that can be mailed, a picture, what to do, and
+        the main reasons. A workbook has the sheets of rows for both.
     prefix : str, optional
         The prefix it was verified with, if not the default.
     bounces : DataFrame or path, optional
@@ -195,7 +199,7 @@ def report(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError, InputError
-        If there is no such policy, the path has another ending, `bounces` or `earlier` cannot be read, or
+        If there is no such policy or audience, the path has another ending, `bounces` or `earlier` cannot be read, or
         a result column holds what `verify` never writes.
 
     Examples
@@ -207,6 +211,7 @@ def report(
     <mailverdict.Report of 'email': 50.0% of 4 rows can be mailed>
     """
     chosen = find_policy(policy or "balanced")
+    check_audience(audience)
     if path is not None:
         check_path(path)
     elif isinstance(column, str | Path) and Path(column).suffix in WRITERS and column not in labels_of(out):
@@ -215,10 +220,17 @@ def report(
     before = None if earlier is None else read_earlier(earlier, rows.column, rows.prefix)
     counts = Counts(chosen)
     counts.add(rows)
-    made = make_report(counts, rows.column, rows, bounces=bounces, earlier=before, name=name)
+    made = make_report(counts, rows.column, rows, bounces=bounces, earlier=before, name=name, audience=audience)
     if path is not None:
         made.save(path)
     return made
+
+
+def check_audience(audience: str) -> str:
+    """The audience; a `SettingsError` if there is no such one."""
+    if audience not in AUDIENCES:
+        raise SettingsError(f"audience={audience!r}: give one of {', '.join(AUDIENCES)}")
+    return audience
 
 
 def make_report(
@@ -230,10 +242,11 @@ def make_report(
     earlier: Results | None = None,
     name: str | None = None,
     again: str = "",
+    audience: str = "analyst",
 ) -> Report:
     """The report of what was counted; a workbook and a comparison need the rows themselves."""
     assert counts.policy is not None
-    facts = ReportFacts(counts, counts.policy, str(column), datetime.now(UTC), name, again)
+    facts = ReportFacts(counts, counts.policy, str(column), datetime.now(UTC), name, again, audience)
     if rows is None:
         return Report(facts, None, column, None)
     facts = replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ..model.section import Section, what_to_do
 from ..model.words import SOURCE_MEANING, Verdict, capitalize, count_of, reason_label
@@ -12,7 +13,7 @@ from .facts import RETRY_WHEN, CleaningFacts, OutcomeFacts, ReportFacts, TrendFa
 from .summary import MEANING_OF_VALID
 from .wording import CHECKS, REASONLESS, another_check, days_of_earlier, repair_label
 
-PRINTED, PRINTED_MORE = 5, 9  # rows of long tables on paper, as in page.css
+MAIN_REASONS = 5  # on the page for a manager
 SHARE = ("Share of rows", "share")
 BAR = ("", "bar")
 
@@ -20,6 +21,12 @@ BAR = ("", "bar")
 def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
     """The sections from top to bottom, in columns that stand beside each other where there is room."""
     yield [[what_to_do(facts.counts.actions)]]
+    if facts.audience == "manager":
+        yield [[main_reasons(facts)]]
+        if facts.trend is not None:
+            yield [[then_and_now(facts, facts.trend)]]
+        yield [[method(facts)]]
+        return
     yield [[reasons(facts), flags(facts)]]
     yield [[clean_first(facts), verify_again(facts)], [typos(facts)]]
     if facts.cleaning is not None:
@@ -59,8 +66,15 @@ def reasons(facts: ReportFacts) -> Section:
             )
             for bucket, reason, meaning, count in facts.reasons
         ],
-        printed=PRINTED_MORE,
     )
+
+
+def main_reasons(facts: ReportFacts) -> Section:
+    """The most frequent reasons, and what the others are together."""
+    whole = reasons(facts)
+    others = sum(count for *_, count in facts.reasons[MAIN_REASONS:])
+    notes = [f"{count_of(others, 'more row has', 'more rows have')} other reasons."] if others else []
+    return replace(whole, rows=whole.rows[:MAIN_REASONS], notes=notes)
 
 
 def flags(facts: ReportFacts) -> Section:
@@ -72,7 +86,7 @@ def clean_first(facts: ReportFacts) -> Section:
     causes = facts.counts.causes
     steps = (
         ("Clean", causes["clean"], "One address with something around it, or in another form"),
-        ("Explode", causes["explode"], "Several addresses in one cell: one row for each"),
+        ("Split", causes["explode"], "Several addresses in one cell: one row for each"),
     )
     columns = (("Step", "text"), ("Rows", "number"), ("What they hold", "words"))
     return Section("Clean the list first", columns, [step for step in steps if step[1]])
@@ -83,9 +97,9 @@ def verify_again(facts: ReportFacts) -> Section:
     unknown = facts.unanswered
     reasons = facts.counts.by(lambda each: each.why if each.bucket == Verdict.UNKNOWN else None)
     rows = f"the {count_of(unknown, 'row')} without a clear answer"
-    how = f"This check keeps no answers. Verify the list again for {rows}:"
+    how = f"The answers of this check are not kept. Verify the whole list again for {rows}:"
     if facts.is_kept:
-        how = f"The journal keeps clear answers, by default for 30 days. Verify again, and only {rows} are asked about:"
+        how = f"Clear answers are kept, by default for 30 days. Verify again, and only {rows} are asked about:"
     return Section(
         "Verify again",
         (("Reason", "text"), ("Rows", "number"), ("When", "words")),
@@ -97,7 +111,7 @@ def verify_again(facts: ReportFacts) -> Section:
 
 def typos(facts: ReportFacts) -> Section:
     columns = (("Typed", "data"), ("Probably meant", "data"), ("Rows", "number"))
-    return Section("Correct likely typos", columns, facts.typos, printed=PRINTED)
+    return Section("Correct likely typos", columns, facts.typos)
 
 
 def before_and_after(facts: ReportFacts, found: CleaningFacts) -> Section:
@@ -117,7 +131,7 @@ def before_and_after(facts: ReportFacts, found: CleaningFacts) -> Section:
 def repairs(found: CleaningFacts) -> Section:
     rows = [(repair_label(name), example, count) for name, example, count in found.repairs]
     columns = (("Repair", "words"), ("Example", "code"), ("Cells", "number"))
-    return Section("Cells that were cleaned", columns, rows, printed=PRINTED)
+    return Section("Cells that were cleaned", columns, rows)
 
 
 def then_and_now(facts: ReportFacts, then: TrendFacts) -> Section:
@@ -187,7 +201,6 @@ def outcomes(found: OutcomeFacts) -> Section:
             "addresses are not counted.",
             "Blocked mails were refused because of the sender and say nothing about the address.",
         ],
-        printed=PRINTED_MORE,
     )
 
 
@@ -201,12 +214,13 @@ def group_label(by: str, value: str) -> str:
 def wrong_verdicts(found: OutcomeFacts) -> Section:
     """The rows whose verdict was wrong, each with what the mail server said."""
     listed, rows = found.contradicted, found.contradicted_rows
+    columns = [("Address", "data"), ("Verdict and outcome", "text"), ("The mail server's message", "data")]
+    shown = len(columns) if any(message for *_, message in listed) else 2
     return Section(
         f"{count_of(rows, 'row has', 'rows have')} a verdict that was wrong",
-        (("Address", "data"), ("Verdict and outcome", "text"), ("The mail server's message", "data")),
-        listed,
+        columns[:shown],
+        [row[:shown] for row in listed],
         notes=[] if rows == len(listed) else [f"The first {len(listed)}."],
-        printed=PRINTED,
     )
 
 
@@ -218,7 +232,7 @@ def domains(facts: ReportFacts) -> Section:
         buckets = dict(zip(facts.domains.columns[1:], numbers[1:], strict=True))
         rows.append((domain, whole, share(whole, facts.counts.rows), share(buckets["valid"], whole), buckets))
     columns = (("Domain", "data"), ("Rows", "number"), SHARE, ("Valid", "share"), ("Verdicts", "bars"))
-    return Section("Largest domains", columns, rows, printed=PRINTED)
+    return Section("Largest domains", columns, rows)
 
 
 def method(facts: ReportFacts) -> Section:
@@ -234,7 +248,9 @@ def method(facts: ReportFacts) -> Section:
         notes.append(f"The answers come from {facts.answered_by}.")
     if answered := [f"{count:,} {SOURCE_MEANING.get(word, word)}" for word, count in facts.sources.items()]:
         notes.append(f"Rows by the source of their answer: {', '.join(answered)}.")
-    notes.append("“Unknown” means that the check gave no answer; it does not mean “probably invalid”.")
+    notes.append("“Unknown”: it was checked, without a clear answer; that does not mean “probably invalid”.")
+    if by_mark(facts.counts.buckets)["unchecked"]:
+        notes.append("“Not checked”: the cell is empty, no check has reached it, or one failed for a technical reason.")
     accepted = 0
     if facts.cleaning is not None:
         cleaned = count_of(facts.cleaning.rows, "cell was", "cells were")

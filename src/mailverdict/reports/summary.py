@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from ..frames.results import BUCKETS, Results
 from ..model.words import LONGEST_LABEL, Status, ValidationType, Verdict, count_of, reason_label
 from ..table.table import Frame
+from ..theme import LABELS
 from .counts import Counts, count_by_code, count_domains, keys_of, top_domains
 from .tables import CountTable
 
@@ -23,6 +24,7 @@ MEANING_OF_VALID = {
     ValidationType.SMTP: "valid means that the mailbox exists and no problem was found",
 }
 LONGEST_BAR = 24  # characters
+LONGEST_NAME = max(len(LABELS[name]) for name in BUCKETS)
 TOP_REASONS = 6
 
 
@@ -201,14 +203,14 @@ def render_counts(counts: Counts, validation_type: ValidationType) -> str:
     reasons = counts.by(attrgetter("reason"))
     names = [*map(str, Verdict), *(name for name in BUCKETS[len(Verdict) :] if buckets[name])]
     largest = max(buckets.values())
-    lines = [f"  {'':<8} {'rows':>11}  {'of all':>6}"]
+    lines = [f"  {'':<{LONGEST_NAME}} {'rows':>11}  {'of all':>6}"]
     lines += [render_bucket(name, buckets[name], counts.rows, largest) for name in names]
     if reasons:
         top = reasons.most_common(TOP_REASONS)
         lines += ["", "rows that are not valid, by reason:", *(render_reason(reason, n) for reason, n in top)]
         if len(reasons) > len(top):
             lines.append(f"  and {count_of(len(reasons) - len(top), 'more reason')}")
-    if flagged := ", ".join(f"{flag} {count:,}" for flag, count in flags.items() if count):
+    if flagged := ", ".join(f"{reason_label(flag)} {count:,}" for flag, count in flags.items() if count):
         lines.append(f"rows by flag: {flagged}")
     if counts.suggestions:
         lines.append(f"likely typos: {count_of(counts.suggestions, 'row has', 'rows have')} a suggestion")
@@ -225,4 +227,4 @@ def render_reason(reason: str, count: int) -> str:
 
 def render_bucket(name: str, count: int, rows: int, largest: int) -> str:
     bar = "█" * round(LONGEST_BAR * count / largest) if largest else ""
-    return f"  {name:<8} {count:>11,}  {count / max(rows, 1):>6.1%}  {bar}".rstrip()
+    return f"  {LABELS[name]:<{LONGEST_NAME}} {count:>11,}  {count / max(rows, 1):>6.1%}  {bar}".rstrip()

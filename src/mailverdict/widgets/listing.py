@@ -475,8 +475,8 @@ class Listing:
 def join_causes(why: str | None, said: str | None) -> str:
     """Why a row has its action and what the check reported, without saying twice that a domain receives no mail.
 
-    >>> join_causes("invalid: the domain does not exist or accepts no mail", "the domain does not exist (NXDOMAIN)")
-    'invalid: the domain does not exist (NXDOMAIN)'
+    >>> join_causes("invalid: the domain does not exist or accepts no mail", "the domain does not exist")
+    'invalid: the domain does not exist'
     """
     if why and said and why.endswith(f": {REASON_MEANING[Reason.NO_MX_RECORD]}"):
         return f"{why.partition(': ')[0]}: {said}"

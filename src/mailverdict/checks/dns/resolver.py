@@ -71,7 +71,7 @@ class Resolver:
     >>> asyncio.run(look_up("ada.example")).exchanges
     (MailExchange(preference=10, host='mx.ada.example'),)
     >>> asyncio.run(look_up("nobody.example")).message
-    'the domain does not exist (NXDOMAIN)'
+    'the domain does not exist'
     """
 
     def __init__(
