@@ -34,7 +34,7 @@ def test_counts_are_complete_and_in_order(small):
     assert tuple(actions) == ACTIONS
     assert {name: count for name, count in verdicts.items() if count} == {"valid": 3, "invalid": 1, "missing": 1}
     assert actions == {"send": 1, "review": 1, "retry": 0, "drop": 2, "unchecked": 1}
-    assert small.count("reason") == {"syntax_error": 1, "typo": 1, "disposable": 1}
+    assert small.count("reason") == {"syntax_error": 1, "typo": 1, "disposable": 1, "missing": 1}
     assert small.count("domain") == {"example.org": 1, "gmial.com": 1, "mailinator.com": 1}
 
 
@@ -179,7 +179,7 @@ def test_columns_on_several_levels_work():
 
 def test_a_column_without_any_answer_can_be_listed():
     empty = listing(pd.DataFrame({"mail": [None, ""]}), "mail", policy="strict")
-    assert empty.count("reason") == {}
+    assert empty.count("reason") == {"missing": 2}
     assert empty.count("domain") == {}
     assert len(empty.page(empty.found())) == 2
 

@@ -26,7 +26,7 @@ from ..table.overwrite import name_columns
 from ..table.table import Frame
 from ..table.text_column import replace_texts
 from .clean import DID_YOU_MEAN
-from .results import JUDGED, Results
+from .results import JUDGED, WAITING, Results
 
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
@@ -194,7 +194,8 @@ def decide(
     DataFrame
         The same kind, with `{prefix}action` (category: send, review, retry, drop, unchecked) and
         `{prefix}action_why` (string); the frame given is left untouched. Rows that `suppress`
-        marked are dropped, whatever their verdict and the policy.
+        marked are dropped, whatever their verdict and the policy; otherwise what a person decided
+        on the audit page (`{prefix}decision`) counts.
 
     Raises
     ------
@@ -241,6 +242,7 @@ class Alike(NamedTuple):
     has_remark: bool | None = False  # words in the cell ask for no mail
     suppressed: bool | None = None
     is_repeated: bool | None = False  # the mailbox is in an earlier row, and such rows are dropped
+    decision: str | None = None  # of a person: send, remove, suggestion; or waiting, if that is not verified yet
     is_placeholder: bool = False  # the address stands for a missing one; only with a policy
     advice: str | None = None  # about a malformed cell: clean, explode, typo or unclear
     # Only in counts:
@@ -274,6 +276,7 @@ def row_facts(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array
         "is_suggested": rows["suggestion"].is_valid(),
         "has_remark": remarks.take(change.indices),
         "suppressed": rows["suppressed"],
+        "decision": rows.decision,
     }
     if rows.data.notes().get(DROPS_DUPLICATES):
         facts["is_repeated"] = rows["duplicate_of"].is_valid()
@@ -304,10 +307,13 @@ def group_alike(
     first = np.empty(len(distinct), np.int64)
     first[groups[::-1]] = np.arange(len(groups))[::-1]
     alike = [Alike(**each) for each in pa.table(dict(facts)).take(pa.array(first)).to_pylist()]
-    if policy is None:
-        return groups, alike
-    decided = ((each, *decide_row(each, policy)) for each in alike)
-    return groups, [each._replace(action=action, cause=cause, action_why=why) for each, action, cause, why in decided]
+    return groups, alike if policy is None else apply_policy(alike, policy)
+
+
+def apply_policy(kinds: Iterable[Alike], policy: Policy) -> list[Alike]:
+    """The same kinds of rows with what the policy decides about each."""
+    decided = ((each, *decide_row(each, policy)) for each in kinds)
+    return [each._replace(action=action, cause=cause, action_why=why) for each, action, cause, why in decided]
 
 
 def decide_rows(rows: Results, policy: Policy) -> pa.Table:
@@ -335,12 +341,8 @@ def decide_rows(rows: Results, policy: Policy) -> pa.Table:
 
 def decide_row(row: Alike, policy: Policy) -> tuple[str, str | None, str]:
     """The action, its cause and its reason in words, as in `Alike`."""
-    if row.suppressed:
-        return "drop", "suppressed", "on your suppression list"
-    if row.is_repeated:  # a remark is also about the row that stays
-        return ("review", REMARK, REMARKED) if row.has_remark else ("drop", "duplicate", MEANING["duplicate"])
-    if row.bucket not in tuple(Verdict):
-        return UNCHECKED, None, MEANING.get(row.bucket, str(Status.DONE))
+    if (first := decide_first(row)) is not None:
+        return first
     if row.advice is not None:
         return "review", row.advice, ""
     action, cause, why = policy.action_of(row.bucket, row.why), None, MEANING.get(row.bucket, row.bucket)
@@ -356,6 +358,24 @@ def decide_row(row: Alike, policy: Policy) -> tuple[str, str | None, str]:
     if row.has_remark and action != "drop":
         action, cause, why = "review", REMARK, REMARKED
     return action, cause, why
+
+
+def decide_first(row: Alike) -> tuple[str, str | None, str] | None:
+    """What comes before any policy: the suppression list, decisions, duplicates, and rows without a verdict."""
+    if row.suppressed:
+        return "drop", "suppressed", "on your suppression list"
+    if row.decision == "remove":
+        return "drop", "decided", MEANING["decided"]
+    if row.decision == WAITING:
+        return UNCHECKED, WAITING, MEANING[WAITING]
+    if row.is_repeated:  # a remark is also about the row that stays
+        is_reviewed = row.has_remark and row.decision != "send"
+        return ("review", REMARK, REMARKED) if is_reviewed else ("drop", "duplicate", MEANING["duplicate"])
+    if row.decision == "send" and row.bucket != Status.MISSING:
+        return "send", "decided", MEANING["decided"]
+    if row.bucket not in tuple(Verdict):
+        return UNCHECKED, None, MEANING.get(row.bucket, str(Status.DONE))
+    return None
 
 
 @dataclass(frozen=True)

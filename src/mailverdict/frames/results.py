@@ -43,6 +43,7 @@ COLUMN_KINDS = {each.name: each.kind for each in (*COLUMNS, *SUPPRESS_COLUMNS)}
 # Rows are not verified without them; of `why` and `details` one says what the other would.
 VERIFIED = ("verdict", "why", "details", "status")
 JUDGED = ("verdict", "status", "why")
+WAITING = "waiting"  # the decision for a suggested address that is not verified yet
 LONGEST_KEPT = 320  # characters of a cell
 
 
@@ -151,6 +152,15 @@ class Results:
         at = np.flatnonzero(to_bools(pc.not_equal(self["clean"], self.texts.fill_null("")).fill_null(False)))
         found = repair_column(self.texts.take(pa.array(at)).fill_null(""), suggests_domains=False)
         return replace_texts(self["change"], at, found.change)
+
+    @cached_property
+    def decision(self) -> pa.StringArray:
+        """What a person decided: one of `DECISIONS`, or `WAITING`. One column alone is the user's own: null."""
+        if "decision" not in self or "decided_address" not in self:
+            return pa.nulls(len(self), pa.string())
+        word = self["decision"]
+        is_verified = pc.equal(self["decided_address"], self["clean"]).fill_null(False)
+        return pc.if_else(pc.and_not(pc.equal(word, "suggestion").fill_null(False), is_verified), WAITING, word)
 
     @cached_property
     def advice(self) -> pa.Table:

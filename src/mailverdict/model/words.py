@@ -156,6 +156,9 @@ WHY_OF_ERROR: dict[tuple[str, str], str] = {
 }
 
 ACTIONS = ("send", "review", "retry", "drop", "unchecked")
+# What a person decided about an address, whatever the policy.
+DECISION_LABELS = {"send": "Send anyway", "remove": "Remove", "suggestion": "Use the suggestion"}
+DECISIONS = tuple(DECISION_LABELS)
 # What each action means for the rows, for people.
 ACTION_MEANING = {
     "send": "Can be mailed now.",
@@ -209,6 +212,8 @@ REASON_LABELS: dict[str, str] = {
     "typo": "Likely typo",
     "remark": "Remark in the cell",
     "placeholder": "Stands for a missing address",
+    "decided": "Decided by hand",
+    "waiting": "Suggestion to be checked",
 }
 LONGEST_LABEL = 48  # characters of a reason that only a service knows
 
@@ -270,6 +275,8 @@ MEANING = {
     "typo": "probably mistyped; a person should look at it",
     "remark": "the cell asks for no mail, or says that the address is out of use",
     "placeholder": "the address stands for a missing one; a person should look at it",
+    "decided": "a person decided so, whatever the policy says",
+    "waiting": "the suggested address was chosen by hand and is not verified yet",
 }
 
 

@@ -14,17 +14,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..checks.lists.mailboxes import find_mailboxes
 from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import DOMAINS, select_half, split_at, to_bools
 from ..errors import InputError
 from ..frames.planning import SeenAddresses
 from ..frames.policy import Alike, Policy, group_alike, row_facts
-from ..frames.results import BUCKETS, Results
+from ..frames.results import BUCKETS, WAITING, Results
 from ..model.address import address_keys, lower_domain
 from ..model.table import texts_where
-from ..model.words import ACTIONS, FLAGS, SEVERAL_ADDRESSES
+from ..model.words import ACTIONS, DECISIONS, FLAGS, SEVERAL_ADDRESSES
 from ..table.text_column import strip_texts
 
+TOP_DECIDED = 20  # addresses that are shown
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
 NO_DOMAINS = pa.schema([("domain", pa.string()), *((name, pa.int64()) for name in BUCKETS)]).empty_table()
 MAX_TABLES = 8  # tables of domains that are kept before they are added up
@@ -40,7 +42,9 @@ class Counts:
         self.policy = policy
         self.alike = Counter[Alike]()  # rows by what is said of them; all other counts of rows are sums of these
         self.addresses = 0  # distinct and well-formed, after cleaning
-        self.seen = SeenAddresses()
+        self.people = 0  # different mailboxes that can be mailed under the policy
+        self.seen, self.seen_people = SeenAddresses(), SeenAddresses()
+        self.decided: list[tuple[str, str, str]] = []  # the first rows: address, decision, suggestion that was chosen
         self.domains = [NO_DOMAINS]  # rows by domain and bucket, of pieces
         self.typos = Counter[tuple[str, str]]()  # rows by what was typed and probably meant
         self.days: list[date] = []  # the first and the last day of the checks of each piece
@@ -49,18 +53,18 @@ class Counts:
 
     def add(self, rows: Results) -> None:
         """Count a piece with the rows that follow those before; it has at least verdict, status and why."""
-        facts = {**row_facts(rows, self.policy), "source": rows["source"]}
-        if rows.is_cleaned:
-            facts["change"] = rows.change
-        if self.policy is not None:
-            facts |= repaired_rows(rows)
-            self.add_addresses(rows)
-        groups, alike = group_alike(facts, self.policy)
+        groups, alike = group_alike(facts_of(rows, self.policy), self.policy)
         self.alike.update(dict(zip(alike, np.bincount(groups, minlength=len(alike)).tolist(), strict=True)))
+        if self.policy is not None:
+            addresses = keys_of(rows)
+            self.add_addresses(rows, addresses)
+            is_sent = pa.array(np.array([each.action == "send" for each in alike], np.bool_)[groups])
+            people = find_mailboxes(addresses.filter(is_sent).unique()).names.unique().drop_null()
+            self.people += len(self.seen_people.keep_new(people))
+            self.add_decided(rows)
 
-    def add_addresses(self, rows: Results) -> None:
-        """Count what only reports show."""
-        addresses = keys_of(rows)
+    def add_addresses(self, rows: Results, addresses: pa.StringArray) -> None:
+        """Count what only reports show, and no policy changes; `addresses` are those of `keys_of`."""
         self.addresses += len(self.seen.keep_new(well_formed(rows, addresses)))
         self.domains.append(count_domains(addresses, rows.buckets))
         if len(self.domains) > MAX_TABLES:
@@ -70,6 +74,13 @@ class Counts:
         self.validation_types |= dict.fromkeys(validation_types(rows))
         if label := rows.data.notes().get("answered_by"):
             self.answered_by[str(label)] = None
+
+    def add_decided(self, rows: Results) -> None:
+        """Keep the first addresses about which a person decided."""
+        at = np.flatnonzero(to_bools(rows.decision.is_valid()))[: TOP_DECIDED - len(self.decided)]
+        columns = (rows.addresses, rows["decision"], rows["decided_address"])
+        taken = (each.take(pa.array(at)).fill_null("").to_pylist() for each in columns)
+        self.decided += zip(*taken, strict=True)
 
     def by(self, key: Callable[[Alike], Any]) -> Counter[Any]:
         """Rows by what `key` gives; those for which it is None are left out."""
@@ -137,6 +148,12 @@ class Counts:
         return self.number(lambda each: each.change)
 
     @property
+    def decisions(self) -> dict[str, int]:
+        """Rows by what a person decided; a suggestion counts whether or not it is verified."""
+        counts = self.by(lambda each: "suggestion" if each.decision == WAITING else each.decision)
+        return {word: counts[word] for word in DECISIONS}
+
+    @property
     def suppressed(self) -> int | None:
         """Rows on the suppression list; None without one."""
         marks = self.by(attrgetter("suppressed"))
@@ -153,6 +170,14 @@ class Counts:
             "cleaned": self.cleaned,
             **({} if self.suppressed is None else {"suppressed": self.suppressed}),
         }
+
+
+def facts_of(rows: Results, policy: Policy | None) -> dict[str, pa.Array]:
+    """What rows that are counted alike have in common, by the fields of `Alike`; see `row_facts`."""
+    facts = {**row_facts(rows, policy), "source": rows["source"]}
+    if rows.is_cleaned:
+        facts["change"] = rows.change
+    return facts if policy is None else facts | repaired_rows(rows)
 
 
 # --- addresses --------------------------------------------------------------------------------------------------------

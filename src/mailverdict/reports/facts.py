@@ -174,15 +174,18 @@ def verify_command(file: str, options: Iterable[str]) -> str:
 def reason_of(each: Alike) -> tuple[str, str] | None:
     """Bucket and reason of rows that are not valid, or that something besides the verdict keeps off the send list.
 
-    The reason is the word of `why`; the bucket where there is none.
+    The reason is the word of `why`, or the bucket where there is none; whatever the verdict, what keeps all rows of a
+    person off the list comes first.
     """
-    if each.bucket in (Verdict.VALID, Status.PENDING) and each.action != "send" and each.cause:
-        return each.bucket, each.cause
+    is_kept_off = each.action != "send" and each.cause
+    if is_kept_off and (each.cause in WHATEVER_THE_VERDICT or each.bucket in (Verdict.VALID, Status.PENDING)):
+        return each.bucket, str(each.cause)
     if each.bucket == Verdict.VALID:
         return None
     return each.bucket, each.why or each.bucket
 
 
+WHATEVER_THE_VERDICT = ("suppressed", "duplicate", "decided", "waiting")
 EXAMPLES = {repair.name: show_blanks(repair.before) for repair in REPAIRS} | {"suggestion": "ada@gmial.com"}
 T = TypeVar("T", bound=Any)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..model.section import Section, what_to_do
-from ..model.words import SOURCE_MEANING, Verdict, capitalize, count_of, reason_label
+from ..model.words import DECISION_LABELS, SOURCE_MEANING, Verdict, capitalize, count_of, reason_label
 from ..repair.repair import ACCEPTED
 from ..theme import MARK_OF, MARKS
 from .facts import RETRY_WHEN, CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts
@@ -27,6 +27,7 @@ def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
             yield [[then_and_now(facts, facts.trend)]]
         yield [[method(facts)]]
         return
+    yield [[decided_by_hand(facts)]]
     yield [[reasons(facts), flags(facts)]]
     yield [[clean_first(facts), verify_again(facts)], [typos(facts)]]
     if facts.cleaning is not None:
@@ -80,6 +81,21 @@ def main_reasons(facts: ReportFacts) -> Section:
 def flags(facts: ReportFacts) -> Section:
     rows = [(reason_label(flag), count) for flag, count in facts.counts.flags.items() if count]
     return Section("Rows by flag, whatever their verdict", (("Flag", "text"), ("Rows", "number")), rows, is_line=True)
+
+
+def decided_by_hand(facts: ReportFacts) -> Section:
+    """What a person decided about single addresses, whatever the policy says."""
+    counts, listed = facts.counts.decisions, facts.counts.decided
+    rows = sum(counts.values())
+    said = [f"{DECISION_LABELS[word]}: {count_of(count, 'row')}" for word, count in counts.items() if count]
+    return Section(
+        "Decided by hand",
+        (("Address", "data"), ("Decision", "text"), ("Suggestion", "data")),
+        [(address, DECISION_LABELS.get(word, word), meant) for address, word, meant in listed],
+        said="; ".join(said),
+        notes=[] if rows == len(listed) else [f"The first {len(listed)} of {count_of(rows, 'row')}."],
+        printed=PRINTED,
+    )
 
 
 def clean_first(facts: ReportFacts) -> Section:

@@ -234,7 +234,13 @@ CLEAN_COLUMNS: tuple[Column, ...] = (
     Column("suggestion", "text", "suggestion", False, "did you mean; never applied by itself"),
     Column("change", "text", "change", False, "what was done, joined by ';'"),
 )
-ADDRESS_NAMES = ("clean", "suggestion", "normalized", "identity")  # result columns that hold addresses
+ADDRESS_NAMES = (
+    "clean",
+    "suggestion",
+    "normalized",
+    "identity",
+    "decided_address",
+)  # result columns that hold addresses
 # Result columns that may quote somebody else: a mail server, a service, the DNS.
 MESSAGE_NAMES = (
     *(c.name for c in COLUMNS if c.kind == "text" and c.name not in ADDRESS_NAMES),
@@ -248,6 +254,11 @@ DUPLICATE_COLUMNS: tuple[Column, ...] = (
 )
 SUPPRESS_COLUMNS = (
     Column("suppressed", "bool", "suppressed", False, "on the suppression list; NA without an address"),
+)
+# What a person decided on the audit page, which `decide` then follows.
+DECISION_COLUMNS: tuple[Column, ...] = (
+    Column("decision", "text", "decision", False, "what a person decided: send, remove or suggestion; NA: nothing"),
+    Column("decided_address", "text", "decided_address", False, "the suggested address, if a person chose it"),
 )
 ACTION_COLUMNS: tuple[Column, ...] = (
     Column("action", "action", "action", False, "send, review, retry, drop, unchecked: what to do with the row"),
@@ -266,7 +277,7 @@ RESULT_NAMES = tuple(
     column.name
     for column in (
         *(*COLUMNS, *CLEAN_COLUMNS, *DUPLICATE_COLUMNS, *SUPPRESS_COLUMNS),
-        *(*ACTION_COLUMNS, *PART_COLUMNS, *CONTRADICTION_COLUMNS),
+        *(*DECISION_COLUMNS, *ACTION_COLUMNS, *PART_COLUMNS, *CONTRADICTION_COLUMNS),
     )
 )
 BY_NAME = {column.name: column for column in COLUMNS}

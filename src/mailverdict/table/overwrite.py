@@ -16,13 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, SettingsError
-from ..model.words import ACTIONS, Status, ValidationType, Verdict
+from ..model.words import ACTIONS, DECISIONS, Status, ValidationType, Verdict
 from ..repair.repair import ACCEPTED, REPAIRS
 from .columns import (
     ACTION_COLUMNS,
     CLEAN_COLUMNS,
     COLUMNS,
     CONTRADICTION_COLUMNS,
+    DECISION_COLUMNS,
     DUPLICATE_COLUMNS,
     PART_COLUMNS,
     RESULT_NAMES,
@@ -42,6 +43,7 @@ MARKS: tuple[tuple[tuple[Column, ...], frozenset[str]], ...] = (
     (CLEAN_COLUMNS, frozenset(("clean", "change"))),
     (DUPLICATE_COLUMNS, frozenset(("duplicate_of", "copies"))),  # a file of the audit page has no identity
     (SUPPRESS_COLUMNS, frozenset(("suppressed",))),
+    (DECISION_COLUMNS, frozenset(("decision", "decided_address"))),
     (ACTION_COLUMNS, frozenset(("action", "action_why"))),
     (CONTRADICTION_COLUMNS, frozenset(("outcome", "contradiction"))),
 )
@@ -72,6 +74,7 @@ PATTERNS = {
     "verdict": one_of(list(Verdict)),
     "status": one_of(list(Status)),
     "action": one_of(ACTIONS),
+    "decision": one_of(DECISIONS),
     "why": WORD,
     "details": WORD,
     "reasons": some_of(WORD),
@@ -83,7 +86,7 @@ PATTERNS = {
     "source": r"local|remote|journal",
     "change": some_of(one_of([*(each.name for each in REPAIRS), ACCEPTED])),
     "outcome": "hard|delivered|complaint",
-    **dict.fromkeys(("suggestion", "normalized", "clean"), ".+@.+"),
+    **dict.fromkeys(("suggestion", "normalized", "clean", "decided_address"), ".+@.+"),
 }
 # Of kinds that a file may turn into numbers or text: SQLite makes numbers of truth values.
 LITERALS = {

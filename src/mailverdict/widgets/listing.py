@@ -1,13 +1,15 @@
 """The verified rows of an audit: actions, facets, search, sorting and pages. All rows stay in Python.
 
-Rows are held as the Arrow table that a run gave, most of whose columns are codes. A frame is made only of the rows that
-are shown or saved.
+Rows with the same facts are of one kind (`frames.policy.Alike`): what a policy does with them, and most of what they
+are found by, is worked out for each kind. So a row is three numbers: its kind, its domain and its person, which is the
+mailbox of its address. A frame is made only of the rows that are shown or saved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -18,20 +20,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.mailboxes import find_mailboxes
-from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, decide, decide_rows, find_policy, read_decided
-from ..frames.results import BUCKETS, Results
+from ..checks.syntax.kernels import to_bools
+from ..frames.policy import DROPS_DUPLICATES, Alike, Policy, apply_policy, decide, find_policy, group_alike
+from ..frames.results import BUCKETS, WAITING, Results
 from ..frames.verify import FrameReading
-from ..model.table import one_array, texts_where
-from ..model.words import ACTIONS, FLAGS, REASON_MEANING, SEVERAL_ADDRESSES, Reason, Status, Verdict, reason_label
+from ..model.table import texts_where
+from ..model.words import (
+    ACTIONS,
+    DECISIONS,
+    REASON_MEANING,
+    REPAIR_LABELS,
+    SEVERAL_ADDRESSES,
+    Reason,
+    Status,
+    Verdict,
+    reason_label,
+)
+from ..repair.repair import ACCEPTED
+from ..reports.counts import TOP_DECIDED, Counts, domains_of, facts_of, keys_of
+from ..reports.facts import most_common, reason_of
 from ..reports.wording import REASONLESS
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
-from ..table.columns import BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
+from ..table.columns import COLUMNS, DECISION_COLUMNS, REPAIR_COLUMNS, Column, label_of
 from ..table.overwrite import name_columns
 from ..table.table import Table
-from ..table.text_column import read_values, where_filled
+from ..table.text_column import as_text, cut_long, is_text, strip_texts, to_array
+from .decisions import NOTHING, Decided, Pair
 from .source import printable_label, short_text
-from .tidy import narrow
-from .wording import REPAIR_LABELS
 
 __all__ = ["CORE", "FACETS", "NOTES", "PAGE_ROWS", "AuditedRows", "Listing", "cell_texts"]
 
@@ -39,23 +54,36 @@ PAGE_ROWS = 50
 OTHER_COLUMNS = 8  # of the user's own columns that are shown and searched; a file may have hundreds
 LONGEST_CELL = 160
 MAX_DOMAINS = 200
-MAX_MOMENTS = 128  # as codes, which are smaller than times; a run of `mx` has one for each domain
-FACETS = ("verdict", "action", "reason", "domain", "repaired")
 Rows = npt.NDArray[np.signedinteger[Any]]
-Codes = npt.NDArray[np.signedinteger[Any]]  # of the smallest type that can hold them
+Codes = npt.NDArray[np.signedinteger[Any]]
 Flags = npt.NDArray[np.bool_]
-NOTES = ("suppressed", "identity", "duplicate_of", "copies", "part")  # columns that the audit itself adds to a list
+# Columns that the audit itself adds to a list.
+NOTES = ("suppressed", "identity", "duplicate_of", "copies", "part", *(column.name for column in DECISION_COLUMNS))
 CORE = tuple(column for column in COLUMNS if column.in_core)
+# What decides about a row and is counted in a report.
+COUNTED = tuple(c for c in CORE if c.name not in ("details", "reasons", "error_message")) + tuple(
+    c for c in COLUMNS if c.name in ("validation_type", "checked_at", "source")
+)
+WORDS = (None, *DECISIONS, WAITING)  # what is decided about a row, by code
+# What rows are found by besides their domain: the values of a kind of rows, and the order in which they are shown if
+# that is not by number.
+FACET_VALUES: Mapping[str, tuple[Callable[[Alike], Collection[str]], Sequence[str]]] = {
+    "verdict": (lambda kind: (kind.bucket,), BUCKETS),
+    "action": (lambda kind: (str(kind.action),), ACTIONS),
+    "reason": (lambda kind: (found[1],) if (found := reason_of(kind)) else (), ()),
+    "repaired": (lambda kind: kind.change.split(";") if kind.change else (), tuple(REPAIR_LABELS)),
+}
+FACETS = ("verdict", "action", "reason", "domain", "repaired")
 
 
-@dataclass(frozen=True)
 class AuditedRows:
     """The rows of a run: the user's frame, and the fields from which its result columns are made."""
 
-    frame: pd.DataFrame
-    column: Hashable
-    table: pa.Table  # a row per row of the frame, as `compact` makes it
-    note: dict[str, Any]
+    def __init__(self, frame: pd.DataFrame, column: Hashable, table: pa.Table, note: dict[str, Any]) -> None:
+        self.frame, self.column, self.note = frame, column, note
+        self.table = table  # a row per row of the frame
+        self.decision: Codes = np.zeros(len(table), np.int8)  # of each row, of `WORDS`
+        self.is_corrected: Flags = np.zeros(len(table), np.bool_)  # the verdict is that of a suggestion
 
     @classmethod
     def of_run(cls, frame: FrameReading, unique: pa.Table, *, is_merged: bool = False) -> AuditedRows:
@@ -63,179 +91,218 @@ class AuditedRows:
         table, data, note = frame.rows(unique), frame.tables[0], {**frame.note}
         if is_merged:  # else a column of this name is of an earlier file, which may have had other rows
             note[DROPS_DUPLICATES] = True
-        return cls(data.frame, data.column, compact(table.unify_dictionaries().combine_chunks()), note)
+        return cls(data.frame, data.column, table.unify_dictionaries().combine_chunks(), note)
 
     def __len__(self) -> int:
         return len(self.table)
 
     def to_frame(self, rows: Rows | None = None, columns: Sequence[Column] = COLUMNS) -> pd.DataFrame:
-        """The user's frame with result columns: all rows, or some."""
+        """The user's frame with result columns, and with what was decided if anything was: all rows, or some."""
+        at = slice(None) if rows is None else rows
         frame = self.frame if rows is None else self.frame.take(rows)
         table = self.table if rows is None else self.table.take(pa.array(rows))
         data, wanted = Table(frame, self.column), (*columns, *REPAIR_COLUMNS)
-        out: pd.DataFrame = data.attach(expand(table), name_columns(data, None, wanted), wanted, self.note)
+        if self.has_decisions:
+            word, is_corrected = self.decision[at], pa.array(self.is_corrected[at])
+            chosen = texts_where(pa.array(word == WORDS.index(WAITING)), table["suggestion"].cast(pa.string()))
+            words = pa.array([*WORDS[:-1], "suggestion"]).take(pa.array(word))
+            table = table.append_column("decision", words)
+            table = table.append_column("decided_address", pc.if_else(is_corrected, table["clean"], chosen))
+            wanted = (*wanted, *DECISION_COLUMNS)
+        out: pd.DataFrame = data.attach(table, name_columns(data, None, wanted), wanted, self.note)
         return out
 
-    def texts(self, name: str) -> pa.ChunkedArray:
-        """A result column of text."""
-        return to_arrow(self.table, BY_NAME[name])
+    @property
+    def has_decisions(self) -> bool:
+        """Whether anything is decided, or columns of an earlier file say so, which are then replaced."""
+        labels = (label_of(self.column, None, each.name) for each in DECISION_COLUMNS)
+        return bool(self.decision.any()) or any(label in self.frame.columns for label in labels)
+
+    def results(self) -> Results:
+        """What decides about the rows and is counted, without decisions."""
+        cells = Table(pa.table({"email": to_array(Table(self.frame, self.column).values())}), "email")
+        columns = (*COUNTED, *REPAIR_COLUMNS)
+        table = cells.attach(self.table, [f"email_{each.name}" for each in columns], columns, self.note)
+        for name in ("suppressed", "duplicate_of"):
+            label = label_of(self.column, None, name)
+            if label in self.frame.columns:
+                values = self.frame[label]
+                is_there = values.notna().to_numpy(np.bool_)
+                found = to_array(values) if name == "suppressed" else pa.array(is_there, mask=~is_there)
+                table = table.append_column(f"email_{name}", found)
+        return Results(table, "email", None)
 
 
 class Listing:
-    """Verified rows with what a policy does with each, in an order and narrowed down by facets and words."""
+    """Verified rows with what a policy and a person do with each, in an order and narrowed down by facets and words."""
 
-    def __init__(self, rows: AuditedRows, policy: Policy | str) -> None:
-        self.rows, self.column = rows, rows.column
-        self.bucket = self.find_buckets()
-        self.reason, self.reasons = self.find_reasons()
-        self.domain, self.domains = self.find_domains()
-        self.change, self.changes = self.find_changes()
-        self.kind, self.examples = self.group_rows()
+    def __init__(
+        self,
+        rows: AuditedRows,
+        policy: Policy | str,
+        decided: Decided = NOTHING,
+        accepted: frozenset[Pair] = frozenset(),
+    ) -> None:
+        self.rows, self.column, self.policy = rows, rows.column, find_policy(policy)
+        found = rows.results()
+        keys = keys_of(found)
+        self.whole = Counts(self.policy)  # what neither policy nor decisions change
+        self.whole.add_addresses(found, keys)
+        self.first_kind, self.first_kinds = group_alike(facts_of(found, self.policy))  # before decisions
+        self.domain, self.domains = codes_of(domains_of(keys))
+        self.find_people(keys)
+        self.find_pairs(found)
         self.chosen: dict[str, set[str]] = {name: set() for name in FACETS}
         self.words = ""
         self.is_found: Flags = np.ones(len(rows), np.bool_)  # rows that contain all words
         self.order: Rows | None = None
-        self.counted: dict[str, dict[str, int]] = {}  # the rows by value, by facet; kept until something else is chosen
+        self.facet_counts: dict[str, dict[str, int]] = {}  # kept until something else is chosen
         self.sorted_by: tuple[str, bool] = ("", False)
-        self.set_policy(policy)
+        self.set_decisions(decided, accepted)
 
     # --- what is known about each row --------------------------------------------------------------------------------
 
-    def find_buckets(self) -> npt.NDArray[np.int8]:
-        """For each row the position of its verdict in `BUCKETS`, or of its status where it has no verdict."""
-        status, names = codes_of(self.rows.table["status"])
-        verdict, words = codes_of(self.rows.table["result"])
-        by_status = np.array([*(BUCKETS.index(n) if n in BUCKETS else -1 for n in names), -1], np.int8)
-        by_verdict = np.array([*map(BUCKETS.index, words), -1], np.int8)
-        is_done = np.array([*(name == Status.DONE for name in names), False], np.bool_)
-        return np.where(is_done[status], by_verdict[verdict], by_status[status])
+    def find_people(self, keys: pa.StringArray) -> None:
+        """The person of each row: the mailbox of its address, or its text; -1 for an empty cell."""
+        mailboxes = find_mailboxes(keys).names
+        self.has_address = to_bools(mailboxes.is_valid())
+        coded = pc.coalesce(mailboxes, keys).dictionary_encode()
+        self.people: pa.StringArray = coded.dictionary
+        self.person: Codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
 
-    def find_reasons(self) -> tuple[Codes, list[str]]:
-        """The word of `why` of each row that is not valid; -1 for none."""
-        codes, names = codes_of(self.rows.texts("why"))
-        return narrow(np.where(self.bucket == BUCKETS.index(Verdict.VALID), -1, codes), len(names)), names
+    def find_pairs(self, found: Results) -> None:
+        """The text of each row with a suggestion and what was meant, as the step "Tidy" accepts them; -1 for none."""
+        has = found["suggestion"].is_valid()
+        self.has_suggestion: Flags = to_bools(has)
+        written = cut_long(strip_texts(found.addresses.filter(has).fill_null("")))
+        joined = pc.binary_join_element_wise(written, found["suggestion"].filter(has), "\n").dictionary_encode()
+        self.pairs: list[Pair] = [each.rpartition("\n")[::2] for each in joined.dictionary.to_pylist()]
+        self.pair: Codes = np.full(len(self.rows), -1, np.int32)
+        self.pair[self.has_suggestion] = joined.indices.to_numpy(zero_copy_only=False)
 
-    def find_domains(self) -> tuple[Codes, list[str]]:
-        """The domain of the address of each row; -1 for none."""
-        return codes_of(pc.utf8_lower(pc.replace_substring_regex(self.rows.table["clean"], "^.*@", "")))
+    # --- decisions and actions ---------------------------------------------------------------------------------------
 
-    def find_changes(self) -> tuple[Codes, list[str]]:
-        """The repairs of each row, joined by ``;``; an empty cell has none."""
-        codes, names = codes_of(self.rows.table["change"])
-        none = names.index("") if "" in names else len(names)
-        return narrow(np.where(codes < 0, none, codes), none + 1), names if none < len(names) else [*names, ""]
-
-    def group_rows(self) -> tuple[Codes, Rows]:
-        """For each row the number of its kind, of which all rows get the same action; and a row of each kind."""
-        kind = self.bucket.astype(np.int64) * (len(self.reasons) + 1) + self.reason + 1
-        for name in FLAGS:
-            flags = one_array(self.rows.table[name]).fill_null(False)
-            kind = kind * 2 + flags.to_numpy(zero_copy_only=False)
-        for mask in (self.has_suggestion, self.has_remark(), self.find_advice(), self.is_suppressed, self.is_duplicate):
-            kind = kind * 2 + mask
-        _, examples, numbers = np.unique(kind, return_index=True, return_inverse=True)
-        return narrow(numbers, len(examples)), examples
-
-    @cached_property
-    def has_suggestion(self) -> Flags:
-        """Rows with a likely typo."""
-        found: Flags = pc.is_valid(self.rows.table["suggestion"]).to_numpy()
-        return found
-
-    def has_remark(self) -> Flags:
-        """Rows with words beside the address that ask for no mail, or say that it is out of use."""
-        names = np.array([REMARK in change.split(";") for change in self.changes], np.bool_)
-        return names[self.change]
-
-    def find_advice(self) -> Flags:
-        """Malformed cells in which an address can be read."""
-        invalid = np.flatnonzero(self.bucket == BUCKETS.index(Verdict.INVALID))
-        found = np.zeros(len(self.rows), np.bool_)
-        if len(invalid):
-            found[invalid] = Results(self.rows.to_frame(invalid, CORE), self.column, None).advice["kind"].is_valid()
-        return found
-
-    @cached_property
-    def is_suppressed(self) -> Flags:
-        """Rows on the suppression list."""
-        label = label_of(self.column, None, "suppressed")
-        if label not in self.rows.frame.columns:
-            return np.zeros(len(self.rows), np.bool_)
-        found: Flags = self.rows.frame[label].fillna(value=False).to_numpy(np.bool_)
-        return found
-
-    @cached_property
-    def is_duplicate(self) -> Flags:
-        """Rows whose mailbox is in an earlier row, if such rows are to be removed."""
-        if not self.rows.note.get(DROPS_DUPLICATES):
-            return np.zeros(len(self.rows), np.bool_)
-        found: Flags = self.rows.frame[label_of(self.column, None, "duplicate_of")].notna().to_numpy(np.bool_)
-        return found
-
-    # --- actions -----------------------------------------------------------------------------------------------------
+    def set_decisions(self, decided: Decided, accepted: frozenset[Pair]) -> None:
+        """Use what a person decided: send or remove by key, and suggestions that are accepted; see `decisions`."""
+        corrected = np.array([ACCEPTED in (each.change or "").split(";") for each in self.first_kinds], np.bool_)
+        self.rows.is_corrected = corrected[self.first_kind]
+        word = self.rows.is_corrected * np.int8(WORDS.index("suggestion"))
+        is_accepted = np.array([*(pair in accepted for pair in self.pairs), False])  # the last one: no suggestion
+        word[is_accepted[self.pair]] = WORDS.index(WAITING)
+        if decided:
+            at = pc.index_in(self.people, value_set=pa.array(list(decided), pa.string())).fill_null(-1).to_numpy()
+            by_key = np.array([*map(WORDS.index, decided.values()), 0], np.int8)
+            of_person = np.append(by_key[at], np.int8(0))[self.person]
+            word = np.where(of_person, of_person, word)
+        self.rows.decision = word
+        combined = self.first_kind.astype(np.int64) * len(WORDS) + word
+        present = np.flatnonzero(np.bincount(combined, minlength=len(self.first_kinds) * len(WORDS)))
+        renumbered = np.zeros(len(self.first_kinds) * len(WORDS), np.int32)
+        renumbered[present] = np.arange(len(present))
+        self.kind: Codes = renumbered[combined]
+        self.undecided_kinds = [
+            self.first_kinds[each // len(WORDS)]._replace(decision=WORDS[each % len(WORDS)])
+            for each in present.tolist()
+        ]
+        self.set_policy(self.policy)
 
     def set_policy(self, policy: Policy | str) -> None:
         """Decide about each kind of row."""
-        self.counted.clear()
-        self.policy = policy
-        decided = decide_rows(
-            read_decided(self.rows.to_frame(self.examples, CORE), self.column, None), find_policy(policy)
-        )
-        by_kind = np.array([ACTIONS.index(word) for word in decided["action"].to_pylist()], np.int8)
-        self.action = by_kind[self.kind] if len(by_kind) else np.empty(0, np.int8)
-        self.find_causes(decided["cause"].to_pylist())
+        self.facet_counts.clear()
+        self.policy = find_policy(policy)
+        self.kinds = apply_policy(self.undecided_kinds, self.policy)
+        self.action = np.array([ACTIONS.index(str(each.action)) for each in self.kinds], np.int8)[self.kind]
+        self.counts = self.count_kinds(self.kinds, self.policy)
+        reasons = [next(iter(FACET_VALUES["reason"][0](each)), "") for each in self.kinds]
+        self.causes = list(dict.fromkeys(filter(None, reasons)))
+        self.cause = np.array([self.causes.index(each) if each else -1 for each in reasons], np.int32)[self.kind]
         if self.words:  # they may be in other reasons now
             words, self.words, self.is_found = self.words, "", np.ones(len(self.rows), np.bool_)
             self.search(words)
 
-    def find_causes(self, decisive: Sequence[str | None]) -> None:
-        """The cause of each row's action: its reason, or what decided instead."""
-        names = []
-        for row, cause in zip(self.examples.tolist(), decisive, strict=True):
-            reason = self.reasons[self.reason[row]] if self.reason[row] >= 0 else ""
-            is_cause = cause and (not reason or cause in ("suppressed", "duplicate"))
-            names.append(cause if is_cause else reason)
-        self.causes = list(dict.fromkeys(filter(None, names)))
-        by_kind = np.array([self.causes.index(name) if name else -1 for name in names], np.int16)
-        self.cause = by_kind[self.kind] if len(by_kind) else np.empty(0, np.int16)
+    def count_kinds(self, kinds: Sequence[Alike], policy: Policy) -> Counts:
+        """The figures of the page and of the report, with what a policy decides about each kind of rows."""
+        counts = copy(self.whole)
+        numbers = np.bincount(self.kind, minlength=len(kinds)).tolist()
+        counts.policy, counts.alike = policy, Counter(dict(zip(kinds, numbers, strict=True)))
+        is_sent = np.array([each.action == "send" for each in kinds], np.bool_)[self.kind]
+        is_person = np.zeros(len(self.people) + 1, np.bool_)
+        is_person[self.person[is_sent & self.has_address]] = True
+        counts.people = int(np.count_nonzero(is_person))
+        decided = np.flatnonzero(self.rows.decision)[:TOP_DECIDED]
+        if len(decided):
+            counts.decided = []
+            counts.add_decided(Results(self.rows.to_frame(decided, CORE), self.column, None))
+        return counts
 
     def decide(self, rows: Rows | None = None, columns: Sequence[Column] = CORE) -> pd.DataFrame:
         """Rows with result columns and with the action of each."""
         return decide(self.rows.to_frame(rows, columns), self.column, policy=self.policy)
 
+    def of_same_people(self, rows: Rows) -> Rows:
+        """All rows of the people of some rows; those rows without a text have none."""
+        is_person = np.zeros(len(self.people) + 1, np.bool_)
+        is_person[self.person[rows]] = True
+        is_person[-1] = False
+        return np.flatnonzero(is_person[self.person])
+
+    def keys_of(self, rows: Rows) -> set[str]:
+        """The keys of the people of some rows."""
+        return set(self.people.take(pa.array(np.unique(self.person[rows]))).to_pylist())
+
+    def pairs_of(self, rows: Rows) -> frozenset[Pair]:
+        """The suggestions for some rows."""
+        return frozenset(self.pairs[at] for at in np.unique(self.pair[rows]).tolist() if at >= 0)
+
+    def accepted_addresses(self, rows: Rows) -> set[str]:
+        """The suggested addresses that are already in the cells of some rows, or are to be checked."""
+        corrected = rows[self.rows.is_corrected[rows]]
+        return {*self.rows.table["clean"].take(pa.array(corrected)).to_pylist(), *(b for _, b in self.pairs_of(rows))}
+
+    def undecided_suggestions(self) -> Rows:
+        """Rows with a suggestion about which nothing is decided."""
+        return np.flatnonzero(self.has_suggestion & (self.rows.decision == 0))
+
+    def addresses_to_check(self) -> list[str]:
+        """The different suggested addresses that were chosen and are not verified yet."""
+        rows = np.flatnonzero(self.rows.decision == WORDS.index(WAITING))
+        return sorted({meant for _, meant in self.pairs_of(rows)})
+
+    # --- figures -----------------------------------------------------------------------------------------------------
+
     def count_actions(self) -> dict[str, int]:
         """Rows by action, always all five."""
-        counts = np.bincount(self.action, minlength=len(ACTIONS)).tolist()
-        return dict(zip(ACTIONS, counts, strict=True))
+        return self.counts.actions
 
     def count_verdicts(self) -> dict[str, int]:
         """Rows by verdict, or by status where there is none; always all of `BUCKETS`."""
-        counts = np.bincount(self.bucket, minlength=len(BUCKETS)).tolist()
-        return dict(zip(BUCKETS, counts, strict=True))
+        return self.counts.buckets
 
     def count_left(self) -> int:
         """Rows that are still to be checked, without those that are removed whatever a check finds."""
-        is_left = self.bucket == BUCKETS.index(Status.PENDING)
-        return int(np.count_nonzero(is_left & ~self.is_suppressed & ~self.is_duplicate))
+        return self.counts.number(
+            lambda each: (
+                each.bucket == Status.PENDING and not (each.suppressed or each.is_repeated or each.decision == "remove")
+            )
+        )
 
     def count_unclear(self) -> int:
         """Rows without a clear answer, and rows whose check failed; not those with several addresses."""
-        counts = self.count_verdicts()
-        several = self.reasons.index(SEVERAL_ADDRESSES) if SEVERAL_ADDRESSES in self.reasons else None
-        return counts[Verdict.UNKNOWN] + counts[Status.ERROR] - int(np.count_nonzero(self.reason == several))
+        unclear = (Verdict.UNKNOWN, Status.ERROR)
+        return self.counts.number(lambda each: each.bucket in unclear and each.why != SEVERAL_ADDRESSES)
 
     def seconds_to_wait(self) -> float:
         """The seconds after which asking again about them makes sense; 0 if none of the answers is temporary."""
-        names = {name for at, name in enumerate(self.reasons) if name in ASK_AGAIN and np.any(self.reason == at)}
+        reasons = self.counts.by(lambda each: each.reason)
         failed = self.count_verdicts()[Status.ERROR] > 0
-        return max([*(ASK_AGAIN[name] for name in names), ERROR_MAX_AGE if failed else 0.0])
+        return max([*(ASK_AGAIN[name] for name in reasons if name in ASK_AGAIN), ERROR_MAX_AGE if failed else 0.0])
 
     # --- facets, words, order ----------------------------------------------------------------------------------------
 
     def toggle(self, facet: str, value: str) -> None:
         """Choose a value of a facet, or no longer; rows must match one of the values chosen in each facet."""
         self.chosen[facet] ^= {value}
-        self.counted.clear()
+        self.facet_counts.clear()
 
     def clear(self) -> None:
         """Choose nothing, and search for nothing."""
@@ -245,7 +312,7 @@ class Listing:
 
     def search(self, text: str) -> None:
         """Find the rows that contain all words, in any case, in what is shown."""
-        self.counted.clear()
+        self.facet_counts.clear()
         # With further letters or words, only rows that were found before can be found.
         is_longer = all(any(word in each for each in text.split()) for word in self.words.split())
         left = np.flatnonzero(self.is_found) if is_longer else np.arange(len(self.rows))
@@ -257,24 +324,15 @@ class Listing:
 
     def holding(self, word: str, rows: Rows) -> Flags:
         """Which of some rows contain a word."""
-        whole = len(rows) == len(self.rows)
-        found = np.zeros(len(rows), np.bool_)
-        names = [at for at, name in enumerate(self.causes) if word.casefold() in reason_label(name).casefold()]
-        if names:
-            found |= np.isin(self.cause[rows], names)
-        for texts in (self.rows.table["clean"], self.rows.table["suggestion"], *self.own_texts(rows, whole=whole)):
-            part = texts if len(texts) == len(rows) else texts.take(pa.array(rows))
-            matches = pc.match_substring(part, word, ignore_case=True).fill_null(False)
-            found |= np.asarray(matches)
+        is_whole = len(rows) == len(self.rows)
+        labels = [word.casefold() in reason_label(name).casefold() for name in self.causes]
+        found = np.array([*labels, False], np.bool_)[self.cause[rows]]
+        own = (self.rows.frame.iloc[:, at] for at in (self.address_at, *self.shown_columns))
+        cells = (whole_texts(each if is_whole else each.take(rows)) for each in own)
+        results = (self.rows.table[name] for name in ("clean", "suggestion"))
+        for texts in (*(each if is_whole else each.take(pa.array(rows)) for each in results), *cells):
+            found |= np.asarray(pc.match_substring(texts, word, ignore_case=True).fill_null(False))
         return found
-
-    def own_texts(self, rows: Rows, *, whole: bool) -> Iterable[pa.Array | pa.ChunkedArray]:
-        """The user's columns that are shown, as text."""
-        for at in (self.address_at, *self.shown_columns):
-            cells = self.rows.frame.iloc[:, at]
-            part = cells if whole else cells.take(rows)
-            is_text = isinstance(part.dtype, pd.StringDtype)
-            yield pa.array(part, from_pandas=True) if is_text else cell_texts(part, None)
 
     def mask(self, *, without: str = "") -> Flags:
         """Rows that match the words and the facets, but for one of these."""
@@ -286,19 +344,10 @@ class Listing:
 
     def matches(self, facet: str, values: set[str]) -> Flags:
         """Rows with one of the values of a facet."""
-        if facet == "repaired":
-            return np.array([bool(values & set(names.split(";"))) for names in self.changes], np.bool_)[self.change]
-        codes, names = self.coded(facet)
-        return np.isin(codes, [at for at, name in enumerate(names) if name in values])
-
-    def coded(self, facet: str) -> tuple[Any, Sequence[str]]:
-        """The codes of the rows in a facet, and what they stand for."""
-        return {
-            "verdict": (self.bucket, BUCKETS),
-            "action": (self.action, ACTIONS),
-            "reason": (self.cause, self.causes),
-            "domain": (self.domain, self.domains),
-        }[facet]
+        if facet == "domain":
+            return np.array([*(name in values for name in self.domains), False], np.bool_)[self.domain]
+        values_of, _ = FACET_VALUES[facet]
+        return np.array([not values.isdisjoint(values_of(each)) for each in self.kinds], np.bool_)[self.kind]
 
     def count(self, facet: str) -> dict[str, int]:
         """Rows by value of a facet, of those that match everything else.
@@ -306,29 +355,28 @@ class Listing:
         The values are those of all rows, so that they stay where they are while others are chosen; of domains the most
         frequent ones that match.
         """
-        if facet not in self.counted:
-            self.counted[facet] = self.count_anew(facet)
-        return self.counted[facet]
+        if facet not in self.facet_counts:
+            mask = self.mask(without=facet)
+            self.facet_counts[facet] = self.count_domains(mask) if facet == "domain" else self.count_values(facet, mask)
+        return self.facet_counts[facet]
 
-    def count_anew(self, facet: str) -> dict[str, int]:
-        mask = self.mask(without=facet)
-        if facet == "repaired":
-            counts = np.bincount(self.change[mask], minlength=len(self.changes))
-            names = [set(each.split(";")) for each in self.changes]
-            return {
-                name: sum(int(n) for n, each in zip(counts, names, strict=True) if name in each)
-                for name in REPAIR_LABELS
-                if any(name in each for each in names)
-            }
-        codes, values = self.coded(facet)
-        part = codes[mask]
-        counts = np.bincount(part[part >= 0], minlength=len(values))
-        if facet == "domain":
-            order = np.argsort(-counts, kind="stable")[:MAX_DOMAINS].tolist()
-            return {values[at]: int(counts[at]) for at in order if counts[at]}
-        whole = np.bincount(codes[codes >= 0], minlength=len(values))
-        order = np.argsort(-whole, kind="stable").tolist() if facet == "reason" else list(range(len(values)))
-        return {values[at]: int(counts[at]) for at in order if whole[at]}
+    def count_domains(self, mask: Flags) -> dict[str, int]:
+        """The most frequent domains of some rows."""
+        codes = self.domain[mask]
+        counts = np.bincount(codes[codes >= 0], minlength=len(self.domains))
+        order = np.argsort(-counts, kind="stable")[:MAX_DOMAINS].tolist()
+        return {self.domains[at]: int(counts[at]) for at in order if counts[at]}
+
+    def count_values(self, facet: str, mask: Flags) -> dict[str, int]:
+        """Some rows by the values of a facet that any row has."""
+        values_of, order = FACET_VALUES[facet]
+        numbers = np.bincount(self.kind[mask], minlength=len(self.kinds)).tolist()
+        whole, found = Counter[str](), Counter[str]()
+        for each, number in zip(self.kinds, numbers, strict=True):
+            for value in values_of(each):
+                whole[value] += self.counts.alike[each]
+                found[value] += number
+        return {value: found[value] for value in order or dict(most_common(whole)) if whole[value]}
 
     def sort(self, key: str) -> None:
         """Sort by a column; the same column again reverses the order, and a third time restores that of the frame."""
@@ -337,43 +385,31 @@ class Listing:
             self.sorted_by, self.order = ("", False), None
             return
         self.sorted_by = (key, key == by)
-        if key == by and self.order is not None:
-            self.order = self.order[::-1]
-        else:
-            self.order = narrow(self.sorted_rows(key), len(self.rows))
+        self.order = self.order[::-1] if key == by and self.order is not None else self.sorted_rows(key)
 
     def sorted_rows(self, key: str) -> Rows:
         """All rows in the order of a column; rows without a value come last."""
-        codes = {"verdict": self.bucket, "action": self.action}.get(key)
+        if key in ("verdict", "action"):
+            by_kind = [BUCKETS.index(each.bucket) for each in self.kinds]
+            return np.argsort(self.action if key == "action" else np.array(by_kind, np.int8)[self.kind], kind="stable")
         if key == "reason":
             labels = [reason_label(name) for name in self.causes]
-            rank = np.array([*np.argsort(np.argsort(labels)), len(labels)])
-            codes = rank[self.cause]
-        if codes is not None:
-            return np.argsort(codes, kind="stable")
-        values = (
-            self.rows.table[key] if key in ("clean", "suggestion") else self.sortable(int(key.removeprefix("column ")))
-        )
-        order: Rows = pc.sort_indices(values).to_numpy()
-        return order
-
-    def sortable(self, at: int) -> pa.Array:
-        """A column of the user as an Arrow array that can be sorted."""
-        cells = self.rows.frame.iloc[:, at]
-        try:
-            values = pa.array(cells, from_pandas=True)
-            values = values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
-            pc.sort_indices(values[:1])
-        except (pa.ArrowException, TypeError, ValueError, UnicodeError, OverflowError):
-            return cell_texts(cells, None)
-        return values
+            return np.argsort(np.array([*np.argsort(np.argsort(labels)), len(labels)])[self.cause], kind="stable")
+        if key in ("clean", "suggestion"):
+            order: Rows = pc.sort_indices(self.rows.table[key]).to_numpy()
+            return order
+        cells = self.rows.frame.iloc[:, int(key.removeprefix("column "))]
+        values = to_array(cells)
+        values = as_text(cells) if pa.types.is_nested(values.type) else values
+        if is_text(values.type):
+            values = pc.if_else(pc.equal(values, ""), None, values)
+        order = pc.sort_indices(values).to_numpy()
+        return order  # noqa: RET504 - mypy knows its type
 
     def found(self) -> Rows:
         """The rows that match everything, in their order."""
         mask = self.mask()
-        if self.order is None:
-            return narrow(np.flatnonzero(mask), len(self.rows))
-        return self.order[mask[self.order]]
+        return np.flatnonzero(mask) if self.order is None else self.order[mask[self.order]]
 
     # --- what is shown -----------------------------------------------------------------------------------------------
 
@@ -405,71 +441,66 @@ class Listing:
         heads = [{"key": f"column {self.address_at}", "label": printable_label(names[self.address_at])}]
         heads += [{"key": "verdict", "label": "Verdict"}, {"key": "reason", "label": "Why"}]
         heads += [{"key": "action", "label": "What to do"}]
-        if any(name for name in self.changes):
+        if any(each.change for each in self.kinds):
             heads.append({"key": "clean", "label": "Repaired"})
-        if self.has_suggestion.any():
+        if self.pairs:
             heads.append({"key": "suggestion", "label": "Did you mean"})
         return heads + [{"key": f"column {at}", "label": printable_label(names[at])} for at in self.shown_columns]
 
     def page(self, rows: Rows) -> list[dict[str, Any]]:
-        """Some rows as texts of bounded length: position, verdict, action, and cells by the keys of `heads`."""
+        """Some rows as texts of bounded length: what is known and decided, and cells by the keys of `heads`."""
         out = self.decide(rows, COLUMNS)
-        cells = {"clean": self.cleaned(rows, out), "suggestion": self.result_texts(out, "suggestion")}
-        for at in (self.address_at, *self.shown_columns):
-            cells[f"column {at}"] = cell_texts(self.rows.frame.iloc[:, at].take(rows), LONGEST_CELL).to_pylist()
-        why, said = self.result_texts(out, "action_why"), self.result_texts(out, "error_message")
+
+        def result(name: str) -> list[str | None]:
+            texts: list[str | None] = cell_texts(out[label_of(self.column, None, name)], 2 * LONGEST_CELL).to_pylist()
+            return texts
+
+        clean, suggestion, why, said = map(result, ("clean", "suggestion", "action_why", "error_message"))
+        own = {
+            f"column {at}": cell_texts(self.rows.frame.iloc[:, at].take(rows), LONGEST_CELL).to_pylist()
+            for at in (self.address_at, *self.shown_columns)
+        }
         repeats = self.repeats(rows)
         shown = []
         for at, row in enumerate(rows.tolist()):
+            kind = self.kinds[self.kind[row]]
             label = reason_label(self.causes[self.cause[row]]) if self.cause[row] >= 0 else ""
-            texts = {key: values[at] or "" for key, values in cells.items()}
+            word = WORDS[self.rows.decision[row]]
             shown.append(
                 {
+                    "at": row,
                     "row": f"{row + 1:,}",
-                    "verdict": BUCKETS[self.bucket[row]],
-                    "action": ACTIONS[self.action[row]],
-                    "reason": short_text(label or REASONLESS if BUCKETS[self.bucket[row]] == "valid" else label, 80),
+                    "verdict": kind.bucket,
+                    "action": kind.action,
+                    "reason": short_text(label or (REASONLESS if kind.bucket == Verdict.VALID else ""), 80),
                     "why": repeats.get(row) or join_causes(why[at], said[at]),
-                    "cells": texts,
+                    "decided": "suggestion" if word == WAITING else word or "",
+                    "suggestion": suggestion[at] or "",
+                    "cells": {
+                        "clean": (clean[at] or "") if kind.change else "",
+                        "suggestion": suggestion[at] or "",
+                        **{key: values[at] or "" for key, values in own.items()},
+                    },
                 }
             )
         return shown
 
     def repeats(self, rows: Rows) -> dict[int, str]:
         """By position, which row some rows repeat, if that is why they are removed."""
-        is_named = np.array([name == "duplicate" for name in self.causes] + [False], np.bool_)
-        found = rows[is_named[self.cause[rows]]]
-        if not len(found):
-            return {}
-        # An index may have a label several times: of the rows with these labels, those with the same mailbox are meant.
-        labels = self.rows.frame[label_of(self.column, None, "duplicate_of")].take(found)
-        firsts = np.flatnonzero(self.rows.frame.index.isin(labels) & ~self.is_duplicate)
-        row_of = dict(zip(self.mailboxes(firsts)[::-1], firsts[::-1].tolist(), strict=True))
         named = {}
-        for row, mailbox in zip(found.tolist(), self.mailboxes(found), strict=True):
-            first = row_of.get(mailbox)
-            if mailbox is not None and first is not None:
-                address = short_text(self.rows.table["clean"][first].as_py(), LONGEST_CELL)
+        for row in rows.tolist():
+            if self.kinds[self.kind[row]].cause == "duplicate":
+                first = int(self.first_rows[self.person[row]])
+                address = short_text(self.rows.table["clean"][first].as_py() or "", LONGEST_CELL)
                 named[row] = f"the same mailbox as row {first + 1:,}: {address}"
         return named
 
-    def mailboxes(self, rows: Rows) -> list[str | None]:
-        """The mailbox of some rows, the same text for all its addresses."""
-        texts = one_array(self.rows.table["clean"].take(pa.array(rows)))
-        mailboxes: list[str | None] = find_mailboxes(texts).names.to_pylist()
-        return mailboxes
-
-    def result_texts(self, out: pd.DataFrame, name: str) -> list[str | None]:
-        """A result column of a few rows as texts of bounded length."""
-        texts: list[str | None] = cell_texts(out[label_of(self.column, None, name)], 2 * LONGEST_CELL).to_pylist()
-        return texts
-
-    def cleaned(self, rows: Rows, out: pd.DataFrame) -> list[str | None]:
-        """The repaired addresses of a few rows; None where nothing was repaired."""
-        texts = self.result_texts(out, "clean")
-        return [
-            text if self.changes[self.change[row]] else None for row, text in zip(rows.tolist(), texts, strict=True)
-        ]
+    @cached_property
+    def first_rows(self) -> Rows:
+        """The first row of each person."""
+        first = np.zeros(len(self.people) + 1, np.int64)
+        first[self.person[::-1]] = np.arange(len(self.rows))[::-1]
+        return first
 
 
 def join_causes(why: str | None, said: str | None) -> str:
@@ -483,65 +514,16 @@ def join_causes(why: str | None, said: str | None) -> str:
     return "; ".join(dict.fromkeys(filter(None, (why, said))))
 
 
-def compact(table: pa.Table) -> pa.Table:
-    """The table with the smallest codes, and in `normalized` only what differs from `clean`.
-
-    A service may give an empty text there, so that a column of its own says where there is none.
-    """
-    table = table.append_column("has_normalized", table["normalized"].is_valid())
-    for at, name in enumerate(table.column_names):
-        column = one_array(table[name])
-        if name == "normalized":
-            column = difference(column, one_array(table["clean"])).dictionary_encode()
-        elif name == "checked_at":
-            moments = column.dictionary_encode()
-            column = moments if len(moments.dictionary) < MAX_MOMENTS else column
-        if pa.types.is_dictionary(column.type):
-            kind = pa.from_numpy_dtype(np.min_scalar_type(-max(len(column.dictionary), 1)))
-            column = pa.DictionaryArray.from_arrays(column.indices.cast(kind), column.dictionary)
-        table = table.set_column(at, name, column)
-    return table
+def codes_of(column: pa.DictionaryArray) -> tuple[Codes, list[str]]:
+    """The codes of a column and what they stand for; -1 for null."""
+    return column.indices.fill_null(-1).to_numpy(zero_copy_only=False), column.dictionary.to_pylist()
 
 
-def expand(table: pa.Table) -> pa.Table:
-    """Rows of a compact table with the whole texts in `normalized`."""
-    texts = pc.coalesce(table["normalized"].cast(pa.string()), table["clean"])
-    at = table.schema.get_field_index("normalized")
-    whole = table.set_column(at, "normalized", texts_where(table["has_normalized"], texts))
-    return whole.drop_columns("has_normalized")
+def whole_texts(cells: pd.Series[Any]) -> pa.Array:
+    """Cells of any dtype as texts."""
+    return pa.array(cells, from_pandas=True) if isinstance(cells.dtype, pd.StringDtype) else as_text(cells)
 
 
-def difference(texts: pa.StringArray, others: pa.StringArray) -> pa.StringArray:
-    """The texts that differ from those of the same row in another column, else null."""
-    return texts_where(pc.not_equal(texts, others).fill_null(True), texts)
-
-
-def codes_of(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:
-    """The codes of a column of text and what they stand for; -1 for null."""
-    whole = one_array(column)
-    coded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
-    codes = coded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return narrow(codes, len(coded.dictionary)), coded.dictionary.to_pylist()
-
-
-def cell_texts(cells: pd.Series[Any], longest: int | None) -> pa.Array:
-    """Cells of any dtype as texts; a missing one is null."""
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        cells = cells.astype(object)
-    if isinstance(cells.dtype, pd.StringDtype) or cells.dtype == object:
-        texts = read_values(cells, for_repair=True).texts
-        texts = where_filled(texts, texts)
-    else:
-        try:
-            values = pa.array(cells, from_pandas=True)
-            texts = one_array(values).cast(pa.string())
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            texts = pa.array([cell_text(cell, longest or LONGEST_CELL) for cell in cells], pa.string())
-    return texts if longest is None else pc.utf8_slice_codeunits(texts, 0, longest)
-
-
-def cell_text(cell: Any, longest: int) -> str | None:
-    """One cell as text of bounded length."""
-    if pd.api.types.is_scalar(cell) and pd.isna(cell):
-        return None
-    return short_text(str(cell), longest)
+def cell_texts(cells: pd.Series[Any], longest: int) -> pa.Array:
+    """Cells of any dtype as texts of bounded length."""
+    return cut_long(as_text(cells), longest)

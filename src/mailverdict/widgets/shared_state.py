@@ -46,6 +46,7 @@ from ..runs.run import Run
 from ..table.columns import (
     ACTION_COLUMNS,
     COLUMNS,
+    DECISION_COLUMNS,
     DUPLICATE_COLUMNS,
     PART_COLUMNS,
     REPAIR_COLUMNS,
@@ -83,7 +84,7 @@ UNCLEAR = (str(Verdict.UNKNOWN), str(Status.ERROR))  # what is asked again on re
 # The identity of a mailbox is not for people, and as large as the addresses.
 ADDED_COLUMNS = (
     *(*COLUMNS, *REPAIR_COLUMNS, *ACTION_COLUMNS),
-    *(*DUPLICATE_COLUMNS, *SUPPRESS_COLUMNS, *PART_COLUMNS),
+    *(*DUPLICATE_COLUMNS, *SUPPRESS_COLUMNS, *DECISION_COLUMNS, *PART_COLUMNS),
 )
 COPY_COLUMNS = tuple(column for column in DUPLICATE_COLUMNS if column.name != "identity")
 

@@ -1,0 +1,98 @@
+"""What a person decided about single addresses on the page; it is applied after the policy.
+
+A decision belongs to a person: to the mailbox of the row's address, or to the text of a cell without one. So it holds
+for each row that repeats the address, and survives another check, splitting and merging. ``send`` and ``remove`` are
+kept by that key. ``suggestion`` accepts a pair of texts, as the step "Tidy" does: the next check verifies the address
+that was meant. Mappings and sets are never changed, so that the value before undoes a decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import SettingsError
+from ..model.words import DECISIONS, count_of
+
+if TYPE_CHECKING:
+    from .listing import Listing
+
+__all__ = ["NOTHING", "UNDECIDED", "Decided", "Pair", "decide", "decide_domain", "describe_to_check", "find_typos"]
+
+Pair = tuple[str, str]  # the text that is verified without it, and what was meant
+Decided = Mapping[str, str]  # send or remove, by the key of a person
+NOTHING: Decided = MappingProxyType({})
+UNDECIDED = "none"
+MAX_TYPOS = 20
+
+
+def decide(
+    listing: Listing,
+    rows: Sequence[int],
+    what: str,
+    decided: Decided = NOTHING,
+    accepted: frozenset[Pair] = frozenset(),
+) -> tuple[Decided, frozenset[Pair]]:
+    """The decisions after one about the people of some rows: `what` is one of `DECISIONS`, or ``none`` to take it back.
+
+    A cell without an address cannot be sent, and a row without a suggestion has none to use: these stay as they are.
+    """
+    if what not in (*DECISIONS, UNDECIDED):
+        raise SettingsError(f"{what!r} is not a decision; there are {', '.join((*DECISIONS, UNDECIDED))}")
+    at = np.asarray(rows, np.int64)
+    if len(at) and not 0 <= at.min() <= at.max() < len(listing.rows):
+        raise SettingsError("these rows are not in the result")
+    at = listing.of_same_people(at)
+    if what == "send":
+        at = at[listing.has_address[at]]
+    if what == "suggestion":
+        at = at[listing.pair[at] >= 0]
+    keys, pairs = listing.keys_of(at), listing.pairs_of(at)
+    words = {key: word for key, word in decided.items() if key not in keys}
+    if what in ("send", "remove"):
+        words |= dict.fromkeys(keys, what)
+    if what == UNDECIDED:  # also suggestions that are in the cells already
+        meant = listing.accepted_addresses(at)
+        accepted = frozenset(each for each in accepted if each[1] not in meant)
+    return MappingProxyType(words), accepted | pairs if what == "suggestion" else accepted - pairs
+
+
+def decide_domain(
+    listing: Listing, domain: str, what: str, decided: Decided = NOTHING, accepted: frozenset[Pair] = frozenset()
+) -> tuple[Decided, frozenset[Pair]]:
+    """As `decide`, about all rows whose address is at a domain."""
+    if domain not in listing.domains:
+        raise SettingsError(f"no address is at {domain!r:.80}")
+    rows = np.flatnonzero(listing.domain == listing.domains.index(domain))
+    return decide(listing, rows.tolist(), what, decided, accepted)
+
+
+def find_typos(listing: Listing) -> list[dict[str, Any]]:
+    """Domains that are probably mistyped, with the people at them about whom nothing is decided; most people first."""
+    rows = listing.undecided_suggestions()
+    names = [meant.rpartition("@")[2] for _, meant in listing.pairs]
+    suggested = dict.fromkeys(names)
+    code_of = {name: code for code, name in enumerate(suggested)}
+    meant = np.array([code_of[name] for name in names], np.int64)[listing.pair[rows]]
+    groups = np.unique(np.column_stack([listing.domain[rows], meant, listing.person[rows]]), axis=0)
+    domains, people = np.unique(groups[:, :2], axis=0, return_counts=True)
+    found = [
+        {"domain": listing.domains[typed], "suggested": list(suggested)[code], "people": count}
+        for (typed, code), count in zip(domains.tolist(), people.tolist(), strict=True)
+        if typed >= 0 and listing.domains[typed] != list(suggested)[code]  # else the name before the @ is mistyped
+    ]
+    return sorted(found, key=lambda each: (-each["people"], each["domain"]))[:MAX_TYPOS]
+
+
+def describe_to_check(listing: Listing, *, is_metered: bool, known: int = 0) -> dict[str, Any]:
+    """How many different suggested addresses were chosen and are not verified yet, and what that costs.
+
+    `known` of them have an answer already, which costs nothing.
+    """
+    count = len(listing.addresses_to_check())
+    units = max(count - known, 0) if is_metered else 0
+    cost = f"costs {count_of(units, 'address')} of the quota" if units else "costs nothing"
+    return {"count": count, "units": units, "text": f"{count_of(count, 'address')} to check: {cost}." if count else ""}

@@ -1,0 +1,179 @@
+"""What a person decides about single addresses: who it holds for, what it does, and where it is kept."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import mailverdict as mv
+from mailverdict.errors import SettingsError
+from mailverdict.widgets.decisions import NOTHING, decide, decide_domain, describe_to_check, find_typos
+from mailverdict.widgets.listing import Listing
+from tests.widgets.conftest import finished, ready
+
+MAILS = [
+    "ada@example.org",  # 0
+    "bob@gmial.com",  # 1: a typo
+    "cy@mailinator.com",  # 2: removed by the policy
+    "BOB@gmial.com",  # 3: the person of 1
+    "nobody",  # 4
+    None,  # 5
+    "di@gmial.com",  # 6
+    "x@a.com; y@b.com",  # 7
+    "ada@gmail,com",  # 8: malformed, with a suggestion
+]
+
+
+def listing(frame: pd.DataFrame | None = None, **options) -> Listing:
+    frame = pd.DataFrame({"mail": MAILS}) if frame is None else frame
+    return finished(ready(frame, column="mail", validation_type="regex", **options))._state.listing
+
+
+def after(found: Listing, *steps: tuple[list[int], str]) -> Listing:
+    """The listing after some decisions, one by one."""
+    decided, accepted = NOTHING, frozenset()
+    for rows, what in steps:
+        decided, accepted = decide(found, rows, what, decided, accepted)
+    found.set_decisions(decided, accepted)
+    return found
+
+
+def actions(found: Listing) -> list[str]:
+    return found.decide()["mail_action"].tolist()
+
+
+BEFORE = ["send", "review", "drop", "review", "drop", "unchecked", "review", "review", "review"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "changed"),
+    [
+        ([], {}),
+        ([([1], "send")], {1: "send", 3: "send"}),  # each row of the person
+        ([([3], "remove")], {1: "drop", 3: "drop"}),
+        ([([2], "send")], {2: "send"}),
+        ([([0, 2], "remove")], {0: "drop"}),
+        ([([4, 5, 7, 8], "send")], {}),  # there is no address to send to
+        ([([4, 7], "remove")], {4: "drop", 7: "drop"}),
+        ([([1], "send"), ([1], "remove")], {1: "drop", 3: "drop"}),
+        ([([1], "send"), ([3], "none")], {}),
+        ([([1], "suggestion")], {1: "unchecked", 3: "unchecked"}),  # until it is verified
+        ([([1], "suggestion"), ([1], "send")], {1: "send", 3: "send"}),
+        ([([8], "suggestion"), ([0], "suggestion")], {8: "unchecked"}),
+        ([([1, 8], "suggestion"), ([1], "none")], {8: "unchecked"}),
+    ],
+)
+def test_a_decision_is_applied_after_the_policy_to_each_row_of_the_person(steps, changed):
+    found = after(listing(), *steps)
+    expected = [changed.get(row, action) for row, action in enumerate(BEFORE)]
+    assert actions(found) == expected
+    assert found.count_actions() == {name: expected.count(name) for name in found.count_actions()}
+    again = mv.decide(found.rows.to_frame(), "mail", policy=found.policy)
+    assert again["mail_action"].tolist() == expected, "the columns of the frame say the same"
+
+
+def test_a_decision_survives_another_policy():
+    found = after(listing(), ([2], "send"), ([0], "remove"))
+    found.set_policy("strict")
+    assert actions(found)[:3] == ["drop", "review", "send"]
+
+
+def test_the_decision_before_is_not_changed():
+    found = listing()
+    decided, accepted = decide(found, [1], "send")
+    later = decide(found, [0], "remove", decided, accepted)
+    assert (dict(decided), accepted) == ({"bob@gmial.com": "send"}, frozenset())
+    assert dict(later[0]) == {"bob@gmial.com": "send", "ada@example.org": "remove"}
+    found.set_decisions(*later)
+    found.set_decisions(decided, accepted)
+    assert actions(found)[:2] == ["send", "send"]
+
+
+def test_suppressed_and_repeated_rows_stay_off_the_send_list():
+    audit = ready(
+        pd.DataFrame({"mail": ["ada@example.org", "Ada@example.org", "bob@example.org"]}), validation_type="regex"
+    )
+    audit._state.set_repair("merge", is_on=True)
+    audit._state.suppress_pasted("bob@example.org")
+    audit.wait(30)
+    found = after(finished(audit)._state.listing, ([1, 2], "send"))
+    assert actions(found) == ["send", "drop", "drop"]
+
+
+def test_a_domain_is_decided_at_once_and_typos_are_grouped_by_it():
+    found = listing()
+    assert find_typos(found) == [
+        {"domain": "gmial.com", "suggested": "gmail.com", "people": 2},
+        {"domain": "gmail,com", "suggested": "gmail.com", "people": 1},
+    ]
+    found.set_decisions(*decide_domain(found, "gmial.com", "suggestion"))
+    assert [actions(found)[row] for row in (1, 3, 6)] == ["unchecked"] * 3
+    assert [each["domain"] for each in find_typos(found)] == ["gmail,com"]
+    found.set_decisions(*decide_domain(found, "mailinator.com", "send"))
+    assert actions(found)[2] == "send"
+
+
+def test_what_is_to_be_checked_is_counted_once_per_address():
+    found = after(listing(), ([1, 3, 8], "suggestion"))
+    assert found.addresses_to_check() == ["BOB@gmail.com", "ada@gmail.com", "bob@gmail.com"]
+    assert describe_to_check(found, is_metered=True, known=1) == {
+        "count": 3,
+        "units": 2,
+        "text": "3 addresses to check: costs 2 addresses of the quota.",
+    }
+    assert describe_to_check(found, is_metered=False)["text"] == "3 addresses to check: costs nothing."
+    assert describe_to_check(listing(), is_metered=True) == {"count": 0, "units": 0, "text": ""}
+
+
+def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_taken_back():
+    audit = finished(ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex"))
+    state = audit._state
+    decided, accepted = decide(state.listing, [1, 8], "suggestion")
+    state.choices.accept(accepted)
+    state.start_pipeline()
+    audit.wait(30)
+    found = finished(audit)._state.listing
+    found.set_decisions(decided, accepted)
+    out = found.decide()
+    assert out["mail_clean"].tolist()[1:4:2] == ["bob@gmail.com", "BOB@gmail.com"]
+    assert out["mail_decision"].fillna("").tolist() == ["", "suggestion", "", "suggestion", *[""] * 4, "suggestion"]
+    assert out["mail_decided_address"].dropna().tolist() == ["bob@gmail.com", "BOB@gmail.com", "ada@gmail.com"]
+    assert [actions(found)[row] for row in (1, 3, 8)] == ["send"] * 3
+    assert [row["decided"] for row in found.page(found.found())][1:4] == ["suggestion", "", "suggestion"]
+    assert decide(found, [1], "none", decided, accepted)[1] == {("ada@gmail,com", "ada@gmail.com")}
+    sent_by_hand = after(found, ([1], "send"))
+    assert sent_by_hand.decide()["mail_decided_address"][1] == "bob@gmail.com", "the cell is corrected all the same"
+
+
+@pytest.mark.parametrize(
+    ("rows", "what", "message"),
+    [
+        ([0], "burn", "'burn' is not a decision"),
+        ([9], "send", "not in the result"),
+        ([-1], "send", "not in the result"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused(rows, what, message):
+    with pytest.raises(SettingsError, match=message):
+        decide(listing(), rows, what)
+
+
+def test_a_domain_without_an_address_is_refused():
+    with pytest.raises(SettingsError, match=r"no address is at 'nowhere\.example'"):
+        decide_domain(listing(), "nowhere.example", "send")
+
+
+def test_without_a_decision_there_are_no_columns_for_it_and_a_column_of_the_user_decides_nothing():
+    assert not [name for name in listing().rows.to_frame().columns if "deci" in name]
+    frame = pd.DataFrame({"mail": ["ada@example.org"], "mail_decision": ["remove"]})
+    out = mv.verify(frame, "mail", validation_type="regex")
+    assert mv.decide(out, "mail")["mail_action"].tolist() == ["send"]
+
+
+def test_decisions_are_in_the_report_and_in_the_figures_of_a_frame(tmp_path):
+    found = after(listing(), ([1], "send"), ([0], "remove"), ([8], "suggestion"))
+    assert found.counts.decisions == {"send": 2, "remove": 1, "suggestion": 1}
+    page = mv.report(found.rows.to_frame(), "mail").to_html()
+    assert "Decided by hand" in page
+    assert "Send anyway: 2 rows; Remove: 1 row; Use the suggestion: 1 row" in page
+    assert "bob@gmial.com" in page
