@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import pytest
+from playwright.sync_api import expect
 
 from mailverdict.widgets import Audit
-from mailverdict.widgets.page import SCRIPTS, front_end
+from mailverdict.widgets.page import front_end
 from mailverdict.widgets.shared_state import SECTIONS
 from tests.widgets.browser import CHROMIUM, AuditPage
 from tests.widgets.conftest import finished, ready
@@ -23,7 +24,10 @@ FAKE_MODEL = """
 async ([script, traits]) => {
   const handlers = {};
   window.sent = [];
-  const model = { get: (name) => traits[name], send: (content) => window.sent.push(content), off() {},
+  window.kernel = {};
+  const signal = (name) => ({ connect: (listener) => { window.kernel[name] = listener; }, disconnect() {} });
+  const widget_manager = { kernel: { statusChanged: signal("kernel"), connectionStatusChanged: signal("wire") } };
+  const model = { widget_manager, get: (name) => traits[name], send: (content) => window.sent.push(content), off() {},
     on(name, handler) { (handlers[name] ??= []).push(handler); } };
   window.change = (name, value) => { traits[name] = value; (handlers[`change:${name}`] ?? []).forEach((each) => each()); };
   const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
@@ -43,7 +47,7 @@ def show(opened: AuditPage, audit: Audit, content: str = "") -> None:
     """The page of an audit that gets no answers by itself."""
     opened.page.set_content(content)
     opened.page.add_style_tag(content=audit._widget()._css)
-    opened.page.evaluate(FAKE_MODEL, [front_end(SCRIPTS), {**traits(audit), "answered": ""}])
+    opened.page.evaluate(FAKE_MODEL, [front_end(), {**traits(audit), "answered": ""}])
 
 
 def change(opened: AuditPage, name: str, value: Any) -> None:
@@ -97,22 +101,6 @@ def test_a_choice_that_the_kernel_refuses_is_taken_back(opened: AuditPage) -> No
     assert "a check is running" in widget.tidy_section["message"].casefold()
 
 
-LEAVE = """() => {
-  const event = new Event("beforeunload", { cancelable: true });
-  window.dispatchEvent(event);
-  return event.defaultPrevented;
-}"""
-
-
-@pytest.mark.parametrize("place", ["voila", ""])
-def test_the_browser_asks_before_a_result_is_lost(opened: AuditPage, place: str) -> None:
-    audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
-    show(opened, audit, f'<body data-voila="{place}"></body>')
-    assert not opened.page.evaluate(LEAVE), "a list alone is chosen again quickly"
-    change(opened, "decide_section", finished(audit)._widget().decide_section)
-    assert opened.page.evaluate(LEAVE) == bool(place), "the kernel of a notebook goes on"
-
-
 def test_another_sheet_is_chosen(opened: AuditPage, tmp_path: Path) -> None:
     file = tmp_path / "club.xlsx"
     with pd.ExcelWriter(file) as book:
@@ -141,21 +129,47 @@ def test_the_most_frequent_reasons_are_not_cut_in_the_table(opened: AuditPage, w
         assert cell.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth"), label
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_whose_address_names_no_theme_follows_the_browser(
-    opened: AuditPage, scheme: Literal["light", "dark"]
-) -> None:
-    opened.page.emulate_media(color_scheme=scheme)
+@pytest.mark.parametrize("around", ["", 'data-jp-theme-light="true"', 'data-jp-theme-light="false"'])
+def test_the_colours_follow_the_page_around_else_the_browser_without_a_reload(opened: AuditPage, around: str) -> None:
     audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
-    show(
-        opened,
-        audit,
-        '<body data-voila="page" data-jp-theme-light="true"><div style="background: var(--jp-layout-color1)"></div></body>',
-    )
-    assert opened.audit.evaluate("(audit) => getComputedStyle(audit).colorScheme") == scheme
-    brightness = (
-        "(body) => Math.max(...getComputedStyle(body).backgroundColor.match(/[0-9]+/g).slice(0, 3).map(Number))"
-    )
-    if scheme == "dark":
-        assert opened.page.locator("body").evaluate(brightness) < 64
-        assert opened.page.locator("body > div").first.evaluate(brightness) < 64
+    show(opened, audit, f"<body {around}></body>")
+    for scheme in ("light", "dark", "light"):
+        opened.page.emulate_media(color_scheme=scheme)
+        expected = scheme if not around else "light" if "true" in around else "dark"
+        assert opened.audit.evaluate("(audit) => getComputedStyle(audit).colorScheme") == expected
+    opened.page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    assert opened.audit.evaluate("(audit) => getComputedStyle(audit).colorScheme") == "dark"
+
+
+LOSSES = {
+    "a kernel that is started again": ("kernel", "autorestarting", "The kernel was restarted. Run the cell again"),
+    "a connection that is tried again": ("wire", "connecting", "Trying again"),
+    "a connection that was given up": (
+        "wire",
+        "disconnected",
+        "The connection to the kernel has ended. Run the cell again",
+    ),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_nothing_can_be_pressed_while_the_kernel_is_lost(opened: AuditPage, loss: str) -> None:
+    which, status, said = LOSSES[loss]
+    audit = ready(pd.DataFrame({"mail": ["Ada <ada@example.org>"]}), validation_type="regex")
+    show(opened, audit)
+    expect(opened.button("Verify")).to_be_enabled()
+    opened.button("Verify").focus()
+    opened.page.evaluate("([which, status]) => kernel[which](null, status)", [which, status])
+    expect(opened.audit.get_by_role("alert")).to_contain_text(said)
+    expect(opened.button("Verify")).to_be_disabled()
+    expect(opened.button("Verify")).to_be_focused()
+    expect(opened.field(REPAIR)).to_be_disabled()
+    opened.button("Verify").dispatch_event("click")
+    assert opened.page.evaluate("sent") == []
+    opened.step(2).click()  # what changes this page only goes on
+    expect(opened.field(REPAIR)).to_have_count(0)
+    opened.page.evaluate("kernel.wire(null, 'connected')")
+    is_back = status == "connecting"
+    expect(opened.audit.get_by_role("alert")).to_have_count(0 if is_back else 1)
+    expect(opened.button("Verify")).to_be_enabled(enabled=is_back)
+    assert opened.errors == []

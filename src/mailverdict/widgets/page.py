@@ -1,10 +1,11 @@
 """The page of an audit as one anywidget: it sends snapshots to the browser and the browser's events to the state.
 
-The front end is plain JavaScript without a build step: the files in `static`, one after another. It makes no request.
+The front end is plain JavaScript without a build step: the modules in `static`, joined to one. It makes no request.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -26,8 +27,10 @@ from .wording import VERDICT_LABELS
 
 __all__ = ["PageWidget"]
 
-SCRIPTS = ("transfer.js", "dom.js", "steps.js", "page.js")
-STYLES = ("page.css",)
+# Each after those that it imports; the last one is the widget.
+SCRIPTS = ("vendor/preact-htm.js", "transfer.js", "connection.js", "parts.js", "table.js", "steps.js", "page.js")
+IMPORT = re.compile(r'^import \{(.+?)\} from "\./(.+?)";$', re.M | re.S)
+EXPORT = re.compile(r"export ?\{([^{}]+)\};\s*\Z")  # how each of them ends
 LONGEST_ANSWER = 40  # characters
 LONGEST_TEXT = 50_000_000  # characters of a text from the browser
 # The purpose of a file that the browser sends: the section in which an error is shown, and what is done with the file.
@@ -68,10 +71,32 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
 
 
 @cache
-def front_end(names: tuple[str, ...]) -> str:
-    """Files of the package's folder `static`, one after another."""
-    folder = files(__package__) / "static"
-    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+def front_end(names: tuple[str, ...] = SCRIPTS) -> str:
+    """The modules of the folder `static` as one module, which exports what the last one does as its default.
+
+    A notebook gets its script as one text, so that `import` finds no other file there.
+    """
+    parts = ["const modules = {};"]
+    for name in names:
+        text = IMPORT.sub(lambda found: f'const {{{renamed(found[1])}}} = modules["{found[2]}"];', read_static(name))
+        text = EXPORT.sub(lambda found: f"return {{{exported(found[1])}}};", text)
+        parts.append(f'modules["{name}"] = (() => {{\n{text}\n}})();')
+    return "\n".join([*parts, f'export default modules["{names[-1]}"];\n'])
+
+
+def renamed(names: str) -> str:
+    """``a as b`` of an import as ``a: b`` of an object that is taken apart."""
+    return names.replace(" as ", ": ")
+
+
+def exported(names: str) -> str:
+    """``a as b`` of an export as ``b: a`` of an object."""
+    return re.sub(r"(\w+) as (\w+)", r"\2: \1", names)
+
+
+def read_static(name: str) -> str:
+    """A file of the folder `static`."""
+    return (files(__package__) / "static" / name).read_text(encoding="utf-8")
 
 
 class PageWidget(anywidget.AnyWidget):
@@ -96,8 +121,8 @@ class PageWidget(anywidget.AnyWidget):
             name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign, "mark": mark} for name, mark in MARK_OF.items()
         }
         super().__init__(
-            _esm=front_end(SCRIPTS),
-            _css=stylesheet(".mv-audit") + front_end(STYLES),
+            _esm=front_end(),
+            _css=stylesheet(".mv-audit") + read_static("page.css"),
             marks=marks,
             words=VERDICT_LABELS,
             **first,

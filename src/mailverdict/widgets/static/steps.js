@@ -1,510 +1,484 @@
-// The four steps as descriptions of elements. `app` has the sections that the kernel sent, the state of the page itself
-// (`ui`), and the functions that send events.
+// The four steps: list, tidy, verify, decide.
 
-const ALWAYS_SHOWN = 4; // columns of the table besides the row: address, verdict, why, what to do
+import { html, useState } from "./vendor/preact-htm.js";
+import {
+  Button, FileButton, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small, Switch, Transfers,
+  useAudit, useChoice,
+} from "./parts.js";
+import { Table } from "./table.js";
+
 const QUOTA_OVER = "Today's quota is used up.";
 const FORMAT_NAMES = { csv: "CSV", xlsx: "Excel (XLSX)", parquet: "Parquet" };
 
-// --- parts that steps share ------------------------------------------------------------------------------------------
-
-function button(app, id, label, onClick, props = {}) {
-  const isPrimary = app.page.primary === id;
-  return h("button", { type: "button", class: isPrimary ? "mv-button mv-primary" : "mv-button", onClick, ...props }, label);
-}
-
-function symbol(app, name) {
-  const mark = app.marks[name];
-  const paths = mark.shape
-    ? [h("path", { d: mark.shape }), h("path", { class: "mv-sign", d: mark.sign })]
-    : [h("circle", { class: "mv-ring", cx: 8, cy: 8, r: 6 })];
-  return h("svg", { class: `mv-symbol mv-${name}`, viewBox: "0 0 16 16", "aria-hidden": "true" }, paths);
-}
-
-function badge(app, name, label) {
-  return h("span", { class: `mv-badge mv-${name}` }, symbol(app, name), label);
-}
-
-function notices(section) {
-  return [
-    section.message &&
-      h(
-        "p",
-        { key: "message", class: `mv-notice mv-notice-${section.kind}`, role: section.kind === "failed" ? "alert" : "status" },
-        section.message,
-      ),
-    section.busy && h("p", { key: "busy", class: "mv-busy" }, h("span", { class: "mv-spinner", "aria-hidden": "true" }), section.busy),
-  ];
-}
-
-function select(id, label, options, value, onChange, props = {}) {
-  return h(
-    "span",
-    { class: "mv-field" },
-    h("label", { for: id }, label),
-    h(
-      "select",
-      { id, onChange: (event) => onChange(event.target.value), value, ...props },
-      options.map((each) => h("option", { key: each.id, value: each.id, selected: String(each.id) === String(value) }, each.label)),
-    ),
-  );
-}
-
-function meter(share, name) {
-  return h("span", { class: `mv-meter ${name ? `mv-${name}` : ""}`, "aria-hidden": "true" }, h("span", { style: `width:${(100 * share).toFixed(2)}%` }));
-}
-
-function transferLine(app, purpose) {
-  const going = app.ui.transfers.filter((each) => each.purpose === purpose);
-  return going.map((each) =>
-    h(
-      "div",
-      { key: `transfer ${each.key}`, class: "mv-transfer" },
-      h("label", { for: `${app.id}-${each.key}` }, each.text),
-      h("progress", { id: `${app.id}-${each.key}`, max: each.total || 1, value: each.done }),
-      each.cancel && h("button", { type: "button", class: "mv-button mv-small", onClick: each.cancel }, "Cancel"),
-    ),
-  );
-}
-
-// A button that opens the browser's file dialog.
-function fileButton(app, id, label, purpose, props = {}) {
-  const name = `${app.id}-file-${purpose}`;
-  return [
-    button(app, id, label, () => app.root.querySelector(`#${name}`).click(), props),
-    h("input", {
-      key: name,
-      id: name,
-      type: "file",
-      accept: app.list.accept,
-      hidden: true,
-      tabindex: -1,
-      "aria-hidden": "true",
-      onChange: (event) => {
-        if (event.target.files.length) app.upload(event.target.files[0], purpose);
-        event.target.value = "";
-      },
-    }),
-  ];
-}
-
-function pasteBox(app, name, label, hint, onDone) {
-  if (!app.ui.paste[name]) return null;
-  const id = `${app.id}-paste-${name}`;
-  // The focus does not get lost with the box: a list that is read replaces its step's buttons, not its title.
-  const close = (place) => {
-    app.set({ paste: { ...app.ui.paste, [name]: false } });
-    app.root.querySelector(`#${app.id}-${place}`)?.focus();
-  };
-  const finish = () => {
-    const box = app.root.querySelector(`#${id}`);
-    const text = box.value;
-    if (!text.trim()) return box.focus();
-    box.value = "";
-    close(name === "list" ? "list-title" : `open-${name}`);
-    onDone(text);
-  };
-  return h(
-    "div",
-    { key: id, class: "mv-paste" },
-    h("label", { for: id }, label),
-    h("textarea", { id, rows: 6, placeholder: hint, spellcheck: "false" }),
-    h("div", { class: "mv-row" }, h("button", { type: "button", class: "mv-button", onClick: finish }, "Use these"),
-      h("button", { type: "button", class: "mv-button mv-quiet", onClick: () => close(`open-${name}`) }, "Close")),
-  );
-}
-
-function openPaste(app, name) {
-  app.set({ paste: { ...app.ui.paste, [name]: true } });
-  app.root.querySelector(`#${app.id}-paste-${name}`)?.focus();
-}
-
 // --- 1 list ----------------------------------------------------------------------------------------------------------
 
-function listStep(app) {
-  const list = app.list;
+function ListStep() {
+  const { list, page, act } = useAudit();
   const isEmpty = !list.name;
-  const off = app.page.running;
-  const choose = [
-    h("div", { class: "mv-row" },
-      fileButton(app, "choose", isEmpty ? "Choose a file" : "Choose another file", "list", { disabled: off }),
-      h("button", { id: `${app.id}-open-list`, type: "button", class: "mv-button", disabled: off, onClick: () => openPaste(app, "list") }, "Paste addresses"),
-      list.can_list_runs && h("button", { type: "button", class: "mv-button", disabled: off, onClick: () => app.act("list_runs") }, "Earlier runs"),
-    ),
-  ];
-  return [
-    isEmpty
-      ? h("div", { key: "zone", class: "mv-zone" },
-          h("p", { class: "mv-zone-title" }, "Drop your list here"),
-          h("p", { class: "mv-soft" }, "CSV, Excel, Parquet, JSON lines or Arrow, of any size, also compressed. With or without a header line."),
-          choose)
-      : h("div", { key: "loaded" }, loadedList(app, off), choose),
-    pasteBox(app, "list", "Paste addresses, one per line, or cells copied from a spreadsheet", "ada@example.org", (text) => app.act("load_pasted", { text })),
-    transferLine(app, "list"),
-    notices(list),
-    isEmpty && (list.is_text || list.can_read_again) && list.kind === "failed" && readAgain(app, off),
-    isEmpty && list.allow_paths && pathField(app),
-    list.runs.length > 0 && runTable(app, off),
-  ];
+  const off = page.running;
+  const isUnreadable = isEmpty && list.kind === "failed" && (list.is_text || list.can_read_again);
+  const buttons = html`<div class="mv-row">
+    <${FileButton} button=${MainButton} name="choose" purpose="list" disabled=${off}>
+      ${isEmpty ? "Choose a file" : "Choose another file"}
+    <//>
+    <${PasteButton} button=${Button} purpose="list" disabled=${off}>Paste addresses<//>
+    ${list.can_list_runs && html`<${Button} disabled=${off} onClick=${() => act("list_runs")}>Earlier runs<//>`}
+  </div>`;
+  return html`
+    ${isEmpty ? html`<${DropZone} key="zone">${buttons}<//>` : html`<${LoadedList} key="loaded" off=${off}>${buttons}<//>`}
+    <${PasteBox}
+      purpose="list"
+      label="Paste addresses, one per line, or cells copied from a spreadsheet"
+      onDone=${(text) => act("load_pasted", { text })}
+    />
+    <${Transfers} purpose="list" />
+    <${Notices} ...${list} />
+    ${isUnreadable && html`<${ReadAgain} off=${off} />`}
+    ${isEmpty && list.allow_paths && html`<${PathField} />`}
+    ${list.runs.length > 0 && html`<${EarlierRuns} off=${off} />`}
+  `;
 }
 
-function loadedList(app, off) {
-  const list = app.list;
+const DropZone = ({ children }) => html`<div class="mv-zone">
+  <p class="mv-zone-title">Drop your list here</p>
+  <p class="mv-soft">CSV, Excel, Parquet, JSON lines or Arrow, of any size, also compressed. With or without a header line.</p>
+  ${children}
+</div>`;
+
+function LoadedList({ off, children }) {
+  const { id, list, act } = useAudit();
   const columns = list.columns.map((label, at) => ({ id: at, label }));
   if (list.column === null) columns.unshift({ id: "", label: "choose a column" });
-  return [
-    h("p", { key: "name", class: "mv-lead" }, h("strong", {}, list.name), ` ${list.size}`),
-    h("div", { key: "fields", class: "mv-row" },
-      select(`${app.id}-column`, "Column", columns, list.column ?? "", (value) => value !== "" && app.act("choose_column", { at: Number(value) }), { disabled: off }),
-      list.examples.length > 0 && h("span", { class: "mv-examples" }, "such as ", list.examples.map((each) => [h("code", {}, each), " "])),
-    ),
-    list.guess && h("p", { key: "guess", class: "mv-soft" }, list.guess),
-    list.remarks.length > 0 && h("ul", { key: "remarks", class: "mv-soft mv-remarks" }, list.remarks.map((each) => h("li", {}, each))),
-    (list.is_text || list.sheets.length > 0) && list.can_read_again && readAgain(app, off),
-  ];
+  const choose = (at) => at !== "" && act("choose_column", { at: Number(at) });
+  return html`<div>
+    <p class="mv-lead"><strong>${list.name}</strong> ${list.size}</p>
+    <div class="mv-row">
+      <${Select} id=${`${id}-column`} label="Column" options=${columns} value=${list.column ?? ""} disabled=${off} onChange=${choose} />
+      ${list.examples.length > 0 &&
+      html`<span class="mv-examples">such as ${list.examples.map((each) => html`<code>${each}</code> `)}</span>`}
+    </div>
+    ${list.guess && html`<p class="mv-soft">${list.guess}</p>`}
+    ${list.remarks.length > 0 &&
+    html`<ul class="mv-soft mv-remarks">${list.remarks.map((each) => html`<li>${each}</li>`)}</ul>`}
+    ${(list.is_text || list.sheets.length > 0) && list.can_read_again && html`<${ReadAgain} off=${off} />`}
+    ${children}
+  </div>`;
 }
 
-function readAgain(app, off) {
-  const { encoding, header, sheet, sheets } = app.list;
-  const read = (choice) => app.act("read_again", { encoding, has_header: header, sheet, ...choice });
-  const headers = [{ id: "", label: "found automatically" }, { id: "yes", label: "yes" }, { id: "no", label: "no, the first line is data" }];
-  return h("div", { key: "again", class: "mv-row" },
-    sheets.length > 1 && select(`${app.id}-sheet`, "Sheet", sheets, sheet, (value) => read({ sheet: value, has_header: "" }), { disabled: off }),
-    select(`${app.id}-header`, "Header line", headers, header, (value) => read({ has_header: value }), { disabled: off }),
-    !sheets.length && select(`${app.id}-encoding`, "Characters", app.list.encodings, encoding, (value) => read({ encoding: value }), { disabled: off }),
-  );
+const HEADERS = [
+  { id: "", label: "found automatically" },
+  { id: "yes", label: "yes" },
+  { id: "no", label: "no, the first line is data" },
+];
+
+function ReadAgain({ off }) {
+  const { id, list, act } = useAudit();
+  const { encoding, encodings, header, sheet, sheets } = list;
+  const read = (choice) => act("read_again", { encoding, has_header: header, sheet, ...choice });
+  return html`<div class="mv-row">
+    ${sheets.length > 1 &&
+    html`<${Select} id=${`${id}-sheet`} label="Sheet" options=${sheets} value=${sheet} disabled=${off}
+      onChange=${(value) => read({ sheet: value, has_header: "" })} />`}
+    <${Select} id=${`${id}-header`} label="Header line" options=${HEADERS} value=${header} disabled=${off}
+      onChange=${(value) => read({ has_header: value })} />
+    ${!sheets.length &&
+    html`<${Select} id=${`${id}-encoding`} label="Characters" options=${encodings} value=${encoding} disabled=${off}
+      onChange=${(value) => read({ encoding: value })} />`}
+  </div>`;
 }
 
-function pathField(app) {
-  const id = `${app.id}-path`;
-  const open = () => {
-    const path = app.root.querySelector(`#${id}`).value;
-    if (path.trim()) app.act("load_path", { path });
-  };
-  return h("div", { key: "path", class: "mv-row mv-path" },
-    h("label", { class: "mv-field", for: id }, h("span", {}, "or a path on the computer that runs this"),
-      h("input", { id, type: "text", spellcheck: "false", placeholder: "exports/contacts.csv", onKeydown: (event) => event.key === "Enter" && open() })),
-    h("button", { type: "button", class: "mv-button", onClick: open }, "Open"),
-  );
+function PathField() {
+  const { id, act } = useAudit();
+  const [path, setPath] = useState("");
+  const open = () => path.trim() && act("load_path", { path });
+  return html`<div class="mv-row mv-path">
+    <label class="mv-field" for=${`${id}-path`}>
+      <span>or a path on the computer that runs this</span>
+      <input
+        id=${`${id}-path`}
+        type="text"
+        spellcheck=${false}
+        placeholder="exports/contacts.csv"
+        onInput=${(event) => setPath(event.target.value)}
+        onKeyDown=${(event) => event.key === "Enter" && open()}
+      />
+    </label>
+    <${Button} onClick=${open}>Open<//>
+  </div>`;
 }
 
-function runTable(app, off) {
-  return h("div", { key: "runs", class: "mv-runs" },
-    h("h4", {}, "Earlier runs"),
-    h("ul", {}, app.list.runs.map((run, number) =>
-      h("li", { key: number },
-        h("span", {}, h("strong", {}, run.when), ` ${run.what}, by ${run.where}`),
-        h("button", { type: "button", class: "mv-button mv-small", disabled: off, "aria-label": `Open the run of ${run.when}`, onClick: () => app.act("open_earlier", { number }) }, "Open")))),
-  );
+function EarlierRuns({ off }) {
+  const { list, act } = useAudit();
+  const open = (run, number) =>
+    html`<${Small} disabled=${off} aria-label=${`Open the run of ${run.when}`} onClick=${() => act("open_earlier", { number })}>Open<//>`;
+  return html`<div class="mv-runs">
+    <h4>Earlier runs</h4>
+    <ul>
+      ${list.runs.map(
+        (run, number) => html`<li><span><strong>${run.when}</strong> ${run.what}, by ${run.where}</span>${open(run, number)}</li>`,
+      )}
+    </ul>
+  </div>`;
 }
 
 // --- 2 tidy ----------------------------------------------------------------------------------------------------------
 
-function tidyStep(app) {
-  const tidy = app.tidy;
-  if (!tidy.is_ready) return notices(tidy);
-  const off = app.page.running;
-  const isClean = !tidy.items.length && !tidy.suggestions;
-  return [
-    isClean && h("p", { key: "clean" }, "Nothing to repair: every cell is written as it should be."),
-    tidy.items.length > 0 && h("ul", { key: "items", class: "mv-items" }, tidy.items.map((item) => tidyItem(app, item, off))),
-    tidy.suggestions && suggestionPart(app, off),
-    tidy.nothing && h("p", { key: "nothing", class: "mv-soft" }, tidy.nothing),
-    suppressionPart(app, off),
-    transferLine(app, "suppress"),
-    notices(tidy),
-  ];
+function TidyStep() {
+  const { tidy, page } = useAudit();
+  const off = page.running;
+  if (!tidy.is_ready) return html`<${Notices} ...${tidy} />`;
+  return html`
+    ${!tidy.items.length && !tidy.suggestions && html`<p>Nothing to repair: every cell is written as it should be.</p>`}
+    ${tidy.items.length > 0 &&
+    html`<ul class="mv-items">${tidy.items.map((item) => html`<${TidyItem} key=${item.id} item=${item} off=${off} />`)}</ul>`}
+    ${tidy.suggestions && html`<${Suggestions} off=${off} />`}
+    ${tidy.nothing && html`<p class="mv-soft">${tidy.nothing}</p>`}
+    <${Suppression} off=${off} />
+    <${Transfers} purpose="suppress" />
+    <${Notices} ...${tidy} />
+  `;
 }
 
-function tidyItem(app, item, off) {
-  const id = `${app.id}-switch-${item.id}`;
-  const isOpen = app.ui.examples[item.id];
-  const isOn = app.chosen(id, item.on);
-  return h("li", { key: item.id, class: isOn || item.why ? "mv-item" : "mv-item mv-off" },
-    h("label", { class: "mv-switch", for: id },
-      h("input", { id, type: "checkbox", role: "switch", checked: isOn, disabled: off,
-        onChange: (event) => app.act("set_repair", { name: item.id, is_on: event.target.checked }, { key: id, value: event.target.checked }) }),
-      h("span", { class: "mv-track", "aria-hidden": "true" }),
-      h("span", { class: "mv-item-label" }, item.label)),
-    h("span", { class: "mv-count" }, item.count),
-    h("div", { class: "mv-pairs" },
-      item.why && h("p", { class: "mv-soft" }, item.why),
-      (isOpen ? item.examples : item.examples.slice(0, 1)).map((pair, at) =>
-        h("div", { key: at, class: "mv-pair-row" }, pairLine(pair, item.id === "merge" ? ["=", "is the same mailbox as"] : undefined),
-          at === 0 && item.examples.length > 1 && h("button", { type: "button", class: "mv-button mv-small mv-quiet mv-examples-button", "aria-expanded": isOpen ? "true" : "false",
-            "aria-label": `${isOpen ? "Less" : "More"} examples: ${item.label}`, onClick: () => app.set({ examples: { ...app.ui.examples, [item.id]: !isOpen } }) }, isOpen ? "less" : "more")))),
-  );
+function TidyItem({ item, off }) {
+  const { id, act } = useAudit();
+  const [isOpen, setOpen] = useState(false);
+  const pairs = isOpen ? item.examples : item.examples.slice(0, 1);
+  const sign = item.id === "merge" ? { sign: "=", means: "is the same mailbox as" } : {};
+  return html`<li class=${item.on || item.why ? "mv-item" : "mv-item mv-off"}>
+    <${Switch} id=${`${id}-switch-${item.id}`} label=${item.label} on=${item.on} disabled=${off}
+      onChange=${(isOn) => act("set_repair", { name: item.id, is_on: isOn })} />
+    <span class="mv-count">${item.count}</span>
+    <div class="mv-pairs">
+      ${item.why && html`<p class="mv-soft">${item.why}</p>`}
+      ${pairs.map(
+        (pair, at) => html`<div class="mv-pair-row">
+          <${Pair} ...${pair} ...${sign} />
+          ${at === 0 &&
+          item.examples.length > 1 &&
+          html`<${Small} local quiet aria-expanded=${String(isOpen)} onClick=${() => setOpen(!isOpen)}
+            aria-label=${`${isOpen ? "Less" : "More"} examples: ${item.label}`}>${isOpen ? "less" : "more"}<//>`}
+        </div>`,
+      )}
+    </div>
+  </li>`;
 }
 
-function pairLine(pair, [sign, words] = ["→", "becomes"]) {
-  return h("div", { class: "mv-pair" },
-    h("code", { class: "mv-one-line", title: pair.before }, pair.before),
-    h("span", { class: "mv-arrow", "aria-label": words, role: "img" }, sign),
-    h("code", { class: "mv-one-line", title: pair.after }, pair.after));
+const Pair = ({ before, after, sign = "→", means = "becomes" }) => html`<div class="mv-pair">
+  <code class="mv-one-line" title=${before}>${before}</code>
+  <span class="mv-arrow" aria-label=${means} role="img">${sign}</span>
+  <code class="mv-one-line" title=${after}>${after}</code>
+</div>`;
+
+function Suggestions({ off }) {
+  const { tidy, act } = useAudit();
+  const { suggestions: part, can_undo: canUndo } = tidy;
+  const accept = (each) => html`<${Small}
+    disabled=${off || each.accepted}
+    aria-label=${`${each.accepted ? "Accepted" : "Accept"} ${each.after} for ${each.before}`}
+    onClick=${() => act("accept_suggestion", { number: each.id })}
+    >${each.accepted ? "Accepted" : "Accept"}<//
+  >`;
+  return html`<section class="mv-part" aria-label="Likely typos">
+    <div class="mv-row mv-part-head">
+      <h4>Likely typos</h4>
+      <span class="mv-count">${part.count}</span>
+      <span class="mv-gap" />
+      <${Small} disabled=${off || !part.left} onClick=${() => act("accept_all")}>
+        ${part.left ? `Accept all (${part.left})` : "All accepted"}
+      <//>
+      <${Small} quiet disabled=${off || !canUndo} onClick=${() => act("undo")}>Undo<//>
+    </div>
+    <p class="mv-soft">Only those that you accept are corrected. The others go to “To review”.</p>
+    <ul class="mv-suggestions">
+      ${part.items.map(
+        (each) => html`<li key=${each.id}><${Pair} ...${each} /><span class="mv-count">${each.rows}</span>${accept(each)}</li>`,
+      )}
+    </ul>
+    ${part.more > 0 && html`<${Small} quiet onClick=${() => act("show_more")}>Show ${part.more} more<//>`}
+    ${part.hidden > 0 && part.more <= 0 && html`<p class="mv-soft">${part.hidden.toLocaleString("en")} more are not shown.</p>`}
+  </section>`;
 }
 
-function suggestionPart(app, off) {
-  const { suggestions: part, can_undo } = app.tidy;
-  return h("section", { key: "suggestions", class: "mv-part", "aria-label": "Likely typos" },
-    h("div", { class: "mv-row mv-part-head" },
-      h("h4", {}, "Likely typos"), h("span", { class: "mv-count" }, part.count),
-      h("span", { class: "mv-gap" }),
-      h("button", { type: "button", class: "mv-button mv-small", disabled: off || !part.left, onClick: () => app.act("accept_all") }, part.left ? `Accept all (${part.left})` : "All accepted"),
-      h("button", { type: "button", class: "mv-button mv-small mv-quiet", disabled: off || !can_undo, onClick: () => app.act("undo") }, "Undo")),
-    h("p", { class: "mv-soft" }, "Only those that you accept are corrected. The others go to “To review”."),
-    h("ul", { class: "mv-suggestions" }, part.items.map((each) =>
-      h("li", { key: each.id },
-        pairLine(each), h("span", { class: "mv-count" }, each.rows),
-        h("button", { type: "button", class: "mv-button mv-small", disabled: off || each.accepted, "aria-label": `${each.accepted ? "Accepted" : "Accept"} ${each.after} for ${each.before}`,
-          onClick: () => app.act("accept_suggestion", { number: each.id }) }, each.accepted ? "Accepted" : "Accept")))),
-    part.more > 0 && h("button", { type: "button", class: "mv-button mv-small mv-quiet", onClick: () => app.act("show_more") }, `Show ${part.more} more`),
-    part.hidden > 0 && part.more <= 0 && h("p", { class: "mv-soft" }, `${part.hidden.toLocaleString("en")} more are not shown.`),
-  );
+function Suppression({ off }) {
+  const { tidy, act } = useAudit();
+  const { suppression, suppression_notes: notes } = tidy;
+  return html`<section class="mv-part" aria-label="Suppression list">
+    <div class="mv-row mv-part-head">
+      <h4>Suppression list</h4>
+      <span class="mv-soft mv-gap">
+        ${suppression || "People and domains that must not be mailed, such as those who unsubscribed."}
+      </span>
+      <${FileButton} purpose="suppress" disabled=${off}>${suppression ? "Choose another" : "Choose a list"}<//>
+      <${PasteButton} purpose="suppress" disabled=${off}>Paste a list<//>
+      ${suppression && html`<${Small} quiet disabled=${off} onClick=${() => act("drop_suppression")}>Use none<//>`}
+    </div>
+    ${(notes ?? []).map((each) => html`<p class="mv-soft">${each}</p>`)}
+    <${PasteBox}
+      purpose="suppress"
+      label="Paste addresses or domains, one per line"
+      onDone=${(text) => act("suppress_pasted", { text })}
+    />
+  </section>`;
 }
 
-function suppressionPart(app, off) {
-  const { suppression, suppression_notes } = app.tidy;
-  return h("section", { key: "suppression", class: "mv-part", "aria-label": "Suppression list" },
-    h("div", { class: "mv-row mv-part-head" },
-      h("h4", {}, "Suppression list"),
-      h("span", { class: "mv-soft mv-gap" }, suppression ? suppression : "People and domains that must not be mailed, such as those who unsubscribed."),
-      fileButton(app, "suppress", suppression ? "Choose another" : "Choose a list", "suppress", { disabled: off, class: "mv-button mv-small" }),
-      h("button", { id: `${app.id}-open-suppress`, type: "button", class: "mv-button mv-small", disabled: off, onClick: () => openPaste(app, "suppress") }, "Paste a list"),
-      suppression && h("button", { type: "button", class: "mv-button mv-small mv-quiet", disabled: off, onClick: () => app.act("drop_suppression") }, "Use none")),
-    (suppression_notes ?? []).map((each) => h("p", { class: "mv-soft" }, each)),
-    pasteBox(app, "suppress", "Paste addresses or domains, one per line", "ada@example.org", (text) => app.act("suppress_pasted", { text })),
-  );
-}
+// --- 3 verify --------------------------------------------------------------------------------------------------------
 
-// --- 3 check ---------------------------------------------------------------------------------------------------------
-
-function checkStep(app) {
-  const check = app.check;
+function CheckStep() {
+  const { id, check, act } = useAudit();
   const { plan, progress, running } = check;
-  return [
-    depthPart(app, running),
-    h("div", { key: "cost", class: "mv-cost", "aria-live": "off" }, plan ? planPart(check) : h("p", { class: "mv-soft" }, check.kind === "failed" ? "The cost is not known." : "Working out the cost…")),
-    check.can_refresh && h("label", { key: "refresh", class: "mv-switch", for: `${app.id}-refresh` },
-      h("input", { id: `${app.id}-refresh`, type: "checkbox", role: "switch", checked: app.chosen("refresh", check.is_refreshing), disabled: running,
-        onChange: (event) => app.act("set_refresh", { is_on: event.target.checked }, { key: "refresh", value: event.target.checked }) }),
-      h("span", { class: "mv-track", "aria-hidden": "true" }),
-      h("span", {}, "Ask again about addresses without a clear answer")),
-    h("div", { key: "buttons", class: "mv-row mv-start" },
-      running
-        ? button(app, "pause", check.state === "pausing" ? "Pausing…" : "Pause", () => app.act("pause"), { key: "go", disabled: check.state === "pausing" })
-        : app.page.primary === "plan"
-          ? button(app, "plan", check.quota_over ? "Look at the quota again" : "Try again", () => app.act("make_plan_again"), { key: "plan" })
-          : null,
-      !running && button(app, "verify", check.button.label, () => app.act("verify"), { key: "go", disabled: !check.button.enabled || app.isWaiting() }),
-      progress && progress.left && h("span", { key: "left", class: "mv-soft" }, progress.left),
-      progress && !running && app.decide.is_ready && !app.decide.outdated && [
-        h("button", { key: "result", type: "button", class: "mv-button", onClick: () => app.goTo("decide") }, "Go to the result"),
-        h("span", { key: "summary" }, app.decide.summary)],
-    ),
-    check.quota_over && h("p", { key: "over", class: "mv-notice mv-notice-warned", role: "status" }, check.quota_over),
-    progress && progressPart(app, progress, running),
-    check.notices.map((each) => h("p", { key: each, class: "mv-notice mv-notice-warned" }, each)),
-    // That the quota is used up is said above, with the time until there is more.
-    notices({ ...check, busy: running || plan ? "" : check.busy, message: check.quota_over && check.message.startsWith(QUOTA_OVER) ? "" : check.message }),
-  ];
+  // That the quota is used up is said once, with the time until there is more.
+  const isSaid = check.quota_over && check.message.startsWith(QUOTA_OVER);
+  return html`
+    <${Depths} off=${running} />
+    <div class="mv-cost" aria-live="off">
+      ${plan
+        ? html`<${Plan} plan=${plan} />`
+        : html`<p class="mv-soft">${check.kind === "failed" ? "The cost is not known." : "Working out the cost…"}</p>`}
+    </div>
+    ${check.can_refresh &&
+    html`<${Switch} id=${`${id}-refresh`} label="Ask again about addresses without a clear answer" on=${check.is_refreshing}
+      disabled=${running} onChange=${(isOn) => act("set_refresh", { is_on: isOn })} />`}
+    <${StartButtons} />
+    ${check.quota_over && html`<${Notice} kind="warned" role="status">${check.quota_over}<//>`}
+    ${progress && html`<${Progress} progress=${progress} running=${running} />`}
+    ${check.notices.map((each) => html`<${Notice} key=${each} kind="warned">${each}<//>`)}
+    <${Notices} kind=${check.kind} message=${isSaid ? "" : check.message} busy=${running || plan ? "" : check.busy} />
+  `;
 }
 
-function depthPart(app, off) {
-  const check = app.check;
-  const name = `${app.id}-depth`;
-  const depth = app.chosen(name, check.depth);
+function StartButtons() {
+  const { check, decide, page, isWaiting, act, goTo } = useAudit();
+  const { progress, running, button, state } = check;
+  const pause = html`<${MainButton} key="go" name="pause" disabled=${state === "pausing"} onClick=${() => act("pause")}>
+    ${state === "pausing" ? "Pausing…" : "Pause"}
+  <//>`;
+  const verify = html`<${MainButton} key="go" name="verify" disabled=${!button.enabled || isWaiting} onClick=${() => act("verify")}>
+    ${button.label}
+  <//>`;
+  const planAgain = html`<${MainButton} key="plan" name="plan" onClick=${() => act("make_plan_again")}>
+    ${check.quota_over ? "Look at the quota again" : "Try again"}
+  <//>`;
+  return html`<div class="mv-row mv-start">
+    ${!running && page.primary === "plan" && planAgain} ${running ? pause : verify}
+    ${progress && progress.left && html`<span class="mv-soft">${progress.left}</span>`}
+    ${progress &&
+    !running &&
+    decide.is_ready &&
+    !decide.outdated &&
+    html`<${Button} local onClick=${() => goTo("decide")}>Go to the result<//><span>${decide.summary}</span>`}
+  </div>`;
+}
+
+function Depths({ off }) {
+  const { id, check, isLost, act } = useAudit();
+  const [depth, choose] = useChoice(check.depth);
+  const name = `${id}-depth`;
   const chosen = check.depths.find((each) => each.id === depth);
-  return h("fieldset", { key: "depth", class: "mv-depths", disabled: off },
-    h("legend", {}, `How deep, by ${check.backend}`),
-    h("div", { class: "mv-depth-row" }, check.depths.map((each) =>
-      h("label", { key: each.id, class: each.id === depth ? "mv-depth mv-chosen" : "mv-depth" },
-        h("input", { type: "radio", name, value: each.id, checked: each.id === depth, onChange: () => app.act("set_depth", { depth: each.id }, { key: name, value: each.id }) }),
-        h("span", {}, each.label)))),
-    h("p", { class: "mv-soft" }, `${chosen.does} ${chosen.means}`),
-  );
+  return html`<fieldset class="mv-depths" disabled=${off || isLost}>
+    <legend>How deep, by ${check.backend}</legend>
+    <div class="mv-depth-row">
+      ${check.depths.map(
+        (each) => html`<label key=${each.id} class=${each.id === depth ? "mv-depth mv-chosen" : "mv-depth"}>
+          <input type="radio" name=${name} value=${each.id} checked=${each.id === depth}
+            onChange=${() => choose(each.id, act("set_depth", { depth: each.id }))} />
+          <span>${each.label}</span>
+        </label>`,
+      )}
+    </div>
+    <p class="mv-soft">${chosen.does} ${chosen.means}</p>
+  </fieldset>`;
 }
 
-function planPart(check) {
-  const plan = check.plan;
-  return [
-    h("dl", { class: "mv-figures" }, plan.figures.map((each) =>
-      h("div", {}, h("dt", {}, each.what), h("dd", {}, h("strong", {}, each.number), ` ${each.unit}`)))),
-    h("p", { class: "mv-cost-line" }, [plan.cost, plan.time].filter(Boolean).join(" ")),
-    plan.notes.length > 0 && h("p", { class: "mv-soft" }, plan.notes.join(" ")),
-  ];
-}
+const Plan = ({ plan }) => html`
+  <dl class="mv-figures">
+    ${plan.figures.map((each) => html`<div><dt>${each.what}</dt><dd><strong>${each.number}</strong> ${each.unit}</dd></div>`)}
+  </dl>
+  <p class="mv-cost-line">${[plan.cost, plan.time].filter(Boolean).join(" ")}</p>
+  ${plan.notes.length > 0 && html`<p class="mv-soft">${plan.notes.join(" ")}</p>`}
+`;
 
-function progressPart(app, progress, running) {
-  const total = Math.max(progress.total, 1);
-  return h("div", { key: "progress", class: "mv-progress" },
-    h("div", { class: "mv-row" },
-      h("strong", { class: "mv-percent" }, progress.percent), h("span", {}, progress.label),
-      h("span", { class: "mv-soft" }, [progress.entries, progress.rate, progress.known].filter(Boolean).join(" · "))),
-    h("div", { class: "mv-stack mv-track-bar", role: "progressbar", "aria-label": "Checked so far", "aria-valuemin": 0, "aria-valuemax": progress.total, "aria-valuenow": progress.settled, "aria-valuetext": `${progress.percent}, ${progress.label}` },
-      Object.entries(progress.counts).filter(([, count]) => count).map(([name, count]) => h("span", { key: name, class: `mv-${name}`, style: `width:${((100 * count) / total).toFixed(2)}%` }))),
-    h("div", { class: "mv-row mv-legend" }, Object.entries(progress.counts).map(([name, count]) =>
-      h("span", { key: name, class: "mv-legend-item" }, symbol(app, name), ` ${count.toLocaleString("en")} ${name === "error" ? "failed" : name}`))),
-    running && progress.message && h("p", { class: "mv-soft" }, progress.message),
-    running && progress.quota && h("p", { class: "mv-soft" }, progress.quota),
-  );
+function Progress({ progress, running }) {
+  const counts = Object.entries(progress.counts);
+  const width = (count) => `width:${((100 * count) / Math.max(progress.total, 1)).toFixed(2)}%`;
+  return html`<div class="mv-progress">
+    <div class="mv-row">
+      <strong class="mv-percent">${progress.percent}</strong>
+      <span>${progress.label}</span>
+      <span class="mv-soft">${[progress.entries, progress.rate, progress.known].filter(Boolean).join(" · ")}</span>
+    </div>
+    <div class="mv-stack mv-track-bar" role="progressbar" aria-label="Checked so far" aria-valuemin="0"
+      aria-valuemax=${progress.total} aria-valuenow=${progress.settled} aria-valuetext=${`${progress.percent}, ${progress.label}`}>
+      ${counts.filter(([, count]) => count).map(([name, count]) => html`<span key=${name} class=${`mv-${name}`} style=${width(count)} />`)}
+    </div>
+    <div class="mv-row mv-legend">
+      ${counts.map(
+        ([name, count]) => html`<span key=${name} class="mv-legend-item">
+          <${Mark} name=${name} /> ${count.toLocaleString("en")} ${name === "error" ? "failed" : name}
+        </span>`,
+      )}
+    </div>
+    ${running && progress.message && html`<p class="mv-soft">${progress.message}</p>`}
+    ${running && progress.quota && html`<p class="mv-soft">${progress.quota}</p>`}
+  </div>`;
 }
 
 // --- 4 decide --------------------------------------------------------------------------------------------------------
 
-function decideStep(app) {
-  const decide = app.decide;
-  if (!decide.is_ready) return notices(decide);
-  return [
-    h("div", { key: "head", class: "mv-card-head" },
-      h("div", {},
-        h("h4", { class: "mv-card-title" }, decide.title),
-        h("p", { class: "mv-soft" }, decide.check),
-        h("p", { class: "mv-soft" }, decide.means)),
-      h("p", { class: "mv-headline" }, h("strong", {}, decide.headline), h("span", {}, decide.headline_text))),
-    decide.outdated && h("p", { key: "outdated", class: "mv-notice mv-notice-warned" }, decide.outdated),
-    decide.unclear && h("div", { key: "unclear", class: "mv-notice mv-notice-warned mv-notice-act" }, h("span", {}, decide.unclear),
-      decide.can_ask_again && h("button", { type: "button", class: "mv-button mv-small", disabled: Boolean(decide.busy), onClick: () => app.act("ask_again") }, "Ask again")),
-    picturePart(app),
-    downloadPart(app),
-    transferLine(app, "save"),
-    app.ui.saved && h("p", { key: "saved", class: "mv-soft" }, `Downloaded: ${app.ui.saved}`),
-    notices(decide),
-    h("div", { key: "rows", class: "mv-explore" }, facetPart(app), tablePart(app)),
-    comparePart(app),
-  ];
+function DecideStep() {
+  const { decide, saved, act } = useAudit();
+  if (!decide.is_ready) return html`<${Notices} ...${decide} />`;
+  const askAgain = html`<${Small} disabled=${decide.busy} onClick=${() => act("ask_again")}>Ask again<//>`;
+  return html`
+    <div class="mv-card-head">
+      <div>
+        <h4 class="mv-card-title">${decide.title}</h4>
+        <p class="mv-soft">${decide.check}</p>
+        <p class="mv-soft">${decide.means}</p>
+      </div>
+      <p class="mv-headline"><strong>${decide.headline}</strong><span>${decide.headline_text}</span></p>
+    </div>
+    ${decide.outdated && html`<${Notice} kind="warned">${decide.outdated}<//>`}
+    ${decide.unclear &&
+    html`<div class="mv-notice mv-notice-warned mv-notice-act"><span>${decide.unclear}</span>${decide.can_ask_again && askAgain}</div>`}
+    <${Picture} />
+    <${Downloads} />
+    <${Transfers} purpose="save" />
+    ${saved && html`<p class="mv-soft">Downloaded: ${saved}</p>`}
+    <${Notices} ...${decide} />
+    <div class="mv-explore"><${Facets} /><${Table} /></div>
+    <${Comparison} />
+  `;
 }
 
 // A bar in true proportions, and below it the same as buttons with words and figures.
-function picturePart(app) {
-  const { picture } = app.decide;
-  const choose = (each) => app.act("set_facet", { facet: "verdict", value: each.id });
+function Picture() {
+  const { decide, isLost, act } = useAudit();
+  const { picture } = decide;
   const isAny = picture.some((each) => each.on);
-  return h("div", { key: "picture", class: "mv-picture" },
-    h("div", { class: "mv-stack mv-picture-bar", "aria-hidden": "true" }, picture.map((each) =>
-      h("span", { key: each.id, class: `mv-${each.id}${isAny && !each.on ? " mv-faint" : ""}`, style: `width:${(100 * each.share).toFixed(3)}%`, title: `${each.label}: ${each.count} (${each.percent})`, onClick: () => choose(each) }))),
-    h("div", { class: "mv-row mv-segments", role: "group", "aria-label": "Show rows of a verdict" }, picture.map((each) =>
-      h("button", { key: each.id, type: "button", class: `mv-segment mv-${each.id}`, "aria-pressed": each.on ? "true" : "false", onClick: () => choose(each) },
-        symbol(app, each.id), `${each.label} `, h("strong", {}, each.count), h("span", { class: "mv-soft" }, ` ${each.percent}`)))),
-  );
+  const choose = (each) => !isLost && act("set_facet", { facet: "verdict", value: each.id });
+  return html`<div class="mv-picture">
+    <div class="mv-stack mv-picture-bar" aria-hidden="true">
+      ${picture.map(
+        (each) => html`<span
+          key=${each.id}
+          class=${`mv-${each.id}${isAny && !each.on ? " mv-faint" : ""}`}
+          style=${`width:${(100 * each.share).toFixed(3)}%`}
+          title=${`${each.label}: ${each.count} (${each.percent})`}
+          onClick=${() => choose(each)}
+        />`,
+      )}
+    </div>
+    <div class="mv-row mv-segments" role="group" aria-label="Show rows of a verdict">
+      ${picture.map(
+        (each) => html`<${Button} key=${each.id} class=${`mv-segment mv-${each.id}`} aria-pressed=${String(each.on)}
+          onClick=${() => choose(each)}>
+          <${Mark} name=${each.id} />${each.label} <strong>${each.count}</strong><span class="mv-soft"> ${each.percent}</span>
+        <//>`,
+      )}
+    </div>
+  </div>`;
 }
 
-function downloadPart(app) {
-  const { actions, formats, policies, policy } = app.decide;
-  const format = app.ui.format;
-  const off = Boolean(app.decide.busy);
-  const named = (id, label, count, means, isEmpty) =>
-    h("button", { key: id, type: "button", class: app.page.primary === id ? "mv-download mv-primary" : "mv-download", disabled: off || isEmpty,
-      onClick: () => app.act("download", { which: id, kind: format }) },
-      h("span", { class: "mv-download-label" }, h("span", { class: "mv-hidden" }, "Download "), app.marks[id] && symbol(app, id), ` ${label}`), h("span", { class: "mv-download-count" }, count), h("span", { class: "mv-download-means" }, means));
-  return h("section", { key: "download", class: "mv-part", "aria-label": "Download" },
-    h("div", { class: "mv-row mv-part-head" },
-      h("h4", {}, "Download"), h("span", { class: "mv-gap" }),
-      select(`${app.id}-policy`, "Policy", policies, policy, (name) => app.act("set_policy", { name })),
-      select(`${app.id}-format`, "As", formats.map((id) => ({ id, label: FORMAT_NAMES[id] })), format, (value) => app.set({ format: value })),
-    ),
-    h("div", { class: "mv-downloads" },
-      actions.filter((each) => each.id !== "unchecked" || !each.empty).map((each) => named(each.id, each.label, each.count, each.means, each.empty)),
-      named("everything", "Everything", app.decide.total, "All rows, with all that was found out.", false)),
-    h("div", { class: "mv-row" },
-      h("button", { type: "button", class: "mv-button mv-small", disabled: off, onClick: () => app.act("download", { which: "report", kind: "html" }) }, "Report to forward (HTML)"),
-      h("button", { type: "button", class: "mv-button mv-small", disabled: off, onClick: () => app.act("download", { which: "report", kind: "xlsx" }) }, "Report as Excel"),
-      app.decide.is_filtered && h("button", { type: "button", class: "mv-button mv-small", disabled: off, onClick: () => app.act("download", { which: "shown", kind: format }) }, `What is shown below (${app.decide.found})`),
-    ),
-  );
+function Downloads() {
+  const { id, decide, act } = useAudit();
+  const [format, setFormat] = useState("csv");
+  const off = decide.busy;
+  const formats = decide.formats.map((each) => ({ id: each, label: FORMAT_NAMES[each] }));
+  const everything = { id: "everything", label: "Everything", count: decide.total, means: "All rows, with all that was found out." };
+  const files = [...decide.actions.filter((each) => each.id !== "unchecked" || !each.empty), everything];
+  const download = (which, kind) => act("download", { which, kind });
+  return html`<section class="mv-part" aria-label="Download">
+    <div class="mv-row mv-part-head">
+      <h4>Download</h4>
+      <span class="mv-gap" />
+      <${Select} id=${`${id}-policy`} label="Policy" options=${decide.policies} value=${decide.policy}
+        onChange=${(name) => act("set_policy", { name })} />
+      <${Select} id=${`${id}-format`} label="As" options=${formats} value=${format} onChange=${setFormat} />
+    </div>
+    <div class="mv-downloads">
+      ${files.map((file) => html`<${Download} key=${file.id} file=${file} off=${off} onClick=${() => download(file.id, format)} />`)}
+    </div>
+    <div class="mv-row">
+      <${Small} disabled=${off} onClick=${() => download("report", "html")}>Report to forward (HTML)<//>
+      <${Small} disabled=${off} onClick=${() => download("report", "xlsx")}>Report as Excel<//>
+      ${decide.is_filtered &&
+      html`<${Small} disabled=${off} onClick=${() => download("shown", format)}>What is shown below (${decide.found})<//>`}
+    </div>
+  </section>`;
 }
 
-function facetPart(app) {
-  const { facets } = app.decide;
-  return h("div", { class: "mv-facets" }, facets.map((facet) =>
-    h("div", { key: facet.id, class: "mv-facet", role: "group", "aria-label": facet.label },
-      h("h5", {}, facet.label),
-      facet.values.map((each) =>
-        h("button", { key: each.id, type: "button", class: "mv-value", "aria-pressed": each.on ? "true" : "false", title: each.label,
-          onClick: () => app.act("set_facet", { facet: facet.id, value: each.id }) },
-          h("span", { class: "mv-value-label" }, each.label), h("span", { class: "mv-value-count" }, each.count),
-          meter(each.share, facet.id === "verdict" || facet.id === "action" ? each.id : ""))),
-      facet.more && h("p", { class: "mv-soft" }, facet.more))));
+function Download({ file, off, onClick }) {
+  const { marks, page } = useAudit();
+  const look = page.primary === file.id ? "mv-download mv-primary" : "mv-download";
+  return html`<${Button} class=${look} disabled=${off || file.empty} onClick=${onClick}>
+    <span class="mv-download-label">
+      <span class="mv-hidden">Download </span>${marks[file.id] && html`<${Mark} name=${file.id} />`} ${file.label}
+    </span>
+    <span class="mv-download-count">${file.count}</span>
+    <span class="mv-download-means">${file.means}</span>
+  <//>`;
 }
 
-function tablePart(app) {
-  const decide = app.decide;
-  const search = `${app.id}-search`;
-  return h("div", { class: "mv-table-part" },
-    h("div", { class: "mv-row mv-table-head" },
-      h("label", { class: "mv-field", for: search }, h("span", {}, "Search"),
-        h("input", { id: search, type: "search", spellcheck: "false", value: decide.words, placeholder: "words in any column", onInput: (event) => app.search(event.target.value) })),
-      h("strong", { class: "mv-found" }, decide.found),
-      h("button", { type: "button", class: "mv-button mv-small mv-quiet", disabled: !decide.is_filtered, onClick: () => app.clearFacets() }, "Show all"),
-      h("span", { class: "mv-gap" }), pager(app)),
-    h("table", { class: "mv-table" },
-      h("caption", { class: "mv-hidden" }, `${decide.title}, ${decide.found}`),
-      h("thead", {}, h("tr", {},
-        h("th", { scope: "col", class: "mv-col-row" }, h("span", { class: "mv-hidden" }, "Row")),
-        decide.heads.map((head, at) => h("th", { key: head.key, scope: "col", "aria-sort": head.sort, class: columnClass(head.key, at) },
-          h("button", { type: "button", class: "mv-sort", title: `Sort by ${head.label}`, onClick: () => app.act("sort", { key: head.key }) },
-            h("span", { class: "mv-cut" }, head.label), h("span", { class: "mv-sort-sign", "aria-hidden": "true" }, { ascending: "▲", descending: "▼", none: "" }[head.sort])))))),
-      h("tbody", {}, decide.rows.flatMap((row) => tableRow(app, row)))),
-    !decide.rows.length && h("p", { class: "mv-soft mv-empty" }, "No row matches."),
-    decide.left_out && h("p", { class: "mv-soft" }, decide.left_out),
-  );
+function Facets() {
+  const { decide, act } = useAudit();
+  const choose = (facet, value) => act("set_facet", { facet, value });
+  return html`<div class="mv-facets">
+    ${decide.facets.map(
+      (facet) => html`<div key=${facet.id} class="mv-facet" role="group" aria-label=${facet.label}>
+        <h5>${facet.label}</h5>
+        ${facet.values.map(
+          (each) => html`<${Button} key=${each.id} class="mv-value" aria-pressed=${String(each.on)} title=${each.label}
+            onClick=${() => choose(facet.id, each.id)}>
+            <span class="mv-value-label">${each.label}</span>
+            <span class="mv-value-count">${each.count}</span>
+            <${Meter} share=${each.share} name=${facet.id === "verdict" || facet.id === "action" ? each.id : ""} />
+          <//>`,
+        )}
+        ${facet.more && html`<p class="mv-soft">${facet.more}</p>`}
+      </div>`,
+    )}
+  </div>`;
 }
 
-function columnClass(key, at) {
-  // Of the user's own columns a wide page shows those among the first 7 columns, a wider one those among the first 9.
-  const room = at < 7 ? " mv-own-wide" : at < 9 ? " mv-own-wider" : "";
-  return at === 0 ? "mv-col-address" : key.startsWith("column ") ? `mv-col-own${room}` : `mv-col-${key}`;
+function Comparison() {
+  const { decide, words } = useAudit();
+  const { comparison } = decide;
+  const word = (name) => words[name] ?? name;
+  return html`<section class="mv-part" aria-label="Compare with an earlier audit">
+    <div class="mv-row mv-part-head">
+      <h4>Compare with an earlier audit</h4>
+      <span class="mv-soft mv-gap">
+        ${comparison ? `${comparison.headline} The report shows it, too.` : "Give the file that you downloaded then as “Everything”."}
+      </span>
+      <${FileButton} purpose="compare">Choose the earlier file<//>
+    </div>
+    <${Transfers} purpose="compare" />
+    ${comparison &&
+    comparison.moves.length > 0 &&
+    html`<ul class="mv-moves">
+      ${comparison.moves.map(
+        (each) => html`<li>
+          <strong>${each.rows.toLocaleString("en")}</strong> ${each.what}
+          ${each.detail && html`<span class="mv-soft"> ${each.detail}</span>`}
+        </li>`,
+      )}
+    </ul>`}
+    ${comparison &&
+    comparison.addresses.length > 0 &&
+    html`<details>
+      <summary>Addresses whose verdict changed</summary>
+      <ul class="mv-moves">
+        ${comparison.addresses.map((each) => html`<li><code>${each.address}</code> ${word(each.before)} → ${word(each.after)}</li>`)}
+      </ul>
+    </details>`}
+  </section>`;
 }
 
-function tableRow(app, row) {
-  const { heads } = app.decide;
-  const isOpen = app.ui.open_row === row.row;
-  const cells = {
-    verdict: () => badge(app, row.verdict, app.words[row.verdict] ?? row.verdict),
-    action: () => [symbol(app, row.action), ` ${app.actionLabel(row.action)}`],
-    reason: () => row.reason,
-  };
-  const details = () =>
-    h("tr", { key: `${row.row} details`, class: "mv-details" },
-      h("td", { colspan: ALWAYS_SHOWN + 1 },
-        h("dl", {}, h("div", {}, h("dt", {}, "Why"), h("dd", {}, row.why || row.reason)),
-          heads.filter((head) => row.cells[head.key]).map((head) => h("div", { key: head.key }, h("dt", {}, head.label), h("dd", {}, row.cells[head.key]))))),
-      heads.slice(ALWAYS_SHOWN).map((head, at) => h("td", { key: head.key, class: columnClass(head.key, at + ALWAYS_SHOWN) })));
-  const toggle = () => app.set({ open_row: isOpen ? null : row.row });
-  // A click anywhere in the row opens it; who selects a text to copy it does not want that.
-  const onRow = (event) => !event.target.closest("button") && !String(getSelection()) && toggle();
-  const main = h("tr", { key: row.row, class: "mv-line", onClick: onRow },
-    h("td", { class: "mv-col-row" },
-      h("button", { type: "button", class: "mv-more", "aria-expanded": isOpen ? "true" : "false", "aria-label": `Details of row ${row.row}`, onClick: toggle }, row.row)),
-    heads.map((head, at) => {
-      const text = head.key === "reason" ? row.why || row.reason : row.cells[head.key] ?? "";
-      return h("td", { key: head.key, class: columnClass(head.key, at), title: text || undefined }, cells[head.key] ? cells[head.key]() : text);
-    }));
-  return isOpen ? [main, details()] : [main];
-}
+const STEPS = [
+  { name: "list", title: "List", view: ListStep },
+  { name: "tidy", title: "Tidy", view: TidyStep },
+  { name: "check", title: "Verify", view: CheckStep },
+  { name: "decide", title: "Decide", view: DecideStep },
+];
 
-function pager(app) {
-  const { page, pages, range } = app.decide;
-  return h("div", { class: "mv-row mv-pager", role: "group", "aria-label": "Pages" },
-    h("button", { type: "button", class: "mv-button mv-small", disabled: page <= 1, "aria-label": "Previous page", onClick: () => app.act("page", { number: page - 1 }) }, "‹"),
-    h("label", { class: "mv-field" }, h("span", {}, "Page"),
-      h("input", { type: "number", min: 1, max: pages, value: page, onChange: (event) => app.act("page", { number: Math.trunc(Number(event.target.value)) || 1 }) })),
-    h("span", { class: "mv-soft" }, `of ${pages.toLocaleString("en")} (${range})`),
-    h("button", { type: "button", class: "mv-button mv-small", disabled: page >= pages, "aria-label": "Next page", onClick: () => app.act("page", { number: page + 1 }) }, "›"),
-  );
-}
-
-function comparePart(app) {
-  const { comparison } = app.decide;
-  return h("section", { key: "compare", class: "mv-part", "aria-label": "Compare with an earlier audit" },
-    h("div", { class: "mv-row mv-part-head" },
-      h("h4", {}, "Compare with an earlier audit"),
-      h("span", { class: "mv-soft mv-gap" }, comparison ? `${comparison.headline} The report shows it, too.` : "Give the file that you downloaded then as “Everything”."),
-      fileButton(app, "compare", "Choose the earlier file", "compare", { class: "mv-button mv-small" })),
-    transferLine(app, "compare"),
-    comparison && comparison.moves.length > 0 && h("ul", { class: "mv-moves" }, comparison.moves.map((each) =>
-      h("li", {}, h("strong", {}, each.rows.toLocaleString("en")), ` ${each.what}`, each.detail && h("span", { class: "mv-soft" }, ` ${each.detail}`)))),
-    comparison && comparison.addresses.length > 0 && h("details", {},
-      h("summary", {}, "Addresses whose verdict changed"),
-      h("ul", { class: "mv-moves" }, comparison.addresses.map((each) =>
-        h("li", {}, h("code", {}, each.address), " ", app.words[each.before] ?? each.before, " → ", app.words[each.after] ?? each.after)))),
-  );
-}
+export { STEPS };

@@ -8,7 +8,7 @@
 //
 // onProgress(done, total, isWaiting) counts bytes. `isWaiting`: the kernel has not answered for 20 s; it may be busy.
 
-export function createTransfer(model) {
+function createTransfer(model) {
   const PIECE = 2 ** 20; // bytes; a WebSocket message over 10 MiB would end the connection
   const WINDOW = 4; // pieces on the way
   const ATTEMPTS = 5; // to send a piece that is lost each time
@@ -203,3 +203,5 @@ export function createTransfer(model) {
 
   return { upload, download, cancel, fail, close };
 }
+
+export { createTransfer };

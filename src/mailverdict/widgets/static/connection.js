@@ -1,0 +1,229 @@
+// Between the page and what it shows: the kernel of a notebook, or the server of `mailverdict audit`.
+//
+//   const disconnect = connection.connect({ onSections, onStatus, onSave });
+//   await connection.act(name, values);                           // until what it changed has come
+//   const sent = connection.upload(file, purpose, onProgress);    // a promise with the function `cancel`
+//   const saved = connection.save(offer, onProgress);             // the same; `offer` came with onSave
+//
+// onSections gets the sections that have changed, by name. onStatus gets { isLost, text }; with a text there is something
+// that a person has to do or to know.
+
+import { createTransfer } from "./transfer.js";
+
+const CONNECTED = { isLost: false, text: "" };
+const SECTIONS = ["list", "tidy", "check", "decide", "page"];
+const ENDED = ["restarting", "autorestarting", "terminating", "dead"]; // states of a kernel that has forgotten the page
+const LONGEST_WAIT = 30_000; // milliseconds for the answer to an action: it may be lost
+const SILENCE = 3_000; // milliseconds without a line of the server, which sends one each second
+const NEXT_TRY = 1_000; // milliseconds until the page looks for the server again
+
+// The actions that wait for an answer; each is known by the name of this page and its number.
+function createAnswers(view) {
+  const waiting = new Map();
+  let last = 0;
+  const settle = (number) => {
+    for (const [each, resolve] of waiting) {
+      if (each > number) continue;
+      waiting.delete(each);
+      resolve();
+    }
+  };
+  return {
+    ask: (send) => {
+      const number = ++last;
+      send(`${view} ${number}`);
+      setTimeout(() => settle(number), LONGEST_WAIT);
+      return new Promise((resolve) => waiting.set(number, resolve));
+    },
+    onAnswer: (answer) => {
+      const [name, number] = answer.split(" ");
+      if (name === view) settle(Number(number));
+    },
+    settleAll: () => settle(Infinity),
+  };
+}
+
+function connectToNotebook(model) {
+  const transfer = createTransfer(model);
+  const answers = createAnswers(randomName()); // a widget may be shown several times
+  const { kernel } = model.widget_manager ?? {};
+  // Under Voila there are no cells to run.
+  const howToStart = document.body.dataset.voila ? "Reload the page" : "Run the cell again";
+
+  function connect({ onSections, onStatus, onSave }) {
+    const listeners = [];
+    const on = (name, listener) => {
+      model.on(name, listener);
+      listeners.push([name, listener]);
+    };
+    for (const name of SECTIONS) on(`change:${name}_section`, () => onSections({ [name]: model.get(`${name}_section`) }));
+    on("change:answered", () => answers.onAnswer(model.get("answered")));
+    on("msg:custom", (content) => content.act === "save" && onSave(content));
+
+    let isOver = false;
+    const lose = (what) => {
+      if (isOver) return;
+      isOver = true;
+      const text = `${what} ${howToStart} and choose the file again.`;
+      transfer.fail(text);
+      answers.settleAll();
+      onStatus({ isLost: true, text });
+    };
+    const onKernel = (_, status) => ENDED.includes(status) && lose("The kernel was restarted.");
+    const onWire = (_, status) => {
+      if (status === "disconnected") lose("The connection to the kernel has ended.");
+      else if (isOver) return;
+      else if (status === "connecting") onStatus({ isLost: true, text: "The connection to the kernel is lost. Trying again…" });
+      else onStatus(CONNECTED);
+    };
+    kernel?.statusChanged?.connect(onKernel);
+    kernel?.connectionStatusChanged?.connect(onWire);
+
+    onSections({
+      ...Object.fromEntries(SECTIONS.map((name) => [name, model.get(`${name}_section`)])),
+      marks: model.get("marks"),
+      words: model.get("words"),
+    });
+    return () => {
+      transfer.close();
+      answers.settleAll();
+      kernel?.statusChanged?.disconnect(onKernel);
+      kernel?.connectionStatusChanged?.disconnect(onWire);
+      for (const [name, listener] of listeners) model.off(name, listener);
+    };
+  }
+
+  const cancelled = (work) => Object.assign(work, { cancel: () => transfer.cancel(work.id) });
+  return {
+    connect,
+    howToStart,
+    act: (name, values) => answers.ask((answer) => model.send({ act: name, ...values, answer })),
+    upload: (file, purpose, onProgress) => cancelled(transfer.upload(file, purpose, onProgress)),
+    save: (offer, onProgress) => cancelled(transfer.download(offer.id, offer.name, onProgress)),
+  };
+}
+
+// --- the server of `mailverdict audit` --------------------------------------------------------------------------------
+
+const STOPPED = "The connection is lost. This page goes on by itself as soon as “mailverdict audit” runs again.";
+const REFUSED = "This page has no valid key: open the address that “mailverdict audit” printed.";
+
+function connectToServer() {
+  const tab = kept("mailverdict-tab", randomName());
+  const headers = { Authorization: `Bearer ${kept("mailverdict-key", "", location.hash.slice(1))}` };
+  const answers = createAnswers(tab);
+
+  function connect({ onSections, onStatus, onSave }) {
+    const stop = new AbortController();
+    const receive = ({ answered, save, ...sections }) => {
+      if (Object.keys(sections).length) onSections(sections);
+      if (answered) answers.onAnswer(answered);
+      if (save) onSave(save);
+    };
+    const follow = async () => {
+      while (!stop.signal.aborted) {
+        let text = STOPPED;
+        try {
+          const isKnown = await readLines(`/events?tab=${tab}`, headers, stop.signal, receive, () => onStatus(CONNECTED));
+          if (!isKnown) text = REFUSED;
+        } catch {
+          // It is stopped, or this computer slept.
+        }
+        if (stop.signal.aborted) return;
+        onStatus({ isLost: true, text });
+        answers.settleAll();
+        await new Promise((resolve) => setTimeout(resolve, NEXT_TRY));
+      }
+    };
+    follow();
+    // Another address of the same page is not loaded by the browser.
+    const onHash = () => location.reload();
+    addEventListener("hashchange", onHash);
+    return () => {
+      stop.abort();
+      answers.settleAll();
+      removeEventListener("hashchange", onHash);
+    };
+  }
+
+  async function act(name, values) {
+    const send = (answer) =>
+      fetch("/act", { method: "POST", headers, body: JSON.stringify({ act: name, ...values, answer, tab }) });
+    let request;
+    const answered = answers.ask((answer) => (request = send(answer)));
+    const response = await request.catch(() => null); // without a server: the stream says so
+    if (response && !response.ok) throw new Error(await response.text());
+    return answered;
+  }
+
+  function upload(file, purpose, onProgress) {
+    const request = new XMLHttpRequest(); // `fetch` does not tell how much was sent
+    const sent = new Promise((resolve, reject) => {
+      request.upload.onprogress = (event) => onProgress(event.loaded, file.size);
+      request.onload = () => (request.status < 400 ? resolve() : reject(new Error(request.responseText)));
+      request.onerror = () => reject(new Error("the connection was lost. Choose the file again"));
+      request.onabort = () => reject(new DOMException("cancelled", "AbortError"));
+      request.open("PUT", `/file?name=${encodeURIComponent(file.name)}&purpose=${encodeURIComponent(purpose)}`);
+      request.setRequestHeader("Authorization", headers.Authorization);
+      request.send(file);
+    });
+    return Object.assign(sent, { cancel: () => request.abort() });
+  }
+
+  // The browser saves it by itself, and shows how far it is.
+  async function save({ name, ticket }) {
+    click(`/file/${ticket}`, name);
+  }
+
+  return { connect, act, upload, save };
+}
+
+// The lines of a stream as values, until it ends, or is silent for too long. False if the key is refused.
+async function readLines(url, headers, stop, onLine, onOpen) {
+  const silence = new AbortController();
+  let timer;
+  const wait = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silence.abort(), SILENCE);
+  };
+  wait();
+  try {
+    const response = await fetch(url, { headers, signal: AbortSignal.any([stop, silence.signal]) });
+    if (!response.ok) return response.status !== 401 && response.status !== 403;
+    onOpen();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return true;
+      wait();
+      const lines = (rest + value).split("\n");
+      rest = lines.pop();
+      for (const line of lines) onLine(JSON.parse(line));
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// A value that a page keeps while its tab is open, also when it is loaded again.
+function kept(name, first, given = "") {
+  const value = given || sessionStorage.getItem(name) || first;
+  sessionStorage.setItem(name, value);
+  return value;
+}
+
+// A link that is clicked: VS Code follows clicks on links to blobs.
+function click(href, name) {
+  const link = Object.assign(document.createElement("a"), { href, download: name, hidden: true });
+  document.body.append(link);
+  link.click();
+  link.remove();
+}
+
+// crypto.randomUUID exists on HTTPS and localhost only.
+function randomName() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export { CONNECTED, connectToNotebook, connectToServer };

@@ -1,0 +1,163 @@
+// Parts that all steps share. Text goes through text nodes and attributes only, never through HTML.
+
+import { createContext, html, useContext, useLayoutEffect, useRef, useState } from "./vendor/preact-htm.js";
+
+// What every part may need: the sections that were sent, `act`, `upload`, and whether the connection is lost.
+const Audit = createContext(null);
+const useAudit = () => useContext(Audit);
+
+// A button that cannot be pressed keeps the focus: browsers move it away from one with the attribute `disabled`.
+// `local`: it changes this page only, so it works without a connection.
+function Button({ disabled, local, onClick, children, ...props }) {
+  const { isLost } = useAudit();
+  const isOff = Boolean(disabled) || (isLost && !local);
+  const press = (event) => !isOff && onClick(event);
+  return html`<button class="mv-button" ...${props} type="button" aria-disabled=${String(isOff)} onClick=${press}>${children}</button>`;
+}
+
+const Small = ({ quiet, ...props }) => html`<${Button} class=${`mv-button mv-small${quiet ? " mv-quiet" : ""}`} ...${props} />`;
+
+// The button that comes first on the whole page has another look; which one that is, Python says.
+function MainButton({ name, ...props }) {
+  const { page } = useAudit();
+  return html`<${Button} class=${page.primary === name ? "mv-button mv-primary" : "mv-button"} ...${props} />`;
+}
+
+// What was chosen is shown until it is answered: sections that come before that have the old value, and a second press
+// would be the opposite of what they show.
+function useChoice(value) {
+  const [pressed, setPressed] = useState(null);
+  const choose = async (chosen, answer) => {
+    const press = { value: chosen };
+    setPressed(press);
+    await answer;
+    setPressed((last) => (last === press ? null : last));
+  };
+  return [pressed ? pressed.value : value, choose];
+}
+
+function Switch({ id, label, on, disabled, onChange }) {
+  const { isLost } = useAudit();
+  const [isOn, choose] = useChoice(on);
+  const press = (event) => choose(event.target.checked, onChange(event.target.checked));
+  return html`<label class="mv-switch" for=${id}>
+    <input id=${id} type="checkbox" role="switch" checked=${isOn} disabled=${disabled || isLost} onChange=${press} />
+    <span class="mv-track" aria-hidden="true" />
+    <span class="mv-item-label">${label}</span>
+  </label>`;
+}
+
+function Select({ id, label, options, value, disabled, onChange }) {
+  const { isLost } = useAudit();
+  const [shown, choose] = useChoice(value);
+  const press = (event) => choose(event.target.value, onChange(event.target.value));
+  return html`<span class="mv-field">
+    <label for=${id}>${label}</label>
+    <select id=${id} value=${String(shown)} disabled=${disabled || isLost} onChange=${press}>
+      ${options.map((each) => html`<option key=${each.id} value=${String(each.id)}>${each.label}</option>`)}
+    </select>
+  </span>`;
+}
+
+// A field whose value comes from outside, but never replaces what is being typed.
+function Input({ value, ...props }) {
+  const box = useRef();
+  useLayoutEffect(() => {
+    if (box.current.getRootNode().activeElement !== box.current) box.current.value = value;
+  });
+  return html`<input ref=${box} ...${props} />`;
+}
+
+function Mark({ name }) {
+  const { shape, sign } = useAudit().marks[name];
+  const drawn = shape
+    ? html`<path d=${shape} /><path class="mv-sign" d=${sign} />`
+    : html`<circle class="mv-ring" cx="8" cy="8" r="6" />`;
+  return html`<svg class=${`mv-symbol mv-${name}`} viewBox="0 0 16 16" aria-hidden="true">${drawn}</svg>`;
+}
+
+const Badge = ({ name, label }) => html`<span class=${`mv-badge mv-${name}`}><${Mark} name=${name} />${label}</span>`;
+
+const Meter = ({ share, name }) => html`<span class=${name ? `mv-meter mv-${name}` : "mv-meter"} aria-hidden="true">
+  <span style=${`width:${(100 * share).toFixed(2)}%`} />
+</span>`;
+
+const Notice = ({ kind, role, children }) =>
+  html`<p class=${kind ? `mv-notice mv-notice-${kind}` : "mv-notice"} role=${role}>${children}</p>`;
+
+// What a section says, and what it is busy with.
+function Notices({ message, kind, busy }) {
+  return html`
+    ${message && html`<${Notice} key="message" kind=${kind} role=${kind === "failed" ? "alert" : "status"}>${message}<//>`}
+    ${busy && html`<p key="busy" class="mv-busy"><span class="mv-spinner" aria-hidden="true" />${busy}</p>`}
+  `;
+}
+
+// Files that are on their way for a purpose.
+function Transfers({ purpose }) {
+  const { id, transfers } = useAudit();
+  return transfers
+    .filter((each) => each.purpose === purpose)
+    .map(
+      (each) => html`<div key=${each.key} class="mv-transfer">
+        <label for=${`${id}-${each.key}`}>${each.text}</label>
+        <progress id=${`${id}-${each.key}`} max=${each.total || 1} value=${each.done} />
+        <${Small} local onClick=${each.cancel}>Cancel<//>
+      </div>`,
+    );
+}
+
+// A button that opens the browser's file dialog.
+function FileButton({ button = Small, purpose, ...props }) {
+  const { list, upload } = useAudit();
+  const input = useRef();
+  const choose = (event) => {
+    if (event.target.files.length) upload(event.target.files[0], purpose);
+    event.target.value = "";
+  };
+  return html`
+    <${button} ...${props} onClick=${() => input.current.click()} />
+    <input ref=${input} type="file" accept=${list.accept} hidden tabindex="-1" aria-hidden="true" onChange=${choose} />
+  `;
+}
+
+// A text field that opens below its button. The focus does not get lost with it: a list that is read replaces the buttons
+// of its step, not its title.
+function PasteBox({ purpose, label, onDone }) {
+  const { id, paste, setPaste, focusOn } = useAudit();
+  const box = useRef();
+  if (!paste[purpose]) return null;
+  const close = (place) => {
+    setPaste({ ...paste, [purpose]: false });
+    focusOn(place);
+  };
+  const finish = () => {
+    const text = box.current.value;
+    if (!text.trim()) return box.current.focus();
+    close(purpose === "list" ? "list-title" : `open-${purpose}`);
+    return onDone(text);
+  };
+  const name = `${id}-paste-${purpose}`;
+  return html`<div key="paste" class="mv-paste">
+    <label for=${name}>${label}</label>
+    <textarea ref=${box} id=${name} rows="6" placeholder="ada@example.org" spellcheck=${false} />
+    <div class="mv-row">
+      <${Button} onClick=${finish}>Use these<//>
+      <${Button} local class="mv-button mv-quiet" onClick=${() => close(`open-${purpose}`)}>Close<//>
+    </div>
+  </div>`;
+}
+
+function PasteButton({ button = Small, purpose, ...props }) {
+  const { id, paste, setPaste, focusOn } = useAudit();
+  const open = () => {
+    setPaste({ ...paste, [purpose]: true });
+    focusOn(`paste-${purpose}`);
+  };
+  return html`<${button} id=${`${id}-open-${purpose}`} ...${props} onClick=${open} />`;
+}
+
+export {
+  Audit, Badge, Button, FileButton, Input, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small,
+  Switch, Transfers, useAudit, useChoice,
+};
