@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import html
+import json
 import os
+import secrets
 import sys
 import tempfile
 import threading
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-import mailverdict as mv
-
-from ..errors import InputError, MailVerdictError, MissingExtraError, SettingsError
+from ..errors import InputError, MissingExtraError, SettingsError
 from ..files.readers import STDIN
 from ..frames.policy import find_policy
 from ..model.paths import user_path
@@ -24,7 +25,12 @@ from ..table.columns import check_column
 from .files import open_source, pick_column
 from .options import ColumnName, Kind, PolicyName, ResolverAt, ResolverCheck, Sandbox, Service
 from .status import print_status
-from .terminal import SANDBOX_NOTE, app, check_sandbox, chosen_service
+from .terminal import app, check_sandbox, chosen_backend, chosen_service
+
+# Opened instead of the address itself, since all users of the machine can read the arguments of a browser's process.
+OPENER = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>mailverdict</title>
+<script>location.replace(URL_OF_PAGE);</script>
+"""
 
 
 @app.command()
@@ -54,33 +60,53 @@ def audit(
         raise SettingsError("--column needs a file")
     if file is not None:
         file, column = check_file(file, column)
-    options = {
-        "file": file,
-        "column": column,
-        "validation_type": str(validation_type),
-        "policy": policy or "balanced",
-        "backend": backend,
-        "is_sandbox": sandbox,
-        "resolver": resolver,
-        "resolver_check": resolver_check,
-    }
-    if sandbox:
-        print_status(SANDBOX_NOTE)
-    print_status("Starting the page ...")
     try:
-        from ..widgets.page_server import serve_page  # noqa: PLC0415 - an extra
+        from ..widgets.server import open_port, serve  # noqa: PLC0415 - an extra
+        from ..widgets.state import AuditState  # noqa: PLC0415 - as above
     except ImportError as exc:
         raise MissingExtraError("mailverdict audit", "audit") from exc
 
-    def announce(url: str, file_to_open: Path) -> None:
-        is_opened = browser and open_browser(file_to_open)
-        print_status(f"{'The page opens in your browser' if is_opened else 'Open the page in a browser'}. Its address:")
-        print(url, flush=True)
-        print_status("The address is a key to the page: do not share it. Stop with Ctrl-C.")
+    listener = open_port(port)
+    token = secrets.token_urlsafe(32)
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/#{token}"
+    with (
+        private_files(),
+        tempfile.TemporaryDirectory(prefix="mailverdict-", ignore_cleanup_errors=True) as made,
+        chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
+    ):
+        settings = {"backend": asked, "journal": "auto", "screen": None, "limit": None}
+        state = AuditState(settings, str(validation_type), policy or "balanced", folder=made)
+        if file is not None:
+            state.load_file(file, column=column)
 
-    title = "mailverdict" if file is None else f"{Path(file).name} - mailverdict"
-    serve_page(f"from mailverdict.cli.audit import show_page\nshow_page(**{options!r})", title, port, announce)
+        def announce() -> None:
+            is_opened = browser and open_browser(write_redirect(Path(made), url))
+            print_status(f"{'The page opens in your browser' if is_opened else 'Open the page in a browser'}. Its address:")
+            print(url, flush=True)
+            print_status("The address is a key to the page: do not share it. Stop with Ctrl-C.")
+
+        try:
+            serve(state, token, listener, announce)
+        finally:
+            state.close()
     print_status("stopped")
+
+
+@contextmanager
+def private_files() -> Iterator[None]:
+    """All files that this process makes are for their user alone."""
+    previous = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(previous)
+
+
+def write_redirect(folder: Path, url: str) -> Path:
+    """A file that opens the page: all users of the machine can read the arguments of a browser's process."""
+    path = folder / "open.html"
+    path.write_text(OPENER.replace("URL_OF_PAGE", json.dumps(url)), encoding="utf-8")
+    return path
 
 
 def check_file(file: str, column: str | None) -> tuple[str, str]:
@@ -106,34 +132,3 @@ def open_browser(path: Path) -> bool:
         return False
     threading.Thread(target=found.open, args=(path.as_uri(),), daemon=True).start()
     return True
-
-
-def show_page(
-    *,
-    file: str | None,
-    column: str | None,
-    validation_type: str,
-    policy: str,
-    backend: str | None,
-    is_sandbox: bool,
-    resolver: str | None,
-    resolver_check: bool,
-) -> Any:
-    """Make the audit that the command asked for; runs in the kernel of the page."""
-    from ..widgets import Audit  # noqa: PLC0415 - an extra
-
-    tempfile.tempdir = tempfile.mkdtemp(prefix="files-", dir=Path.cwd())  # the command removes it, however this ends
-    if is_sandbox:
-        from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
-
-        asked: Any = World().__enter__().backend  # for the whole life of this process
-    elif backend:
-        asked = chosen_service(backend)
-    else:
-        asked = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check)
-    try:
-        return Audit(file, asked, column=column, validation_type=validation_type, policy=policy)
-    except (MailVerdictError, OSError) as exc:  # since the file was checked, it may have been moved
-        from IPython.display import HTML  # noqa: PLC0415 - comes with the extra
-
-        return HTML(f"<p role='alert'>{html.escape(str(exc))}</p>")  # type: ignore[no-untyped-call]

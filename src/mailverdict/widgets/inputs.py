@@ -51,9 +51,9 @@ class InputState(SharedState):
         header = {"yes": True, "no": False}.get(self.has_header)
         return reader(ReadOptions(self.encoding or None, sheet=self.sheet or None, has_header=header))
 
-    def load_file(self, path: str | Path, name: str | None = None) -> None:
+    def load_file(self, path: str | Path, name: str | None = None, column: Hashable | None = None) -> None:
         """Load a file in the background; `name` is what a browser calls it."""
-        self.load_by(partial(read_table, path, name), name or str(path))
+        self.load_by(partial(read_table, path, name), name or str(path), column)
 
     def load_path(self, path: str) -> None:
         """Load a file of the kernel's machine, if that is allowed."""
@@ -66,11 +66,11 @@ class InputState(SharedState):
         """Load a list that was pasted."""
         self.load_by(partial(read_paste, text), "the pasted list")
 
-    def load_by(self, reader: Reader, name: str) -> None:
+    def load_by(self, reader: Reader, name: str, column: Hashable | None = None) -> None:
         self.require_idle()
         self.say("list", "")
         self.in_background(
-            "list", lambda: self.set_source(self.read(reader)), f"Reading {readable(name.rpartition('/')[2])}…"
+            "list", lambda: self.set_source(self.read(reader), column), f"Reading {readable(name.rpartition('/')[2])}…"
         )
 
     def read_again(self, encoding: str, has_header: str, sheet: str) -> None:

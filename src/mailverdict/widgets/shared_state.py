@@ -161,7 +161,7 @@ class SharedState:
         folder: str | Path | None = None,
         allow_paths: bool = True,
         on_change: Callable[[tuple[str, ...]], None] = lambda names: None,
-        on_file: Callable[[str, Path], None] = lambda name, path: None,
+        on_file: Callable[[str, Path, str], None] = lambda name, path, by: None,
     ) -> None:
         self.settings = settings  # of `mailverdict.verify`
         check_options("Audit", {"validation_type": validation_type, **settings})
@@ -184,6 +184,7 @@ class SharedState:
         self.runs: list[RecordedRun] = []
         self.is_running = False
         self.files = 0
+        self.asked_by = ""  # the tab whose action was the last one
         self.rates: dict[str, float] = {}  # addresses a second, by depth
         self.forget()
 

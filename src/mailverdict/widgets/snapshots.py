@@ -11,7 +11,7 @@ from ..files.readers import KINDS as FILE_KINDS
 from ..frames.results import BUCKETS
 from ..model.words import ACTION_MEANING, ACTIONS, ValidationType, reason_label
 from ..reports.wording import CHECKS
-from ..theme import LABELS
+from ..theme import LABELS, MARK_OF, MARKS
 from .checking import describe_plan, describe_progress, next_day
 from .earlier import describe_run
 from .exports import KINDS
@@ -28,8 +28,6 @@ from .wording import (
     duration_words,
     percent,
 )
-
-__all__ = ["primary_of", "take_snapshot"]
 
 LONGEST = 600
 MAX_COLUMNS = 300
@@ -52,6 +50,18 @@ def take_snapshot(state: AuditState, section: str) -> dict[str, Any]:
     """One section of the page."""
     with state.lock:
         return {**SNAPSHOTS[section](state), **status(state, section)}
+
+
+def take_snapshots(state: AuditState) -> dict[str, Any]:
+    """All sections, with the words and shapes of the page."""
+    with state.lock:
+        sections = {name: take_snapshot(state, name) for name in SNAPSHOTS}
+    return {**sections, "marks": marks(), "words": VERDICT_LABELS}
+
+
+def marks() -> dict[str, Any]:
+    """The shapes of verdicts, actions and states."""
+    return {name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign, "mark": mark} for name, mark in MARK_OF.items()}
 
 
 def status(state: AuditState, section: str) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..errors import SettingsError
+from ..errors import InputError, SettingsError
 from ..files.readers import KINDS as FILE_KINDS
 from ..frames.verify import prepare
 from ..model.words import ACTIONS
@@ -31,17 +33,50 @@ from .exports import KINDS, rows_to_save, save_report, save_table, types_of_obje
 from .inputs import InputState
 from .listing import CORE, FACETS, PAGE_ROWS, AuditedRows, Listing
 from .shared_state import ResultInfo
-from .source import Source, readable
+from .source import Source, readable, short_text
 from .wording import DEPTHS, count_of
 
-__all__ = ["AuditState"]
-
 LONGEST_SEARCH = 200
+LONGEST_TEXT = 50_000_000  # characters of a text from the browser
 OF_EARLIER = "Words beside an address, other columns and the suppression list are in your file, and not in a run."
+
 
 
 class AuditState(InputState):
     """Everything that an audit page shows, and what can be done on it."""
+
+    # --- from the page ------------------------------------------------------------------------------------------------
+
+    def act(self, action: str, /, tab: str = "", **arguments: Any) -> None:
+        """Do what a page asks for; an error is shown in the section that the action belongs to."""
+        section, types = PAGE_ACTIONS[action]
+        with self.guarded(section):
+            checked = read_arguments(arguments, types)
+            self.asked_by = tab
+            getattr(self, action)(**checked)
+
+    def use_file(self, path: Path, name: str, purpose: str) -> None:
+        """Use a file that was uploaded, for the purpose that the browser gave with it."""
+        section, use = PURPOSES.get(purpose, ("list", refuse_file))
+        with self.guarded(section):
+            use(self, path, name)
+
+    @contextmanager
+    def guarded(self, section: str) -> Iterator[None]:
+        """Turn an error into a message: what a handler raises is shown nowhere."""
+        try:
+            yield
+        except Exception as exc:  # noqa: BLE001 - shown on the page
+            self.say_error(section, exc)
+            self.changed(section)
+
+    def accept_all(self) -> None:
+        """Accept all likely typos."""
+        self.accept_suggestion()
+
+    def pause_unseen(self) -> None:
+        """Stop the check, since nobody has looked at the page for long."""
+        self.pause()
 
     # --- 3 check ------------------------------------------------------------------------------------------------------
 
@@ -289,6 +324,7 @@ class AuditState(InputState):
         stem = self.source.stem() if self.source is not None else "emails"
         label = LABELS[which].lower().replace(" ", "-") if which in ACTIONS else which
         self.files += 1
+        by = self.asked_by
         path = Path(self.folder, f"{self.files}", f"{stem}-{label}.{kind}")
         rows = self.found if which == "shown" else np.arange(len(listing.rows))
         if which in ACTIONS:
@@ -303,7 +339,7 @@ class AuditState(InputState):
                 pieces = rows_to_save(listing, rows, which)
                 save_table(pieces, path, types_of_objects(listing.rows.frame))
             path.chmod(0o600)
-            self.on_file(path.name, path)
+            self.on_file(path.name, path, by)
             self.spoken = f"{path.name} is being downloaded."
 
         self.in_background("decide", work, f"Writing {stem}-{label}.{kind}…")
@@ -341,3 +377,59 @@ class AuditState(InputState):
             out = self.listing.rows.to_frame()
             self.last_result = weakref.ref(out)
         return out
+
+
+# The purpose of a file that the browser sends: the section in which an error is shown, and what is done with the file.
+PURPOSES: dict[str, tuple[str, Callable[["AuditState", Path, str], None]]] = {
+    "list": ("list", lambda state, path, name: state.load_file(path, name)),
+    "suppress": ("tidy", lambda state, path, name: state.suppress_file(path, name)),
+    "compare": ("decide", lambda state, path, name: state.compare(path, name)),
+}
+# The section in which an error of an action is shown, and the types of its arguments.
+PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
+    "load_path": ("list", {"path": str}),
+    "load_pasted": ("list", {"text": str}),
+    "read_again": ("list", {"encoding": str, "has_header": str, "sheet": str}),
+    "choose_column": ("list", {"at": int}),
+    "list_runs": ("list", {}),
+    "open_earlier": ("list", {"number": int}),
+    "set_repair": ("tidy", {"name": str, "is_on": bool}),
+    "accept_suggestion": ("tidy", {"number": int}),
+    "accept_all": ("tidy", {}),
+    "undo": ("tidy", {}),
+    "show_more": ("tidy", {}),
+    "suppress_pasted": ("tidy", {"text": str}),
+    "drop_suppression": ("tidy", {}),
+    "set_depth": ("check", {"depth": str}),
+    "set_refresh": ("check", {"is_on": bool}),
+    "make_plan_again": ("check", {}),
+    "verify": ("check", {}),
+    "ask_again": ("decide", {}),
+    "pause": ("check", {}),
+    "set_facet": ("decide", {"facet": str, "value": str}),
+    "clear_facets": ("decide", {}),
+    "search": ("decide", {"text": str}),
+    "sort": ("decide", {"key": str}),
+    "page": ("decide", {"number": int}),
+    "set_policy": ("decide", {"name": str}),
+    "download": ("decide", {"which": str, "kind": str}),
+}
+
+
+def refuse_file(state: AuditState, path: Path, name: str) -> None:
+    """Remove a file without a known purpose: it must not replace the list."""
+    path.unlink(missing_ok=True)
+    raise SettingsError(f"{name} came without a known purpose; choose it again")
+
+
+def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
+    """The arguments of an action, checked."""
+    arguments = {}
+    for name, kind in types.items():
+        value = content.get(name)
+        if type(value) is not kind:
+            raise SettingsError(f"{name}={short_text(repr(value), 40)}: must be of type {kind.__name__}")
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            raise InputError(f"the text has more than {LONGEST_TEXT:,} characters; give it as a file")
+        arguments[name] = value
+    return arguments

@@ -1,0 +1,410 @@
+"""The page of `mailverdict audit`: one audit of one person, served on 127.0.0.1 behind a token.
+
+The page itself and its scripts are open; everything about the audit needs the token, which other users of the machine
+do not have. It comes in a header and not in a cookie: a browser sends the cookies of 127.0.0.1 to every port. A download
+is a link, which has no header, so that its address has a ticket for one use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..errors import SettingsError
+from ..theme import stylesheet
+from .snapshots import take_snapshots
+from .state import PAGE_ACTIONS, AuditState
+from .transfer import SPARE, path_name, shown_name
+
+HOST = "127.0.0.1"
+BEAT = 1.0  # seconds between lines of the stream, at most
+AWAY = 600.0  # seconds without an open page until a run is paused
+LONGEST_BODY = 64 * 2**20  # bytes of an action; a list may be pasted
+TAB = re.compile(r"[A-Za-z0-9-]{8,40}")
+MAX_TABS = 100
+MAX_OFFERS = 8
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>mailverdict</title>
+<link rel="stylesheet" href="/static/page.css">
+<script type="module" src="/static/page.js"></script>
+</head>
+<body class="mv-page"><main id="mv-audit"></main></body>
+</html>
+"""
+TYPES = {".js": "text/javascript", ".css": "text/css"}
+
+
+class Tab:
+    """What one page is to be told besides the sections."""
+
+    def __init__(self) -> None:
+        self.notes: list[dict[str, Any]] = []
+        self.wake = asyncio.Event()
+
+
+class PageServer:
+    """The application: its routes, who may use them, and which pages are open."""
+
+    def __init__(
+        self, state: AuditState, token: str, port: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.state, self.token, self.clock = state, token, clock
+        self.hosts = {f"{HOST}:{port}", f"localhost:{port}"}
+        self.tabs: dict[str, Tab] = {}  # a tab that is loaded again has the same id
+        self.offers: dict[str, tuple[str, Path]] = {}  # by ticket
+        self.sections: dict[str, Any] = {}
+        self.is_stale = True
+        self.open_pages = 0
+        self.last_seen = clock()
+        self.is_closing = False
+        self.taking = asyncio.Lock()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        state.on_change, state.on_file = self.changed, self.offer
+        routes = [
+            Route("/", self.page),
+            Route("/static/{name:path}", self.static),
+            Route("/events", self.events),
+            Route("/act", self.act, methods=["POST"]),
+            Route("/file", self.upload, methods=["PUT"]),
+            Route("/file/{ticket}", self.download),
+        ]
+        app = Starlette(routes=routes, lifespan=self.run)
+        app.router.redirect_slashes = False
+        self.app = guarded(app, self.refusal)
+
+    @asynccontextmanager
+    async def run(self, app: Starlette) -> AsyncIterator[None]:
+        """Look after the audit for as long as the server runs."""
+        self.loop = asyncio.get_running_loop()
+        watching = asyncio.create_task(self.watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            self.loop = None
+
+    async def watch(self) -> None:
+        """Pause a run that nobody looks at: it would go on to spend."""
+        while True:
+            self.look()
+            await asyncio.sleep(BEAT)
+
+    def look(self) -> None:
+        """Note that a page is open, or how long none was."""
+        now = self.clock()
+        if self.open_pages:
+            self.last_seen = now
+        elif now - self.last_seen >= AWAY:
+            self.state.pause_unseen()
+
+    # --- who may ask --------------------------------------------------------------------------------------------------
+
+    def refusal(self, request: Request) -> Response | None:
+        """Why a request is refused, if it is: another site's, or without the token."""
+        origin = request.headers.get("origin")
+        if request.headers.get("host") not in self.hosts or (
+            origin is not None and origin.removeprefix("http://") not in self.hosts
+        ):
+            return PlainTextResponse("only the page of this server may ask", 403)
+        path = request.url.path
+        if path == "/" or path.startswith("/static/") or (path.startswith("/file/") and request.method == "GET"):
+            return None
+        given = request.headers.get("authorization", "").encode()
+        if secrets.compare_digest(given, f"Bearer {self.token}".encode()):
+            return None
+        return PlainTextResponse("the token is missing or wrong: open the address that the command has printed", 401)
+
+    # --- the page -----------------------------------------------------------------------------------------------------
+
+    async def page(self, request: Request) -> Response:
+        return HTMLResponse(PAGE)
+
+    async def static(self, request: Request) -> Response:
+        """A file of the front end."""
+        name = request.path_params["name"]
+        found = static_files().get(name)
+        if found is None:
+            return PlainTextResponse("there is no such file", 404)
+        return Response(found, media_type=TYPES[Path(name).suffix])
+
+    # --- the stream ---------------------------------------------------------------------------------------------------
+
+    def tab(self, name: Any) -> Tab | None:
+        """The tab with an id; None where that is none."""
+        if not isinstance(name, str) or not TAB.fullmatch(name):
+            return None
+        while name not in self.tabs and len(self.tabs) >= MAX_TABS:
+            del self.tabs[next(iter(self.tabs))]
+        return self.tabs.setdefault(name, Tab())
+
+    async def events(self, request: Request) -> Response:
+        """All sections, then those that change, and what the tab is to be told; at least one line each second."""
+        tab = self.tab(request.query_params.get("tab"))
+        if tab is None:
+            return PlainTextResponse("tab: give an id of 8 to 40 letters, digits and hyphens", 400)
+        return StreamingResponse(self.lines(tab), media_type="application/x-ndjson")
+
+    async def lines(self, tab: Tab) -> AsyncIterator[str]:
+        """The lines of one stream."""
+        sent: dict[str, Any] = {}
+        self.open_pages += 1
+        try:
+            while not self.is_closing:
+                tab.wake.clear()
+                notes, tab.notes = tab.notes, []  # before the sections: these have what is answered
+                sections = await self.take_sections()
+                changed = {name: value for name, value in sections.items() if sent.get(name) is not value}
+                sent = sections
+                for line in [*([changed] if changed or not notes else []), *notes]:
+                    yield json.dumps(line, ensure_ascii=False) + "\n"
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(tab.wake.wait(), BEAT)
+        finally:
+            self.open_pages -= 1
+            self.last_seen = self.clock()
+
+    async def take_sections(self) -> dict[str, Any]:
+        """The sections as they are now; one that has not changed is the same object."""
+        async with self.taking:
+            if self.is_stale:
+                self.is_stale = False
+                found = await run_in_threadpool(take_snapshots, self.state)
+                before = self.sections
+                self.sections = {
+                    name: before[name] if before.get(name) == value else value for name, value in found.items()
+                }
+            return self.sections
+
+    def changed(self, *names: str) -> None:
+        """Tell all pages that the state has changed; called on any thread."""
+        if (loop := self.loop) is not None:
+            with suppress(RuntimeError):  # it was closed just now
+                loop.call_soon_threadsafe(self.wake)
+
+    def wake(self) -> None:
+        self.is_stale = True
+        for tab in self.tabs.values():
+            tab.wake.set()
+
+    def tell(self, tab: Tab, note: dict[str, Any]) -> None:
+        """Send a line to one tab."""
+        tab.notes.append(note)
+        tab.wake.set()
+
+    # --- actions ------------------------------------------------------------------------------------------------------
+
+    async def act(self, request: Request) -> Response:
+        """Do what the page asks for; why it is refused is said in the section."""
+        try:
+            body = json.loads(await read_body(request))
+        except TooLargeError:
+            return PlainTextResponse(f"an action has at most {LONGEST_BODY:,} bytes", 413)
+        except (ValueError, RecursionError):
+            return PlainTextResponse("the body must be JSON", 400)
+        if not isinstance(body, Mapping) or not isinstance(body.get("act"), str):
+            return PlainTextResponse('the body must be an object with "act"', 400)
+        name = body["act"]
+        arguments = {key: value for key, value in body.items() if key not in ("act", "answer", "tab")}
+        tab, answer = self.tab(body.get("tab")), body.get("answer")
+        if name not in PAGE_ACTIONS:
+            return PlainTextResponse("there is no such action", 400)
+        await run_in_threadpool(partial(self.state.act, name, tab=str(body.get("tab", "")), **arguments))
+        self.wake()
+        if tab is not None and isinstance(answer, str) and len(answer) <= 40:
+            self.tell(tab, {"answered": answer})
+        return Response(status_code=204)
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    async def upload(self, request: Request) -> Response:
+        """Receive a file for a purpose."""
+        name, purpose = shown_name(request.query_params.get("name", "")), request.query_params.get("purpose", "")
+        folder = Path(self.state.folder, secrets.token_hex(8))
+        path = folder / path_name(name)
+        try:
+            size = int(request.headers.get("content-length", 0))
+            free = max(0, shutil.disk_usage(self.state.folder).free - SPARE)
+            if size > free:
+                return PlainTextResponse(f"{name} has {size:,} bytes; the disk has room for {free:,}", 413)
+            folder.mkdir(mode=0o700)
+            with open_private(path) as file:
+                async for piece in request.stream():
+                    await run_in_threadpool(file.write, piece)
+        except (OSError, ValueError, ClientDisconnect) as exc:
+            shutil.rmtree(folder, ignore_errors=True)
+            return PlainTextResponse(f"{name}: {getattr(exc, 'strerror', None) or 'the upload stopped'}", 400)
+        await run_in_threadpool(self.state.use_file, path, name, purpose)
+        self.wake()
+        return Response(status_code=204)
+
+    def offer(self, name: str, path: Path, by: str) -> None:
+        """Let a tab download a file; called on any thread."""
+        if (loop := self.loop) is not None:
+            loop.call_soon_threadsafe(self.offer_to, name, path, by)
+
+    def offer_to(self, name: str, path: Path, by: str) -> None:
+        tab = self.tab(by)
+        if tab is None:
+            remove(path)
+            return
+        while len(self.offers) >= MAX_OFFERS:
+            remove(self.offers.pop(next(iter(self.offers)))[1])
+        ticket = secrets.token_urlsafe(24)
+        self.offers[ticket] = name, path
+        self.tell(tab, {"save": {"name": name, "ticket": ticket, "size": path.stat().st_size}})
+
+    async def download(self, request: Request) -> Response:
+        """The file of a ticket, once."""
+        name, path = self.offers.pop(request.path_params["ticket"], ("", Path()))
+        if not name or not path.is_file():
+            return PlainTextResponse("this link has been used already; make the file again", 404)
+        return FileResponse(
+            path, media_type="application/octet-stream", filename=name, background=BackgroundTask(remove, path)
+        )
+
+
+def serve(state: AuditState, token: str, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+    """Serve the page until SIGINT, SIGTERM or SIGHUP."""
+    page = PageServer(state, token, listener.getsockname()[1])
+    server = OneServer(make_config(page))
+    server.page, server.on_ready = page, on_ready
+    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    previous = {number: signal.signal(number, server.handle_exit) for number in known}
+    try:
+        server.run(sockets=[listener])
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def make_config(page: PageServer) -> uvicorn.Config:
+    """The server's configuration; it logs nothing, since the terminal is for people."""
+    return uvicorn.Config(
+        page.app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=2,  # a stream ends with its next line
+    )
+
+
+class OneServer(uvicorn.Server):
+    """uvicorn whose streams end with it, and which leaves the signals to `serve`."""
+
+    page: PageServer
+    on_ready: Callable[[], None]
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Raise no signal again at the end: it has stopped the server, as was asked."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.on_ready()
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Stop; a second signal does not wait for requests."""
+        self.page.is_closing = True
+        super().handle_exit(sig, frame)
+
+
+def open_port(port: int) -> socket.socket:
+    """A socket that listens on 127.0.0.1; 0 is any port that is free."""
+    try:
+        return socket.create_server((HOST, port), backlog=128)
+    except OSError as exc:
+        raise SettingsError(f"port {port} cannot be opened: {os.strerror(exc.errno or 0)}") from exc
+
+
+class TooLargeError(Exception):
+    """A body that is larger than any action."""
+
+
+async def read_body(request: Request) -> bytes:
+    """The body of an action."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > LONGEST_BODY:
+            raise TooLargeError
+        parts.append(part)
+    return b"".join(parts)
+
+
+def guarded(app: ASGIApp, refusal: Callable[[Request], Response | None]) -> ASGIApp:
+    """The application behind a check of each request, with headers for each answer."""
+    fields = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *fields]}
+            await send(message)
+
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        refused = refusal(Request(scope))
+        await (app if refused is None else refused)(scope, receive, send_with_headers)
+
+    return checked
+
+
+def static_files() -> dict[str, bytes]:
+    """The files of the front end by name; before the page's own style comes that of the theme."""
+    folder = Path(str(files(__package__) / "static"))
+    found = {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.suffix in TYPES
+    }
+    found["page.css"] = stylesheet(".mv-audit").encode() + found["page.css"]
+    return found
+
+
+def open_private(path: Path) -> Any:
+    """A new file that only its owner can read."""
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
+
+
+def remove(path: Path) -> None:
+    """Remove a file that was downloaded, or that nobody wants, with its folder."""
+    shutil.rmtree(path.parent, ignore_errors=True)

@@ -1,0 +1,316 @@
+"""The page of `mailverdict audit` over HTTP: who may use it, what it sends, and what it does with what it gets."""
+
+from __future__ import annotations
+
+import json
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from mailverdict.widgets import server as module
+from mailverdict.widgets.server import AWAY, LONGEST_BODY, PageServer, static_files
+from mailverdict.widgets.state import PAGE_ACTIONS, AuditState
+from tests.doubles.waiting import wait_until
+from tests.widgets.served import TAB, TOKEN, Served, served
+
+SETTINGS = {"backend": None, "journal": None, "screen": None, "limit": None}
+LIST = b"name,mail\nAda,ada@example.org\nBob,nobody\n"
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Served]:
+    """A page without a list."""
+    with served(AuditState(SETTINGS, "regex", folder=tmp_path)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The same for tests that change nothing."""
+    with served(AuditState(SETTINGS, "regex", folder=tmp_path_factory.mktemp("empty"))) as running:
+        yield running
+
+
+@pytest.fixture
+def loaded(page: Served) -> Served:
+    """The same with a list."""
+    put(page, LIST)
+    return page
+
+
+def put(page: Served, content: bytes, name: str = "list.csv", purpose: str = "list") -> httpx.Response:
+    reply = page.client.put("/file", params={"name": name, "purpose": purpose}, content=content)
+    page.state.background.wait(30)
+    return reply
+
+
+def act(page: Served, name: str, /, **arguments: object) -> None:
+    """An action, and what it starts."""
+    assert page.act(name, **arguments).status_code == 204
+    page.state.background.wait(30)
+
+
+# --- who may ask -----------------------------------------------------------------------------------------------------
+
+ASKED = [("GET", f"/events?tab={TAB}"), ("POST", "/act"), ("PUT", "/file?name=a.csv&purpose=list")]
+
+
+@pytest.mark.parametrize(("method", "path"), ASKED)
+@pytest.mark.parametrize("given", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer \u00e4"])
+def test_nothing_is_told_or_done_without_the_token(empty, method, path, given):
+    headers = {"Authorization": given.encode("latin-1")}
+    reply = empty.client.request(method, path, headers=headers, content=b'{"act":"verify"}')
+    assert reply.status_code == 401
+    assert "token" in reply.text
+
+
+def test_the_token_is_not_taken_from_the_address(empty):
+    with httpx.Client(base_url=empty.base) as stranger:
+        assert stranger.get("/events", params={"tab": TAB, "token": TOKEN}).status_code == 401
+        stranger.cookies.set("token", TOKEN)
+        assert stranger.post("/act", content=b"{}").status_code == 401
+
+
+@pytest.mark.parametrize(("method", "path"), [*ASKED, ("GET", "/"), ("GET", "/static/page.js"), ("GET", "/file/x")])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "attacker.test"},
+        {"Host": "127.0.0.1:1"},
+        {"Host": "127.0.0.1"},
+        {"Origin": "http://attacker.test"},
+        {"Origin": "null"},
+        {"Origin": "https://{host}"},
+    ],
+)
+def test_other_sites_are_refused_also_with_the_token(empty, method, path, headers):
+    host = empty.base.removeprefix("http://")
+    given = {name: value.format(host=host) for name, value in headers.items()}
+    assert empty.client.request(method, path, headers=given, content=b"{}").status_code == 403
+
+
+def test_the_page_is_open_under_both_names_and_loads_nothing_from_elsewhere(empty):
+    for name in ("127.0.0.1", "localhost"):
+        host = f"{name}:{empty.base.rpartition(':')[2]}"
+        with httpx.Client() as stranger:
+            shown = stranger.get(empty.base, headers={"Host": host, "Origin": f"http://{host}"})
+        assert shown.status_code == 200
+        assert TOKEN not in shown.text
+        policy = shown.headers["content-security-policy"]
+        assert "unsafe" not in policy
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert shown.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "name", ["../server.py", "..%2fserver.py", "%2e%2e/server.py", "/etc/passwd", "", "page.py", "vendor/", "."]
+)
+def test_only_the_files_of_the_front_end_are_served(empty, name):
+    assert empty.client.get(f"/static/{name}").status_code == 404
+    for known in static_files():
+        assert empty.client.get(f"/static/{known}").status_code == 200
+
+
+# --- the stream ------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_line_is_everything_and_later_ones_are_what_changed(page):
+    with page.stream() as lines:
+        first = next(lines)
+        assert set(first) == {"list", "tidy", "check", "decide", "page", "marks", "words"}
+        put(page, LIST)
+        told = {}
+        while told.get("list", {}).get("name") != "list.csv":
+            line = next(lines)
+            assert "marks" not in line
+            told.update(line)
+
+
+def test_a_page_that_is_loaded_again_gets_everything_again(loaded):
+    act(loaded, "verify")
+    with loaded.stream() as lines:
+        assert next(lines)["decide"]["headline"] == "1"
+    with loaded.stream() as lines, loaded.stream("another-tab") as others:
+        assert next(lines) == next(others)
+
+
+def test_a_line_comes_each_second(page, monkeypatch):
+    monkeypatch.setattr(module, "BEAT", 0.01)
+    with page.stream() as lines:
+        next(lines)
+        assert [next(lines) for _ in range(3)] == [{}, {}, {}]
+
+
+def test_an_action_is_answered_after_the_sections_that_it_changed(loaded):
+    with loaded.stream() as lines, loaded.stream("another-tab") as others:
+        next(lines), next(others)
+        loaded.act("set_refresh", is_on=True, answer="view 1")
+        told = []
+        while told[-1:] != [{"answered": "view 1"}]:
+            told.append(next(lines))
+        assert any(line.get("check", {}).get("is_refreshing") for line in told)
+        loaded.act("search", text="ada", answer="view 2")
+        loaded.act("set_depth", depth="regex", answer="view 3")
+        seen = [next(others)]
+        loaded.state.background.wait(30)
+        loaded.act("load_pasted", text="cy@example.org")
+        while seen[-1].get("list", {}).get("name") != "pasted list":
+            seen.append(next(others))
+        assert not any("answered" in line for line in seen), "the other page did not ask"
+
+
+@pytest.mark.parametrize("tab", ["", "short", "x" * 41, "../../../etc", "tab 00000001", None])
+def test_a_tab_needs_an_id(empty, tab):
+    params = {} if tab is None else {"tab": tab}
+    assert empty.client.get("/events", params=params).status_code == 400
+
+
+# --- actions ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"3",
+        b'"verify"',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"act": 3}',
+        b'{"act": ["verify"]}',
+        b'{"act": null}',
+        b'{"act": "__init__"}',
+        b'{"act": "close"}',
+        b'{"act": "folder"}',
+    ],
+)
+def test_what_is_not_an_action_is_refused(empty, body):
+    assert empty.client.post("/act", content=body).status_code == 400
+    assert empty.state.source is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"act": "choose_column", "at": "0"},
+        {"act": "choose_column", "at": True},
+        {"act": "choose_column", "at": 1e400},
+        {"act": "choose_column", "at": 10**400},
+        {"act": "choose_column"},
+        {"act": "set_repair", "name": "__class__", "is_on": True},
+        {"act": "search", "text": None, "self": 1, "action": "x", "section": "list"},
+        {"act": "download", "which": "../x", "kind": "csv"},
+        {"act": "download", "which": "send", "kind": "../../x"},
+        {"act": "load_path", "path": "/nowhere/\x00"},
+    ],
+)
+def test_wrong_arguments_are_a_message_on_the_page(loaded, arguments):
+    body = json.dumps({**arguments, "tab": TAB})
+    assert loaded.client.post("/act", content=body).status_code == 204
+    loaded.state.background.wait(30)
+    section = PAGE_ACTIONS[arguments["act"]][0]
+    assert loaded.state.messages[section][0] != ""
+
+
+def test_an_action_that_is_too_large_is_refused(page, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_BODY", 1_000)
+    reply = page.act("load_pasted", text="ada@example.org\n" * 100)
+    assert (reply.status_code, page.state.source) == (413, None)
+    assert LONGEST_BODY > 50_000_000
+
+
+def test_a_list_is_pasted_and_verified(page):
+    act(page, "load_pasted", text="ada@example.org\nnobody\n")
+    act(page, "verify")
+    assert page.state.result["email_verdict"].tolist() == ["valid", "invalid"]
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_kept_where_only_its_owner_can_read_it(page, tmp_path):
+    assert put(page, LIST).status_code == 204
+    found = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in found] == [0o600]
+    assert all(stat.S_IMODE(path.parent.stat().st_mode) == 0o700 for path in found)
+
+
+@pytest.mark.parametrize("name", ["../../escape.csv", "..\\..\\escape.csv", "/etc/escape.csv", "a/b\x00/escape.csv"])
+def test_the_name_of_a_file_is_never_a_path(page, tmp_path, name):
+    assert put(page, LIST, name).status_code == 204
+    assert [path.name for path in tmp_path.rglob("*escape*")] == ["escape.csv"]
+    assert page.state.source.name == "escape.csv"
+
+
+@pytest.mark.parametrize("purpose", ["", "nonsense", "__class__"])
+def test_a_file_without_a_known_purpose_does_not_replace_the_list(loaded, purpose):
+    put(loaded, b"mail\ncy@example.org\n", "other.csv", purpose)
+    assert "came without a known purpose" in loaded.state.messages["list"][0]
+    assert loaded.state.source.name == "list.csv"
+
+
+def test_a_file_that_does_not_fit_on_the_disk_is_refused(page):
+    host, port = page.base.removeprefix("http://").split(":")
+    head = f"PUT /file?name=a.csv&purpose=list HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
+    with socket.create_connection((host, int(port)), 30) as connection:
+        connection.sendall(f"{head}Content-Length: {2**60}\r\n\r\n".encode())
+        answer = connection.recv(10_000).decode()
+    assert answer.startswith("HTTP/1.1 413 ")
+
+
+def test_an_upload_that_stops_leaves_nothing(page, tmp_path):
+    host, port = page.base.removeprefix("http://").split(":")
+    head = f"PUT /file?name=a.csv&purpose=list HTTP/1.1\r\nHost: {host}:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
+    with socket.create_connection((host, int(port)), 30) as connection:
+        connection.sendall(f"{head}Content-Length: 1000\r\n\r\nmail\nada@exa".encode())
+        wait_until(lambda: any(path.is_file() for path in tmp_path.rglob("*")))
+    wait_until(lambda: not any(path.is_file() for path in tmp_path.rglob("*")))
+    assert page.state.source is None
+
+
+def test_a_download_is_a_link_for_one_use(loaded):
+    act(loaded, "verify")
+    offer = loaded.save("send", "csv")
+    assert offer["name"] == "list-send-list.csv"
+    with httpx.Client(base_url=loaded.base) as browser:
+        reply = browser.get(f"/file/{offer['ticket']}")
+        assert reply.headers["content-disposition"] == 'attachment; filename="list-send-list.csv"'
+        assert b"ada@example.org" in reply.content
+        assert len(reply.content) == offer["size"]
+        for ticket in (offer["ticket"], "wrong", "..%2fact", "x" * 10_000):
+            assert browser.get(f"/file/{ticket}").status_code == 404
+    assert loaded.page.offers == {}
+
+
+def test_a_name_in_other_letters_is_kept_in_a_download(page):
+    put(page, LIST, "Adreßliste ☃.csv")
+    act(page, "verify")
+    offer = page.save("send", "csv")
+    reply = page.client.get(f"/file/{offer['ticket']}")
+    assert "filename*=utf-8''Adre%C3%9Fliste" in reply.headers["content-disposition"]
+
+
+# --- a page that is closed -------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_paused_when_no_page_was_open_for_ten_minutes(tmp_path):
+    now, paused = [0.0], []
+    state = AuditState(SETTINGS, "regex", folder=tmp_path)
+    state.pause_unseen = lambda: paused.append(now[0])
+    page = PageServer(state, TOKEN, 1, clock=lambda: now[0])
+    page.open_pages = 1
+    for now[0] in (0.0, AWAY, 2 * AWAY):
+        page.look()
+    page.open_pages = 0
+    for now[0] in (2 * AWAY + 1, 3 * AWAY - 1):
+        page.look()
+    assert paused == []
+    now[0] = 3 * AWAY
+    page.look()
+    assert paused == [3 * AWAY]
