@@ -34,7 +34,7 @@ def after(found: Listing, *steps: tuple[list[int], str]) -> Listing:
     decided, accepted = NOTHING, frozenset()
     for rows, what in steps:
         decided, accepted = decide(found, rows, what, decided, accepted)
-    found.set_decisions(decided, accepted)
+    found.set_decided(decided, accepted)
     return found
 
 
@@ -84,8 +84,8 @@ def test_the_decision_before_is_not_changed():
     later = decide(found, [0], "remove", decided, accepted)
     assert (dict(decided), accepted) == ({"bob@gmial.com": "send"}, frozenset())
     assert dict(later[0]) == {"bob@gmial.com": "send", "ada@example.org": "remove"}
-    found.set_decisions(*later)
-    found.set_decisions(decided, accepted)
+    found.set_decided(*later)
+    found.set_decided(decided, accepted)
     assert actions(found)[:2] == ["send", "send"]
 
 
@@ -106,10 +106,10 @@ def test_a_domain_is_decided_at_once_and_typos_are_grouped_by_it():
         {"domain": "gmial.com", "suggested": "gmail.com", "people": 2},
         {"domain": "gmail,com", "suggested": "gmail.com", "people": 1},
     ]
-    found.set_decisions(*decide_domain(found, "gmial.com", "suggestion"))
+    found.set_decided(*decide_domain(found, "gmial.com", "suggestion"))
     assert [actions(found)[row] for row in (1, 3, 6)] == ["unchecked"] * 3
     assert [each["domain"] for each in find_typos(found)] == ["gmail,com"]
-    found.set_decisions(*decide_domain(found, "mailinator.com", "send"))
+    found.set_decided(*decide_domain(found, "mailinator.com", "send"))
     assert actions(found)[2] == "send"
 
 
@@ -133,7 +133,7 @@ def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_t
     state.start_pipeline()
     audit.wait(30)
     found = finished(audit)._state.listing
-    found.set_decisions(decided, accepted)
+    found.set_decided(decided, accepted)
     out = found.decide()
     assert out["mail_clean"].tolist()[1:4:2] == ["bob@gmail.com", "BOB@gmail.com"]
     assert out["mail_decision"].fillna("").tolist() == ["", "suggestion", "", "suggestion", *[""] * 4, "suggestion"]

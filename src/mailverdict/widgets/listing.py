@@ -158,7 +158,7 @@ class Listing:
         self.order: Rows | None = None
         self.facet_counts: dict[str, dict[str, int]] = {}  # kept until something else is chosen
         self.sorted_by: tuple[str, bool] = ("", False)
-        self.set_decisions(decided, accepted)
+        self.set_decided(decided, accepted)
 
     # --- what is known about each row --------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class Listing:
 
     # --- decisions and actions ---------------------------------------------------------------------------------------
 
-    def set_decisions(self, decided: Decided, accepted: frozenset[Pair]) -> None:
+    def set_decided(self, decided: Decided, accepted: frozenset[Pair]) -> None:
         """Use what a person decided: send or remove by key, and suggestions that are accepted; see `decisions`."""
         corrected = np.array([ACCEPTED in (each.change or "").split(";") for each in self.first_kinds], np.bool_)
         self.rows.is_corrected = corrected[self.first_kind]
