@@ -94,7 +94,6 @@ def decided_by_hand(facts: ReportFacts) -> Section:
         [(address, DECISION_LABELS.get(word, word), meant) for address, word, meant in listed],
         said="; ".join(said),
         notes=[] if rows == len(listed) else [f"The first {len(listed)} of {count_of(rows, 'row')}."],
-        printed=PRINTED,
     )
 
 
