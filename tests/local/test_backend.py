@@ -160,6 +160,29 @@ def test_explain_reaches_the_verdict_of_the_check(world, kind, email):
     assert explained.verification.to_dict() == checked.to_dict()
 
 
+@pytest.mark.parametrize(
+    ("kind", "email", "shown"),
+    [
+        ("mx", "ada@one.example", ["one.example MX: 10 mx1.cases.example", "mx1.cases.example A, AAAA: 127.0.30.1"]),
+        ("mx", "ada@null.example", ["null.example MX: 0 ."]),
+        ("mx", "ada@implicit.example", ["implicit.example MX: NODATA", "implicit.example A: 127.0.30.9"]),
+        ("mx", "ada@gone.example", ["gone.example MX: NXDOMAIN", "gone.example A: NXDOMAIN"]),
+        ("mx", "ada@servfail.example", ["servfail.example MX: SERVFAIL from 127.0.0.1"]),
+        ("smtp", "nobody@plain.example", ["by rule 'postfix_unknown' of the table of replies (Postfix"]),
+        (
+            "smtp",
+            "ada@closed.example",
+            ["by rule 'connection_refused' of the table of failed connections: port_closed"],
+        ),
+        ("smtp", "ada@mute.example", ["by rule 'permanent+same_for_anyone' of the table of replies"]),
+    ],
+)
+def test_explain_shows_what_was_asked_and_answered_and_the_rule_that_decided(world, kind, email, shown):
+    lines = str(mv.explain(email, validation_type=kind, backend=world.backend)).splitlines()
+    assert f"    asked the resolver {world.backend.settings.resolver}" in lines
+    assert [line for line in shown if not any(each.startswith(f"    {line}") for each in lines)] == []
+
+
 def test_explain_escapes_what_it_shows(world):
     explained = mv.explain("<script>alert(1)</script>@one.example", validation_type="mx", backend=world.backend)
     assert "<script>" not in explained._repr_html_()

@@ -47,8 +47,8 @@ class DomainStage:
     def __init__(self, settings: LocalSettings) -> None:
         self.settings = settings
         self.resolver = Resolver(settings)
-        shown = "the system's DNS resolver" if settings.resolver is None else f"the resolver {settings.resolver}"
-        self.self_test = ResolverTest(self.resolver, shown=shown) if settings.resolver_check else None
+        self.shown = "the system's DNS resolver" if settings.resolver is None else f"the resolver {settings.resolver}"
+        self.self_test = ResolverTest(self.resolver, shown=self.shown) if settings.resolver_check else None
         self.observer: Resolver | ResolverTest = self.self_test or self.resolver
 
     @cached_property

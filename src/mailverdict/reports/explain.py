@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..backend import Backend
+from ..checks.dns.answers import ADDRESS_TYPES, DnsAnswer
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.smtp.transport.driver import Transcript
 from ..local.backend import CheckRecord, LocalBackend
@@ -94,7 +95,7 @@ def explain(
     validation_type: ValidationTypeWord | ValidationType = "mx",
     backend: Backend | str | None = None,
 ) -> Explanation:
-    """Show the evidence behind a verdict: each check, what it observed, and the rule that decided.
+    """Show the evidence behind a verdict: each check, what it asked and was answered, and the rule that decided.
 
     This is one `mailverdict.check` with everything recorded, so both give the same verdict.
 
@@ -135,24 +136,32 @@ def explain(
             if record.evidence is None:  # a service observed, and returns its payload only
                 return Explanation(found, tuple(service_steps(found)))
             dns = record.evidence.dns
-            servers = await mail_server_lines(opened, dns) if dns is not None else []
-            return Explanation(found, tuple(local_steps(found, record, servers)))
+            answers = await dns_lines(opened, dns) if dns is not None else []
+            return Explanation(found, tuple(local_steps(found, record, answers)))
 
     return run_sync(explain_once())
 
 
-async def mail_server_lines(backend: Backend, dns: DomainEvidence) -> list[str]:
-    """Preference, name and addresses of a domain's mail servers."""
+async def dns_lines(backend: Backend, dns: DomainEvidence) -> list[str]:
+    """Who was asked what about a domain and its mail servers, and the answers, which are in the resolver's cache."""
     assert isinstance(backend, LocalBackend)
-    resolver = backend.domains.resolver
-    answers = [await resolver.addresses(exchange.host) for exchange in dns.exchanges]
-    return [
-        f"{exchange.preference} {exchange.host} -> {', '.join(answer.texts) or answer.message}"
-        for exchange, answer in zip(dns.exchanges, answers, strict=True)
-    ]
+    resolver, types = backend.domains.resolver, ("MX", *ADDRESS_TYPES)
+    asked = {rdtype: answer for rdtype in types if (answer := resolver.cached(dns.domain, rdtype)) is not None}
+    lines = [f"{dns.domain} {rdtype}: {answer_text(answer)}" for rdtype, answer in asked.items()]
+    servers = [each.host for each in dns.exchanges if each.host != dns.domain]
+    lines += [f"{host} A, AAAA: {answer_text(await resolver.addresses(host))}" for host in servers]
+    return [f"asked {backend.domains.shown}", *lines]
 
 
-def local_steps(found: Verification, record: CheckRecord, servers: Sequence[str]) -> Iterator[Step]:
+def answer_text(answer: DnsAnswer) -> str:
+    """The records of an answer, else what failed, else NXDOMAIN or NODATA."""
+    records = ", ".join([*(f"{each.preference} {each.host or '.'}" for each in answer.exchanges), *answer.texts])
+    if records and answer.message:
+        return f"{records} ({answer.message})"
+    return records or answer.message or answer.outcome.upper()
+
+
+def local_steps(found: Verification, record: CheckRecord, answers: Sequence[str]) -> Iterator[Step]:
     """The checks that were made on this machine, in their order, and the verdict."""
     evidence = record.evidence
     assert evidence is not None
@@ -160,7 +169,8 @@ def local_steps(found: Verification, record: CheckRecord, servers: Sequence[str]
     if evidence.syntax.ok:
         yield flags_step(evidence.flags, evidence.syntax)
     if (dns := evidence.dns) is not None:
-        yield Step("dns", f"{dns.domain}: {dns.outcome}", (*servers, *filter(None, [dns.message])))
+        lines = (line[:SHOWN] for line in (*answers, *filter(None, [dns.message])))
+        yield Step("dns", f"{dns.domain}: {dns.outcome}", tuple(lines))
     if evidence.blacklist is not None:
         yield blacklist_step(evidence.blacklist)
     if evidence.mailbox is not None:
@@ -199,17 +209,27 @@ def blacklist_step(seen: BlacklistEvidence) -> Step:
 
 
 def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> Step:
-    """The SMTP dialogue with seconds, and the rule that classified the deciding reply."""
+    """The SMTP dialogue with seconds, and the rule that classified the deciding reply or failure."""
     lines = [f"{seconds:7.3f} {who} {text}"[:SHOWN] for seconds, who, text in transcript]
-    if seen.reason is None:
-        outcome, decided = "accepted", f"{seen.host} accepts the recipient"
-    else:
-        outcome, decided = str(seen.reason), f"rule {seen.classification.rule!r} reads: {seen.reply}"[:SHOWN]
+    outcome = str(seen.reason or "accepted")
     words = {True: "accepts any address", False: "refuses a random address", None: "not established"}
-    return Step("smtp", outcome, (*lines, decided, f"catch-all: {words[seen.catch_all]}"))
+    decided = [f"{seen.host}: {seen.reply}"[:SHOWN], f"by {rule_text(seen.classification.rule)}: {outcome}"[:SHOWN]]
+    return Step("smtp", outcome, (*lines, *decided, f"catch-all: {words[seen.catch_all]}"))
+
+
+def rule_text(name: str) -> str:
+    """A rule with the table that it is a row of; one that is in no table is about a whole session."""
+    from ..checks.smtp.classify.classification import CLASSIFICATIONS  # noqa: PLC0415 - only this step needs it
+    from ..checks.smtp.classify.rules import RULES  # noqa: PLC0415 - takes long to import
+
+    for rule in RULES:
+        if rule.name == name.partition("+")[0]:
+            return f"rule {name!r} of the table of replies ({rule.seen})"
+    is_failure = name in {each.rule for each in CLASSIFICATIONS.values()}
+    return f"rule {name!r} of the table of failed connections" if is_failure else f"rule {name!r} about sessions"
 
 
 def verdict_step(found: Verification, reasons: Sequence[str]) -> Step:
     """The reasons in order of precedence, of which the first decides, and the errors."""
-    errors = (f"{error.code}: {error.message}" for error in found.errors or ())
+    errors = [f"{error.code}: {error.message}" for error in found.errors or ()]
     return Step("verdict", found.result, (*reasons, *errors, *filter(None, [found._not_asked()])))
