@@ -74,9 +74,8 @@ class RemoteBackend:
         that setting the computer's clock changes no wait; a number from 0 to 1 that spreads repeated requests.
     pace : float, "auto" or None
         How fast addresses are submitted. ``"auto"`` adapts to the service's limiter, by the answers
-        ``rate_limited`` and ``throttled``, by ``Retry-After`` and by ``RateLimit`` header fields
-        (draft-ietf-httpapi-ratelimit-headers); it begins with at most 300 addresses, or with what
-        the journal remembers of this service. A number is that many addresses a second, whatever the
+        ``rate_limited`` and ``throttled`` and by ``Retry-After``; it begins with at most 300 addresses, or
+        with what the journal remembers of this service. A number is that many addresses a second, whatever the
         service answers. None submits without a limit.
     ask_again : bool
         Whether addresses that the service's limiter (``rate_limited``) or full queue (``throttled``)
