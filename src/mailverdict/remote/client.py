@@ -1,4 +1,4 @@
-"""One HTTP request to a verification service; the only file that knows httpx.
+"""One HTTP request to a verification service; only this file and `download.py` know httpx.
 
 Every outcome is returned as an `ApiAnswer`: exceptions of httpx, HTML pages of proxies, incomplete
 JSON and redirects are converted here and nowhere else. A request is repeated, after pauses of
@@ -18,7 +18,6 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -30,7 +29,6 @@ import httpx
 
 from ..contract.envelope import ErrorEnvelope, SuccessEnvelope, parse_envelope
 from ..errors import ContractError, SettingsError, TransportError
-from ..loop import run_sync
 from ..model.json_fields import shorten
 from ..model.words import count_of
 from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
@@ -41,7 +39,6 @@ UNPACKED = 1 << 20  # octets unpacked at a time
 # Content codings that are unpacked: zlib reads both formats (RFC 9110 section 8.4.1).
 CODINGS = {"gzip", "x-gzip", "deflate"}
 NO_CODING = {"Accept-Encoding": "identity"}
-MAX_REDIRECTS = 10  # of a download
 MAX_PAGE = 120  # characters of an unexpected page in a message
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 section 5.6.2
 FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")  # RFC 9110 section 5.5: no CR, LF or NUL
@@ -325,34 +322,6 @@ class Client:
             retry_after=parse_retry_after(response.headers.get("Retry-After"), self.clock()),
         )
         return parse_response(request, found)
-
-
-def download(url: str, *, limit: int = 16 * 1024 * 1024, timeout: float = 30.0) -> bytes:
-    """Download a file; `TransportError` if that fails or takes longer, or the file is larger than `limit` octets."""
-    try:
-        body = run_sync(asyncio.wait_for(fetch(url, limit), timeout))
-    except (httpx.RequestError, httpx.InvalidURL) as exc:
-        raise TransportError(f"GET {url}: {shorten(str(exc) or type(exc).__name__)}") from exc
-    except TimeoutError:
-        raise TransportError(f"GET {url}: not complete within {timeout:g} seconds") from None
-    if len(body) > limit:
-        raise TransportError(f"GET {url}: more than {limit:,} octets")
-    return body
-
-
-async def fetch(url: str, limit: int) -> bytes:
-    """The body of a file; httpx itself would read the body of a redirection without a limit."""
-    async with httpx.AsyncClient(headers=NO_CODING, timeout=None) as http:  # noqa: S113 - the caller has one
-        request = http.build_request("GET", url)
-        for _ in range(MAX_REDIRECTS + 1):
-            async with aclosing(await http.send(request, stream=True)) as response:
-                if response.next_request is not None:
-                    request = response.next_request
-                    continue
-                if not response.is_success:
-                    raise TransportError(f"GET {url}: HTTP {response.status_code}")
-                return await read_body(response, limit)
-    raise TransportError(f"GET {url}: redirected more than {MAX_REDIRECTS} times")
 
 
 async def read_body(response: httpx.Response, limit: int) -> bytes:
