@@ -31,7 +31,6 @@ LABELS = {
     "done_on": "day on which all is done, at this quota (UTC)",
 }
 QUOTA_LABELS = {**LABELS, "to_submit": "  to submit, one unit of quota each"}
-QUOTA_LINES = ("repaired", "batches", "daily_limit", "remaining", "days", "done_on")
 WHEN_NOT_ZERO = ("several", "in_flight", "held", "repaired")
 
 
@@ -105,27 +104,12 @@ class Plan:
     repaired: int | None = None
     several: int = 0
 
-    def _entries(self) -> list[tuple[str, str]]:
-        """Labels and values, line by line; lines that do not apply are left out."""
-        values = {name: getattr(self, name) for name in LABELS}
-        has_quota = self.daily_limit is not None
-        left_out = {name for name in WHEN_NOT_ZERO if not values[name]} | set(() if has_quota else QUOTA_LINES)
-        if (self.most_units or 0) <= self.to_submit:
-            left_out.add("most_units")
-        left_out |= {name for name in ("domains", "done_on") if values[name] is None}
-        labels = QUOTA_LABELS if has_quota else LABELS
-        return [
-            (labels[name], "never enough quota" if value is None else str(value) if name == "done_on" else f"{value:,}")
-            for name, value in values.items()
-            if name not in left_out
-        ]
-
     def __str__(self) -> str:
         """A small table."""
-        entries = self._entries()
-        width = max(len(label) for label, _ in entries)
-        digits = max(len(value) for _, value in entries)
-        return "\n".join(f"{label:<{width}}  {value:>{digits}}" for label, value in entries)
+        lines = plan_lines(self)
+        width = max(len(label) for label, _ in lines)
+        digits = max(len(value) for _, value in lines)
+        return "\n".join(f"{label:<{width}}  {value:>{digits}}" for label, value in lines)
 
     def __repr__(self) -> str:
         """The same table, for a prompt."""
@@ -138,9 +122,24 @@ class Plan:
         lines = (
             f'<tr><th scope="row" style="padding-left:{8 * (len(label) - len(label.lstrip()))}px">{label.strip()}</th>'
             f'<td class="mv-number">{value}</td></tr>'
-            for label, value in self._entries()
+            for label, value in plan_lines(self)
         )
         return notebook(f"<table>{''.join(lines)}</table>")
+
+
+def plan_lines(plan: Plan) -> list[tuple[str, str]]:
+    """Labels and values, line by line; lines that do not apply are left out."""
+    values = {name: getattr(plan, name) for name in LABELS}
+    values |= {name: None for name in WHEN_NOT_ZERO if not values[name]}
+    if plan.daily_limit is None:
+        values["batches"] = None
+    elif plan.days is None:
+        values["days"] = "never enough quota"
+    if (plan.most_units or 0) <= plan.to_submit:
+        values["most_units"] = None
+    labels = LABELS if plan.daily_limit is None else QUOTA_LABELS
+    shown = {labels[name]: value for name, value in values.items() if value is not None}
+    return [(label, f"{value:,}" if isinstance(value, int) else str(value)) for label, value in shown.items()]
 
 
 def plan_run(
