@@ -205,7 +205,7 @@ def measure_page(path: Path) -> Iterator[tuple[str, list[float]]]:
         opened.figure("to check now")  # the estimate is there
         yield from measure_clicks(opened, before)
         opened.button("Verify").click()
-        opened.shown("rows can be mailed")
+        opened.shown("people can be mailed")
         opened.audit.locator("table.mv-table tbody tr").first.wait_for()
         yield from measure_clicks(opened, after)
 

@@ -57,7 +57,7 @@ def test_the_report_has_the_name_of_the_list_and_the_figures_of_the_page(tmp_pat
     sent = audit._state.listing.count_actions()["send"]
     assert sent == 2
     assert "E-mail audit of spring.csv" in page
-    assert "2 of 7 rows, by the policy" in page
+    assert "2 people in 2 of 7 rows, by the policy" in page
     for reason in ("Duplicate of an earlier row", "On your suppression list", "Disposable address", "Likely typo"):
         assert reason in page
     book = CalamineWorkbook.from_path(next(each for each in files if each.suffix == ".xlsx"))
@@ -98,9 +98,9 @@ def test_page_and_report_have_the_same_figures(depth):
     entries = shown(audit, "check")["progress"]["entries"]
     assert entries == ("" if depth == "regex" else "2 addresses, and 2 entries that are not addresses")
     assert "8 rows · 4 distinct addresses" in page
-    (share,) = re.findall(r"can be mailed \((.*)\)", decide["headline_text"])
+    (share,) = re.findall(r"can be mailed, in .* \((.*)\)", decide["headline_text"])
     assert f"{share} can be mailed" in page
-    assert f"{decide['headline']} of 8 rows, by the policy" in page
+    assert f"{decide['headline']} people in {decide['headline']} of 8 rows, by the policy" in page
     assert "1 row has no address." in page
     assert re.search(rf"Send list\s+{decide['headline']}\s+{share}", page), "the same figure in the table below"
 

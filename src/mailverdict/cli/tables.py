@@ -269,7 +269,9 @@ class VerifiedRows:
 
     def add(self, piece: pa.Table) -> pa.Table:
         """Count a piece and return the columns to write."""
-        judged = (self.label(name) for name in (*COUNTED, "clean", "change", "suppressed"))
+        judged = (
+            self.label(name) for name in (*COUNTED, "clean", "change", "suppressed", "decision", "decided_address")
+        )
         results = piece.select([self.column, *(label for label in judged if label in piece.column_names)])
         rows = read_decided(results, self.column, self.prefix)
         self.counts.add(rows)

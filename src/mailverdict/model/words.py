@@ -162,7 +162,7 @@ DECISIONS = tuple(DECISION_LABELS)
 # What each action means for the rows, for people.
 ACTION_MEANING = {
     "send": "Can be mailed now.",
-    "review": "A person should look at them: likely typos, shared mailboxes, domains that accept every address.",
+    "review": "A person should look at them before they are mailed.",
     "retry": "No clear answer yet. Verify them again later.",
     "drop": "Take them off the list.",
     "unchecked": "Empty cells, rows that no check has reached yet, and technical errors.",

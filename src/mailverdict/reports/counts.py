@@ -59,8 +59,8 @@ class Counts:
             addresses = keys_of(rows)
             self.add_addresses(rows, addresses)
             is_sent = pa.array(np.array([each.action == "send" for each in alike], np.bool_)[groups])
-            people = find_mailboxes(addresses.filter(is_sent).unique()).names.unique().drop_null()
-            self.people += len(self.seen_people.keep_new(people))
+            people = people_of(addresses.filter(is_sent).unique())
+            self.people += len(self.seen_people.keep_new(people.unique().drop_null()))
             self.add_decided(rows)
 
     def add_addresses(self, rows: Results, addresses: pa.StringArray) -> None:
@@ -160,7 +160,7 @@ class Counts:
         return marks[True] if marks else None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; every bucket is there; `suppressed` only with a suppression list."""
+        """JSON-ready; every bucket is there; `suppressed` only with a suppression list, actions only with a policy."""
         return {
             "rows": self.rows,
             **self.buckets,
@@ -169,6 +169,7 @@ class Counts:
             "suggestions": self.suggestions,
             "cleaned": self.cleaned,
             **({} if self.suppressed is None else {"suppressed": self.suppressed}),
+            **({} if self.policy is None else {"actions": self.actions, "people": self.people}),
         }
 
 
@@ -186,6 +187,11 @@ def facts_of(rows: Results, policy: Policy | None) -> dict[str, pa.Array]:
 def keys_of(rows: Results) -> pa.StringArray:
     """For each row the key of its address; null where there is no text."""
     return address_keys(strip_texts(rows.addresses))
+
+
+def people_of(addresses: pa.StringArray) -> pa.StringArray:
+    """The person of each of `keys_of`: its mailbox; what is not an address to us, but may be to a service, as it is."""
+    return pc.coalesce(find_mailboxes(addresses).names, addresses)
 
 
 def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:

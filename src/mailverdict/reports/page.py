@@ -19,7 +19,7 @@ from ..theme import LABELS, badge, scoped, stylesheet, symbol
 from .counts import Counts
 from .facts import ReportFacts
 from .sections import by_mark, sections_of
-from .wording import days_of, made_checks, title_of
+from .wording import days_of, made_checks, people_text, title_of
 
 SCOPE = ".mv-report.mv-report"  # twice, to come before the style sheet of JupyterLab
 FEW = 12  # rows of a long table inside a notebook
@@ -116,7 +116,7 @@ def head(facts: ReportFacts) -> list[Markup]:
     parts = [*filter(None, known), *(element("span", each, class_="mv-day") for each in days if each)]
     dotted = [part for each in parts for part in (" · ", each)][1:]
     marked = by_mark(counts.buckets)
-    said = f"{counts.actions['send']:,} of {count_of(counts.rows, 'row')}, by the policy “{facts.policy.name}”."
+    said = f"{people_text(counts)}, by the policy “{facts.policy.name}”."
     if empty := counts.buckets["missing"]:
         said += f" {count_of(empty, 'cell is', 'cells are')} empty."
     legend = [

@@ -11,7 +11,7 @@ from ..repair.repair import ACCEPTED
 from ..theme import MARK_OF, MARKS
 from .facts import RETRY_WHEN, CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts
 from .summary import MEANING_OF_VALID
-from .wording import CHECKS, REASONLESS, another_check, days_of_earlier, repair_label
+from .wording import CHECKS, REASONLESS, another_check, days_of_earlier, meaning_of_actions, repair_label
 
 MAIN_REASONS = 5  # on the page for a manager
 SHARE = ("Share of rows", "share")
@@ -20,7 +20,7 @@ BAR = ("", "bar")
 
 def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
     """The sections from top to bottom, in columns that stand beside each other where there is room."""
-    yield [[what_to_do(facts.counts.actions)]]
+    yield [[what_to_do(facts.counts.actions, meaning_of_actions(facts.counts))]]
     if facts.audience == "manager":
         yield [[main_reasons(facts)]]
         if facts.trend is not None:

@@ -53,5 +53,6 @@ def facts_by_name(facts: ReportFacts) -> Iterator[tuple[str, Any]]:
     yield "Rows", facts.counts.rows
     yield "Rows with an address", facts.counts.rows - facts.counts.buckets["missing"]
     yield "Distinct well-formed addresses", facts.counts.addresses
+    yield "People who can be mailed", facts.counts.people
     yield "Rows that can be mailed", facts.counts.actions["send"]
     yield "Share of rows that can be mailed", facts.counts.mailable

@@ -19,7 +19,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.lists.mailboxes import find_mailboxes
 from ..checks.syntax.kernels import to_bools
 from ..frames.policy import DROPS_DUPLICATES, Alike, Policy, apply_policy, decide, find_policy, group_alike
 from ..frames.results import BUCKETS, WAITING, Results
@@ -37,7 +36,7 @@ from ..model.words import (
     reason_label,
 )
 from ..repair.repair import ACCEPTED
-from ..reports.counts import TOP_DECIDED, Counts, domains_of, facts_of, keys_of
+from ..reports.counts import TOP_DECIDED, Counts, domains_of, facts_of, keys_of, people_of
 from ..reports.facts import most_common, reason_of
 from ..reports.wording import REASONLESS
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
@@ -150,6 +149,8 @@ class Listing:
         self.whole.add_addresses(found, keys)
         self.first_kind, self.first_kinds = group_alike(facts_of(found, self.policy))  # before decisions
         self.domain, self.domains = codes_of(domains_of(keys))
+        is_valid = np.array([each.bucket == Verdict.VALID for each in self.first_kinds], np.bool_)
+        self.has_address: Flags = to_bools(found["clean"].is_valid()) | is_valid[self.first_kind]
         self.find_people(keys)
         self.find_pairs(found)
         self.chosen: dict[str, set[str]] = {name: set() for name in FACETS}
@@ -164,9 +165,7 @@ class Listing:
 
     def find_people(self, keys: pa.StringArray) -> None:
         """The person of each row: the mailbox of its address, or its text; -1 for an empty cell."""
-        mailboxes = find_mailboxes(keys).names
-        self.has_address = to_bools(mailboxes.is_valid())
-        coded = pc.coalesce(mailboxes, keys).dictionary_encode()
+        coded = people_of(keys).dictionary_encode()
         self.people: pa.StringArray = coded.dictionary
         self.person: Codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
 
@@ -200,6 +199,7 @@ class Listing:
         renumbered = np.zeros(len(self.first_kinds) * len(WORDS), np.int32)
         renumbered[present] = np.arange(len(present))
         self.kind: Codes = renumbered[combined]
+        self.judged: dict[Policy, tuple[list[Alike], Counts]] = {}
         self.undecided_kinds = [
             self.first_kinds[each // len(WORDS)]._replace(decision=WORDS[each % len(WORDS)])
             for each in present.tolist()
@@ -210,9 +210,8 @@ class Listing:
         """Decide about each kind of row."""
         self.facet_counts.clear()
         self.policy = find_policy(policy)
-        self.kinds = apply_policy(self.undecided_kinds, self.policy)
+        self.kinds, self.counts = self.judge(self.policy)
         self.action = np.array([ACTIONS.index(str(each.action)) for each in self.kinds], np.int8)[self.kind]
-        self.counts = self.count_kinds(self.kinds, self.policy)
         reasons = [next(iter(FACET_VALUES["reason"][0](each)), "") for each in self.kinds]
         self.causes = list(dict.fromkeys(filter(None, reasons)))
         self.cause = np.array([self.causes.index(each) if each else -1 for each in reasons], np.int32)[self.kind]
@@ -220,20 +219,24 @@ class Listing:
             words, self.words, self.is_found = self.words, "", np.ones(len(self.rows), np.bool_)
             self.search(words)
 
-    def count_kinds(self, kinds: Sequence[Alike], policy: Policy) -> Counts:
-        """The figures of the page and of the report, with what a policy decides about each kind of rows."""
-        counts = copy(self.whole)
+    def judge(self, policy: Policy) -> tuple[list[Alike], Counts]:
+        """What a policy decides about each kind of rows, and the figures of page and report; kept for each policy."""
+        if policy in self.judged:
+            return self.judged[policy]
+        kinds, counts = apply_policy(self.undecided_kinds, policy), copy(self.whole)
         numbers = np.bincount(self.kind, minlength=len(kinds)).tolist()
         counts.policy, counts.alike = policy, Counter(dict(zip(kinds, numbers, strict=True)))
         is_sent = np.array([each.action == "send" for each in kinds], np.bool_)[self.kind]
         is_person = np.zeros(len(self.people) + 1, np.bool_)
-        is_person[self.person[is_sent & self.has_address]] = True
+        is_person[self.person[is_sent]] = True
+        is_person[-1] = False
         counts.people = int(np.count_nonzero(is_person))
         decided = np.flatnonzero(self.rows.decision)[:TOP_DECIDED]
         if len(decided):
             counts.decided = []
             counts.add_decided(Results(self.rows.to_frame(decided, CORE), self.column, None))
-        return counts
+        self.judged[policy] = kinds, counts
+        return kinds, counts
 
     def decide(self, rows: Rows | None = None, columns: Sequence[Column] = CORE) -> pd.DataFrame:
         """Rows with result columns and with the action of each."""

@@ -9,7 +9,7 @@ from typing import Any
 from ..files.compression import COMPRESSIONS
 from ..files.readers import KINDS as FILE_KINDS
 from ..frames.results import BUCKETS
-from ..model.words import ACTION_MEANING, ACTIONS, ValidationType, reason_label
+from ..model.words import ACTIONS, ValidationType, reason_label
 from ..reports.wording import CHECKS
 from ..theme import LABELS, MARK_OF, MARKS
 from .checking import describe_plan, describe_progress, next_day
@@ -25,6 +25,9 @@ from .wording import (
     VERDICT_LABELS,
     count_of,
     date_text,
+    describe_actions,
+    describe_headline,
+    describe_policies,
     duration_words,
     percent,
 )
@@ -38,11 +41,6 @@ FACET_LABELS = {
     "reason": "Why",
     "domain": "Domain",
     "repaired": "Repaired",
-}
-POLICY_LABELS = {
-    "balanced": "Balanced: review what is in doubt",
-    "strict": "Strict: send valid persons only",
-    "lenient": "Lenient: send shared mailboxes, too",
 }
 
 
@@ -356,28 +354,27 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
     listing, info = state.listing, state.result_info
     if listing is None or info is None:
         return {"is_ready": False, "summary": ""}
-    rows, actions = len(listing.rows), listing.count_actions()
+    rows = len(listing.rows)
     first = (state.page_number - 1) * PAGE_ROWS
     page = state.found[first : first + PAGE_ROWS]
     by, is_reversed = listing.sorted_by
     left_out = listing.columns_left_out()
     return {
         "is_ready": True,
-        "summary": f"{actions['send']:,} of {count_of(rows, 'row')} can be mailed",
+        "summary": f"{count_of(listing.counts.people, 'person', 'people')} can be mailed",
         "title": f"{info.name} · column {info.column}",
         "check": f"{CHECKS[ValidationType(info.depth)]}, by {info.backend}, {date_text(info.when)}",
         "outdated": "From the earlier setting: verify again to apply what you changed."
         if not is_result_current(state)
         else "",
-        "headline": f"{actions['send']:,}",
-        "headline_text": headline_text(listing, actions["send"]),
+        **describe_headline(listing.counts),
         "means": DEPTHS[info.depth][2],
         "unclear": unclear_text(state, listing),
         "can_ask_again": can_ask_again(state),
         "picture": picture(listing),
         "total": count_of(rows, "row"),
-        "actions": [action_part(name, count) for name, count in actions.items()],
-        "policies": [{"id": name, "label": POLICY_LABELS.get(name, readable(name))} for name in state.policies],
+        "actions": describe_actions(listing.counts),
+        "policies": describe_policies(listing, state.policies),
         "policy": state.policy.name,
         "facets": [facet for name in FACETS if (facet := facet_part(listing, name))],
         "is_filtered": bool(listing.words or any(listing.chosen.values())),
@@ -394,12 +391,6 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "formats": list(KINDS),
         "comparison": state.comparison,
     }
-
-
-def headline_text(listing: Listing, sent: int) -> str:
-    """What the large figure is of; the share is that of the report."""
-    rows = len(listing.rows)
-    return f"of {count_of(rows, 'row')} can be mailed ({percent(sent, rows)})"
 
 
 def sort_of(key: str, by: str, *, is_reversed: bool) -> str:
@@ -443,16 +434,6 @@ def picture(listing: Listing) -> list[dict[str, Any]]:
         for name in BUCKETS
         if counts[name]
     ]
-
-
-def action_part(name: str, count: int) -> dict[str, Any]:
-    return {
-        "id": name,
-        "label": LABELS[name],
-        "means": ACTION_MEANING[name],
-        "count": count_of(count, "row"),
-        "empty": not count,
-    }
 
 
 def facet_part(listing: Listing, name: str) -> dict[str, Any] | None:

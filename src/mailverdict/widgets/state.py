@@ -215,8 +215,7 @@ class AuditState(InputState):
         text, kind = describe_end(run.progress, run.notices, can_resume=self.can_resume())
         self.say("check", text, kind)
         if run.progress.state == "done" and self.listing is not None:
-            sent = self.listing.count_actions()["send"]
-            self.spoken = f"Done. {count_of(sent, 'row')} of {len(self.listing.rows):,} on the send list. {text}"
+            self.spoken = f"Done. {count_of(self.listing.counts.people, 'person', 'people')} can be mailed. {text}"
 
     # --- 4 decide -----------------------------------------------------------------------------------------------------
 

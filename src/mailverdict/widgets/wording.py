@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
-from ..model.words import REPAIR_LABELS, ValidationType, Verdict, count_of, percent
+from ..frames.policy import Policy
+from ..model.words import REPAIR_LABELS, ValidationType, Verdict, count_of, percent, reason_label
+from ..reports.counts import Counts
+from ..reports.facts import most_common, reason_of
+from ..reports.wording import meaning_of_actions
 from ..theme import LABELS
+from .source import readable
+
+if TYPE_CHECKING:
+    from .listing import Listing
 
 __all__ = [
     "DEPTHS",
@@ -13,6 +24,9 @@ __all__ = [
     "VERDICT_LABELS",
     "count_of",
     "date_text",
+    "describe_actions",
+    "describe_headline",
+    "describe_policies",
     "duration_words",
     "percent",
     "sentence",
@@ -41,6 +55,13 @@ DEPTHS: dict[str, tuple[str, str, str]] = {
         "Valid: the mailbox exists and no problem was found.",
     ),
 }
+# What a policy does, for a check of mailboxes and for any other: only the first has reasons such as a shared mailbox.
+POLICY_LABELS = {
+    "balanced": ("Balanced: review what is in doubt", "Balanced: review likely typos, remove disposable addresses"),
+    "strict": ("Strict: send valid persons only", "Strict: review shared mailboxes, too"),
+    "lenient": ("Lenient: send shared mailboxes, too", "Lenient: do not hold back likely typos"),
+}
+MAX_MOVES = 3
 # Verdicts, and the states of rows without one.
 VERDICT_LABELS = {name: LABELS[name] for name in (*map(str, Verdict), "error", "pending", "missing")}
 
@@ -81,3 +102,68 @@ def sentence(message: str) -> str:
     if message.partition(" ")[0].isalpha():
         message = message[:1].upper() + message[1:]
     return message if message.endswith((".", "!", "?", "…")) else f"{message}."
+
+
+def describe_headline(counts: Counts) -> dict[str, str]:
+    """The figure that the result is about: the different people who can be mailed, and how many rows that is."""
+    sent, who = counts.actions["send"], "person" if counts.people == 1 else "people"
+    share = percent(sent, counts.rows)
+    text = f"{who} can be mailed, in {sent:,} of {count_of(counts.rows, 'row')} ({share})"
+    return {"headline": f"{counts.people:,}", "headline_text": text}
+
+
+def describe_actions(counts: Counts) -> list[dict[str, Any]]:
+    """Each action with its rows, and what it means for this result."""
+    meanings = meaning_of_actions(counts)
+    return [
+        {
+            "id": name,
+            "label": LABELS[name],
+            "means": meanings[name],
+            "count": count_of(count, "row"),
+            "empty": not count,
+        }
+        for name, count in counts.actions.items()
+    ]
+
+
+def describe_policies(listing: Listing, policies: Mapping[str, Policy]) -> list[dict[str, Any]]:
+    """What each policy does with this result: rows by action and people who can be mailed, in figures and in words.
+
+    The words also say what would change against the policy that is chosen.
+    """
+    has_mailboxes = ValidationType.SMTP in listing.counts.validation_types
+    described = []
+    for name, policy in policies.items():
+        kinds, counts = listing.judge(policy)
+        moves = Counter[tuple[str, str, str]]()
+        for before, after in zip(listing.kinds, kinds, strict=True):
+            if before.action != after.action:
+                reason = (reason_of(after) or reason_of(before) or ("", ""))[1]
+                moves[str(before.action), str(after.action), reason] += counts.alike[after]
+        label = POLICY_LABELS[name][not has_mailboxes] if name in POLICY_LABELS else readable(name)
+        text = " ".join(filter(None, (policy_figures(counts), "" if policy == listing.policy else moves_text(moves))))
+        described.append(
+            {"id": name, "label": label, "text": text, "counts": {**counts.actions, "people": counts.people}}
+        )
+    return described
+
+
+def policy_figures(counts: Counts) -> str:
+    """What a policy does with the rows."""
+    sent = count_of(counts.actions["send"], "row")
+    parts = [f"{LABELS['send']}: {count_of(counts.people, 'person', 'people')} ({sent})"]
+    parts += [f"{LABELS[name]}: {count:,}" for name, count in counts.actions.items() if count and name != "send"]
+    return f"{' · '.join(parts)}."
+
+
+def moves_text(moves: Counter[tuple[str, str, str]]) -> str:
+    """Which rows get another action than now."""
+    if not moves:
+        return "The same as now for this list."
+    named = [
+        f"{count_of(count, 'row')} from “{LABELS[before]}” to “{LABELS[after]}” ({reason_label(reason) or 'Valid'})"
+        for (before, after, reason), count in most_common(moves)
+    ]
+    left = len(named) - MAX_MOVES
+    return f"Moves {', '.join(named[:MAX_MOVES])}{f' and {left} other groups' if left > 0 else ''}."
