@@ -201,7 +201,7 @@ class TestWorkbook:
         with create_table(tmp_path / "x.xlsx") as table:
             for texts in (["x" * 32_768, "y" * 32_767, None], ["z" * 40_000, "", "a"]):
                 table.write(pa.table({"id": [1, 2, 3], "text": texts}))
-        assert table.remarks == ["2 cells cut to 32,767 characters, the most that a workbook allows"]
+        assert table.remarks == ["2 cells cut to 32,767 characters, the most that a workbook allows, in rows 2, 5"]
 
     def test_more_columns_than_a_workbook_holds_are_refused_before_the_first_row(self, tmp_path):
         names = [f"c{n}" for n in range(16_385)]

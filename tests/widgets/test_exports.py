@@ -312,8 +312,35 @@ def test_rows_written_in_pieces_have_one_type(kind, tmp_path):
     assert found["m"].dropna().tolist() == [True, False]
 
 
-def test_a_report_counted_in_pieces_is_that_of_the_frame(audit, tmp_path):
-    save_report(audit._state.listing, audit._state.policy, tmp_path / "page.html", "list.csv", size=2)
+def test_the_report_of_the_page_is_that_of_the_frame(audit, tmp_path):
+    save_report(audit._state.listing, audit._state.policy, tmp_path / "page.html", "list.csv")
     whole = mv.report(audit.result, "mail", name="list.csv").to_html()
     pages = [re.sub(r"report of [0-9: -]+ UTC", "", text) for text in (whole, (tmp_path / "page.html").read_text())]
     assert pages[0] == pages[1]
+
+
+def test_a_parquet_file_has_each_name_once_and_the_page_says_so():
+    frame = pd.DataFrame([["ada@example.org", 1, 2, 3]], columns=["mail", "x", "x", "x_2"])
+    audit = finished(ready(frame, validation_type="regex"))
+    files: list[Path] = []
+    audit._state.on_file = lambda name, path: files.append(path)
+    for kind in ("parquet", "csv"):
+        audit._state.download("send", kind)
+        audit.wait(30)
+        said = "Another column x is called x_3 in the file." if kind == "parquet" else ""
+        assert message(audit, "decide") == said
+    found = pd.read_parquet(files[0])
+    assert found[["x", "x_3", "x_2"]].to_numpy().tolist() == [[1, 2, 3]]
+    assert files[1].read_text().startswith("mail,x,x,x_2,")
+
+
+def test_cells_that_a_workbook_cuts_are_named_on_the_page():
+    frame = pd.DataFrame(
+        {"mail": [f"a{n}@example.org" for n in range(4)], "note": ["x", "y" * 40_000, "z", "y" * 40_000]}
+    )
+    audit = finished(ready(frame, validation_type="regex"))
+    audit._state.on_file = lambda name, path: None
+    audit._state.download("send", "xlsx")
+    audit.wait(30)
+    expected = "2 cells cut to 32,767 characters, the most that a workbook allows, in rows 3, 5."
+    assert message(audit, "decide") == expected

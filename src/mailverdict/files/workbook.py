@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError, MissingExtraError
 from ..model.section import Section, what_to_do
-from ..model.words import ACTIONS, count_of, show_directions
+from ..model.words import ACTIONS, count_of, first_of, show_directions
 from ..theme import COLOURS, LABELS, colour
 from .plain import to_plain
 from .sheets import is_ours, mark_of
@@ -28,6 +28,7 @@ from .table_file import UNKNOWN, FileFormat
 
 XLSX_ROWS, XLSX_COLUMNS = 1_048_576, 16_384
 XLSX_CELL = 32_767  # characters in one cell
+SHOWN_ROWS = 5  # in a message
 XLSX_OPTIONS = {
     "constant_memory": True,
     "strings_to_formulas": False,
@@ -126,7 +127,7 @@ class TableSheet:
         self.row = 0
         self.header_row: int | None = None
         self.widths: list[int] = []
-        self.cut = 0  # cells that are longer than a workbook allows
+        self.cut: list[int] = []  # rows of the sheet, for each cell that is longer than a workbook allows
         for cells in title:
             put_row(self.sheet, self.row, cells)
             self.row += 1
@@ -145,7 +146,7 @@ class TableSheet:
             self.begin(piece.column_names)
         check_room(self.row - 1 + len(piece), piece.num_columns)
         columns = [to_plain(column) for column in piece.columns]
-        self.cut += sum(map(count_long, columns))
+        self.cut += [self.row + 1 + row for column in columns for row in long_rows(column)]
         self.widths = [max(width, width_of(column)) for width, column in zip(self.widths, columns, strict=True)]
         for cells in zip(*(column.to_pylist() for column in columns), strict=True):
             put_row(self.sheet, self.row, cells)
@@ -168,11 +169,12 @@ def width_of(column: Any) -> int:
     return int(pc.max(pc.utf8_length(column.cast(pa.string()))).as_py() or 0)
 
 
-def count_long(column: Any) -> int:
-    """Cells that are longer than a workbook allows."""
+def long_rows(column: Any) -> list[int]:
+    """The rows of the cells that are longer than a workbook allows."""
     if not pa.types.is_string(column.type):
-        return 0
-    return int(pc.sum(pc.greater(pc.utf8_length(column), XLSX_CELL)).as_py() or 0)
+        return []
+    found: list[int] = pc.indices_nonzero(pc.greater(pc.utf8_length(column), XLSX_CELL).fill_null(False)).to_pylist()
+    return found
 
 
 class XlsxTableWriter:
@@ -191,8 +193,12 @@ class XlsxTableWriter:
 
     @property
     def remarks(self) -> Sequence[str]:
-        cells = count_of(self.table.cut, "cell")
-        return [f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows"] if self.table.cut else []
+        if not (cut := self.table.cut):
+            return []
+        rows = first_of([f"{row:,}" for row in sorted(set(cut))], SHOWN_ROWS)
+        where = f"row {rows}" if len(set(cut)) == 1 else f"rows {rows}"
+        cells = count_of(len(cut), "cell")
+        return [f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows, in {where}"]
 
     def write(self, piece: pa.Table) -> None:
         """Append rows, each also to the sheet of its action."""

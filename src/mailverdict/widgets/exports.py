@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,13 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import InputError
+from ..files.plain import to_plain
 from ..files.writers import create_table
 from ..frames.policy import DROPS_DUPLICATES, Policy, read_decided
-from ..model.table import one_array
-from ..reports.counts import Counts
 from ..reports.report import make_report
 from ..table.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of
 from ..table.table import read_notes, with_note
-from ..table.text_column import is_text
+from ..table.text_column import as_text, is_text, to_array, where_filled
 from .listing import CORE, NOTES, Listing
 from .source import encodable
 
@@ -36,31 +36,20 @@ RESULTS = tuple(column.name for column in (*COLUMNS, *REPAIR_COLUMNS, *ACTION_CO
 
 
 def save_report(
-    listing: Listing,
-    policy: Policy,
-    path: Path,
-    name: str,
-    earlier: pd.DataFrame | None = None,
-    again: str = "",
-    *,
-    size: int = PIECE_ROWS,
+    listing: Listing, policy: Policy, path: Path, name: str, earlier: pd.DataFrame | None = None, again: str = ""
 ) -> None:
-    """Write the report: a page is counted in pieces, a workbook has all rows.
+    """Write the report, whose figures are those of the page; a workbook has all rows.
 
     `earlier` is an audit to compare with, `again` the command that verifies the list again.
     """
     rows, column = listing.rows, listing.column
     if earlier is not None and rows.note.get(DROPS_DUPLICATES):
         earlier.attrs = with_note(earlier.attrs, column, (), {DROPS_DUPLICATES: True})
-    counts = Counts(policy)
-    for start in range(0, max(len(rows), 1), size):
-        part = rows.to_frame(np.arange(start, min(start + size, len(rows))))
-        counts.add(read_decided(part, column, None))
     whole, then = None, None if earlier is None else read_decided(earlier, column, None)
-    if path.suffix == ".xlsx":
-        whole = read_decided(rows.to_frame(), column, None)
-    elif then is not None:
-        whole = read_decided(rows.to_frame(columns=CORE), column, None)
+    if path.suffix == ".xlsx" or then is not None:
+        columns = COLUMNS if path.suffix == ".xlsx" else CORE
+        whole = read_decided(rows.to_frame(columns=columns), column, None)
+    _, counts = listing.judge(policy)
     make_report(counts, column, whole, earlier=then, name=name, again=again).save(path)
 
 
@@ -119,19 +108,29 @@ def rows_to_save(
         yield to_send_list(out, column, is_repaired=is_repaired, is_suggested=is_suggested) if which == "send" else out
 
 
-def save_table(pieces: Iterable[pd.DataFrame], path: Path, types: Mapping[Any, pa.DataType] = NO_TYPES) -> None:
+def save_table(pieces: Iterable[pd.DataFrame], path: Path, types: Mapping[Any, pa.DataType] = NO_TYPES) -> list[str]:
     """Write frames one after another to a file; text that a spreadsheet would run as a formula is escaped in a CSV.
 
-    `types` are those of the columns whose pieces could have different ones.
+    `types` are those of the columns whose pieces could have different ones. Returns what the user must know about the
+    file, as sentences.
     """
     noted: set[str] = set()  # filled before the first row is written
+    remarks: list[str] = []
     try:
         with create_table(path, is_escaped=lambda name: name in noted and not name.endswith(ADDRESS_NAMES)) as table:
             for piece in pieces:
                 noted.update(*(note.get("columns", ()) for note in read_notes(piece.attrs).values()))
-                table.write(to_arrow(piece, types))
+                made = to_arrow(piece, types)
+                if path.suffix == ".parquet":  # whose readers refuse a name that occurs twice
+                    names = unique_names(made.column_names)
+                    renamed = [(old, new) for old, new in zip(made.column_names, names, strict=True) if old != new]
+                    remarks = [f"Another column {old} is called {new} in the file." for old, new in renamed]
+                    made = made.rename_columns(names)
+                table.write(made)
+            remarks += [f"{each}." for each in table.remarks]
     except OSError as exc:
         raise InputError(f"{path.name} cannot be written: {exc.strerror}") from exc
+    return remarks
 
 
 def types_of_objects(frame: pd.DataFrame) -> dict[Any, pa.DataType]:
@@ -141,7 +140,7 @@ def types_of_objects(frame: pd.DataFrame) -> dict[Any, pa.DataType]:
         cells = frame.iloc[:, at]
         if cells.dtype == object or isinstance(cells.dtype, pd.CategoricalDtype):
             kind = column_to_arrow(cells).type
-            found[name] = kind if found.get(name, kind) == kind else pa.large_string()
+            found[name] = kind if found.get(name, kind) == kind else pa.string()
     return found
 
 
@@ -153,40 +152,31 @@ def to_arrow(frame: pd.DataFrame, types: Mapping[Any, pa.DataType]) -> pa.Table:
 
 def column_to_arrow(cells: pd.Series[Any], kind: pa.DataType | None = None) -> pa.Array:
     """The column in its Arrow type, or in the one given, where file formats support it, otherwise as text."""
-    try:
-        array = one_array(pa.array(cells, from_pandas=True))
-        if kind is not None and array.type != kind:
-            array = as_texts(cells) if is_text(kind) and not is_text(array.type) else array.cast(kind)
-    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError):
-        return as_texts(cells)
-    return array if is_plain(array.type) else as_texts(cells)
-
-
-def is_plain(kind: pa.DataType) -> bool:
-    """Whether all file formats support a type."""
-    if pa.types.is_dictionary(kind):
-        return bool(pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type))
-    return any(is_kind(kind) for is_kind in PLAIN_KINDS)
-
-
-PLAIN_KINDS = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_boolean,
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_date,
-    pa.types.is_timestamp,
-    pa.types.is_null,
-)
-
-
-def as_texts(cells: pd.Series[Any]) -> pa.Array:
-    """Cells of any type as text that can be encoded."""
-    texts = [None if pd.api.types.is_scalar(cell) and pd.isna(cell) else encodable(str(cell)) for cell in cells]
-    return pa.array(texts, pa.large_string())
+    if isinstance(cells.dtype, pd.PeriodDtype):  # numbers to Arrow
+        cells = cells.astype("string")
+    array = to_plain(to_array(cells))
+    if kind is None or array.type == kind:
+        return array
+    if not is_text(kind):
+        return array.cast(kind)
+    texts = as_text(cells)
+    return where_filled(texts, texts)
 
 
 def name_of(name: Any) -> str:
     """A column's name as text, with all levels of a multi-level label."""
     return encodable("_".join(map(str, name)) if isinstance(name, tuple) else str(name))
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names with a number behind those that occur again.
+
+    >>> unique_names(["x", "y", "x", "x_2"])
+    ['x', 'y', 'x_3', 'x_2']
+    """
+    found: list[str] = []
+    for name in names:
+        numbered = (f"{name}_{number}" for number in itertools.count(2))
+        taken = {*found, *names}
+        found.append(name if name not in found else next(each for each in numbered if each not in taken))
+    return found

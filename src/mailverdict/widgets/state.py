@@ -336,7 +336,8 @@ class AuditState(InputState):
                 save_report(listing, self.policy, path, info.name, earlier, self.command_again(info))
             else:
                 pieces = rows_to_save(listing, rows, which)
-                save_table(pieces, path, types_of_objects(listing.rows.frame))
+                remarks = save_table(pieces, path, types_of_objects(listing.rows.frame))
+                self.say("decide", " ".join(remarks), "warned" if remarks else "plain")
             path.chmod(0o600)
             self.on_file(path.name, path, by)
             self.spoken = f"{path.name} is being downloaded."
