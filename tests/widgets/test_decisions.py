@@ -103,12 +103,15 @@ def test_suppressed_and_repeated_rows_stay_off_the_send_list():
 def test_a_domain_is_decided_at_once_and_typos_are_grouped_by_it():
     found = listing()
     assert find_typos(found) == [
-        {"domain": "gmial.com", "suggested": "gmail.com", "people": 2},
-        {"domain": "gmail,com", "suggested": "gmail.com", "people": 1},
+        {"domain": "gmial.com", "suggested": "gmail.com", "people": 2, "decided": ""},
+        {"domain": "gmail,com", "suggested": "gmail.com", "people": 1, "decided": ""},
     ]
-    found.set_decided(*decide_domain(found, "gmial.com", "suggestion"))
+    chosen = decide_domain(found, "gmial.com", "suggestion")
+    found.set_decided(*chosen)
     assert [actions(found)[row] for row in (1, 3, 6)] == ["unchecked"] * 3
-    assert [each["domain"] for each in find_typos(found)] == ["gmail,com"]
+    assert [each["decided"] for each in find_typos(found)] == ["suggestion", ""]
+    found.set_decided(*decide(found, [6], "remove", *chosen))
+    assert [each["decided"] for each in find_typos(found)] == ["", ""]
     found.set_decided(*decide_domain(found, "mailinator.com", "send"))
     assert actions(found)[2] == "send"
 

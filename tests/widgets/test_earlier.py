@@ -109,7 +109,7 @@ def test_the_report_compares_with_the_audit_that_the_page_compares_with(kind, tm
     audit.wait(30)
     finished(audit)
     files = []
-    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.on_file = lambda name, path, by: files.append(path)
     audit._state.download("everything", "csv")
     audit.wait(30)
     audit._state.load(pd.DataFrame({"E-Mail": [*mails, "b@x.example"]}))
@@ -150,7 +150,7 @@ def test_an_old_file_without_day_and_check_is_compared_and_another_check_is_name
     audit.wait(30)
     assert shown(audit, "decide")["comparison"]["headline"] == "Nothing changed since old.csv (day not recorded)."
     files = []
-    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.on_file = lambda name, path, by: files.append(path)
     audit._state.download("report", "html")
     audit.wait(30)
     page = files[0].read_text()

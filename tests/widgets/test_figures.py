@@ -98,7 +98,7 @@ def audited(name: str) -> Audit:
 
 def saved(audit: Audit, which: str, kind: str) -> Path:
     files: list[Path] = []
-    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.on_file = lambda name, path, by: files.append(path)
     audit._state.download(which, kind)
     audit.wait(60)
     return files[0]

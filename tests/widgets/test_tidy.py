@@ -120,7 +120,7 @@ def test_suggestions_are_accepted_one_by_one_or_all_and_undone(messy):
 
 def test_the_report_says_that_suggestions_were_accepted(messy):
     files = []
-    messy._state.on_file = lambda name, path: files.append(path)
+    messy._state.on_file = lambda name, path, by: files.append(path)
     messy._state.accept_suggestion(0)
     for expected in ("1 was accepted", "spelling and were not applied"):
         messy.wait(30)

@@ -27,6 +27,7 @@ Decided = Mapping[str, str]  # send or remove, by the key of a person
 NOTHING: Decided = MappingProxyType({})
 UNDECIDED = "none"
 MAX_TYPOS = 20
+MAX_WORDS = 8  # more than there are codes of decisions
 
 
 def decide(
@@ -71,18 +72,25 @@ def decide_domain(
 
 
 def find_typos(listing: Listing) -> list[dict[str, Any]]:
-    """Domains that are probably mistyped, with the people at them about whom nothing is decided; most people first."""
-    rows = listing.undecided_suggestions()
-    names = [meant.rpartition("@")[2] for _, meant in listing.pairs]
-    suggested = dict.fromkeys(names)
-    code_of = {name: code for code, name in enumerate(suggested)}
-    meant = np.array([code_of[name] for name in names], np.int64)[listing.pair[rows]]
-    groups = np.unique(np.column_stack([listing.domain[rows], meant, listing.person[rows]]), axis=0)
-    domains, people = np.unique(groups[:, :2], axis=0, return_counts=True)
+    """Domains that are probably mistyped, and the people at them, most people first.
+
+    `decided` is what holds for all of them: one of `DECISIONS`, or nothing.
+    """
+    rows, names = np.flatnonzero(listing.typo >= 0), listing.typos
+    group = listing.typo[rows].astype(np.int64)
+    of_people = np.unique(group * (len(listing.people) + 1) + listing.person[rows]) // (len(listing.people) + 1)
+    people = np.bincount(of_people, minlength=len(names)).tolist()
+    words: dict[int, set[str]] = {}
+    for each in np.unique(group * MAX_WORDS + listing.rows.decision[rows]).tolist():
+        words.setdefault(each // MAX_WORDS, set()).add(listing.word_of(each % MAX_WORDS))
     found = [
-        {"domain": listing.domains[typed], "suggested": list(suggested)[code], "people": count}
-        for (typed, code), count in zip(domains.tolist(), people.tolist(), strict=True)
-        if typed >= 0 and listing.domains[typed] != list(suggested)[code]  # else the name before the @ is mistyped
+        {
+            "domain": typed,
+            "suggested": right,
+            "people": people[at],
+            "decided": min(words[at]) if len(words[at]) == 1 else "",
+        }
+        for at, (typed, right) in enumerate(names)
     ]
     return sorted(found, key=lambda each: (-each["people"], each["domain"]))[:MAX_TYPOS]
 

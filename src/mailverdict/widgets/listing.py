@@ -23,6 +23,7 @@ from ..checks.syntax.kernels import to_bools
 from ..frames.policy import DROPS_DUPLICATES, Alike, Policy, apply_policy, decide, find_policy, group_alike
 from ..frames.results import BUCKETS, WAITING, Results
 from ..frames.verify import FrameReading
+from ..model.address import lower_domain
 from ..model.table import texts_where
 from ..model.words import (
     ACTIONS,
@@ -178,6 +179,10 @@ class Listing:
         self.pairs: list[Pair] = [each.rpartition("\n")[::2] for each in joined.dictionary.to_pylist()]
         self.pair: Codes = np.full(len(self.rows), -1, np.int32)
         self.pair[self.has_suggestion] = joined.indices.to_numpy(zero_copy_only=False)
+        domains = [tuple(lower_domain(each.rpartition("@")[2]) for each in pair) for pair in self.pairs]
+        self.typos = [each for each in dict.fromkeys(domains) if each[0] != each[1]]  # domains: as typed, as meant
+        code_of = {each: code for code, each in enumerate(self.typos)}
+        self.typo = np.array([*(code_of.get(each, -1) for each in domains), -1], np.int32)[self.pair]
 
     # --- decisions and actions ---------------------------------------------------------------------------------------
 
@@ -262,9 +267,10 @@ class Listing:
         corrected = rows[self.rows.is_corrected[rows]]
         return {*self.rows.table["clean"].take(pa.array(corrected)).to_pylist(), *(b for _, b in self.pairs_of(rows))}
 
-    def undecided_suggestions(self) -> Rows:
-        """Rows with a suggestion about which nothing is decided."""
-        return np.flatnonzero(self.has_suggestion & (self.rows.decision == 0))
+    def word_of(self, decision: int) -> str:
+        """A decision as the page names it; empty for none."""
+        word = WORDS[decision]
+        return "suggestion" if word == WAITING else word or ""
 
     def addresses_to_check(self) -> list[str]:
         """The different suggested addresses that were chosen and are not verified yet."""
@@ -468,7 +474,6 @@ class Listing:
         for at, row in enumerate(rows.tolist()):
             kind = self.kinds[self.kind[row]]
             label = reason_label(self.causes[self.cause[row]]) if self.cause[row] >= 0 else ""
-            word = WORDS[self.rows.decision[row]]
             shown.append(
                 {
                     "at": row,
@@ -477,7 +482,7 @@ class Listing:
                     "action": kind.action,
                     "reason": short_text(label or (REASONLESS if kind.bucket == Verdict.VALID else ""), 80),
                     "why": repeats.get(row) or join_causes(why[at], said[at]),
-                    "decided": "suggestion" if word == WAITING else word or "",
+                    "decided": self.word_of(self.rows.decision[row]),
                     "suggestion": suggestion[at] or "",
                     "cells": {
                         "clean": (clean[at] or "") if kind.change else "",
