@@ -436,10 +436,11 @@ def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
 
 
 def join_addresses(four: DnsAnswer, six: DnsAnswer) -> DnsAnswer:
-    """Combine the answers to the A and the AAAA question."""
+    """Combine the answers to the A and the AAAA question; addresses are written as Python writes them."""
+    texts = tuple(str(ipaddress.ip_address(text)) for text in four.texts + six.texts)
     outcome = min(four.outcome, six.outcome, key=OUTCOME_PRECEDENCE.index)
     failures = describe_failure("A", four) + describe_failure("AAAA", six)
-    return DnsAnswer(outcome, texts=four.texts + six.texts, message="; ".join(failures) or four.message)
+    return DnsAnswer(outcome, texts=texts, message="; ".join(failures) or four.message)
 
 
 # Which of two outcomes counts: an address first, then the possibility of one. NODATA beats NXDOMAIN: a name that
