@@ -117,8 +117,9 @@ class ScriptedWorld:
             self.notices = run.notices()
         finally:
             await run.aclose()
-        assert len(results.items) == len(emails)
-        return {emails[position]: seen for position, seen in results.items}
+        assert len(results) == len(emails)
+        pairs = zip(results.positions, results.indices, strict=True)
+        return {emails[position]: results.seen[index] for position, index in pairs}
 
 
 class ScriptedSession:

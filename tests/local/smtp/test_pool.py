@@ -71,7 +71,9 @@ async def running(domains, *played, more=None, **settings):
 async def finish(run):
     while not run.is_done():
         await run.wait(0.2)
-    return [seen and seen.reason for _, seen in sorted(run.results.items)]
+    results = run.results
+    by_position = sorted(zip(results.positions, results.indices, strict=True))
+    return [results.seen[index] and results.seen[index].reason for _, index in by_position]
 
 
 def test_domains_with_the_same_exchanges_share_a_session():

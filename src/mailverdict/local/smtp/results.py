@@ -16,7 +16,7 @@ from ..batch import ObservedBatch, Positions
 from ..domains import domain_metadata
 
 OK = SyntaxEvidence(ok=True)
-Item = tuple[int, MailboxEvidence | None]
+SERVER_FLAGS = ("catch_all", "protected")  # which only a session can establish
 
 
 class ResultBuffer:
@@ -39,15 +39,16 @@ class ResultBuffer:
 
     def clear(self) -> None:
         """Forget what rows were made of."""
-        self.items: list[Item] = []
-        self.indices: list[int] = []  # per item, that of its decision
+        self.positions: list[int] = []  # of the rows that can be made
+        self.indices: list[int] = []  # per row, that of its evidence
         self.index_of: dict[Hashable, int] = {}
+        self.seen: list[MailboxEvidence | None] = []  # each once for a domain, with its decision and metadata
         self.decisions: list[Decision] = []
         self.metadata: list[dict[str, Any]] = []
 
     def __len__(self) -> int:
         """Rows that can be made."""
-        return len(self.items)
+        return len(self.positions)
 
     def add(self, position: int, evidence: MailboxEvidence | None) -> None:
         """Add one address and its aliases; None: its domain has no exchange to ask."""
@@ -63,21 +64,23 @@ class ResultBuffer:
         index = self.index_of.get(key)
         if index is None:
             index = self.index_of[key] = len(self.decisions)
+            self.seen.append(evidence)
             self.decisions.append(self.decide(domain, evidence, role=role))
             self.metadata.append(self.make_metadata(domain, evidence))
-        self.items.append((position, evidence))
+        self.positions.append(position)
         self.indices.append(index)
 
     def take(self, now: datetime) -> tuple[Positions, pa.Table]:
         """Make rows of everything that has come since the last time; their positions, and the table."""
-        positions = np.array([position for position, _ in self.items], np.int64)
-        codes = np.array(self.indices, np.int32)
-        flags = server_flags(self.items)
-        decisions, metadata = self.decisions, self.metadata
-        self.clear()
+        positions, codes = np.array(self.positions, np.int64), np.array(self.indices, np.int32)
+        flags = {
+            name: pa.array([getattr(each, name, None) for each in self.seen], pa.bool_()).take(pa.array(codes))
+            for name in SERVER_FLAGS
+        }
         table = self.batch.rows(
-            ValidationType.SMTP, positions, codes, decisions, now, metadata=metadata, extra_columns=flags
+            ValidationType.SMTP, positions, codes, self.decisions, now, metadata=self.metadata, extra_columns=flags
         )
+        self.clear()
         return positions, table
 
     def decide(self, domain: int, seen: MailboxEvidence | None, *, role: bool | None) -> Decision:
@@ -90,14 +93,6 @@ class ResultBuffer:
         """The `metadata` of a row."""
         metadata = domain_metadata(self.domains[domain], None)
         return metadata if seen is None else {**metadata, **mailbox_metadata(seen)}
-
-
-def server_flags(items: list[Item]) -> dict[str, pa.Array]:
-    """The flags that only a session can establish, row by row."""
-    return {
-        "catch_all": pa.array([seen.catch_all if seen else None for _, seen in items], pa.bool_()),
-        "protected": pa.array([seen.protected if seen else None for _, seen in items], pa.bool_()),
-    }
 
 
 def mailbox_metadata(seen: MailboxEvidence) -> dict[str, Any]:

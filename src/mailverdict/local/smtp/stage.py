@@ -77,7 +77,7 @@ class MailboxStage:
             while not run.is_done():
                 await run.wait(FLUSH_SECONDS)
                 run.settle_held()
-        return results.items[0][1]
+        return results.seen[0]
 
     @asynccontextmanager
     async def open_run(
