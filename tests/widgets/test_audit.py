@@ -531,7 +531,7 @@ def test_the_rows_of_a_run_are_kept_once():
     assert audit.run.result().equals(audit.result)
     assert not len(audit.run._execution.addresses)
     table = state.listing.rows.table
-    columns = (table["clean"], state.prepared.read.texts, state.base.texts.chosen)
+    columns = (table["clean"], state.prepared.read.texts, state.base.found.texts)
     assert len({one_array(each).buffers()[2].address for each in columns}) == 1
     assert table["clean"].to_pylist() == ["ada@example.org", "bob@example.org", None, None, "ada@gmial.com"]
     prepared = state.prepared

@@ -240,9 +240,10 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     assert "3 rows are suppressed or duplicates: not checked (free)." in shown(audit, "check")["plan"]["notes"]
     finished(audit)
     assert [sorted(asked) for _, asked in backend.batches] == [["ada@gmail.com", "cy@example.org"]]
-    status = ["done", "pending", "done", "pending", "missing", "done", "done"]
+    status = ["done", "done", "done", "pending", "missing", "done", "done"]  # duplicates have the verdict of the first
     assert audit.result["mail_status"].tolist() == status
     assert audit.result["mail_verdict"].notna().tolist() == [each == "done" for each in status]
+    assert audit.result["mail_normalized"].tolist()[:3] == ["ada@gmail.com", "a.da+x@gmail.com", "ada@gmail.com"]
     decided = audit._state.listing.decide()
     assert decided["mail_action"].tolist()[:4] == ["send", "drop", "drop", "drop"]
     assert decided["mail_action_why"].tolist()[3] == "on your suppression list"

@@ -7,8 +7,8 @@ only the distinct texts that the syntax check refuses go through `repair.py`, on
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -21,6 +21,7 @@ from ..checks.syntax.address import canonical_form
 from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..checks.syntax.kernels import Rows, octets_of, offsets_of, to_bools
 from ..model.address import lower_domain
+from ..model.table import texts_where
 from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, guess_plain
 from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
 from ..table.columns import CLEAN_COLUMNS, to_string
@@ -115,6 +116,26 @@ class RepairedColumn:
     change: pa.StringArray  # names of the repairs that were applied, joined by ";"; no nulls
     count: pa.Int32Array  # distinct addresses in the text; no nulls
     is_unclear: pa.BooleanArray  # an address can be read in it, but not with certainty; no nulls
+
+    def without(self, off: Collection[str], stripped: pa.StringArray) -> RepairedColumn:
+        """The same with some repairs switched off: a text that needs one of them stays as it is, but for blanks.
+
+        >>> texts = pa.array(["mailto:ada@firm.com", "<bob@firm.com>"])
+        >>> repair_column(texts).without({"link"}, texts).address.to_pylist()
+        [None, 'bob@firm.com']
+        """
+        if not off or not len(self.change):
+            return self
+        changes = self.change.dictionary_encode()
+        needs_off = np.array([not set(off).isdisjoint(each.split(";")) for each in changes.dictionary.to_pylist()])
+        rows = np.flatnonzero(needs_off[changes.indices.to_numpy()])
+        kept = stripped.take(pa.array(rows))
+        return replace(
+            self,
+            texts=replace_texts(self.texts, rows, kept),
+            address=replace_texts(self.address, rows, texts_where(observe_column(kept).ok, kept)),
+            change=replace_texts(self.change, rows, pa.array([""] * len(rows), pa.string())),
+        )
 
 
 def repair_column(

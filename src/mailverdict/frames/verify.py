@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..checks.lists.mailboxes import find_mailboxes
 from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..checks.syntax.kernels import to_bools
 from ..errors import ColumnError, SettingsError
@@ -79,8 +80,8 @@ class AddressColumns:
         """The texts to verify, for each row that of its answer, and the check of the texts if it was made.
 
         None instead of rows: the answers are in the same order. The texts of a free type are not made unique: hashing
-        a million texts takes longer than checking them. A text that is not wanted gets the answer that another row with
-        its address has, else it is pending.
+        a million texts takes longer than checking them. A text that is not wanted gets the answer of another row with
+        its address or mailbox, else it is pending.
         """
         filled, wanted = is_filled(self.texts), None if is_free else self.is_wanted
         is_asked = filled if self.is_several is None else pc.and_not(filled, self.is_several)
@@ -94,8 +95,12 @@ class AddressColumns:
             return asked, own, syntax
         codes = np.full(len(self.texts), len(asked) + PENDING, np.int32)
         if wanted is not None:
-            found = pc.index_in(address_keys(self.texts), value_set=asked)
-            codes[to_bools(found.is_valid())] = found.drop_null().to_numpy()
+            rest = np.flatnonzero(~to_bools(is_asked))
+            unasked = self.texts.take(pa.array(rest))
+            found = pc.index_in(address_keys(unasked), value_set=asked)
+            same = pc.index_in(find_mailboxes(unasked).names, value_set=find_mailboxes(asked).names, skip_nulls=True)
+            found = pc.coalesce(found, same)
+            codes[rest[to_bools(found.is_valid())]] = found.drop_null().to_numpy()
         codes[~to_bools(filled)] = len(asked) + MISSING
         if self.is_several is not None:
             codes[to_bools(self.is_several)] = len(asked) + SEVERAL
@@ -244,6 +249,10 @@ class FrameReading:
         if "suggestion" in fields and repaired["suggestion"].null_count < len(repaired):
             suggestion = pc.coalesce(rows["suggestion"].cast(pa.string()), repaired["suggestion"])
             rows = rows.set_column(rows.schema.get_field_index("suggestion"), "suggestion", suggestion)
+        if "normalized" in fields and self.read.is_wanted is not None:  # of the row whose answer it has
+            own = texts_where(rows["normalized"].is_valid(), repaired["clean"])
+            normalized = pc.if_else(self.read.is_wanted, rows["normalized"], own)
+            rows = rows.set_column(rows.schema.get_field_index("normalized"), "normalized", normalized)
         for column in REPAIR_COLUMNS:
             rows = rows.append_column(column.field, repaired[column.field])
         return rows

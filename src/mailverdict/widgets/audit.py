@@ -58,7 +58,7 @@ class Audit:
         included; rows that are not checked yet are ``pending``. What was chosen in the step "Tidy" is
         applied: rows may be split, and there may be columns such as `suppressed`. A check that
         uses a network leaves out rows that are removed anyway, as suppressed or as duplicates; they
-        are ``pending``, too, unless another row has the same address.
+        are ``pending``, too, unless another row has the same mailbox.
     plan : Plan or None
         The estimate that is shown.
     run : Run or None
