@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Unpack, overload
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, co
 from ..repair.repair import MAX_CELL
 from ..runs.execution import FREE_BATCH, unique_addresses
 from ..runs.options import Options, open_execution
-from ..runs.progress import Listener, ProgressBar, wants_bar
+from ..runs.progress import Listener, ProgressBar, is_marimo, wants_bar
 from ..runs.run import Run
 from ..table.columns import (
     BY_NAME,
@@ -321,7 +322,9 @@ def prepare(
     """Read the columns, unless they were `read` already, and set the run up; before its start it uses no network."""
     is_free = options.is_free
     frame = read_frame(data, column, options, origin_of(options), is_free=is_free, read=read)
-    run: Run[Any] = Run(open_execution(frame.asked, options, frame.fields(), frame.syntax), frame)
+    fields = frame.fields()
+    open_run = partial(open_execution, frame.asked, options, fields, frame.syntax)
+    run: Run[Any] = Run(open_run(), frame, open_run)
     show_progress(run, column, options.progress, is_free=is_free)
     for notice in (*frame.read.notices(column), *frame.notices):
         run._execution.add_notice(notice)
@@ -430,7 +433,13 @@ def show_progress(
     """Subscribe the caller's function or a progress bar."""
     if callable(progress):
         run.subscribe(progress)
-    elif wants_bar(progress=progress, is_free=is_free):
+    elif not wants_bar(progress=progress, is_free=is_free):
+        return
+    elif is_marimo() and (shown := run._live_widget(has_buttons=False)) is not None:
+        import marimo  # noqa: PLC0415 - it runs this code
+
+        marimo.output.append(shown)
+    else:
         names = [each for each in each_column(column) if each is not None]
         run.subscribe(ProgressBar(f"verify {', '.join(map(str, names))}".strip()))
 

@@ -120,7 +120,7 @@ REASON_MEANING: dict[str, str] = {
     Reason.SPAMTRAP: "the domain is on the spamtrap list that was given",
     Reason.DISPOSABLE: "the domain is a provider of disposable addresses",
     Reason.GREYLISTED: "the mail server asks for a second attempt later (greylisting)",
-    Reason.SENDER_BLOCKED: "the mail server refuses the check’s sender or the computer’s name, whatever the mailbox",
+    Reason.SENDER_BLOCKED: "the mail server refuses the sender or the computer of the check, whatever the mailbox",
     Reason.TIMEOUT: "the mail server did not answer in time",
     Reason.CONNECTION_DROPPED: "the mail server closed the connection before it answered",
     Reason.PORT_CLOSED: "its mail server could not be reached",

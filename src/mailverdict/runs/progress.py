@@ -141,7 +141,7 @@ class Progress:
     Attributes
     ----------
     state : str
-        ``running``, ``done``, ``stopped`` (quota or `limit`), ``cancelled`` or ``failed``.
+        ``running``, ``done``, ``stopped`` (quota or `limit`), ``paused``, ``cancelled`` or ``failed``.
     total : int
         Distinct addresses of the column; for ``regex``, its rows that are not empty.
     settled : int
@@ -256,7 +256,14 @@ def wants_bar(*, progress: bool | str, is_free: bool) -> bool:
 def is_notebook() -> bool:
     """Whether a notebook's kernel runs this code; that IPython is imported does not show it."""
     ipython = sys.modules.get("IPython")
-    return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
+    # The shell of a kernel has it: that of Jupyter, VS Code, Colab and Databricks, but not the one of a terminal.
+    return is_marimo() or (ipython is not None and hasattr(ipython.get_ipython(), "kernel"))
+
+
+def is_marimo() -> bool:
+    """Whether a cell of marimo runs this code."""
+    marimo = sys.modules.get("marimo")
+    return marimo is not None and bool(marimo.running_in_notebook())
 
 
 class ProgressBar:

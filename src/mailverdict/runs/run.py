@@ -6,16 +6,22 @@ import asyncio
 import concurrent.futures
 import html
 from collections.abc import Callable, Generator
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from ..errors import BackendError, JournalError
+from ..errors import BackendError, JournalError, MissingExtraError, SettingsError
 from ..loop import loop_thread, start_task, wait_until_done
+from ..model.table import SOURCE_LOCAL
 from .execution import Execution
-from .progress import Listener, Progress, checked_text, pace_text
+from .plan import day_when_done
+from .progress import Listener, Progress, checked_text, is_notebook, pace_text
 
 T = TypeVar("T")
+PAUSED = "what is checked is kept; resume goes on with the rest"
 
 
 class Run(Generic[T]):
@@ -30,6 +36,8 @@ class Run(Generic[T]):
         The run over the unique addresses.
     build : callable
         Makes the caller's kind of result out of the table of unique addresses.
+    reopen : callable, optional
+        Opens the same run anew, for `resume`.
 
     Examples
     --------
@@ -41,9 +49,14 @@ class Run(Generic[T]):
     'done'
     """
 
-    def __init__(self, execution: Execution, build: Callable[[pa.Table], T]) -> None:
+    def __init__(
+        self, execution: Execution, build: Callable[[pa.Table], T], reopen: Callable[[], Execution] | None = None
+    ) -> None:
         self._execution = execution
         self._build = build
+        self._reopen = reopen
+        self._is_paused = False
+        self._live: Any = None  # the widget that shows it
         self._future: concurrent.futures.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_cancelled = False
@@ -57,7 +70,10 @@ class Run(Generic[T]):
         Progress
             Counts are in distinct addresses; for ``regex``, in rows.
         """
-        return self._execution.progress
+        progress = self._execution.progress
+        if self._is_paused and progress.state == "cancelled":
+            return replace(progress, state="paused", message=PAUSED)
+        return progress
 
     @property
     def notices(self) -> list[str]:
@@ -79,7 +95,7 @@ class Run(Generic[T]):
             Takes a `Progress`; called at once with the present one. A callback that raises is
             removed, and the run continues.
         """
-        self._execution.subscribe(callback)
+        self._execution.subscribe(lambda _: callback(self.progress))
 
     def cancel(self) -> None:
         """Stop the run; sessions are closed and answers are kept."""
@@ -87,13 +103,53 @@ class Run(Generic[T]):
         if self._task is not None and not self.done():  # at the end of the process no thread can be started
             loop_thread().loop.call_soon_threadsafe(self._task.cancel)
 
+    def pause(self) -> None:
+        """Stop as `cancel` does, until `resume`."""
+        if not self.done():
+            self._is_paused = True
+            self.cancel()
+
+    def resume(self) -> Run[T]:
+        """Go on after the end with what is not checked yet: after `pause`, or when there is quota again.
+
+        Answers come from the journal, as in a second call of `start`. Without a journal the run keeps those it has,
+        but what a service was asked about meanwhile costs its quota again.
+
+        Returns
+        -------
+        Run
+            Itself, for chaining.
+
+        Raises
+        ------
+        SettingsError
+            If the run goes on.
+        JournalError
+            If the journal cannot be opened.
+        """
+        if self._reopen is None or not self.done():
+            raise SettingsError("the run has not ended: pause it, or wait for its end")
+        before, after = self._execution, self._reopen()
+        if before.journal is None and not before.backend.is_free(before.settings.validation_type):
+            after.results = before.results
+            after.emit_progress()
+        after.noticed = list(before.noticed)
+        self._execution, self._task, self._is_paused, self._is_cancelled = after, None, False, False
+        for listener in before.listeners:
+            after.subscribe(listener)
+        return self._start()
+
+    def _loses_answers(self) -> bool:
+        """Whether an answer that is paid for and has not come is lost with a pause: nothing keeps the submission."""
+        return self._execution.journal is None and self._execution.backend.source != SOURCE_LOCAL
+
     def done(self) -> bool:
         """Whether the run has ended.
 
         Returns
         -------
         bool
-            True also after a failure or `cancel`.
+            True also after a failure, `pause` or `cancel`.
         """
         return self._future is not None and self._future.done()
 
@@ -171,6 +227,29 @@ class Run(Generic[T]):
         """A small table for notebooks; every text is escaped."""
         return render_progress(self.progress)
 
+    def _repr_mimebundle_(self, **_: object) -> Any:
+        """In a notebook with anywidget a live widget; else the table."""
+        shown = {"text/plain": repr(self), "text/html": self._repr_html_()}
+        if (live := self._live_widget()) is None:
+            return shown
+        data, metadata = live._repr_mimebundle_()
+        return {**data, **shown}, metadata
+
+    def _display_(self) -> Any:
+        """The same for marimo, which would prefer the table."""
+        return self._live_widget() or SimpleNamespace(_repr_html_=self._repr_html_)
+
+    def _live_widget(self, *, has_buttons: bool = True) -> Any:
+        """The widget that shows this run; None outside of a notebook, and without anywidget."""
+        if self._live is None and is_notebook():
+            import mailverdict  # noqa: PLC0415 - the widget is in a higher layer
+
+            try:
+                self._live = mailverdict.widgets.RunWidget(self, has_buttons=has_buttons)
+            except MissingExtraError:
+                return None
+        return self._live
+
     def _start(self) -> Run[T]:
         """Begin on the loop thread."""
         self._future = start_task(self._run_task())
@@ -220,6 +299,33 @@ class Run(Generic[T]):
         self.wait()
 
 
+def quota_text(progress: Progress, today: date | None = None) -> str:
+    """What is left of the quota, which rows use it first, and on which day the rest is done; empty without a quota.
+
+    `today` is that of UTC.
+
+    >>> quota_text(Progress(total=250, settled=40, submitted=40, quota=Quota(100, 40, 60)), date(2026, 11, 26))
+    '60 of 100 addresses left today; rows come in their order, and at this quota all are done on 2026-11-28'
+    """
+    quota = progress.quota
+    if quota is None or progress.state == "done":
+        return ""
+    if progress.state == "stopped" or not is_short_of_quota(progress):  # a run that has stopped says the day itself
+        return str(quota)
+    day = day_when_done(addresses_left(progress), quota, today or datetime.now(UTC).date())
+    return f"{quota}; rows come in their order" + (f", and at this quota all are done on {day}" if day else "")
+
+
+def is_short_of_quota(progress: Progress) -> bool:
+    """Whether today's quota ends before the column."""
+    return progress.quota is not None and addresses_left(progress) > progress.quota.remaining
+
+
+def addresses_left(progress: Progress) -> int:
+    """How many are still to be submitted."""
+    return max(progress.total - max(progress.settled, progress.from_journal + progress.submitted), 0)
+
+
 def render_progress(progress: Progress) -> str:
     """The snapshot as HTML; every text is escaped."""
     from ..theme import badge, bar, notebook  # noqa: PLC0415 - only notebooks need it
@@ -227,7 +333,7 @@ def render_progress(progress: Progress) -> str:
     left = {"pending": progress.total - progress.settled, "error": progress.errors}
     counts = {**progress.verdicts, **{name: count for name, count in left.items() if count > 0}}
     cells = "".join(f'<td>{badge(name)}</td><td class="mv-number">{count:,}</td>' for name, count in counts.items())
-    notes = [progress.message, pace_text(progress), progress.problem]
+    notes = [progress.message, pace_text(progress), quota_text(progress), progress.problem]
     body = f"<p><b>{html.escape(progress.state.capitalize())}</b>: {html.escape(checked_text(progress))}</p>"
     body += f"{bar(counts)}<table><tr>{cells}</tr></table>"
     return notebook(body + "".join(f'<p class="mv-soft">{html.escape(note)}</p>' for note in notes if note))

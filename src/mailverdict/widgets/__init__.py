@@ -8,6 +8,7 @@ except ImportError as exc:
     raise MissingExtraError("the interactive audit", "widgets") from exc
 
 from .audit import Audit
+from .run_widget import RunWidget as RunWidget
 
 __all__ = ["Audit"]
 

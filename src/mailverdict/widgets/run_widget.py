@@ -1,0 +1,143 @@
+"""A run as a live widget: how far it is, its rate and quota, Pause, Resume and Cancel, and how it ended."""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import anywidget
+import traitlets
+
+from ..runs.progress import Progress, checked_text
+from ..runs.run import Run, is_short_of_quota, quota_text
+from ..theme import LABELS, MARK_OF, MARKS, NOTEBOOK, NOTEBOOK_CSS, scoped, stylesheet
+from .checking import Rate
+from .wording import duration_words, percent, sentence
+
+INTERVAL = 0.5  # seconds between two messages, also without progress: they show the browser that the kernel lives
+STATES = {
+    "running": "Checking",
+    "paused": "Paused",
+    "done": "Done",
+    "stopped": "Stopped early",
+    "cancelled": "Cancelled",
+    "failed": "Failed",
+}
+# The buttons in each state: the name of a method of the run, and the label.
+PAUSE, RESUME, CANCEL = ("pause", "Pause"), ("resume", "Resume"), ("cancel", "Cancel")
+BUTTONS = {"running": (PAUSE, CANCEL), "paused": (RESUME, CANCEL), "stopped": (RESUME,), "failed": (RESUME,)}
+CSS = """
+S {position:relative}
+S .mv-meter{max-width:none}
+S .mv-counts{display:flex;flex-wrap:wrap;gap:0 var(--mv-space-4);list-style:none;padding:0}
+S .mv-counts li{margin:0;white-space:nowrap}
+S .mv-buttons{display:flex;gap:var(--mv-space-2);margin-top:var(--mv-space-2)}
+S button{height:32px;padding:0 var(--mv-space-3);border:1px solid var(--mv-line-strong);
+border-radius:var(--mv-radius-small);background:var(--mv-surface);color:var(--mv-text);font:inherit;cursor:pointer}
+S button[aria-disabled=true]{border-color:var(--mv-line);color:var(--mv-text-soft);cursor:default}
+S .mv-lost{margin-top:var(--mv-space-2);padding-left:var(--mv-space-2);border-left:3px solid var(--mv-invalid);
+color:var(--mv-invalid-text)}
+S .mv-hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+"""
+
+
+@cache
+def front_end() -> str:
+    return (files(__package__) / "static" / "run.js").read_text(encoding="utf-8")
+
+
+class RunWidget(anywidget.AnyWidget):
+    """Shows one run; several views of it may be open."""
+
+    _esm = ""
+    _css = ""
+    shown = traitlets.Dict().tag(sync=True)  # all that a view shows, as texts and numbers
+    marks = traitlets.Dict().tag(sync=True)  # shapes by verdict and state
+
+    def __init__(self, run: Run[Any], *, has_buttons: bool = True) -> None:
+        self.run, self.has_buttons, self.is_given_up = run, has_buttons, False
+        self.rate, self.beats = Rate(), 0
+        marks = {name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign} for name, mark in MARK_OF.items()}
+        css = stylesheet(NOTEBOOK) + scoped(NOTEBOOK_CSS + CSS, NOTEBOOK)
+        super().__init__(_esm=front_end(), _css=css, marks=marks, shown=self.describe(run.progress))
+        self.on_msg(self.receive)
+        self.follow()
+
+    def follow(self) -> None:
+        """Show the run until its end, from a thread: the kernel may be busy with another cell."""
+        self.show()
+        threading.Thread(target=self.watch, name="mailverdict-run", daemon=True).start()
+
+    def watch(self) -> None:
+        while not self.run.done():  # not `run.wait`, which would start a run that is not started yet
+            time.sleep(INTERVAL)
+            self.show()
+        self.show()
+
+    def show(self) -> None:
+        self.beats += 1
+        self.shown = self.describe(self.run.progress)
+
+    def describe(self, progress: Progress) -> dict[str, Any]:
+        """What is shown of a snapshot of the run."""
+        state = "cancelled" if self.is_given_up and progress.is_over else progress.state
+        if state == "running":
+            self.rate.add(progress)
+        whole = max(progress.total, progress.settled, 1)
+        left = {"error": progress.errors, "pending": progress.total - progress.settled}
+        counts = {**progress.verdicts, **left}
+        title, checked = STATES[state], checked_text(progress)
+        notes = [progress.message, self.rate_text(progress), quota_text(progress), progress.problem]
+        buttons = BUTTONS.get(state, ()) if self.has_buttons else ()
+        if PAUSE in buttons and self.run._loses_answers():
+            buttons = tuple(each for each in buttons if each != PAUSE)
+            notes.append("without a journal there is no pause: what the service was asked would be paid again")
+        return {
+            "state": state,
+            "title": title,
+            "checked": f"{checked} ({percent(progress.settled, whole)})",
+            "share": progress.settled / whole,
+            "counts": [
+                {"name": name, "label": LABELS[name], "count": f"{count:,}", "share": count / whole}
+                for name, count in counts.items()
+                if count > 0
+            ],
+            "notes": [sentence(note) for note in notes if note],
+            "buttons": [{"act": act, "label": label} for act, label in buttons],
+            # Of screen readers: the end, and each fifth of the way.
+            "said": f"{title}. {checked}." if progress.is_over else f"{20 * (5 * progress.settled // whole)}% checked.",
+            "beat": self.beats,
+        }
+
+    def rate_text(self, progress: Progress) -> str:
+        """How fast the run is, and how long it takes."""
+        rate, left = self.rate.per_second(), self.rate.seconds_left(progress)
+        if progress.is_over or rate is None:
+            return ""
+        if left is None or is_short_of_quota(progress):  # then the quota decides
+            return f"{rate:,.3g} a second"
+        return f"{rate:,.3g} a second, {duration_words(left)} left"
+
+    def receive(self, widget: Any, content: Any, buffers: Any) -> None:
+        """Do what a button says, if the run is still in the state in which it has this button."""
+        act = content.get("act") if isinstance(content, dict) else None
+        if act not in [each["act"] for each in self.shown["buttons"]]:
+            return
+        if act == "resume":
+            try:
+                self.run.resume()
+            except Exception as exc:  # noqa: BLE001 - shown on the widget; what a handler raises is shown nowhere
+                self.shown = {**self.shown, "notes": [sentence(str(exc))]}
+                return
+            self.rate = Rate()
+            self.follow()
+            return
+        self.is_given_up = act == "cancel"
+        if act == "pause":
+            self.run.pause()
+        elif not self.run.done():
+            self.run.cancel()
+        self.show()
