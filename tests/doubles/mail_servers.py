@@ -119,7 +119,7 @@ class ScriptedWorld:
             await run.aclose()
         assert len(results) == len(emails)
         pairs = zip(results.positions, results.indices, strict=True)
-        return {emails[position]: results.seen[index] for position, index in pairs}
+        return {emails[position]: results.evidence[index].mailbox for position, index in pairs}
 
 
 class ScriptedSession:

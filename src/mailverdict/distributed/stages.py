@@ -30,8 +30,7 @@ from ..frames.verify import (
     read_frame,
     tables_of,
 )
-from ..local.batch import constant, decision_columns, observe_batch
-from ..local.domains import domain_metadata
+from ..local.batch import constant, decision_columns, evidence_metadata, observe_batch
 from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Evidence, MailExchange, SyntaxEvidence
 from ..model.settings import Lists
 from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table, dump_json, texts_where
@@ -314,13 +313,13 @@ def settle_domains(evidence: pa.Table, validation_type: ValidationType, lists: s
     """
     columns = {name: evidence[name].to_pylist() for name in evidence.column_names if name != "checked_at"}
 
-    def seen_at(at: int) -> tuple[DomainEvidence, BlacklistEvidence | None]:
-        return evidence_of({name: values[at] for name, values in columns.items()})
+    def seen_at(at: int) -> Evidence:
+        return Evidence(OK, *evidence_of({name: values[at] for name, values in columns.items()}))
 
     judged, codes = distinct_rows(columns, ("outcome", "message", "listed", "listing", "sources"))
-    decisions = [settle(validation_type, Evidence(OK, *seen_at(at))) for at in judged]
+    decisions = [settle(validation_type, seen_at(at)) for at in judged]
     described, metadata_codes = distinct_rows(columns, ("exchanges", "sources"))
-    texts = [dump_json({**domain_metadata(*seen_at(at)), "lists": lists}) for at in described]
+    texts = [dump_json({**evidence_metadata(seen_at(at)), "lists": lists}) for at in described]
     metadata = pa.DictionaryArray.from_arrays(pa.array(metadata_codes), pa.array(texts, pa.string()))
     made = {**decision_columns(decisions, codes), "metadata": metadata, "source": constant(SOURCE_LOCAL, len(codes))}
     arrays = [evidence["domain"].combine_chunks()]

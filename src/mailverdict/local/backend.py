@@ -32,7 +32,7 @@ from ..model.table import SOURCE_LOCAL
 from ..model.verification import Verification
 from ..model.words import ValidationType
 from ..verdicts import Decision, settle
-from .batch import ObservedBatch, observe_batch
+from .batch import ObservedBatch, evidence_metadata, observe_batch
 
 if TYPE_CHECKING:  # a process that only checks by regex does not import the modules for DNS and SMTP
     from ..checks.smtp.transport.driver import Transcript
@@ -332,17 +332,3 @@ class LocalBackend:
     def _require_open(self) -> None:
         if self._is_closed:
             raise BackendError(f"{self!r} was closed; make a new one")
-
-
-def evidence_metadata(evidence: Evidence) -> dict[str, Any]:
-    """What `metadata` says about the domain and the mailbox."""
-    if evidence.dns is None:
-        return {}
-    from .domains import domain_metadata  # noqa: PLC0415
-
-    metadata = domain_metadata(evidence.dns, evidence.blacklist)
-    if evidence.mailbox is None:
-        return metadata
-    from .smtp.results import mailbox_metadata  # noqa: PLC0415
-
-    return {**metadata, **mailbox_metadata(evidence.mailbox)}

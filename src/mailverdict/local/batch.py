@@ -7,7 +7,7 @@ Python loop over rows, for speed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -91,56 +91,60 @@ class ObservedBatch:
 
     def regex_rows(self, checked_at: datetime, fields: Collection[str] | None = None) -> pa.Table:
         """All rows of the batch, in order, for type `regex`; only `fields` of the result table, if given."""
-        faults = malformed_decisions(self.faults.dictionary, ValidationType.REGEX)
-        decisions = [settle(ValidationType.REGEX, WELL_FORMED), *faults]
+        evidence = [WELL_FORMED, *self.malformed_evidence()]
         codes = pc.add(self.faults.indices, 1).fill_null(0).cast(pa.int32()).to_numpy(zero_copy_only=False)
-        return self.rows(ValidationType.REGEX, None, codes, decisions, checked_at, fields=fields)
+        return self.rows(ValidationType.REGEX, None, codes, evidence, checked_at, fields)
 
     def malformed_rows(self, validation_type: ValidationType, checked_at: datetime) -> tuple[Positions, pa.Table]:
         """The rows of malformed addresses: they are settled without any network, for every type."""
         positions = self.refused()
         codes = self.faults.indices.take(pa.array(positions)).cast(pa.int32()).to_numpy(zero_copy_only=False)
-        decisions = malformed_decisions(self.faults.dictionary, validation_type)
-        return positions, self.rows(validation_type, positions, codes, decisions, checked_at)
+        return positions, self.rows(validation_type, positions, codes, self.malformed_evidence(), checked_at)
+
+    def malformed_evidence(self) -> list[Evidence]:
+        """What was seen of malformed addresses, one for each distinct fault."""
+        return [Evidence(SyntaxEvidence(ok=False, message=message)) for message in self.faults.dictionary.to_pylist()]
 
     def rows(
         self,
         validation_type: ValidationType,
         positions: Positions | None,
         codes: Codes,
-        decisions: Sequence[Decision],
+        evidence: Sequence[Evidence],
         checked_at: datetime,
-        *,
-        metadata: Sequence[Mapping[str, Any]] = (),
-        extra_columns: Mapping[str, pa.Array] | None = None,
         fields: Collection[str] | None = None,
     ) -> pa.Table:
-        """Rows of the result table, or only `fields` of it.
+        """Rows of the result table, or only `fields` of it; each evidence is judged once.
 
-        `codes` has the index of each row's decision in `decisions` (and `metadata`, if given); `positions`
-        are the rows of the batch, None for all in order; `extra_columns` are columns known per row.
+        `codes` has the index of each row's evidence; `positions` are the rows of the batch, None for all in order.
         """
         picked = None if positions is None else pa.array(positions)
         size = len(self.texts) if picked is None else len(picked)
-        notes = [{**each, "lists": self.lists_version} for each in metadata] or [{"lists": self.lists_version}]
+        decisions = [settle(validation_type, each) for each in evidence]
         columns: dict[str, Callable[[], pa.Array]] = {
             "email": lambda: pick(self.texts, picked),
             "status": lambda: constant(Status.DONE, size),
             "validation_type": lambda: constant(validation_type, size),
             "source": lambda: constant(SOURCE_LOCAL, size),
             **{name: partial(decision_column, encode, decisions, codes) for name, encode in JUDGED_COLUMNS.items()},
-            "metadata": lambda: by_code([dump_json(n) for n in notes], codes if metadata else np.zeros(size, np.int32)),
+            "metadata": lambda: by_code([self.metadata_text(each) for each in evidence], codes),
             "normalized": lambda: self.syntax.normalized(picked),
             "checked_at": lambda: moments(checked_at, size),
             **self.flag_columns(picked),
         }
+        if validation_type is ValidationType.SMTP:
+            columns |= {name: partial(server_flag, name, evidence, codes) for name in ("catch_all", "protected")}
         wanted = {name: make for name, make in columns.items() if fields is None or name in fields}
         if size < LARGE:
             made = {name: make() for name, make in wanted.items()}
         else:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 made = dict(zip(wanted, pool.map(lambda make: make(), wanted.values()), strict=True))
-        return complete_table({**made, **(extra_columns or {})}, size, fields)
+        return complete_table(made, size, fields)
+
+    def metadata_text(self, evidence: Evidence) -> str:
+        """The `metadata` of rows, as JSON."""
+        return dump_json({**evidence_metadata(evidence), "lists": self.lists_version})
 
     def flag_columns(self, picked: pa.Array | None) -> dict[str, Callable[[], pa.Array]]:
         """How to make flags and suggestion of the rows; null for a malformed address."""
@@ -196,10 +200,30 @@ def no_flags(size: int) -> pa.BooleanArray:
     return pa.nulls(size, pa.bool_())
 
 
-def malformed_decisions(messages: pa.StringArray, validation_type: ValidationType) -> list[Decision]:
-    """One decision per distinct fault."""
-    faults = [SyntaxEvidence(ok=False, message=message) for message in messages.to_pylist()]
-    return [settle(validation_type, Evidence(fault)) for fault in faults]
+def evidence_metadata(evidence: Evidence) -> dict[str, Any]:
+    """What `metadata` says about the domain and the mailbox."""
+    dns, blacklist, mailbox = evidence.dns, evidence.blacklist, evidence.mailbox
+    metadata: dict[str, Any] = {}
+    if dns is not None and dns.exchanges:
+        metadata["mx_records"] = [exchange.host for exchange in dns.exchanges]
+    if blacklist is not None:
+        metadata["blacklist_sources"] = list(blacklist.sources)
+    if mailbox is None:
+        return metadata
+    if mailbox.host:
+        metadata["smtp_host"] = mailbox.host
+    if mailbox.reason is not None:
+        metadata["smtp_error"] = mailbox.reply
+    metadata["rule"] = mailbox.classification.rule
+    if mailbox.inferred:
+        metadata["inferred"] = True
+    return metadata
+
+
+def server_flag(name: str, evidence: Sequence[Evidence], codes: Codes) -> pa.BooleanArray:
+    """A flag that only a session can establish."""
+    flags = [None if each.mailbox is None else getattr(each.mailbox, name) for each in evidence]
+    return pa.array(flags, pa.bool_()).take(pa.array(codes))
 
 
 def decision_columns(decisions: Sequence[Decision], codes: Codes) -> dict[str, pa.DictionaryArray]:

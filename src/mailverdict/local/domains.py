@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from ..checks.syntax.kernels import Codes
 from ..model.evidence import BlacklistEvidence, DomainEvidence, Evidence, SyntaxEvidence
 from ..model.settings import LocalSettings
 from ..model.words import ValidationType
-from ..verdicts import settle
 from .batch import ObservedBatch, Positions
 
 FLUSH_DOMAINS = 2000  # domains per event: few enough for a smooth progress bar, enough for columnar speed
@@ -83,13 +81,9 @@ class DomainStage:
         self, batch: ObservedBatch, validation_type: ValidationType, rows: DomainRows, group: list[Seen], now: datetime
     ) -> Settled:
         """Settle the rows of some domains."""
-        decisions = [
-            settle(validation_type, Evidence(SyntaxEvidence(ok=True), dns, blacklist)) for _, dns, blacklist in group
-        ]
-        metadata = [domain_metadata(dns, blacklist) for _, dns, blacklist in group]
+        evidence = [Evidence(SyntaxEvidence(ok=True), dns, blacklist) for _, dns, blacklist in group]
         positions, codes = rows.of([code for code, _, _ in group])
-        table = batch.rows(validation_type, positions, codes, decisions, now, metadata=metadata)
-        return Settled(table, positions=positions)
+        return Settled(batch.rows(validation_type, positions, codes, evidence, now), positions=positions)
 
     async def observe(self, domains: Sequence[str], validation_type: ValidationType) -> AsyncIterator[Seen]:
         """What the DNS and, for `mx_blacklist`, the blacklists say about each domain, in the order of the answers."""
@@ -133,14 +127,6 @@ class DomainStage:
     async def aclose(self) -> None:
         """Close the resolver's sockets."""
         await self.resolver.aclose()
-
-
-def domain_metadata(dns: DomainEvidence, blacklist: BlacklistEvidence | None) -> dict[str, Any]:
-    """The keys of `metadata` about a domain."""
-    metadata: dict[str, Any] = {"mx_records": [exchange.host for exchange in dns.exchanges]} if dns.exchanges else {}
-    if blacklist is not None:
-        metadata["blacklist_sources"] = list(blacklist.sources)
-    return metadata
 
 
 async def gather_groups(stream: AsyncIterator[Seen]) -> AsyncIterator[list[Seen]]:

@@ -73,7 +73,8 @@ async def finish(run):
         await run.wait(0.2)
     results = run.results
     by_position = sorted(zip(results.positions, results.indices, strict=True))
-    return [results.seen[index] and results.seen[index].reason for _, index in by_position]
+    found = [results.evidence[index].mailbox for _, index in by_position]
+    return [seen and seen.reason for seen in found]
 
 
 def test_domains_with_the_same_exchanges_share_a_session():

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ...model.evidence import DomainEvidence, Evidence, Flags, MailboxEvidence, SyntaxEvidence
 from ...model.words import ValidationType
-from ...verdicts import Decision, settle
 from ..batch import ObservedBatch, Positions
-from ..domains import domain_metadata
 
 OK = SyntaxEvidence(ok=True)
-SERVER_FLAGS = ("catch_all", "protected")  # which only a session can establish
 
 
 class ResultBuffer:
-    """Collects evidence by position, judges it, and makes rows of it; equal evidence is judged once.
+    """Collects evidence by position, and makes rows of it.
 
     `domains` holds what the DNS showed, by code of the domain; `aliases` the positions of other spellings of the
     address at a position, which get the same answer.
@@ -41,10 +37,8 @@ class ResultBuffer:
         """Forget what rows were made of."""
         self.positions: list[int] = []  # of the rows that can be made
         self.indices: list[int] = []  # per row, that of its evidence
-        self.index_of: dict[Hashable, int] = {}
-        self.seen: list[MailboxEvidence | None] = []  # each once for a domain, with its decision and metadata
-        self.decisions: list[Decision] = []
-        self.metadata: list[dict[str, Any]] = []
+        self.index_of: dict[Hashable, int] = {}  # what is in `evidence` already
+        self.evidence: list[Evidence] = []
 
     def __len__(self) -> int:
         """Rows that can be made."""
@@ -57,53 +51,24 @@ class ResultBuffer:
             for alias in self.aliases.get(position, ()):
                 self.add_one(alias, evidence)
 
-    def add_one(self, position: int, evidence: MailboxEvidence | None) -> None:
-        """Judge what was observed about one address, unless the same was judged before."""
+    def add_one(self, position: int, seen: MailboxEvidence | None) -> None:
+        """Add what was observed about one address; all that is equal is one evidence."""
         domain, role = self.domain_codes[position], self.roles[position]
-        key = (domain, role, evidence)
+        key = (domain, role, seen)
         index = self.index_of.get(key)
         if index is None:
-            index = self.index_of[key] = len(self.decisions)
-            self.seen.append(evidence)
-            self.decisions.append(self.decide(domain, evidence, role=role))
-            self.metadata.append(self.make_metadata(domain, evidence))
+            index = self.index_of[key] = len(self.evidence)
+            flags = Flags(role, *(flag[domain] for flag in self.lists))
+            self.evidence.append(Evidence(OK, self.domains[domain], mailbox=seen, flags=flags))
         self.positions.append(position)
         self.indices.append(index)
 
     def take(self, now: datetime) -> tuple[Positions, pa.Table]:
         """Make rows of everything that has come since the last time; their positions, and the table."""
         positions, codes = np.array(self.positions, np.int64), np.array(self.indices, np.int32)
-        flags = {
-            name: pa.array([getattr(each, name, None) for each in self.seen], pa.bool_()).take(pa.array(codes))
-            for name in SERVER_FLAGS
-        }
-        table = self.batch.rows(
-            ValidationType.SMTP, positions, codes, self.decisions, now, metadata=self.metadata, extra_columns=flags
-        )
+        table = self.batch.rows(ValidationType.SMTP, positions, codes, self.evidence, now)
         self.clear()
         return positions, table
-
-    def decide(self, domain: int, seen: MailboxEvidence | None, *, role: bool | None) -> Decision:
-        """Judge the evidence of one address."""
-        spamtrap, disposable, free = (flag[domain] for flag in self.lists)
-        flags = Flags(role, spamtrap, disposable, free)
-        return settle(ValidationType.SMTP, Evidence(OK, self.domains[domain], mailbox=seen, flags=flags))
-
-    def make_metadata(self, domain: int, seen: MailboxEvidence | None) -> dict[str, Any]:
-        """The `metadata` of a row."""
-        metadata = domain_metadata(self.domains[domain], None)
-        return metadata if seen is None else {**metadata, **mailbox_metadata(seen)}
-
-
-def mailbox_metadata(seen: MailboxEvidence) -> dict[str, Any]:
-    """The `metadata` of a mailbox: which server replied, what, and the rule that classified it."""
-    metadata: dict[str, Any] = {"smtp_host": seen.host} if seen.host else {}
-    if seen.reason is not None:
-        metadata["smtp_error"] = seen.reply
-    metadata["rule"] = seen.classification.rule
-    if seen.inferred:
-        metadata["inferred"] = True
-    return metadata
 
 
 def find_aliases(batch: ObservedBatch, positions: Positions) -> tuple[Positions, dict[int, list[int]]]:

@@ -77,7 +77,7 @@ class MailboxStage:
             while not run.is_done():
                 await run.wait(FLUSH_SECONDS)
                 run.settle_held()
-        return results.seen[0]
+        return results.evidence[0].mailbox
 
     @asynccontextmanager
     async def open_run(
