@@ -52,9 +52,12 @@ def decide(
     if what == "suggestion":
         at = at[listing.pair[at] >= 0]
     keys, pairs = listing.keys_of(at), listing.pairs_of(at)
-    words = {key: word for key, word in decided.items() if key not in keys}
+    words = decided.copy() if isinstance(decided, MappingProxyType) else dict(decided)  # a third of the time
     if what in ("send", "remove"):
-        words |= dict.fromkeys(keys, what)
+        words.update(dict.fromkeys(keys, what))
+    elif words:
+        for key in keys:
+            words.pop(key, None)
     if what == UNDECIDED:  # also suggestions that are in the cells already
         meant = listing.accepted_addresses(at)
         accepted = frozenset(each for each in accepted if each[1] not in meant)

@@ -195,7 +195,8 @@ class Listing:
         word[is_accepted[self.pair]] = WORDS.index(WAITING)
         if decided:
             at = pc.index_in(self.people, value_set=pa.array(list(decided), pa.string())).fill_null(-1).to_numpy()
-            by_key = np.array([*map(WORDS.index, decided.values()), 0], np.int8)
+            said = pc.index_in(pa.array(decided.values(), pa.string()), value_set=pa.array(WORDS))
+            by_key = np.append(said.to_numpy(), 0).astype(np.int8)  # the last one: nothing
             of_person = np.append(by_key[at], np.int8(0))[self.person]
             word = np.where(of_person, of_person, word)
         self.rows.decision = word
@@ -232,10 +233,7 @@ class Listing:
         numbers = np.bincount(self.kind, minlength=len(kinds)).tolist()
         counts.policy, counts.alike = policy, Counter(dict(zip(kinds, numbers, strict=True)))
         is_sent = np.array([each.action == "send" for each in kinds], np.bool_)[self.kind]
-        is_person = np.zeros(len(self.people) + 1, np.bool_)
-        is_person[self.person[is_sent]] = True
-        is_person[-1] = False
-        counts.people = int(np.count_nonzero(is_person))
+        counts.people = int(np.count_nonzero(self.is_among(is_sent)))
         decided = np.flatnonzero(self.rows.decision)[:TOP_DECIDED]
         if len(decided):
             counts.decided = []
@@ -247,20 +245,26 @@ class Listing:
         """Rows with result columns and with the action of each."""
         return decide(self.rows.to_frame(rows, columns), self.column, policy=self.policy)
 
-    def of_same_people(self, rows: Rows) -> Rows:
-        """All rows of the people of some rows; those rows without a text have none."""
-        is_person = np.zeros(len(self.people) + 1, np.bool_)
-        is_person[self.person[rows]] = True
-        is_person[-1] = False
-        return np.flatnonzero(is_person[self.person])
+    def is_among(self, rows: Rows | Flags) -> Flags:
+        """Of each person, whether one of some rows is about it; the last one is for empty cells, which are nobody's."""
+        found = np.zeros(len(self.people) + 1, np.bool_)
+        found[self.person[rows]] = True
+        found[-1] = False
+        return found
 
-    def keys_of(self, rows: Rows) -> set[str]:
-        """The keys of the people of some rows."""
-        return set(self.people.take(pa.array(np.unique(self.person[rows]))).to_pylist())
+    def of_same_people(self, rows: Rows) -> Rows:
+        """All rows of the people of some rows."""
+        return np.flatnonzero(self.is_among(rows)[self.person])
+
+    def keys_of(self, rows: Rows) -> list[str]:
+        """The different keys of the people of some rows."""
+        keys: list[str] = self.people.filter(pa.array(self.is_among(rows)[:-1])).to_pylist()
+        return keys
 
     def pairs_of(self, rows: Rows) -> frozenset[Pair]:
         """The suggestions for some rows."""
-        return frozenset(self.pairs[at] for at in np.unique(self.pair[rows]).tolist() if at >= 0)
+        found = self.pair[rows]
+        return frozenset(self.pairs[at] for at in np.unique(found[found >= 0]).tolist())
 
     def accepted_addresses(self, rows: Rows) -> set[str]:
         """The suggested addresses that are already in the cells of some rows, or are to be checked."""
