@@ -8,6 +8,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.backend import Batch, Settled
+from mailverdict.errors import SettingsError
 from mailverdict.local.backend import iso_timestamp
 from mailverdict.local.screen import Screener
 from mailverdict.loop import run_sync
@@ -79,9 +80,11 @@ async def all_events(backend, batch):
 
 
 def test_a_setting_that_does_not_exist_is_named_with_the_nearest_one():
-    with pytest.raises(TypeError, match=r"^LocalBackend has no setting 'timeout' \(did you mean 'dns_timeout'\?\)$"):
+    with pytest.raises(
+        SettingsError, match=r"^LocalBackend has no setting 'timeout' \(did you mean 'dns_timeout'\?\)$"
+    ):
         mv.LocalBackend(timeout=3)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"^LocalBackend has no setting 'quux'$"):
+    with pytest.raises(SettingsError, match=r"^LocalBackend has no setting 'quux'$"):
         mv.LocalBackend(quux=3)  # type: ignore[call-arg]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from mailverdict.backend import Quota
-from mailverdict.runs.progress import Progress, ProgressBar, wants_bar
+from mailverdict.runs.progress import Progress, ProgressBar, is_notebook, wants_bar
 
 
 def test_a_snapshot_is_one_line():
@@ -33,6 +34,31 @@ def test_a_bar_is_shown_as_requested(is_free):
 def test_by_itself_a_bar_is_shown_only_for_work_that_takes_a_while_and_is_watched():
     assert not wants_bar(progress="auto", is_free=True)
     assert wants_bar(progress="auto", is_free=False) == sys.stderr.isatty()
+
+
+class Kernel:
+    """A shell as that of Jupyter, or of Colab, whose class has another name."""
+
+    kernel = object()
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "expected"),
+    [
+        ("IPython", SimpleNamespace(get_ipython=Kernel), True),
+        ("IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(config={})), False),  # a terminal
+        ("IPython", SimpleNamespace(get_ipython=lambda: None), False),  # it is only imported
+        ("marimo", SimpleNamespace(running_in_notebook=lambda: True), True),
+        ("marimo", SimpleNamespace(running_in_notebook=lambda: False), False),
+    ],
+)
+def test_a_notebook_is_known_by_its_kernel(monkeypatch, name, module, expected):
+    for each in ("IPython", "marimo"):
+        monkeypatch.delitem(sys.modules, each, raising=False)
+    assert not is_notebook()
+    monkeypatch.setitem(sys.modules, name, module)
+    assert is_notebook() is expected
+    assert wants_bar(progress="auto", is_free=False) == (expected or sys.stderr.isatty())
 
 
 def test_the_bar_follows_and_closes(capsys):

@@ -11,18 +11,21 @@ import subprocess
 import sys
 import threading
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+import mailverdict as mv
 from mailverdict.backend import Noticed, Settled
-from mailverdict.errors import BackendError
+from mailverdict.errors import BackendError, SettingsError
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.execution import Execution, RunSettings
 from mailverdict.runs.plan import Plan, plan_run
 from mailverdict.runs.progress import Progress
 from mailverdict.runs.run import Run, render_progress
+from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 
 EMAILS = ["a@example.org", "b@example.org"]
@@ -104,6 +107,66 @@ class TestCancelling:
         endless._interrupt()
         assert endless.done()
         assert endless._execution.backend.closed.is_set()
+
+
+class TestPausing:
+    """`pause` stops as `cancel` does, `resume` goes on with the rest."""
+
+    def paused(self, *scripts, **options):
+        """A run that is paused after one of two addresses, and its backend."""
+        backend = ScriptedBackend([HALF, Noticed("")], *scripts, gate=threading.Event(), **options)
+        opened = partial(Execution, pa.array(EMAILS), backend, RunSettings(ValidationType.MX))
+        run = Run(opened(), statuses, opened)
+        run._execution.add_notice("said before")
+        run._start()
+        while not run.progress.settled:
+            pass
+        run.pause()
+        backend.gate.set()
+        return run, backend
+
+    def test_what_is_settled_is_kept_and_only_the_rest_is_asked(self):
+        run, backend = self.paused()
+        assert run.result() == ["done", "pending"]
+        assert (run.progress.state, run.progress.settled) == ("paused", 1)
+        assert run.resume() is run
+        assert run.result() == ["done", "done"]
+        assert (run.progress.state, run.progress.settled, run.progress.verdicts["valid"]) == ("done", 2, 2)
+        assert backend.asked == [EMAILS, EMAILS[1:]]
+        assert run.notices == ["said before"]
+
+    def test_listeners_see_the_pause_and_what_follows(self):
+        run, _ = self.paused()
+        seen = []
+        run.wait().subscribe(lambda progress: seen.append((progress.state, progress.settled)))
+        run.resume().wait()
+        assert seen[0] == ("paused", 1)
+        assert seen[1] == ("running", 1)
+        assert seen[-1] == ("done", 2)
+
+    def test_after_a_failure_it_goes_on_too(self):
+        run, backend = self.paused([BackendError("away")])
+        run.resume().wait()
+        assert run.progress.state == "failed"
+        assert run.resume().result() == ["done", "done"]
+        assert backend.asked == [EMAILS, EMAILS[1:], EMAILS[1:]]
+
+    def test_with_a_journal_the_answers_are_taken_from_it(self, tmp_path):
+        backend = AnsweringBackend()
+        run = mv.start(EMAILS, backend=backend, journal=tmp_path / "j.db", limit=1)
+        assert run.result()["status"].tolist() == ["done", "pending"]
+        assert run.resume().result()["status"].tolist() == ["done", "done"]
+        assert (run.progress.from_journal, [emails for _, emails in backend.batches]) == (1, [EMAILS[:1], EMAILS[1:]])
+
+    def test_a_run_that_goes_on_is_not_resumed(self, endless):
+        with pytest.raises(SettingsError, match="the run has not ended: pause it"):
+            endless.resume()
+
+    def test_a_free_run_is_made_again(self):
+        run = mv.start(["a@x.example", "b@x.example"], validation_type="regex", limit=1)
+        assert run.result()["status"].tolist() == ["done", "pending"]
+        assert run.resume().result()["status"].tolist() == ["done", "pending"]
+        assert (run.progress.settled, run.progress.verdicts["valid"]) == (1, 1)
 
 
 class TestFailing:
@@ -251,7 +314,7 @@ def test_the_snapshot_in_a_notebook_is_escaped():
     [
         (
             run_of(ScriptedBackend()),
-            {"cancel", "done", "notices", "partial", "progress", "result", "subscribe", "wait"},
+            {"cancel", "done", "notices", "partial", "pause", "progress", "result", "resume", "subscribe", "wait"},
         ),
         (Progress(), {field.name for field in fields(Progress)} | {"is_over"}),
         (plan_run(rows=1, missing=0, malformed=0, unique=1), {field.name for field in fields(Plan)}),

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Unpack, overload
 
 import numpy as np
@@ -28,7 +27,7 @@ from ..model.address import address_keys
 from ..model.table import SOURCE_LOCAL, TEXT_CODES, complete_table, texts_where
 from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, count_of
 from ..repair.repair import MAX_CELL
-from ..runs.execution import FREE_BATCH, unique_addresses
+from ..runs.execution import FREE_BATCH, Execution, unique_addresses
 from ..runs.options import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, is_marimo, wants_bar
 from ..runs.run import Run
@@ -323,8 +322,11 @@ def prepare(
     is_free = options.is_free
     frame = read_frame(data, column, options, origin_of(options), is_free=is_free, read=read)
     fields = frame.fields()
-    open_run = partial(open_execution, frame.asked, options, fields, frame.syntax)
-    run: Run[Any] = Run(open_run(), frame, open_run)
+
+    def open_run(given: Options) -> Execution:
+        return open_execution(frame.asked, given, fields, frame.syntax)
+
+    run: Run[Any] = Run(open_run(options), frame, lambda: open_run(options.renewed()))
     show_progress(run, column, options.progress, is_free=is_free)
     for notice in (*frame.read.notices(column), *frame.notices):
         run._execution.add_notice(notice)

@@ -24,7 +24,7 @@ from ..checks.lists.flags import LoadedLists, load_lists
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.syntax.address import observe_syntax
 from ..checks.syntax.column import SyntaxColumn
-from ..errors import BackendError
+from ..errors import BackendError, SettingsError
 from ..loop import run_sync
 from ..model.evidence import Evidence, Flags
 from ..model.settings import Lists, LocalOptions, LocalSettings, options_of
@@ -140,7 +140,7 @@ class LocalBackend:
             from difflib import get_close_matches  # noqa: PLC0415 - only a wrong name needs it
 
             close = get_close_matches(name, LocalSettings.__dataclass_fields__, 1)
-            raise TypeError(
+            raise SettingsError(
                 f"LocalBackend has no setting {name!r}" + (f" (did you mean {close[0]!r}?)" if close else "")
             )
         self.settings = LocalSettings(**settings)  # type: ignore[arg-type]  # it converts durations and networks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +124,12 @@ class Options:
             overwrite=check_flag("overwrite", overwrite),
             progress=progress,
         )
+
+    def renewed(self) -> Options:
+        """The same for another run: a backend that is closed at the end of its run has its successor."""
+        if not self.owns_backend:
+            return self
+        return replace(self, backend=pick_backend(getattr(self.backend, "base_url", None)))
 
     @property
     def validation_type(self) -> ValidationType:

@@ -127,6 +127,8 @@ class Run(Generic[T]):
         JournalError
             If the journal cannot be opened.
         """
+        if self._is_paused:
+            self.wait()  # sessions are being closed
         if self._reopen is None or not self.done():
             raise SettingsError("the run has not ended: pause it, or wait for its end")
         before, after = self._execution, self._reopen()

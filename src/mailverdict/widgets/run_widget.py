@@ -59,7 +59,7 @@ class RunWidget(anywidget.AnyWidget):
 
     def __init__(self, run: Run[Any], *, has_buttons: bool = True) -> None:
         self.run, self.has_buttons, self.is_given_up = run, has_buttons, False
-        self.rate, self.beats = Rate(), 0
+        self.rate, self.beats, self.turn, self.sending = Rate(), 0, 0, threading.Lock()
         marks = {name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign} for name, mark in MARK_OF.items()}
         css = stylesheet(NOTEBOOK) + scoped(NOTEBOOK_CSS + CSS, NOTEBOOK)
         super().__init__(_esm=front_end(), _css=css, marks=marks, shown=self.describe(run.progress))
@@ -68,18 +68,22 @@ class RunWidget(anywidget.AnyWidget):
 
     def follow(self) -> None:
         """Show the run until its end, from a thread: the kernel may be busy with another cell."""
+        self.turn += 1
         self.show()
-        threading.Thread(target=self.watch, name="mailverdict-run", daemon=True).start()
+        threading.Thread(target=self.watch, args=(self.turn,), name="mailverdict-run", daemon=True).start()
 
-    def watch(self) -> None:
-        while not self.run.done():  # not `run.wait`, which would start a run that is not started yet
+    def watch(self, turn: int) -> None:
+        while (
+            self.turn == turn and not self.run.done()
+        ):  # not `run.wait`, which would start a run that is not started yet
             time.sleep(INTERVAL)
             self.show()
         self.show()
 
     def show(self) -> None:
-        self.beats += 1
-        self.shown = self.describe(self.run.progress)
+        with self.sending:
+            self.beats += 1
+            self.shown = self.describe(self.run.progress)
 
     def describe(self, progress: Progress) -> dict[str, Any]:
         """What is shown of a snapshot of the run."""
