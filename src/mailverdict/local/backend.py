@@ -266,8 +266,7 @@ class LocalBackend:
             record.notices += self.domains.take_notices()
         mailbox = None
         if kind is ValidationType.SMTP and dns.exchanges:
-            batch = ObservedBatch.of_one(syntax, evidence.flags, self._lists.current().version)
-            mailbox = await self.mailboxes.ask_one(batch, dns, client, None if record is None else record.transcript)
+            mailbox = await self.mailboxes.ask_one(syntax, dns, client, None if record is None else record.transcript)
         return evidence._replace(dns=dns, blacklist=blacklist, mailbox=mailbox)
 
     # --- a batch ------------------------------------------------------------------------------------

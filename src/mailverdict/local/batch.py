@@ -23,7 +23,7 @@ from ..checks.lists.flags import DomainFlags, LoadedLists
 from ..checks.lists.suggestions import suggest_domains
 from ..checks.syntax.column import SyntaxColumn, fault_messages, observe_column
 from ..checks.syntax.kernels import Codes
-from ..model.evidence import Evidence, Flags, SyntaxEvidence
+from ..model.evidence import Evidence, SyntaxEvidence
 from ..model.table import JUDGED_COLUMNS, SCHEMA, SOURCE_LOCAL, complete_table, dump_json
 from ..model.words import Status, ValidationType
 from ..verdicts import Decision, settle
@@ -44,37 +44,6 @@ class ObservedBatch:
     suggested: Sequence[str | None]  # the domain probably meant, one per unique domain
     faults: pa.DictionaryArray  # n; why an address is malformed, else null
     lists_version: str  # for `metadata`
-
-    @classmethod
-    def of_one(cls, syntax: SyntaxEvidence, flags: Flags, lists_version: str) -> ObservedBatch:
-        """The batch of one well-formed address that was observed already."""
-
-        def one(value: object, kind: pa.DataType) -> pa.Array:
-            return pa.array([value], kind)
-
-        text, bool_ = pa.string(), pa.bool_()
-        nothing = np.empty(0, np.intp)
-        normalized = one(syntax.normalized, text)
-        return cls(
-            texts=normalized,
-            syntax=SyntaxColumn(
-                normalized,
-                ok=one(True, bool_),
-                local_sizes=np.array([len(syntax.normalized.encode().rpartition(b"@")[0])], np.int32),
-                domain_codes=one(0, pa.int32()),
-                domains=one(syntax.ascii_domain, text),
-                displays=one(syntax.normalized.rpartition("@")[2], text),
-                renamed=nothing,
-                local_forms=pa.array([], text),
-                changed=nothing,
-                unusual=nothing,
-            ),
-            role=one(flags.role, bool_),
-            flags=DomainFlags(one(flags.spamtrap, bool_), one(flags.disposable, bool_), one(flags.free, bool_)),
-            suggested=[None],
-            faults=one(None, text).dictionary_encode(),
-            lists_version=lists_version,
-        )
 
     def accepted(self) -> Positions:
         """Positions of the well-formed addresses."""

@@ -25,7 +25,7 @@ from ..batch import Positions
 from .evidence import closed_evidence, is_same_refusal, random_address, same_for_anyone, with_catch_all
 from .exchange import SmtpExchange
 from .queues import Asked, Block, Client, Probe, Question, Route
-from .results import ResultBuffer
+from .results import OneResult, ResultBuffer
 
 if TYPE_CHECKING:
     from .pool import SmtpPool
@@ -44,7 +44,7 @@ class Recipients:
     def __init__(
         self,
         pool: SmtpPool,
-        results: ResultBuffer,
+        results: ResultBuffer | OneResult,
         *,
         clients: Sequence[Client] | None = None,
         retry_greylisted: float = 0.0,
@@ -52,9 +52,7 @@ class Recipients:
         self.pool, self.results = pool, results
         self.clients = clients  # by position; None: the run itself is the client
         self.retry_greylisted = retry_greylisted  # seconds where the server names no time; 0: no second attempt
-        syntax = results.batch.syntax
-        self.domains = syntax.domains.to_pylist()
-        self.local_parts = syntax.local()
+        self.domains, self.local_parts = results.names, results.local_parts
         self.routes: dict[tuple[str, ...], Route] = {}
         self.exchanges: set[SmtpExchange] = set()
         self.probes: dict[tuple[SmtpExchange, int], Probe] = {}  # by exchange and code of the domain

@@ -15,6 +15,23 @@ from ..batch import ObservedBatch, Positions
 OK = SyntaxEvidence(ok=True)
 
 
+class OneResult:
+    """Takes what is observed about the only address of a check; else see `ResultBuffer`."""
+
+    def __init__(self, syntax: SyntaxEvidence) -> None:
+        self.local_parts, self.names = pa.array([syntax.local]), [syntax.ascii_domain]
+        self.domains: dict[int, DomainEvidence] = {}
+        self.evidence: MailboxEvidence | None = None
+
+    def __len__(self) -> int:
+        """Rows that can be made."""
+        return 0
+
+    def add(self, position: int, evidence: MailboxEvidence | None) -> None:
+        """Keep the evidence."""
+        self.evidence = evidence
+
+
 class ResultBuffer:
     """Collects evidence by position, and makes rows of it.
 
@@ -24,6 +41,7 @@ class ResultBuffer:
 
     def __init__(self, batch: ObservedBatch) -> None:
         self.batch = batch
+        self.local_parts, self.names = batch.syntax.local(), batch.syntax.domains.to_pylist()
         self.codes = batch.domain_codes()
         self.domain_codes = self.codes.data  # reads single values faster than numpy
         self.domains: dict[int, DomainEvidence] = {}

@@ -21,7 +21,7 @@ from ...backend import Event, Noticed, Settled, Waiting
 from ...checks.smtp.classify.classifier import prepare_rules
 from ...checks.smtp.providers import load_providers
 from ...checks.smtp.transport.driver import Transcript
-from ...model.evidence import DomainEvidence, MailboxEvidence
+from ...model.evidence import DomainEvidence, MailboxEvidence, SyntaxEvidence
 from ...model.settings import LocalSettings
 from ...model.words import ValidationType
 from ..batch import ObservedBatch
@@ -29,7 +29,7 @@ from ..domains import FLUSH_SECONDS, DomainRows, DomainStage, gather_groups
 from .pool import SmtpPool
 from .queues import Client
 from .recipients import FLUSH_ROWS, SHORTEST_WAIT, Recipients
-from .results import ResultBuffer, find_aliases
+from .results import OneResult, ResultBuffer, find_aliases
 
 NOT_ASKED = -1
 FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
@@ -55,7 +55,8 @@ class MailboxStage:
         `clients` says for whom each address is; None: the run is a client of its own.
         """
         results = ResultBuffer(batch)
-        async with self.open_run(results, clients) as run:
+        is_column = self.is_part or len(batch.texts) > 1
+        async with self.open_run(results, clients, is_column=is_column) as run:
             look_ups = asyncio.create_task(self.look_up_domains(run, batch, results))
             look_ups.add_done_callback(lambda _: run.change.set())
             try:
@@ -68,23 +69,27 @@ class MailboxStage:
                 look_ups.cancel()
 
     async def ask_one(
-        self, batch: ObservedBatch, seen: DomainEvidence, client: Client = None, transcript: Transcript | None = None
+        self, syntax: SyntaxEvidence, seen: DomainEvidence, client: Client = None, transcript: Transcript | None = None
     ) -> MailboxEvidence | None:
-        """Ask about the only address of a batch; `transcript` receives the lines of the dialogue."""
-        results = ResultBuffer(batch)
-        async with self.open_run(results, None if client is None else [client], transcript) as run:
+        """Ask about one address; `transcript` receives the lines of the dialogue."""
+        result = OneResult(syntax)
+        async with self.open_run(result, None if client is None else [client], transcript) as run:
             run.add(0, seen, np.zeros(1, np.int64))
             while not run.is_done():
                 await run.wait(FLUSH_SECONDS)
                 run.settle_held()
-        return results.evidence[0].mailbox
+        return result.evidence
 
     @asynccontextmanager
     async def open_run(
-        self, results: ResultBuffer, clients: Sequence[Client] | None, transcript: Transcript | None = None
+        self,
+        results: ResultBuffer | OneResult,
+        clients: Sequence[Client] | None,
+        transcript: Transcript | None = None,
+        *,
+        is_column: bool = False,
     ) -> AsyncIterator[Recipients]:
         """A run; a single address is not asked again when greylisted, since its caller waits."""
-        is_column = self.is_part or len(results.batch.texts) > 1
         assert isinstance(self.settings.retry_greylisted, float)
         wait = self.settings.retry_greylisted if is_column else 0.0
         run = Recipients(await self.find_pool(transcript), results, clients=clients, retry_greylisted=wait)
