@@ -81,14 +81,14 @@ def measure_kernel(path: Path) -> None:
     """Print the processor time of each action, as lines of JSON."""
     state = new_state()
     state.load_file(path)
-    state.background.wait()
+    state.wait()
     measure_actions(state, TIDYING)
     state.accept_suggestion()
-    state.background.wait()
+    state.wait()
     state.set_repair("merge", True)
-    state.background.wait()
+    state.wait()
     state.verify()
-    state.background.wait()
+    state.wait()
     measure_actions(state, DECIDING)
     state.close()
 
@@ -101,7 +101,7 @@ def measure_actions(state: AuditState, actions: dict[str, Callable[[AuditState, 
             begin = time.thread_time()
             act(state, number)
             values.append(time.thread_time() - begin)
-            state.background.wait()
+            state.wait()
         print(json.dumps([name, values]), flush=True)
 
 

@@ -91,7 +91,7 @@ def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path
     mails = ["ada@example.org", "ada@example.org", "bob@example.org", "cy@gmial.com", "Di <di@example.org>", None]
     audit = ready(pd.DataFrame({"mail": mails}), validation_type="regex")
     files = []
-    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.on_file = lambda name, path, by: files.append(path)
     for name in ("first.csv", "second.csv"):
         audit._state.suppress_pasted("bob@example.org")
         audit.wait(30)
@@ -136,7 +136,7 @@ def test_duplicates_of_an_earlier_file_are_removed_only_on_request(kind, tmp_pat
     finished(audit)
     assert audit._state.listing.count_actions()["drop"] == 1
     files = []
-    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.on_file = lambda name, path, by: files.append(path)
     audit._state.download("everything", kind)
     audit.wait(30)
     table = read_file(files[0]).frame.iloc[1:]  # without the row that the other one repeats
@@ -442,13 +442,6 @@ def test_a_changed_setting_marks_the_result_until_it_is_verified_again(contacts)
     assert shown(audit, "decide")["outdated"] == ""
 
 
-def test_a_late_preparation_does_not_replace_a_newer_one():
-    audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
-    plan, prepared = audit.plan, audit._state.prepared
-    audit._state.prepare_and_plan(audit._state.number - 1)
-    assert (audit.plan, audit._state.prepared) == (plan, prepared)
-
-
 @pytest.mark.parametrize(
     "options",
     [{"validation_type": "deep"}, {"policy": "reckless"}, {"limit": -1}, {"screen": "x"}, {"backend": 3}, {"df": 3}],
@@ -528,13 +521,13 @@ def test_the_rows_of_a_run_are_kept_once():
     mails = ["Ada <ada@example.org>", "bob@example.org", "nobody", None, "ada@gmial.com"]
     audit = finished(ready(pd.DataFrame({"mail": mails}), validation_type="regex"))
     state = audit._state
+    prepared = state.prepared
     assert audit.run.result().equals(audit.result)
     assert not len(audit.run._execution.addresses)
     table = state.listing.rows.table
-    columns = (table["clean"], state.prepared.read.texts, state.base.found.texts)
+    columns = (table["clean"], state.prepared.read.texts, state.prepared.base.found.texts)
     assert len({one_array(each).buffers()[2].address for each in columns}) == 1
     assert table["clean"].to_pylist() == ["ada@example.org", "bob@example.org", None, None, "ada@gmial.com"]
-    prepared = state.prepared
     audit._state.set_depth("regex")
     audit.wait(30)
     assert state.prepared is prepared, "the depth changes nothing about the list"

@@ -1,72 +1,121 @@
-"""Work beside the kernel, and how often it shows itself."""
+"""Work beside the kernel: one thread, what it does again, and how often it shows itself."""
+
+from __future__ import annotations
 
 import threading
 
+import pandas as pd
 import pytest
 
 from mailverdict.runs.progress import Progress
-from mailverdict.widgets.checking import IDLE_INTERVALS, INTERVAL, Background, follow
+from mailverdict.widgets.state import IDLE_AFTER, INTERVAL, AuditState
+from tests.widgets.conftest import ready, shown
+
+SETTINGS = {"backend": None, "journal": None, "screen": None, "limit": None}
 
 
 class ScriptedRun:
-    """A run whose progress moves on a hundred times while it is waited for."""
+    """A run whose progress moves on a hundred times while it is waited for, if it moves."""
 
-    def __init__(self, waits: int) -> None:
-        self.left, self.moves = waits, 0
-        self.timeouts = []
+    def __init__(self, *, moves: bool = True) -> None:
+        self.moves, self.timeouts, self.progress = moves, [], Progress(total=1_000)
 
-    def done(self):
-        return self.left == 0
+    def done(self) -> bool:
+        return False
 
-    @property
-    def progress(self):
-        return self.snapshot
+    def cancel(self) -> None:
+        pass
 
-    def wait(self, timeout):
+    def wait(self, timeout: float) -> None:
         self.timeouts.append(timeout)
-        self.left -= 1
-        for _ in range(100):
-            self.moves += 1
-            self.snapshot = Progress(settled=self.moves)
-        if self.left:
-            raise TimeoutError
+        for _ in range(100 * self.moves):
+            self.progress = Progress(total=1_000, settled=self.progress.settled + 1)
+        raise TimeoutError
 
-    snapshot = Progress()
+
+class Followed:
+    """A state that follows a run, and what it told the page."""
+
+    def __init__(self, run: ScriptedRun) -> None:
+        self.now = 0.0
+        self.state = AuditState(SETTINGS, "regex", clock=lambda: self.now)
+        self.state.run, self.state.run_info, self.state.progress = run, object(), run.progress
+        self.told: list[tuple[str, ...]] = []
+        self.state.on_change = self.told.append
 
 
 def test_at_most_ten_updates_a_second_are_shown_however_many_there_are():
-    run, shown = ScriptedRun(waits=5), []
-    follow(run, shown.append, shown.append)
-    assert [progress.settled for progress in shown] == [0, 100, 200, 300, 400]
+    followed = Followed(run := ScriptedRun())
+    seen = []
+    for _ in range(5):
+        followed.state.follow_run()
+        seen.append(followed.state.progress.settled)
+    assert seen == [100, 200, 300, 400, 500]
+    assert followed.told == [("check", "page")] * 5
     assert run.timeouts == [INTERVAL] * 5
     assert INTERVAL >= 0.1
 
 
-def test_what_has_not_changed_is_not_shown_again():
-    run, shown = ScriptedRun(waits=4), []
-    run.wait = lambda timeout: setattr(run, "left", run.left - 1)
-    follow(run, shown.append, shown.append)
-    assert len(shown) == 1
-
-
-def test_long_silence_is_reported_now_and_then():
-    run, told = ScriptedRun(waits=2 * IDLE_INTERVALS + 2), []
-    run.wait = lambda timeout: setattr(run, "left", run.left - 1)
-    follow(run, lambda progress: None, told.append, interval=0.5)
-    assert told == [IDLE_INTERVALS * 0.5, IDLE_INTERVALS]
+def test_what_has_not_changed_is_not_shown_again_and_long_silence_is_reported_now_and_then():
+    followed = Followed(ScriptedRun(moves=False))
+    messages = []
+    for followed.now in (0, 1, IDLE_AFTER - 1, IDLE_AFTER, IDLE_AFTER + 1, 2 * IDLE_AFTER):
+        followed.state.follow_run()
+        messages.append(followed.state.messages["check"][0].partition(".")[0])
+    assert messages == ["", "", "", *["No progress for 10 seconds"] * 2, "No progress for 20 seconds"]
+    assert len(followed.told) == 2
 
 
 def test_waiting_covers_what_was_started_meanwhile():
-    background, done = Background(), []
-    background.start(lambda: background.start(lambda: done.append(1)))
-    background.wait(10)
+    state, done = AuditState(SETTINGS, "regex"), []
+    state.add_job("list", lambda: state.add_job("list", lambda: done.append(1), ""), "")
+    state.wait(10)
     assert done == [1]
+    assert state.thread is None
 
 
 def test_waiting_ends_when_it_was_told_to():
-    background, gate = Background(), threading.Event()
-    background.start(gate.wait)
+    state, gate = AuditState(SETTINGS, "regex"), threading.Event()
+    state.add_job("list", gate.wait, "")
     with pytest.raises(TimeoutError):
-        background.wait(0)
+        state.wait(0)
     gate.set()
-    background.wait(10)
+    state.wait(10)
+
+
+def test_a_choice_that_comes_while_the_list_is_prepared_wins():
+    audit = ready(pd.DataFrame({"mail": ["ada@example.org", "ADA@example.org"]}), validation_type="regex")
+    state, gate, begun = audit._state, threading.Event(), threading.Event()
+    inputs, make = state.steps()["tidy"]
+
+    def late() -> object:
+        begun.set()
+        gate.wait()
+        return make()
+
+    earlier = threading.Thread(target=state.make, args=("tidy", inputs, late))
+    earlier.start()
+    begun.wait()
+    state.set_repair("merge", is_on=True)
+    gate.set()
+    earlier.join()
+    state.wake()
+    audit.wait(30)
+    assert shown(audit, "tidy")["summary"] == "1 duplicate taken out"
+    assert audit.plan is not None
+
+
+def test_a_step_that_failed_is_not_tried_again_until_its_inputs_change():
+    audit = ready(
+        pd.DataFrame([["a@example.org", "b@example.org", "c@example.org"]], columns=["mail", "mail", "other"])
+    )
+    state, tried = audit._state, []
+    assert "occurs 2 times" in shown(audit, "list")["message"]
+    state.say_error = lambda section, exc: tried.append(section)
+    state.wake()
+    audit.wait(30)
+    assert tried == []
+    state.set_depth("regex")
+    state.choose_column(2)
+    audit.wait(30)
+    assert audit.plan is not None

@@ -182,7 +182,7 @@ def test_40_megabytes_go_up_and_come_down(place: Place, opened: AuditPage, tmp_p
     assert found.stat().st_size > 40_000_000
     audit = finished(Audit(source, validation_type="regex"))
     files: list[Path] = []
-    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.on_file = lambda name, path, by: files.append(path)
     audit._state.download("everything", "csv")
     audit.wait(90)
     checked_at = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")  # of two checks

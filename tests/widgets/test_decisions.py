@@ -131,12 +131,10 @@ def test_what_is_to_be_checked_is_counted_once_per_address():
 def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_taken_back():
     audit = finished(ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex"))
     state = audit._state
-    decided, accepted = decide(state.listing, [1, 8], "suggestion")
-    state.choices.accept(accepted)
-    state.start_pipeline()
+    state.decide([1, 8], "suggestion")
+    decided, accepted = state.choices.decided, state.choices.accepted
     audit.wait(30)
     found = finished(audit)._state.listing
-    found.set_decided(decided, accepted)
     out = found.decide()
     assert out["mail_clean"].tolist()[1:4:2] == ["bob@gmail.com", "BOB@gmail.com"]
     assert out["mail_decision"].fillna("").tolist() == ["", "suggestion", "", "suggestion", *[""] * 4, "suggestion"]

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from mailverdict.widgets import Audit
 from mailverdict.widgets.page import front_end
-from mailverdict.widgets.shared_state import SECTIONS
+from mailverdict.widgets.state import SECTIONS
 from tests.widgets.browser import CHROMIUM, AuditPage
 from tests.widgets.conftest import finished, ready
 

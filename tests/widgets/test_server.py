@@ -12,8 +12,9 @@ import httpx
 import pytest
 
 from mailverdict.widgets import server as module
+from mailverdict.widgets.actions import PAGE_ACTIONS
 from mailverdict.widgets.server import AWAY, LONGEST_BODY, PageServer, static_files
-from mailverdict.widgets.state import PAGE_ACTIONS, AuditState
+from mailverdict.widgets.state import AuditState
 from tests.doubles.waiting import wait_until
 from tests.widgets.served import TAB, TOKEN, Served, served
 
@@ -44,14 +45,14 @@ def loaded(page: Served) -> Served:
 
 def put(page: Served, content: bytes, name: str = "list.csv", purpose: str = "list") -> httpx.Response:
     reply = page.client.put("/file", params={"name": name, "purpose": purpose}, content=content)
-    page.state.background.wait(30)
+    page.state.wait(30)
     return reply
 
 
 def act(page: Served, name: str, /, **arguments: object) -> None:
     """An action, and what it starts."""
     assert page.act(name, **arguments).status_code == 204
-    page.state.background.wait(30)
+    page.state.wait(30)
 
 
 # --- who may ask -----------------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ def test_an_action_is_answered_after_the_sections_that_it_changed(loaded):
         loaded.act("search", text="ada", answer="view 2")
         loaded.act("set_depth", depth="regex", answer="view 3")
         seen = [next(others)]
-        loaded.state.background.wait(30)
+        loaded.state.wait(30)
         loaded.act("load_pasted", text="cy@example.org")
         while seen[-1].get("list", {}).get("name") != "pasted list":
             seen.append(next(others))
@@ -213,7 +214,7 @@ def test_what_is_not_an_action_is_refused(empty, body):
 def test_wrong_arguments_are_a_message_on_the_page(loaded, arguments):
     body = json.dumps({**arguments, "tab": TAB})
     assert loaded.client.post("/act", content=body).status_code == 204
-    loaded.state.background.wait(30)
+    loaded.state.wait(30)
     section = PAGE_ACTIONS[arguments["act"]][0]
     assert loaded.state.messages[section][0] != ""
 

@@ -268,11 +268,9 @@ def test_the_format_of_removed_rows_is_checked_since_it_costs_nothing():
 
 def test_choices_that_are_undone_give_the_texts_from_before():
     tidy = TidyColumn(pd.Series(CELLS))
-    typos = [(each.written, each.meant) for each in tidy.suggestions]
-    off = Choices(off={"unwrapped", "link", "case"})
-    off.accept(typos)
-    accepted = Choices()
-    accepted.accept(typos)
+    typos = frozenset((each.written, each.meant) for each in tidy.suggestions)
+    off = Choices(off=frozenset({"unwrapped", "link", "case"}), accepted=typos)
+    accepted = Choices(accepted=typos)
     expected = [TidyColumn(pd.Series(CELLS)).addresses(each) for each in (Choices(), off, accepted)]
     for number in (0, 1, 2, 1, 0, 2, 0):
         read = tidy.addresses((Choices(), off, accepted)[number])

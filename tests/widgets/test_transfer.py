@@ -313,4 +313,4 @@ print(len(list(transfer.folder.iterdir())))
 
 def test_the_script_comes_with_the_package():
     script = Path(module.__file__).with_name("static") / "transfer.js"
-    assert "export function createTransfer(model)" in script.read_text(encoding="utf-8")
+    assert "export { createTransfer };" in script.read_text(encoding="utf-8")

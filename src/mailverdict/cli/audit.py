@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
 import tempfile
 import threading
@@ -20,7 +19,7 @@ from ..errors import InputError, MissingExtraError, SettingsError
 from ..files.readers import STDIN
 from ..frames.policy import find_policy
 from ..model.paths import user_path
-from ..model.words import ValidationType
+from ..model.words import ValidationType, count_of
 from ..table.columns import check_column
 from .files import open_source, pick_column
 from .options import ColumnName, Kind, PolicyName, ResolverAt, ResolverCheck, Sandbox, Service
@@ -47,10 +46,12 @@ def audit(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser (on by default).")
     ] = True,
+    forget: Annotated[bool, typer.Option("--forget", help="Delete all audits that are kept, and end.")] = False,
 ) -> None:
     """Verify a list in the browser, without writing code.
 
-    Only this machine can open the page. Runs until Ctrl-C.
+    Only this machine can open the page. Runs until Ctrl-C. What you chose and the result are kept for 30 days: the same
+    list opens where you left it, and without a file the page offers what is there.
     """
     check_sandbox(backend, resolver, sandbox=sandbox)
     if backend:
@@ -62,26 +63,36 @@ def audit(
         file, column = check_file(file, column)
     try:
         from ..widgets.server import open_port, serve  # noqa: PLC0415 - an extra
+        from ..widgets.session import Sessions  # noqa: PLC0415 - as above
         from ..widgets.state import AuditState  # noqa: PLC0415 - as above
     except ImportError as exc:
         raise MissingExtraError("mailverdict audit", "audit") from exc
 
-    listener = open_port(port)
-    token = secrets.token_urlsafe(32)
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}/#{token}"
+    sessions = Sessions()
+    if forget:
+        count = sessions.remove_all()
+        print_status(f"{count_of(count, 'audit')} deleted from {sessions.folder}")
+        return
     with (
         private_files(),
         tempfile.TemporaryDirectory(prefix="mailverdict-", ignore_cleanup_errors=True) as made,
         chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
     ):
+        sessions.remove_old()
+        listener, token = sessions.open_door(port, open_port)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/#{token}"
         settings = {"backend": asked, "journal": "auto", "screen": None, "limit": None}
-        state = AuditState(settings, str(validation_type), policy or "balanced", folder=made)
+        state = AuditState(
+            settings, str(validation_type), policy or "balanced", folder=Path(made).resolve(), sessions=sessions
+        )
         if file is not None:
             state.load_file(file, column=column)
 
         def announce() -> None:
             is_opened = browser and open_browser(write_redirect(Path(made), url))
-            print_status(f"{'The page opens in your browser' if is_opened else 'Open the page in a browser'}. Its address:")
+            print_status(
+                f"{'The page opens in your browser' if is_opened else 'Open the page in a browser'}. Its address:"
+            )
             print(url, flush=True)
             print_status("The address is a key to the page: do not share it. Stop with Ctrl-C.")
 

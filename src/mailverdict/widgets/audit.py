@@ -15,8 +15,6 @@ from ..runs.run import Run
 from .page import PageWidget
 from .state import AuditState
 
-__all__ = ["Audit"]
-
 
 class Audit:
     """Verify a list interactively: load it, tidy it, verify it, decide what to do with each row.
@@ -168,4 +166,4 @@ class Audit:
         TimeoutError
             If something is still in progress after `timeout` seconds.
         """
-        self._state.background.wait(timeout)
+        self._state.wait(timeout)

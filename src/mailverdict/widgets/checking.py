@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import threading
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,96 +13,59 @@ from ..backend import Quota
 from ..model.words import SOURCE_MEANING
 from ..runs.plan import Plan
 from ..runs.progress import Progress
-from ..runs.run import Run
 from .wording import DEPTHS, count_of, duration_words, percent, sentence
 
-__all__ = [
-    "IDLE_INTERVALS",
-    "INTERVAL",
-    "QUOTA_RESET",
-    "Background",
-    "Rate",
-    "describe_end",
-    "describe_plan",
-    "describe_progress",
-    "follow",
-]
-
-INTERVAL = 0.1  # seconds between updates; more often, and browsers become slow
-IDLE_INTERVALS = 100  # intervals without progress after which the user is told so
 QUOTA_RESET = "after 00:00 UTC"  # the contract: the day of a quota ends at midnight UTC
 
 
-class Background:
-    """Daemon threads, so that the kernel answers clicks in the meantime and can exit at any time."""
-
-    def __init__(self) -> None:
-        self.threads: list[threading.Thread] = []
-        self.lock = threading.Lock()  # or another start would leave out a thread that does not run yet
-
-    def start(self, work: Callable[[], object]) -> None:
-        """Run `work` on a new thread."""
-        thread = threading.Thread(target=work, name="mailverdict-audit", daemon=True)
-        with self.lock:
-            self.threads = [earlier for earlier in self.threads if earlier.is_alive()] + [thread]
-            thread.start()
-
-    def wait(self, timeout: float | None = None) -> None:
-        """Wait until all threads have ended, or raise `TimeoutError` after `timeout` seconds."""
-        until = None if timeout is None else time.monotonic() + timeout
-        while alive := [thread for thread in self.threads if thread.is_alive()]:
-            alive[0].join(INTERVAL)
-            if until is not None and time.monotonic() > until:
-                raise TimeoutError(f"not finished after {timeout} seconds")
-
-
-def follow(
-    run: Run[object], show: Callable[[Progress], None], idle: Callable[[float], None], interval: float = INTERVAL
-) -> None:
-    """Call `show` with each new progress of a run until its end, and `idle` when there is none for long."""
-    shown, unchanged = None, 0
-    while not run.done():
-        if (progress := run.progress) is not shown:
-            show(progress)
-            shown, unchanged = progress, 0
-        elif unchanged and unchanged % IDLE_INTERVALS == 0:
-            idle(unchanged * interval)
-        unchanged += 1
-        try:
-            run.wait(interval)
-        except TimeoutError:
-            continue
-
-
 class Rate:
-    """How many addresses a second a run settles, over its last part."""
+    """How many addresses a second a run settles. It needs some time to settle itself."""
 
-    WINDOW = 20.0  # seconds
+    WINDOW = 30.0  # seconds
+    LEAST_SECONDS = 3.0
+    STEADY = 0.2  # the time left is another one on the page if it differs by this share
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self.points: list[tuple[float, int]] = []
+        self.first: tuple[float, int] | None = None
+        self.shown_end: float | None = None  # when the run ends, as it was shown last
 
     def add(self, progress: Progress) -> None:
         """Note a reading; what came from the journal is not counted."""
-        now = self.clock()
-        self.points.append((now, progress.settled - progress.from_journal))
-        while len(self.points) > 2 and self.points[1][0] < now - self.WINDOW:
+        point = self.clock(), progress.settled - progress.from_journal
+        self.first = self.first or point
+        self.points.append(point)
+        while len(self.points) > 2 and self.points[1][0] < point[0] - self.WINDOW:
             del self.points[0]
 
     def per_second(self) -> float | None:
-        """The rate; None while too little is known."""
-        if len(self.points) < 2:
-            return None
-        (start, before), (end, after) = self.points[0], self.points[-1]
-        return (after - before) / (end - start) if end - start >= 1 and after > before else None
+        """The rate of the last part; None while too little is known."""
+        return between(self.points[0], self.points[-1], self.LEAST_SECONDS) if self.points else None
+
+    def is_slowing(self) -> bool:
+        """Whether the last part is much slower than the whole run was: what is left is at slow servers."""
+        whole = between(self.first, self.points[-1], self.WINDOW) if self.first else None
+        recent = self.per_second()
+        return whole is not None and (recent is None or recent < whole / 4)
 
     def seconds_left(self, progress: Progress) -> float | None:
-        """The time that is left: by the rate, and not less than the run itself says; None if neither is known."""
-        rate = self.per_second()
-        known = [] if progress.seconds_left is None else [progress.seconds_left]
-        known += [] if rate is None else [(progress.total - progress.settled) / rate]
-        return max(known, default=None)
+        """The time that is left: by the rate, and not less than a service's limit says; None if neither is known."""
+        rate, now = self.per_second(), self.clock()
+        if rate is None:
+            return None
+        found = max((progress.total - progress.settled) / rate, progress.seconds_left or 0.0)
+        # A figure that goes up and down with each reading tells nothing.
+        shown = None if self.shown_end is None else self.shown_end - now
+        if shown is None or shown <= 0 or abs(found - shown) > self.STEADY * max(found, shown):
+            self.shown_end, shown = now + found, found
+        return shown
+
+
+def between(first: tuple[float, int], last: tuple[float, int], least: float) -> float | None:
+    """The rate between two readings; None if less time passed, or nothing happened."""
+    seconds, count = last[0] - first[0], last[1] - first[1]
+    return count / seconds if seconds >= least and count > 0 else None
 
 
 def describe_plan(
@@ -197,6 +160,7 @@ def describe_progress(progress: Progress, rate: Rate, addresses: int | None = No
         "label": f"{progress.settled:,} of {count_of(progress.total, unit)} checked",
         "counts": counts,
         "rate": "" if per_second is None else rate_text(per_second),
+        "slow": "" if progress.is_over else slow_text(progress, rate),
         "left": "" if left is None or progress.is_over else f"{duration_words(left)} left",
         "entries": entries_text(progress, addresses),
         "known": f"{count_of(progress.from_journal, unit)} {SOURCE_MEANING['journal']}"
@@ -205,6 +169,23 @@ def describe_progress(progress: Progress, rate: Rate, addresses: int | None = No
         "message": "" if progress.is_over or not progress.message else sentence(progress.message),
         "quota": quota_text(progress.quota),
     }
+
+
+GREYLISTED = re.compile(r"([\d,]+) greylisted, asked again in (\d+) s")
+
+
+def slow_text(progress: Progress, rate: Rate) -> str:
+    """What the run waits for; empty if it goes on."""
+    if found := GREYLISTED.match(progress.message):
+        count, seconds = int(found[1].replace(",", "")), int(found[2])
+        verb = "waits" if count == 1 else "wait"
+        return (
+            f"{count_of(count, 'address')} {verb}: the mail servers ask us to come again in {duration_words(seconds)}."
+        )
+    if progress.message:
+        return sentence(progress.message)
+    left = progress.total - progress.settled
+    return f"The last {count_of(left, 'address')} are at servers that answer slowly." if rate.is_slowing() else ""
 
 
 def entries_text(progress: Progress, addresses: int | None) -> str:
@@ -229,7 +210,9 @@ def quota_text(quota: Quota | None) -> str:
     )
 
 
-def describe_end(progress: Progress, notices: list[str], *, can_resume: bool) -> tuple[str, str]:
+def describe_end(
+    progress: Progress, notices: list[str], *, can_resume: bool, has_limit: bool = False
+) -> tuple[str, str]:
     """How a run ended and what to do next, and the kind of the message."""
     kept = "What is checked so far is kept."
     go_on = "Press Resume to go on." if can_resume else "Press Start again to check the whole list."
@@ -243,8 +226,10 @@ def describe_end(progress: Progress, notices: list[str], *, can_resume: bool) ->
         kind = "warned"
         if progress.quota is not None and not progress.quota.remaining:
             said = f"Today's quota is used up. {count_of(left, 'address')} left to check. Press Resume {QUOTA_RESET}."
-        else:
+        elif has_limit:
             said = f"Stopped as planned. {count_of(left, 'address')} left to check. {go_on}"
+        else:
+            said = f"The service did not take or answer {count_of(left, 'address')}. {kept} {go_on}"
     elif progress.problem:
         said, kind = sentence(progress.problem), "warned"
     return " ".join([said, *map(sentence, notices)]).strip(), kind

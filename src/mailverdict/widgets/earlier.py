@@ -22,9 +22,10 @@ from ..runs.journal.recall import RecordedRun, parse_key
 from ..table.columns import COLUMNS, REPAIR_COLUMNS, SUPPRESS_COLUMNS
 from ..table.overwrite import name_columns
 from ..table.table import Table
+from .choices import Choices
 from .listing import CORE, AuditedRows
 from .source import TYPES, read_file, readable
-from .tidy import Choices, TidyColumn
+from .tidy import TidyColumn
 from .wording import VERDICT_LABELS, count_of, date_text
 
 __all__ = ["compare_with", "describe_run", "list_runs", "open_run", "place_of_run", "read_audit"]

@@ -17,9 +17,9 @@ import anywidget
 import traitlets
 
 from ..theme import stylesheet
-from .shared_state import SECTIONS
+from .actions import PAGE_ACTIONS
 from .snapshots import marks, take_snapshot
-from .state import PAGE_ACTIONS, AuditState
+from .state import SECTIONS, AuditState
 from .transfer import FileTransfer
 from .wording import VERDICT_LABELS
 
@@ -103,7 +103,9 @@ class PageWidget(anywidget.AnyWidget):
             return
         name = str(content.get("act"))
         if name in PAGE_ACTIONS:
-            self.state.act(name, **{key: value for key, value in content.items() if key not in ("act", "answer", "tab")})
+            self.state.act(
+                name, **{key: value for key, value in content.items() if key not in ("act", "answer", "tab")}
+            )
             # After the sections that the action has changed: the browser has what was chosen, or that it was refused.
             if isinstance(answer := content.get("answer"), str) and len(answer) <= LONGEST_ANSWER:
                 self.answered = answer
@@ -112,7 +114,7 @@ class PageWidget(anywidget.AnyWidget):
         """Use a file that was uploaded."""
         self.state.use_file(path, name, purpose)
 
-    def offer_file(self, name: str, path: Path, by: str = "") -> None:
+    def offer_file(self, name: str, path: Path, by: str) -> None:
         """Let the browser download a file; it is removed when the browser has it."""
         target = self.transfer.folder / f"{path.parent.name}-{path.name}"
         path.replace(target)

@@ -1,8 +1,8 @@
 """The page of `mailverdict audit`: one audit of one person, served on 127.0.0.1 behind a token.
 
 The page itself and its scripts are open; everything about the audit needs the token, which other users of the machine
-do not have. It comes in a header and not in a cookie: a browser sends the cookies of 127.0.0.1 to every port. A download
-is a link, which has no header, so that its address has a ticket for one use.
+do not have. It comes in a header and not in a cookie, since a browser sends the cookies of 127.0.0.1 to every port. A
+download is a link, which has no header, so that its address has a ticket for one use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from importlib.resources import files
@@ -34,8 +34,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import SettingsError
 from ..theme import stylesheet
+from .actions import PAGE_ACTIONS
 from .snapshots import take_snapshots
-from .state import PAGE_ACTIONS, AuditState
+from .state import AuditState
 from .transfer import SPARE, path_name, shown_name
 
 HOST = "127.0.0.1"
@@ -81,9 +82,7 @@ class Tab:
 class PageServer:
     """The application: its routes, who may use them, and which pages are open."""
 
-    def __init__(
-        self, state: AuditState, token: str, port: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, state: AuditState, token: str, port: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.state, self.token, self.clock = state, token, clock
         self.hosts = {f"{HOST}:{port}", f"localhost:{port}"}
         self.tabs: dict[str, Tab] = {}  # a tab that is loaded again has the same id
@@ -211,7 +210,7 @@ class PageServer:
                 }
             return self.sections
 
-    def changed(self, *names: str) -> None:
+    def changed(self, names: Sequence[str] = ()) -> None:
         """Tell all pages that the state has changed; called on any thread."""
         if (loop := self.loop) is not None:
             with suppress(RuntimeError):  # it was closed just now
@@ -262,7 +261,6 @@ class PageServer:
             free = max(0, shutil.disk_usage(self.state.folder).free - SPARE)
             if size > free:
                 return PlainTextResponse(f"{name} has {size:,} bytes; the disk has room for {free:,}", 413)
-            folder.mkdir(mode=0o700)
             with open_private(path) as file:
                 async for piece in request.stream():
                     await run_in_threadpool(file.write, piece)
@@ -274,7 +272,7 @@ class PageServer:
         return Response(status_code=204)
 
     def offer(self, name: str, path: Path, by: str) -> None:
-        """Let a tab download a file; called on any thread."""
+        """Let the tab that asked for a file download it; called on any thread."""
         if (loop := self.loop) is not None:
             loop.call_soon_threadsafe(self.offer_to, name, path, by)
 
@@ -400,7 +398,8 @@ def static_files() -> dict[str, bytes]:
 
 
 def open_private(path: Path) -> Any:
-    """A new file that only its owner can read."""
+    """A new file that only its owner can read, in a folder of its own."""
+    path.parent.mkdir(mode=0o700)
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     return os.fdopen(os.open(path, flags, 0o600), "wb")
 

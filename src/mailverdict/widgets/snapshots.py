@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..files.compression import COMPRESSIONS
 from ..files.readers import KINDS as FILE_KINDS
-from ..frames.results import BUCKETS
-from ..model.words import ACTIONS, ValidationType, reason_label
+from ..frames.results import BUCKETS, WAITING
+from ..model.words import ACTIONS, DECISIONS, ValidationType, reason_label
 from ..reports.wording import CHECKS
 from ..theme import LABELS, MARK_OF, MARKS
 from .checking import describe_plan, describe_progress, next_day
+from .decisions import describe_to_check, find_typos
 from .earlier import describe_run
 from .exports import KINDS
-from .listing import FACETS, PAGE_ROWS, Listing
-from .source import ENCODINGS, readable, short_text
+from .listing import FACETS, PAGE_ROWS, Listing, cell_texts
+from .listing import WORDS as DECIDED
+from .session import KeptAudit
+from .source import ENCODINGS, Source, readable, short_text
 from .state import AuditState
+from .steps import Prepared
 from .tidy import SAFE, TidyColumn
 from .wording import (
     DEPTHS,
@@ -35,6 +42,7 @@ from .wording import (
 LONGEST = 600
 MAX_COLUMNS = 300
 MAX_VALUES = 12  # of a facet
+PREVIEW_ROWS, PREVIEW_COLUMNS, LONGEST_PREVIEW = 5, 8, 80
 FACET_LABELS = {
     "verdict": "Verdict",
     "action": "What to do",
@@ -59,7 +67,9 @@ def take_snapshots(state: AuditState) -> dict[str, Any]:
 
 def marks() -> dict[str, Any]:
     """The shapes of verdicts, actions and states."""
-    return {name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign, "mark": mark} for name, mark in MARK_OF.items()}
+    return {
+        name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign, "mark": mark} for name, mark in MARK_OF.items()
+    }
 
 
 def status(state: AuditState, section: str) -> dict[str, Any]:
@@ -73,9 +83,9 @@ def status(state: AuditState, section: str) -> dict[str, Any]:
 
 def snapshot_page(state: AuditState) -> dict[str, Any]:
     """Which steps are open, which button comes first, and what a screen reader reads out."""
-    is_loaded = state.source is not None and state.at is not None
+    is_loaded = state.source is not None and state.choices.column is not None
     is_complete = state.result_info is not None and state.result_info.is_complete
-    is_over = is_complete and is_result_current(state) and not state.is_running
+    is_over = is_complete and state.is_result_current() and not state.is_running
     return {
         "primary": primary_of(state),
         "said": short_text(state.spoken, LONGEST),
@@ -87,17 +97,26 @@ def snapshot_page(state: AuditState) -> dict[str, Any]:
         },
         "can": {"tidy": is_loaded, "check": is_loaded, "decide": state.listing is not None},
         "running": state.is_running,
+        "can_undo": bool(state.past),
+        "can_redo": bool(state.future),
+        "kept": [kept_part(each) for each in state.kept if state.session is None or each.id != state.session.id],
     }
+
+
+def kept_part(kept: KeptAudit) -> dict[str, str]:
+    """An audit that was kept."""
+    when = date_text(datetime.fromtimestamp(kept.when, UTC))
+    return {"id": kept.id, "name": readable(kept.name), "when": when, "rows": count_of(kept.rows, "row")}
 
 
 def primary_of(state: AuditState) -> str:
     """The one button that comes first: choose, pause, verify, plan, send, or everything where no row can be mailed."""
-    if state.source is None or state.at is None:
+    if state.source is None or state.choices.column is None:
         return "choose"
     if state.is_running:
         return "pause"
     info = state.result_info
-    if info is not None and is_result_current(state) and (info.is_complete or state.is_out_of_quota()):
+    if info is not None and state.is_result_current() and (info.is_complete or state.is_out_of_quota()):
         return "send" if state.listing is not None and state.listing.count_actions()["send"] else "everything"
     return (
         "plan"
@@ -115,7 +134,7 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "summary": "",
         "columns": [],
-        "column": state.at,
+        "column": state.choices.column,
         "remarks": [],
         "examples": [],
         "accept": ",".join((*FILE_KINDS, *COMPRESSIONS)),
@@ -126,14 +145,15 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
         "is_text": False,
         "sheet": state.sheet,
         "sheets": [{"id": name, "label": readable(name)} for name in state.sheets],
-        "can_read_again": state.reader is not None,
+        "can_read_again": state.given is not None,
         "can_list_runs": state.journal_path() is not None,
         "runs": [describe_run(run) for run in state.runs],
     }
     if source is None:
         return shown
     rows, columns = source.frame.shape
-    chosen = "" if state.at is None else f" · column {source.labels[state.at]}"
+    at = state.choices.column
+    chosen = "" if at is None else f" · column {source.labels[at]}"
     shown["summary"] = f"{source.name} · {count_of(rows, 'row')}{chosen}"
     shown["size"] = f"{count_of(rows, 'row')}, {count_of(columns, 'column')}"
     shown["name"] = source.name
@@ -143,10 +163,25 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
     renamed = {} if state.prepared is None else state.prepared.renamed
     remarks = [f"Your column {old} is called {new} here: a result has its name." for old, new in renamed.items()]
     shown["remarks"] = [short_text(each, 200) for each in (*remarks, *source.remarks)[:8]]
-    if state.at is not None:
-        shown["examples"] = [readable(cell, 60) for cell in source.examples(state.at)]
+    shown["preview"] = preview(source, at)
+    if at is not None:
+        shown["examples"] = [readable(cell, 60) for cell in source.examples(at)]
         shown["guess"] = f"Found automatically: {readable(state.guess, 120)}." if state.guess else ""
     return shown
+
+
+def preview(source: Source, at: int | None) -> dict[str, Any]:
+    """The first rows, with the column that is chosen."""
+    columns = list(range(min(source.frame.shape[1], PREVIEW_COLUMNS)))
+    if at is not None and at not in columns:
+        columns[-1] = at
+    cells = [cell_texts(source.frame.iloc[:PREVIEW_ROWS, each], LONGEST_PREVIEW).to_pylist() for each in columns]
+    rows = [[readable(cell or "") for cell in row] for row in zip(*cells, strict=True)]
+    return {
+        "heads": [source.labels[each] for each in columns],
+        "rows": rows,
+        "at": None if at is None else columns.index(at),
+    }
 
 
 # --- 2 tidy ---------------------------------------------------------------------------------------------------------
@@ -154,9 +189,10 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
 
 def snapshot_tidy(state: AuditState) -> dict[str, Any]:
     """What can be repaired, each kind with a count, examples and a switch."""
-    base, tidy, choices = state.base, state.current_tidy(), state.choices
-    if base is None or tidy is None or not len(base):
+    prepared = state.prepared
+    if prepared is None or not len(prepared.base):
         return {"summary": "", "items": [], "suggestions": None, "suppression": None, "is_ready": False}
+    base, tidy = prepared.base, prepared.tidy
     items = [item for name in SAFE if (item := repair_item(state, base, name))]
     items.sort(key=lambda item: -item["number"])
     items += split_item(state, base) + merge_item(state) + suppress_item(state)
@@ -170,8 +206,20 @@ def snapshot_tidy(state: AuditState) -> dict[str, Any]:
         "nothing": nothing_text(base.nothing_rows) if base.nothing_rows else "",
         "suppression": state.suppression.name if state.suppression else None,
         "suppression_notes": state.suppression.notes if state.suppression else [],
-        "can_undo": bool(choices.history),
+        "suppression_found": suppression_found(state, prepared),
+        "can_undo": bool(state.past),
     }
+
+
+def suppression_found(state: AuditState, prepared: Prepared) -> str:
+    """How many rows the suppression list matches, and how."""
+    if state.suppression is None:
+        return ""
+    by_address = prepared.suppressed_by_address
+    by_domain = prepared.suppressed - by_address
+    if not prepared.suppressed:
+        return "No row is on it."
+    return f"{count_of(prepared.suppressed, 'row')}: {by_address:,} by address, {by_domain:,} by domain."
 
 
 def tidy_summary(state: AuditState, tidy: TidyColumn) -> str:
@@ -181,9 +229,9 @@ def tidy_summary(state: AuditState, tidy: TidyColumn) -> str:
     parts = [f"{count_of(repaired, 'cell')} repaired"] if repaired else []
     accepted = len(tidy.accepted_rows(state.choices))
     parts += [f"{count_of(accepted, 'typo')} corrected"] if accepted else []
-    if state.choices.split and state.base is not None and state.base.added_rows:
-        parts.append(f"{count_of(state.base.added_rows, 'row')} added")
     prepared = state.prepared
+    if state.choices.split and prepared is not None and prepared.base.added_rows:
+        parts.append(f"{count_of(prepared.base.added_rows, 'row')} added")
     if prepared is not None and state.choices.merge and prepared.repeated:
         parts.append(f"{count_of(prepared.repeated, 'duplicate')} taken out")
     if prepared is not None and state.choices.suppress and prepared.suppressed:
@@ -280,22 +328,25 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
     plan, progress = state.plan, state.progress
     described = {}
     if plan is not None:
-        rate = state.rates.get(state.depth)
-        described = describe_plan(plan, state.backend_label(), rate, state.depth, state.skipped, state.addresses)
+        rate, planned = state.rates.get(state.choices.depth), state.planned
+        assert planned is not None
+        described = describe_plan(
+            plan, state.backend_label(), rate, state.choices.depth, planned.skipped, planned.addresses
+        )
     button = button_of(state)
-    addresses = plan.unique if plan is not None and (state.is_running or is_result_current(state)) else None
+    addresses = plan.unique if plan is not None and (state.is_running or state.is_result_current()) else None
     shown = {
         "summary": check_summary(state),
         "depths": [
             {"id": str(depth), "label": label, "does": does, "means": means}
             for depth, (label, does, means) in DEPTHS.items()
         ],
-        "depth": state.depth,
+        "depth": state.choices.depth,
         "backend": state.backend_label(),
         "plan": described or None,
         "can_refresh": state.has_known and (state.is_refreshing or not can_ask_again(state)),
         "is_refreshing": state.is_refreshing,
-        "notices": [short_text(each, LONGEST) for each in state.notices[:3]],
+        "notices": [short_text(each, LONGEST) for each in state.notices()[:3]],
         "running": state.is_running,
         "state": state.run_state,
         "progress": None if progress is None else describe_progress(progress, state.rate, addresses),
@@ -312,7 +363,7 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
 
 def check_summary(state: AuditState) -> str:
     """The step in one line."""
-    label = CHECKS[ValidationType(state.depth)]
+    label = CHECKS[ValidationType(state.choices.depth)]
     if state.progress is not None and state.progress.is_over:
         settled = count_of(state.progress.settled, "row" if state.progress.unit == "rows" else "different entry")
         return f"{label} · {settled} checked by {state.backend_label()}"
@@ -322,7 +373,7 @@ def check_summary(state: AuditState) -> str:
 def button_of(state: AuditState) -> dict[str, Any]:
     """The button that starts or goes on, and why it cannot be pressed."""
     is_part = state.run_state in ("stopped", "cancelled", "failed")
-    is_current = is_result_current(state)
+    is_current = state.run_info is not None and state.run_info.made_from == state.choices.for_check()
     if is_part and is_current and state.can_resume():
         label = "Resume"
     elif is_part and is_current:
@@ -333,15 +384,10 @@ def button_of(state: AuditState) -> dict[str, Any]:
     return {"label": label, "enabled": ready and not state.is_out_of_quota()}
 
 
-def is_result_current(state: AuditState) -> bool:
-    """Whether the result is that of the choices as they are now."""
-    return state.result_info is not None and state.result_info.setting == state.setting()
-
-
 def can_ask_again(state: AuditState) -> bool:
     """Whether a whole result has rows without a clear answer, which can be checked again without the others."""
     info, listing = state.result_info, state.listing
-    if info is None or listing is None or state.is_running or not info.is_complete or not is_result_current(state):
+    if info is None or listing is None or state.is_running or not info.is_complete or not state.is_result_current():
         return False
     return state.prepared is not None and listing.count_unclear() > 0 and state.can_resume()
 
@@ -355,8 +401,9 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
     if listing is None or info is None:
         return {"is_ready": False, "summary": ""}
     rows = len(listing.rows)
-    first = (state.page_number - 1) * PAGE_ROWS
-    page = state.found[first : first + PAGE_ROWS]
+    first, count = state.window
+    page = state.found[first : first + count]
+    shown = listing.page(page) if len(page) else []
     by, is_reversed = listing.sorted_by
     left_out = listing.columns_left_out()
     return {
@@ -365,7 +412,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "title": f"{info.name} · column {info.column}",
         "check": f"{CHECKS[ValidationType(info.depth)]}, by {info.backend}, {date_text(info.when)}",
         "outdated": "From the earlier setting: verify again to apply what you changed."
-        if not is_result_current(state)
+        if not state.is_result_current()
         else "",
         **describe_headline(listing.counts),
         "means": DEPTHS[info.depth][2],
@@ -383,14 +430,37 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         if len(state.found) == rows
         else f"{len(state.found):,} of {count_of(rows, 'row')}",
         "heads": [{**head, "sort": sort_of(head["key"], by, is_reversed=is_reversed)} for head in listing.heads()],
-        "rows": listing.page(page) if len(page) else [],
-        "page": state.page_number,
+        "table": {"first": first, "total": len(state.found), "rows": shown},
+        "rows": shown,
+        "page": first // PAGE_ROWS + 1,
         "pages": state.pages(),
         "range": f"{first + 1:,} to {first + len(page):,}" if len(page) else "no rows",
         "left_out": f"{count_of(left_out, 'more column')} in the file." if left_out else "",
         "formats": list(KINDS),
         "comparison": state.comparison,
+        "decided": decided_part(listing),
+        "typos": find_typos(listing),
+        "to_check": to_check(state, listing),
     }
+
+
+def decided_part(listing: Listing) -> dict[str, int]:
+    """How many rows were decided about by hand, by what was decided."""
+    counts = np.bincount(listing.rows.decision, minlength=len(DECIDED)).tolist()
+    found = dict.fromkeys(DECISIONS, 0)
+    for word, count in zip(DECIDED, counts, strict=True):
+        if word is not None:
+            found["suggestion" if word == WAITING else word] += count
+    return {**found, "total": sum(found.values())}
+
+
+def to_check(state: AuditState, listing: Listing) -> dict[str, Any] | None:
+    """What it costs to verify the suggestions that were chosen; None where there are none."""
+    count, plan = len(listing.addresses_to_check()), state.plan
+    if not count:
+        return None
+    known = 0 if plan is None else max(count - plan.to_submit, 0)
+    return describe_to_check(listing, is_metered=plan is not None and plan.daily_limit is not None, known=known)
 
 
 def sort_of(key: str, by: str, *, is_reversed: bool) -> str:
@@ -408,8 +478,10 @@ def unclear_text(state: AuditState, listing: Listing) -> str:
         parts.append(f"The check of {count_of(counts['error'], 'row')} failed.")
     when = f", best in {duration_words(wait)}" if wait else ""
     if can_ask_again(state):
-        kept = duration_words(state.options().settings.max_age)
-        parts.append(f"“Ask again” checks only these{when}. Clear answers are kept for {kept} and cost nothing.")
+        options = state.options()
+        is_lasting = state.session is not None or state.folder not in Path(options.journal or "").parents
+        kept = f"for {duration_words(options.settings.max_age)}" if is_lasting else "until this kernel ends"
+        parts.append(f"“Ask again” checks only these{when}. Clear answers are kept {kept} and cost nothing.")
         if state.plan is not None and state.plan.daily_limit is not None:
             parts.append(f"It costs up to {count_of(listing.count_unclear(), 'address')} of the quota.")
     elif listing.count_unclear() and not state.can_resume():

@@ -1,49 +1,153 @@
 """The state of an audit and the actions on it, without a browser: list, tidy, check, decide.
 
-Each action changes the state and then calls the listener, which asks `snapshots` for what a page shows.
+An action changes what a person decided, how the result is looked at, or starts work. One thread does the work: what was
+asked for, each step whose inputs are others than the last time, and following the run. After each change the listener
+is called, which asks `view` for what a page shows.
 """
 
 from __future__ import annotations
 
+import logging
+import shutil
+import tempfile
+import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..errors import InputError, SettingsError
+from ..errors import ColumnError, InputError, MailVerdictError, SettingsError
 from ..files.readers import KINDS as FILE_KINDS
-from ..frames.verify import prepare
-from ..model.words import ACTIONS
+from ..files.table_file import ReadOptions
+from ..frames.planning import resolver_notices
+from ..frames.policy import POLICIES, Policy, find_policy
+from ..frames.verify import prepare as prepare_run
+from ..model.paths import user_path
+from ..model.words import ACTIONS, Status, Verdict
 from ..reports.facts import verify_command
-from ..runs.journal.recall import parse_key
+from ..runs.journal.recall import RecordedRun, parse_key
+from ..runs.options import Options, default_journal, parse_validation_type
+from ..runs.plan import Plan
 from ..runs.progress import Progress
 from ..runs.run import Run
+from ..table.columns import check_column
+from ..table.options import check_options
 from ..theme import LABELS
-from .checking import QUOTA_RESET, Rate, describe_end, follow
-from .earlier import compare_with, open_run, place_of_run, read_audit
+from .actions import PAGE_ACTIONS, PURPOSES, read_arguments
+from .checking import QUOTA_RESET, Rate, describe_end, is_short
+from .choices import Choices
+from .decisions import decide, decide_domain
+from .earlier import compare_with, list_runs, open_run, place_of_run, read_audit
 from .exports import KINDS, rows_to_save, save_report, save_table, types_of_objects
-from .inputs import InputState
+from .keeping import keep, open_session, to_keep
 from .listing import CORE, FACETS, PAGE_ROWS, AuditedRows, Listing
-from .shared_state import ResultInfo
-from .source import Source, readable, short_text
-from .wording import DEPTHS, count_of
+from .session import (
+    Given,
+    KeptAudit,
+    Session,
+    Sessions,
+    id_of,
+)
+from .source import Source, readable
+from .steps import Planned, Prepared, ResultInfo, Suppression, plan_check, prepare, read_suppression
+from .tidy import SAFE
+from .wording import DEPTHS, count_of, sentence
 
-LONGEST_SEARCH = 200
-LONGEST_TEXT = 50_000_000  # characters of a text from the browser
+logger = logging.getLogger("mailverdict")
+SECTIONS = ("list", "tidy", "check", "decide", "page")
+NOTHING_LOADED = "load a table and choose its column first"
 OF_EARLIER = "Words beside an address, other columns and the suppression list are in your file, and not in a run."
+UNSEEN = "Paused, since this page was closed for ten minutes."
+UNCLEAR = (str(Verdict.UNKNOWN), str(Status.ERROR))  # what is asked again on request
+INTERVAL = 0.1  # seconds between looks at a run; more often, and browsers become slow
+IDLE_AFTER = 10.0  # seconds without progress after which the user is told so, again and again
+LONGEST_SEARCH = 200
+MAX_WINDOW = 200  # rows of the table that are shown at once
+MAX_PAST = 200  # choices that can be undone
+Message = tuple[str, str]  # text and kind: plain, done, warned, failed or idle
+NO_MESSAGE: Message = ("", "plain")
+Task = Callable[[], None]
 
 
-
-class AuditState(InputState):
+class AuditState:
     """Everything that an audit page shows, and what can be done on it."""
+
+    def __init__(
+        self,
+        settings: dict[str, Any],
+        validation_type: str = "mx",
+        policy: Policy | str = "balanced",
+        *,
+        folder: str | Path | None = None,
+        allow_paths: bool = True,
+        sessions: Sessions | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings = settings  # of `mailverdict.verify`
+        check_options("Audit", {"validation_type": validation_type, **settings})
+        first = find_policy(policy)
+        self.policies = {**POLICIES, first.name: first}
+        self.choices = Choices(depth=str(parse_validation_type(validation_type)), policy=first.name)
+        self.allow_paths, self.parent, self.sessions, self.clock = allow_paths, folder, sessions, clock
+        self.on_change: Callable[[Sequence[str]], None] = lambda names: None
+        self.on_file: Callable[[str, Path, str], None] = lambda name, path, by: None
+        self.lock = threading.RLock()
+        self.thread: threading.Thread | None = None
+        self.jobs: deque[Task] = deque()
+        self.messages: dict[str, Message] = dict.fromkeys(SECTIONS, NO_MESSAGE)
+        self.busy: dict[str, str] = dict.fromkeys(SECTIONS, "")
+        self.spoken = ""  # for screen readers: the last thing that happened
+        self.given: Given | None = None  # what the list was read from
+        self.encoding = self.has_header = self.sheet = ""  # chosen for the file that is read; else found out
+        self.sheets: tuple[str, ...] = ()  # of the workbook that was read last
+        self.suppressions: dict[str, Suppression] = {}  # all that were given, since a choice of one can be undone
+        self.runs: list[RecordedRun] = []
+        self.kept: list[KeptAudit] = [] if sessions is None else sessions.all()
+        self.rates: dict[str, float] = {}  # addresses a second, by depth
+        self.is_running = self.is_unseen = False
+        self.files = self.list_number = self.plan_number = self.result_number = 0
+        self.session: Session | None = None
+        self.written: dict[str, int] = {}  # the numbers of the list and the result that are kept
+        self.asked_by = ""  # the page whose action was the last one
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the list, and what was found in it; how deep to check, the policy and the suppression list stay."""
+        self.release_session()
+        self.list_number += 1
+        self.source: Source | None = None
+        self.guess = ""
+        kept = self.choices
+        self.choices = Choices(depth=kept.depth, policy=kept.policy, suppression=kept.suppression)
+        self.past: list[Choices] = []
+        self.future: list[Choices] = []
+        self.made: dict[str, tuple[Any, Any]] = {}  # by step, what it was made from the last time, and what was made
+        self.has_known = False  # whether earlier answers can be used, unless the next run asks again
+        self.is_refreshing = False  # whether the next run asks again about addresses without a clear answer
+        self.asked_since: float | None = None  # when the run that did so began, if it is not over; seconds since 1970
+        self.run: Run[Any] | None = None  # it has the frame of the list
+        self.run_info: ResultInfo | None = None
+        self.run_state = ""
+        self.progress: Progress | None = None
+        self.rate, self.moved_at = Rate(), 0.0
+        self.shown_suggestions = 10
+        self.result_info: ResultInfo | None = None
+        self.listing: Listing | None = None
+        self.found = np.empty(0, np.int64)
+        self.window = (0, PAGE_ROWS)  # the first row of those found that is shown, and how many
+        self.comparison: dict[str, Any] | None = None
+        self.read_earlier: Callable[[], pd.DataFrame] | None = None  # the audit that it is compared with
+        self.last_result: Callable[[], pd.DataFrame | None] = lambda: None
+        self.messages["decide"] = NO_MESSAGE
 
     # --- from the page ------------------------------------------------------------------------------------------------
 
@@ -57,9 +161,14 @@ class AuditState(InputState):
 
     def use_file(self, path: Path, name: str, purpose: str) -> None:
         """Use a file that was uploaded, for the purpose that the browser gave with it."""
-        section, use = PURPOSES.get(purpose, ("list", refuse_file))
+        section, use = PURPOSES.get(purpose, ("list", "refuse_file"))
         with self.guarded(section):
-            use(self, path, name)
+            getattr(self, use)(path, name)
+
+    def refuse_file(self, path: Path, name: str) -> None:
+        """Remove a file without a known purpose: it must not replace the list."""
+        path.unlink(missing_ok=True)
+        raise SettingsError(f"{name} came without a known purpose; choose it again")
 
     @contextmanager
     def guarded(self, section: str) -> Iterator[None]:
@@ -68,156 +177,361 @@ class AuditState(InputState):
             yield
         except Exception as exc:  # noqa: BLE001 - shown on the page
             self.say_error(section, exc)
-            self.changed(section)
+            self.changed()
 
-    def accept_all(self) -> None:
-        """Accept all likely typos."""
-        self.accept_suggestion()
+    def changed(self, *names: str) -> None:
+        """Tell the pages what has changed: some sections, or anything."""
+        self.on_change((*names, "page") if names else SECTIONS)
 
-    def pause_unseen(self) -> None:
-        """Stop the check, since nobody has looked at the page for long."""
-        self.pause()
+    def say(self, section: str, text: str, kind: str = "plain") -> None:
+        """Show a message in a section, or none."""
+        self.messages[section] = (text, kind)
+        if text:
+            self.spoken = text
 
-    # --- 3 check ------------------------------------------------------------------------------------------------------
+    def say_error(self, section: str, exc: Exception) -> None:
+        """Show an error in a section; one that is not expected also goes to the log."""
+        if isinstance(exc, MailVerdictError):
+            self.say(section, sentence(str(exc)), "failed")
+        elif isinstance(exc, MemoryError):
+            self.say(section, "There is not enough memory for this.", "failed")
+        else:
+            logger.error("the audit met an error", exc_info=exc)
+            self.say(section, f"{type(exc).__name__}: {exc}", "failed")
 
-    def set_depth(self, depth: str) -> None:
-        """Choose how deep each address is checked."""
+    def require_idle(self) -> None:
+        """Raise an error during a run: what it verifies must not be replaced."""
+        if self.is_running:
+            raise SettingsError("a check is running; pause it first")
+
+    # --- the one thread -----------------------------------------------------------------------------------------------
+
+    def add_job(self, section: str, work: Task, busy: str) -> None:
+        """Do something that takes long; an error becomes a message of the section."""
+        self.busy[section] = busy
+
+        def guarded() -> None:
+            with self.guarded(section):
+                work()
+            self.busy[section] = ""
+            self.changed()
+
+        self.jobs.append(guarded)
+        self.wake()
+
+    def wake(self) -> None:
+        """Start the thread if there is work for it; then tell the pages what has changed."""
+        with self.lock:
+            if self.thread is None and self.next_task() is not None:
+                # A daemon, so that the kernel can exit at any time.
+                self.thread = threading.Thread(target=self.work, name="mailverdict-audit", daemon=True)
+                self.thread.start()
+        self.changed()
+
+    def work(self) -> None:
+        """Do what is to be done until there is nothing."""
+        while True:
+            with self.lock:
+                task = self.next_task()
+                if task is None:
+                    self.thread = None
+                    return
+                if self.jobs and task is self.jobs[0]:
+                    self.jobs.popleft()
+            task()
+
+    def next_task(self) -> Task | None:
+        """What is to be done next: what was asked for, a step with other inputs, keeping it, following the run."""
+        if self.jobs:
+            return self.jobs[0]
+        for name, (inputs, make) in self.steps().items():
+            if self.made.get(name, (None,))[0] != inputs:
+                return partial(self.make, name, inputs, make)
+        return self.follow_run if self.is_running else None
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until nothing is left to be done, or raise `TimeoutError` after `timeout` seconds."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while (thread := self.thread) is not None:
+            thread.join(INTERVAL)
+            if until is not None and time.monotonic() > until:
+                raise TimeoutError(f"not finished after {timeout} seconds")
+
+    def close(self) -> None:
+        """Stop the run, keep the audit, and remove temporary files."""
+        if self.run is not None:
+            self.run.cancel()
+        with self.guarded("page"):
+            keep(self)
+        self.release_session()
+        if "folder" in self.__dict__:
+            shutil.rmtree(self.__dict__.pop("folder"), ignore_errors=True)
+
+    @cached_property
+    def folder(self) -> Path:
+        """A private folder for files on their way, which is removed at the end."""
+        made = Path(tempfile.mkdtemp(prefix="mailverdict-", dir=self.parent))
+        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
+        return made
+
+    # --- the steps ----------------------------------------------------------------------------------------------------
+
+    def steps(self) -> dict[str, tuple[Any, Callable[[], Any]]]:
+        """The steps that can be made: what each is made from, and how."""
+        source, choices = self.source, self.choices
+        if source is None:
+            return {}
+        steps: dict[str, tuple[Any, Callable[[], Any]]] = {}
+        if choices.column is not None:
+            tidy = self.list_number, choices.for_tidy()
+            suppression, prepared = self.suppression, self.prepared
+            steps["tidy"] = tidy, partial(prepare, source, choices, suppression, prepared)
+            if prepared is not None:
+                check = tidy, choices.for_check(), self.is_refreshing, self.plan_number
+                steps["check"] = check, partial(self.find_cost, prepared)
+                steps["notices"] = check, self.find_notices
+        if self.session is not None:
+            steps["keep"] = to_keep(self), partial(keep, self)
+        return steps
+
+    def make(self, name: str, inputs: Any, make: Callable[[], Any]) -> None:
+        """Make a step; an error becomes a message, and it is not tried again with the same inputs."""
+        section, self.busy[name] = SECTION_OF.get(name, name), BUSY.get(name, "")
+        self.changed()
+        value = None
+        try:
+            value = make()
+        except Exception as exc:  # noqa: BLE001 - shown on the page
+            self.say_error("list" if isinstance(exc, ColumnError) else section, exc)
+        with self.lock:
+            self.made[name], self.busy[name] = (inputs, value), ""
+        self.changed()
+
+    @property
+    def prepared(self) -> Prepared | None:
+        """The list as it is verified, with the choices as they are or were a moment ago; None for another column."""
+        (number, made_from), value = self.made.get("tidy", ((None, Choices()), None))
+        is_same = (number, made_from.column) == (self.list_number, self.choices.column)
+        return value if is_same else None
+
+    def prepare_now(self) -> Prepared:
+        """The list as it is verified, with the choices as they are."""
+        if self.source is None or self.choices.column is None:
+            raise SettingsError(NOTHING_LOADED)
+        inputs, make = self.steps()["tidy"]
+        if self.made.get("tidy", (None, None))[0] != inputs or self.prepared is None:
+            self.made["tidy"] = inputs, make()
+        prepared = self.prepared
+        assert prepared is not None
+        return prepared
+
+    def find_cost(self, prepared: Prepared) -> Planned:
+        """What the check costs."""
+        planned = plan_check(prepared, self.options())
+        self.has_known = planned.plan.known > 0 or self.is_refreshing
+        return planned
+
+    def find_notices(self) -> list[str]:
+        """What is to be known about this machine's resolver before the check."""
+        options, plan = self.options(), self.plan
+        is_asked = plan is not None and plan.unique > plan.known and options.backend.source == "local"
+        return resolver_notices(options) if is_asked else []
+
+    def notices(self) -> list[str]:
+        """What is to be known before the check."""
+        return self.made.get("notices", (None, None))[1] or []
+
+    @property
+    def planned(self) -> Planned | None:
+        """What the check costs, with the choices as they are; None while that is not known."""
+        inputs, value = self.made.get("check", (None, None))
+        return value if value is not None and inputs == self.steps().get("check", ("",))[0] else None
+
+    @property
+    def plan(self) -> Plan | None:
+        """The estimate of the check, with the choices as they are; None while that is not known."""
+        return None if self.planned is None else self.planned.plan
+
+    # --- choices ------------------------------------------------------------------------------------------------------
+
+    @property
+    def policy(self) -> Policy:
+        return self.policies[self.choices.policy]
+
+    @property
+    def suppression(self) -> Suppression | None:
+        """The suppression list that was chosen."""
+        return self.suppressions.get(self.choices.suppression)
+
+    def choose(self, **changed: Any) -> None:
+        """Decide something; it can be undone."""
+        with self.lock:
+            before, new = self.choices, replace(self.choices, **changed)
+            if new != before:
+                self.use_choices(new)
+                self.past, self.future = [*self.past[-MAX_PAST:], before], []
+        self.wake()
+
+    def undo(self) -> None:
+        """Take the last choice back."""
+        with self.lock:
+            if not self.past:
+                return
+            before = self.choices
+            self.use_choices(self.past[-1])
+            self.past, self.future = self.past[:-1], [*self.future, before]
+            self.spoken = "Undone."
+        self.wake()
+
+    def redo(self) -> None:
+        """Choose again what was taken back."""
+        with self.lock:
+            if not self.future:
+                return
+            before = self.choices
+            self.use_choices(self.future[-1])
+            self.past, self.future = [*self.past, before], self.future[:-1]
+            self.spoken = "Done again."
+        self.wake()
+
+    def use_choices(self, new: Choices) -> None:
+        """Use other choices; those that a check depends on not during a run."""
+        before = self.choices
+        if new.for_check() != before.for_check():
+            self.require_idle()
+            self.asked_since = None
+            self.say("check", "")
+        if new.column != before.column:
+            self.guess, self.is_refreshing = "", False
+            self.say("list", "")
+        self.choices = new
+        if self.listing is not None:
+            is_decided = (new.decided, new.accepted) != (before.decided, before.accepted)
+            if is_decided:
+                self.listing.set_decided(new.decided, new.accepted)
+            if new.policy != before.policy:
+                self.listing.set_policy(self.policy)
+            if is_decided or new.policy != before.policy:
+                self.find(self.window[0])
+
+    # --- 1 list -------------------------------------------------------------------------------------------------------
+
+    def load(self, data: Any, column: Hashable | None = None) -> None:
+        """Load a frame, or a file by its path."""
+        given = Given(path=Path(data)) if isinstance(data, str | Path) else Given(data=data)
+        try:
+            self.set_source(self.read(given), column)
+        finally:
+            self.wake()
+
+    def read(self, given: Given) -> Source:
+        """Read a list; what was loaded before is forgotten first, so that it cannot be taken for this one."""
         self.require_idle()
-        if depth not in DEPTHS:
-            raise SettingsError(f"{depth!r} is not a check; there are {', '.join(DEPTHS)}")
-        self.depth, self.asked_since = depth, None
-        self.start_pipeline()
+        with self.lock:
+            self.forget()
+            if given is not self.given:  # what was chosen for another file could silently give wrong characters
+                self.encoding = self.has_header = self.sheet = ""
+                self.sheets = ()
+            self.given = given
+        header = {"yes": True, "no": False}.get(self.has_header)
+        return given.read(ReadOptions(self.encoding or None, sheet=self.sheet or None, has_header=header))
 
-    def set_refresh(self, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
-        """Ask again about addresses without a clear answer in the next run; else the journal answers for them."""
-        self.require_idle()
-        self.is_refreshing, self.asked_since = is_on, None
-        self.start_pipeline()
+    def load_file(self, path: str | Path, name: str | None = None, column: Hashable | None = None) -> None:
+        """Load a file in the background; `name` is what a browser calls it."""
+        shown = readable((name or str(path)).rpartition("/")[2])
+        self.load_given(Given(path=user_path(path), name=name), column, f"Reading {shown}…")
 
-    def ask_again(self) -> None:
-        """Check the rows of the result without a clear answer again; the journal answers for the others."""
+    def load_path(self, path: str) -> None:
+        """Load a file of the kernel's machine, if that is allowed."""
+        if not self.allow_paths:
+            raise SettingsError("files cannot be opened by their path here; drop the file on the page")
+        if path.strip():
+            self.load_file(path.strip())
+
+    def load_pasted(self, text: str) -> None:
+        """Load a list that was pasted."""
+        self.load_given(Given(text=text), None, "Reading the pasted list…")
+
+    def read_again(self, encoding: str, has_header: str, sheet: str) -> None:
+        """Read the same file with another encoding, with or without a header line, or another sheet of it."""
         self.require_idle()
-        listing = self.require_listing()
-        if not self.can_resume() or not listing.count_unclear():
-            raise SettingsError("there is nothing to ask again; verify the list again")
-        self.is_refreshing, self.asked_since = True, None
-        self.say("decide", "")
+        if (given := self.given) is None:
+            return
+        session, self.session = self.session, None
+        self.encoding, self.has_header, self.sheet = encoding, has_header, sheet
 
         def work() -> None:
-            self.make_plan(self.prepare(), self.number)
-            if self.messages["check"][1] == "failed":
-                self.say("decide", *self.messages["check"])
-            elif self.is_out_of_quota():
-                self.say("decide", f"Today's quota is used up. Press Ask again {QUOTA_RESET}.", "warned")
-            else:
-                self.verify()
+            self.set_source(self.read(given))
+            self.session = session
+
+        self.say("list", "")
+        self.add_job("list", work, "Reading the file again…")
+
+    def load_given(self, given: Given, column: Hashable | None, busy: str) -> None:
+        """Load a list in the background; one that was given before comes back as it was left."""
+        self.require_idle()
+        self.say("list", "")
+
+        def work() -> None:
+            session = None if self.sessions is None else self.sessions.session(given.id())
+            if session is not None and session.exists() and open_session(self, session, column):
                 return
-            self.is_refreshing = False
-            self.start_pipeline_quietly()
+            self.set_source(self.read(given), column)
+            if session is not None:
+                session.make()
+                session.check_owner()
+                self.given = given.move(session.folder, self.__dict__.get("folder"))
+                self.session = session
 
-        self.in_background("decide", work, "Asking again…")
+        self.add_job("list", work, busy)
 
-    def make_plan_again(self) -> None:
-        """Work out the cost again: the quota may be another, the service may be back."""
-        self.start_pipeline()
-
-    def verify(self) -> None:
-        """Start the check, or go on where the last one stopped."""
+    def set_source(self, source: Source, column: Hashable | None = None) -> None:
+        """Use a list, with its column chosen or guessed."""
+        names: list[Any] = list(source.frame.columns)
+        if column is not None:
+            check_column(column, names)
+        self.require_idle()
         with self.lock:
-            if self.is_running:
-                return
-            prepared = self.prepared
-            if prepared is None or self.plan is None:
-                prepared = self.prepare()
-                self.prepared = prepared
-            if self.is_refreshing and self.asked_since is None:
-                self.asked_since = time.time()
-            options = replace(self.options(), columns="all", clean=True, progress=False)
-            self.run = prepare(prepared.frame, prepared.column, options, read=prepared.read)
-            self.run._start()
-            self.is_running, self.run_state = True, "running"
-            self.rate, self.progress = Rate(), self.run.progress
-            self.say("check", "")
-            self.spoken = "The check has started."
-            run, is_merged = self.run, self.choices.merge
-            assert self.source is not None
-            assert self.at is not None
-            info = ResultInfo(
-                name=self.source.name,
-                column=self.source.labels[self.at],
-                depth=self.depth,
-                backend=self.backend_label(),
-                when=datetime.now(UTC),
-                setting=self.setting(),
-                is_complete=False,
-            )
-        self.in_background("check", lambda: self.watch_run(run, info, is_merged=is_merged))
+            self.forget()
+            self.source, self.sheets = source, source.sheets
+            at, self.guess = source.guess() if column is None else (names.index(column), "")
+            self.choices = replace(self.choices, column=at)
+            self.say("list", "")
+            rows = f"{source.name} is loaded: {count_of(len(source.frame), 'row')}"
+            if at is None:
+                self.say("list", "No column looks like e-mail addresses: choose the one that holds them.", "warned")
+            else:
+                self.spoken = f"{rows}, column {source.labels[at]}."
 
-    resume = verify
+    def choose_column(self, at: int) -> None:
+        """Choose the column that holds the addresses, by its position."""
+        self.require_idle()
+        if self.source is None or not 0 <= at < len(self.source.labels):
+            raise SettingsError(NOTHING_LOADED)
+        if at != self.choices.column:
+            self.choose(column=at, off=frozenset(), split=False, merge=False, suppress=True, accepted=frozenset())
 
-    def pause(self) -> None:
-        """Stop the check; what is checked so far is kept."""
-        if self.run is not None and self.is_running:
-            self.run.cancel()
-            self.run_state = "pausing"
-            self.changed("check")
+    def list_runs(self) -> None:
+        """Look up the earlier runs of the journal."""
+        journal = self.journal_path()
+        if journal is None:
+            self.say("list", "No earlier runs: nothing is kept with these settings.", "warned")
+            self.changed()
+            return
 
-    def watch_run(self, run: Run[Any], info: ResultInfo, *, is_merged: bool) -> None:
-        """Show the progress of a run, then its result; `info` is as at the beginning of the run."""
-        try:
-            follow(run, self.show_progress, self.show_idle)
-            self.show_progress(run.progress)
-            per_second = self.rate.per_second()
-            if per_second:
-                self.rates[self.depth] = per_second
-            self.busy["decide"] = "Putting the result together…"
-            self.changed("decide")
-            rows = AuditedRows.of_run(run._build, run._settled_table(), is_merged=is_merged)  # type: ignore[arg-type]
-            run._replace_result(rows.to_frame)
-            listing = Listing(rows, self.policy)
-            is_complete = run.progress.state == "done"
-            with self.lock:
-                self.show_listing(listing, replace(info, when=datetime.now(UTC), is_complete=is_complete))
-                self.say_end(run)
-        finally:
-            with self.lock:
-                self.is_running, self.run_state, self.busy["decide"] = False, run.progress.state, ""
-                if run.progress.state == "done":  # else the next run goes on with this one
-                    self.is_refreshing, self.asked_since = False, None
-        if run.progress.state != "failed":
-            self.start_pipeline_quietly()
+        def work() -> None:
+            self.runs = list_runs(journal)
+            if not self.runs:
+                self.say("list", "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are.")
 
-    def start_pipeline_quietly(self) -> None:
-        """Work out the cost of what is left, without taking away the message of the end."""
-        kept = self.messages["check"]
-        self.start_pipeline()
-        self.messages["check"] = kept
+        self.add_job("list", work, "Looking for earlier runs…")
 
-    def show_progress(self, progress: Progress) -> None:
-        """Show how far the run is."""
-        before = self.progress.settled * 10 // max(self.progress.total, 1) if self.progress else 0
-        self.progress = progress
-        self.rate.add(progress)
-        now = progress.settled * 10 // max(progress.total, 1)
-        if now != before and now < 10:
-            self.spoken = f"{10 * now}% checked."
-        if self.messages["check"][1] == "idle":
-            self.say("check", "")
-        self.changed("check")
-
-    def show_idle(self, seconds: float) -> None:
-        """Say that there is no progress: the service may be slow or unreachable."""
-        self.say("check", f"No progress for {seconds:.0f} seconds. Pause keeps what is checked.", "idle")
-        self.changed("check")
-
-    def say_end(self, run: Run[Any]) -> None:
-        """Say how the run ended, and what to do next."""
-        text, kind = describe_end(run.progress, run.notices, can_resume=self.can_resume())
-        self.say("check", text, kind)
-        if run.progress.state == "done" and self.listing is not None:
-            self.spoken = f"Done. {count_of(self.listing.counts.people, 'person', 'people')} can be mailed. {text}"
-
-    # --- 4 decide -----------------------------------------------------------------------------------------------------
+    def journal_path(self) -> Path | None:
+        """The journal whose runs are listed."""
+        given = self.settings.get("journal", "auto")
+        if given is None:
+            return None
+        return default_journal() if given == "auto" else user_path(given)
 
     def open_earlier(self, number: int) -> None:
         """Show the result of an earlier run; nothing is asked."""
@@ -233,22 +547,320 @@ class AuditState(InputState):
             when = datetime.fromtimestamp(recorded.last, UTC)
             self.set_source(Source("earlier run", rows.frame, (OF_EARLIER,)), "email")
             with self.lock:
-                self.depth = parse_key(recorded.key)[0]
-                self.number += 1
+                depth = parse_key(recorded.key)[0]
+                self.choices, self.given = replace(self.choices, depth=depth), None
                 where = place_of_run(recorded)
-                info = ResultInfo("Earlier run", "email", self.depth, where, when, self.setting(), is_complete=True)
-                self.show_listing(listing, info)
-            self.start_pipeline()
+                made_from = self.choices.for_check()
+                self.show_listing(
+                    listing, ResultInfo("Earlier run", "email", depth, where, when, made_from, is_complete=True)
+                )
 
-        self.in_background("list", work, "Opening the run…")
+        self.add_job("list", work, "Opening the run…")
+
+    # --- audits that are kept -----------------------------------------------------------------------------------------
+
+    def open_kept(self, id: str) -> None:  # noqa: A002 - as the page calls it
+        """Open an audit that was kept."""
+        self.require_idle()
+        if self.sessions is None:
+            raise SettingsError("nothing is kept here")
+        session = self.sessions.session(id)
+        self.add_job("list", lambda: self.require_opened(session), "Opening the audit…")
+
+    def delete_kept(self, id: str) -> None:  # noqa: A002 - as the page calls it
+        """Delete an audit that was kept."""
+        if self.sessions is None:
+            raise SettingsError("nothing is kept here")
+        if self.session is not None and self.session.id == id:
+            self.require_idle()
+            with self.lock:
+                self.session = self.given = None
+                self.forget()
+        self.sessions.remove(id)
+        self.kept = self.sessions.all()
+        self.changed()
+
+    def require_opened(self, session: Session) -> None:
+        if not open_session(self, session):
+            raise InputError("this audit cannot be opened any more; give its list again")
+
+    def release_session(self) -> None:
+        """Let the audit go, so that another process can open it."""
+        if self.session is not None:
+            self.session.release()
+        self.session = None
+        self.written = {}
+        if self.sessions is not None:
+            self.kept = self.sessions.all()
+
+    # --- 2 tidy -------------------------------------------------------------------------------------------------------
+
+    def set_repair(self, name: str, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
+        """Turn a repair on or off; also `split`, `merge` and `suppress`."""
+        self.require_idle()
+        if name in ("split", "merge", "suppress"):
+            self.choose(**{name: is_on})
+        elif name in SAFE:
+            self.choose(off=self.choices.off - {name} if is_on else self.choices.off | {name})
+        else:
+            raise SettingsError(
+                f"{name!r} is not a repair; there are {', '.join((*SAFE, 'split', 'merge', 'suppress'))}"
+            )
+
+    def accept_suggestion(self, number: int | None = None) -> None:
+        """Accept the likely typo with this number on the page, or all of them."""
+        self.require_idle()
+        if self.prepared is None:
+            raise SettingsError(NOTHING_LOADED)
+        suggestions = self.prepared.tidy.suggestions
+        chosen = suggestions if number is None else [suggestions[number]]
+        self.spoken = f"{count_of(sum(each.rows for each in chosen), 'row')} corrected."
+        self.choose(accepted=self.choices.accepted | {(each.written, each.meant) for each in chosen})
+
+    def accept_all(self) -> None:
+        """Accept all likely typos."""
+        self.accept_suggestion()
+
+    def show_more(self) -> None:
+        """Show more likely typos."""
+        self.shown_suggestions = min(self.shown_suggestions + 20, 50)
+        self.changed()
+
+    def suppress_file(self, path: Path, name: str) -> None:
+        """Use a suppression list from a file."""
+        self.use_suppression(path, readable(name))
+
+    def suppress_pasted(self, text: str) -> None:
+        """Use a suppression list that was pasted."""
+        if not text.strip():
+            raise InputError("nothing was pasted; paste addresses or domains, one per line")
+        path = Path(self.folder, f"pasted-{id_of(text.encode())}.txt")
+        path.touch(0o600)
+        path.write_text(text, encoding="utf-8")
+        self.use_suppression(path, "pasted suppression list")
+
+    def use_suppression(self, path: Path, name: str) -> None:
+        self.require_idle()
+
+        def work() -> None:
+            found = read_suppression(path, name)
+            identity = id_of(path)[:16]
+            self.suppressions[identity] = found
+            self.say("tidy", "")
+            self.choose(suppression=identity, suppress=True)
+
+        self.add_job("tidy", work, f"Reading {name}…")
+
+    def drop_suppression(self) -> None:
+        """Use no suppression list."""
+        self.choose(suppression="")
+
+    # --- 3 check ------------------------------------------------------------------------------------------------------
+
+    def set_depth(self, depth: str) -> None:
+        """Choose how deep each address is checked."""
+        self.require_idle()
+        if depth not in DEPTHS:
+            raise SettingsError(f"{depth!r} is not a check; there are {', '.join(DEPTHS)}")
+        self.choose(depth=depth)
+
+    def set_refresh(self, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
+        """Ask again about addresses without a clear answer in the next run; else the journal answers for them."""
+        self.require_idle()
+        self.is_refreshing, self.asked_since = is_on, None
+        self.wake()
+
+    def make_plan_again(self) -> None:
+        """Work out the cost again: the quota may be another, the service may be back."""
+        self.say("check", "")
+        self.plan_number += 1
+        self.wake()
+
+    def options(self) -> Options:
+        """The checked arguments of a run; a journal for this audit where pausing would lose what is checked."""
+        settings = {
+            "validation_type": self.choices.depth,
+            **self.settings,
+            "refresh": UNCLEAR if self.is_refreshing else (),
+        }
+        options = check_options("Audit", settings)
+        if options.journal is None and self.settings.get("journal", "auto") == "auto" and not options.is_free:
+            folder = self.folder if self.session is None else self.session.folder
+            options = check_options("Audit", {**settings, "journal": Path(folder, "journal.db")})
+        return replace(options, settings=replace(options.settings, answered_since=self.asked_since))
+
+    def backend_label(self) -> str:
+        """Who checks, in words."""
+        backend = self.settings.get("backend")
+        if backend is None:
+            return "this computer"
+        if label := getattr(backend, "label", ""):
+            return str(label)
+        url = backend if isinstance(backend, str) else getattr(backend, "base_url", None)
+        return readable(str(url), 80) if url else "this computer"
+
+    def can_resume(self) -> bool:
+        """Whether the next run can go on where this one stopped."""
+        return self.options().journal is not None
+
+    def is_out_of_quota(self) -> bool:
+        """Whether nothing can be checked today."""
+        return self.plan is not None and is_short(self.plan)
+
+    def is_result_current(self) -> bool:
+        """Whether the result is that of the choices as they are now; it names suggestions that are to be checked."""
+        info = self.result_info
+        return info is not None and info.accepted_by(self.choices, self.backend_label())
+
+    def verify(self) -> None:
+        """Start the check, or go on where the last one stopped."""
+        with self.lock:
+            if not self.is_running:
+                self.is_unseen = False
+                self.start_run()
+        self.wake()
+
+    resume = verify
+    check_decided = verify  # the journal answers for all that is known
+
+    def start_run(self, limit: int | None = None) -> None:
+        """Start a run, which submits at most `limit` addresses."""
+        prepared = self.prepare_now()
+        if self.is_refreshing and self.asked_since is None:
+            self.asked_since = time.time()
+        options = replace(self.options(), columns="all", clean=True, progress=False)
+        if limit is not None:
+            options = replace(options, settings=replace(options.settings, limit=limit))
+        self.run = prepare_run(prepared.frame, prepared.column, options, read=prepared.read)
+        self.run._start()
+        self.is_running, self.run_state = True, "running"
+        self.rate, self.progress, self.moved_at = Rate(self.clock), self.run.progress, self.clock()
+        self.say("check", "")
+        self.spoken = "The check has started."
+        assert self.source is not None
+        assert self.choices.column is not None
+        self.run_info = ResultInfo(
+            name=self.source.name,
+            column=self.source.labels[self.choices.column],
+            depth=self.choices.depth,
+            backend=self.backend_label(),
+            when=datetime.now(UTC),
+            made_from=self.choices.for_check(),
+            is_complete=False,
+        )
+
+    def pause(self) -> None:
+        """Stop the check; what is checked so far is kept."""
+        if self.run is not None and self.is_running:
+            self.run.cancel()
+            self.run_state = "pausing"
+            self.changed()
+
+    def pause_unseen(self) -> None:
+        """Stop the check, since nobody has looked at the page for long."""
+        with self.lock:
+            if self.is_running and not self.is_unseen:
+                self.is_unseen = True
+                self.pause()
+
+    def ask_again(self) -> None:
+        """Check the rows of the result without a clear answer again; the journal answers for the others."""
+        self.require_idle()
+        listing = self.require_listing()
+        if not self.can_resume() or not listing.count_unclear():
+            raise SettingsError("there is nothing to ask again; verify the list again")
+        self.is_refreshing, self.asked_since = True, None
+        self.say("decide", "")
+
+        def work() -> None:
+            self.prepare_now()
+            self.make("check", *self.steps()["check"])
+            if self.plan is None:
+                self.say("decide", *self.messages["check"])
+            elif self.is_out_of_quota():
+                self.say("decide", f"Today's quota is used up. Press Ask again {QUOTA_RESET}.", "warned")
+            else:
+                self.verify()
+                return
+            self.is_refreshing = False
+
+        self.add_job("decide", work, "Asking again…")
+
+    def follow_run(self) -> None:
+        """Show how far the run is; at its end, put the result together."""
+        run, info = self.run, self.run_info
+        assert run is not None
+        assert info is not None
+        with suppress(TimeoutError):
+            run.wait(INTERVAL)
+        is_over = run.done()
+        if (progress := run.progress) is not self.progress:
+            self.show_progress(progress)
+        elif (idle := self.clock() - self.moved_at) >= IDLE_AFTER:
+            text = f"No progress for {idle // IDLE_AFTER * IDLE_AFTER:.0f} seconds. Pause keeps what is checked."
+            if self.messages["check"][0] != text:
+                self.say("check", text, "idle")
+                self.changed("check")
+        if is_over:
+            self.end_run(run, info)
+
+    def show_progress(self, progress: Progress) -> None:
+        """Show how far the run is."""
+        before = self.progress.settled * 10 // max(self.progress.total, 1) if self.progress else 0
+        self.progress, self.moved_at = progress, self.clock()
+        self.rate.add(progress)
+        now = progress.settled * 10 // max(progress.total, 1)
+        if now != before and now < 10:
+            self.spoken = f"{10 * now}% checked."
+        if self.messages["check"][1] == "idle":
+            self.say("check", "")
+        self.changed("check")
+
+    def end_run(self, run: Run[Any], info: ResultInfo) -> None:
+        """Show the result of a run, how it ended, and what to do next."""
+        self.rates[info.depth] = self.rate.per_second() or self.rates.get(info.depth, 0.0)
+        self.busy["decide"] = "Putting the result together…"
+        self.changed()
+        progress = run.progress
+        with self.guarded("check"):
+            rows = AuditedRows.of_run(run._build, run._settled_table(), is_merged=info.made_from.merge)  # type: ignore[arg-type]
+            run._replace_result(rows.to_frame)
+            listing = Listing(rows, self.policy, self.choices.decided, self.choices.accepted)
+            with self.lock:
+                is_complete = progress.state == "done"
+                self.show_listing(listing, replace(info, when=datetime.now(UTC), is_complete=is_complete))
+                self.say_end(run)
+        with self.lock:
+            self.is_running, self.run_state, self.busy["decide"] = False, progress.state, ""
+            if progress.state == "done":  # else the next run goes on with this one
+                self.is_refreshing, self.asked_since = False, None
+            if progress.state != "failed":
+                self.plan_number += 1
+            if self.is_unseen and progress.state == "cancelled" and progress.submitted:
+                with self.guarded("check"):
+                    self.start_run(limit=0)  # collects the answers to what was sent
+        self.changed()
+
+    def say_end(self, run: Run[Any]) -> None:
+        """Say how the run ended, and what to do next."""
+        limit = self.options().settings.limit
+        text, kind = describe_end(run.progress, run.notices, can_resume=self.can_resume(), has_limit=limit is not None)
+        if self.is_unseen and run.progress.state in ("cancelled", "stopped"):
+            text, kind = f"{UNSEEN} What is checked so far is kept. Press Resume to go on.", "warned"
+        self.say("check", text, kind)
+        if run.progress.state == "done" and self.listing is not None:
+            self.spoken = f"Done. {count_of(self.listing.counts.people, 'person', 'people')} can be mailed. {text}"
+
+    # --- 4 decide -----------------------------------------------------------------------------------------------------
 
     def show_listing(self, listing: Listing, info: ResultInfo) -> None:
         """Show a result; filters of the result before it are kept only for the same list and column."""
         before, kept = self.result_info, self.listing
-        if kept is not None and before is not None and before.setting.column == info.setting.column:
+        if kept is not None and before is not None and before.made_from.column == info.made_from.column:
             listing.chosen = kept.chosen
             listing.search(kept.words)
         self.result_info, self.listing = info, listing
+        self.result_number += 1
         self.last_result = lambda: None
         self.comparison = self.read_earlier = None
         self.find()
@@ -258,58 +870,76 @@ class AuditState(InputState):
             raise SettingsError("there is no result yet; verify the list first")
         return self.listing
 
-    def find(self) -> None:
-        """Find the rows that match; the first page is shown."""
+    def find(self, first: int = 0) -> None:
+        """Find the rows that match, and show those from a position on."""
         self.found = self.require_listing().found()
-        self.page_number = 1
+        self.rows(first, self.window[1])
+
+    def rows(self, first: int, count: int) -> None:
+        """Show some of the rows that match, from a position on."""
+        count = min(max(count, 1), MAX_WINDOW)
+        self.window = min(max(first, 0), max(len(self.found) - 1, 0)), count
+        self.changed("decide")
+
+    def page(self, number: int) -> None:
+        """Show a page of the table; pages are numbered from 1."""
+        number = min(max(1, number), self.pages())
+        self.rows((number - 1) * PAGE_ROWS, PAGE_ROWS)
+
+    def pages(self) -> int:
+        return max(1, -(-len(self.found) // PAGE_ROWS))
 
     def set_facet(self, facet: str, value: str) -> None:
         """Choose a value of a facet, or no longer."""
         if facet not in FACETS:
             raise SettingsError(f"{facet!r} is not a facet; there are {', '.join(FACETS)}")
-        self.require_listing().toggle(facet, value)
-        self.show_found()
+        self.look(lambda listing: listing.toggle(facet, value))
 
     def clear_facets(self) -> None:
         """Show all rows."""
-        self.require_listing().clear()
-        self.show_found()
+        self.look(Listing.clear)
 
     def search(self, text: str) -> None:
         """Show the rows that contain all words."""
-        self.require_listing().search(text[:LONGEST_SEARCH])
-        self.show_found()
+        self.look(lambda listing: listing.search(text[:LONGEST_SEARCH]))
 
     def sort(self, key: str) -> None:
         """Sort by a column of the table."""
-        listing = self.require_listing()
-        if key not in {head["key"] for head in listing.heads()}:
+        if key not in {head["key"] for head in self.require_listing().heads()}:
             raise SettingsError(f"{key!r} is not a column of the table")
-        listing.sort(key)
-        self.show_found()
+        self.look(lambda listing: listing.sort(key))
 
-    def show_found(self) -> None:
-        self.find()
-        self.spoken = f"{count_of(len(self.found), 'row')} found."
-        self.changed("decide")
-
-    def page(self, number: int) -> None:
-        """Show a page of the table; pages are numbered from 1."""
-        self.page_number = min(max(1, number), self.pages())
-        self.changed("decide")
-
-    def pages(self) -> int:
-        return max(1, -(-len(self.found) // PAGE_ROWS))
+    def look(self, change: Callable[[Listing], None]) -> None:
+        """Look at the result in another way."""
+        with self.lock:
+            change(self.require_listing())
+            self.find()
+            self.spoken = f"{count_of(len(self.found), 'row')} found."
+        self.wake()
 
     def set_policy(self, name: str) -> None:
         """Choose what is done with which verdict."""
         if name not in self.policies:
             raise SettingsError(f"{name!r} is not a policy; there are {', '.join(self.policies)}")
-        self.policy = self.policies[name]
-        if self.listing is not None:
-            self.listing.set_policy(self.policy)
-            self.find()
-        self.changed("decide")
+        self.choose(policy=name)
+
+    def decide(self, rows: Sequence[int], what: str) -> None:
+        """Decide about the people of some rows, by their positions."""
+        listing, chosen = self.require_listing(), self.choices
+        decided, accepted = decide(listing, rows, what, chosen.decided, chosen.accepted)
+        self.spoken = "Decided."
+        self.choose(decided=decided, accepted=accepted)
+
+    def decide_shown(self, what: str) -> None:
+        """Decide about the people of all rows that match."""
+        self.decide(self.found.tolist(), what)
+
+    def decide_domain(self, domain: str, what: str) -> None:
+        """Decide about the people at a domain."""
+        listing, chosen = self.require_listing(), self.choices
+        decided, accepted = decide_domain(listing, domain, what, chosen.decided, chosen.accepted)
+        self.spoken = "Decided."
+        self.choose(decided=decided, accepted=accepted)
 
     def download(self, which: str, kind: str) -> None:
         """Write rows, or a report, to a file for the browser.
@@ -323,8 +953,8 @@ class AuditState(InputState):
         stem = self.source.stem() if self.source is not None else "emails"
         label = LABELS[which].lower().replace(" ", "-") if which in ACTIONS else which
         self.files += 1
-        by = self.asked_by
         path = Path(self.folder, f"{self.files}", f"{stem}-{label}.{kind}")
+        by = self.asked_by
         rows = self.found if which == "shown" else np.arange(len(listing.rows))
         if which in ACTIONS:
             rows = np.flatnonzero(listing.action == ACTIONS.index(which))
@@ -342,7 +972,7 @@ class AuditState(InputState):
             self.on_file(path.name, path, by)
             self.spoken = f"{path.name} is being downloaded."
 
-        self.in_background("decide", work, f"Writing {stem}-{label}.{kind}…")
+        self.add_job("decide", work, f"Writing {stem}-{label}.{kind}…")
 
     def command_again(self, info: ResultInfo) -> str:
         """The command that verifies the file of a result again; empty where the list was not a file."""
@@ -365,7 +995,7 @@ class AuditState(InputState):
             self.say("decide", "")
             self.spoken = self.comparison["headline"]
 
-        self.in_background("decide", work, f"Comparing with {readable(name)}…")
+        self.add_job("decide", work, f"Comparing with {readable(name)}…")
 
     @property
     def result(self) -> pd.DataFrame | None:
@@ -379,57 +1009,5 @@ class AuditState(InputState):
         return out
 
 
-# The purpose of a file that the browser sends: the section in which an error is shown, and what is done with the file.
-PURPOSES: dict[str, tuple[str, Callable[["AuditState", Path, str], None]]] = {
-    "list": ("list", lambda state, path, name: state.load_file(path, name)),
-    "suppress": ("tidy", lambda state, path, name: state.suppress_file(path, name)),
-    "compare": ("decide", lambda state, path, name: state.compare(path, name)),
-}
-# The section in which an error of an action is shown, and the types of its arguments.
-PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
-    "load_path": ("list", {"path": str}),
-    "load_pasted": ("list", {"text": str}),
-    "read_again": ("list", {"encoding": str, "has_header": str, "sheet": str}),
-    "choose_column": ("list", {"at": int}),
-    "list_runs": ("list", {}),
-    "open_earlier": ("list", {"number": int}),
-    "set_repair": ("tidy", {"name": str, "is_on": bool}),
-    "accept_suggestion": ("tidy", {"number": int}),
-    "accept_all": ("tidy", {}),
-    "undo": ("tidy", {}),
-    "show_more": ("tidy", {}),
-    "suppress_pasted": ("tidy", {"text": str}),
-    "drop_suppression": ("tidy", {}),
-    "set_depth": ("check", {"depth": str}),
-    "set_refresh": ("check", {"is_on": bool}),
-    "make_plan_again": ("check", {}),
-    "verify": ("check", {}),
-    "ask_again": ("decide", {}),
-    "pause": ("check", {}),
-    "set_facet": ("decide", {"facet": str, "value": str}),
-    "clear_facets": ("decide", {}),
-    "search": ("decide", {"text": str}),
-    "sort": ("decide", {"key": str}),
-    "page": ("decide", {"number": int}),
-    "set_policy": ("decide", {"name": str}),
-    "download": ("decide", {"which": str, "kind": str}),
-}
-
-
-def refuse_file(state: AuditState, path: Path, name: str) -> None:
-    """Remove a file without a known purpose: it must not replace the list."""
-    path.unlink(missing_ok=True)
-    raise SettingsError(f"{name} came without a known purpose; choose it again")
-
-
-def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
-    """The arguments of an action, checked."""
-    arguments = {}
-    for name, kind in types.items():
-        value = content.get(name)
-        if type(value) is not kind:
-            raise SettingsError(f"{name}={short_text(repr(value), 40)}: must be of type {kind.__name__}")
-        if isinstance(value, str) and len(value) > LONGEST_TEXT:
-            raise InputError(f"the text has more than {LONGEST_TEXT:,} characters; give it as a file")
-        arguments[name] = value
-    return arguments
+BUSY = {"tidy": "Looking through the list…", "check": "Working out the cost…"}  # what is shown while a step is made
+SECTION_OF = {"notices": "check", "keep": "list"}  # where an error of a step is shown, if not in its own section

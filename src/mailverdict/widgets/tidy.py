@@ -1,13 +1,12 @@
 """The second step of the audit: what can be repaired, split, merged or suppressed in a column, and what was chosen.
 
-`TidyColumn` holds what was found in each cell; `Choices` what the user wants done about it. `TidyColumn.addresses`
-applies the choices, in the form that a run reads.
+`TidyColumn` holds what was found in each cell; `Choices` what the user wants done about it.
+`TidyColumn.addresses` applies the choices, in the form that a run reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,39 +22,15 @@ from ..frames.verify import AddressColumns
 from ..model.table import one_array, texts_where
 from ..repair.repair import ACCEPTED, MAX_CELL, REPAIRS, repair_cell
 from ..table.text_column import cut_long, is_filled, read_values, replace_texts, where_filled
+from .choices import Choices
+from .decisions import Pair
 from .source import short_text
-
-__all__ = ["SAFE", "Choices", "Suggestion", "TidyColumn", "duplicate_examples"]
 
 SAFE = tuple(repair.name for repair in REPAIRS if repair.is_safe)
 EXAMPLES = 3
 LONGEST_EXAMPLE = 120
 WHOLE_EXAMPLE = 38  # characters that are shown without a cut beside the address that they become
-Pair = tuple[str, str]
 Flags = npt.NDArray[np.bool_]
-
-
-@dataclass
-class Choices:
-    """What is done about what was found."""
-
-    off: set[str] = field(default_factory=set)  # repairs that are not applied
-    split: bool = False  # each of several addresses in a cell gets a row of its own
-    merge: bool = False  # of the rows of one mailbox the first is kept
-    suppress: bool = True  # rows on the suppression list are removed
-    accepted: set[Pair] = field(default_factory=set)  # suggestions by (written, meant)
-    history: list[frozenset[Pair]] = field(default_factory=list)  # what each acceptance added, for undo
-
-    def accept(self, pairs: Iterable[Pair]) -> None:
-        """Accept suggestions; undone together."""
-        if added := frozenset(pairs) - self.accepted:
-            self.accepted |= added
-            self.history.append(added)
-
-    def undo(self) -> None:
-        """Undo the last acceptance."""
-        if self.history:
-            self.accepted -= self.history.pop()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,69 @@
+"""What a page can ask for, with the arguments of each action; all else is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import InputError, SettingsError
+from .source import short_text
+
+LONGEST_TEXT = 50_000_000  # characters of a text from the browser
+# The purpose of a file that the browser sends: the section in which an error is shown, and the method that uses it.
+PURPOSES = {
+    "list": ("list", "load_file"),
+    "suppress": ("tidy", "suppress_file"),
+    "compare": ("decide", "compare"),
+}
+# The section in which an error of an action is shown, and the types of its arguments.
+PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
+    "load_path": ("list", {"path": str}),
+    "load_pasted": ("list", {"text": str}),
+    "read_again": ("list", {"encoding": str, "has_header": str, "sheet": str}),
+    "choose_column": ("list", {"at": int}),
+    "list_runs": ("list", {}),
+    "open_kept": ("list", {"id": str}),
+    "delete_kept": ("list", {"id": str}),
+    "open_earlier": ("list", {"number": int}),
+    "set_repair": ("tidy", {"name": str, "is_on": bool}),
+    "accept_suggestion": ("tidy", {"number": int}),
+    "accept_all": ("tidy", {}),
+    "undo": ("check", {}),
+    "redo": ("check", {}),
+    "show_more": ("tidy", {}),
+    "suppress_pasted": ("tidy", {"text": str}),
+    "drop_suppression": ("tidy", {}),
+    "set_depth": ("check", {"depth": str}),
+    "set_refresh": ("check", {"is_on": bool}),
+    "make_plan_again": ("check", {}),
+    "verify": ("check", {}),
+    "ask_again": ("decide", {}),
+    "pause": ("check", {}),
+    "set_facet": ("decide", {"facet": str, "value": str}),
+    "clear_facets": ("decide", {}),
+    "search": ("decide", {"text": str}),
+    "sort": ("decide", {"key": str}),
+    "page": ("decide", {"number": int}),
+    "rows": ("decide", {"first": int, "count": int}),
+    "decide": ("decide", {"rows": list, "what": str}),
+    "decide_shown": ("decide", {"what": str}),
+    "decide_domain": ("decide", {"domain": str, "what": str}),
+    "check_decided": ("decide", {}),
+    "set_policy": ("decide", {"name": str}),
+    "download": ("decide", {"which": str, "kind": str}),
+}
+
+
+def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
+    """The arguments of an action, checked."""
+    arguments = {}
+    for name, kind in types.items():
+        value = content.get(name)
+        if type(value) is not kind:
+            raise SettingsError(f"{name}={short_text(repr(value), 40)}: must be of type {kind.__name__}")
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            raise InputError(f"the text has more than {LONGEST_TEXT:,} characters; give it as a file")
+        if isinstance(value, list) and not all(type(each) is int and abs(each) < 2**62 for each in value):
+            raise SettingsError(f"{name}: must be a list of row positions")
+        arguments[name] = value
+    return arguments

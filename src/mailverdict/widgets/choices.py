@@ -1,0 +1,64 @@
+"""What a person decided in an audit. It never changes, so that undo is the value before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from ..model.words import DECISIONS
+from .decisions import NOTHING, Decided, Pair
+
+
+@dataclass(frozen=True)
+class Choices:
+    """All that a person decided about a list."""
+
+    column: int | None = None  # position of the column that holds the addresses
+    off: frozenset[str] = frozenset()  # repairs that are not applied
+    split: bool = False  # each of several addresses in a cell gets a row of its own
+    merge: bool = False  # of the rows of one mailbox the first is kept
+    suppress: bool = True  # rows on the suppression list are removed
+    suppression: str = ""  # the id of the suppression list; empty: none
+    accepted: frozenset[Pair] = frozenset()  # suggestions by (written, meant)
+    depth: str = "mx"
+    policy: str = "balanced"
+    decided: Decided = field(default_factory=lambda: NOTHING)
+
+    def for_tidy(self) -> Choices:
+        """What the list as it is verified depends on."""
+        return replace(self, depth="", policy="", decided=NOTHING)
+
+    def for_check(self) -> Choices:
+        """What a result depends on: other choices do not make it an earlier one."""
+        is_used = self.suppress and bool(self.suppression)
+        return replace(
+            self, policy="", decided=NOTHING, suppress=is_used, suppression=self.suppression if is_used else ""
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Values that JSON can hold."""
+        return {
+            **self.__dict__,
+            "off": sorted(self.off),
+            "accepted": sorted(self.accepted),
+            "decided": dict(self.decided),
+        }
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Choices:
+        """The choices that were kept; an error for anything else."""
+        decided = {str(key): word for key, word in kept["decided"].items() if word in DECISIONS}
+        return cls(
+            column=None if kept["column"] is None else int(kept["column"]),
+            off=frozenset(map(str, kept["off"])),
+            split=bool(kept["split"]),
+            merge=bool(kept["merge"]),
+            suppress=bool(kept["suppress"]),
+            suppression=str(kept["suppression"]),
+            accepted=frozenset((str(written), str(meant)) for written, meant in kept["accepted"]),
+            depth=str(kept["depth"]),
+            policy=str(kept["policy"]),
+            decided=MappingProxyType(decided),
+        )

@@ -1,0 +1,302 @@
+"""Audits that are kept: choices as JSON, the list and the result as Arrow, in the user's data folder.
+
+Each audit has a folder, named by the content of its list: the same list opens it again. All that is in it is for its
+user alone. An audit that nobody has opened for 30 days is removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+import pandas as pd
+import platformdirs
+import psutil
+import pyarrow as pa
+
+from ..atomic_write import atomic_write
+from ..errors import InputError, SettingsError
+from ..files.table_file import ReadOptions
+from .listing import AuditedRows
+from .source import TYPES, Source, read_file, read_frame, read_pasted
+from .steps import Prepared, Suppression
+
+KEPT_FOR = 30 * 86_400.0  # seconds
+FORM = 1  # of the files
+STATE, LIST, RESULT = "audit.json", "list.arrow", "result.arrow"
+DOOR = "page.json"  # port and token
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
+
+
+def default_folder() -> Path:
+    """Where the audits of this user are kept."""
+    return Path(platformdirs.user_data_dir("mailverdict", appauthor=False)) / "audits"
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Where a list comes from, to read it again: a file, a text that was pasted, or a frame."""
+
+    path: Path | None = None
+    name: str | None = None  # what a browser calls the file
+    text: str | None = None
+    data: Any = None
+
+    def read(self, options: ReadOptions) -> Source:
+        """Read the list."""
+        if self.text is not None:
+            return read_pasted(self.text, has_header=options.has_header)
+        return read_frame(self.data) if self.path is None else read_file(self.path, self.name, options)
+
+    def id(self) -> str:
+        """The id of the audit of a list, by its content."""
+        if self.text is not None:
+            return id_of(self.text.encode("utf-8", "backslashreplace"))
+        assert self.path is not None
+        try:
+            return id_of(self.path)
+        except OSError as exc:
+            raise InputError(f"{self.name or self.path}: {exc.strerror}") from exc
+
+    def move(self, folder: Path, temporary: Path | None) -> Given:
+        """The same, where a file that was uploaded has moved to the folder of its audit."""
+        if self.path is None or temporary is None or temporary not in self.path.parents:
+            return self
+        target = folder / f"list-{self.path.name}"
+        shutil.move(self.path, target)
+        return Given(path=target, name=self.name)
+
+    def to_json(self) -> dict[str, Any]:
+        """Values that JSON can hold."""
+        return {"path": None if self.path is None else str(self.path.absolute()), "name": self.name, "text": self.text}
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> Given:
+        """What was kept."""
+        path, name, text = kept["path"], kept["name"], kept["text"]
+        return cls(None if path is None else Path(path), name, text)
+
+
+@dataclass(frozen=True)
+class KeptAudit:
+    """An audit for a list to choose from."""
+
+    id: str
+    name: str
+    when: float  # seconds since 1970
+    rows: int
+
+
+class Sessions:
+    """The audits in a folder."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = default_folder() if folder is None else folder
+
+    def session(self, identity: str) -> Session:
+        """The audit with an id, kept or not."""
+        if not identity.isalnum():
+            raise SettingsError("this audit is not kept any more")
+        return Session(self.folder / identity)
+
+    def all(self) -> list[KeptAudit]:
+        """All audits that can be opened, the last one first."""
+        found = []
+        for path in self.folder.glob(f"*/{STATE}"):
+            with suppress(*UNREADABLE):
+                kept = Session(path.parent).read()
+                found.append(KeptAudit(path.parent.name, str(kept["name"]), path.stat().st_mtime, int(kept["rows"])))
+        return sorted(found, key=lambda each: -each.when)
+
+    def remove_old(self) -> None:
+        """Remove the audits that nobody has opened for long."""
+        for each in self.folder.glob(f"*/{STATE}"):
+            if time.time() - each.stat().st_mtime > KEPT_FOR:
+                self.remove(each.parent.name)
+
+    def remove(self, identity: str) -> None:
+        """Remove an audit."""
+        session = self.session(identity)
+        session.check_owner()
+        shutil.rmtree(session.folder, ignore_errors=True)
+
+    def open_door(self, port: int, open_port: Callable[[int], socket]) -> tuple[socket, str]:
+        """A port and a token for the page: those of the last time if they are free, so that open pages go on."""
+        with suppress(*UNREADABLE):
+            kept = json.loads((self.folder / DOOR).read_text(encoding="utf-8"))
+            if port in (0, kept["port"]):
+                with suppress(SettingsError):
+                    return open_port(int(kept["port"])), str(kept["token"])
+        listener, token = open_port(port), secrets.token_urlsafe(32)
+        self.folder.mkdir(0o700, parents=True, exist_ok=True)
+        write_whole(self.folder / DOOR, json.dumps({"port": listener.getsockname()[1], "token": token}))
+        return listener, token
+
+    def remove_all(self) -> int:
+        """Remove everything; how many audits that were."""
+        count = len(self.all())
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return count
+
+
+class Session:
+    """The files of one audit."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+    def exists(self) -> bool:
+        """Whether the audit is kept."""
+        return (self.folder / STATE).is_file() and (self.folder / LIST).is_file()
+
+    def make(self) -> None:
+        """Make the folder."""
+        self.folder.parent.mkdir(0o700, parents=True, exist_ok=True)
+        self.folder.mkdir(0o700, exist_ok=True)
+
+    def read(self) -> dict[str, Any]:
+        """What was kept besides the tables."""
+        kept: dict[str, Any] = json.loads((self.folder / STATE).read_text(encoding="utf-8"))
+        if kept["form"] != FORM:
+            raise InputError("this audit was kept by another version of mailverdict")
+        return kept
+
+    def check_owner(self) -> None:
+        """Raise an error if another process has the audit open: each would replace what the other keeps."""
+        try:
+            number, began = self.read()["owner"]
+            is_open = number != os.getpid() and psutil.Process(number).create_time() == began
+        except (*UNREADABLE, psutil.Error, InputError):
+            return
+        if is_open:
+            raise SettingsError("this list is open in another `mailverdict audit`; use its page, or stop it first")
+
+    def write(self, kept: Mapping[str, Any]) -> None:
+        """Keep what is not a table."""
+        owner = [os.getpid(), psutil.Process().create_time()]
+        write_whole(self.folder / STATE, json.dumps({"form": FORM, "owner": owner, **kept}))
+
+    def release(self) -> None:
+        """Let other processes open the audit."""
+        with suppress(*UNREADABLE):
+            write_whole(self.folder / STATE, json.dumps({**self.read(), "owner": None}))
+
+    def write_list(self, source: Source) -> None:
+        """Keep the list. Columns are named by their position: names may occur twice, or may not be texts."""
+        frame = source.frame
+        arrays = [to_arrow(frame.iloc[:, at]) for at in range(frame.shape[1])]
+        names = [str(at) for at in range(len(arrays))]
+        write_table(self.folder / LIST, pa.table(arrays, names=names) if arrays else pa.table({}))
+
+    def read_list(self, kept: Mapping[str, Any]) -> Source:
+        """The list as it was loaded."""
+        frame = read_table(self.folder / LIST).to_pandas(types_mapper=TYPES.get)
+        frame.columns = pd.Index(kept["labels"])
+        return Source(
+            kept["name"],
+            frame,
+            tuple(kept["remarks"]),
+            kept["has_header"],
+            kept["is_text"],
+            kept["sheet"],
+            tuple(kept["sheets"]),
+        )
+
+    def write_result(self, rows: AuditedRows) -> None:
+        """Keep the result; its own columns are those of the list as it was prepared."""
+        write_table(self.folder / RESULT, rows.table)
+
+    def read_result(self, prepared: Prepared, note: dict[str, Any]) -> AuditedRows | None:
+        """The result of a check of the prepared list; None if it is not of this list, as after an update."""
+        table = read_table(self.folder / RESULT).unify_dictionaries().combine_chunks()
+        if len(table) != len(prepared.frame):
+            return None
+        return AuditedRows(prepared.frame, prepared.column, table, note)
+
+
+def describe_source(source: Source) -> dict[str, Any]:
+    """A list for JSON, without its rows."""
+    return {
+        "name": source.name,
+        "rows": len(source.frame),
+        "labels": [str(label) for label in source.frame.columns],
+        "remarks": list(source.remarks),
+        "has_header": source.has_header,
+        "is_text": source.is_text,
+        "sheet": source.sheet,
+        "sheets": list(source.sheets),
+    }
+
+
+def id_of(content: Path | bytes) -> str:
+    """A name for a content."""
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()[:32]
+    with content.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+def file_of(key: str, suppression: Suppression) -> str:
+    """The name of a suppression list in the folder of an audit."""
+    name = suppression.path.name
+    return name if name.startswith("suppression-") else f"suppression-{key}-{name}"
+
+
+def copy_private(source: Path, target: Path) -> None:
+    """Copy a file that only its owner can read, unless that was done."""
+    if not target.exists():
+        with private_write(target) as temporary:
+            shutil.copyfile(source, temporary)
+
+
+def to_arrow(cells: pd.Series[Any]) -> pa.Array:
+    """A column; what Arrow has no type for is kept as text."""
+    try:
+        return pa.array(cells, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
+
+
+@contextmanager
+def private_write(path: Path) -> Iterator[Path]:
+    """A temporary file that only its owner can read; at the end it takes the place of `path`."""
+    with atomic_write(path, sync=True) as temporary:
+        temporary.chmod(0o600)
+        yield temporary
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Write a text; the file appears whole."""
+    with private_write(path) as temporary:
+        temporary.write_text(content, encoding="utf-8")
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a table; the file appears whole."""
+    options = pa.ipc.IpcWriteOptions(unify_dictionaries=True)
+    with (
+        private_write(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as file,
+        pa.ipc.new_file(file, table.schema, options=options) as writer,
+    ):
+        writer.write_table(table)
+
+
+def read_table(path: Path) -> pa.Table:
+    """A table that was kept."""
+    with pa.OSFile(str(path), "rb") as file:
+        return pa.ipc.open_file(file).read_all()

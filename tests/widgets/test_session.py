@@ -1,0 +1,279 @@
+"""Audits that are kept, and come back as they were left."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import psutil
+import pytest
+
+import mailverdict as mv
+from mailverdict.errors import SettingsError
+from mailverdict.widgets.server import open_port
+from mailverdict.widgets.session import KEPT_FOR, LIST, RESULT, STATE, Sessions, id_of
+from mailverdict.widgets.snapshots import take_snapshots
+from mailverdict.widgets.state import AuditState
+from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.waiting import wait_until
+from tests.widgets.conftest import QUICK
+from tests.widgets.paced import paced_service, paid
+
+SETTINGS = {"backend": None, "journal": "auto", "screen": None, "limit": None}
+LIST_CSV = "name,mail\nAda,ada@gmail.com\nBob,bob@gmial.com\nCy,Cy <cy@example.org>\nDi,nobody\nAda,ADA@gmail.com\n"
+Open = Callable[..., AuditState]
+
+
+@pytest.fixture
+def sessions(tmp_path: Path) -> Sessions:
+    return Sessions(tmp_path / "audits")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "list.csv"
+    path.write_text(LIST_CSV)
+    return path
+
+
+@pytest.fixture
+def opened(sessions: Sessions, tmp_path: Path) -> Open:
+    """Opens an audit as the command does, in what counts as a new process each time."""
+
+    def open_(file: Path | None = None, **settings: Any) -> AuditState:
+        state = AuditState({**SETTINGS, **settings}, "regex", folder=tmp_path, sessions=sessions)
+        if file is not None:
+            state.load_file(file)
+        state.wait(30)
+        return state
+
+    return open_
+
+
+def do(state: AuditState, action: str, /, **arguments: Any) -> AuditState:
+    state.act(action, **arguments)
+    state.wait(30)
+    return state
+
+
+def as_shown(state: AuditState) -> dict[str, Any]:
+    """What a page shows, without what was said last and what can be undone."""
+    found = take_snapshots(state)
+    del found["page"]["said"], found["page"]["can_undo"], found["tidy"]["can_undo"], found["page"]["kept"]
+    for each in found.values():
+        each.pop("message", None), each.pop("kind", None)
+    found["check"].pop("progress"), found["check"].pop("summary")
+    return found
+
+
+def test_an_audit_comes_back_as_it_was_left(opened, file):
+    state = opened(file)
+    do(state, "suppress_pasted", text="cy@example.org\n")
+    do(state, "set_repair", name="merge", is_on=True)
+    do(state, "verify")
+    do(state, "set_policy", name="strict")
+    do(state, "decide", rows=[3], what="remove")
+    do(state, "set_facet", facet="verdict", value="valid")
+    do(state, "search", text="a")
+    do(state, "sort", key="verdict")
+    do(state, "sort", key="verdict")
+    before, result = as_shown(state), state.result
+    assert before["decide"]["decided"]["total"] == 1
+    again = opened(file)  # the process was killed: nothing closed the first one
+    assert as_shown(again) == before
+    pd.testing.assert_frame_equal(again.result, result)
+    assert again.messages["list"][0].startswith("list.csv is as you left it on ")
+    assert again.suppression.name == "pasted suppression list"
+    do(again, "verify")
+    assert again.listing.counts.actions == state.listing.counts.actions
+
+
+def test_the_same_list_under_another_name_is_the_same_audit_and_another_list_is_not(opened, file, tmp_path, sessions):
+    do(opened(file), "decide", rows=[], what="send")
+    do(opened(file), "verify")
+    copy = tmp_path / "copy.csv"
+    copy.write_text(LIST_CSV)
+    assert opened(copy).listing is not None
+    other = tmp_path / "other.csv"
+    other.write_text(LIST_CSV + "Eve,eve@example.org\n")
+    assert opened(other).listing is None
+    assert {each.name for each in sessions.all()} == {"list.csv", "other.csv"}
+
+
+def test_kept_audits_are_offered_opened_and_deleted(opened, file, sessions):
+    do(opened(file), "verify")
+    state = opened()
+    (kept,) = take_snapshots(state)["page"]["kept"]
+    assert (kept["name"], kept["rows"]) == ("list.csv", "5 rows")
+    assert "UTC" in kept["when"]
+    do(state, "open_kept", id=kept["id"])
+    assert take_snapshots(state)["decide"]["headline"] == "2"
+    assert take_snapshots(state)["page"]["kept"] == [], "it is open"
+    do(state, "delete_kept", id=kept["id"])
+    assert (state.source, state.listing, sessions.all()) == (None, None, [])
+    assert take_snapshots(state)["page"]["primary"] == "choose"
+    do(state, "open_kept", id=kept["id"])
+    assert "cannot be opened any more" in state.messages["list"][0]
+
+
+@pytest.mark.parametrize("identity", ["", "..", "../../etc", "a/b", ".", "x\x00"])
+def test_an_id_is_never_a_path(opened, file, tmp_path, identity):
+    state = opened(file)
+    for action in ("open_kept", "delete_kept"):
+        do(state, action, id=identity)
+        assert state.messages["list"][1] == "failed"
+    assert file.exists()
+    assert state.source is not None
+
+
+def test_files_are_for_their_user_alone(opened, file, sessions, tmp_path):
+    state = do(opened(file), "verify")
+    do(state, "suppress_pasted", text="cy@example.org")
+    sessions.open_door(0, open_port)[0].close()
+    found = [path for path in sessions.folder.rglob("*") if path.is_file()]
+    assert {path.name for path in found} > {STATE, LIST, RESULT, "page.json"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in found} == {0o600}
+    folders = {path.parent for path in found}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
+
+
+def test_what_a_person_uploads_can_be_read_again_after_a_restart(opened, sessions, tmp_path):
+    state = opened()
+    upload = Path(state.folder, "x", "list.csv")
+    upload.parent.mkdir()
+    upload.write_text("ada@example.org;Ada\nbob@example.org;Bob\n")
+    state.use_file(upload, "list.csv", "list")
+    state.wait(30)
+    state.close()
+    again = opened()
+    do(again, "open_kept", id=sessions.all()[0].id)
+    do(again, "read_again", encoding="", has_header="yes", sheet="")
+    assert len(again.source.frame) == 1
+    third = opened()
+    do(third, "open_kept", id=sessions.all()[0].id)
+    assert (len(third.source.frame), third.has_header) == (1, "yes")
+
+
+def test_a_pasted_list_is_kept(opened, sessions):
+    do(opened(), "load_pasted", text="ada@example.org\nnobody\n")
+    state = opened()
+    do(state, "open_kept", id=sessions.all()[0].id)
+    assert state.source.frame["email"].tolist() == ["ada@example.org", "nobody"]
+
+
+def test_all_kinds_of_cells_come_back(opened, tmp_path):
+    frame = pd.DataFrame(
+        {
+            "mail": ["ada@example.org", "bob@example.org", None],
+            "number": pd.array([1, None, 3], "Int64"),
+            "share": [0.5, float("nan"), 2.0],
+            "is_on": pd.array([True, None, False], "boolean"),
+            "day": pd.to_datetime(["2026-01-01", None, "2026-03-01"]),
+            "tags": [["a", "b"], None, []],
+        }
+    )
+    file = tmp_path / "list.parquet"
+    frame.to_parquet(file)
+    before = opened(file).source
+    after = opened(file).source
+    pd.testing.assert_frame_equal(after.frame, before.frame)
+    assert (after.name, after.remarks, after.sheets) == (before.name, before.remarks, before.sheets)
+
+
+@pytest.mark.parametrize("broken", [STATE, LIST, RESULT])
+@pytest.mark.parametrize("content", [b"", b"{}", b"nonsense" * 100])
+def test_an_audit_that_cannot_be_read_starts_anew(opened, file, sessions, broken, content):
+    state = do(opened(file), "verify")
+    (state.session.folder / broken).write_bytes(content)
+    again = opened(file)
+    assert len(again.source.frame) == 5
+    assert again.listing is None
+    do(again, "verify")
+    assert opened(file).listing is not None
+
+
+def test_an_audit_is_removed_after_thirty_days(opened, file, sessions):
+    state = opened(file)
+    sessions.remove_old()
+    assert len(sessions.all()) == 1
+    long_ago = time.time() - KEPT_FOR - 60
+    os.utime(state.session.folder / STATE, (long_ago, long_ago))
+    sessions.remove_old()
+    assert not state.session.folder.exists()
+
+
+def test_an_audit_that_another_process_has_open_is_not_opened(opened, file, sessions):
+    state = opened(file)
+    kept = json.loads((state.session.folder / STATE).read_text())
+    kept["owner"] = [os.getppid(), psutil.Process(os.getppid()).create_time()]
+    (state.session.folder / STATE).write_text(json.dumps(kept))
+    other = opened(file)
+    assert "open in another `mailverdict audit`" in other.messages["list"][0]
+    assert other.source is None
+    with pytest.raises(SettingsError, match="open in another"):
+        sessions.remove(state.session.id)
+    kept["owner"] = [os.getppid(), 1.0]  # the number was given to another program since
+    (state.session.folder / STATE).write_text(json.dumps(kept))
+    assert opened(file).source is not None
+
+
+def test_a_run_that_was_interrupted_goes_on(opened, file, sessions, tmp_path):
+    with paced_service(0.05) as service:
+        backend = mv.RemoteBackend(service.url, poll=QUICK)
+        state = opened(file, backend=backend, journal=tmp_path / "j.db")
+        state.act("set_depth", depth="smtp")
+        state.wait(30)
+        state.act("verify")
+        wait_until(lambda: "running" in (state.session.folder / STATE).read_text())
+        state.run._interrupt()  # as if the process had been killed: what is kept says that it runs
+        again = opened(file, backend=backend, journal=tmp_path / "j.db")
+        check = take_snapshots(again)["check"]
+        assert check["message"] == "The check was interrupted. What was checked is kept. Press Resume to go on."
+        assert check["button"] == {"label": "Resume", "enabled": True}
+        do(again, "verify")
+        assert again.run.progress.state == "done"
+        assert paid(service) == 4
+        state.wait(30)
+
+
+def test_a_result_of_another_backend_is_an_earlier_one(opened, file):
+    do(opened(file), "verify")
+    backend = AnsweringBackend()
+    backend.label = "another service"
+    other = opened(file, backend=backend)
+    assert take_snapshots(other)["decide"]["outdated"] != ""
+
+
+def test_a_frame_of_a_notebook_is_not_kept(tmp_path):
+    state = AuditState(SETTINGS, "regex", folder=tmp_path)
+    state.load(pd.DataFrame({"mail": ["ada@example.org"]}))
+    state.wait(30)
+    assert (state.session, state.kept) == (None, [])
+
+
+def test_the_port_and_the_token_stay_the_same_while_the_port_is_free(sessions):
+    with sessions.open_door(0, open_port)[0] as first:
+        port = first.getsockname()[1]
+        with sessions.open_door(0, open_port)[0] as other:
+            other_port = other.getsockname()[1]
+            assert other_port != port
+    listener, token = sessions.open_door(0, open_port)
+    with listener:
+        assert listener.getsockname()[1] == other_port
+    again, same = sessions.open_door(0, open_port)
+    with again:
+        assert (again.getsockname()[1], same) == (other_port, token)
+    asked_for, new = sessions.open_door(port, open_port)
+    with asked_for:
+        assert (asked_for.getsockname()[1], new != token) == (port, True)
+
+
+def test_ids_are_by_content(file):
+    assert id_of(file) == id_of(LIST_CSV.encode())
+    assert id_of(file).isalnum()
