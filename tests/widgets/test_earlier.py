@@ -10,7 +10,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.runs.journal.journal import Journal
 from mailverdict.widgets import Audit
-from mailverdict.widgets.earlier import compare_with, find_verified, read_audit
+from mailverdict.widgets.earlier import compare_with, read_audit, verified_column
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.workbooks import cells_of
 from tests.widgets.conftest import QUICK, finished, message, ready, shown, wait_for_settled
@@ -137,7 +137,7 @@ def test_another_column_name_is_found_and_the_same_audit_has_no_changes(tmp_path
     verified("a@x.example", column="E-Mail").to_csv(tmp_path / "old.csv", index=False)
     old, new = read_audit(tmp_path / "old.csv", "old.csv", "mail"), verified("a@x.example")
     assert compare_with(old, "old.csv", new, "mail")["headline"].startswith("Nothing changed since old.csv (20")
-    assert find_verified(pd.DataFrame({"mail": []}), "mail") is None
+    assert verified_column(pd.DataFrame({"mail": []}), "mail") is None
 
 
 def test_an_old_file_without_day_and_check_is_compared_and_another_check_is_named(tmp_path):

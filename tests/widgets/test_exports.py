@@ -346,3 +346,6 @@ def test_cells_that_a_workbook_cuts_are_named_on_the_page():
     audit.wait(30)
     expected = "2 cells cut to 32,767 characters, the most that a workbook allows, in rows 3, 5."
     assert message(audit, "decide") == expected
+    audit._state.download("report", "xlsx")
+    audit.wait(30)
+    assert message(audit, "decide") == expected.replace(".", " of sheet Send list.")

@@ -152,6 +152,15 @@ class TableSheet:
             put_row(self.sheet, self.row, cells)
             self.row += 1
 
+    def remarks(self) -> list[str]:
+        """What the sheet cannot hold."""
+        if not self.cut:
+            return []
+        rows = first_of([f"{row:,}" for row in sorted(set(self.cut))], SHOWN_ROWS)
+        where = f"row {rows}" if len(set(self.cut)) == 1 else f"rows {rows}"
+        cells = count_of(len(self.cut), "cell")
+        return [f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows, in {where}"]
+
     def finish(self) -> None:
         """Set what depends on all rows."""
         if self.header_row is None:
@@ -193,12 +202,7 @@ class XlsxTableWriter:
 
     @property
     def remarks(self) -> Sequence[str]:
-        if not (cut := self.table.cut):
-            return []
-        rows = first_of([f"{row:,}" for row in sorted(set(cut))], SHOWN_ROWS)
-        where = f"row {rows}" if len(set(cut)) == 1 else f"rows {rows}"
-        cells = count_of(len(cut), "cell")
-        return [f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows, in {where}"]
+        return self.table.remarks()
 
     def write(self, piece: pa.Table) -> None:
         """Append rows, each also to the sheet of its action."""

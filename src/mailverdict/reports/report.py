@@ -54,6 +54,7 @@ class Report:
 
     def __init__(self, facts: ReportFacts, out: Any, column: Hashable, prefix: str | None) -> None:
         self._facts, self._out, self._column, self._prefix = facts, out, column, prefix
+        self._remarks: list[str] = []  # what the file that was saved last cannot hold
 
     def to_html(self) -> str:
         """Give the page.
@@ -130,7 +131,9 @@ def write_sheets(report: Report, path: Path) -> None:
     from .workbook import write_workbook  # noqa: PLC0415 - few need it
 
     parts = split(report._out, report._column, policy=report._facts.policy, prefix=report._prefix)
-    write_workbook(path, report._facts, {action: to_table(getattr(parts, action)) for action in ACTIONS})
+    report._remarks = write_workbook(
+        path, report._facts, {action: to_table(getattr(parts, action)) for action in ACTIONS}
+    )
 
 
 def to_table(frame: Any) -> pa.Table:

@@ -20,15 +20,22 @@ PIECE_ROWS = 65_536  # rows converted at once: bounds memory
 
 def write_workbook(
     path: Path, facts: ReportFacts, parts: Mapping[str, pa.Table], sheet_rows: int = XLSX_ROWS - 1
-) -> None:
-    """Write the sections and the rows of each action; rows beyond one sheet go on in another."""
+) -> list[str]:
+    """Write the sections and the rows of each action; rows beyond one sheet go on in another.
+
+    Returns what a sheet cannot hold.
+    """
+    remarks: list[str] = []
     book = FormattedBook(path, "a report as XLSX")
     shown = [section for columns in sections_of(facts) for column in columns for section in column]
     put_sections(book, book.add_sheet("Summary"), [known(facts), verdicts(facts), *shown])
     for action, table in parts.items():
         for start in range(0, max(len(table), 1), sheet_rows):
-            put_part(TableSheet(book, LABELS[action]), table.slice(start, sheet_rows))
+            sheet = TableSheet(book, LABELS[action])
+            put_part(sheet, table.slice(start, sheet_rows))
+            remarks += [f"{each} of sheet {sheet.sheet.get_name()}" for each in sheet.remarks()]
     book.close()
+    return remarks
 
 
 def put_part(sheet: TableSheet, table: pa.Table) -> None:

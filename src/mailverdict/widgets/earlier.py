@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +11,7 @@ from typing import Any, cast
 import pandas as pd
 import pyarrow as pa
 
-from ..errors import InputError
+from ..errors import ColumnError, InputError
 from ..frames.results import Results, with_core
 from ..frames.verify import FrameReading, ResultColumns, describe_origin
 from ..model.words import ValidationType
@@ -20,7 +21,7 @@ from ..reports.wording import CHECKS, another_check, days_of_earlier
 from ..runs.journal.journal import Journal
 from ..runs.journal.recall import RecordedRun, parse_key
 from ..table.columns import COLUMNS, REPAIR_COLUMNS, SUPPRESS_COLUMNS
-from ..table.overwrite import name_columns
+from ..table.overwrite import find_verified, name_columns
 from ..table.table import Table
 from .choices import Choices
 from .listing import CORE, AuditedRows
@@ -77,7 +78,7 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
 def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:
     """The file of an earlier audit, with the names of the result columns of `column`."""
     old = read_file(path, name).frame
-    then = find_verified(old, column)
+    then = verified_column(old, column)
     if then is None:
         raise InputError(
             f"{readable(name)} is not a result of an earlier audit: it has no verdict column. "
@@ -144,10 +145,9 @@ def verdict_label(word: Any) -> str:
     return VERDICT_LABELS.get(word, str(word)) if isinstance(word, str) else ""
 
 
-def find_verified(frame: pd.DataFrame, column: Hashable) -> Any:
+def verified_column(frame: pd.DataFrame, column: Hashable) -> Any:
     """The column that was verified in a table: the same as now, or the only one; None if there is none."""
-    names = [name for name in frame.columns if isinstance(name, str)]
-    if isinstance(column, str) and {column, f"{column}_verdict", f"{column}_status"} <= set(names):
-        return column
-    found = [name for name in names if {f"{name}_verdict", f"{name}_status"} <= set(names)]
-    return found[0] if len(found) == 1 and isinstance(column, str) else None
+    for prefix in (f"{column}_", None):
+        with suppress(ColumnError):
+            return find_verified(frame, prefix)[0] if isinstance(column, str) else None
+    return None

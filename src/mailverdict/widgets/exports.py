@@ -37,10 +37,11 @@ RESULTS = tuple(column.name for column in (*COLUMNS, *REPAIR_COLUMNS, *ACTION_CO
 
 def save_report(
     listing: Listing, policy: Policy, path: Path, name: str, earlier: pd.DataFrame | None = None, again: str = ""
-) -> None:
+) -> list[str]:
     """Write the report, whose figures are those of the page; a workbook has all rows.
 
-    `earlier` is an audit to compare with, `again` the command that verifies the list again.
+    `earlier` is an audit to compare with, `again` the command that verifies the list again. Returns what the user must
+    know about the file, as sentences.
     """
     rows, column = listing.rows, listing.column
     if earlier is not None and rows.note.get(DROPS_DUPLICATES):
@@ -50,7 +51,9 @@ def save_report(
         columns = COLUMNS if path.suffix == ".xlsx" else CORE
         whole = read_decided(rows.to_frame(columns=columns), column, None)
     _, counts = listing.judge(policy)
-    make_report(counts, column, whole, earlier=then, name=name, again=again).save(path)
+    made = make_report(counts, column, whole, earlier=then, name=name, again=again)
+    made.save(path)
+    return [f"{each}." for each in made._remarks]
 
 
 def as_saved(out: pd.DataFrame, column: Hashable, saved: Sequence[Column]) -> pd.DataFrame:

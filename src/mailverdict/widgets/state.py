@@ -963,11 +963,11 @@ class AuditState:
             path.parent.mkdir(0o700)
             if which == "report":
                 earlier = None if self.read_earlier is None else self.read_earlier()
-                save_report(listing, self.policy, path, info.name, earlier, self.command_again(info))
+                remarks = save_report(listing, self.policy, path, info.name, earlier, self.command_again(info))
             else:
                 pieces = rows_to_save(listing, rows, which)
                 remarks = save_table(pieces, path, types_of_objects(listing.rows.frame))
-                self.say("decide", " ".join(remarks), "warned" if remarks else "plain")
+            self.say("decide", " ".join(remarks), "warned" if remarks else "plain")
             path.chmod(0o600)
             self.on_file(path.name, path, by)
             self.spoken = f"{path.name} is being downloaded."
