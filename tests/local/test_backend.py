@@ -186,6 +186,16 @@ def test_explain_shows_what_was_asked_and_answered_and_the_rule_that_decided(wor
     assert [line for line in shown if not any(each.startswith(f"    {line}") for each in lines)] == []
 
 
+def test_explain_shows_what_a_dns_list_was_asked_and_answered(world):
+    listing = mv.Blacklist(zones=[mv.Zone("bl.sandbox.example", codes=["127.0.0.2"])])
+    backend = world.make_backend(blacklist=listing)
+    for email, shown in (
+        ("ada@listed.example", "1.40.0.127.bl.sandbox.example A: 127.0.0.2"),
+        ("ada@one.example", "1.30.0.127.bl.sandbox.example A: NXDOMAIN"),
+    ):
+        assert f"    {shown}" in str(mv.explain(email, validation_type="mx_blacklist", backend=backend)).splitlines()
+
+
 def test_explain_escapes_what_it_shows(world):
     explained = mv.explain("<script>alert(1)</script>@one.example", validation_type="mx", backend=world.backend)
     assert "<script>" not in explained._repr_html_()

@@ -182,8 +182,7 @@ class ZoneCheck:
         return parse_listing(self._zone, f"{host} ({address})", await self._ask(address))
 
     async def _ask(self, address: IPAddress) -> DnsAnswer:
-        reversed_address = address.reverse_pointer.removesuffix(".in-addr.arpa").removesuffix(".ip6.arpa")
-        return await self._resolver.query(f"{reversed_address}.{self._zone.name}", "A")
+        return await self._resolver.query(name_of_entry(address, self._zone), "A")
 
     async def _test(self, version: int) -> BlacklistEvidence:
         """Ask about the two test entries of an address family."""
@@ -192,6 +191,16 @@ class ZoneCheck:
         if failure:
             self._notice(f"The DNS list {self._zone.name} is not used: {failure}. What it lists is undetermined.")
         return BlacklistEvidence(None if failure else bool(codes_of(entry)), failure)
+
+
+def name_of_entry(address: IPAddress, zone: Zone) -> str:
+    """The name that a DNS list has for an address (RFC 5782 section 2.1).
+
+    >>> name_of_entry(ipaddress.ip_address("192.0.2.7"), Zone("bl.example", codes=["127.0.0.2"]))
+    '7.2.0.192.bl.example'
+    """
+    reversed_address = address.reverse_pointer.removesuffix(".in-addr.arpa").removesuffix(".ip6.arpa")
+    return f"{reversed_address}.{zone.name}"
 
 
 def find_failure(entry: DnsAnswer, absent: DnsAnswer, version: int) -> str:

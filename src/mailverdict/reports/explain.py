@@ -6,16 +6,19 @@ First the value (`Explanation`), then `explain`, then how each kind of evidence 
 from __future__ import annotations
 
 import html
+import ipaddress
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..backend import Backend
-from ..checks.dns.answers import ADDRESS_TYPES, DnsAnswer
+from ..checks.blacklist import name_of_entry, unmapped
+from ..checks.dns.answers import ADDRESS_TYPES, DnsAnswer, RecordType
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.smtp.transport.driver import Transcript
 from ..local.backend import CheckRecord, LocalBackend
 from ..loop import run_sync
-from ..model.evidence import BlacklistEvidence, DomainEvidence, Flags, MailboxEvidence, SyntaxEvidence
+from ..model.evidence import BlacklistEvidence, Evidence, Flags, MailboxEvidence, SyntaxEvidence
 from ..model.verification import Verification
 from ..model.words import REASON_MEANING, Reason, ValidationType, ValidationTypeWord, escape_controls
 from ..runs.options import parse_validation_type
@@ -32,6 +35,13 @@ class Step:
     title: str
     outcome: str
     lines: tuple[str, ...] = ()  # each on one line and bounded, since texts of servers are among them
+
+
+class DnsLines(NamedTuple):
+    """Questions to the DNS with their answers, one a line."""
+
+    domain: Sequence[str] = ()  # about the domain and its mail servers
+    listings: Sequence[str] = ()  # to DNS blacklists
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,22 +145,30 @@ def explain(
             found = await check_address(address, kind, opened, record)
             if record.evidence is None:  # a service observed, and returns its payload only
                 return Explanation(found, tuple(service_steps(found)))
-            dns = record.evidence.dns
-            answers = await dns_lines(opened, dns) if dns is not None else []
+            answers = await dns_lines(opened, record.evidence)
             return Explanation(found, tuple(local_steps(found, record, answers)))
 
     return run_sync(explain_once())
 
 
-async def dns_lines(backend: Backend, dns: DomainEvidence) -> list[str]:
+async def dns_lines(backend: Backend, seen: Evidence) -> DnsLines:
     """Who was asked what about a domain and its mail servers, and the answers, which are in the resolver's cache."""
+    if seen.dns is None:
+        return DnsLines()
     assert isinstance(backend, LocalBackend)
-    resolver, types = backend.domains.resolver, ("MX", *ADDRESS_TYPES)
-    asked = {rdtype: answer for rdtype in types if (answer := resolver.cached(dns.domain, rdtype)) is not None}
-    lines = [f"{dns.domain} {rdtype}: {answer_text(answer)}" for rdtype, answer in asked.items()]
-    servers = [each.host for each in dns.exchanges if each.host != dns.domain]
-    lines += [f"{host} A, AAAA: {answer_text(await resolver.addresses(host))}" for host in servers]
-    return [f"asked {backend.domains.shown}", *lines]
+    dns, resolver, settings = seen.dns, backend.domains.resolver, backend.settings
+
+    def cached(name: str, *types: RecordType) -> list[str]:
+        answers = {rdtype: resolver.cached(name, rdtype) for rdtype in types}
+        return [f"{name} {rdtype}: {answer_text(answer)}" for rdtype, answer in answers.items() if answer is not None]
+
+    hosts = {each.host: await resolver.addresses(each.host) for each in dns.exchanges}
+    servers = [f"{host} A, AAAA: {answer_text(answer)}" for host, answer in hosts.items() if host != dns.domain]
+    addresses = [unmapped(ipaddress.ip_address(text)) for answer in hosts.values() for text in answer.texts]
+    entries = [name_of_entry(each, zone) for zone in settings.blacklist.zones for each in addresses]
+    asked = f"asked {backend.domains.shown}"
+    listings = [line for name in entries for line in cached(name, "A")] if seen.blacklist is not None else []
+    return DnsLines([asked, *cached(dns.domain, "MX", *ADDRESS_TYPES), *servers], listings)
 
 
 def answer_text(answer: DnsAnswer) -> str:
@@ -161,7 +179,7 @@ def answer_text(answer: DnsAnswer) -> str:
     return records or answer.message or answer.outcome.upper()
 
 
-def local_steps(found: Verification, record: CheckRecord, answers: Sequence[str]) -> Iterator[Step]:
+def local_steps(found: Verification, record: CheckRecord, answers: DnsLines) -> Iterator[Step]:
     """The checks that were made on this machine, in their order, and the verdict."""
     evidence = record.evidence
     assert evidence is not None
@@ -169,10 +187,10 @@ def local_steps(found: Verification, record: CheckRecord, answers: Sequence[str]
     if evidence.syntax.ok:
         yield flags_step(evidence.flags, evidence.syntax)
     if (dns := evidence.dns) is not None:
-        lines = (line[:SHOWN] for line in (*answers, *filter(None, [dns.message])))
+        lines = (line[:SHOWN] for line in (*answers.domain, *filter(None, [dns.message])))
         yield Step("dns", f"{dns.domain}: {dns.outcome}", tuple(lines))
     if evidence.blacklist is not None:
-        yield blacklist_step(evidence.blacklist)
+        yield blacklist_step(evidence.blacklist, answers.listings)
     if evidence.mailbox is not None:
         yield mailbox_step(evidence.mailbox, record.transcript)
     meanings = [f"{reason}: {REASON_MEANING[Reason(reason)]}" for reason in found.reasons]
@@ -202,9 +220,9 @@ def flags_step(flags: Flags, seen: SyntaxEvidence) -> Step:
     return Step("lists", ", ".join(raised) or "no flag", tuple(lines))
 
 
-def blacklist_step(seen: BlacklistEvidence) -> Step:
+def blacklist_step(seen: BlacklistEvidence, listings: Sequence[str]) -> Step:
     outcome = {True: "listed", False: "not listed", None: "undetermined"}[seen.listed]
-    lines = [*(f"asked: {source}" for source in seen.sources), *filter(None, [seen.message])]
+    lines = [*(f"asked: {source}" for source in seen.sources), *listings, *filter(None, [seen.message])]
     return Step("blacklist", outcome if seen.sources else "no blacklist is configured", tuple(lines))
 
 
