@@ -336,7 +336,7 @@ def test_check_and_explain_answer_in_a_sandbox(run):
     status, out, err = run("check", "info@gmail.com", "-t", "mx", "--sandbox", "--json")
     assert (status, json.loads(out)["result"], "sandbox" in err) == (0, "valid", True)
     status, out, _ = run("explain", "info@gmial.com", "-t", "mx", "--sandbox")
-    assert (status, "gmial.com: nxdomain\n    the domain does not exist\n" in out) == (0, True)
+    assert (status, "gmial.com A: NXDOMAIN\n    the domain does not exist\n" in out) == (0, True)
     assert "did you mean info@gmail.com?" in out
     status, out, _ = run("check", "info@gmial.com", "-t", "mx", "--sandbox")
     assert (status, "did you mean info@gmail.com?" in out) == (0, True)
