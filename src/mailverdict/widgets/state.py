@@ -219,14 +219,14 @@ class AuditState:
         self.jobs.append(guarded)
         self.wake()
 
-    def wake(self) -> None:
-        """Start the thread if there is work for it; then tell the pages what has changed."""
+    def wake(self, *names: str) -> None:
+        """Start the thread if there is work for it; then tell the pages what has changed, as `changed` does."""
         with self.lock:
             if self.thread is None and self.next_task() is not None:
                 # A daemon, so that the kernel can exit at any time.
                 self.thread = threading.Thread(target=self.work, name="mailverdict-audit", daemon=True)
                 self.thread.start()
-        self.changed()
+        self.changed(*names)
 
     def work(self) -> None:
         """Do what is to be done until there is nothing."""
@@ -873,7 +873,7 @@ class AuditState:
     def find(self, first: int = 0) -> None:
         """Find the rows that match, and show those from a position on."""
         self.found = self.require_listing().found()
-        self.rows(first, self.window[1])
+        self.window = min(max(first, 0), max(len(self.found) - 1, 0)), self.window[1]
 
     def rows(self, first: int, count: int) -> None:
         """Show some of the rows that match, from a position on."""
@@ -915,7 +915,7 @@ class AuditState:
             change(self.require_listing())
             self.find()
             self.spoken = f"{count_of(len(self.found), 'row')} found."
-        self.wake()
+        self.wake("decide")
 
     def set_policy(self, name: str) -> None:
         """Choose what is done with which verdict."""
