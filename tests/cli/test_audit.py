@@ -12,10 +12,11 @@ import socket
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -25,6 +26,7 @@ from packaging.requirements import Requirement
 from mailverdict import widgets
 from mailverdict.cli import main
 from mailverdict.cli.audit import open_browser
+from tests.doubles.waiting import wait_until
 from tests.widgets.browser import CHROMIUM, audit_page, chromium
 from tests.widgets.jupyter import own_places
 
@@ -65,7 +67,7 @@ class RunningAudit:
 def running_audit(folder: Path, *arguments: object, code: str = PROGRAM) -> Iterator[RunningAudit]:
     """Start the command in a process; its temporary files are in `folder`."""
     places = folder / "tmp"
-    places.mkdir()
+    places.mkdir(exist_ok=True)
     with (folder / "stderr.txt").open("w") as said:
         process = subprocess.Popen(
             [sys.executable, "-c", code, "audit", *map(str, arguments), "--no-browser"],
@@ -209,6 +211,50 @@ def installed_by(extra: str) -> set[str]:
             required = map(Requirement, importlib.metadata.requires(wanted.name) or [])
             waiting += [str(each) for each in required if each.marker is None or each.marker.evaluate({"extra": ""})]
     return {name.replace("-", "_") for name in found} | found
+
+
+def until(audit: RunningAudit, is_there: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """The sections of the page once they are as expected."""
+    shown: dict[str, Any] = {}
+    headers = {"Authorization": f"Bearer {audit.token}"}
+    with httpx.stream("GET", f"{audit.base}/events?tab=tab-00000001", headers=headers, timeout=LIMIT) as reply:
+        for line in reply.iter_lines():
+            shown |= json.loads(line)
+            if is_there(shown):
+                return shown
+    raise AssertionError("the stream has ended")
+
+
+def act(audit: RunningAudit, name: str, /, **arguments: Any) -> None:
+    headers = {"Authorization": f"Bearer {audit.token}"}
+    reply = httpx.post(f"{audit.base}/act", json={"act": name, **arguments}, headers=headers, timeout=LIMIT)
+    assert reply.status_code == 204
+
+
+def test_a_command_that_is_killed_opens_the_audit_as_it_was(contacts, tmp_path, capsys, monkeypatch):
+    with running_audit(tmp_path, contacts, "-t", "regex") as audit:
+        until(audit, lambda shown: shown["check"]["button"]["enabled"])
+        act(audit, "verify")
+        until(audit, lambda shown: shown["decide"]["is_ready"] and not shown["page"]["running"])
+        act(audit, "decide", rows=[0], what="remove")
+        until(audit, lambda shown: shown["decide"]["decided"]["remove"] == 1)
+        wait_until(lambda: any('"remove"' in path.read_text() for path in tmp_path.rglob("audit.json")))
+        audit.end(signal.SIGKILL)
+        url = audit.url
+    with running_audit(tmp_path, contacts) as audit:
+        assert audit.url == url, "a page that is open goes on"
+        shown = until(audit, lambda shown: shown["list"].get("name") == "contacts.csv")
+        assert (shown["decide"]["decided"]["remove"], shown["check"]["depth"]) == (1, "regex")
+    with running_audit(tmp_path, contacts, "-t", "mx", "--policy", "strict", "--sandbox") as audit:
+        shown = until(audit, lambda shown: shown["list"].get("name") == "contacts.csv")
+        assert (shown["check"]["depth"], shown["decide"]["policy"]) == ("mx", "strict"), "what the command names holds"
+    with running_audit(tmp_path) as audit:
+        (kept,) = until(audit, lambda shown: True)["page"]["kept"]
+        assert kept["name"] == "contacts.csv"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
+    status, said = run(capsys, "--forget")
+    assert (status, said.startswith("mailverdict: 1 audit deleted from ")) == (0, True)
+    assert not list(tmp_path.rglob("audit.json"))
 
 
 @pytest.mark.browser

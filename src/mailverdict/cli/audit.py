@@ -34,6 +34,7 @@ OPENER = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="
 
 @app.command()
 def audit(
+    context: typer.Context,
     file: Annotated[str | None, typer.Argument(help="CSV, TSV, Parquet or XLSX file; it can be chosen later.")] = None,
     column: ColumnName = None,
     validation_type: Kind = ValidationType.MX,
@@ -82,8 +83,15 @@ def audit(
         listener, token = sessions.open_door(port, open_port)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/#{token}"
         settings = {"backend": asked, "journal": "auto", "screen": None, "limit": None}
+        source = context.get_parameter_source("validation_type")
+        given = {} if source is None or source.name == "DEFAULT" else {"depth": str(validation_type)}
         state = AuditState(
-            settings, str(validation_type), policy or "balanced", folder=Path(made).resolve(), sessions=sessions
+            settings,
+            str(validation_type),
+            policy or "balanced",
+            folder=Path(made).resolve(),
+            sessions=sessions,
+            wanted=given if policy is None else {**given, "policy": policy},
         )
         if file is not None:
             state.load_file(file, column=column)

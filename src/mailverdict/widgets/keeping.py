@@ -29,7 +29,7 @@ def open_session(state: AuditState, session: Session, column: Hashable | None = 
     session.check_owner()
     try:
         kept = session.read()
-        source, choices = session.read_list(kept), Choices.from_json(kept["choices"])
+        source, choices = session.read_list(kept), replace(Choices.from_json(kept["choices"]), **state.wanted)
         suppressions = {
             str(key): read_suppression(session.folder / Path(file).name, str(name))
             for key, (name, file) in kept["suppressions"].items()

@@ -14,12 +14,13 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,7 @@ class AuditState:
         folder: str | Path | None = None,
         allow_paths: bool = True,
         sessions: Sessions | None = None,
+        wanted: Mapping[str, Any] = MappingProxyType({}),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings = settings  # of `mailverdict.verify`
@@ -98,6 +100,7 @@ class AuditState:
         self.policies = {**POLICIES, first.name: first}
         self.choices = Choices(depth=str(parse_validation_type(validation_type)), policy=first.name)
         self.allow_paths, self.parent, self.sessions, self.clock = allow_paths, folder, sessions, clock
+        self.wanted = wanted  # choices that also hold for an audit that was kept with others
         self.on_change: Callable[[Sequence[str]], None] = lambda names: None
         self.on_file: Callable[[str, Path, str], None] = lambda name, path, by: None
         self.lock = threading.RLock()
