@@ -165,8 +165,8 @@ PAGES = (
     *("src/mailverdict/service/http/page.html", "docs/site.css", "src/mailverdict/reports/page.css"),
     "src/mailverdict/widgets/static/page.css",
 )
-CODE = ("reports/page.py", "reports/page.js", "service/http/page.py", "widgets/page.py", "widgets/page_server.py")
-SCRIPTS = ("connection.js", "page.js", "parts.js", "steps.js", "table.js", "transfer.js")
+CODE = ("reports/page.py", "reports/page.js", "service/http/page.py", "widgets/page.py", "widgets/server.py")
+SCRIPTS = ("connection.js", "page.js", "parts.js", "run.js", "steps.js", "table.js")
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -114,7 +114,7 @@ LIGHT_PAGES = '[data-jp-theme-light="true"],[data-md-color-scheme="default"],.vs
 DARK_PAGES = '[data-jp-theme-light="false"],[data-md-color-scheme="slate"],.vscode-dark'
 # Elements that more than one page has. `S` stands for the scope, `.mv-NAME` for a verdict or action.
 SHARED = """
-S .mv-symbol{width:1em;height:1em;flex:none;vertical-align:-.125em;fill:var(--mv-key);stroke:none}
+S .mv-symbol{display:inline-block;width:1em;height:1em;flex:none;vertical-align:-.125em;fill:var(--mv-key);stroke:none}
 S .mv-symbol .mv-sign{fill:none;stroke:var(--mv-surface);stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
 S .mv-symbol .mv-ring{fill:none;stroke:var(--mv-key);stroke-width:2}
 S .mv-badge{display:inline-flex;align-items:center;gap:var(--mv-space-1);padding:0 var(--mv-space-2) 0 6px;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,6 @@ from mailverdict.widgets import Audit
 from mailverdict.widgets.snapshots import take_snapshot
 from tests.widgets.browser import (
     NOTEBOOK,
-    VOILA_ICONS,
     AuditPage,
     Place,
     audit_page,
@@ -23,8 +23,9 @@ from tests.widgets.browser import (
     folder_with_notebook,
     open_in_lab,
 )
-from tests.widgets.jupyter import jupyter_lab, voila
+from tests.widgets.jupyter import jupyter_lab
 from tests.widgets.paced import paced_service
+from tests.widgets.served import TOKEN, served
 
 KINDS = ("ada", "gone", "info", "full")
 QUICK = mv.PollSchedule(steps=((600, 0.05),))
@@ -53,17 +54,23 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         yield Place(folder, lambda opened: open_in_lab(opened, url, NOTEBOOK))
 
 
-@pytest.fixture(scope="module")
-def voila_page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """The same notebook as a page."""
-    folder = folder_with_notebook(tmp_path_factory, "voila", request.module.CODE)
-    with voila(folder, NOTEBOOK) as url:
-        yield Place(folder, lambda opened: opened.go_to(url), VOILA_ICONS)
+@pytest.fixture
+def local_page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """The page of `mailverdict audit`, with what the module's `local_audit` makes of a folder; a new one each time."""
+    folder = tmp_path_factory.mktemp("local")
+    with ExitStack() as stack:
+
+        def open_page(opened: AuditPage) -> None:
+            state = request.module.local_audit(folder)._state
+            page = stack.enter_context(served(state))
+            opened.go_to(f"{page.base}/#{TOKEN}")
+
+        yield Place(folder, open_page)
 
 
-@pytest.fixture(params=["lab", "voila_page"])
+@pytest.fixture(params=["lab", "local_page"])
 def place(request: pytest.FixtureRequest) -> Place:
-    """JupyterLab, then Voila."""
+    """JupyterLab, then the page of `mailverdict audit`."""
     return request.getfixturevalue(request.param)
 
 

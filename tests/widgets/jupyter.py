@@ -1,4 +1,4 @@
-"""JupyterLab and Voila as processes of their own: nobody's settings, loopback only, gone at the end."""
+"""JupyterLab as a process of its own: nobody's settings, loopback only, gone at the end."""
 
 from __future__ import annotations
 
@@ -36,19 +36,6 @@ def jupyter_lab(folder: Path, *, is_dark: bool = False) -> Iterator[str]:
     ]
     with process(command, folder, port):
         yield f"http://127.0.0.1:{port}"
-
-
-@contextmanager
-def voila(folder: Path, notebook: str, *, is_dark: bool = False) -> Iterator[str]:
-    """Serve one notebook as a page; gives its URL."""
-    port = free_port()
-    theme = "dark" if is_dark else "light"
-    command = [
-        *("voila", notebook, "--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1", f"--theme={theme}"),
-        f"--Voila.connection_dir_root={folder}",
-    ]
-    with process(command, folder, port):
-        yield f"http://127.0.0.1:{port}/"
 
 
 @contextmanager

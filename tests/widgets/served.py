@@ -28,6 +28,10 @@ class Served:
     client: httpx.Client
 
     @property
+    def port(self) -> int:
+        return int(self.base.rpartition(":")[2])
+
+    @property
     def state(self) -> AuditState:
         return self.page.state
 
@@ -52,9 +56,9 @@ class Served:
 
 
 @contextmanager
-def served(state: AuditState) -> Iterator[Served]:
+def served(state: AuditState, port: int = 0) -> Iterator[Served]:
     """Serve an audit for as long as the block lasts."""
-    listener = open_port(0)
+    listener = open_port(port)
     port = listener.getsockname()[1]
     page = PageServer(state, TOKEN, port)
     server = OneServer(make_config(page))

@@ -123,8 +123,9 @@ def test_the_most_frequent_reasons_are_not_cut_in_the_table(opened: AuditPage, w
     show(opened, audit)
     decide = audit._widget().decide_section
     for label in ("Domain accepts every address", "Shared mailbox such as info@"):
-        change(opened, "decide_section", {**decide, "rows": [{**decide["rows"][0], "reason": label}]})
-        cell = opened.audit.locator("td.mv-col-reason")
+        row = {**decide["table"]["rows"][0], "reason": label}
+        change(opened, "decide_section", {**decide, "table": {"first": 0, "total": 1, "rows": [row]}})
+        cell = opened.audit.locator("td.mv-col-reason, .mv-why").locator("visible=true")
         assert cell.inner_text() == label
         assert cell.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth"), label
 

@@ -36,12 +36,12 @@ function useChoice(value) {
   return [pressed ? pressed.value : value, choose];
 }
 
-function Switch({ id, label, on, disabled, onChange }) {
+function Switch({ id, label, on, disabled, local, onChange }) {
   const { isLost } = useAudit();
   const [isOn, choose] = useChoice(on);
   const press = (event) => choose(event.target.checked, onChange(event.target.checked));
   return html`<label class="mv-switch" for=${id}>
-    <input id=${id} type="checkbox" role="switch" checked=${isOn} disabled=${disabled || isLost} onChange=${press} />
+    <input id=${id} type="checkbox" role="switch" checked=${isOn} disabled=${disabled || (isLost && !local)} onChange=${press} />
     <span class="mv-track" aria-hidden="true" />
     <span class="mv-item-label">${label}</span>
   </label>`;
@@ -76,6 +76,24 @@ function Mark({ name }) {
   return html`<svg class=${`mv-symbol mv-${name}`} viewBox="0 0 16 16" aria-hidden="true">${drawn}</svg>`;
 }
 
+// A text of the list. Characters that turn the direction of a text could show another address than the one that is meant:
+// they are shown themselves, and the text has a direction of its own.
+const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+function Text({ children }) {
+  const text = String(children ?? "").replace(TURNS, (char) => `⟨U+${char.codePointAt().toString(16).toUpperCase().padStart(4, "0")}⟩`);
+  return html`<bdi>${text}</bdi>`;
+}
+
+// Undo and Redo for everything that a person chose.
+function UndoRedo({ off }) {
+  const { page, act } = useAudit();
+  return html`
+    <${Small} quiet disabled=${off || !page.can_undo} onClick=${() => act("undo")}>Undo<//>
+    <${Small} quiet disabled=${off || !page.can_redo} onClick=${() => act("redo")}>Redo<//>
+  `;
+}
+
 const Badge = ({ name, label }) => html`<span class=${`mv-badge mv-${name}`}><${Mark} name=${name} />${label}</span>`;
 
 const Meter = ({ share, name }) => html`<span class=${name ? `mv-meter mv-${name}` : "mv-meter"} aria-hidden="true">
@@ -100,7 +118,7 @@ function Transfers({ purpose }) {
     .filter((each) => each.purpose === purpose)
     .map(
       (each) => html`<div key=${each.key} class="mv-transfer">
-        <label for=${`${id}-${each.key}`}>${each.text}</label>
+        <label for=${`${id}-${each.key}`}>${each.text}${each.wait}</label>
         <progress id=${`${id}-${each.key}`} max=${each.total || 1} value=${each.done} />
         <${Small} local onClick=${each.cancel}>Cancel<//>
       </div>`,
@@ -159,5 +177,5 @@ function PasteButton({ button = Small, purpose, ...props }) {
 
 export {
   Audit, Badge, Button, FileButton, Input, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small,
-  Switch, Transfers, useAudit, useChoice,
+  Switch, Text, Transfers, UndoRedo, useAudit, useChoice,
 };

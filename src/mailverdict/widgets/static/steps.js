@@ -2,10 +2,10 @@
 
 import { html, useState } from "./vendor/preact-htm.js";
 import {
-  Button, FileButton, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small, Switch, Transfers,
-  useAudit, useChoice,
+  Button, FileButton, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small, Switch, Text,
+  Transfers, UndoRedo, useAudit, useChoice,
 } from "./parts.js";
-import { Table } from "./table.js";
+import { DECISIONS, Table } from "./table.js";
 
 const QUOTA_OVER = "Today's quota is used up.";
 const FORMAT_NAMES = { csv: "CSV", xlsx: "Excel (XLSX)", parquet: "Parquet" };
@@ -36,6 +36,7 @@ function ListStep() {
     ${isUnreadable && html`<${ReadAgain} off=${off} />`}
     ${isEmpty && list.allow_paths && html`<${PathField} />`}
     ${list.runs.length > 0 && html`<${EarlierRuns} off=${off} />`}
+    ${isEmpty && page.kept?.length > 0 && html`<${KeptAudits} />`}
   `;
 }
 
@@ -51,12 +52,13 @@ function LoadedList({ off, children }) {
   if (list.column === null) columns.unshift({ id: "", label: "choose a column" });
   const choose = (at) => at !== "" && act("choose_column", { at: Number(at) });
   return html`<div>
-    <p class="mv-lead"><strong>${list.name}</strong> ${list.size}</p>
+    <p class="mv-lead"><strong><${Text}>${list.name}<//></strong> ${list.size}</p>
     <div class="mv-row">
       <${Select} id=${`${id}-column`} label="Column" options=${columns} value=${list.column ?? ""} disabled=${off} onChange=${choose} />
       ${list.examples.length > 0 &&
-      html`<span class="mv-examples">such as ${list.examples.map((each) => html`<code>${each}</code> `)}</span>`}
+      html`<span class="mv-examples">such as ${list.examples.map((each) => html`<code><${Text}>${each}<//></code> `)}</span>`}
     </div>
+    ${list.preview && html`<${Preview} ...${list.preview} />`}
     ${list.guess && html`<p class="mv-soft">${list.guess}</p>`}
     ${list.remarks.length > 0 &&
     html`<ul class="mv-soft mv-remarks">${list.remarks.map((each) => html`<li>${each}</li>`)}</ul>`}
@@ -64,6 +66,22 @@ function LoadedList({ off, children }) {
     ${children}
   </div>`;
 }
+
+// The first rows, with the column of addresses marked.
+const Preview = ({ heads, rows, at }) => html`<div class="mv-preview" tabindex="0" role="region" aria-label="The first rows">
+  <table class="mv-table">
+    <thead>
+      <tr>${heads.map((head, place) => html`<th scope="col" class=${place === at ? "mv-taken" : ""}><${Text}>${head}<//></th>`)}</tr>
+    </thead>
+    <tbody>
+      ${rows.map(
+        (row) => html`<tr>
+          ${row.map((cell, place) => html`<td class=${place === at ? "mv-taken" : ""}><${Text}>${cell}<//></td>`)}
+        </tr>`,
+      )}
+    </tbody>
+  </table>
+</div>`;
 
 const HEADERS = [
   { id: "", label: "found automatically" },
@@ -121,6 +139,27 @@ function EarlierRuns({ off }) {
   </div>`;
 }
 
+// Audits that are kept on this computer. Deleting one is asked about once more, since it cannot be undone.
+function KeptAudits() {
+  const { page, act } = useAudit();
+  const [doubted, setDoubted] = useState(null);
+  const remove = (each) => (doubted === each.id ? act("delete_kept", { id: each.id }) : setDoubted(each.id));
+  return html`<div class="mv-runs">
+    <h4>Kept audits</h4>
+    <ul>
+      ${page.kept.map(
+        (each) => html`<li key=${each.id}>
+          <span class="mv-gap"><strong><${Text}>${each.name}<//></strong> ${each.when}, ${each.rows}</span>
+          <${Small} aria-label=${`Open ${each.name} of ${each.when}`} onClick=${() => act("open_kept", { id: each.id })}>Open<//>
+          <${Small} quiet aria-label=${`Delete ${each.name} of ${each.when}`} onClick=${() => remove(each)}>
+            ${doubted === each.id ? "Delete for good" : "Delete"}
+          <//>
+        </li>`,
+      )}
+    </ul>
+  </div>`;
+}
+
 // --- 2 tidy ----------------------------------------------------------------------------------------------------------
 
 function TidyStep() {
@@ -135,6 +174,7 @@ function TidyStep() {
     ${tidy.nothing && html`<p class="mv-soft">${tidy.nothing}</p>`}
     <${Suppression} off=${off} />
     <${Transfers} purpose="suppress" />
+    <div class="mv-row"><${UndoRedo} off=${off} /></div>
     <${Notices} ...${tidy} />
   `;
 }
@@ -164,14 +204,14 @@ function TidyItem({ item, off }) {
 }
 
 const Pair = ({ before, after, sign = "→", means = "becomes" }) => html`<div class="mv-pair">
-  <code class="mv-one-line" title=${before}>${before}</code>
+  <code class="mv-one-line" title=${before}><${Text}>${before}<//></code>
   <span class="mv-arrow" aria-label=${means} role="img">${sign}</span>
-  <code class="mv-one-line" title=${after}>${after}</code>
+  <code class="mv-one-line" title=${after}><${Text}>${after}<//></code>
 </div>`;
 
 function Suggestions({ off }) {
   const { tidy, act } = useAudit();
-  const { suggestions: part, can_undo: canUndo } = tidy;
+  const { suggestions: part } = tidy;
   const accept = (each) => html`<${Small}
     disabled=${off || each.accepted}
     aria-label=${`${each.accepted ? "Accepted" : "Accept"} ${each.after} for ${each.before}`}
@@ -186,7 +226,6 @@ function Suggestions({ off }) {
       <${Small} disabled=${off || !part.left} onClick=${() => act("accept_all")}>
         ${part.left ? `Accept all (${part.left})` : "All accepted"}
       <//>
-      <${Small} quiet disabled=${off || !canUndo} onClick=${() => act("undo")}>Undo<//>
     </div>
     <p class="mv-soft">Only those that you accept are corrected. The others go to “To review”.</p>
     <ul class="mv-suggestions">
@@ -201,7 +240,7 @@ function Suggestions({ off }) {
 
 function Suppression({ off }) {
   const { tidy, act } = useAudit();
-  const { suppression, suppression_notes: notes } = tidy;
+  const { suppression, suppression_notes: notes = [], suppression_found: found } = tidy;
   return html`<section class="mv-part" aria-label="Suppression list">
     <div class="mv-row mv-part-head">
       <h4>Suppression list</h4>
@@ -212,7 +251,8 @@ function Suppression({ off }) {
       <${PasteButton} purpose="suppress" disabled=${off}>Paste a list<//>
       ${suppression && html`<${Small} quiet disabled=${off} onClick=${() => act("drop_suppression")}>Use none<//>`}
     </div>
-    ${(notes ?? []).map((each) => html`<p class="mv-soft">${each}</p>`)}
+    ${found && html`<p>${found}</p>`}
+    ${notes.map((each) => html`<p class="mv-soft">${each}</p>`)}
     <${PasteBox}
       purpose="suppress"
       label="Paste addresses or domains, one per line"
@@ -317,6 +357,7 @@ function Progress({ progress, running }) {
         </span>`,
       )}
     </div>
+    ${running && progress.slow && html`<p>${progress.slow}</p>`}
     ${running && progress.message && html`<p class="mv-soft">${progress.message}</p>`}
     ${running && progress.quota && html`<p class="mv-soft">${progress.quota}</p>`}
   </div>`;
@@ -331,7 +372,7 @@ function DecideStep() {
   return html`
     <div class="mv-card-head">
       <div>
-        <h4 class="mv-card-title">${decide.title}</h4>
+        <h4 class="mv-card-title"><${Text}>${decide.title}<//></h4>
         <p class="mv-soft">${decide.check}</p>
         <p class="mv-soft">${decide.means}</p>
       </div>
@@ -341,9 +382,12 @@ function DecideStep() {
     ${decide.unclear &&
     html`<div class="mv-notice mv-notice-warned mv-notice-act"><span>${decide.unclear}</span>${decide.can_ask_again && askAgain}</div>`}
     <${Picture} />
+    <${Policies} />
+    ${decide.typos?.length > 0 && html`<${Typos} />`}
+    ${decide.decided?.total > 0 && html`<${Decided} />`}
     <${Downloads} />
     <${Transfers} purpose="save" />
-    ${saved && html`<p class="mv-soft">Downloaded: ${saved}</p>`}
+    ${saved && html`<p class="mv-soft">Downloaded: <${Text}>${saved}<//></p>`}
     <${Notices} ...${decide} />
     <div class="mv-explore"><${Facets} /><${Table} /></div>
     <${Comparison} />
@@ -379,6 +423,76 @@ function Picture() {
   </div>`;
 }
 
+// What each policy will do with this result, before it is chosen.
+function Policies() {
+  const { id, decide, isLost, act } = useAudit();
+  const [policy, choose] = useChoice(decide.policy);
+  const name = `${id}-policy`;
+  const press = (each) => choose(each, act("set_policy", { name: each }));
+  return html`<fieldset class="mv-part mv-depths" disabled=${isLost}>
+    <legend>Policy</legend>
+    <div class="mv-policies">
+      ${decide.policies.map(
+        (each) => html`<label key=${each.id} class=${each.id === policy ? "mv-depth mv-chosen" : "mv-depth"}>
+          <input type="radio" name=${name} value=${each.id} checked=${each.id === policy} onChange=${() => press(each.id)} />
+          <span>
+            <span class="mv-policy-label">${each.label}</span>
+            ${each.text && html`<span class="mv-soft">${each.text}</span>`}
+          </span>
+        </label>`,
+      )}
+    </div>
+  </fieldset>`;
+}
+
+// Likely typos by domain, with one decision for all of them.
+function Typos() {
+  const { decide, page, act } = useAudit();
+  const [isWhole, setWhole] = useState(false);
+  const shown = isWhole ? decide.typos : decide.typos.slice(0, 5);
+  const more = decide.typos.length - 5;
+  const labels = (each) => ({ ...DECISIONS, suggestion: `Use ${each.suggested}` });
+  return html`<section class="mv-part" aria-label="Likely typos of a domain">
+    <div class="mv-row mv-part-head"><h4>Likely typos</h4></div>
+    <ul class="mv-runs">
+      ${shown.map(
+        (each) => html`<li key=${each.domain}>
+          <span class="mv-gap">
+            <strong><${Text}>${each.domain}<//></strong>, ${count(each.people, "person", "people")}: did they mean <strong>${each.suggested}</strong>?
+          </span>
+          <span class="mv-row-actions">
+            ${["suggestion", "send", "remove"].map(
+              (what) => html`<${Small} key=${what} disabled=${page.running} aria-label=${`${labels(each)[what]}: ${each.domain}`}
+                aria-pressed=${each.decided === undefined ? undefined : String(each.decided === what)}
+                onClick=${() => act("decide_domain", { domain: each.domain, what: each.decided === what ? "none" : what })}>${labels(each)[what]}<//>`,
+            )}
+          </span>
+        </li>`,
+      )}
+    </ul>
+    ${more > 0 &&
+    html`<${Small} local quiet aria-expanded=${String(isWhole)} onClick=${() => setWhole(!isWhole)}>
+      ${isWhole ? "Show fewer" : `Show ${more} more`}
+    <//>`}
+  </section>`;
+}
+
+const count = (number, one, many) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+
+// What was decided by hand, and what of it must be verified first.
+function Decided() {
+  const { decide, page, act } = useAudit();
+  const { decided, to_check: toCheck } = decide;
+  const parts = Object.entries(DECISIONS).filter(([what]) => decided[what]);
+  return html`<div class="mv-notice mv-notice-act">
+    <span>
+      Decided by hand: ${parts.map(([what, label]) => `${label} ${decided[what].toLocaleString("en")}`).join(", ")}.
+      ${toCheck && html` <span>${toCheck.text}</span>`}
+    </span>
+    ${toCheck && html`<${Small} disabled=${page.running} onClick=${() => act("check_decided")}>Verify them<//>`}
+  </div>`;
+}
+
 function Downloads() {
   const { id, decide, act } = useAudit();
   const [format, setFormat] = useState("csv");
@@ -391,8 +505,6 @@ function Downloads() {
     <div class="mv-row mv-part-head">
       <h4>Download</h4>
       <span class="mv-gap" />
-      <${Select} id=${`${id}-policy`} label="Policy" options=${decide.policies} value=${decide.policy}
-        onChange=${(name) => act("set_policy", { name })} />
       <${Select} id=${`${id}-format`} label="As" options=${formats} value=${format} onChange=${setFormat} />
     </div>
     <div class="mv-downloads">
@@ -429,7 +541,7 @@ function Facets() {
         ${facet.values.map(
           (each) => html`<${Button} key=${each.id} class="mv-value" aria-pressed=${String(each.on)} title=${each.label}
             onClick=${() => choose(facet.id, each.id)}>
-            <span class="mv-value-label">${each.label}</span>
+            <span class="mv-value-label"><${Text}>${each.label}<//></span>
             <span class="mv-value-count">${each.count}</span>
             <${Meter} share=${each.share} name=${facet.id === "verdict" || facet.id === "action" ? each.id : ""} />
           <//>`,
@@ -468,7 +580,7 @@ function Comparison() {
     html`<details>
       <summary>Addresses whose verdict changed</summary>
       <ul class="mv-moves">
-        ${comparison.addresses.map((each) => html`<li><code>${each.address}</code> ${word(each.before)} → ${word(each.after)}</li>`)}
+        ${comparison.addresses.map((each) => html`<li><code><${Text}>${each.address}<//></code> ${word(each.before)} → ${word(each.after)}</li>`)}
       </ul>
     </details>`}
   </section>`;
