@@ -17,6 +17,7 @@ from mailverdict.widgets.state import SECTIONS, AuditState
 from tests.widgets.conftest import finished, message, ready, shown
 
 ROOT = Path(__file__).parents[2]
+SVG = "http://www.w3.org/2000/svg"
 STATIC = Path(page_module.__file__).with_name("static")
 
 
@@ -83,14 +84,17 @@ def test_other_messages_are_ignored(audit, content):
 
 
 def upload(audit, identity, purpose=None, content=b"ada@example.org\n"):
-    """Send a file as the browser does, in two messages; the second is sent when the result is called."""
-    receive = audit._widget().receive
-    receive(None, {"transfer": "begin", "id": identity, "name": "x.txt", "size": len(content), "purpose": purpose}, [])
+    """Send a file as the browser does, in two pieces; the second is sent when the result is called."""
+
+    def put(offset, piece):
+        about = {"id": identity, "name": "x.txt", "size": len(content), "purpose": purpose, "offset": offset}
+        audit._widget().receive(None, {"file": "put", **about}, [piece])
 
     def finish():
-        receive(None, {"transfer": "piece", "id": identity, "offset": 0}, [content])
+        put(5, content[5:])
         audit.wait(30)
 
+    put(0, content[:5])
     return finish
 
 
@@ -122,9 +126,9 @@ def test_a_download_is_offered_and_removed_once_the_browser_has_it(audit):
     send(audit, act="download", which="send", kind="csv")
     (offer,) = (each for each in sent if each.get("act") == "save")
     assert offer["name"] == "emails-send-list.csv"
-    (path,) = (each.content for each in widget.transfer.offers.values())
+    (path,) = widget.transfer.offers.values()
     assert path.exists()
-    widget.receive(None, {"transfer": "done", "id": "0123456789", "file": offer["id"]}, [])
+    widget.receive(None, {"file": "drop", "id": offer["id"]}, [])
     assert not path.exists()
 
 
@@ -138,7 +142,7 @@ def test_closing_removes_files(audit):
 
 def test_the_front_end_makes_no_request_and_sets_no_html():
     """Requests to the page's own server are made by one module; the others have no way out."""
-    texts = {path.name: path.read_text() for path in STATIC.iterdir() if path.is_file()}
+    texts = {path.name: path.read_text().replace(SVG, "") for path in STATIC.iterdir() if path.is_file()}
     inner = ("innerHTML", "outerHTML", "insertAdjacentHTML", "dangerouslySetInnerHTML", "document.write", "eval(")
     assert [(name, word) for name, text in texts.items() for word in inner if word in text] == []
     texts.pop("connection.js")

@@ -1,4 +1,4 @@
-"""Files in pieces, without a browser: every message of `transfer.js`, and those that it never sends."""
+"""Files in pieces, without a browser: every message of `connection.js`, and those that it never sends."""
 
 from __future__ import annotations
 
@@ -10,32 +10,30 @@ from pathlib import Path
 
 import pytest
 
-from mailverdict.errors import InputError
-from mailverdict.widgets import transfer as module
-from mailverdict.widgets.transfer import LARGEST_PIECE, MAX_OFFERS, MAX_UPLOADS, FileTransfer
+from mailverdict.widgets.transfer import MAX_OFFERS, MAX_UPLOADS, PIECE, FileTransfer
 
 ONE, OTHER = "aaaaaaaa", "bbbbbbbb"
 
 
 class Channel:
-    """A transfer and all that it sent and reported."""
+    """A transfer and all that it sent and received."""
 
     def __init__(self, folder: Path) -> None:
         self.sent: list[tuple[dict, list]] = []
-        self.files: list[tuple[str, Path]] = []
-        self.failures: list[tuple[str, str]] = []
+        self.files: list[tuple[str, Path, str]] = []
         self.transfer = FileTransfer(
-            lambda content, buffers: self.sent.append((content, buffers)),
-            folder,
-            on_file=lambda name, path, purpose: self.files.append((name, path)),
-            on_failed=lambda *failure: self.failures.append(failure),
+            lambda content, buffers: self.sent.append((content, buffers)), folder, lambda *file: self.files.append(file)
         )
 
-    def __call__(self, step: str, identity: str = ONE, buffers: tuple = (), **more: object) -> dict:
+    def __call__(self, step: str, identity: object = ONE, buffers: tuple = (), **more: object) -> dict:
         """Send a message as the browser does; gives the answer, or an empty one."""
         before = len(self.sent)
-        assert self.transfer.on_message({"transfer": step, "id": identity, **more}, [memoryview(b) for b in buffers])
+        assert self.transfer.on_message({"file": step, "id": identity, **more}, [memoryview(b) for b in buffers])
         return self.sent[-1][0] if len(self.sent) > before else {}
+
+    def put(self, offset: object, piece: bytes = b"", identity: object = ONE, **more: object) -> dict:
+        """A piece of a file of ten bytes."""
+        return self("put", identity, (piece,), **{"name": "list.csv", "size": 10, "offset": offset} | more)
 
 
 @pytest.fixture
@@ -46,45 +44,49 @@ def channel(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_upload_arrives_in_pieces_and_each_is_acknowledged(channel, tmp_path):
+def test_an_upload_arrives_in_pieces_and_each_is_answered_with_what_is_next(channel, tmp_path):
     content = bytes(range(256)) * 10
-    assert channel("begin", name="contacts.csv.gz", size=len(content)) == {"transfer": "ack", "id": ONE, "received": 0}
+    about = {"name": "contacts.csv.gz", "size": len(content), "purpose": "list"}
     for offset in range(0, len(content), 1000):
         assert channel.files == []
-        answer = channel("piece", offset=offset, buffers=(content[offset : offset + 1000],))
-        assert answer["received"] == min(offset + 1000, len(content))
-    ((name, path),) = channel.files
-    assert (name, path.read_bytes()) == ("contacts.csv.gz", content)
+        piece = content[offset : offset + 1000]
+        assert channel.put(offset, piece, **about) == {"file": "put", "id": ONE, "received": offset + len(piece)}
+    ((name, path, purpose),) = channel.files
+    assert (name, purpose, path.read_bytes()) == ("contacts.csv.gz", "list", content)
     assert path.name.endswith("-contacts.csv.gz")
     assert tmp_path in path.parents
-    assert channel.failures == []
     if os.name == "posix":
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert channel("drop") == {}
+    assert path.read_bytes() == content, "it belongs to the audit now"
 
 
-def test_an_empty_file_is_finished_at_once(channel):
-    assert channel("begin", name="empty.csv", size=0)["received"] == 0
-    assert [(name, path.read_bytes()) for name, path in channel.files] == [("empty.csv", b"")]
+def test_a_message_that_comes_twice_does_no_harm(channel):
+    pieces = {0: b"abc", 3: b"defg", 7: b"hij"}
+    for offset, piece in pieces.items():
+        assert [channel.put(offset, piece)["received"] for _ in range(2)] == [offset + len(piece)] * 2
+    assert channel.put(3, b"defg")["received"] == 10
+    assert [path.read_bytes() for _, path, _ in channel.files] == [b"abcdefghij"]
 
 
-def test_an_upload_may_be_begun_twice_since_the_first_message_or_its_answer_can_be_lost(channel):
-    channel("begin", name="list.csv", size=6)
-    channel("piece", offset=0, buffers=(b"abc",))
-    assert channel("begin", name="list.csv", size=6)["received"] == 3
-    channel("piece", offset=3, buffers=(b"def",))
-    assert channel("begin", name="list.csv", size=6)["received"] == 6
-    assert [path.read_bytes() for _, path in channel.files] == [b"abcdef"]
-    assert "another size has begun already" in channel("begin", name="list.csv", size=7)["why"]
+def test_an_empty_file_is_complete_at_once(channel):
+    assert [channel.put(0, b"", name="empty.csv", size=0)["received"] for _ in range(2)] == [0, 0]
+    assert [(name, path.read_bytes()) for name, path, _ in channel.files] == [("empty.csv", b"")]
+
+
+def test_a_piece_after_one_that_was_lost_is_answered_with_the_byte_that_is_missed(channel):
+    channel.put(0, b"ab")
+    assert channel.put(4, b"ef")["received"] == 2
+    channel.put(2, b"cdefghij")
+    assert channel.files[0][1].read_bytes() == b"abcdefghij"
 
 
 def test_two_uploads_do_not_mix(channel):
-    channel("begin", name="a.csv", size=4)
-    channel("begin", OTHER, name="a.csv", size=4)
-    channel("piece", offset=0, buffers=(b"on",))
-    channel("piece", OTHER, offset=0, buffers=(b"twoo",))
-    channel("piece", offset=2, buffers=(b"ee",))
-    assert [path.read_bytes() for _, path in channel.files] == [b"twoo", b"onee"]
+    channel.put(0, b"on", size=4)
+    channel.put(0, b"twoo", OTHER, size=4)
+    channel.put(2, b"ee", size=4)
+    assert [path.read_bytes() for _, path, _ in channel.files] == [b"twoo", b"onee"]
 
 
 @pytest.mark.parametrize(
@@ -104,8 +106,8 @@ def test_two_uploads_do_not_mix(channel):
     ],
 )
 def test_a_name_is_a_name_and_never_a_path(channel, name, shown):
-    channel("begin", name=name, size=0)
-    ((given, path),) = channel.files
+    channel.put(0, b"", name=name, size=0)
+    ((given, path, _),) = channel.files
     assert shown is None or given == shown
     assert given.isprintable()
     assert len(given) <= 60
@@ -113,11 +115,11 @@ def test_a_name_is_a_name_and_never_a_path(channel, name, shown):
     assert set(path.name) <= {*"-_."} | {c for c in path.name if c.isalnum()}
 
 
-BAD_STEPS = {
+BAD_PIECES = {
     "too much": {"offset": 2, "buffers": (b"123456789",)},
     "no piece": {"offset": 2, "buffers": ()},
     "two pieces": {"offset": 2, "buffers": (b"1", b"2")},
-    "an empty piece": {"offset": 2, "buffers": (b"",)},
+    "a huge piece": {"offset": 2, "buffers": (bytes(PIECE + 1),)},
     "a negative offset": {"offset": -1, "buffers": (b"x",)},
     "true": {"offset": True, "buffers": (b"x",)},
     "a text": {"offset": "2", "buffers": (b"x",)},
@@ -125,192 +127,114 @@ BAD_STEPS = {
 }
 
 
-@pytest.mark.parametrize("why", BAD_STEPS)
+@pytest.mark.parametrize("why", BAD_PIECES)
 def test_a_piece_that_does_not_fit_ends_the_upload_and_removes_it(channel, why):
-    channel("begin", name="list.csv", size=10)
-    channel("piece", offset=0, buffers=(b"ab",))
-    assert channel("piece", **BAD_STEPS[why])["transfer"] == "refused"
-    assert [name for name, _ in channel.failures] == ["list.csv"]
+    channel.put(0, b"ab")
+    assert channel("put", **BAD_PIECES[why])["file"] == "failed"
     assert list(channel.transfer.folder.iterdir()) == []
-    assert channel("piece", offset=2, buffers=(b"cd",))["why"] == "this upload has ended; choose the file again"
-    assert len(channel.failures) == 1, "pieces that were on the way are not reported again"
+    assert channel.put(2, b"cd")["why"] == "this upload has ended; choose the file again"
     assert channel.files == []
-
-
-def test_a_piece_after_a_lost_one_is_answered_with_the_byte_that_is_missed(channel):
-    channel("begin", name="list.csv", size=6)
-    channel("piece", offset=0, buffers=(b"ab",))
-    assert channel("piece", offset=4, attempt=3, buffers=(b"ef",)) == {
-        "transfer": "ack",
-        "id": ONE,
-        "received": 2,
-        "missed": 3,
-    }
-    assert channel("piece", offset=0, attempt=3, buffers=(b"ab",))["received"] == 2, "it came twice"
-    channel("piece", offset=2, attempt=4, buffers=(b"cd",))
-    channel("piece", offset=4, attempt=4, buffers=(b"ef",))
-    assert channel.files[0][1].read_bytes() == b"abcdef"
-    assert channel("piece", offset=4, attempt=4, buffers=(b"ef",))["received"] == 6, "complete by now"
-    assert (len(channel.files), channel.failures) == (1, [])
-
-
-def test_a_piece_may_not_be_huge(channel):
-    channel("begin", name="list.csv", size=2 * LARGEST_PIECE)
-    assert "bytes; this one has" in channel("piece", offset=0, buffers=(bytes(LARGEST_PIECE + 1),))["why"]
 
 
 @pytest.mark.parametrize("size", [-1, 1.5, "10", None, True, 2**53, float("nan")])
 def test_a_size_that_is_none_is_refused(channel, size):
-    assert "must be a whole number of bytes" in channel("begin", name="list.csv", size=size)["why"]
-    assert channel.failures[0][0] == "list.csv"
+    assert "must be a whole number of bytes" in channel.put(0, size=size)["why"]
 
 
 def test_a_file_larger_than_the_disk_is_refused_before_it_is_sent(channel):
-    answer = channel("begin", name="list.csv", size=2**52)
-    assert "the disk for temporary files has room for" in answer["why"]
-    assert channel.failures == [("list.csv", answer["why"])]
+    assert "the disk for temporary files has room for" in channel.put(0, b"x", size=2**52)["why"]
 
 
-def test_a_full_disk_ends_the_upload(channel):
-    channel("begin", name="list.csv", size=10)
-
-    class FullDisk:
-        def write(self, piece: object) -> None:
-            raise OSError(28, "No space left on device", "/somewhere/private")
-
-        close = write
-
-    upload = channel.transfer.uploads[ONE]
-    upload.file.close()
-    upload.file = FullDisk()
-    upload.file.close = lambda: upload.file.write(b"")
-    assert channel("piece", offset=0, buffers=(b"x",))["why"] == "No space left on device"
-    assert channel.failures == [("list.csv", "No space left on device")]
-    assert list(channel.transfer.folder.iterdir()) == []
+def test_a_file_that_cannot_be_written_ends_the_upload_without_its_path(channel):
+    channel.put(0, b"ab")
+    (path,) = channel.transfer.folder.iterdir()
+    path.unlink()
+    path.mkdir()
+    assert channel.transfer.uploads[ONE].path == path
+    assert str(path) not in channel.put(2, b"cd")["why"]
+    path.rmdir()
 
 
 def test_a_cancelled_upload_is_removed_without_an_error(channel):
-    channel("begin", name="list.csv", size=10)
-    channel("piece", offset=0, buffers=(b"x",))
-    assert channel("cancel") == {}
+    channel.put(0, b"ab")
+    assert channel("drop") == {}
     assert list(channel.transfer.folder.iterdir()) == []
-    assert (channel.files, channel.failures) == ([], [])
-    assert channel("cancel") == {}
-
-
-def test_the_browser_learns_how_much_has_arrived(channel):
-    channel("begin", name="list.csv", size=3)
-    channel("piece", offset=0, buffers=(b"x",))
-    assert channel("status", asked=7) == {"transfer": "ack", "id": ONE, "received": 1, "asked": 7}
-    channel("piece", offset=1, buffers=(b"yz",))
-    assert channel("status", asked=8)["received"] == 3, "also when the last answer was lost"
-    assert len(channel.files) == 1
-    assert channel("status", OTHER, asked=1)["transfer"] == "refused"
+    assert (channel.files, channel("drop")) == ([], {})
 
 
 def test_uploads_of_pages_that_were_closed_do_not_pile_up(channel):
     for n in range(MAX_UPLOADS + 1):
-        channel("begin", f"upload-{n}", name=f"{n}.csv", size=10)
-        channel("piece", "upload-0", offset=n, buffers=(b"x",))
-    assert channel.failures == [("1.csv", "the upload stopped, and others began since")]
+        channel.put(0, b"x", f"upload-{n}", name=f"{n}.csv")
     assert len(list(channel.transfer.folder.iterdir())) == MAX_UPLOADS
+    assert channel.put(1, b"y", "upload-0")["why"] == "this upload has ended; choose the file again"
 
 
 def test_other_messages_are_left_to_the_page(channel):
-    for content in ({"action": "verify"}, None, "transfer", [], {"id": ONE}):
+    for content in ({"action": "verify"}, None, "file", [], {"id": ONE}):
         assert channel.transfer.on_message(content) is False
     assert channel.sent == []
 
 
 @pytest.mark.parametrize("identity", [None, 5, "", "short", "../../etc/passwd", "x" * 41, {"a": 1}])
 def test_an_id_must_be_one(channel, identity):
-    assert "id of a transfer must be" in channel("begin", identity, name="a", size=0)["why"]
+    assert "id of a file must be" in channel.put(0, b"x", identity)["why"]
     assert channel.files == []
 
 
-def test_an_unknown_step_is_refused(channel):
-    assert "'burn' is not a step of a transfer; there are begin, piece" in channel("burn")["why"]
+def download(channel: Channel, identity: str) -> bytes:
+    """All pieces of an offer."""
+    content = b""
+    while True:
+        answer = channel("get", identity, offset=len(content))
+        assert (answer["file"], answer["offset"]) == ("get", len(content))
+        content += bytes(channel.sent[-1][1][0])
+        if len(content) >= answer["size"]:
+            return content
 
 
-def download(channel: Channel, identity: str, size: int, part: int = 1000) -> bytes:
-    """All parts of an offer, the last first."""
-    parts = {}
-    for offset in reversed(range(0, max(size, 1), part)):
-        answer = channel("read", file=identity, offset=offset, size=part)
-        assert (answer["transfer"], answer["offset"], answer["size"]) == ("part", offset, size)
-        parts[offset] = bytes(channel.sent[-1][1][0])
-    return b"".join(parts[offset] for offset in sorted(parts))
+@pytest.mark.parametrize("content", [b"", b"x", bytes(range(256)) * 5_000])
+def test_an_offer_is_read_in_pieces_and_then_removed(channel, content):
+    made = channel.transfer.folder / "made.csv"
+    made.write_bytes(content)
+    identity = channel.transfer.offer(made)
+    assert download(channel, identity) == content
+    assert channel("drop", identity) == {}
+    assert list(channel.transfer.folder.iterdir()) == []
+    assert "not offered any more" in channel("get", identity, offset=0)["why"]
 
 
-@pytest.mark.parametrize("content", [b"", b"x", bytes(range(256)) * 10])
-@pytest.mark.parametrize("kind", ["bytes", "file"])
-def test_an_offer_is_read_in_parts(channel, content, kind):
-    source = content
-    if kind == "file":
-        source = channel.transfer.folder / "made.csv"
-        source.write_bytes(content)
-    identity = channel.transfer.offer("made.csv", source)
-    assert download(channel, identity, len(content)) == content
-    assert channel("done", file=identity) == {}
-    assert list(channel.transfer.folder.iterdir()) == [], "what was made for the download is removed"
-    assert "not offered any more" in channel("read", file=identity, offset=0, size=10)["why"]
-
-
-def test_a_user_s_own_file_is_not_removed(channel, tmp_path_factory):
-    own = tmp_path_factory.mktemp("own") / "list.csv"
-    own.write_bytes(b"abc")
-    identity = channel.transfer.offer("list.csv", own)
-    channel("done", file=identity)
-    assert own.read_bytes() == b"abc"
-
-
-def test_a_file_that_changes_while_it_is_read_is_an_error(channel):
+@pytest.mark.parametrize("offset", [-1, None, "0", True, 2**53])
+def test_a_piece_beyond_the_numbers_is_refused(channel, offset):
     made = channel.transfer.folder / "made.csv"
     made.write_bytes(b"abc")
-    identity = channel.transfer.offer("made.csv", str(made))
-    channel("read", file=identity, offset=0, size=2)
-    made.write_bytes(b"abcdef")
-    assert "was changed while it was downloaded" in channel("read", file=identity, offset=2, size=2)["why"]
+    assert channel("get", channel.transfer.offer(made), offset=offset)["file"] == "failed"
+
+
+def test_an_offer_whose_file_is_gone_is_an_error_without_its_path(channel):
+    made = channel.transfer.folder / "made.csv"
+    made.write_bytes(b"abc")
+    identity = channel.transfer.offer(made)
     made.unlink()
-    assert channel("read", file=identity, offset=2, size=2)["why"] == "No such file or directory"
-    assert [name for name, _ in channel.failures] == ["made.csv"] * 2
-
-
-@pytest.mark.parametrize("wrong", [{"offset": 4}, {"offset": -1}, {"size": LARGEST_PIECE + 1}, {"size": None}])
-def test_a_part_beyond_the_offer_is_refused(channel, wrong):
-    identity = channel.transfer.offer("made.csv", b"abc")
-    assert channel("read", **{"file": identity, "offset": 0, "size": 3} | wrong)["transfer"] == "refused"
+    assert channel("get", identity, offset=0)["why"] == "No such file or directory"
 
 
 def test_offers_do_not_pile_up(channel):
-    made = channel.transfer.folder / "made.csv"
-    made.write_bytes(b"abc")
-    first = channel.transfer.offer("made.csv", made)
-    for _ in range(MAX_OFFERS):
-        channel.transfer.offer("more.csv", b"")
+    for n in range(MAX_OFFERS + 1):
+        made = channel.transfer.folder / f"{n}.csv"
+        made.write_bytes(b"abc")
+        channel.transfer.offer(made)
     assert len(channel.transfer.offers) == MAX_OFFERS
-    assert first not in channel.transfer.offers
-    assert not made.exists()
-
-
-def test_a_missing_file_cannot_be_offered(channel, tmp_path_factory):
-    missing = tmp_path_factory.mktemp("empty") / "missing.csv"
-    with pytest.raises(InputError, match=r"missing\.csv: no such file"):
-        channel.transfer.offer("list.csv", missing)
+    assert not (channel.transfer.folder / "0.csv").exists()
 
 
 def test_files_are_gone_when_the_process_ends(tmp_path):
     code = f"""
 from mailverdict.widgets.transfer import FileTransfer
-transfer = FileTransfer(lambda *message: None, {str(tmp_path)!r})
-transfer.on_message({{"transfer": "begin", "id": "aaaaaaaa", "name": "a.csv", "size": 10}})
+transfer = FileTransfer(lambda *message: None, {str(tmp_path)!r}, print)
+message = {{"file": "put", "id": "aaaaaaaa", "name": "a.csv", "size": 10, "offset": 0}}
+transfer.on_message(message, [b"x"])
 print(len(list(transfer.folder.iterdir())))
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (0, "1\n"), ended.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_script_comes_with_the_package():
-    script = Path(module.__file__).with_name("static") / "transfer.js"
-    assert "export { createTransfer };" in script.read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ from .transfer import FileTransfer
 from .wording import VERDICT_LABELS
 
 # Each after those that it imports; the last one is the widget.
-SCRIPTS = ("vendor/preact-htm.js", "transfer.js", "connection.js", "parts.js", "table.js", "steps.js", "page.js")
+SCRIPTS = ("vendor/preact-htm.js", "connection.js", "parts.js", "table.js", "steps.js", "page.js")
 IMPORT = re.compile(r'^import \{(.+?)\} from "\./(.+?)";$', re.M | re.S)
 EXPORT = re.compile(r"export ?\{([^{}]+)\};\s*\Z")  # how each of them ends
 LONGEST_ANSWER = 40  # characters
@@ -84,7 +84,7 @@ class PageWidget(anywidget.AnyWidget):
             words=VERDICT_LABELS,
             **first,
         )
-        self.transfer = FileTransfer(self.send, state.parent, on_file=self.receive_file)
+        self.transfer = FileTransfer(self.send, state.parent, self.receive_file)
         state.on_change, state.on_file = self.show, self.offer_file
         self.on_msg(self.receive)
 
@@ -118,7 +118,7 @@ class PageWidget(anywidget.AnyWidget):
         """Let the browser download a file; it is removed when the browser has it."""
         target = self.transfer.folder / f"{path.parent.name}-{path.name}"
         path.replace(target)
-        self.send({"act": "save", "id": self.transfer.offer(name, target), "name": name})
+        self.send({"act": "save", "id": self.transfer.offer(target), "name": name})
 
     def close(self) -> None:
         """Stop the run and remove temporary files."""

@@ -6,13 +6,13 @@
 //   const saved = connection.save(offer, onProgress);             // the same; `offer` came with onSave
 //
 // onSections gets the sections that have changed, by name. onStatus gets { isLost, text }; with a text there is something
-// that a person has to do or to know.
-
-import { createTransfer } from "./transfer.js";
+// that a person has to do or to know. onProgress gets { done, total } in bytes, and true when it waits for an answer.
 
 const CONNECTED = { isLost: false, text: "" };
 const SECTIONS = ["list", "tidy", "check", "decide", "page"];
 const ENDED = ["restarting", "autorestarting", "terminating", "dead"]; // states of a kernel that has forgotten the page
+const PIECE = 2 ** 20; // bytes of a file in one message
+const PATIENCE = 10_000; // milliseconds without an answer until a message about a file is sent again
 const LONGEST_WAIT = 30_000; // milliseconds for the answer to an action: it may be lost
 const SILENCE = 3_000; // milliseconds without a line of the server, which sends one each second
 const NEXT_TRY = 1_000; // milliseconds until the page looks for the server again
@@ -43,12 +43,12 @@ function createAnswers(view) {
   };
 }
 
+// --- the kernel of a notebook -----------------------------------------------------------------------------------------
+
 function connectToNotebook(model) {
-  const transfer = createTransfer(model);
+  const files = createFiles(model);
   const answers = createAnswers(randomName()); // a widget may be shown several times
   const { kernel } = model.widget_manager ?? {};
-  // Under Voila there are no cells to run.
-  const howToStart = document.body.dataset.voila ? "Reload the page" : "Run the cell again";
 
   function connect({ onSections, onStatus, onSave }) {
     const listeners = [];
@@ -58,14 +58,15 @@ function connectToNotebook(model) {
     };
     for (const name of SECTIONS) on(`change:${name}_section`, () => onSections({ [name]: model.get(`${name}_section`) }));
     on("change:answered", () => answers.onAnswer(model.get("answered")));
+    on("msg:custom", files.receive);
     on("msg:custom", (content) => content.act === "save" && onSave(content));
 
     let isOver = false;
     const lose = (what) => {
       if (isOver) return;
       isOver = true;
-      const text = `${what} ${howToStart} and choose the file again.`;
-      transfer.fail(text);
+      const text = `${what} Run the cell again.`;
+      files.end(() => new Error(text));
       answers.settleAll();
       onStatus({ isLost: true, text });
     };
@@ -85,7 +86,7 @@ function connectToNotebook(model) {
       words: model.get("words"),
     });
     return () => {
-      transfer.close();
+      files.end(() => new DOMException("cancelled", "AbortError"));
       answers.settleAll();
       kernel?.statusChanged?.disconnect(onKernel);
       kernel?.connectionStatusChanged?.disconnect(onWire);
@@ -93,14 +94,91 @@ function connectToNotebook(model) {
     };
   }
 
-  const cancelled = (work) => Object.assign(work, { cancel: () => transfer.cancel(work.id) });
   return {
     connect,
-    howToStart,
     act: (name, values) => answers.ask((answer) => model.send({ act: name, ...values, answer })),
-    upload: (file, purpose, onProgress) => cancelled(transfer.upload(file, purpose, onProgress)),
-    save: (offer, onProgress) => cancelled(transfer.download(offer.id, offer.name, onProgress)),
+    upload: files.upload,
+    save: files.save,
   };
+}
+
+// Files over the messages of a widget; transfer.py is the other end. One message is on its way at a time, and is sent
+// again until it is answered: it, or its answer, may be lost with a connection.
+function createFiles(model) {
+  const going = new Map(); // id of a file -> what waits for its next message
+  const send = (content, buffers = []) => model.send(content, undefined, buffers);
+
+  const receive = (content, buffers) => {
+    const one = content.file && going.get(content.id);
+    if (!one) return;
+    if (content.file === "failed") one.end(new Error(content.why));
+    else one.answer({ ...content, piece: buffers?.[0] });
+  };
+
+  // `work` asks with `ask`; its promise fails when the file is ended from outside.
+  function carry(id, onProgress, work) {
+    let end;
+    const ended = new Promise((_, reject) => {
+      end = reject;
+    });
+    const ask = (content, buffers) =>
+      new Promise((resolve) => {
+        const repeat = () => {
+          onProgress(null, true);
+          send(content, buffers);
+        };
+        const timer = setInterval(repeat, PATIENCE);
+        one.stop = () => clearInterval(timer);
+        one.answer = (answer) => {
+          one.stop();
+          resolve(answer);
+        };
+        send(content, buffers);
+      });
+    const one = { end, answer: () => {}, stop: () => {} };
+    going.set(id, one);
+    const done = Promise.race([ended, work(ask)]).finally(() => {
+      one.stop();
+      going.delete(id);
+      send({ file: "drop", id });
+    });
+    return Object.assign(done, { cancel: () => end(new DOMException("cancelled", "AbortError")) });
+  }
+
+  function upload(file, purpose, onProgress) {
+    const id = randomName();
+    const { name, size } = file;
+    return carry(id, onProgress, async (ask) => {
+      let received = 0;
+      do {
+        const piece = await file.slice(received, received + PIECE).arrayBuffer();
+        if (received + piece.byteLength < Math.min(received + PIECE, size)) throw new Error("it has become shorter");
+        ({ received } = await ask({ file: "put", id, name, size, purpose, offset: received }, [piece]));
+        onProgress({ done: received, total: size });
+      } while (received < size);
+    });
+  }
+
+  function save({ id, name }, onProgress) {
+    return carry(id, onProgress, async (ask) => {
+      const parts = []; // the browser may keep them on disk
+      let done = 0;
+      for (let total = Infinity; done < total; ) {
+        const { offset, size, piece } = await ask({ file: "get", id, offset: done });
+        total = size;
+        if (offset !== done) continue; // the answer to a message that was sent twice
+        if (!piece.byteLength && done < total) throw new Error("it has become shorter");
+        parts.push(new Blob([piece]));
+        done += piece.byteLength;
+        onProgress({ done, total });
+      }
+      const url = URL.createObjectURL(new Blob(parts, { type: "application/octet-stream" }));
+      click(url, name);
+      setTimeout(() => URL.revokeObjectURL(url), 60_000); // VS Code needs it for a while
+    });
+  }
+
+  return { upload, save, receive, end: (why) => going.forEach((each) => each.end(why())) };
 }
 
 // --- the server of `mailverdict audit` --------------------------------------------------------------------------------
@@ -159,7 +237,7 @@ function connectToServer() {
   function upload(file, purpose, onProgress) {
     const request = new XMLHttpRequest(); // `fetch` does not tell how much was sent
     const sent = new Promise((resolve, reject) => {
-      request.upload.onprogress = (event) => onProgress(event.loaded, file.size);
+      request.upload.onprogress = (event) => onProgress({ done: event.loaded, total: file.size });
       request.onload = () => (request.status < 400 ? resolve() : reject(new Error(request.responseText)));
       request.onerror = () => reject(new Error("the connection was lost. Choose the file again"));
       request.onabort = () => reject(new DOMException("cancelled", "AbortError"));

@@ -159,9 +159,10 @@ function useFiles(connection) {
   async function carry(purpose, verb, name, start) {
     const key = `t${++counter.files}`;
     const change = (line) => setTransfers((all) => all.map((each) => (each.key === key ? { ...each, ...line } : each)));
-    const work = start((done, total, isWaiting) => {
-      const wait = isWaiting ? `, waiting for the kernel. If it was restarted: ${connection.howToStart}, and choose the file again` : "";
-      change({ done, total, text: `${verb} ${name}: ${megabytes(done)} of ${megabytes(total)} MB${wait}` });
+    const work = start((progress, isWaiting) => {
+      if (isWaiting) return change({ wait: ", waiting for an answer" });
+      const { done, total } = progress;
+      return change({ done, total, wait: "", text: `${verb} ${name}: ${megabytes(done)} of ${megabytes(total)} MB` });
     });
     setTransfers((all) => [...all, { key, purpose, text: `${verb} ${name}`, done: 0, total: 0, cancel: work.cancel }]);
     try {
