@@ -19,6 +19,11 @@ TOKEN = "t" * 43
 TAB = "tab-00000001"
 
 
+def whole(lines: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """The first line with sections; on a busy machine empty ones come before."""
+    return next(line for line in lines if line)
+
+
 @dataclass
 class Served:
     """A page that is served, and a client with its token."""
@@ -49,7 +54,7 @@ class Served:
     def save(self, which: str, kind: str) -> dict[str, Any]:
         """What the page is told when a file is made."""
         with self.stream() as lines:
-            next(lines)
+            whole(lines)
             self.act("download", which=which, kind=kind)
             found: dict[str, Any] = next(line["save"] for line in lines if "save" in line)
             return found

@@ -16,7 +16,7 @@ from mailverdict.widgets.actions import PAGE_ACTIONS
 from mailverdict.widgets.server import AWAY, LONGEST_BODY, PageServer, static_files
 from mailverdict.widgets.state import AuditState
 from tests.doubles.waiting import wait_until
-from tests.widgets.served import TAB, TOKEN, Served, served
+from tests.widgets.served import TAB, TOKEN, Served, served, whole
 
 SETTINGS = {"backend": None, "journal": None, "screen": None, "limit": None}
 LIST = b"name,mail\nAda,ada@example.org\nBob,nobody\n"
@@ -121,7 +121,7 @@ def test_only_the_files_of_the_front_end_are_served(empty, name):
 
 def test_the_first_line_is_everything_and_later_ones_are_what_changed(page):
     with page.stream() as lines:
-        first = next(lines)
+        first = whole(lines)
         assert set(first) == {"list", "tidy", "check", "decide", "page", "marks", "words"}
         put(page, LIST)
         told = {}
@@ -134,21 +134,29 @@ def test_the_first_line_is_everything_and_later_ones_are_what_changed(page):
 def test_a_page_that_is_loaded_again_gets_everything_again(loaded):
     act(loaded, "verify")
     with loaded.stream() as lines:
-        assert next(lines)["decide"]["headline"] == "1"
+        assert whole(lines)["decide"]["headline"] == "1"
     with loaded.stream() as lines, loaded.stream("another-tab") as others:
-        assert next(lines) == next(others)
+        assert whole(lines) == whole(others)
 
 
 def test_a_line_comes_each_second(page, monkeypatch):
     monkeypatch.setattr(module, "BEAT", 0.01)
     with page.stream() as lines:
-        next(lines)
+        whole(lines)
         assert [next(lines) for _ in range(3)] == [{}, {}, {}]
+
+
+def test_lines_come_also_while_the_audit_is_busy(page, monkeypatch):
+    monkeypatch.setattr(module, "BEAT", 0.01)
+    with page.state.lock, page.stream() as lines:
+        assert [next(lines) for _ in range(3)] == [{}, {}, {}]
+    with page.stream() as lines:
+        assert any("page" in next(lines) for _ in range(1_000))
 
 
 def test_an_action_is_answered_after_the_sections_that_it_changed(loaded):
     with loaded.stream() as lines, loaded.stream("another-tab") as others:
-        next(lines), next(others)
+        whole(lines), whole(others)
         loaded.act("set_refresh", is_on=True, answer="view 1")
         told = []
         while told[-1:] != [{"answered": "view 1"}]:
@@ -156,7 +164,7 @@ def test_an_action_is_answered_after_the_sections_that_it_changed(loaded):
         assert any(line.get("check", {}).get("is_refreshing") for line in told)
         loaded.act("search", text="ada", answer="view 2")
         loaded.act("set_depth", depth="regex", answer="view 3")
-        seen = [next(others)]
+        seen = [whole(others)]
         loaded.state.wait(30)
         loaded.act("load_pasted", text="cy@example.org")
         while seen[-1].get("list", {}).get("name") != "pasted list":

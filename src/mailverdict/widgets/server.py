@@ -187,7 +187,10 @@ class PageServer:
             while not self.is_closing:
                 tab.wake.clear()
                 notes, tab.notes = tab.notes, []  # before the sections: these have what is answered
-                sections = await self.take_sections()
+                taking = asyncio.create_task(self.take_sections())
+                while not (await asyncio.wait([taking], timeout=BEAT))[0]:
+                    yield "{}\n"  # a large list is being opened: the server is there
+                sections = taking.result()
                 changed = {name: value for name, value in sections.items() if sent.get(name) is not value}
                 sent = sections
                 for line in [*([changed] if changed or not notes else []), *notes]:
