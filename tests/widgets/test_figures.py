@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from python_calamine import CalamineWorkbook
 
 import mailverdict as mv
 from mailverdict.cli.terminal import main
+from mailverdict.model.verification import Verification
 from mailverdict.model.words import SEVERAL_ADDRESSES, reason_label
 from mailverdict.theme import LABELS
 from mailverdict.widgets import Audit
 from mailverdict.widgets.decisions import decide
+from tests.doubles.answering_backend import AnsweringBackend, valid
 from tests.widgets.conftest import finished, ready, shown
 
 PEOPLE = ["ada@example.org", "bob@example.org", "cy@firm.example", "di@firm.example"]
@@ -205,3 +208,45 @@ def check_command(page: dict[str, Any], name: str, folder: Path, capsys: Any) ->
     assert (found["people"], found["actions"]) == (page["people"], page["actions"])
     assert {bucket: found[bucket] for bucket in page["verdicts"]} == page["verdicts"]
     check_workbook(page, folder / "report.xlsx")
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_each_policy_does_what_it_says_before_it_is_chosen(name):
+    mine = mv.Policy("mine", send=["valid", "invalid"], drop=[])
+    cells, _, act = LISTS[name]
+    audit = finished(ready(pd.DataFrame({"mail": cells}), column="mail", validation_type="regex", policy=mine))
+    if act is not None:
+        act(audit)
+    said = {each["id"]: each["counts"] for each in shown(audit, "decide")["policies"]}
+    assert list(said) == ["strict", "balanced", "lenient", "mine"]
+    for policy, counts in said.items():
+        audit._state.set_policy(policy)
+        page = figures_of(audit)
+        assert counts == {**page["actions"], "people": page["people"]}
+
+
+def test_the_words_of_a_policy_and_an_action_follow_the_check_and_the_result():
+    mails = ["ada@example.org", "info@firm.example", "noreply@firm.example", "bob@gmial.com", "cy@mailinator.com"]
+    audit = finished(ready(pd.DataFrame({"mail": mails}), validation_type="regex"))
+    decide = shown(audit, "decide")
+    means = {each["id"]: each["means"] for each in decide["actions"]}
+    assert means["send"].endswith("Of these, 2 rows are shared mailboxes such as info@."), "no check told them apart"
+    assert means["review"].endswith("Likely typo: 1.")
+    texts = {each["id"]: (each["label"], each["text"]) for each in decide["policies"]}
+    assert texts["balanced"][1] == "Send list: 3 people (3 rows) · To review: 1 · Remove: 1."
+    assert texts["strict"] == (
+        "Strict: review shared mailboxes, too",
+        "Send list: 1 person (1 row) · To review: 3 · Remove: 1. "
+        "Moves 2 rows from “Send list” to “To review” (Shared mailbox such as info@).",
+    )
+    assert texts["lenient"][0] == "Lenient: do not review likely typos"
+    assert "1 row from “To review” to “Send list” (Likely typo)" in texts["lenient"][1]
+
+    def role(email: str, validation_type: str) -> Verification:
+        return replace(valid(email, validation_type), result="risky", reasons=("role",), role=True)
+
+    backend = AnsweringBackend({"info": role})
+    checked = finished(ready(pd.DataFrame({"mail": mails}), backend, validation_type="smtp", journal=None))
+    policies = {each["id"]: each for each in shown(checked, "decide")["policies"]}
+    assert policies["lenient"]["label"] == "Lenient: send shared mailboxes, too"
+    assert "1 row from “To review” to “Send list” (Shared mailbox such as info@)" in policies["lenient"]["text"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 
+from ..frames.policy import Alike
 from ..model.words import (
     ACTION_MEANING,
     ACTIONS,
+    REASON_LABELS,
     REPAIR_LABELS,
     ValidationType,
     capitalize,
@@ -83,12 +85,20 @@ def meaning_of_actions(counts: Counts) -> dict[str, str]:
     return {action: f"{ACTION_MEANING[action]}{reasons_of_action(counts, action)}" for action in ACTIONS}
 
 
+def decisive_word(each: Alike) -> str | None:
+    """What decides about the action of rows: a typo, a flag and the like, before the reason of the verdict."""
+    if each.cause in REASON_LABELS:
+        return each.cause
+    reason = reason_of(each)
+    return None if reason is None else reason[1]
+
+
 def reasons_of_action(counts: Counts, action: str) -> str:
     """The most frequent reasons, each with its rows; of rows that can be mailed how many are shared mailboxes."""
     if action == "send":
         shared = counts.number(lambda each: each.action == action and each.role)
         return f" Of these, {count_of(shared, 'row is', 'rows are')} shared mailboxes such as info@." if shared else ""
-    found = counts.by(lambda each: reason[1] if each.action == action and (reason := reason_of(each)) else None)
+    found = counts.by(lambda each: decisive_word(each) if each.action == action else None)
     named = [(reason_label(reason), count) for reason, count in most_common(found)]
     others = sum(count for _, count in named[MAIN_REASONS:])
     parts = [f"{label}: {count:,}" for label, count in [*named[:MAIN_REASONS], ("Other reasons", others)] if count]

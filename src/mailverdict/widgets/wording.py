@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..frames.policy import Policy
 from ..model.words import REPAIR_LABELS, ValidationType, Verdict, count_of, percent, reason_label
 from ..reports.counts import Counts
-from ..reports.facts import most_common, reason_of
-from ..reports.wording import meaning_of_actions
+from ..reports.facts import most_common
+from ..reports.wording import decisive_word, meaning_of_actions
 from ..theme import LABELS
 from .source import readable
 
@@ -59,7 +59,7 @@ DEPTHS: dict[str, tuple[str, str, str]] = {
 POLICY_LABELS = {
     "balanced": ("Balanced: review what is in doubt", "Balanced: review likely typos, remove disposable addresses"),
     "strict": ("Strict: send valid persons only", "Strict: review shared mailboxes, too"),
-    "lenient": ("Lenient: send shared mailboxes, too", "Lenient: do not hold back likely typos"),
+    "lenient": ("Lenient: send shared mailboxes, too", "Lenient: do not review likely typos"),
 }
 MAX_MOVES = 3
 # Verdicts, and the states of rows without one.
@@ -139,7 +139,7 @@ def describe_policies(listing: Listing, policies: Mapping[str, Policy]) -> list[
         moves = Counter[tuple[str, str, str]]()
         for before, after in zip(listing.kinds, kinds, strict=True):
             if before.action != after.action:
-                reason = (reason_of(after) or reason_of(before) or ("", ""))[1]
+                reason = decisive_word(before) or decisive_word(after) or ""
                 moves[str(before.action), str(after.action), reason] += counts.alike[after]
         label = POLICY_LABELS[name][not has_mailboxes] if name in POLICY_LABELS else readable(name)
         text = " ".join(filter(None, (policy_figures(counts), "" if policy == listing.policy else moves_text(moves))))
@@ -166,4 +166,5 @@ def moves_text(moves: Counter[tuple[str, str, str]]) -> str:
         for (before, after, reason), count in most_common(moves)
     ]
     left = len(named) - MAX_MOVES
-    return f"Moves {', '.join(named[:MAX_MOVES])}{f' and {left} other groups' if left > 0 else ''}."
+    others = f" and {count_of(left, 'other group')}" if left > 0 else ""
+    return f"Moves {', '.join(named[:MAX_MOVES])}{others}."
