@@ -167,7 +167,7 @@ def test_a_report_has_the_command_that_verifies_unclear_rows_again(run, tmp_path
         "risky",
     ]
     assert run("verify", file, *given)[0] == 0
-    (command,) = re.findall(r'<code class="mv-command"><bdi>(.*?)</bdi></code>', page.read_text())
+    (command,) = re.findall(r'<code class="mv-command">(.*?)</code>', page.read_text())
     words = shlex.split(html.unescape(command))
     assert words == [
         *("mailverdict", "verify", str(file), "--type", "smtp", "--backend", world.url, "--report", str(page)),
@@ -177,7 +177,7 @@ def test_a_report_has_the_command_that_verifies_unclear_rows_again(run, tmp_path
     assert status == 0, err
     assert run("report", tmp_path / "verified.csv", "-c", "mail", "-o", page)[0] == 0
     again = f"mailverdict verify {tmp_path / 'verified.csv'} --column mail --type smtp --backend URL --refresh unknown"
-    assert f'<code class="mv-command"><bdi>{again}</bdi></code>' in page.read_text()
+    assert f'<code class="mv-command">{again}</code>' in page.read_text()
 
 
 @pytest.mark.parametrize("kind", ["pandas", "arrow"])

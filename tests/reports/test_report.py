@@ -333,7 +333,7 @@ def test_the_command_to_verify_again_has_the_whole_label_for_a_shell(tmp_path):
     out.to_csv(tmp_path / "my list.csv", index=False)
     assert run_cli("report", str(tmp_path / "my list.csv"), "-o", str(tmp_path / "r.html")) == 0
     page = (tmp_path / "r.html").read_text()
-    command = html.unescape(re.search(r'class="mv-command"><bdi>(.*?)</bdi>', page)[1])
+    command = html.unescape(re.search(r'class="mv-command">(.*?)</code>', page)[1])
     words = shlex.split(command)
     assert words[:3] == ["mailverdict", "verify", str(tmp_path / "my list.csv")]
     assert words[words.index("--column") + 1] == label

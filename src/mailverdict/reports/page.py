@@ -176,7 +176,7 @@ def render(section: Section, most: int | None) -> Markup:
     if section.notes:
         # To be copied: no character of it is shown as another one.
         copied = Markup(html.escape(section.command))
-        command = [Markup("<br>"), element("code", element("bdi", copied), class_="mv-command")] if copied else []
+        command = [Markup("<br>"), element("code", copied, class_="mv-command")] if copied else []
         parts.append(element("p", " ".join(section.notes), *command, class_="mv-soft"))
     return element("section", *parts)
 
