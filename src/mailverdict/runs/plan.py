@@ -28,7 +28,7 @@ LABELS = {
     "daily_limit": "daily quota, in addresses",
     "remaining": "left of it today, in addresses",
     "days": "days needed",
-    "done_on": "day on which all is done, at this quota (UTC)",
+    "done_on": "day on which all is done, first rows first (UTC)",
 }
 QUOTA_LABELS = {**LABELS, "to_submit": "  to submit, one unit of quota each"}
 WHEN_NOT_ZERO = ("several", "in_flight", "held", "repaired")
