@@ -9,7 +9,7 @@ import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.widgets.decisions import NOTHING, decide, decide_domain, describe_to_check, find_typos
 from mailverdict.widgets.listing import Listing
-from tests.widgets.conftest import finished, ready
+from tests.widgets.conftest import finished, ready, shown
 
 MAILS = [
     "ada@example.org",  # 0
@@ -150,8 +150,7 @@ def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_t
     ("rows", "what", "message"),
     [
         ([0], "burn", "'burn' is not a decision"),
-        ([9], "send", "not in the result"),
-        ([-1], "send", "not in the result"),
+        *(([row], "send", "not in the result") for row in (9, -1, 10**30, "0", 0.5, True, None, [0])),
     ],
 )
 def test_what_cannot_be_decided_is_refused(rows, what, message):
@@ -178,3 +177,52 @@ def test_decisions_are_in_the_report_and_in_the_figures_of_a_frame(tmp_path):
     assert "Decided by hand" in page
     assert "Send anyway: 2 rows; Remove: 1 row; Use the suggestion: 1 row" in page
     assert "bob@gmial.com" in page
+
+
+def test_actions_of_the_page_decide_and_undo_and_the_files_and_the_frame_follow():
+    audit = finished(ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex"))
+    state, files = audit._state, []
+    state.on_file = lambda name, path, by: files.append(path)
+
+    def words() -> list[str]:
+        """What the frame and the file of everything say, which must be the same."""
+        found = audit.result.get("mail_decision", pd.Series("", range(len(MAILS)))).fillna("").tolist()
+        state.act("download", which="everything", kind="csv")
+        audit.wait(30)
+        saved = pd.read_csv(files[-1])
+        assert saved.get("mail_decision", pd.Series("", range(len(MAILS)))).fillna("").tolist() == found
+        return found
+
+    assert words() == [""] * 9
+    state.act("decide", rows=[1], what="send")
+    assert words() == ["", "send", "", "send", *[""] * 5]
+    state.act("search", text="mailinator")
+    state.act("decide_shown", what="remove")
+    assert words() == ["", "send", "remove", "send", *[""] * 5]
+    state.act("decide_domain", domain="gmial.com", what="remove")
+    assert words() == ["", "remove", "remove", "remove", "", "", "remove", "", ""]
+    state.act("undo")
+    state.act("undo")
+    assert words() == ["", "send", "", "send", *[""] * 5]
+    state.act("redo")
+    assert words() == ["", "send", "remove", "send", *[""] * 5]
+    state.act("search", text="")
+    assert [row["decided"] for row in shown(audit, "decide")["table"]["rows"]] == words()
+    finished(audit)
+    assert words() == ["", "send", "remove", "send", *[""] * 5], "decisions survive another check"
+
+
+def test_the_cost_of_suggestions_is_said_before_and_they_are_checked_on_request():
+    audit = finished(ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex"))
+    state = audit._state
+    assert not shown(audit, "decide")["to_check"]
+    state.act("decide_domain", domain="gmial.com", what="suggestion")
+    audit.wait(30)
+    decide = shown(audit, "decide")
+    assert decide["to_check"] == {"count": 3, "units": 0, "text": "3 addresses to check: costs nothing."}
+    assert {each["id"]: each["count"] for each in decide["actions"]}["unchecked"] == "4 rows"
+    state.act("check_decided")
+    audit.wait(30)
+    assert not shown(audit, "decide")["to_check"]
+    assert audit.result["mail_decided_address"].dropna().tolist() == ["bob@gmail.com", "BOB@gmail.com", "di@gmail.com"]
+    assert audit.result["mail_clean"].tolist()[6] == "di@gmail.com"

@@ -43,10 +43,10 @@ def decide(
     """
     if what not in (*DECISIONS, UNDECIDED):
         raise SettingsError(f"{what!r} is not a decision; there are {', '.join((*DECISIONS, UNDECIDED))}")
-    at = np.asarray(rows, np.int64)
-    if len(at) and not 0 <= at.min() <= at.max() < len(listing.rows):
-        raise SettingsError("these rows are not in the result")
-    at = listing.of_same_people(at)
+    is_whole = all(type(each) is int for each in rows)
+    if not is_whole or (rows and not 0 <= min(rows) <= max(rows) < len(listing.rows)):
+        raise SettingsError("these rows are not in the result: give their positions")
+    at = listing.of_same_people(np.asarray(rows, np.int64))
     if what == "send":
         at = at[listing.has_address[at]]
     if what == "suggestion":

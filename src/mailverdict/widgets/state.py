@@ -412,6 +412,7 @@ class AuditState:
             is_decided = (new.decided, new.accepted) != (before.decided, before.accepted)
             if is_decided:
                 self.listing.set_decided(new.decided, new.accepted)
+                self.last_result = lambda: None  # it has columns of what was decided
             if new.policy != before.policy:
                 self.listing.set_policy(self.policy)
             if is_decided or new.policy != before.policy:
