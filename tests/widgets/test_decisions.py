@@ -226,3 +226,25 @@ def test_the_cost_of_suggestions_is_said_before_and_they_are_checked_on_request(
     assert not shown(audit, "decide")["to_check"]
     assert audit.result["mail_decided_address"].dropna().tolist() == ["bob@gmail.com", "BOB@gmail.com", "di@gmail.com"]
     assert audit.result["mail_clean"].tolist()[6] == "di@gmail.com"
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+def test_decisions_in_a_file_of_the_page_hold_when_it_is_loaded_again(kind):
+    audit = finished(ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex"))
+    state, files = audit._state, []
+    state.on_file = lambda name, path, by: files.append(path)
+    for rows, what in (([1], "suggestion"), ([2], "send"), ([0, 4], "remove"), ([6], "suggestion")):
+        state.act("decide", rows=rows, what=what)
+    finished(audit)
+    state.act("decide", rows=[6], what="remove")
+    state.act("download", which="everything", kind=kind)
+    audit.wait(30)
+    before = audit.result
+    again = finished(ready(files[0], column="mail", validation_type="regex"))
+    columns = ["mail_decision", "mail_decided_address", "mail_verdict"]
+    assert again.result[columns].astype("string").equals(before[columns].astype("string"))
+    assert again.result["mail_decision"].fillna("").tolist() == [
+        *("remove", "suggestion", "send", "suggestion", "remove", "", "remove", "", "")
+    ]
+    assert again._state.choices.decided == state.choices.decided
+    assert mv.decide(again.result, "mail")["mail_action"].tolist()[:3] == ["drop", "send", "send"]

@@ -13,14 +13,33 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import SettingsError
+from ..frames.clean import repair_column
+from ..model.address import address_keys
 from ..model.words import DECISIONS, count_of
+from ..repair.repair import MAX_CELL
+from ..reports.counts import people_of
+from ..table.columns import DECISION_COLUMNS, label_of
+from ..table.text_column import cut_long, read_present, read_values, to_array
 
 if TYPE_CHECKING:
     from .listing import Listing
 
-__all__ = ["NOTHING", "UNDECIDED", "Decided", "Pair", "decide", "decide_domain", "describe_to_check", "find_typos"]
+__all__ = [
+    "NOTHING",
+    "UNDECIDED",
+    "Decided",
+    "Pair",
+    "decide",
+    "decide_domain",
+    "describe_to_check",
+    "find_typos",
+    "read_decisions",
+]
 
 Pair = tuple[str, str]  # the text that is verified without it, and what was meant
 Decided = Mapping[str, str]  # send or remove, by the key of a person
@@ -72,6 +91,23 @@ def decide_domain(
         raise SettingsError(f"no address is at {domain!r:.80}")
     rows = np.flatnonzero(listing.domain == listing.domains.index(domain))
     return decide(listing, rows.tolist(), what, decided, accepted)
+
+
+def read_decisions(frame: pd.DataFrame, at: int) -> tuple[Decided, frozenset[Pair]]:
+    """The decisions in a file that was downloaded from the page, about the column at a position."""
+    labels = [label_of(frame.columns[at], None, each.name) for each in DECISION_COLUMNS]
+    names = list(frame.columns)
+    if any(names.count(label) != 1 for label in labels):
+        return NOTHING, frozenset()
+    words, meant = (read_present(to_array(frame.iloc[:, names.index(label)])) for label in labels)
+    rows = pc.indices_nonzero(pc.is_in(words, value_set=pa.array(DECISIONS)))
+    words, meant = words.take(rows).to_pylist(), meant.take(rows)
+    cells = read_values(frame.iloc[rows.to_pylist(), at], for_repair=True, longest=MAX_CELL)
+    written = cut_long(repair_column(cells.texts, cells.stripped).texts)
+    keys = people_of(address_keys(pc.coalesce(meant, written))).to_pylist()
+    decided = {key: word for key, word in zip(keys, words, strict=True) if word != "suggestion"}
+    pairs = zip(written.to_pylist(), meant.to_pylist(), strict=True)
+    return MappingProxyType(decided), frozenset(pair for pair in pairs if pair[1] is not None and pair[0] != pair[1])
 
 
 def find_typos(listing: Listing) -> list[dict[str, Any]]:

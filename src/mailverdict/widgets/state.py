@@ -46,7 +46,7 @@ from ..theme import LABELS
 from .actions import PAGE_ACTIONS, PURPOSES, read_arguments
 from .checking import QUOTA_RESET, Rate, describe_end, is_short
 from .choices import Choices
-from .decisions import decide, decide_domain
+from .decisions import decide, decide_domain, read_decisions
 from .earlier import compare_with, list_runs, open_run, place_of_run, read_audit
 from .exports import KINDS, rows_to_save, save_report, save_table, types_of_objects
 from .keeping import keep, open_session, to_keep
@@ -500,6 +500,9 @@ class AuditState:
             self.source, self.sheets = source, source.sheets
             at, self.guess = source.guess() if column is None else (names.index(column), "")
             self.choices = replace(self.choices, column=at)
+            if at is not None:  # a file that was downloaded here before has what was decided
+                decided, accepted = read_decisions(source.frame, at)
+                self.choices = replace(self.choices, decided=decided, accepted=accepted)
             self.say("list", "")
             rows = f"{source.name} is loaded: {count_of(len(source.frame), 'row')}"
             if at is None:
