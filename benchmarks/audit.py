@@ -75,7 +75,7 @@ DECIDING: dict[str, Callable[[AuditState, int], None]] = {
     "page": lambda state, number: state.page(100 + number),
     "policy": lambda state, number: state.set_policy(("strict", "balanced")[number % 2]),
     "decide a row": lambda state, number: state.decide([number], "remove"),
-    "decide a domain": lambda state, number: state.decide_domain("gmial.com", ("send", "suggestion")[number % 2]),
+    "decide a domain": lambda state, number: state.decide_domain("gmail.com", ("send", "remove")[number % 2]),
     "decide all rows": lambda state, number: state.decide_shown(("send", "remove")[number % 2]),
     "undo a decision": lambda state, number: state.undo(),
 }
