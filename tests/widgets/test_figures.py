@@ -156,6 +156,7 @@ def check_frame(page: dict[str, Any], frame: pd.DataFrame) -> None:
     rows["unknown"] += rows.pop(SEVERAL_ADDRESSES, 0)
     assert {bucket: count for bucket, count in rows.items() if count} == page["verdicts"]
     assert mv.by_domain(frame, "mail", top=99)["rows"].to_dict() == page["domains"]
+    assert "" not in page["domains"]
 
 
 def check_page(page: dict[str, Any], text: str) -> None:

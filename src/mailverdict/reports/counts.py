@@ -202,9 +202,9 @@ def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:
 
 
 def domains_of(addresses: pa.StringArray) -> pa.DictionaryArray:
-    """For each row of `keys_of` the domain; null where there is no @."""
+    """For each row of `keys_of` the domain; null where there is no @, or nothing behind it."""
     ends = select_half(split_at(addresses.fill_null("")), DOMAINS).dictionary_encode()
-    names = [end.rpartition("@")[2] if end else None for end in ends.dictionary.to_pylist()]
+    names = [(end or "").rpartition("@")[2] or None for end in ends.dictionary.to_pylist()]
     named = pa.array(names, pa.string()).dictionary_encode()
     return pa.DictionaryArray.from_arrays(named.indices.take(ends.indices), named.dictionary)
 
