@@ -498,7 +498,7 @@ def test_snapshots_are_json_and_do_not_grow_with_the_rows():
     audit = finished(ready(pd.DataFrame({script: range(20_000), "mail": mails}), validation_type="regex"))
     sizes = {name: len(json.dumps(shown(audit, name))) for name in ("list", "tidy", "check", "decide", "page")}
     assert sum(sizes.values()) < 60_000, sizes
-    assert len(shown(audit, "decide")["rows"]) == 50
+    assert len(shown(audit, "decide")["table"]["rows"]) == 50
 
 
 def test_it_shows_itself_as_a_widget():

@@ -184,18 +184,25 @@ def test_a_column_without_any_answer_can_be_listed():
     assert len(empty.page(empty.found())) == 2
 
 
-def test_pages_hold_what_belongs_on_them():
-    audit = finished(
-        ready(pd.DataFrame({"mail": [f"a{n}@example.org" for n in range(2 * PAGE_ROWS + 1)]}), validation_type="regex")
-    )
+def test_the_window_of_the_table_stays_within_the_rows():
+    mails = [f"a{n}@example.org" for n in range(2 * PAGE_ROWS + 1)]
+    audit = finished(ready(pd.DataFrame({"mail": mails}), validation_type="regex"))
     state = audit._state
-    assert (state.pages(), len(shown(audit, "decide")["rows"])) == (3, PAGE_ROWS)
-    state.page(99)
-    assert shown(audit, "decide")["page"] == 3
-    assert shown(audit, "decide")["range"] == "101 to 101"
+
+    def table() -> tuple[int, int, list[int]]:
+        found = shown(audit, "decide")["table"]
+        return found["first"], found["total"], [row["at"] for row in found["rows"]]
+
+    assert table() == (0, 101, list(range(PAGE_ROWS)))
+    state.rows(99, 200)
+    assert table() == (99, 101, [99, 100])
+    state.rows(10**9, 10**9)
+    assert table() == (100, 101, [100])
+    state.rows(-5, -5)
+    assert table() == (0, 101, [0])
+    state.rows(100, 50)
     state.set_facet("verdict", "invalid")
-    assert shown(audit, "decide")["range"] == "no rows"
-    assert shown(audit, "decide")["page"] == 1
+    assert table() == (0, 0, [])
 
 
 def test_a_filter_survives_another_policy_and_a_second_run():

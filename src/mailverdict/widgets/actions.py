@@ -43,7 +43,6 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "clear_facets": ("decide", {}),
     "search": ("decide", {"text": str}),
     "sort": ("decide", {"key": str}),
-    "page": ("decide", {"number": int}),
     "rows": ("decide", {"first": int, "count": int}),
     "decide": ("decide", {"rows": list, "what": str}),
     "decide_shown": ("decide", {"what": str}),

@@ -19,7 +19,7 @@ from .checking import describe_plan, describe_progress, next_day
 from .decisions import describe_to_check, find_typos
 from .earlier import describe_run
 from .exports import KINDS
-from .listing import FACETS, PAGE_ROWS, Listing, cell_texts
+from .listing import FACETS, Listing, cell_texts
 from .listing import WORDS as DECIDED
 from .session import KeptAudit
 from .source import ENCODINGS, Source, readable, short_text
@@ -431,10 +431,6 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         else f"{len(state.found):,} of {count_of(rows, 'row')}",
         "heads": [{**head, "sort": sort_of(head["key"], by, is_reversed=is_reversed)} for head in listing.heads()],
         "table": {"first": first, "total": len(state.found), "rows": shown},
-        "rows": shown,
-        "page": first // PAGE_ROWS + 1,
-        "pages": state.pages(),
-        "range": f"{first + 1:,} to {first + len(page):,}" if len(page) else "no rows",
         "left_out": f"{count_of(left_out, 'more column')} in the file." if left_out else "",
         "formats": list(KINDS),
         "comparison": state.comparison,

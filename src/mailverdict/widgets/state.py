@@ -888,14 +888,6 @@ class AuditState:
         self.window = min(max(first, 0), max(len(self.found) - 1, 0)), count
         self.changed("decide")
 
-    def page(self, number: int) -> None:
-        """Show a page of the table; pages are numbered from 1."""
-        number = min(max(1, number), self.pages())
-        self.rows((number - 1) * PAGE_ROWS, PAGE_ROWS)
-
-    def pages(self) -> int:
-        return max(1, -(-len(self.found) // PAGE_ROWS))
-
     def set_facet(self, facet: str, value: str) -> None:
         """Choose a value of a facet, or no longer."""
         if facet not in FACETS:
