@@ -35,9 +35,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..errors import SettingsError
 from ..theme import stylesheet
 from .actions import PAGE_ACTIONS
-from .snapshots import take_snapshots
-from .state import AuditState
+from .snapshots import marks, take_snapshots
+from .state import SECTIONS, AuditState
 from .transfer import SPARE, path_name, shown_name
+from .wording import VERDICT_LABELS
 
 HOST = "127.0.0.1"
 BEAT = 1.0  # seconds between lines of the stream, at most
@@ -87,8 +88,8 @@ class PageServer:
         self.hosts = {f"{HOST}:{port}", f"localhost:{port}"}
         self.tabs: dict[str, Tab] = {}  # a tab that is loaded again has the same id
         self.offers: dict[str, tuple[str, Path]] = {}  # by ticket
-        self.sections: dict[str, Any] = {}
-        self.is_stale = True
+        self.sections: dict[str, Any] = {"marks": marks(), "words": VERDICT_LABELS}
+        self.stale = set(SECTIONS)  # sections that have changed since they were taken
         self.open_pages = 0
         self.last_seen = clock()
         self.is_closing = False
@@ -204,23 +205,20 @@ class PageServer:
     async def take_sections(self) -> dict[str, Any]:
         """The sections as they are now; one that has not changed is the same object."""
         async with self.taking:
-            if self.is_stale:
-                self.is_stale = False
-                found = await run_in_threadpool(take_snapshots, self.state)
-                before = self.sections
-                self.sections = {
-                    name: before[name] if before.get(name) == value else value for name, value in found.items()
-                }
-            return self.sections
+            if self.stale:
+                names, self.stale = self.stale, set()
+                found = await run_in_threadpool(take_snapshots, self.state, names)
+                self.sections |= {name: value for name, value in found.items() if self.sections.get(name) != value}
+            return {**self.sections}
 
-    def changed(self, names: Sequence[str] = ()) -> None:
-        """Tell all pages that the state has changed; called on any thread."""
+    def changed(self, names: Sequence[str]) -> None:
+        """Tell all pages that sections have changed; called on any thread."""
         if (loop := self.loop) is not None:
             with suppress(RuntimeError):  # it was closed just now
-                loop.call_soon_threadsafe(self.wake)
+                loop.call_soon_threadsafe(self.wake, names)
 
-    def wake(self) -> None:
-        self.is_stale = True
+    def wake(self, names: Sequence[str]) -> None:
+        self.stale.update(names)
         for tab in self.tabs.values():
             tab.wake.set()
 
@@ -247,7 +245,6 @@ class PageServer:
         if name not in PAGE_ACTIONS:
             return PlainTextResponse("there is no such action", 400)
         await run_in_threadpool(partial(self.state.act, name, tab=str(body.get("tab", "")), **arguments))
-        self.wake()
         if tab is not None and isinstance(answer, str) and len(answer) <= 40:
             self.tell(tab, {"answered": answer})
         return Response(status_code=204)
@@ -271,7 +268,6 @@ class PageServer:
             shutil.rmtree(folder, ignore_errors=True)
             return PlainTextResponse(f"{name}: {getattr(exc, 'strerror', None) or 'the upload stopped'}", 400)
         await run_in_threadpool(self.state.use_file, path, name, purpose)
-        self.wake()
         return Response(status_code=204)
 
     def offer(self, name: str, path: Path, by: str) -> None:

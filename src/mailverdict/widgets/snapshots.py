@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from .listing import FACETS, Listing, cell_texts
 from .listing import WORDS as DECIDED
 from .session import KeptAudit
 from .source import ENCODINGS, Source, readable, short_text
-from .state import AuditState
+from .state import SECTIONS, AuditState
 from .steps import Prepared
 from .tidy import SAFE, TidyColumn
 from .wording import (
@@ -58,11 +58,10 @@ def take_snapshot(state: AuditState, section: str) -> dict[str, Any]:
         return {**SNAPSHOTS[section](state), **status(state, section)}
 
 
-def take_snapshots(state: AuditState) -> dict[str, Any]:
-    """All sections, with the words and shapes of the page."""
+def take_snapshots(state: AuditState, names: Collection[str] = SECTIONS) -> dict[str, Any]:
+    """Some sections of the page, of one moment."""
     with state.lock:
-        sections = {name: take_snapshot(state, name) for name in SNAPSHOTS}
-    return {**sections, "marks": marks(), "words": VERDICT_LABELS}
+        return {name: take_snapshot(state, name) for name in names}
 
 
 def marks() -> dict[str, Any]:

@@ -299,16 +299,21 @@ class AuditState:
 
     def make(self, name: str, inputs: Any, make: Callable[[], Any]) -> None:
         """Make a step; an error becomes a message, and it is not tried again with the same inputs."""
-        section, self.busy[name] = SECTION_OF.get(name, name), BUSY.get(name, "")
-        self.changed()
-        value = None
+        if name in BUSY:
+            self.busy[name] = BUSY[name]
+            self.changed()
+        value, is_shown = None, name != "keep"
         try:
             value = make()
         except Exception as exc:  # noqa: BLE001 - shown on the page
-            self.say_error("list" if isinstance(exc, ColumnError) else section, exc)
+            self.say_error("list" if isinstance(exc, ColumnError) else SECTION_OF.get(name, name), exc)
+            is_shown = True
         with self.lock:
-            self.made[name], self.busy[name] = (inputs, value), ""
-        self.changed()
+            self.made[name] = inputs, value
+            if name in BUSY:
+                self.busy[name] = ""
+        if is_shown:
+            self.changed()
 
     @property
     def prepared(self) -> Prepared | None:
