@@ -17,7 +17,7 @@ MOST = 20  # commands shown
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out modules of the package without doctests: each worker would import them, and Voila's takes seconds."""
+    """Leave out modules of the package without doctests: each worker would import them."""
     if collection_path.suffix == ".py" and PACKAGE in collection_path.parents:
         return ">>>" not in collection_path.read_text(encoding="utf-8") or None
     return None

@@ -165,7 +165,7 @@ PAGES = (
     *("src/mailverdict/service/http/page.html", "docs/site.css", "src/mailverdict/reports/page.css"),
     "src/mailverdict/widgets/static/page.css",
 )
-CODE = ("reports/page.py", "reports/page.js", "service/http/page.py", "widgets/page.py", "widgets/server.py")
+CODE = ("reports/page.py", "reports/page.js", "service/http/page.py", "widgets/notebook.py", "widgets/server.py")
 SCRIPTS = ("connection.js", "page.js", "parts.js", "run.js", "steps.js", "table.js")
 
 

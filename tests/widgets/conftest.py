@@ -13,7 +13,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.sandbox.serving import ServiceThread
 from mailverdict.widgets import Audit
-from mailverdict.widgets.snapshots import take_snapshot
+from mailverdict.widgets.view import take_snapshot
 from tests.widgets.browser import (
     NOTEBOOK,
     AuditPage,

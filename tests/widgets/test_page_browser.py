@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from mailverdict.widgets import Audit
-from mailverdict.widgets.page import front_end
+from mailverdict.widgets.notebook import front_end
 from mailverdict.widgets.state import SECTIONS
 from tests.widgets.browser import CHROMIUM, AuditPage
 from tests.widgets.conftest import finished, ready

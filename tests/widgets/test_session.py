@@ -18,8 +18,8 @@ import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.widgets.server import open_port
 from mailverdict.widgets.session import KEPT_FOR, LIST, RESULT, STATE, Sessions, id_of
-from mailverdict.widgets.snapshots import take_snapshots
 from mailverdict.widgets.state import AuditState
+from mailverdict.widgets.view import take_snapshots
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.waiting import wait_until
 from tests.widgets.conftest import QUICK

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mailverdict.widgets.page import front_end
+from mailverdict.widgets.notebook import front_end
 from tests.widgets.browser import CHROMIUM, AuditPage
 
 pytestmark = [

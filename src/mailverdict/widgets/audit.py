@@ -12,7 +12,7 @@ from ..backend import Backend
 from ..frames.policy import Policy
 from ..runs.plan import Plan
 from ..runs.run import Run
-from .page import PageWidget
+from .notebook import PageWidget
 from .state import AuditState
 
 

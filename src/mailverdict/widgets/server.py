@@ -35,9 +35,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..errors import SettingsError
 from ..theme import stylesheet
 from .actions import PAGE_ACTIONS
-from .snapshots import marks, take_snapshots
 from .state import SECTIONS, AuditState
 from .transfer import SPARE, path_name, shown_name
+from .view import marks, take_snapshots
 from .wording import VERDICT_LABELS
 
 HOST = "127.0.0.1"

@@ -18,9 +18,9 @@ import traitlets
 
 from ..theme import stylesheet
 from .actions import PAGE_ACTIONS
-from .snapshots import marks, take_snapshot
 from .state import SECTIONS, AuditState
 from .transfer import FileTransfer
+from .view import marks, take_snapshot
 from .wording import VERDICT_LABELS
 
 # Each after those that it imports; the last one is the widget.

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from mailverdict.widgets import Audit
-from mailverdict.widgets import page as page_module
+from mailverdict.widgets import notebook as page_module
 from mailverdict.widgets.actions import PAGE_ACTIONS
-from mailverdict.widgets.page import IMPORT, SCRIPTS, PageWidget, front_end
+from mailverdict.widgets.notebook import IMPORT, SCRIPTS, PageWidget, front_end
 from mailverdict.widgets.state import SECTIONS, AuditState
 from tests.widgets.conftest import finished, message, ready, shown
 
