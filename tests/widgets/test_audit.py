@@ -650,3 +650,26 @@ def test_a_list_with_earlier_answers_offers_to_ask_again_before_the_first_run(tm
     assert audit.result["mail_verdict"].tolist() == ["valid", "valid"]
     assert [emails for _, emails in backend.batches[1:]] == [["ada@one.example"]]
     assert shown(audit, "check")["is_refreshing"] is False
+
+
+def test_a_run_that_nobody_looks_at_submits_nothing_more_and_collects_what_was_sent(contacts, tmp_path):
+    with paced_service(0.01) as service:
+        audit = ready(contacts, remote(service, pace=10.0), validation_type="smtp", journal=tmp_path / "j.db")
+        audit.verify()
+        wait_for_settled(audit, 3)
+        audit._state.pause_unseen()
+        audit._state.pause_unseen()
+        audit.wait(60)
+        spent = paid(service)
+        assert 3 <= spent < 40
+        assert (audit.result["E-Mail_status"] == "pending").sum() == 40 - spent, "each address that was paid for is there"
+        assert message(audit) == (
+            "Paused, since this page was closed for ten minutes. What is checked so far is kept. Press Resume to go on."
+        )
+        assert shown(audit, "check")["button"]["label"] == "Resume"
+    with paced_service(0, daily_limit=1_000) as service:
+        audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "other.db")
+        audit._state.pause_unseen()
+        assert not audit._state.is_unseen, "nothing runs"
+        finished(audit)
+        assert message(audit) == ""

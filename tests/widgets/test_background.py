@@ -105,6 +105,15 @@ def test_a_choice_that_comes_while_the_list_is_prepared_wins():
     assert audit.plan is not None
 
 
+def test_a_page_that_cannot_be_told_does_not_stop_the_work(caplog):
+    audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
+    audit._state.on_change = lambda names: 1 / 0
+    audit.verify()
+    audit.wait(30)
+    assert audit.result["mail_verdict"].tolist() == ["valid"]
+    assert "the page cannot be told" in caplog.text
+
+
 def test_a_step_that_failed_is_not_tried_again_until_its_inputs_change():
     audit = ready(
         pd.DataFrame([["a@example.org", "b@example.org", "c@example.org"]], columns=["mail", "mail", "other"])

@@ -314,6 +314,8 @@ def make_config(page: PageServer) -> uvicorn.Config:
     """The server's configuration; it logs nothing, since the terminal is for people."""
     return uvicorn.Config(
         page.app,
+        loop="asyncio",
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,

@@ -73,7 +73,7 @@ INTERVAL = 0.1  # seconds between looks at a run; more often, and browsers becom
 IDLE_AFTER = 10.0  # seconds without progress after which the user is told so, again and again
 LONGEST_SEARCH = 200
 MAX_WINDOW = 200  # rows of the table that are shown at once
-MAX_PAST = 200  # choices that can be undone
+MAX_PAST = 50  # choices that can be undone; each may hold a decision about every row
 Message = tuple[str, str]  # text and kind: plain, done, warned, failed or idle
 NO_MESSAGE: Message = ("", "plain")
 Task = Callable[[], None]
@@ -184,7 +184,10 @@ class AuditState:
 
     def changed(self, *names: str) -> None:
         """Tell the pages what has changed: some sections, or anything."""
-        self.on_change((*names, "page") if names else SECTIONS)
+        try:
+            self.on_change((*names, "page") if names else SECTIONS)
+        except Exception:
+            logger.exception("the page cannot be told what has changed")  # it is closed; the work goes on
 
     def say(self, section: str, text: str, kind: str = "plain") -> None:
         """Show a message in a section, or none."""
