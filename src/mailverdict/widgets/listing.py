@@ -521,14 +521,18 @@ class Listing:
 
 
 def join_causes(why: str | None, said: str | None) -> str:
-    """Why a row has its action and what the check reported, without saying twice that a domain receives no mail.
+    """Why a row has its action and what the check reported, without saying the same twice.
 
+    >>> join_causes("risky: shared mailbox such as info@", "shared mailbox such as info@")
+    'risky: shared mailbox such as info@'
     >>> join_causes("invalid: the domain does not exist or accepts no mail", "the domain does not exist")
     'invalid: the domain does not exist'
     """
     if why and said and why.endswith(f": {REASON_MEANING[Reason.NO_MX_RECORD]}"):
         return f"{why.partition(': ')[0]}: {said}"
-    return "; ".join(dict.fromkeys(filter(None, (why, said))))
+    if why and said and why.endswith(said):
+        return why
+    return "; ".join(filter(None, (why, said)))
 
 
 def codes_of(column: pa.DictionaryArray) -> tuple[Codes, list[str]]:

@@ -735,7 +735,6 @@ class AuditState:
                 self.start_run()
         self.wake()
 
-    resume = verify
     check_decided = verify  # the journal answers for all that is known
 
     def start_run(self, limit: int | None = None) -> None:
