@@ -1,15 +1,52 @@
 """The journal: what was paid for and what came of it, in one SQLite file.
 
-Each event is written before the next step begins, so a run that dies at any time loses nothing
-and pays for nothing twice; calling again resumes. Several processes may use one file: an address
-is leased to the process that submits it and polls its job, and a lease ends with its owner.
+Each event is written before the next step begins, so a run that dies at any time loses nothing and pays for nothing
+twice; calling again resumes. Several runs may use one file at once, in one process or in several.
 
-The states of an address, for one key (a validation type, and the service that was asked)::
+An address has one row for each key (a validation type, and the service that was asked). The row has the last answer,
+and beside it the state of what was sent since then:
 
-    leased --Submitting--> attempted --Submitted--> in flight --Settled--> settled
-                               |  (answer lost, or the process died)
-                               +--> uncertain: free again if the quota shows that it was not
-                                    counted, otherwise held for a day or more before it is sent again
+=========  ==================================================  =======================================================
+state      meaning                                             next state
+=========  ==================================================  =======================================================
+none       nothing is on its way; the address may be sent      sending: `claim`, before the request leaves
+sending    the request may have left; no answer was recorded   in_flight: `Submitted`
+                                                               none: `Settled`; `Deferred` that says "rejected" or
+                                                               "uncounted"; a quota that shows that it was not counted
+                                                               held: `Deferred` that says "uncertain"; any other quota
+in_flight  paid for; its job is polled                         none: `Settled`
+                                                               waiting: `Settled` of an address that is asked again
+waiting    refused by the service's limiter; its run will      sending: `claim` by that run, or by any run when that
+           send it again                                       one has ended
+held       perhaps paid for                                    sending: `claim`, a day after it was sent, or after two,
+                                                               four ... thirty days if it is lost each time
+=========  ==================================================  =======================================================
+
+`sending`, `in_flight` and `waiting` belong to a run, which holds a lock (`locks`) until it is closed or its process
+ends. Until then no other run sends the address or polls its job. Local backends claim nothing: two runs may ask one
+mailbox twice, which costs nothing.
+
+What a crash leaves, by the moment at which the process ends:
+
+=============================================  =========================================================================
+before `claim` is committed                    the row as it was
+after that, until `Submitted` is committed:    sending: the next reading of the quota decides by
+the request was not sent, is on its way, or    `classify_lost_submission`. Unchanged: not counted, the address is free.
+was answered                                   Too early, 5 seconds: the next run waits. Otherwise: held for a day
+after `Submitted`, until `Settled`             in_flight: the next run polls the job, which costs nothing
+after `Settled`                                the answer
+after `Settled` of what is asked again         waiting, which any run may send
+after `Deferred` as uncertain                  held
+=============================================  =========================================================================
+
+A batch that is free or no longer held keeps its token and its order until one of its addresses is sent otherwise: it is
+sent again as it was, with the same Idempotency-Key. Two cases follow from this:
+
+- A request that still waits in the service (for a lock of its database) when the next run reads the quota is sent
+  again, and may be counted after that. A service that knows the key counts it once; `mailverdict serve` does. One that
+  does not know it counts it twice. Only a hold would prevent that, and every run that was killed would then leave its
+  last batch pending.
+- The status 503 shows nothing: a unit counts as spent until the quota, read 5 seconds later, shows that it was not.
 """
 
 from __future__ import annotations
