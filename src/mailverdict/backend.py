@@ -7,7 +7,7 @@ costs no quota twice.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Hashable, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -48,6 +48,12 @@ class Batch:
     clients: Sequence[Hashable] | None = None  # for whom each address is: clients get their SMTP sessions in turn
     lost_batches: tuple[Submitting, ...] = ()  # lost submissions of ended runs, to be sent again as they were
     known_pace: KnownPace | None = None  # how fast earlier runs could submit to the service (see `Paced`)
+    claim: Callable[[Submitting], tuple[str, ...]] | None = None
+    """Called before addresses are sent that cost quota; returns those that may be sent, in their order.
+
+    If that is all of them, they are in the journal now. If not, nothing may be sent: another run on the journal
+    has the others, which are `Deferred` as ``elsewhere``.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Submitting:
-    """A batch is about to be sent; `Submitted` or `Deferred` with the same token tells the outcome."""
+    """A batch that is about to be sent, for `Batch.claim`; an event with its token tells the outcome."""
 
     token: str  # identifies this attempt
     emails: tuple[str, ...]
@@ -127,7 +133,7 @@ class Deferred:
     """Addresses that stay `pending`."""
 
     emails: tuple[str, ...]  # as they were in the batch
-    why: str  # quota, gave_up, uncertain, rejected, or uncounted (no answer, but the service may still count it)
+    why: str  # quota, gave_up, uncertain, rejected, elsewhere, or uncounted (no answer; the service may still count it)
     retry_after: float | None = None  # seconds after which another attempt makes sense
     token: str = ""  # the submission that this ends, if one was sent
 
@@ -187,7 +193,7 @@ class Paced:
     known: KnownPace | None = None  # what a later run should know; None: nothing
 
 
-Event = Submitting | Submitted | Settled | Deferred | Waiting | QuotaSeen | Noticed | Paced
+Event = Submitted | Settled | Deferred | Waiting | QuotaSeen | Noticed | Paced
 
 
 class Backend(Protocol):

@@ -34,8 +34,10 @@ class ScriptedBackend:
 
     Attributes
     ----------
+    batches : list of Batch
+        What it was given.
     asked : list of list of str
-        The batches.
+        The addresses of each.
     continued : list of list of Job
         The jobs handed over with each.
     closed : threading.Event
@@ -50,6 +52,7 @@ class ScriptedBackend:
         self, *scripts: Sequence[Event | Exception], gate: threading.Event | None = None, free: bool = False
     ) -> None:
         self.scripts, self.gate, self.free = list(scripts), gate, free
+        self.batches: list[Batch] = []
         self.asked: list[list[str]] = []
         self.continued: list[list[Job]] = []
         self.closed = threading.Event()
@@ -65,6 +68,7 @@ class ScriptedBackend:
         return f"scripted:{validation_type}"
 
     async def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
+        self.batches.append(batch)
         self.asked.append(batch.addresses.to_pylist())
         self.continued.append(list(in_flight))
         script = self.scripts.pop(0) if self.scripts else [Settled(rows_of(self.asked[-1], kind=batch.validation_type))]

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import count
 from typing import Any
 
@@ -62,16 +62,24 @@ def new_submission(
     clock: Callable[[], float] = lambda: NOON,
     lost_batches: Sequence[Submitting] = (),
     pace: float = math.inf,
+    elsewhere: Collection[str] = (),
 ) -> Submission:
     numbers = count(1)
+    client = ScriptedClient()
+
+    def claim(batch: Submitting) -> tuple[str, ...]:
+        client.taken.append(batch)
+        return tuple(email for email in batch.emails if email not in elsewhere)
+
     return Submission(
-        ScriptedClient(),  # type: ignore[arg-type]
+        client,  # type: ignore[arg-type]
         emails,
         "mx",
         pace=Pace(len(emails), fixed=pace),
         clock=clock,
         new_token=lambda: f"t{next(numbers)}",
         lost_batches=lost_batches,
+        claim=claim,
     )
 
 
@@ -106,6 +114,26 @@ def test_the_quota_is_asked_first_and_the_batch_announced_before_it_is_sent() ->
     assert taken[4].jobs[0] == Job(f"job of {first}", first, "mx", submitted_at=NOON)
     assert taken[4].token == "t1"
     assert not submission.has_work
+
+
+def test_a_batch_of_which_another_run_has_a_part_is_not_sent() -> None:
+    submission = new_submission(addresses(120), elsewhere=addresses(110)[90:])
+    taken = drive(submission, [quota(0)])
+    assert kinds(taken) == ["GET", "QuotaSeen", "Submitting", "Deferred"]
+    assert (taken[3].emails, taken[3].why) == (tuple(addresses(100)[90:]), "elsewhere")
+    taken = drive(submission, [quota(0)])
+    assert (taken[2].emails, taken[3].emails) == ((*addresses(90), *addresses(110)[100:]), tuple(addresses(110)[100:]))
+    rest = [*addresses(90), *addresses(120)[110:]]
+    assert posts(drive(submission, [quota(0), accepted(rest)])) == [rest]
+    assert not submission.has_work
+
+
+def test_a_lost_batch_of_which_another_run_has_a_part_is_not_sent_under_its_token() -> None:
+    lost = [Submitting("old", ("c@x.org", "d@x.org"), 10)]
+    submission = new_submission(["c@x.org", "d@x.org"], lost_batches=lost, elsewhere=["d@x.org"])
+    assert drive(submission, [quota(10)])[2] == lost[0]
+    taken = drive(submission, [quota(10), accepted(["c@x.org"])])
+    assert (posts(taken), keys(taken)) == ([["c@x.org"]], ["t1"])
 
 
 def test_a_submission_is_never_marked_repeatable() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,15 +29,22 @@ def test_every_address_is_settled_once_and_the_service_has_nothing_to_complain_o
     assert [len(each) for each in service.batches] == [100, 100, 50]
 
 
-def test_jobs_are_yielded_before_the_first_poll() -> None:
+def test_a_batch_is_claimed_before_it_is_sent_and_jobs_are_yielded_before_the_first_poll() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
-        async with aclosing(world.backend.verify(batch(addresses(5)))) as events:
+        claimed: list[Submitting] = []
+
+        def claim(submitting: Submitting) -> tuple[str, ...]:
+            assert world.service.requests["bulk"] == 0
+            claimed.append(submitting)
+            return submitting.emails
+
+        announced = replace(batch(addresses(5)), claim=claim)
+        async with aclosing(world.backend.verify(announced)) as events:
             async for event in events:
-                if isinstance(event, Submitting):
-                    assert world.service.requests["bulk"] == 0
                 if isinstance(event, Submitted):
                     assert world.service.requests["poll"] == 0
+        assert [each.emails for each in claimed] == [tuple(addresses(5))]
 
     run_virtual(main)
 

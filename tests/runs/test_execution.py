@@ -61,8 +61,9 @@ class Notes:
     def unclaimed(self, key, emails):
         return Unclaimed(emails[:0], None, emails[:0])
 
-    def claim(self, key, emails, *, limit=None):
-        return emails.to_pylist()[:limit]
+    def claim(self, key, batch):
+        self.recorded.append(batch)
+        return batch.emails
 
     def seconds_to_resolve(self, key):
         return None
@@ -133,7 +134,6 @@ class TestEvents:
         backend = ScriptedBackend(
             [
                 QuotaSeen(Quota(100, 40, 60)),
-                Submitting("t1", tuple(EMAILS), 40),
                 Submitted(tuple(Job(str(i), e, "mx", 0.0) for i, e in enumerate(EMAILS)), "t1"),
                 Waiting(2.0, "polling 5 jobs"),
                 Settled(rows_of(EMAILS[:4])),
@@ -332,13 +332,34 @@ class TestQuota:
 class TestJournal:
     def test_each_event_is_written_before_it_counts(self):
         journal = Notes()
-        backend = ScriptedBackend([Submitting("t", tuple(EMAILS), None), Settled(rows_of(EMAILS))])
+        jobs = tuple(Job(email, email, "mx", 0.0) for email in EMAILS)
+        backend = ScriptedBackend([Submitted(jobs, "t"), Settled(rows_of(EMAILS))])
         execution = Execution(pa.array(EMAILS), backend, RunSettings(ValidationType.MX), journal=journal)
         behind = []
-        execution.subscribe(lambda progress: behind.append((len(journal.recorded), progress.settled)))
+        execution.subscribe(
+            lambda progress: behind.append((len(journal.recorded), progress.submitted, progress.settled))
+        )
         asyncio.run(execution.run())
-        assert [type(e).__name__ for e in journal.recorded] == ["Submitting", "Settled"]
-        assert behind == [(0, 0), (2, 5), (2, 5)]
+        assert [type(e).__name__ for e in journal.recorded] == ["Submitted", "Settled"]
+        assert behind == [(0, 0, 0), (1, 5, 0), (2, 5, 5), (2, 5, 5)]
+
+    def test_the_backend_claims_batches_in_the_journal_under_the_key(self):
+        journal, backend = Notes(), ScriptedBackend()
+        execute(backend, journal=journal)
+        assert backend.batches[0].claim(Submitting("t", ("a@example.org",), 7)) == ("a@example.org",)
+        assert journal.recorded[-1] == Submitting("t", ("a@example.org",), 7)
+        execute(backend)
+        assert backend.batches[1].claim is None
+
+    def test_what_another_run_has_is_given_to_the_backend_again_and_does_not_count_for_the_limit(self):
+        naps = Naps()
+        backend = ScriptedBackend(
+            [Settled(rows_of(EMAILS[:1])), Deferred((EMAILS[1],), "elsewhere")],
+            [Settled(rows_of(EMAILS[1:2]))],
+        )
+        done = execute(backend, limit=2, journal=Notes(), sleep=naps)
+        assert backend.asked == [EMAILS[:2], EMAILS[1:2]]
+        assert (done.newly_verified, len(naps.taken)) == (2, 1)
 
     def test_jobs_already_paid_for_are_polled_and_not_submitted(self):
         jobs = [Job("j1", EMAILS[1], "mx", 0.0), Job("j9", "gone@example.org", "mx", 0.0)]

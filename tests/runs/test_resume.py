@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from mailverdict.backend import GRACE, Deferred, Event, Job, Settled, Submitted, Submitting
+from mailverdict.backend import GRACE, Deferred, Job, Settled, Submitted, Submitting
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import ValidationType
 from mailverdict.remote.client import LAST_ANSWER
@@ -45,8 +45,7 @@ async def run(
 def leave_behind(world: RemoteWorld, path: Path, emails: list[str]) -> None:
     """A run that died after announcing a submission."""
     with Journal(path, clock=world.loop.wall_clock) as dead:
-        dead.claim(KEY, emails)
-        dead.record(KEY, Submitting("t", tuple(emails), world.service.used))
+        dead.claim(KEY, Submitting("t", tuple(emails), world.service.used))
 
 
 def test_a_submission_that_was_never_counted_is_made_by_the_next_run_at_once(tmp_path: Path) -> None:
@@ -69,10 +68,10 @@ def test_a_submission_that_was_never_counted_is_made_again_as_it_was(tmp_path: P
         path = tmp_path / f"{len(emails)} {limit}.db"
         leave_behind(world, path, ["b@x.org", "a@x.org"])
         one = execution(world, path, emails, limit)
-        recorded = record_events(one)
+        claimed = record_claims(one)
         await one.run()
         assert world.service.violations_and_double_payments == []
-        return [event for event in recorded if isinstance(event, Submitting)]
+        return claimed
 
     async def main(running: VirtualLoop) -> None:
         nonlocal loop
@@ -89,17 +88,19 @@ def test_a_submission_that_was_never_counted_is_made_again_as_it_was(tmp_path: P
     run_virtual(main)
 
 
-def record_events(one: Execution) -> list[Event]:
-    """The events that a run records from here on."""
-    recorded: list[Event] = []
-    record = one.record
+def record_claims(one: Execution) -> list[Submitting]:
+    """The batches that a run claims from here on."""
+    claimed: list[Submitting] = []
+    journal = one.journal
+    assert journal is not None
+    claim = journal.claim
 
-    def remember(event: Event) -> None:
-        recorded.append(event)
-        record(event)
+    def remember(key: str, batch: Submitting) -> tuple[str, ...]:
+        claimed.append(batch)
+        return claim(key, batch)
 
-    one.record = remember
-    return recorded
+    journal.claim = remember
+    return claimed
 
 
 def test_a_submission_that_may_have_been_counted_is_held_for_a_day_with_a_notice(tmp_path: Path) -> None:
@@ -115,11 +116,11 @@ def test_a_submission_that_may_have_been_counted_is_held_for_a_day_with_a_notice
         ]
         await asyncio.sleep(HOLD)
         one = execution(world, tmp_path / "j.db", addresses(5))
-        recorded = record_events(one)
+        claimed = record_claims(one)
         await one.run()
         assert one.results.table("smtp")["status"].to_pylist() == ["done"] * 5
         assert one.notices == []
-        (again,) = [event for event in recorded if isinstance(event, Submitting)]
+        (again,) = claimed
         assert (again.token, again.emails) == ("t", tuple(addresses(3))), "as it was"
 
     run_virtual(main)
@@ -288,7 +289,7 @@ def test_a_run_does_not_wait_without_a_lost_submission_or_without_a_quota(tmp_pa
     key = ScriptedBackend().journal_key("smtp")
     with Journal(tmp_path / "j.db", clock=lambda: EPOCH) as dead:
         if has_lost:
-            dead.record(key, Submitting("t", ("a@x.org",), None))
+            dead.claim(key, Submitting("t", ("a@x.org",), None))
     journal = Journal(tmp_path / "j.db", clock=lambda: EPOCH)
     assert journal.seconds_to_resolve(key) == (GRACE if has_lost else None)
     execution = Execution(
@@ -299,7 +300,7 @@ def test_a_run_does_not_wait_without_a_lost_submission_or_without_a_quota(tmp_pa
 
 
 def test_the_submission_of_a_running_process_is_not_resolved(journal: Journal) -> None:
-    journal.record(KEY, Submitting("t", ("a@x.org",), 0))
+    journal.claim(KEY, Submitting("t", ("a@x.org",), 0))
     assert journal.seconds_to_resolve(KEY) is None
 
 
@@ -309,16 +310,16 @@ def settle(journal: Journal, email: str) -> None:
 
 def test_the_reasons_why_addresses_were_not_claimed(journal: Journal, tmp_path: Path) -> None:
     with Journal(tmp_path / "j.db", clock=lambda: EPOCH) as other:
-        other.claim(KEY, ["leased@x.org", "held@x.org", "job@x.org"])
-        other.record(KEY, Submitting("t", ("held@x.org", "job@x.org"), 0))
+        other.claim(KEY, Submitting("t", ("held@x.org", "job@x.org"), 0))
         other.record(KEY, Submitted((Job("j", "job@x.org", "smtp", EPOCH),), "t"))
         other.record(KEY, Deferred(("held@x.org",), "uncertain", token="t"))
-        wanted = pa.array(["leased@x.org", "held@X.org", "job@x.org", "free@x.org"])
-        assert journal.claim(KEY, wanted) == ["free@x.org"]
+        other.claim(KEY, Submitting("u", ("sent@x.org",), 2))
+        wanted = pa.array(["sent@x.org", "held@X.org", "job@x.org", "free@x.org"])
+        assert journal.claim(KEY, Submitting("v", tuple(wanted.to_pylist()), 3)) == ("free@x.org",)
         assert journal.adopt(KEY, wanted) == [], "the other process polls its job"
         unclaimed = journal.unclaimed(KEY, wanted)
         assert (unclaimed.held.to_pylist(), unclaimed.free_at) == (["held@x.org"], EPOCH + HOLD)
-        assert sorted(unclaimed.elsewhere.to_pylist()) == ["job@x.org", "leased@x.org"]
+        assert sorted(unclaimed.elsewhere.to_pylist()) == ["job@x.org", "sent@x.org"]
         assert unclaimed.notice().startswith("1 address stays pending: the submission was lost")
     assert [job.job_id for job in journal.adopt(KEY, wanted)] == ["j"], "the other process has ended"
     assert len(journal.unclaimed(KEY, wanted).elsewhere) == 0

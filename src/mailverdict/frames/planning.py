@@ -238,6 +238,5 @@ def count_in_journal(unique: pa.StringArray, options: Options) -> tuple[int, int
         known = find_known(journal, options.backend, options.settings, unique, journal.clock())
         settled = set(known["email"].to_pylist())
         in_flight = {job.email for job in journal.in_flight(key, unique)} - settled
-        lost = {attempt.email for attempt in journal.uncertain(key)}
-        held = (lost & set(unique.to_pylist() if lost else ())) - settled - in_flight
+        held = set(journal.unclaimed(key, unique).held.to_pylist()) - settled - in_flight
     return len(known), len(in_flight), len(held)

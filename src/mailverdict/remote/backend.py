@@ -203,6 +203,7 @@ class RemoteBackend:
                 clock=clock,
                 new_token=lambda: uuid.uuid4().hex,
                 lost_batches=batch.lost_batches,
+                claim=batch.claim,
             )
             stream = EventStream(
                 submission, schedule=self.poll, parallel=self.max_parallel_polls, asks_again=self.ask_again

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from itertools import chain
 from typing import Any, TypeGuard
@@ -79,6 +79,7 @@ class Submission:
         clock: Callable[[], float],
         new_token: Callable[[], str],
         lost_batches: Sequence[Submitting] = (),
+        claim: Callable[[Submitting], tuple[str, ...]] | None = None,
     ) -> None:
         self.client, self.pace = client, pace
         self.is_paced = pace.fixed is None  # whether a submission that is answered with 429 is sent again by the pace
@@ -86,6 +87,7 @@ class Submission:
         self.left = list(dict.fromkeys(chain(*self.lost_batches, emails)))
         self.validation_type = validation_type
         self.clock, self.new_token = clock, new_token
+        self.claim = claim or (lambda batch: batch.emails)
         self.error: BackendError | None = None
         self.max_batch = self.next_max_batch = BULK_LIMIT  # addresses that the service takes at once, and by its quota
         self.lost = 0  # submissions in a row whose answer was lost
@@ -153,22 +155,25 @@ class Submission:
             return
         emails = self.lost_batch(quota) or tuple(self.next_queue[:size])
         token = self.lost_batches.get(emails) or self.new_token()
-        yield Submitting(token, emails, quota.used)
+        claimed = self.claim(Submitting(token, emails, quota.used))
+        if claimed != emails:
+            yield self.leave_out(emails, claimed)
+            return
         body = {"emails": list(emails), "validation_type": self.validation_type}
         answer = await self.client.send(
             ApiRequest("POST", BULK_PATH, body, is_repeatable=False, repeats_limited=not self.is_paced, key=token)
         )
         entries = match_entries(answer.data, emails) if isinstance(answer, SuccessEnvelope) else []
+        events: Iterable[Event] = [Deferred((), "rejected", token=token)]
         if any(entries):
-            for event in self.accept(emails, entries, token):
-                yield event
+            events = self.accept(emails, entries, token)
         elif is_refusal(answer):
-            yield Deferred((), "rejected", token=token)
             self.apply_refusal(answer, len(emails))
         else:
             yield Waiting(GRACE, "the answer to a submission was lost; checking whether it was counted")
-            for event in await self.resolve_lost_answer(emails, quota, read_at, token, answer):
-                yield event
+            events = await self.resolve_lost_answer(emails, quota, read_at, token, answer)
+        for event in events:
+            yield event
 
     def lost_batch(self, quota: Quota) -> tuple[str, ...] | None:
         """A lost batch, if the queue begins with it and the quota covers it."""
@@ -176,6 +181,13 @@ class Submission:
             if lost == tuple(self.next_queue[: len(lost)]) and len(lost) <= quota.remaining:
                 return lost
         return None
+
+    def leave_out(self, emails: tuple[str, ...], claimed: tuple[str, ...]) -> Event:
+        """Leave addresses to another run; the rest of the batch is first in the next one."""
+        self.next_queue[: len(emails)] = claimed
+        self.lost_batches.pop(emails, None)
+        own = frozenset(claimed)
+        return Deferred(tuple(email for email in emails if email not in own), "elsewhere")
 
     def defer_rest(self, why: str, words: str) -> Iterator[Event]:
         """Send nothing more; refused addresses keep the answer that they have."""

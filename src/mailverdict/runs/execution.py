@@ -1,8 +1,9 @@
 """One run over unique addresses: the journal, screening, the backend, and the events in between.
 
 In order: reuse what the journal knows, screen, resolve submissions that an earlier run lost, poll
-its jobs, claim the rest and give it to the backend, wait for what other processes are verifying.
-Each event is written to the journal before it takes effect and before the next event is requested.
+its jobs, give the rest to the backend, wait for what other runs are verifying. The backend claims each batch in the
+journal before it is sent. Each event is written to the journal before it takes effect and before the next event is
+requested.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,8 +58,7 @@ NEXT_DAY = ", usually after 00:00 UTC"
 logger = logging.getLogger("mailverdict")
 FREE_BATCH = 1_000_000  # rows at once if no network is used: bounds memory, keeps the progress bar moving
 MIN_QUOTA_INTERVAL = 10.0  # seconds, whatever a service suggests: a run may wait for hours
-OTHERS_INTERVAL = 1.0  # seconds between two looks at what other processes on the journal have settled
-RENEWAL_INTERVAL = 60.0  # seconds between two renewals of the leases of a run; much less than a lease lasts
+OTHERS_INTERVAL = 1.0  # seconds between two looks at what other runs on the journal have settled
 OWN_FIELDS = ("status", "result", "reasons", "error")  # fields that a run needs at its end, whatever its result has
 FREE_FIELDS = ("status", "result")  # the same for a run without a network
 
@@ -112,12 +113,12 @@ class Execution:
         self.noticed: list[str] = []  # during the run
         self.conclusions: list[str] = []  # at its end, about the whole run
         self.short_of_quota: list[Deferred] = []
+        self.elsewhere: list[str] = []  # addresses of the present batch that another run on the journal has
         self.refused: set[str] = set()  # addresses that the service's limiter refused, and that are asked again
         self.causes: Counter[str] = Counter()  # why settled addresses have no verdict; counted at the end
         self.errors: Counter[str] = Counter()  # addresses with the status `error`, by code; counted at the end
-        self.newly_verified = 0  # addresses given to the backend; `limit` is about these
+        self.newly_verified = 0  # addresses that the backend verifies; `limit` is about these
         self.unanswered = 0  # addresses that stay pending though neither quota nor `limit` nor `offline` is the reason
-        self.began_at = clock()
 
     @property
     def key(self) -> str:
@@ -126,7 +127,6 @@ class Execution:
 
     async def run(self) -> None:
         """Run to the end; the last progress shows how it ended, also after an error."""
-        renewing = None if self.journal is None else asyncio.create_task(self.renew_leases(self.journal))
         try:
             await self.run_stages()
         except asyncio.CancelledError:
@@ -138,19 +138,10 @@ class Execution:
             self.emit_progress(state="failed", message=str(exc)[:300])
             raise
         finally:
-            if renewing is not None:
-                renewing.cancel()
             if self.journal is not None:
                 self.journal.close()
             if self.owns_backend:
                 await self.backend.aclose()
-
-    async def renew_leases(self, journal: Journal) -> None:
-        """Show other processes that this one still runs, however long it waits."""
-        while True:
-            await asyncio.sleep(RENEWAL_INTERVAL)
-            with suppress(JournalError):  # if it lasts, the next event raises it
-                journal.renew()
 
     async def run_stages(self) -> None:
         """Run, then report whether everything is settled."""
@@ -196,17 +187,22 @@ class Execution:
         while len(todo):
             await self.resolve_lost_submissions()
             jobs, todo = self.adopt_jobs(todo)
-            claimed, others = self.claim(todo)
-            if len(claimed) or jobs:
-                await self.run_backend(claimed, jobs)
+            todo, others = self.find_others(todo)
+            todo, beyond, others = self.apply_limit(todo, others)
+            if len(todo) or jobs:
+                await self.run_backend(todo, jobs)
+            if self.elsewhere:
+                others = np.concatenate([others, self.take_elsewhere(), beyond])
             todo = np.union1d(await self.wait_for_quota(), await self.wait_for_others(others))
+            self.reuse_known(self.addresses.take(pa.array(todo)))
+            todo = np.intersect1d(todo, self.results.unsettled(), assume_unique=True)
         self.raise_if_short()
 
-    def reuse_known(self, addresses: pa.StringArray, answered_since: float | None = None) -> None:
-        """Settle what the journal knows; answers settled at or after `answered_since` are as good as own ones."""
-        if self.journal is None:
+    def reuse_known(self, addresses: pa.StringArray) -> None:
+        """Settle what the journal knows, and what other runs have settled since this one began."""
+        if self.journal is None or not len(addresses):
             return
-        known = find_known(self.journal, self.backend, self.settings, addresses, self.clock(), answered_since)
+        known = find_known(self.journal, self.backend, self.settings, addresses, self.clock())
         if len(known):
             self.results.settle(known, self.results.positions_of(known["email"]))
             self.emit_progress(from_journal=self.progress.from_journal + len(known))
@@ -232,7 +228,7 @@ class Execution:
             self.record(QuotaSeen(await self.backend.quota()))
 
     def adopt_jobs(self, todo: Positions) -> tuple[list[Job], Positions]:
-        """Jobs that are paid for and that no other process polls, and the addresses left to submit."""
+        """Jobs that are paid for and that no other run polls, and the addresses left to submit."""
         if self.journal is None:
             return [], todo
         jobs = self.journal.adopt(self.key, self.addresses.take(pa.array(todo)))
@@ -241,42 +237,37 @@ class Execution:
         in_flight = self.results.positions_of(pa.array([job.email for job in jobs], pa.string()))
         return jobs, np.setdiff1d(todo, in_flight, assume_unique=True)
 
-    def claim(self, todo: Positions) -> tuple[Positions, Positions]:
-        """What this run may submit, and what is to be looked at again, since other processes are verifying it.
-
-        The limit counts what is claimed: held addresses do not use it up.
-        """
-        limit = self.settings.limit
-        room = len(todo) if limit is None else min(len(todo), limit - self.newly_verified)
+    def find_others(self, todo: Positions) -> tuple[Positions, Positions]:
+        """What this run may submit, and what another run is verifying; held addresses are reported."""
         if self.journal is None:
-            self.newly_verified += room
-            return todo[:room], todo[:0]
-        claimed = self.journal.claim(self.key, self.addresses.take(pa.array(todo)), limit=room)
-        own = np.sort(self.results.positions_of(pa.array(claimed, pa.string()))) if claimed else todo[:0]
-        self.newly_verified += len(own)
-        is_full = 0 < room == len(own)
-        considered = todo[: np.searchsorted(todo, own[-1]) + 1] if is_full else todo
-        left = np.setdiff1d(considered, own, assume_unique=True)
-        return own, self.find_others(self.journal, left, may_claim=len(own) < room) if len(left) else left
-
-    def find_others(self, journal: Journal, left: Positions, *, may_claim: bool) -> Positions:
-        """Of addresses that were not claimed, those that another process is verifying or has just released.
-
-        What others have settled since this run began is used, and held addresses are reported.
-        """
-        addresses = self.addresses.take(pa.array(left))
-        unclaimed = journal.unclaimed(self.key, addresses)
-        is_elsewhere = pc.is_in(address_keys(addresses), value_set=unclaimed.elsewhere).to_numpy(zero_copy_only=False)
-        self.reuse_known(addresses.filter(pa.array(~is_elsewhere)), self.began_at)
+            return todo, todo[:0]
+        addresses = self.addresses.take(pa.array(todo))
+        unclaimed = self.journal.unclaimed(self.key, addresses)
         if notice := unclaimed.notice():
             self.unanswered += len(unclaimed.held)
             self.add_notice(notice)
-        is_held = pc.is_in(address_keys(addresses), value_set=unclaimed.held).to_numpy(zero_copy_only=False)
-        again = left[~is_held] if may_claim else left[is_elsewhere]
-        return np.intersect1d(again, self.results.unsettled(), assume_unique=True)
+        keys = address_keys(addresses)
+        is_held = pc.is_in(keys, value_set=unclaimed.held).to_numpy(zero_copy_only=False)
+        is_elsewhere = pc.is_in(keys, value_set=unclaimed.elsewhere).to_numpy(zero_copy_only=False)
+        return todo[~(is_held | is_elsewhere)], todo[is_elsewhere]
+
+    def apply_limit(self, todo: Positions, others: Positions) -> tuple[Positions, Positions, Positions]:
+        """What to submit now, what is beyond the limit, and which addresses of other runs come before the limit."""
+        limit = self.settings.limit
+        room = len(todo) if limit is None else min(len(todo), limit - self.newly_verified)
+        self.newly_verified += room
+        if 0 < room < len(todo):
+            others = others[others < todo[room]]
+        return todo[:room], todo[room:], others
+
+    def take_elsewhere(self) -> Positions:
+        """The addresses that were to be submitted when another run had them; they do not count for the limit."""
+        emails, self.elsewhere = self.elsewhere, []
+        self.newly_verified -= len(emails)
+        return self.results.positions_of(pa.array(emails, pa.string()))
 
     async def wait_for_others(self, others: Positions) -> Positions:
-        """Sleep before another look at what other processes are verifying; returns these addresses."""
+        """Sleep before another look at what other runs are verifying; returns these addresses."""
         if len(others):
             count = count_of(len(others), "address is", "addresses are")
             self.emit_progress(message=f"{count} being verified by another process on this journal; waiting")
@@ -289,7 +280,8 @@ class Execution:
         if self.journal is not None:
             lost = self.find_lost_batches(self.journal, batch.addresses)
             service = getattr(self.backend, "base_url", "")
-            batch = replace(batch, lost_batches=lost, known_pace=self.journal.known_pace(service))
+            claim = partial(self.journal.claim, self.key)
+            batch = replace(batch, lost_batches=lost, known_pace=self.journal.known_pace(service), claim=claim)
         await self.process_events(self.backend.verify(batch, jobs), todo)
 
     def find_lost_batches(self, journal: Journal, addresses: pa.StringArray) -> tuple[Submitting, ...]:
@@ -341,16 +333,23 @@ class Execution:
                 )
             case Paced():
                 self.emit_progress(pace=event.per_second, seconds_left=event.seconds_left)
-            case Deferred(why="quota"):
-                self.short_of_quota.append(event)
             case Deferred():
-                self.unanswered += len(event.emails)
+                self.keep_pending(event)
             case QuotaSeen():
                 self.emit_progress(quota=event.quota)
             case Waiting():
                 self.emit_progress(message=event.why)
             case Noticed():
                 self.add_notice(event.message)
+
+    def keep_pending(self, event: Deferred) -> None:
+        """Remember which addresses are given to the backend again, and how many stay pending."""
+        if event.why == "quota":
+            self.short_of_quota.append(event)
+        elif event.why == "elsewhere":
+            self.elsewhere.extend(event.emails)
+        else:
+            self.unanswered += len(event.emails)
 
     async def wait_for_quota(self) -> Positions:
         """With ``on_quota="wait"``, sleep until the quota may have changed; returns what is to be submitted then."""
@@ -470,16 +469,10 @@ class Execution:
 
 
 def find_known(
-    journal: Journal,
-    backend: Backend,
-    settings: RunSettings,
-    addresses: pa.StringArray,
-    now: float,
-    answered_since: float | None = None,
+    journal: Journal, backend: Backend, settings: RunSettings, addresses: pa.StringArray, now: float
 ) -> pa.Table:
     """The answers in a journal that a run may reuse; always those settled at or after `answered_since`."""
-    since = answered_since if settings.answered_since is None else settings.answered_since
-    newer_than = now - settings.max_age
+    since, newer_than = settings.answered_since, now - settings.max_age
     return journal.settled(
         backend.journal_key(settings.validation_type),
         addresses,

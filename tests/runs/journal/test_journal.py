@@ -7,7 +7,9 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +22,8 @@ from hypothesis import strategies as st
 from mailverdict.backend import (
     GRACE,
     Deferred,
-    Event,
     Job,
+    KnownPace,
     Noticed,
     Quota,
     QuotaSeen,
@@ -33,8 +35,7 @@ from mailverdict.backend import (
 from mailverdict.errors import JournalError
 from mailverdict.model.table import SCHEMA, table_to_rows
 from mailverdict.model.verification import Fault, Verification
-from mailverdict.runs.journal import sql
-from mailverdict.runs.journal.journal import LEASE, Journal
+from mailverdict.runs.journal.journal import Journal
 from mailverdict.runs.retry import ERROR_MAX_AGE, HOLD, MAX_HOLD
 from tests.doubles.clock import Clock
 from tests.doubles.tables import rows_to_table
@@ -80,6 +81,25 @@ def jobs(*emails: str) -> tuple[Job, ...]:
 def known(journal: Journal, *emails: str, **options: Any) -> dict[str, str]:
     rows = journal.settled(KEY, column(*emails), **{"newer_than": 0.0, "refresh": frozenset(), **options})
     return dict(zip(rows["email"].to_pylist(), rows["result"].to_pylist(), strict=True))
+
+
+def claim(journal: Journal, *emails: str, token: str = "t", used: int | None = 7, key: str = KEY) -> list[str]:
+    return list(journal.claim(key, Submitting(token, emails, used)))
+
+
+def may_be_sent(path: Path, clock: Clock, *emails: str, token: str = "another") -> list[str]:
+    """Which of these addresses a run that begins now may send; it sends nothing."""
+    with Journal(path, clock=clock) as journal:
+        claimed = claim(journal, *emails, token=token)
+        journal.record(KEY, Deferred((), "rejected", token=token))
+        return claimed
+
+
+def uncertain(path: Path, clock: Clock, *emails: str) -> list[str]:
+    """Which of these addresses may have been paid for."""
+    with Journal(path, clock=clock) as journal:
+        held: list[str] = journal.unclaimed(KEY, column(*emails)).held.to_pylist()
+        return held
 
 
 def test_what_is_settled_is_given_back_unchanged(journal: Journal) -> None:
@@ -178,7 +198,7 @@ def test_an_answer_older_than_asked_for_is_not_given(journal: Journal, clock: Cl
 def test_a_temporary_answer_is_never_reused(journal: Journal, reason: str) -> None:
     journal.record(KEY, Settled(answers("a@x.org", result="unknown", reasons=(reason, "role"))))
     assert known(journal, "a@x.org") == {}
-    assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+    assert claim(journal, "a@x.org") == ["a@x.org"]
 
 
 def test_other_unknowns_are_answers_until_refreshed(journal: Journal) -> None:
@@ -198,13 +218,13 @@ def test_a_technical_failure_is_kept_for_an_hour(journal: Journal, clock: Clock)
 def test_everything_survives_closing(path: Path, clock: Clock) -> None:
     with Journal(path, clock=clock) as first:
         first.record(KEY, Settled(answers("a@x.org")))
-        first.record(KEY, Submitting("t", ("b@x.org",), 0))
+        claim(first, "b@x.org")
         first.record(KEY, Submitted(jobs("b@x.org"), "t"))
-        first.record(KEY, Submitting("u", ("c@x.org",), 1))
+        claim(first, "c@x.org", token="u")
     with Journal(path, clock=clock) as second:
         assert known(second, "a@x.org", "b@x.org") == {"a@x.org": "valid"}
         assert second.in_flight(KEY, column("b@x.org", "a@x.org")) == list(jobs("b@x.org"))
-        assert [each.email for each in second.uncertain(KEY)] == ["c@x.org"]
+        assert second.unclaimed(KEY, column("a@x.org", "b@x.org", "c@x.org")).held.to_pylist() == ["c@x.org"]
 
 
 def test_jobs_in_flight_are_given_for_the_addresses_asked_until_they_are_settled(journal: Journal) -> None:
@@ -219,7 +239,7 @@ def test_a_job_that_is_given_up_stays_in_flight(journal: Journal) -> None:
     journal.record(KEY, Submitted(jobs("a@x.org")))
     journal.record(KEY, Deferred(("a@x.org",), "gave_up"))
     assert len(journal.in_flight(KEY, column("a@x.org"))) == 1
-    assert journal.claim(KEY, ["a@x.org"]) == []
+    assert claim(journal, "a@x.org") == []
 
 
 def test_events_that_change_nothing_are_taken(journal: Journal) -> None:
@@ -228,111 +248,90 @@ def test_events_that_change_nothing_are_taken(journal: Journal) -> None:
     assert known(journal, "a@x.org") == {}
 
 
-def test_claiming_gives_each_address_once_in_order(journal: Journal) -> None:
-    assert journal.claim(KEY, ["b@x.org", "a@x.org", "b@X.org"]) == ["b@x.org", "a@x.org"]
-
-
-def test_a_limit_leases_the_first_that_may_be_submitted(journal: Journal, path: Path, clock: Clock) -> None:
-    journal.record(KEY, Submitted(jobs("a@x.org")))
-    wanted = ["a@x.org", "b@x.org", "c@x.org", "d@x.org"]
-    assert journal.claim(KEY, wanted, limit=0) == []
-    assert journal.claim(KEY, wanted, limit=2) == ["b@x.org", "c@x.org"]
-    with Journal(path, clock=clock) as other:
-        assert other.claim(KEY, wanted) == ["d@x.org"]
-
-
-def test_an_address_is_leased_to_one_at_a_time(path: Path, clock: Clock) -> None:
+def test_an_address_is_sent_by_one_at_a_time(path: Path, clock: Clock) -> None:
     with Journal(path, clock=clock) as one, Journal(path, clock=clock) as two:
-        assert one.claim(KEY, ["a@x.org", "b@x.org"]) == ["a@x.org", "b@x.org"]
-        assert one.claim(KEY, ["a@x.org"]) == ["a@x.org"], "a process can claim what it has leased itself"
-        assert two.claim(KEY, ["b@X.org", "c@x.org"]) == ["c@x.org"]
-        assert two.claim("mx other", ["a@x.org"]) == ["a@x.org"], "another key is another question"
-        one.record(KEY, Deferred(("b@x.org",), "quota"))
-        assert two.claim(KEY, ["a@x.org", "b@x.org"]) == ["b@x.org"]
-    with Journal(path, clock=clock) as three:
-        assert three.claim(KEY, ["a@x.org", "b@x.org", "c@x.org"]) == ["a@x.org", "b@x.org", "c@x.org"]
+        assert claim(one, "a@x.org", "b@x.org") == ["a@x.org", "b@x.org"]
+        assert claim(one, "a@x.org") == [], "nor by itself, before it has heard of it"
+        assert claim(two, "b@X.org", "c@x.org") == ["c@x.org"]
+        assert claim(one, "c@x.org", token="u") == ["c@x.org"], "the other one has claimed a part, and so nothing"
+        assert claim(two, "a@x.org", key="mx other") == ["a@x.org"], "another key is another question"
+        one.record(KEY, Deferred((), "rejected", token="t"))
+        assert claim(two, "a@x.org", "b@x.org") == ["a@x.org", "b@x.org"]
 
 
-def test_what_another_has_settled_since_we_looked_is_not_claimed(path: Path, clock: Clock) -> None:
+def test_what_another_has_settled_since_we_began_is_not_claimed_and_is_known(path: Path, clock: Clock) -> None:
+    temporary = {"result": "unknown", "reasons": ("rate_limited",)}
     with Journal(path, clock=clock) as one, Journal(path, clock=clock) as two:
-        assert known(two, "a@x.org") == {}
-        one.claim(KEY, ["a@x.org"])
+        claim(one, "a@x.org", "b@x.org")
+        one.record(KEY, Submitted(jobs("a@x.org", "b@x.org"), "t"))
         one.record(KEY, Settled(answers("a@x.org")))
-        assert two.claim(KEY, ["a@x.org"]) == []
-        assert known(two, "a@x.org") == {"a@x.org": "valid"}
-        assert two.claim(KEY, ["a@x.org"]) == ["a@x.org"], "now it was seen: claiming it is a refresh"
+        one.record(KEY, Settled(answers("b@x.org", **temporary)))
+        assert claim(two, "a@x.org", "b@x.org") == []
+        assert known(two, "a@x.org", "b@x.org") == {"a@x.org": "valid", "b@x.org": "unknown"}
+        assert claim(two, "a@x.org", "b@x.org") == []
+    with Journal(path, clock=clock) as later:
+        assert known(later, "a@x.org", "b@x.org") == {"a@x.org": "valid"}
+        assert claim(later, "a@x.org", "b@x.org") == ["a@x.org", "b@x.org"], "claiming what is known is a refresh"
+
+
+def test_an_address_that_is_asked_again_stays_with_its_run_until_that_ends(path: Path, clock: Clock) -> None:
+    refused = Settled(answers("a@x.org", result="unknown", reasons=("rate_limited",)), is_asked_again=True)
+    with Journal(path, clock=clock) as one:
+        one.record(KEY, refused)
+        with Journal(path, clock=clock) as two:
+            assert two.unclaimed(KEY, column("a@x.org")).elsewhere.to_pylist() == ["a@x.org"]
+            assert claim(two, "a@x.org") == []
+        assert claim(one, "a@x.org") == ["a@x.org"]
+        one.record(KEY, Submitted(jobs("a@x.org"), "t"))
+        one.record(KEY, refused)
+        assert uncertain(path, clock, "a@x.org") == [], "it was not paid for again yet"
+    assert may_be_sent(path, clock, "a@x.org") == ["a@x.org"]
 
 
 def test_our_own_answers_never_block_asking_again(journal: Journal) -> None:
     known(journal, "a@x.org")
     journal.record(KEY, Settled(answers("a@x.org", result="unknown", reasons=("throttled",))))
-    assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+    assert claim(journal, "a@x.org") == ["a@x.org"]
 
 
-def test_a_lease_without_a_sign_of_life_ends(path: Path, clock: Clock) -> None:
-    with Journal(path, clock=clock) as one, Journal(path, clock=clock) as two:
-        one.claim(KEY, ["a@x.org"])
-        clock.now += LEASE / 2
-        one.record(KEY, Waiting(1.0, "alive"))
-        clock.now += LEASE / 2 + 1
-        assert two.claim(KEY, ["a@x.org"]) == []
-        clock.now += LEASE
-        assert two.claim(KEY, ["a@x.org"]) == ["a@x.org"]
-
-
-def test_a_process_that_lost_its_lease_cannot_submit(path: Path, clock: Clock) -> None:
-    with Journal(path, clock=clock) as asleep, Journal(path, clock=clock) as other:
-        asleep.claim(KEY, ["a@x.org", "b@x.org"])
-        clock.now += LEASE + 1
-        other.claim(KEY, ["a@x.org"])
-        with pytest.raises(JournalError, match="taken over"):
-            asleep.record(KEY, Submitting("t", ("b@x.org", "a@x.org"), 0))
-        assert asleep.uncertain(KEY) == [], "the event is not in it, not even in part"
-
-
-def test_what_is_paid_for_cannot_be_submitted(journal: Journal) -> None:
-    journal.record(KEY, Submitted(jobs("a@x.org")))
-    with pytest.raises(JournalError):
-        journal.record(KEY, Submitting("t", ("a@x.org",), 0))
-
-
-def test_an_announced_submission_is_uncertain_until_another_event(journal: Journal) -> None:
-    journal.record(KEY, Submitting("t", ("a@x.org", "b@x.org"), 7))
-    assert [(each.email, each.used_before, each.free_at) for each in journal.uncertain(KEY)] == [
-        ("a@x.org", 7, NOON + HOLD),
-        ("b@x.org", 7, NOON + HOLD),
-    ]
-    assert journal.claim(KEY, ["a@x.org"]) == []
-    journal.record(KEY, Submitted(jobs("a@x.org"), "t"))
-    assert [each.email for each in journal.uncertain(KEY)] == ["b@x.org"], "what has no job is still uncertain"
-    journal.record(KEY, Settled(answers("b@x.org", result="invalid")))
-    assert journal.uncertain(KEY) == []
+def test_an_announced_submission_is_uncertain_until_another_event(path: Path, clock: Clock) -> None:
+    both = ("a@x.org", "b@x.org")
+    leave_behind(path, clock, emails=both)
+    with Journal(path, clock=clock) as journal:
+        left = journal.unclaimed(KEY, column(*both))
+        assert (left.held.to_pylist(), left.free_at) == (list(both), NOON + HOLD)
+        assert claim(journal, "a@x.org") == []
+        journal.record(KEY, Submitted(jobs("a@x.org"), "t"))
+        assert uncertain(path, clock, *both) == ["b@x.org"], "what has no job is still uncertain"
+        journal.record(KEY, Settled(answers("b@x.org", result="invalid")))
+        assert uncertain(path, clock, *both) == []
 
 
 def test_a_refused_submission_is_free_at_once(journal: Journal) -> None:
-    journal.record(KEY, Submitting("t", ("a@x.org",), 7))
+    claim(journal, "a@x.org")
     journal.record(KEY, Deferred((), "rejected", token="t"))
-    assert journal.uncertain(KEY) == []
-    assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+    assert claim(journal, "a@x.org") == ["a@x.org"]
 
 
-def test_a_lost_submission_is_held_for_a_day_then_two_then_four(journal: Journal, clock: Clock) -> None:
+def test_a_lost_submission_is_held_for_a_day_then_two_then_four(path: Path, journal: Journal, clock: Clock) -> None:
     for days in (1, 2, 4):
-        assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
-        journal.record(KEY, Submitting("t", ("a@x.org",), 7))
+        assert claim(journal, "a@x.org") == ["a@x.org"]
         journal.record(KEY, Deferred(("a@x.org",), "uncertain", token="t"))
         clock.now += days * HOLD - 1
-        assert journal.claim(KEY, ["a@x.org"]) == [], f"held for {days} days"
-        assert len(journal.uncertain(KEY)) == 1
+        assert claim(journal, "a@x.org") == [], f"held for {days} days"
+        assert uncertain(path, clock, "a@x.org") == ["a@x.org"]
         clock.now += 1
-    assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+    assert claim(journal, "a@x.org") == ["a@x.org"]
 
 
-def leave_behind(path: Path, clock: Clock, used_before: int | None = 7) -> None:
+def leave_behind(
+    path: Path, clock: Clock, used_before: int | None = 7, emails: tuple[str, ...] = ("a@x.org",)
+) -> Submitting:
     """A run that ends between announcing a submission and hearing of it."""
+    lost = Submitting("t", emails, used_before)
     with Journal(path, clock=clock) as dead:
-        dead.claim(KEY, ["a@x.org"])
-        dead.record(KEY, Submitting("t", ("a@x.org",), used_before))
+        assert dead.claim(KEY, lost) == emails
+    return lost
 
 
 @pytest.mark.parametrize(
@@ -354,7 +353,7 @@ def test_a_quota_reading_resolves_what_an_ended_process_left(
     clock.now += later
     with Journal(path, clock=clock) as journal:
         journal.record(KEY, QuotaSeen(Quota(100, used, 100 - used)))
-        assert (journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]) is is_free, why
+        assert (claim(journal, "a@x.org") == ["a@x.org"]) is is_free, why
 
 
 def test_a_lost_submission_is_resolved_once_and_not_by_a_later_coincidence(path: Path, clock: Clock) -> None:
@@ -363,7 +362,7 @@ def test_a_lost_submission_is_resolved_once_and_not_by_a_later_coincidence(path:
     with Journal(path, clock=clock) as journal:
         journal.record(KEY, QuotaSeen(Quota(100, 8, 92)))
         journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
-        assert journal.claim(KEY, ["a@x.org"]) == []
+        assert claim(journal, "a@x.org") == []
 
 
 def lost_batches(path: Path, clock: Clock) -> list[Submitting]:
@@ -374,38 +373,47 @@ def lost_batches(path: Path, clock: Clock) -> list[Submitting]:
 def test_a_submission_that_was_not_counted_is_kept_in_its_order_until_it_is_sent_again(
     path: Path, clock: Clock
 ) -> None:
-    lost = Submitting("t", ("b@x.org", "a@x.org"), 7)
+    emails = ("b@x.org", "a@x.org")
     for _ in range(2):  # the second run ends, too, before it hears of its submission
-        with Journal(path, clock=clock) as dead:
-            dead.claim(KEY, lost.emails)
-            dead.record(KEY, lost)
-            assert dead.lost_batches(KEY) == [], "not known yet"
+        lost = leave_behind(path, clock, emails=emails)
+        assert lost_batches(path, clock) == [], "not known yet"
         clock.now += GRACE
         with Journal(path, clock=clock) as journal:
             journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
         assert lost_batches(path, clock) == [lost]
     with Journal(path, clock=clock) as journal:
-        journal.record(KEY, lost)
-        journal.record(KEY, Submitted(jobs(*lost.emails), "t"))
+        journal.claim(KEY, lost)
+        journal.record(KEY, Submitted(jobs(*emails), "t"))
     assert lost_batches(path, clock) == []
 
 
 @pytest.mark.parametrize(
-    ("event", "later", "why"),
+    ("other", "later", "why"),
     [
-        (Submitting("other", ("c@x.org", "a@x.org"), 7), 0.0, "one of its addresses is in another submission"),
-        (QuotaSeen(Quota(100, 7, 93)), MAX_HOLD + 1, "its token may be forgotten"),
+        (("c@x.org", "a@x.org"), 0.0, "one of its addresses is in another submission"),
+        ((), MAX_HOLD + 1, "its token may be forgotten"),
     ],
 )
-def test_a_lost_submission_is_forgotten(path: Path, clock: Clock, event: Event, later: float, why: str) -> None:
-    leave_behind(path, clock)
+def test_a_lost_submission_is_forgotten(
+    path: Path, clock: Clock, other: tuple[str, ...], later: float, why: str
+) -> None:
+    leave_behind(path, clock, emails=("a@x.org", "b@x.org"))
     clock.now += GRACE
     with Journal(path, clock=clock) as journal:
         journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
         assert [each.token for each in journal.lost_batches(KEY)] == ["t"]
         clock.now += later
-        journal.record(KEY, event)
+        claim(journal, *other, token="other")
         assert journal.lost_batches(KEY) == [], why
+
+
+def test_a_lost_submission_of_which_a_part_was_answered_is_not_sent_again_as_it_was(path: Path, clock: Clock) -> None:
+    leave_behind(path, clock, emails=("a@x.org", "b@x.org"))
+    with Journal(path, clock=clock) as journal:
+        journal.record(KEY, Submitted(jobs("a@x.org"), "t"))
+        journal.record(KEY, Deferred(("b@x.org",), "uncertain", token="t"))
+        clock.now += HOLD
+        assert journal.lost_batches(KEY) == []
 
 
 @pytest.mark.parametrize(("used", "held_for"), [(7, 0.0), (8, HOLD)])
@@ -419,7 +427,7 @@ def test_a_lost_submission_is_sent_again_as_it_was_when_it_is_not_held(
         assert bool(journal.lost_batches(KEY)) is not held_for
         clock.now += held_for
         assert [each.token for each in journal.lost_batches(KEY)] == ["t"]
-        assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+        assert claim(journal, "a@x.org") == ["a@x.org"]
 
 
 @pytest.mark.parametrize(("why", "held_for"), [("uncounted", 0.0), ("uncertain", HOLD), ("rejected", None)])
@@ -427,12 +435,12 @@ def test_a_submission_without_an_answer_is_sent_again_as_it_was_by_a_later_run(
     path: Path, clock: Clock, why: str, held_for: float | None
 ) -> None:
     with Journal(path, clock=clock) as journal:
-        journal.record(KEY, Submitting("t", ("a@x.org",), 7))
+        claim(journal, "a@x.org")
         journal.record(KEY, Deferred(("a@x.org",) if why == "uncertain" else (), why, token="t"))
         assert bool(journal.lost_batches(KEY)) is (held_for == 0.0)
         clock.now += held_for or 0.0
         assert bool(journal.lost_batches(KEY)) is (held_for is not None)
-        assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+        assert claim(journal, "a@x.org") == ["a@x.org"]
 
 
 def test_what_is_too_early_to_resolve_is_resolved_later(path: Path, clock: Clock) -> None:
@@ -441,32 +449,38 @@ def test_what_is_too_early_to_resolve_is_resolved_later(path: Path, clock: Clock
         journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
         clock.now += GRACE
         journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
-        assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+        assert claim(journal, "a@x.org") == ["a@x.org"]
 
 
 def test_the_submission_of_a_running_process_is_not_resolved_by_others(path: Path, clock: Clock) -> None:
     with Journal(path, clock=clock) as alive, Journal(path, clock=clock) as other:
-        alive.claim(KEY, ["a@x.org"])
-        alive.record(KEY, Submitting("t", ("a@x.org",), 7))
-        clock.now += GRACE
+        claim(alive, "a@x.org")
+        clock.now += 2 * HOLD
         other.record(KEY, QuotaSeen(Quota(100, 7, 93)))
-        assert other.claim(KEY, ["a@x.org"]) == []
+        assert claim(other, "a@x.org") == []
+        assert other.unclaimed(KEY, column("a@x.org")).elsewhere.to_pylist() == ["a@x.org"]
 
 
 CHILD = """
 import os, sys, time
-from mailverdict.backend import Settled, Submitting
+from mailverdict.backend import Submitting
 from mailverdict.runs.journal.journal import Journal
 journal = Journal(sys.argv[1])
-print(len(journal.claim(sys.argv[2], ["a@x.org", "b@x.org"])), flush=True)
+print(len(journal.claim(sys.argv[2], Submitting("t", ("a@x.org", "b@x.org"), 7))), flush=True)
+if len(sys.argv) > 3 and not os.fork():
+    print(os.getpid(), flush=True)
+    time.sleep(600)
 sys.stdin.readline()
 """
 
 
-def child(path: Path) -> subprocess.Popen[str]:
-    """Another process that has claimed a@x.org and b@x.org and waits."""
+def child(path: Path, *more: str, inside: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    """Another process that sends a@x.org and b@x.org and waits."""
     process = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(path), KEY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*inside, sys.executable, "-c", CHILD, str(path), KEY, *more],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "2\n"
@@ -477,21 +491,90 @@ def end(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
+def kill(process: subprocess.Popen[str]) -> None:
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def who_sends(journal: Journal) -> tuple[list[str], list[str]]:
+    """Which of three addresses another run sends, and which may have been paid for."""
+    left = journal.unclaimed(KEY, column("a@x.org", "b@x.org", "c@x.org"))
+    return left.elsewhere.to_pylist(), left.held.to_pylist()
+
+
 def test_two_processes_never_hold_one_address_and_a_killed_one_holds_nothing(path: Path) -> None:
     process = child(path)
     try:
         with Journal(path) as journal:
-            assert journal.claim(KEY, ["a@x.org", "c@x.org"]) == ["c@x.org"]
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-            assert journal.claim(KEY, ["a@x.org", "c@x.org"]) == ["a@x.org", "c@x.org"]
+            assert claim(journal, "a@x.org", "c@x.org") == ["c@x.org"]
+            assert who_sends(journal) == (["a@x.org", "b@x.org"], [])
+            kill(process)
+            assert who_sends(journal) == ([], ["a@x.org", "b@x.org"])
+            journal.record(KEY, QuotaSeen(Quota(100, 8, 92)))
+            with Journal(path, clock=lambda: time.time() + HOLD) as later:
+                assert claim(later, "a@x.org", "c@x.org") == ["a@x.org", "c@x.org"]
+    finally:
+        end(process)
+    assert [each.name for each in path.parent.iterdir()] == [path.name], "the lock of the killed one was deleted"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_child_that_outlives_its_parent_holds_nothing(path: Path) -> None:
+    process = child(path, "forks")
+    assert process.stdout is not None
+    grandchild = int(process.stdout.readline())
+    try:
+        with Journal(path) as journal:
+            assert who_sends(journal) == (["a@x.org", "b@x.org"], [])
+            kill(process)
+            os.kill(grandchild, 0)
+            assert who_sends(journal) == ([], ["a@x.org", "b@x.org"])
+    finally:
+        os.kill(grandchild, signal.SIGKILL)
+        end(process)
+
+
+UNSHARE = ("unshare", "--pid", "--uts", "--mount-proc", "--fork", "--kill-child")
+
+
+def can_unshare() -> bool:
+    """Whether this system lets the tests run a process as in a container, where it does not see the others."""
+    try:
+        return subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not can_unshare(), reason="needs namespaces of its own")
+def test_two_containers_never_hold_one_address_and_a_killed_one_holds_nothing(path: Path) -> None:
+    process = child(path, inside=UNSHARE)
+    try:
+        code = """
+import pyarrow
+left = Journal(sys.argv[1]).unclaimed(sys.argv[2], pyarrow.array(["a@x.org", "c@x.org"]))
+print(left.elsewhere.to_pylist(), left.held.to_pylist())
+"""
+        assert in_another_process(code, path, inside=UNSHARE) == "['a@x.org'] []\n"
+        kill(process)
+        assert in_another_process(code, path, inside=UNSHARE) == "[] ['a@x.org']\n"
     finally:
         end(process)
 
 
-def in_another_process(code: str, path: Path) -> str:
-    code = f"import sys; from mailverdict.runs.journal.journal import Journal; {code}"
-    command = [sys.executable, "-c", code, str(path), KEY]
+def test_two_runs_of_one_process_are_told_apart_and_a_closed_one_holds_nothing(path: Path, clock: Clock) -> None:
+    one, two = Journal(path, clock=clock), Journal(path, clock=clock)
+    claim(one, "a@x.org")
+    claim(two, "b@x.org", token="u")
+    with Journal(path, clock=clock) as other:
+        assert who_sends(other) == (["a@x.org", "b@x.org"], [])
+        one.close()
+        assert who_sends(other) == (["b@x.org"], ["a@x.org"])
+    two.close()
+
+
+def in_another_process(code: str, path: Path, inside: tuple[str, ...] = ()) -> str:
+    code = f"import sys; from mailverdict.runs.journal.journal import Journal; {code.strip()}"
+    command = [*inside, sys.executable, "-c", code, str(path), KEY]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
@@ -502,18 +585,6 @@ def test_opening_a_journal_twice_in_a_process_keeps_its_locks(path: Path) -> Non
         in_another_process("Journal(sys.argv[1]).close()", path)
         journal.record(KEY, Submitted(jobs("a@x.org")))
         assert "in_flight=1" in in_another_process("print(Journal(sys.argv[1]).summary())", path)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_process_forked_while_another_thread_opens_a_journal_can_open_one(path: Path) -> None:
-    with sql.OPENING:
-        child = os.fork()
-        if not child:
-            signal.alarm(20)
-            Journal(path).close()
-            os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_threads_share_a_journal(journal: Journal) -> None:
@@ -533,6 +604,109 @@ def test_many_processes_may_create_one_file_at_once(path: Path) -> None:
     code = "import sys; from mailverdict.runs.journal.journal import Journal; Journal(sys.argv[1]).close()"
     processes = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(4)]
     assert [process.wait() for process in processes] == [0] * 4
+
+
+FORMAT_1 = Path(__file__).with_name("format_1.sql")  # of one that ended well and one that was killed
+OLD_AND_GIVEN = (
+    "settled@x.org",
+    "limited@x.org",
+    "job@X.org",
+    "polled@x.org",
+    "held@x.org",
+    "unanswered2@x.org",
+    "unanswered1@x.org",
+    "uncounted2@x.org",
+    "uncounted1@x.org",
+    "leased@x.org",
+)
+
+
+@pytest.fixture
+def old(path: Path, clock: Clock) -> Path:
+    """A journal of the first form, a minute after its last event."""
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as writing:
+        writing.executescript(FORMAT_1.read_text())
+        writing.execute("PRAGMA journal_mode = WAL")
+    clock.now = NOON + 120
+    return path
+
+
+def dump(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as reader:
+        return list(reader.iterdump())
+
+
+def test_a_journal_of_the_first_form_is_converted_and_nothing_is_paid_twice(old: Path, clock: Clock) -> None:
+    before = dump(old)
+    unanswered = Submitting("unanswered", ("unanswered2@x.org", "unanswered1@x.org"), 8)
+    uncounted = Submitting("uncounted", ("uncounted2@x.org", "uncounted1@x.org"), 7)
+    polled = [
+        Job(f"job of {email}", email, "smtp", at) for email, at in (("job@X.org", NOON), ("polled@x.org", NOON + 60))
+    ]
+    with Journal(old, clock=clock) as journal:
+        assert known(journal, *OLD_AND_GIVEN) == {"settled@x.org": "valid"}
+        rows = journal.settled("local:mx#0123", column("mx@x.org"), newer_than=0.0)
+        assert rows["reasons"].to_pylist() == ["no_mx_record"]
+        assert journal.adopt(KEY, column(*OLD_AND_GIVEN)) == polled
+        left = journal.unclaimed(KEY, column(*OLD_AND_GIVEN))
+        assert left.held.to_pylist() == ["held@x.org", "unanswered2@x.org", "unanswered1@x.org"]
+        assert left.free_at == NOON + HOLD
+        assert claim(journal, *OLD_AND_GIVEN) == [
+            "settled@x.org",
+            "limited@x.org",
+            *uncounted.emails,
+            "leased@x.org",
+        ], "whether an answer is good enough is another question"
+        assert journal.lost_batches(KEY) == [uncounted]
+        assert journal.seconds_to_resolve(KEY) == 0.0
+        journal.record(KEY, QuotaSeen(Quota(100, 8, 92)))
+        assert journal.lost_batches(KEY) == [uncounted, unanswered]
+        clock.now += HOLD
+        assert [each.token for each in journal.lost_batches(KEY)] == ["maybe", "uncounted", "unanswered"]
+        assert journal.known_pace("http://verify.test") == KnownPace(20.0, 40.0, NOON)
+        counts = [(each.key, each.settled, each.in_flight, each.uncertain) for each in journal.summary()]
+        assert counts == [("local:mx#0123", 1, 0, 0), (KEY, 2, 2, 1)]
+        assert sorted(run.settled for run in journal.runs(9)) == [1, 2]
+    (kept,) = old.parent.glob("*.format1")
+    assert kept.stat().st_mode & 0o077 == 0
+    assert dump(kept) == before
+
+
+def test_a_submission_that_is_lost_again_after_the_conversion_is_held_for_longer(old: Path, clock: Clock) -> None:
+    clock.now = NOON + HOLD
+    with Journal(old, clock=clock) as journal:
+        assert claim(journal, "held@x.org") == ["held@x.org"]
+        journal.record(KEY, Deferred(("held@x.org",), "uncertain", token="t"))
+        assert journal.unclaimed(KEY, column("held@x.org")).free_at == clock.now + 2 * HOLD
+
+
+def test_the_first_journals_had_neither_paces_nor_the_order_of_submissions(old: Path, clock: Clock) -> None:
+    with closing(sqlite3.connect(old)) as writing:
+        writing.executescript("DROP TABLE paces; DROP TABLE batches;")
+    with Journal(old, clock=clock) as journal:
+        assert known(journal, *OLD_AND_GIVEN) == {"settled@x.org": "valid"}
+        assert len(journal.in_flight(KEY, column(*OLD_AND_GIVEN))) == 2
+        assert len(journal.unclaimed(KEY, column(*OLD_AND_GIVEN)).held) == 3
+        journal.record(KEY, QuotaSeen(Quota(100, 8, 92)))
+        assert claim(journal, "unanswered1@x.org") == ["unanswered1@x.org"]
+        assert journal.lost_batches(KEY) == []
+        assert journal.known_pace("http://verify.test") is None
+
+
+def test_many_processes_may_convert_one_file_at_once(old: Path) -> None:
+    code = "import sys; from mailverdict.runs.journal.journal import Journal; Journal(sys.argv[1]).close()"
+    processes = [subprocess.Popen([sys.executable, "-c", code, str(old)]) for _ in range(4)]
+    assert [process.wait() for process in processes] == [0] * 4
+    assert sorted(each.name for each in old.parent.iterdir()) == ["journal.db", "journal.db.format1"]
+
+
+def test_a_conversion_that_fails_leaves_the_journal_as_it_was(old: Path) -> None:
+    (old.parent / "journal.db.format1").mkdir()  # so the old file cannot be kept
+    before = old.read_bytes()
+    with pytest.raises(JournalError):
+        Journal(old)
+    assert old.read_bytes() == before
 
 
 def damaged(path: Path, how: str) -> None:
@@ -603,7 +777,8 @@ def modes(path: Path) -> dict[str, int]:
 def test_only_its_user_can_read_a_journal(path: Path) -> None:
     with Journal(path) as journal:
         journal.record(KEY, Settled(answers("a@x.org")))
-        assert modes(path) == {"": 0o600, "-wal": 0o600, "-shm": 0o600}
+        assert modes(path) == {"": 0o600, "-wal": 0o600, "-shm": 0o600, "-run1.lock": 0o600}
+    assert modes(path) == {"": 0o600}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
@@ -643,22 +818,13 @@ def test_closing_twice_is_fine_and_a_closed_journal_is_an_error_of_ours(path: Pa
         journal.record(KEY, Settled(answers("a@x.org")))
 
 
-def test_an_event_that_cannot_be_written_leaves_nothing_behind(journal: Journal) -> None:
-    journal.record(KEY, Submitted(jobs("a@x.org")))
-    with pytest.raises(JournalError):
-        journal.record(KEY, Submitting("t", ("b@x.org", "a@x.org"), 0))
-    assert journal.uncertain(KEY) == []
-    journal.record(KEY, Submitting("t", ("b@x.org",), 0))
-    assert len(journal.uncertain(KEY)) == 1
-
-
 def test_the_summary_counts_what_the_journal_contains(journal: Journal, clock: Clock) -> None:
     journal.record(KEY, Settled(answers("a@x.org", "b@x.org")))
     clock.now += 60
     journal.record(KEY, Settled(answers("c@x.org", result="unknown")))
     journal.record(KEY, Settled(trouble("d@x.org")))
     journal.record(KEY, Submitted(jobs("e@x.org")))
-    journal.record("mx local", Submitting("t", ("f@x.org",), None))
+    claim(journal, "f@x.org", used=None, key="mx local")
     mx, smtp = journal.summary()
     assert (mx.key, mx.settled, mx.uncertain, mx.first) == ("mx local", 0, 1, None)
     assert (smtp.key, smtp.settled, smtp.in_flight, smtp.uncertain) == (KEY, 4, 1, 0)

@@ -1,1 +1,1 @@
-"""The journal of a run: `journal` (the class), `sql` (schema and statements), `recall` (columns), `owners`."""
+"""The journal of a run: `journal` (the class), `sql` (schema and statements), `recall` (columns), `locks`."""

@@ -52,14 +52,13 @@ sent again as it was, with the same Idempotency-Key. Two cases follow from this:
 from __future__ import annotations
 
 import hashlib
-import json
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -68,45 +67,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...backend import GRACE, Deferred, Event, Job, KnownPace, Paced, QuotaSeen, Settled, Submitted, Submitting
-from ...errors import JournalError
 from ...model.address import address_key, address_keys
 from ...model.paths import user_path
 from ...model.words import count_of
 from ..retry import MAX_HOLD, LostSubmission, classify_lost_submission, hold_seconds, reusable
 from . import sql
-from .owners import Owner, this_process
-from .recall import (
-    JournalSummary,
-    PackedRows,
-    RecordedRun,
-    export_settled,
-    find_known,
-    load_asked,
-    pack,
-    summarize,
-)
-
-LEASE = 600.0  # seconds after which a lease ends without a renewal; a run renews its leases every minute
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """A submission whose outcome is not known."""
-
-    email: str  # as it was sent
-    address: str  # as the journal stores it
-    sent_at: float  # seconds since the epoch
-    used_before: int | None  # the quota's `used` just before
-    free_at: float  # when it may be sent again if nothing is found out until then
+from .locks import RunLock, delete_unlocked, is_locked, lock_path
+from .recall import JournalSummary, PackedRows, RecordedRun, export_settled, find_known, pack, summarize
 
 
 @dataclass(frozen=True, slots=True)
 class Unclaimed:
-    """Addresses that this process may not submit now, as the journal stores them."""
+    """Addresses that this run may not send now, as the journal stores them."""
 
     held: pa.StringArray  # their submission was lost; they may have been paid for
     free_at: float | None  # seconds since the epoch when the first of those may be sent again
-    elsewhere: pa.StringArray  # another running process submits them or polls their jobs
+    elsewhere: pa.StringArray  # another run sends them or polls their jobs
 
     def notice(self) -> str:
         """A message about the held addresses; empty if there are none."""
@@ -120,7 +96,7 @@ class Unclaimed:
 
 
 class Journal:
-    """An open journal file; can be used from any thread of its process, and as a context manager.
+    """An open journal file, for one run; can be used from any thread of its process, and as a context manager.
 
     A missing file is created. A file that is not a journal, is damaged, or was made by a later
     version is a `JournalError`, as is every later error of SQLite or the file system.
@@ -135,16 +111,13 @@ class Journal:
         self.path, self.clock = user_path(path), clock
         self.connection = sql.open_file(self.path)
         self.lock = threading.RLock()
-        self.seen_change: dict[str, int] = {}  # by key, the last change that `settled` has read
-        self.is_open = True
-        self.process = this_process()
-        try:
-            with self.transaction():
-                self.owner = 1 + self.scalar(sql.SELECT_LAST_OWNER)
-                self.renew_leases()
-        except BaseException:
-            self.connection.close()
-            raise
+        self.run = 0  # its number, from its first change on
+        self.run_lock: RunLock | None = None
+        self.running: dict[int, bool] = {}  # which runs have not ended, as seen by the present transaction
+        self.connection.create_function("is_running", 1, self.is_running)
+        self.connection.create_function("hold_seconds", 1, hold_seconds, deterministic=True)
+        with self.transaction("DEFERRED"):
+            self.seen = self.scalar(sql.SELECT_CHANGE)  # what has a higher number was settled since
 
     def __enter__(self) -> Journal:
         return self
@@ -155,17 +128,11 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """End the leases of this process and close the file; closing twice does nothing."""
+        """Close the file and leave what belongs to this run to others; closing twice does nothing."""
         with self.lock, sql.journal_errors(self.path):
-            if not self.is_open:
-                return
-            self.is_open = False
-            try:
-                with self.transaction():
-                    self.connection.execute(sql.DELETE_LEASES_OF_OWNER, (self.owner,))
-                    self.connection.execute(sql.DELETE_OWNER, (self.owner,))
-            finally:
-                self.connection.close()
+            self.connection.close()
+            if self.run_lock is not None:
+                self.run_lock.release()
 
     def settled(
         self,
@@ -182,13 +149,13 @@ class Journal:
         Left out are answers settled before `newer_than` (seconds since the epoch), verdicts in
         `refresh`, and temporary answers (`mailverdict.runs.retry`; some are temporary only where asking again
         costs no quota); but no answer settled at or after `answered_since`, when the run of which this is a
-        part began.
+        part began, nor one that another run has settled since the journal was opened.
         """
         with self.transaction("DEFERRED"):
-            self.seen_change[key] = self.scalar(sql.SELECT_CHANGE)
-            known = find_known(self.connection, self.key_id(key), emails, newer_than)
+            parameters = {"key": self.key_id(key), "newer_than": newer_than, "seen": self.seen, "run": self.run}
+            known = find_known(self.connection, emails, parameters)
         ages = pc.subtract(self.clock(), known.settled_at)
-        kept = reusable(known.rows, ages, refresh, costs_quota=costs_quota)
+        kept = pc.or_(reusable(known.rows, ages, refresh, costs_quota=costs_quota), known.is_new)
         if answered_since is not None:
             kept = pc.or_(kept, pc.greater_equal(known.settled_at, answered_since))
         return known.rows.filter(kept)
@@ -196,87 +163,159 @@ class Journal:
     def in_flight(self, key: str, emails: pa.StringArray) -> list[Job]:
         """Jobs of these addresses that are paid for and not final, oldest first."""
         with self.transaction("DEFERRED"):
-            rows = self.connection.execute(sql.SELECT_JOBS, (self.key_id(key),)).fetchall()
-        return [Job(*row[:4]) for row in rows_of_addresses(rows, emails)]
+            return [Job(*row[:4]) for row in self.jobs_of(self.key_id(key), emails)]
 
     def adopt(self, key: str, emails: pa.StringArray) -> list[Job]:
-        """Lease the paid-for jobs of these addresses that no other running process polls; oldest first."""
+        """Take over the paid-for jobs of these addresses that no run polls; oldest first."""
+        run = self.begin()
         with self.transaction():
-            self.expire_owners()
-            self.renew_leases()
             key_id = self.key_id(key)
-            free = self.connection.execute(sql.SELECT_FREE_JOBS, {"key": key_id, "owner": self.owner}).fetchall()
-            adopted = rows_of_addresses(free, emails)
-            leases = ((key_id, address, self.owner) for *_, address in adopted)
-            self.connection.executemany(sql.REPLACE_LEASE, leases)
-        return [Job(*row[:4]) for row in adopted]
+            left = [row for row in self.jobs_of(key_id, emails) if not row[-1]]
+            self.connection.executemany(sql.ADOPT_JOB, ((run, key_id, address) for *_, address, _ in left))
+        return [Job(*row[:4]) for row in left]
+
+    def jobs_of(self, key: int, emails: pa.StringArray) -> list[tuple[Any, ...]]:
+        """Fields of the jobs of these addresses, the address, and whether a run polls them."""
+        rows = self.connection.execute(sql.SELECT_JOBS, {"key": key}).fetchall()
+        addresses = pa.array([row[-2] for row in rows], pa.string())
+        is_asked = pc.is_in(addresses, value_set=address_keys(emails)).to_pylist()
+        return [row for row, wanted in zip(rows, is_asked, strict=True) if wanted]
 
     def unclaimed(self, key: str, emails: pa.StringArray) -> Unclaimed:
-        """Why `claim` left these addresses out; what is in neither group is free or settled by now."""
-        wanted = address_keys(emails)
+        """Which of these addresses `claim` would leave out; the others may have been settled meanwhile."""
+        elsewhere, held, now = set[str](), dict[str, float](), self.clock()
         with self.transaction("DEFERRED"):
-            running, now = self.running_owners(), self.clock()
-            leased = self.connection.execute(sql.SELECT_LEASES, (self.key_id(key),)).fetchall()
-            attempts = self.connection.execute(sql.SELECT_UNCERTAIN, (self.key_id(key), now)).fetchall()
-        elsewhere = {address for address, owner in leased if owner != self.owner and owner in running}
-        free_at = {address: until for _, address, _, _, until in attempts if address not in elsewhere}
-        held = wanted.filter(pc.is_in(wanted, value_set=pa.array(free_at, pa.string())))
+            states = self.connection.execute(sql.SELECT_STATES, {"key": self.key_id(key)}).fetchall()
+            for address, state, run, free_at in states:
+                if run != self.run and self.is_running(run):
+                    elsewhere.add(address)
+                elif state in ("sending", "held") and free_at > now:
+                    held[address] = free_at
+        wanted = address_keys(emails)
+        found = wanted.filter(pc.is_in(wanted, value_set=pa.array(held, pa.string())))
         return Unclaimed(
-            held=held,
-            free_at=min((free_at[each] for each in held.to_pylist()), default=None),
+            held=found,
+            free_at=min((held[each] for each in found.to_pylist()), default=None),
             elsewhere=wanted.filter(pc.is_in(wanted, value_set=pa.array(elsewhere, pa.string()))),
         )
 
-    def renew(self) -> None:
-        """Extend the leases of this process."""
-        with self.transaction():
-            self.renew_leases()
-
-    def uncertain(self, key: str) -> list[Attempt]:
-        """Addresses whose submission was lost and that are still held, oldest first."""
-        with self.transaction("DEFERRED"):
-            rows = self.connection.execute(sql.SELECT_UNCERTAIN, (self.key_id(key), self.clock()))
-            return [Attempt(*row) for row in rows]
-
     def lost_batches(self, key: str) -> list[Submitting]:
-        """Lost submissions whose addresses are not held (any more), oldest first.
+        """Lost submissions all of whose addresses may be sent again, oldest first.
 
         A service that knows Idempotency-Keys counts each of them once, if it is sent again as it was.
         """
         now = self.clock()
-        parameters = {"key": self.key_id(key), "since": now - MAX_HOLD, "now": now}
+        parameters = {"key": self.key_id(key), "since": now - MAX_HOLD, "now": now, "run": self.run}
         with self.transaction("DEFERRED"):
-            rows = self.connection.execute(sql.SELECT_LOST_BATCHES, parameters).fetchall()
-        return [Submitting(token, tuple(json.loads(emails)), used_before) for token, emails, used_before in rows]
+            rows = self.connection.execute(sql.SELECT_LOST, parameters).fetchall()
+        batches = [list(each) for _, each in groupby(rows, lambda row: row[0])]
+        return [
+            Submitting(batch[0][0], tuple(email for _, email, *_ in batch), batch[0][2])
+            for batch in batches
+            if len(batch) == batch[0][3] and all(is_free for *_, is_free in batch)
+        ]
 
     def seconds_to_resolve(self, key: str) -> float | None:
-        """Seconds until a quota reading can show whether submissions of ended processes were counted; None: no such."""
+        """Seconds until a quota reading can show whether submissions of ended runs were counted; None: no such."""
         with self.transaction("DEFERRED"):
-            unresolved = self.connection.execute(sql.SELECT_LAST_UNRESOLVED, (self.key_id(key),)).fetchall()
-            running = self.running_owners()
-        sent = [sent_at for owner, sent_at in unresolved if owner not in running]
+            unresolved = self.connection.execute(sql.SELECT_UNRESOLVED, {"key": self.key_id(key)}).fetchall()
+        sent = [sent_at for _, sent_at, _ in unresolved]
         return max(0.0, max(sent) + GRACE - self.clock()) if sent else None
 
-    def claim(self, key: str, emails: Sequence[str] | pa.StringArray, *, limit: int | None = None) -> list[str]:
-        """Lease addresses that are about to be submitted; returns those that may be, in order, each once.
+    def claim(self, key: str, batch: Submitting) -> tuple[str, ...]:
+        """Announce a submission, and return its addresses: they may be paid for until an event shows whether they are.
 
-        Left out are addresses leased to another running process, in flight, held, or settled by
-        others since `settled` was last called. `limit` leases the first so many.
+        If some may not be sent, nothing is written, and only the others are returned. An address may not be sent if
+        another run sends it, if it is in flight or held, or if another run has settled it since the journal was opened.
         """
-        wanted = emails if isinstance(emails, pa.Array) else pa.array(emails, pa.string())
+        run, now = self.begin(), self.clock()
         with self.transaction():
-            self.expire_owners()
-            self.renew_leases()
-            positions = self.on_key(key).lease(wanted, self.seen_change.get(key, 0), limit)
-        claimed: list[str] = wanted.take(pa.array(positions, pa.int64())).to_pylist()
-        return claimed
+            fixed = {"key": self.add_key(key), "run": run, "now": now, "seen": self.seen, "token": batch.token}
+            fixed |= {"size": len(batch.emails), "used_before": batch.used_before}
+            self.connection.execute("SAVEPOINT claim")
+            claimed = [
+                email
+                for place, email in enumerate(batch.emails)
+                if self.scalar(sql.CLAIM, {**fixed, "address": address_key(email), "email": email, "place": place})
+            ]
+            if len(claimed) < len(batch.emails):
+                self.connection.execute("ROLLBACK TO claim")
+        return tuple(claimed)
 
     def record(self, key: str, event: Event) -> None:
         """Write an event; it is on the disk when this returns, and not in the file at all if this raises."""
+        if isinstance(event, Submitted | Settled):
+            self.begin()
         with self.transaction():
-            self.on_key(key).record(event)
-            if self.clock() - self.renewed_at > LEASE / 4:
-                self.renew_leases()
+            key_id = self.add_key(key)
+            match event:
+                case Submitted():
+                    self.record_submitted(key_id, event)
+                case Settled():
+                    self.record_settled(key_id, event)
+                case Deferred():
+                    self.record_deferred(key_id, event)
+                case QuotaSeen():
+                    self.resolve_lost_submissions(key_id, event.quota.used)
+                case Paced(known=KnownPace() as known):
+                    row = (event.service, known.limit, known.window, known.at)
+                    self.connection.execute(sql.REPLACE_PACE, row)
+
+    def record_submitted(self, key: int, event: Submitted) -> None:
+        """Paid for: from here on the jobs are polled, by this run while it lasts and then by later ones."""
+        self.connection.executemany(
+            sql.SUBMITTED,
+            (
+                (key, address_key(job.email), self.run, job.email, job.submitted_at, job.job_id, job.validation_type)
+                for job in event.jobs
+            ),
+        )
+
+    def record_settled(self, key: int, event: Settled) -> None:
+        """Final rows; addresses that are asked again stay with this run."""
+        rows = event.rows
+        packed = pack(rows)
+        ids = self.save_outcomes(packed)
+        emails = rows["email"].combine_chunks()
+        addresses = address_keys(emails).to_pylist()
+        now, change = self.clock(), self.scalar(sql.NEXT_CHANGE)
+        columns = zip(
+            addresses,
+            (ids[code] for code in packed.codes.tolist()),
+            rows["normalized"].to_pylist(),
+            rows["checked_at"].cast(pa.int64()).to_pylist(),
+            strict=True,
+        )
+        self.connection.executemany(sql.SETTLE, ((key, *each, now, change, self.run) for each in columns))
+        if event.is_asked_again:
+            pairs = zip(emails.to_pylist(), addresses, strict=True)
+            self.connection.executemany(sql.WAIT, ((self.run, email, key, address) for email, address in pairs))
+
+    def save_outcomes(self, packed: PackedRows) -> list[int]:
+        """Insert new outcomes; returns the number of each."""
+        digests = [hashlib.blake2b(body.encode(), digest_size=16).digest() for body in packed.bodies]
+        self.connection.executemany(sql.INSERT_OUTCOME, zip(digests, packed.labels, packed.bodies, strict=True))
+        return [self.scalar(sql.SELECT_OUTCOME_ID, (digest,)) for digest in digests]
+
+    def record_deferred(self, key: int, event: Deferred) -> None:
+        """Not settled now: free for other runs, except addresses that may have been paid for."""
+        addresses = [(key, address_key(email)) for email in event.emails]
+        self.connection.executemany(sql.LEAVE_JOB, addresses)
+        if event.why == "uncertain":
+            self.connection.executemany(sql.HOLD_ADDRESS, addresses)
+        elif event.token:
+            self.connection.execute(sql.FREE_BATCH, (key, event.token))
+            if event.why == "rejected":
+                self.connection.execute(sql.FORGET_BATCH, (key, event.token))
+
+    def resolve_lost_submissions(self, key: int, used: int) -> None:
+        """Decide by the quota's `used` whether submissions of ended runs were counted."""
+        for token, sent_at, used_before in self.connection.execute(sql.SELECT_UNRESOLVED, {"key": key}).fetchall():
+            match classify_lost_submission(sent_at=sent_at, used_before=used_before, used=used, now=self.clock()):
+                case LostSubmission.NOT_COUNTED:
+                    self.connection.execute(sql.FREE_BATCH, (key, token))
+                case LostSubmission.MAYBE_COUNTED:
+                    self.connection.execute(sql.HOLD_BATCH, (key, token))
 
     def known_pace(self, service: str) -> KnownPace | None:
         """What is known about how fast a service may be asked."""
@@ -297,7 +336,7 @@ class Journal:
     def answers_of(self, run: RecordedRun) -> pa.Table:
         """What a run found out, whatever its age, as rows with the source ``journal``."""
         with self.transaction("DEFERRED"):
-            rows = self.connection.execute(sql.SELECT_ADDRESSES_OF_RUN, (self.key_id(run.key), run.owner))
+            rows = self.connection.execute(sql.SELECT_ADDRESSES_OF_RUN, (self.key_id(run.key), run.number))
             addresses = pa.array([address for (address,) in rows], pa.string())
         return self.settled(run.key, addresses, newer_than=0.0, answered_since=0.0)
 
@@ -310,6 +349,7 @@ class Journal:
     def transaction(self, kind: str = "IMMEDIATE") -> Iterator[None]:
         """Commit on success, roll back on an error; by default other processes cannot write until it ends."""
         with self.lock, sql.journal_errors(self.path):
+            self.running.clear()
             self.connection.execute(f"BEGIN {kind}")
             try:
                 yield
@@ -318,177 +358,40 @@ class Journal:
                 raise
             self.connection.execute("COMMIT")
 
-    def on_key(self, key: str) -> JournalTransaction:
-        """Within a transaction: what writes under `key`, which is added if it is new."""
+    def begin(self) -> int:
+        """The number of this run; it gets one, and its lock, before its first change.
+
+        A transaction of its own, since a number that is rolled back would be given to another run, too.
+        """
+        with self.lock:
+            if self.run_lock is None:
+                journal = self.path.resolve()
+                with self.transaction():
+                    delete_unlocked(journal)
+                    number = self.scalar(sql.NEXT_RUN)
+                    while not (lock := RunLock(lock_path(journal, number))).is_held:
+                        number = self.scalar(sql.NEXT_RUN)
+                self.run, self.run_lock = number, lock
+        return self.run
+
+    def is_running(self, run: int | None) -> bool:
+        """Whether a run has not ended, this one included."""
+        if run is None:
+            return False
+        if run not in self.running:
+            self.running[run] = run == self.run or is_locked(lock_path(self.path.resolve(), run))
+        return self.running[run]
+
+    def add_key(self, key: str) -> int:
+        """The number of a key, which is added if it is new."""
         self.connection.execute(sql.INSERT_KEY, (key,))
-        return JournalTransaction(self.connection, self.key_id(key), self.owner, self.clock(), self.running_owners)
+        return self.key_id(key)
 
     def key_id(self, key: str) -> int:
         """The number of a key; 0, which no row has, if the key is new."""
-        return self.scalar(sql.SELECT_KEY_ID, key)
+        return self.scalar(sql.SELECT_KEY_ID, (key,))
 
-    def scalar(self, query: str, *values: object) -> int:
+    def scalar(self, query: str, values: Sequence[Any] | dict[str, Any] = ()) -> int:
         """A single number; 0 if the query has no row."""
         row = self.connection.execute(query, values).fetchone()
         return int(row[0]) if row else 0
-
-    def running_owners(self) -> frozenset[int]:
-        """Processes that may still be running, this one included."""
-        now = self.clock()
-        owners = self.connection.execute(sql.SELECT_OWNERS).fetchall()
-        return frozenset(
-            number
-            for number, until, *process in owners
-            if number == self.owner or (until > now and not Owner(*process).has_ended())
-        )
-
-    def expire_owners(self) -> None:
-        """Delete the leases of processes that have ended."""
-        running = json.dumps(sorted(self.running_owners()))
-        self.connection.execute(sql.DELETE_LEASES_OF_ENDED, (running,))
-        self.connection.execute(sql.DELETE_ENDED_OWNERS, (running,))
-
-    def renew_leases(self) -> None:
-        """Extend the leases of this process; adds the process again if another one has removed it."""
-        self.renewed_at = self.clock()
-        self.connection.execute(
-            sql.REPLACE_OWNER,
-            (self.owner, self.process.host, self.process.pid, self.process.born, self.renewed_at + LEASE),
-        )
-
-
-def rows_of_addresses(rows: Sequence[tuple[Any, ...]], emails: pa.StringArray) -> list[tuple[Any, ...]]:
-    """Those of the rows of jobs, which end with their address, that are about these addresses."""
-    addresses = pa.array([row[-1] for row in rows], pa.string())
-    is_asked = pc.is_in(addresses, value_set=address_keys(emails)).to_pylist()
-    return [row for row, wanted in zip(rows, is_asked, strict=True) if wanted]
-
-
-@dataclass(frozen=True, slots=True)
-class JournalTransaction:
-    """What is written under one key, within a transaction."""
-
-    connection: sqlite3.Connection
-    key: int
-    owner: int  # the process that writes
-    now: float  # seconds since the epoch
-    running_owners: Callable[[], frozenset[int]]
-
-    def execute_each(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Run a statement for each row; its first parameter is the key."""
-        self.connection.executemany(statement, ((self.key, *row) for row in rows))
-
-    def lease(self, emails: pa.StringArray, seen_change: int, limit: int | None) -> list[int]:
-        """Lease addresses that may be submitted; returns their positions in order."""
-        load_asked(self.connection, emails)
-        parameters = {"key": self.key, "owner": self.owner, "now": self.now, "seen": seen_change}
-        self.connection.execute(sql.DELETE_BLOCKED, parameters)
-        self.connection.execute(sql.DELETE_REPEATED)
-        self.connection.execute(sql.DELETE_BEYOND_LIMIT, (-1 if limit is None else limit,))
-        self.connection.execute(sql.LEASE_ASKED, (self.key, self.owner))
-        positions = [position for (position,) in self.connection.execute(sql.SELECT_ASKED)]
-        self.connection.execute(sql.DELETE_ASKED)
-        return positions
-
-    def release(self, addresses: Iterable[str]) -> None:
-        """End leases of this process."""
-        self.execute_each(sql.DELETE_LEASE, ((each, self.owner) for each in addresses))
-
-    def record(self, event: Event) -> None:
-        """Write `event`; waits and notices change nothing."""
-        match event:
-            case Submitting():
-                self.record_submitting(event)
-            case Submitted():
-                self.record_submitted(event)
-            case Settled():
-                self.record_settled(event)
-            case Deferred():
-                self.record_deferred(event)
-            case QuotaSeen():
-                self.resolve_lost_submissions(event.quota.used)
-            case Paced(known=KnownPace() as known):
-                row = (event.service, known.limit, known.window, known.at)
-                self.connection.execute(sql.REPLACE_PACE, row)
-
-    def record_submitting(self, event: Submitting) -> None:
-        """The addresses may be paid for from here on; only another event shows whether they are."""
-        emails = json.dumps(event.emails)
-        since = self.now - MAX_HOLD
-        self.connection.execute(sql.DELETE_REPLACED_BATCHES, {"key": self.key, "since": since, "emails": emails})
-        self.execute_each(sql.REPLACE_BATCH, [(event.token, self.now, event.used_before, emails)])
-        losses_by_address = dict(self.connection.execute(sql.SELECT_LOSSES, (self.key,)))
-        for email in event.emails:
-            address = address_key(email)
-            self.require_unclaimed(address)
-            losses = losses_by_address.get(address, -1) + 1
-            free_at = self.now + hold_seconds(losses)
-            row = (address, email, event.token, self.now, event.used_before, self.owner, losses, free_at)
-            self.connection.execute(sql.REPLACE_ATTEMPT, (self.key, *row))
-
-    def require_unclaimed(self, address: str) -> None:
-        """Raise before an address is paid for twice: a process that was suspended may have lost its leases."""
-        parameters = {"key": self.key, "address": address, "owner": self.owner}
-        if self.connection.execute(sql.IS_TAKEN, parameters).fetchone()[0]:
-            raise JournalError("another process on this journal has taken over an address; call again to go on")
-
-    def record_submitted(self, event: Submitted) -> None:
-        """Paid for: from here on the jobs are polled, by this process while it runs and then by later ones."""
-        rows = [
-            (job.job_id, address_key(job.email), job.email, job.validation_type, job.submitted_at) for job in event.jobs
-        ]
-        self.execute_each(sql.REPLACE_JOB, rows)
-        self.execute_each(sql.DELETE_ATTEMPT, [(address,) for _, address, *_ in rows])
-        self.execute_each(sql.DELETE_BATCH, [(event.token,)])
-
-    def record_settled(self, event: Settled) -> None:
-        """Final rows; their jobs, leases and attempts end. Addresses that are asked again stay leased."""
-        rows = event.rows
-        packed = pack(rows)
-        ids = self.save_outcomes(packed)
-        addresses = address_keys(rows["email"].combine_chunks()).to_pylist()
-        change = self.connection.execute(sql.NEXT_CHANGE).fetchone()[0]
-        columns = zip(
-            addresses,
-            (ids[code] for code in packed.codes.tolist()),
-            rows["normalized"].to_pylist(),
-            rows["checked_at"].cast(pa.int64()).to_pylist(),
-            strict=True,
-        )
-        self.execute_each(sql.REPLACE_SETTLED, ((*each, self.now, change, self.owner) for each in columns))
-        self.execute_each(sql.DELETE_JOB, [(job_id,) for job_id in event.job_ids])
-        self.execute_each(sql.DELETE_ATTEMPT, [(address,) for address in addresses])
-        if event.is_asked_again:
-            self.execute_each(sql.REPLACE_LEASE, [(address, self.owner) for address in addresses])
-        else:
-            self.release(addresses)
-
-    def save_outcomes(self, packed: PackedRows) -> list[int]:
-        """Insert new outcomes; returns the number of each."""
-        digests = [hashlib.blake2b(body.encode(), digest_size=16).digest() for body in packed.bodies]
-        self.connection.executemany(sql.INSERT_OUTCOME, zip(digests, packed.labels, packed.bodies, strict=True))
-        return [self.connection.execute(sql.SELECT_OUTCOME_ID, (digest,)).fetchone()[0] for digest in digests]
-
-    def record_deferred(self, event: Deferred) -> None:
-        """Not settled now: free for other processes, except addresses that may have been paid for."""
-        addresses = [address_key(email) for email in event.emails]
-        self.release(addresses)
-        if event.why == "rejected":
-            self.execute_each(sql.DELETE_BATCH, [(event.token,)])
-        if event.why == "uncertain":
-            self.execute_each(sql.HOLD_ATTEMPT, [(each,) for each in addresses])
-        elif event.token:
-            self.execute_each(sql.DELETE_ATTEMPTS_BY_TOKEN, [(event.token,)])
-
-    def resolve_lost_submissions(self, used: int) -> None:
-        """Decide by the quota's `used` whether submissions of ended processes were counted."""
-        unresolved = self.connection.execute(sql.SELECT_UNRESOLVED, (self.key,)).fetchall()
-        running = self.running_owners() if unresolved else frozenset()
-        for token, sent_at, used_before, owner in unresolved:
-            if owner in running:
-                continue
-            outcome = classify_lost_submission(sent_at=sent_at, used_before=used_before, used=used, now=self.now)
-            if outcome is LostSubmission.NOT_COUNTED:
-                self.execute_each(sql.DELETE_ATTEMPTS_BY_TOKEN, [(token,)])
-            elif outcome is LostSubmission.MAYBE_COUNTED:
-                self.execute_each(sql.HOLD_ATTEMPTS_BY_TOKEN, [(token,)])

@@ -7,7 +7,9 @@ outcome in JSON text; a settled row is an address and the number of its outcome.
 from __future__ import annotations
 
 import io
+import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +34,10 @@ FOUND = pa.schema(
         pa.field("normalized", pa.string()),
         pa.field("checked_at", pa.timestamp("us", tz="UTC")),
         pa.field("settled_at", pa.float64()),
+        pa.field("is_new", pa.bool_()),
     ]
 )
-PIECE = 50_000  # rows read, and rows of an export in memory, at once
+PIECE = 50_000  # addresses asked for, and rows of an export in memory, at once
 PER_ROW = ("email", "normalized", "checked_at", "source")  # fields that are not part of an outcome
 SHARED = [field for field in SCHEMA if field.name not in PER_ROW]
 PLAIN = pa.schema([pa.field(f.name, f.type if pa.types.is_boolean(f.type) else pa.string()) for f in SHARED])
@@ -51,14 +54,26 @@ class KnownRows:
 
     rows: pa.Table  # in the result schema
     settled_at: pa.DoubleArray  # seconds since the epoch, one per row
+    is_new: pa.BooleanArray  # whether another run has settled it since this one began
 
 
-def find_known(connection: sqlite3.Connection, key: int, emails: pa.StringArray, newer_than: float) -> KnownRows:
-    """Look up addresses, within a transaction of the caller; older answers are left out."""
-    load_asked(connection, emails)
-    found = fetch_table(connection, sql.SELECT_KNOWN, FOUND, key, newer_than)
-    connection.execute(sql.DELETE_ASKED)
-    found = found.sort_by("position").combine_chunks()
+def find_known(connection: sqlite3.Connection, emails: pa.StringArray, parameters: dict[str, float]) -> KnownRows:
+    """Look up addresses, within a transaction of the caller, by the parameters of `SELECT_KNOWN`.
+
+    They are asked for in the order of the table, a piece at a time: a million Python tuples at once are slow.
+    """
+    addresses = address_keys(emails)
+    order = pc.sort_indices(addresses).cast(pa.int64())
+    pieces = [FOUND.empty_table()]
+    for start in range(0, len(order), PIECE):
+        some = order.slice(start, PIECE)
+        asked = json.dumps(addresses.take(some).to_pylist())
+        if rows := connection.execute(sql.SELECT_KNOWN, {**parameters, "asked": asked}).fetchall():
+            place, *fields = zip(*rows, strict=True)
+            positions = some.take(pa.array(place))
+            values = [pa.array(each).cast(field.type) for each, field in zip(fields, list(FOUND)[1:], strict=True)]
+            pieces.append(pa.table([positions, *values], schema=FOUND))
+    found = pa.concat_tables(pieces).sort_by("position").combine_chunks()
     shared = read_outcomes(connection, found["outcome"])
     columns = {
         "email": emails.take(found["position"].combine_chunks()),
@@ -67,35 +82,15 @@ def find_known(connection: sqlite3.Connection, key: int, emails: pa.StringArray,
         "source": pa.repeat(pa.scalar(SOURCE_JOURNAL), len(found)).dictionary_encode(),
         **{name: shared[name].combine_chunks() for name in shared.column_names},
     }
-    return KnownRows(complete_table(columns, len(found)), found["settled_at"].combine_chunks())
-
-
-def load_asked(connection: sqlite3.Connection, emails: pa.StringArray) -> None:
-    """Fill the temporary table `asked`, sorted by address: a join then reads the other table in its order."""
-    addresses = address_keys(emails)
-    order = pc.sort_indices(addresses)
-    rows = zip(order.to_pylist(), addresses.take(order).to_pylist(), strict=True)
-    connection.execute(sql.DELETE_ASKED)
-    connection.executemany(sql.INSERT_ASKED, rows)
-
-
-def fetch_table(connection: sqlite3.Connection, query: str, schema: pa.Schema, *values: object) -> pa.Table:
-    """The rows of a query as a table, built in pieces: a million Python tuples at once are slow."""
-    cursor = connection.execute(query, values)
-    pieces = []
-    while rows := cursor.fetchmany(PIECE):
-        columns = zip(*rows, strict=True)
-        arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
-        pieces.append(pa.table(arrays, schema=schema))
-    return pa.concat_tables(pieces) if pieces else schema.empty_table()
+    settled_at, is_new = found["settled_at"].combine_chunks(), found["is_new"].combine_chunks()
+    return KnownRows(complete_table(columns, len(found)), settled_at, is_new)
 
 
 def read_outcomes(connection: sqlite3.Connection, ids: pa.ChunkedArray) -> pa.Table:
     """The shared columns of outcomes, one row per id."""
     distinct = ids.unique().sort()
-    connection.executemany(sql.INSERT_WANTED, ((each,) for each in distinct.to_pylist()))
-    bodies = [body for (body,) in connection.execute(sql.SELECT_WANTED_OUTCOMES)]
-    connection.execute(sql.DELETE_WANTED)
+    wanted = json.dumps(distinct.to_pylist())
+    bodies = [body for (body,) in connection.execute(sql.SELECT_OUTCOMES, (wanted,))]
     if len(bodies) != len(distinct):
         raise sqlite3.DatabaseError("settled rows without their outcome")
     return unpack(bodies).take(pc.index_in(ids.combine_chunks(), value_set=distinct))
@@ -154,7 +149,7 @@ class RecordedRun:
     """A run that settled addresses, as far as no later run asked for them again."""
 
     key: str  # validation type and service
-    owner: int  # the number of the run
+    number: int
     settled: int  # addresses
     first: float  # seconds since the epoch when its first answer was settled
     last: float  # the same of its last
@@ -189,9 +184,9 @@ def summarize(connection: sqlite3.Connection) -> Iterator[JournalSummary]:
     for key, name in connection.execute(sql.SELECT_KEYS).fetchall():
         verdicts = dict(connection.execute(sql.COUNT_BY_LABEL, (key,)))
         first, last = connection.execute(sql.SELECT_SETTLED_RANGE, (key,)).fetchone()
-        (in_flight,) = connection.execute(sql.COUNT_JOBS, (key,)).fetchone()
-        (uncertain,) = connection.execute(sql.COUNT_ATTEMPTS, (key,)).fetchone()
-        yield JournalSummary(name, sum(verdicts.values()), verdicts, in_flight, uncertain, first, last)
+        counts = Counter(dict(connection.execute(sql.COUNT_BY_STATE, {"key": key})))
+        uncertain = counts["sending"] + counts["held"]
+        yield JournalSummary(name, sum(verdicts.values()), verdicts, counts["in_flight"], uncertain, first, last)
 
 
 def export_settled(connection: sqlite3.Connection, path: Path) -> None:

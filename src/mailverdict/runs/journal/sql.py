@@ -1,27 +1,26 @@
-"""The journal's SQL: the schema, every statement, and how the file is recognised, created and opened.
+"""The journal's SQL: the schema, every statement, and how the file is recognised, created, converted and opened.
 
 A file that is not a journal, is damaged, or was made by a later version is an error, and is left
-as it was. So the header is read before SQLite opens the file, since opening may already write.
-Opening takes the same time for a file of any size; damage further inside is found when it is read.
+as it was. Opening takes the same time for a file of any size; damage further inside is found when it is read.
 """
+
+# ruff: noqa: S608 - statements are put together from texts of this module alone
 
 from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from ...atomic_write import atomic_write
 from ...errors import JournalError
+from ...model.address import address_key
 
 APPLICATION_ID = 0x4D564A31  # "MVJ1", in the file's header
-VERSION = 1
-MAGIC = b"SQLite format 3\x00"
-HEADER_SIZE = 100  # octets: page size at 16, number of pages at 28, user_version at 60, application_id at 68
+VERSION = 2
 PRIVATE = 0o600  # the mode of the file
 BUSY_TIMEOUT = 30.0  # seconds to wait for another process's transaction
 DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)  # the low octet of an extended error code
@@ -29,154 +28,153 @@ ANOTHER_PATH = "give another path for the journal"
 WAL_TRIES = 50
 WAL_PAUSE = 0.05  # seconds
 
+# `keys`, `outcomes` and `paces` are as in the first form.
 TABLES = """
-CREATE TABLE keys (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE owners (  -- processes that use the file
-    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: the attempts of a process that ended keep its number
-    host TEXT NOT NULL, pid INTEGER NOT NULL, born TEXT NOT NULL, until REAL NOT NULL
+CREATE TABLE IF NOT EXISTS keys (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE counters (run INTEGER NOT NULL, change INTEGER NOT NULL);
+INSERT INTO counters VALUES (0, 0);
+CREATE TABLE IF NOT EXISTS outcomes (
+    id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, label TEXT NOT NULL, body TEXT NOT NULL
 );
-CREATE TABLE changes (number INTEGER NOT NULL);
-INSERT INTO changes VALUES (0);
-CREATE TABLE outcomes (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, label TEXT NOT NULL, body TEXT NOT NULL);
-CREATE TABLE settled (
-    key INTEGER NOT NULL, address TEXT NOT NULL, outcome INTEGER NOT NULL, normalized TEXT, checked_at INTEGER,
-    settled_at REAL NOT NULL, change INTEGER NOT NULL, owner INTEGER NOT NULL, PRIMARY KEY (key, address)
-) WITHOUT ROWID;
-CREATE TABLE jobs (  -- paid for and not final
-    key INTEGER NOT NULL, job_id TEXT NOT NULL, address TEXT NOT NULL, email TEXT NOT NULL,
-    validation_type TEXT NOT NULL, submitted_at REAL NOT NULL, PRIMARY KEY (key, job_id)
-) WITHOUT ROWID;
-CREATE INDEX jobs_by_address ON jobs (key, address);
-CREATE TABLE attempts (  -- sent, or about to be sent; the outcome is not known
-    key INTEGER NOT NULL, address TEXT NOT NULL, email TEXT NOT NULL, token TEXT NOT NULL, sent_at REAL NOT NULL,
-    used_before INTEGER, owner INTEGER NOT NULL, judged INTEGER NOT NULL, losses INTEGER NOT NULL,
-    free_at REAL NOT NULL, PRIMARY KEY (key, address)
-) WITHOUT ROWID;
-CREATE INDEX attempts_by_token ON attempts (key, token);
-CREATE TABLE leases (
-    key INTEGER NOT NULL, address TEXT NOT NULL, owner INTEGER NOT NULL, PRIMARY KEY (key, address)
-) WITHOUT ROWID;
-"""
-TABLE_NAMES = ("keys", "owners", "changes", "outcomes", "settled", "jobs", "attempts", "leases")
-# Added after the first journals were written: made in any journal that has none, with the same version.
-LATER_TABLES = (
-    """CREATE TABLE IF NOT EXISTS paces (  -- how fast a service may be asked
+CREATE TABLE IF NOT EXISTS paces (  -- how fast a service may be asked
     service TEXT PRIMARY KEY, per_second REAL, open_at_once REAL NOT NULL, at REAL NOT NULL
-) WITHOUT ROWID""",
-    """CREATE TABLE IF NOT EXISTS batches (  -- submissions that were not answered, in their order
-    key INTEGER NOT NULL, token TEXT NOT NULL, sent_at REAL NOT NULL, used_before INTEGER,
-    emails TEXT NOT NULL, PRIMARY KEY (key, token)
-) WITHOUT ROWID""",
-)
-TEMPORARY_TABLES = (
-    "CREATE TEMP TABLE asked (position INTEGER NOT NULL, address TEXT NOT NULL)",
-    "CREATE TEMP TABLE wanted (outcome INTEGER PRIMARY KEY)",
-)
+) WITHOUT ROWID;
+CREATE TABLE addresses (
+    key INTEGER NOT NULL, address TEXT NOT NULL,
+    -- the last answer
+    outcome INTEGER, normalized TEXT, checked_at INTEGER, settled_at REAL, change INTEGER, settled_by INTEGER,
+    -- what was sent since, with `email` as it was sent, and the run that it belongs to
+    state TEXT, run INTEGER, email TEXT, sent_at REAL, job_id TEXT, validation_type TEXT,
+    -- the batch, while it may be sent again as it was
+    token TEXT, place INTEGER, size INTEGER, used_before INTEGER, losses INTEGER, free_at REAL,
+    PRIMARY KEY (key, address)
+) WITHOUT ROWID;
+CREATE INDEX sent ON addresses (key, token) WHERE email IS NOT NULL;
+"""
+TABLE_NAMES = ("keys", "counters", "outcomes", "addresses", "paces")
 
-# Keys and processes.
+# The first form had a table for each state, and `batches` with the order of the addresses. The first of its journals
+# have neither `batches` nor `paces`. Its leases are of processes that cannot write any more.
+CONVERSION = """
+CREATE TABLE IF NOT EXISTS batches (key, token, sent_at, used_before, emails);
+UPDATE counters SET change = (SELECT number FROM changes),
+    run = coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'owners'), 0);
+INSERT INTO addresses (key, address, outcome, normalized, checked_at, settled_at, change, settled_by)
+    SELECT key, address, outcome, normalized, checked_at, settled_at, change, owner FROM settled;
+INSERT INTO addresses (key, address, email, sent_at, token, place, size, used_before)
+    SELECT b.key, address_key(e.value), e.value, b.sent_at, b.token, e.key, json_array_length(b.emails), b.used_before
+    FROM batches b, json_each(b.emails) e WHERE true
+    ON CONFLICT DO UPDATE SET email = excluded.email, sent_at = excluded.sent_at, token = excluded.token,
+        place = excluded.place, size = excluded.size, used_before = excluded.used_before;
+INSERT INTO addresses (key, address, state, run, email, sent_at, token, used_before, losses, free_at)
+    SELECT key, address, iif(judged, 'held', 'sending'), iif(judged, NULL, owner), email, sent_at, token, used_before,
+        losses, free_at FROM attempts WHERE true
+    ON CONFLICT DO UPDATE SET state = excluded.state, run = excluded.run, email = excluded.email,
+        sent_at = excluded.sent_at, size = iif(token = excluded.token, size, NULL), token = excluded.token,
+        used_before = excluded.used_before, losses = excluded.losses, free_at = excluded.free_at;
+INSERT INTO addresses (key, address, state, email, sent_at, job_id, validation_type)
+    SELECT key, address, 'in_flight', email, submitted_at, job_id, validation_type FROM jobs WHERE true
+    ON CONFLICT DO UPDATE SET state = 'in_flight', run = NULL, email = excluded.email, sent_at = excluded.sent_at,
+        job_id = excluded.job_id, validation_type = excluded.validation_type, token = NULL;
+DROP TABLE settled;
+DROP TABLE jobs;
+DROP TABLE attempts;
+DROP TABLE batches;
+DROP TABLE leases;
+DROP TABLE owners;
+DROP TABLE changes;
+"""
+
+# Keys, runs and changes.
 INSERT_KEY = "INSERT OR IGNORE INTO keys (name) VALUES (?)"
 SELECT_KEY_ID = "SELECT id FROM keys WHERE name = ?"
 SELECT_KEYS = "SELECT id, name FROM keys ORDER BY name"
-SELECT_LAST_OWNER = "SELECT seq FROM sqlite_sequence WHERE name = 'owners'"
-SELECT_OWNERS = "SELECT id, until, host, pid, born FROM owners"
-REPLACE_OWNER = "INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?, ?)"
-DELETE_OWNER = "DELETE FROM owners WHERE id = ?"
-DELETE_ENDED_OWNERS = "DELETE FROM owners WHERE id NOT IN (SELECT value FROM json_each(?))"
-DELETE_LEASES_OF_ENDED = "DELETE FROM leases WHERE owner NOT IN (SELECT value FROM json_each(?))"
-DELETE_LEASES_OF_OWNER = "DELETE FROM leases WHERE owner = ?"
+NEXT_RUN = "UPDATE counters SET run = run + 1 RETURNING run"
+SELECT_CHANGE = "SELECT change FROM counters"
+NEXT_CHANGE = "UPDATE counters SET change = change + 1 RETURNING change"
 
 # The pace of a service.
 SELECT_PACE = "SELECT per_second, open_at_once, at FROM paces WHERE service = ?"
 REPLACE_PACE = "INSERT OR REPLACE INTO paces VALUES (?, ?, ?, ?)"
 
-# Columns of addresses are joined by way of the temporary table `asked`.
-INSERT_ASKED = "INSERT INTO asked VALUES (?, ?)"
-DELETE_ASKED = "DELETE FROM asked"
+# `is_new`: another run has settled it since this one began.
 SELECT_KNOWN = """
-SELECT asked.position, s.outcome, s.normalized, s.checked_at, s.settled_at
-FROM asked JOIN settled s ON s.key = ? AND s.address = asked.address WHERE s.settled_at >= ?
+SELECT asked.key, x.outcome, x.normalized, x.checked_at, x.settled_at,
+    x.change > :seen AND x.settled_by != :run AS is_new
+FROM json_each(:asked) asked CROSS JOIN addresses x ON x.key = :key AND x.address = asked.value
+WHERE x.outcome IS NOT NULL AND (x.settled_at >= :newer_than OR is_new)
 """
-INSERT_WANTED = "INSERT INTO wanted VALUES (?)"
-DELETE_WANTED = "DELETE FROM wanted"
-SELECT_WANTED_OUTCOMES = "SELECT body FROM wanted JOIN outcomes ON id = outcome ORDER BY id"
+SELECT_OUTCOMES = "SELECT body FROM outcomes WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
 
-# Leases. An address may be submitted unless it is leased to another process, in flight, held, or
-# settled by another process after change number `:seen`, the last that this process has read.
-DELETE_BLOCKED = """
-DELETE FROM asked WHERE
-    EXISTS (SELECT 1 FROM leases x WHERE x.key = :key AND x.address = asked.address AND x.owner != :owner)
-    OR EXISTS (SELECT 1 FROM jobs x WHERE x.key = :key AND x.address = asked.address)
-    OR EXISTS (SELECT 1 FROM attempts x WHERE x.key = :key AND x.address = asked.address AND x.free_at > :now)
-    OR EXISTS (SELECT 1 FROM settled x WHERE x.key = :key AND x.address = asked.address
-               AND x.change > :seen AND x.owner != :owner)
+# What was sent. `is_running` tells whether a run, this one included, has not ended; it is false for NULL.
+SENT = "FROM addresses INDEXED BY sent WHERE key = :key AND email IS NOT NULL"
+IS_FREE = "(state IS NULL OR state != 'in_flight' AND free_at <= :now AND (run = :run OR NOT is_running(run)))"
+CLAIM = f"""
+INSERT INTO addresses (key, address, state, run, email, sent_at, token, place, size, used_before, losses, free_at)
+VALUES (:key, :address, 'sending', :run, :email, :now, :token, :place, :size, :used_before, 0, :now + hold_seconds(0))
+ON CONFLICT DO UPDATE SET state = 'sending', run = :run, email = :email, sent_at = :now, job_id = NULL, token = :token,
+    place = :place, size = :size, used_before = :used_before, losses = coalesce(losses + 1, 0),
+    free_at = :now + hold_seconds(coalesce(losses + 1, 0))
+WHERE {IS_FREE} AND (change IS NULL OR change <= :seen OR settled_by = :run)
+RETURNING 1
 """
-DELETE_REPEATED = "DELETE FROM asked WHERE position NOT IN (SELECT min(position) FROM asked GROUP BY address)"
-DELETE_BEYOND_LIMIT = "DELETE FROM asked WHERE position NOT IN (SELECT position FROM asked ORDER BY position LIMIT ?)"
-LEASE_ASKED = "INSERT OR REPLACE INTO leases SELECT ?, address, ? FROM asked"
-SELECT_ASKED = "SELECT position FROM asked ORDER BY position"
-SELECT_LEASES = "SELECT address, owner FROM leases WHERE key = ?"
-REPLACE_LEASE = "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)"
-DELETE_LEASE = "DELETE FROM leases WHERE key = ? AND address = ? AND owner = ?"
-IS_TAKEN = """
-SELECT EXISTS (SELECT 1 FROM leases WHERE key = :key AND address = :address AND owner != :owner)
-    OR EXISTS (SELECT 1 FROM jobs WHERE key = :key AND address = :address)
+SELECT_STATES = f"SELECT address, state, run, free_at {SENT} AND state IS NOT NULL"
+SELECT_LOST = f"""
+SELECT token, email, used_before, size, {IS_FREE} {SENT} AND token IS NOT NULL AND sent_at >= :since
+ORDER BY sent_at, token, place
 """
+SELECT_UNRESOLVED = f"""
+SELECT token, min(sent_at), min(used_before) {SENT} AND token IS NOT NULL AND state = 'sending' AND NOT is_running(run)
+GROUP BY token
+"""
+# No longer on its way: free, to be sent again as it was; free, to be sent in any batch; perhaps paid for.
+FREE_BATCH = """
+UPDATE addresses INDEXED BY sent SET state = NULL, run = NULL, losses = NULL, free_at = NULL
+WHERE key = ? AND token = ? AND email IS NOT NULL AND state = 'sending'
+"""
+FORGET_BATCH = """
+UPDATE addresses INDEXED BY sent SET token = NULL, email = NULL WHERE key = ? AND token = ? AND email IS NOT NULL
+"""
+HOLD_BATCH = """
+UPDATE addresses INDEXED BY sent SET state = 'held', run = NULL
+WHERE key = ? AND token = ? AND email IS NOT NULL AND state = 'sending'
+"""
+HOLD_ADDRESS = "UPDATE addresses SET state = 'held', run = NULL WHERE key = ? AND address = ? AND state = 'sending'"
+SUBMITTED = """
+INSERT INTO addresses (key, address, state, run, email, sent_at, job_id, validation_type)
+VALUES (?, ?, 'in_flight', ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET state = 'in_flight', run = excluded.run, email = excluded.email, sent_at = excluded.sent_at,
+    job_id = excluded.job_id, validation_type = excluded.validation_type, token = NULL, losses = NULL, free_at = NULL
+"""
+SELECT_JOBS = f"""
+SELECT job_id, email, validation_type, sent_at, address, is_running(run) {SENT} AND state = 'in_flight'
+ORDER BY sent_at, job_id
+"""
+ADOPT_JOB = "UPDATE addresses SET run = ? WHERE key = ? AND address = ?"
+LEAVE_JOB = "UPDATE addresses SET run = NULL WHERE key = ? AND address = ? AND state = 'in_flight'"
 
-# Submissions: attempts and jobs.
-SELECT_LOSSES = "SELECT address, losses FROM attempts WHERE key = ?"
-REPLACE_ATTEMPT = "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)"
-DELETE_ATTEMPT = "DELETE FROM attempts WHERE key = ? AND address = ?"
-HOLD_ATTEMPT = "UPDATE attempts SET judged = 1 WHERE key = ? AND address = ?"
-DELETE_ATTEMPTS_BY_TOKEN = "DELETE FROM attempts WHERE key = ? AND token = ?"  # noqa: S105 - a token names a batch
-HOLD_ATTEMPTS_BY_TOKEN = "UPDATE attempts SET judged = 1 WHERE key = ? AND token = ?"  # noqa: S105 - as above
-SELECT_UNRESOLVED = """
-SELECT token, min(sent_at), min(used_before), min(owner) FROM attempts WHERE key = ? AND judged = 0 GROUP BY token
-"""
-SELECT_LAST_UNRESOLVED = "SELECT owner, max(sent_at) FROM attempts WHERE key = ? AND judged = 0 GROUP BY owner"
-SELECT_UNCERTAIN = """
-SELECT email, address, sent_at, used_before, free_at FROM attempts WHERE key = ? AND free_at > ? ORDER BY sent_at, email
-"""
-REPLACE_BATCH = "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)"
-DELETE_BATCH = "DELETE FROM batches WHERE key = ? AND token = ?"
-DELETE_REPLACED_BATCHES = """
-DELETE FROM batches WHERE key = :key AND (sent_at < :since OR EXISTS (
-    SELECT 1 FROM json_each(emails) WHERE value IN (SELECT value FROM json_each(:emails))
-))
-"""
-SELECT_LOST_BATCHES = """
-SELECT token, emails, used_before FROM batches b WHERE key = :key AND sent_at >= :since AND NOT EXISTS (
-    SELECT 1 FROM attempts x WHERE x.key = b.key AND x.token = b.token AND x.free_at > :now
-) ORDER BY sent_at, token
-"""
-REPLACE_JOB = "INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?)"
-DELETE_JOB = "DELETE FROM jobs WHERE key = ? AND job_id = ?"
-SELECT_JOBS = "SELECT job_id, email, validation_type, submitted_at, address FROM jobs WHERE key = ? ORDER BY 4, 1"
-SELECT_FREE_JOBS = """
-SELECT job_id, email, validation_type, submitted_at, address FROM jobs WHERE key = :key AND NOT EXISTS (
-    SELECT 1 FROM leases x WHERE x.key = :key AND x.address = jobs.address AND x.owner != :owner
-) ORDER BY submitted_at, job_id
-"""
-
-# Settled rows.
-SELECT_CHANGE = "SELECT number FROM changes"
-NEXT_CHANGE = "UPDATE changes SET number = number + 1 RETURNING number"
+# Answers.
 INSERT_OUTCOME = "INSERT OR IGNORE INTO outcomes (digest, label, body) VALUES (?, ?, ?)"
 SELECT_OUTCOME_ID = "SELECT id FROM outcomes WHERE digest = ?"
-REPLACE_SETTLED = "INSERT OR REPLACE INTO settled VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+SETTLE = """
+INSERT OR REPLACE INTO addresses (key, address, outcome, normalized, checked_at, settled_at, change, settled_by)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+WAIT = "UPDATE addresses SET state = 'waiting', run = ?, email = ?, free_at = 0 WHERE key = ? AND address = ?"
 SELECT_SETTLED = """
 SELECT s.address, s.normalized, s.checked_at, s.settled_at, o.body
-FROM settled s JOIN outcomes o ON o.id = s.outcome WHERE s.key = ? ORDER BY s.address
+FROM addresses s JOIN outcomes o ON o.id = s.outcome WHERE s.key = ? ORDER BY s.address
 """
-# A run is an owner; a row that was asked for again has the owner of the last run.
+# A row that was asked for again belongs to the last run.
 SELECT_RUNS = """
-SELECT keys.name, s.owner, count(*), min(s.settled_at), max(s.settled_at)
-FROM settled s JOIN keys ON keys.id = s.key GROUP BY s.key, s.owner ORDER BY max(s.settled_at) DESC LIMIT ?
+SELECT keys.name, s.settled_by, count(*), min(s.settled_at), max(s.settled_at)
+FROM addresses s JOIN keys ON keys.id = s.key WHERE s.outcome IS NOT NULL
+GROUP BY s.key, s.settled_by ORDER BY max(s.settled_at) DESC LIMIT ?
 """
-SELECT_ADDRESSES_OF_RUN = "SELECT address FROM settled WHERE key = ? AND owner = ? ORDER BY change, address"
-COUNT_BY_LABEL = "SELECT label, count(*) FROM settled JOIN outcomes ON id = outcome WHERE key = ? GROUP BY label"
-SELECT_SETTLED_RANGE = "SELECT min(settled_at), max(settled_at) FROM settled WHERE key = ?"
-COUNT_JOBS = "SELECT count(*) FROM jobs WHERE key = ?"
-COUNT_ATTEMPTS = "SELECT count(*) FROM attempts WHERE key = ?"
+SELECT_ADDRESSES_OF_RUN = "SELECT address FROM addresses WHERE key = ? AND settled_by = ? ORDER BY change, address"
+COUNT_BY_LABEL = "SELECT label, count(*) FROM addresses JOIN outcomes ON id = outcome WHERE key = ? GROUP BY label"
+SELECT_SETTLED_RANGE = "SELECT min(settled_at), max(settled_at) FROM addresses WHERE key = ?"
+COUNT_BY_STATE = f"SELECT state, count(*) {SENT} GROUP BY state"
 
 
 @contextmanager
@@ -187,82 +185,50 @@ def journal_errors(path: Path) -> Iterator[None]:
     except (sqlite3.Error, OSError) as exc:
         is_damaged = isinstance(exc, sqlite3.Error) and getattr(exc, "sqlite_errorcode", 0) & 0xFF in DAMAGE_CODES
         what = (exc.strerror if isinstance(exc, OSError) else None) or exc  # without the path again
-        raise JournalError(describe_damage(path, str(exc)) if is_damaged else f"journal {path}: {what}") from exc
+        damage = f"journal {path} is damaged ({exc}): restore it from a copy, or {ANOTHER_PATH}"
+        raise JournalError(damage if is_damaged else f"journal {path}: {what}") from exc
 
 
-def describe_damage(path: Path, what: str) -> str:
-    return f"journal {path} is damaged ({what}): restore it from a copy, or {ANOTHER_PATH}"
-
-
-# The journals that this process has open, by device and inode. When a process closes any descriptor of a
-# file, POSIX drops all its locks on that file, those of SQLite included; another process could then delete
-# the write-ahead log that is still in use, and with it paid-for jobs. So while a journal is open, it is
-# opened again by SQLite only, which keeps its descriptors until the last connection is closed.
-OPEN_FILES: Counter[tuple[int, int]] = Counter()
-OPENING = threading.Lock()
-
-
-class JournalConnection(sqlite3.Connection):
-    """A connection that is counted in `OPEN_FILES`."""
-
-    file_id: tuple[int, int] | None = None
-
-    def close(self) -> None:
-        """Close the connection; the count goes down once."""
-        super().close()
-        if self.file_id is not None:
-            OPEN_FILES[self.file_id] -= 1
-            self.file_id = None
-
-
-def open_file(path: Path) -> JournalConnection:
+def open_file(path: Path) -> sqlite3.Connection:
     """Open the journal at `path`; create the file, and missing folders, if it does not exist."""
-    with journal_errors(path), OPENING:
-        is_open = path.exists() and OPEN_FILES[file_id(path)] > 0
-        is_new = not is_open and not is_journal(path)
-        if is_new:
+    with journal_errors(path):
+        if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
+        check_header(path)
         make_private(path)
         connection = connect(path)
         try:
-            prepare(connection, is_new=is_new)
+            prepare(connection, path)
         except BaseException:
             connection.close()
             raise
-        connection.file_id = file_id(path)
-        OPEN_FILES[connection.file_id] += 1
         return connection
 
 
-def file_id(path: Path) -> tuple[int, int]:
-    """Identifies a file, whatever its path."""
-    status = path.stat()
-    return status.st_dev, status.st_ino
+def check_header(path: Path) -> None:
+    """Raise an error for anything but a journal or an empty file.
 
-
-def forget_open_files() -> None:
-    """Start empty in a forked process: it inherits descriptors, but neither locks nor the thread that was opening."""
-    global OPENING  # noqa: PLW0603 - the inherited lock may never be released
-    OPENING = threading.Lock()
-    OPEN_FILES.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=forget_open_files)
-
-
-def is_journal(path: Path) -> bool:
-    """Whether a journal exists, by its header; False for no file or an empty one, an error for anything else."""
-    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
-        return False
+    SQLite reads the file, since a process that opens and closes it loses all its locks on it; `immutable`, since SQLite
+    may otherwise write. Pages may be missing while a log beside the file has them.
+    """
     if not path.is_file():
         raise JournalError(f"journal {path} is not a file: give the path of a file")
-    with path.open("rb") as file:
-        head = file.read(HEADER_SIZE)
-    if len(head) < HEADER_SIZE or not head.startswith(MAGIC):
-        raise JournalError(f"{path} is not a journal of mailverdict; it was not changed: {ANOTHER_PATH}")
-    version, application = (int.from_bytes(head[at : at + 4], "big") for at in (60, 68))
+    if path.stat().st_size == 0:
+        return
+    logs = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
+    has_log = any(each.exists() and each.stat().st_size for each in logs)
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as reader:
+            (application,) = reader.execute("PRAGMA application_id").fetchone()
+            version = version_of(reader)
+    except sqlite3.DatabaseError as exc:
+        if exc.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            raise JournalError(f"{path} is not a journal of mailverdict; it was not changed: {ANOTHER_PATH}") from exc
+        if not has_log:
+            raise
+        return
     if application != APPLICATION_ID:
         raise JournalError(f"{path} is a SQLite file of another program; it was not changed: {ANOTHER_PATH}")
     if version > VERSION:
@@ -270,19 +236,11 @@ def is_journal(path: Path) -> bool:
             f"journal {path} was made by a later version of mailverdict (format {version}, known: {VERSION}): "
             f"update mailverdict, or {ANOTHER_PATH}"
         )
-    if is_truncated(path, head):
-        raise JournalError(describe_damage(path, "its end is missing"))
-    return True
 
 
-def is_truncated(path: Path, head: bytes) -> bool:
-    """Whether pages are missing at the end; a write-ahead log beside the file may still contain them."""
-    log = path.with_name(f"{path.name}-wal")
-    if log.exists() and log.stat().st_size:
-        return False
-    page_size = int.from_bytes(head[16:18], "big")  # never 1, which stands for 65,536: we use the default size
-    pages = int.from_bytes(head[28:32], "big")
-    return path.stat().st_size < page_size * pages
+def version_of(connection: sqlite3.Connection) -> int:
+    """The format of a journal; 0 if it has no tables yet."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def make_private(path: Path) -> None:
@@ -299,39 +257,61 @@ def make_private(path: Path) -> None:
                 each.chmod(PRIVATE)
 
 
-def connect(path: Path) -> JournalConnection:
+def connect(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode; the caller serializes threads."""
-    connection = sqlite3.connect(
-        path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, factory=JournalConnection
-    )
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA cache_size = -65536")  # KiB: look-ups of a whole column stay in memory
-    connection.execute("PRAGMA temp_store = MEMORY")
-    for statement in TEMPORARY_TABLES:
-        connection.execute(statement)
     return connection
 
 
-def prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
-    """Create or check the tables and switch to WAL, where two processes work at once and commits are cheap."""
-    if is_new:
+def prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Create, convert or check the tables; switch to WAL, where two processes work at once and commits are cheap."""
+    version = version_of(connection)
+    if version == 0:
         create_tables(connection)
+    elif version < VERSION:
+        convert(connection, path)
     for table in TABLE_NAMES:  # a damaged root page is found before anything is written
-        connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()  # noqa: S608 - names of ours
+        connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
     switch_to_wal(connection, time.sleep)
-    for statement in LATER_TABLES:
-        connection.execute(statement)
     connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk, even if the power fails
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """Create the tables in one transaction, unless another process was first."""
     connection.execute("BEGIN EXCLUSIVE")
-    if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-        for statement in TABLES.split(";\n"):
-            connection.execute(statement)
+    if version_of(connection) == 0:
+        run_script(connection, TABLES)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
+
+
+def convert(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring a journal of the first form into the present one, unless another process was first.
+
+    The old file is kept beside it. A run of the earlier version that is under way cannot write any more, and ends.
+    """
+    connection.create_function("address_key", 1, address_key, deterministic=True)
+    connection.execute("BEGIN IMMEDIATE")
+    if version_of(connection) < VERSION:
+        old = path.with_name(f"{path.name}.format1")
+        with (
+            atomic_write(old) as copy,
+            closing(sqlite3.connect(path)) as source,
+            closing(sqlite3.connect(copy)) as target,
+        ):
+            copy.chmod(PRIVATE)
+            source.backup(target)
+        run_script(connection, TABLES + CONVERSION)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("COMMIT")
+
+
+def run_script(connection: sqlite3.Connection, script: str) -> None:
+    """Run statements within the transaction; `executescript` would commit it."""
+    for statement in script.split(";\n"):
+        connection.execute(statement)
 
 
 def switch_to_wal(connection: sqlite3.Connection, sleep: Callable[[float], None]) -> None:
