@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -330,6 +331,55 @@ def test_a_server_that_is_stopped_is_reported_and_the_page_goes_on_when_it_runs_
             other.go_to(first.base)
             expect(other.audit.get_by_role("alert")).to_contain_text("open the address that")
     assert [each for each in opened.errors if "fetch" not in each] == []
+
+
+def test_a_server_that_is_silent_is_reported_and_the_page_goes_on_by_itself(opened: AuditPage, tmp_path: Path) -> None:
+    answers = threading.Event()
+    with served(Audit(contacts(tmp_path), validation_type="regex")._state) as local:
+        opened.go_to(f"{local.base}/#{TOKEN}")
+        expect(opened.button("Verify")).to_be_enabled()
+        local.page.loop.call_soon_threadsafe(answers.wait)  # as a computer that sleeps: connected, and without a word
+        try:
+            expect(opened.audit.get_by_role("alert")).to_contain_text("The connection is lost")
+            expect(opened.button("Verify")).to_be_disabled()
+        finally:
+            answers.set()
+        expect(opened.audit.get_by_role("alert")).to_have_count(0)
+        expect(opened.button("Verify")).to_be_enabled()
+
+
+def test_what_a_person_decides_is_done_undone_and_in_the_files(
+    local_page: Place, opened: AuditPage, service: ServiceThread, tmp_path: Path
+) -> None:
+    show_audit(local_page, opened, service)
+    opened.upload(contacts(tmp_path))
+    expect(opened.button("Verify")).to_be_enabled()
+    opened.button("Verify").click()
+    opened.has_rows(63)
+    opened.value("Verdict", "Risky").click()
+    opened.has_rows(15)
+    opened.button("Send anyway: info2@example.org").click()
+    expect(opened.button(re.compile(r"^Download Send list\s+16 rows"))).to_be_enabled()
+    shown = opened.audit.get_by_role("group", name="Decide about all rows shown")
+    shown.get_by_role("button", name="Remove").click()
+    opened.shown("Decided by hand: Remove 15")
+    undo, redo = (
+        opened.audit.get_by_role("region", name="Decide").get_by_role("button", name=n) for n in ("Undo", "Redo")
+    )
+    undo.click()
+    opened.shown("Decided by hand: Send anyway 1")
+    redo.click()
+    opened.shown("Decided by hand: Remove 15")
+    undo.click()
+    opened.button("Use gmail.com: gmial.com").click()
+    opened.shown("1 address to check: costs 1 address of the quota")
+    opened.button("Verify them").click()
+    expect(opened.button(re.compile(r"^Download Send list\s+17 rows"))).to_be_enabled()
+    assert paid(service) == 62
+    sent = pd.read_csv(opened.save("Download Send list", tmp_path))["E-Mail"].tolist()
+    assert {"info2@example.org", "ada@gmail.com"} < {*sent}
+    assert violations(opened) == []
+    assert local_page.is_clean(opened)
 
 
 def test_a_service_that_goes_away_leaves_a_result_and_a_way_on(

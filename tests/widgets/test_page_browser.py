@@ -31,7 +31,8 @@ async ([script, traits]) => {
     on(name, handler) { (handlers[name] ??= []).push(handler); } };
   window.change = (name, value) => { traits[name] = value; (handlers[`change:${name}`] ?? []).forEach((each) => each()); };
   const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
-  module.default.render({ model, el: document.body });
+  const el = document.getElementById("shadow")?.attachShadow({ mode: "open" }) ?? document.body;
+  module.default.render({ model, el });
 }
 """
 REPAIR = "Names, quotes and brackets"
@@ -140,6 +141,32 @@ def test_the_colours_follow_the_page_around_else_the_browser_without_a_reload(op
         assert opened.audit.evaluate("(audit) => getComputedStyle(audit).colorScheme") == expected
     opened.page.evaluate("document.body.dataset.jpThemeLight = 'false'")
     assert opened.audit.evaluate("(audit) => getComputedStyle(audit).colorScheme") == "dark"
+
+
+def test_in_a_shadow_tree_the_colours_follow_the_colour_scheme_around(opened: AuditPage) -> None:
+    audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
+    show(opened, audit, '<body style="color-scheme: dark"><div id="shadow"></div></body>')
+    expect(opened.audit).to_have_attribute("data-jp-theme-light", "false")
+    opened.page.evaluate("document.body.style.colorScheme = 'light'")
+    expect(opened.audit).to_have_attribute("data-jp-theme-light", "true")
+    opened.button("Verify").focus()
+    change(opened, "page_section", {**traits(audit)["page_section"], "said": "changed"})
+    expect(opened.button("Verify")).to_be_focused()
+
+
+def test_a_kept_audit_is_opened_and_deleted_only_when_asked_twice(opened: AuditPage) -> None:
+    audit = Audit(validation_type="regex")
+    show(opened, audit)
+    kept = {"id": "k1", "name": "contacts.csv", "when": "27 November 2026", "rows": "1,510 rows"}
+    change(opened, "page_section", {**traits(audit)["page_section"], "kept": [kept]})
+    opened.button("Delete contacts.csv of 27 November 2026").click()
+    assert opened.page.evaluate("sent") == []
+    opened.shown("contacts.csv 27 November 2026, 1,510 rows")
+    opened.audit.get_by_text("Delete for good").click()
+    opened.button("Open contacts.csv of 27 November 2026").click()
+    sent = [{name: value for name, value in each.items() if name != "answer"} for each in opened.page.evaluate("sent")]
+    assert sent == [{"act": "delete_kept", "id": "k1"}, {"act": "open_kept", "id": "k1"}]
+    assert opened.errors == []
 
 
 LOSSES = {

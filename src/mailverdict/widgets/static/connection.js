@@ -8,6 +8,9 @@
 // onSections gets the sections that have changed, by name. onStatus gets { isLost, text }; with a text there is something
 // that a person has to do or to know. onProgress gets { done, total } in bytes, and true when it waits for an answer.
 
+const STOPPED = "The connection is lost. This page goes on by itself as soon as “mailverdict audit” runs again.";
+const RETRYING = "The connection to the kernel is lost. Trying again…";
+const REFUSED = "This page has no valid key: open the address that “mailverdict audit” printed.";
 const CONNECTED = { isLost: false, text: "" };
 const SECTIONS = ["list", "tidy", "check", "decide", "page"];
 const ENDED = ["restarting", "autorestarting", "terminating", "dead"]; // states of a kernel that has forgotten the page
@@ -74,7 +77,7 @@ function connectToNotebook(model) {
     const onWire = (_, status) => {
       if (status === "disconnected") lose("The connection to the kernel has ended.");
       else if (isOver) return;
-      else if (status === "connecting") onStatus({ isLost: true, text: "The connection to the kernel is lost. Trying again…" });
+      else if (status === "connecting") onStatus({ isLost: true, text: RETRYING });
       else onStatus(CONNECTED);
     };
     kernel?.statusChanged?.connect(onKernel);
@@ -182,9 +185,6 @@ function createFiles(model) {
 }
 
 // --- the server of `mailverdict audit` --------------------------------------------------------------------------------
-
-const STOPPED = "The connection is lost. This page goes on by itself as soon as “mailverdict audit” runs again.";
-const REFUSED = "This page has no valid key: open the address that “mailverdict audit” printed.";
 
 function connectToServer() {
   const tab = kept("mailverdict-tab", randomName());

@@ -5,7 +5,8 @@ import { CONNECTED, connectToNotebook, connectToServer } from "./connection.js";
 import { Audit, Button, Notice, useAudit } from "./parts.js";
 import { STEPS } from "./steps.js";
 
-const STEP_OF = { suppress: "tidy", save: "decide", compare: "decide" }; // of the purpose of a file, where it has another name
+// Of the purpose of a file, where the step has another name.
+const STEP_OF = { suppress: "tidy", save: "decide", compare: "decide" };
 let instances = 0;
 
 // The widget of a notebook.
@@ -36,6 +37,7 @@ function Page({ id, connection }) {
     [],
   );
   useScrollKept(root);
+  useThemeAround(root);
 
   const { list, page } = sections;
   async function act(name, values) {
@@ -105,7 +107,8 @@ function Step({ name, title, number, view, steps }) {
   return html`<section id=${`${id}-${name}`} class=${`mv-step${isOpen ? " mv-open" : ""}${can ? "" : " mv-locked"}`}
     aria-labelledby=${`${id}-${name}-title`}>
     <h3 class="mv-step-head">
-      <${Button} local id=${`${id}-${name}-title`} class="mv-step-button" disabled=${!can} aria-expanded=${String(isOpen)} onClick=${toggle}>
+      <${Button} local id=${`${id}-${name}-title`} class="mv-step-button" disabled=${!can}
+        aria-expanded=${String(isOpen)} onClick=${toggle}>
         <span class=${isDone ? "mv-number mv-done" : "mv-number"} aria-hidden="true">${isDone ? "✓" : number}</span>
         <span class="mv-step-title"><span class="mv-hidden">${`Step ${number}: `}</span>${title}</span>
         <span class="mv-step-summary">${isOpen ? "" : summary}</span>
@@ -199,10 +202,26 @@ function useDrop(canTake, onFile) {
     event.stopPropagation();
     if (!canTake) event.dataTransfer.dropEffect = "none"; // the pointer shows that nothing can be dropped
     if (event.type === "drop" && event.dataTransfer.files.length && canTake) onFile(event.dataTransfer.files[0]);
-    const isLeft = event.type === "drop" || (event.type === "dragleave" && !event.currentTarget.contains(event.relatedTarget));
-    setOver(canTake && !isLeft);
+    const isWithin = event.type !== "dragleave" || event.currentTarget.contains(event.relatedTarget);
+    setOver(canTake && isWithin && event.type !== "drop");
   };
   return { isOver, handlers: { onDragEnter: onDrag, onDragOver: onDrag, onDragLeave: onDrag, onDrop: onDrag } };
+}
+
+// Marimo draws a widget in a shadow tree: its theme is hidden from the style sheet, but not its colour scheme.
+function useThemeAround(root) {
+  useLayoutEffect(() => {
+    const { current: node } = root;
+    if (node.getRootNode() === document) return undefined;
+    const follow = () => {
+      const { colorScheme } = getComputedStyle(node.parentElement);
+      node.dataset.jpThemeLight = String(!colorScheme.includes("dark"));
+    };
+    const themes = new MutationObserver(follow);
+    for (const each of [document.documentElement, document.body]) themes.observe(each, { attributes: true });
+    follow();
+    return () => themes.disconnect();
+  }, []);
 }
 
 // Scroll so that what has the focus, or the step under the pointer, stays where it is on the screen when parts of the page

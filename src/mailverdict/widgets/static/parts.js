@@ -12,10 +12,13 @@ function Button({ disabled, local, onClick, children, ...props }) {
   const { isLost } = useAudit();
   const isOff = Boolean(disabled) || (isLost && !local);
   const press = (event) => !isOff && onClick(event);
-  return html`<button class="mv-button" ...${props} type="button" aria-disabled=${String(isOff)} onClick=${press}>${children}</button>`;
+  return html`<button class="mv-button" ...${props} type="button" aria-disabled=${String(isOff)} onClick=${press}>
+    ${children}
+  </button>`;
 }
 
-const Small = ({ quiet, ...props }) => html`<${Button} class=${`mv-button mv-small${quiet ? " mv-quiet" : ""}`} ...${props} />`;
+const Small = ({ quiet, ...props }) =>
+  html`<${Button} class=${quiet ? "mv-button mv-small mv-quiet" : "mv-button mv-small"} ...${props} />`;
 
 // The button that comes first on the whole page has another look; which one that is, Python says.
 function MainButton({ name, ...props }) {
@@ -80,10 +83,9 @@ function Mark({ name }) {
 // they are shown themselves, and the text has a direction of its own.
 const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-function Text({ children }) {
-  const text = String(children ?? "").replace(TURNS, (char) => `⟨U+${char.codePointAt().toString(16).toUpperCase().padStart(4, "0")}⟩`);
-  return html`<bdi>${text}</bdi>`;
-}
+const nameOf = (char) => `⟨U+${char.codePointAt().toString(16).toUpperCase().padStart(4, "0")}⟩`;
+const visible = (text) => String(text ?? "").replace(TURNS, nameOf);
+const Text = ({ children }) => html`<bdi>${visible(children)}</bdi>`;
 
 // Undo and Redo for everything that a person chose.
 function UndoRedo({ off }) {
@@ -177,5 +179,5 @@ function PasteButton({ button = Small, purpose, ...props }) {
 
 export {
   Audit, Badge, Button, FileButton, Input, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small,
-  Switch, Text, Transfers, UndoRedo, useAudit, useChoice,
+  Switch, Text, Transfers, UndoRedo, useAudit, useChoice, visible,
 };

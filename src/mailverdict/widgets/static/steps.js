@@ -54,7 +54,8 @@ function LoadedList({ off, children }) {
   return html`<div>
     <p class="mv-lead"><strong><${Text}>${list.name}<//></strong> ${list.size}</p>
     <div class="mv-row">
-      <${Select} id=${`${id}-column`} label="Column" options=${columns} value=${list.column ?? ""} disabled=${off} onChange=${choose} />
+      <${Select} id=${`${id}-column`} label="Column" options=${columns} value=${list.column ?? ""} disabled=${off}
+        onChange=${choose} />
       ${list.examples.length > 0 &&
       html`<span class="mv-examples">such as ${list.examples.map((each) => html`<code><${Text}>${each}<//></code> `)}</span>`}
     </div>
@@ -128,7 +129,8 @@ function PathField() {
 function EarlierRuns({ off }) {
   const { list, act } = useAudit();
   const open = (run, number) =>
-    html`<${Small} disabled=${off} aria-label=${`Open the run of ${run.when}`} onClick=${() => act("open_earlier", { number })}>Open<//>`;
+    html`<${Small} disabled=${off} aria-label=${`Open the run of ${run.when}`}
+      onClick=${() => act("open_earlier", { number })}>Open<//>`;
   return html`<div class="mv-runs">
     <h4>Earlier runs</h4>
     <ul>
@@ -144,6 +146,7 @@ function KeptAudits() {
   const { page, act } = useAudit();
   const [doubted, setDoubted] = useState(null);
   const remove = (each) => (doubted === each.id ? act("delete_kept", { id: each.id }) : setDoubted(each.id));
+  const label = (each) => (doubted === each.id ? "Delete for good" : "Delete");
   return html`<div class="mv-runs">
     <h4>Kept audits</h4>
     <ul>
@@ -151,8 +154,8 @@ function KeptAudits() {
         (each) => html`<li key=${each.id}>
           <span class="mv-gap"><strong><${Text}>${each.name}<//></strong> ${each.when}, ${each.rows}</span>
           <${Small} aria-label=${`Open ${each.name} of ${each.when}`} onClick=${() => act("open_kept", { id: each.id })}>Open<//>
-          <${Small} quiet aria-label=${`Delete ${each.name} of ${each.when}`} onClick=${() => remove(each)}>
-            ${doubted === each.id ? "Delete for good" : "Delete"}
+          <${Small} quiet aria-label=${`${label(each)} ${each.name} of ${each.when}`} onClick=${() => remove(each)}>
+            ${label(each)}
           <//>
         </li>`,
       )}
@@ -348,7 +351,9 @@ function Progress({ progress, running }) {
     </div>
     <div class="mv-stack mv-track-bar" role="progressbar" aria-label="Checked so far" aria-valuemin="0"
       aria-valuemax=${progress.total} aria-valuenow=${progress.settled} aria-valuetext=${`${progress.percent}, ${progress.label}`}>
-      ${counts.filter(([, count]) => count).map(([name, count]) => html`<span key=${name} class=${`mv-${name}`} style=${width(count)} />`)}
+      ${counts
+        .filter(([, number]) => number)
+        .map(([name, number]) => html`<span key=${name} class=${`mv-${name}`} style=${width(number)} />`)}
     </div>
     <div class="mv-row mv-legend">
       ${counts.map(
@@ -380,10 +385,12 @@ function DecideStep() {
     </div>
     ${decide.outdated && html`<${Notice} kind="warned">${decide.outdated}<//>`}
     ${decide.unclear &&
-    html`<div class="mv-notice mv-notice-warned mv-notice-act"><span>${decide.unclear}</span>${decide.can_ask_again && askAgain}</div>`}
+    html`<div class="mv-notice mv-notice-warned mv-notice-act">
+      <span>${decide.unclear}</span>${decide.can_ask_again && askAgain}
+    </div>`}
     <${Picture} />
     <${Policies} />
-    ${decide.typos?.length > 0 && html`<${Typos} />`}
+    ${decide.typos?.length > 0 && html`<${Typos} typos=${decide.typos} />`}
     ${decide.decided?.total > 0 && html`<${Decided} />`}
     <${Downloads} />
     <${Transfers} purpose="save" />
@@ -446,26 +453,28 @@ function Policies() {
 }
 
 // Likely typos by domain, with one decision for all of them.
-function Typos() {
-  const { decide, page, act } = useAudit();
+function Typos({ typos }) {
+  const { page, act } = useAudit();
   const [isWhole, setWhole] = useState(false);
-  const shown = isWhole ? decide.typos : decide.typos.slice(0, 5);
-  const more = decide.typos.length - 5;
-  const labels = (each) => ({ ...DECISIONS, suggestion: `Use ${each.suggested}` });
+  const shown = isWhole ? typos : typos.slice(0, 5);
+  const more = typos.length - 5;
+  const decide = ({ domain }, what) => act("decide_domain", { domain, what });
   return html`<section class="mv-part" aria-label="Likely typos of a domain">
     <div class="mv-row mv-part-head"><h4>Likely typos</h4></div>
     <ul class="mv-runs">
       ${shown.map(
         (each) => html`<li key=${each.domain}>
           <span class="mv-gap">
-            <strong><${Text}>${each.domain}<//></strong>, ${count(each.people, "person", "people")}: did they mean <strong>${each.suggested}</strong>?
+            <strong><${Text}>${each.domain}<//></strong>, ${count(each.people, "person", "people")}:${" "}
+            did they mean <strong>${each.suggested}</strong>?
           </span>
           <span class="mv-row-actions">
-            ${["suggestion", "send", "remove"].map(
-              (what) => html`<${Small} key=${what} disabled=${page.running} aria-label=${`${labels(each)[what]}: ${each.domain}`}
-                aria-pressed=${each.decided === undefined ? undefined : String(each.decided === what)}
-                onClick=${() => act("decide_domain", { domain: each.domain, what: each.decided === what ? "none" : what })}>${labels(each)[what]}<//>`,
-            )}
+            ${["suggestion", "send", "remove"].map((what) => {
+              const label = what === "suggestion" ? `Use ${each.suggested}` : DECISIONS[what];
+              const isOn = each.decided === what;
+              return html`<${Small} key=${what} disabled=${page.running} aria-label=${`${label}: ${each.domain}`}
+                aria-pressed=${String(isOn)} onClick=${() => decide(each, isOn ? "none" : what)}>${label}<//>`;
+            })}
           </span>
         </li>`,
       )}
@@ -498,7 +507,8 @@ function Downloads() {
   const [format, setFormat] = useState("csv");
   const off = decide.busy;
   const formats = decide.formats.map((each) => ({ id: each, label: FORMAT_NAMES[each] }));
-  const everything = { id: "everything", label: "Everything", count: decide.total, means: "All rows, with all that was found out." };
+  const means = "All rows, with all that was found out.";
+  const everything = { id: "everything", label: "Everything", count: decide.total, means };
   const files = [...decide.actions.filter((each) => each.id !== "unchecked" || !each.empty), everything];
   const download = (which, kind) => act("download", { which, kind });
   return html`<section class="mv-part" aria-label="Download">
@@ -580,7 +590,9 @@ function Comparison() {
     html`<details>
       <summary>Addresses whose verdict changed</summary>
       <ul class="mv-moves">
-        ${comparison.addresses.map((each) => html`<li><code><${Text}>${each.address}<//></code> ${word(each.before)} → ${word(each.after)}</li>`)}
+        ${comparison.addresses.map(
+          (each) => html`<li><code><${Text}>${each.address}<//></code> ${word(each.before)} → ${word(each.after)}</li>`,
+        )}
       </ul>
     </details>`}
   </section>`;

@@ -3,7 +3,7 @@
 // Python sends some rows around those that are seen, `decide.table`; the action `rows` moves this window.
 
 import { html, useLayoutEffect, useRef, useState } from "./vendor/preact-htm.js";
-import { Badge, Button, Input, Mark, Small, Switch, Text, UndoRedo, useAudit } from "./parts.js";
+import { Badge, Button, Input, Mark, Small, Switch, Text, UndoRedo, useAudit, visible } from "./parts.js";
 
 const ROW = 48; // pixels, as in page.css
 const ASKED = 120; // rows of a window
@@ -167,7 +167,10 @@ function Pages({ view }) {
   return html`<div>
     <div class="mv-row mv-pager" role="group" aria-label="Pages">
       <${Small} disabled=${number <= 1} aria-label="Previous page" onClick=${() => go(number - 1)}>‹<//>
-      <label class="mv-field"><span>Page</span><${Input} type="number" min="1" max=${pages} value=${number} onChange=${onPage} /></label>
+      <label class="mv-field">
+        <span>Page</span>
+        <${Input} type="number" min="1" max=${pages} value=${number} onChange=${onPage} />
+      </label>
       <span class="mv-soft">of ${pages.toLocaleString("en")} (${range})</span>
       <${Small} disabled=${number >= pages} aria-label="Next page" onClick=${() => go(number + 1)}>›<//>
     </div>
@@ -182,7 +185,8 @@ function Rows({ view, shown, before, after }) {
   const { heads, title, found, total, table } = decide;
   const digits = String(total).split(" ")[0].length;
   // One cell: with `colspan` the columns that have no room would get some.
-  const room = (height) => height > 0 && html`<tr aria-hidden="true" class="mv-room"><td style=${`height:${height}px`} /></tr>`;
+  const room = (height) =>
+    height > 0 && html`<tr aria-hidden="true" class="mv-room"><td style=${`height:${height}px`} /></tr>`;
   return html`<table class="mv-table" aria-rowcount=${table.total + 1}>
     <caption class="mv-hidden"><${Text}>${title}<//>, ${found}</caption>
     <thead>
@@ -195,7 +199,7 @@ function Rows({ view, shown, before, after }) {
       ${room(before)}
       ${shown.map(({ at, row }) =>
         row
-          ? html`<${Line} key=${row.at} at=${at} row=${row} isOpen=${view.open?.at === row.at} onToggle=${() => view.toggle(row)} />`
+          ? html`<${Line} key=${row.at} at=${at} row=${row} view=${view} />`
           : html`<tr key=${`empty ${at}`} class="mv-line" aria-rowindex=${at + 2}><td>…</td></tr>`,
       )}
       ${room(after)}
@@ -219,16 +223,17 @@ function columnClass(key, at) {
   return at === 0 ? "mv-col-address" : key.startsWith("column ") ? `mv-col-own${room}` : `mv-col-${key}`;
 }
 
-function Line({ row, at, isOpen, onToggle }) {
+function Line({ row, at, view }) {
   const { decide } = useAudit();
+  const isOpen = view.open?.at === row.at;
+  const toggle = () => view.toggle(row);
   // A click anywhere in the row opens it; who selects a text to copy it does not want that.
-  const onRow = (event) => !event.target.closest("button") && !String(getSelection()) && onToggle();
-  const title = (key) => (key === "reason" ? row.why || row.reason : row.cells[key] ?? "");
+  const onRow = (event) => !event.target.closest("button") && !String(getSelection()) && toggle();
+  const title = (key) => visible(key === "reason" ? row.why || row.reason : row.cells[key]);
   return html`<tr class=${isOpen ? "mv-line mv-line-open" : "mv-line"} aria-rowindex=${at + 2} onClick=${onRow}>
     <td class="mv-col-row">
-      <${Button} local class="mv-more" aria-expanded=${String(isOpen)} aria-label=${`Details of row ${row.row}`} onClick=${onToggle}>
-        ${row.row}
-      <//>
+      <${Button} local class="mv-more" aria-expanded=${String(isOpen)} aria-label=${`Details of row ${row.row}`}
+        onClick=${toggle}>${row.row}<//>
     </td>
     ${decide.heads.map(
       ({ key }, place) => html`<td key=${key} class=${columnClass(key, place)} title=${title(key)}>
@@ -243,7 +248,10 @@ function Cell({ row, name, head }) {
   if (name === "address") return html`<${Address} row=${row} text=${row.cells[head]} />`;
   if (name === "verdict") {
     // Where there is no room for a column of its own, why is below it.
-    return html`<${Badge} name=${row.verdict} label=${words[row.verdict] ?? row.verdict} /><span class="mv-cut mv-soft mv-why">${row.reason}</span>`;
+    return html`
+      <${Badge} name=${row.verdict} label=${words[row.verdict] ?? row.verdict} />
+      <span class="mv-cut mv-soft mv-why">${row.reason}</span>
+    `;
   }
   if (name === "reason") return row.reason;
   if (name === "action") return html`<${Action} row=${row} />`;
@@ -255,7 +263,10 @@ function Cell({ row, name, head }) {
 function Address({ row, text }) {
   const { suggestion, clean } = row.cells;
   const below = suggestion ? `Did you mean ${suggestion}?` : clean ? `→ ${clean}` : "";
-  return html`<span class="mv-cut"><${Text}>${text}<//></span>${below && html`<span class="mv-cut mv-soft mv-below">${below}</span>`}`;
+  return html`
+    <span class="mv-cut"><${Text}>${text}<//></span>
+    ${below && html`<span class="mv-cut mv-soft mv-below"><${Text}>${below}<//></span>`}
+  `;
 }
 
 // What the policy or a person says, with buttons where there is a doubt.
@@ -272,15 +283,18 @@ function Action({ row }) {
 // Each of them is pressed while it is in force; pressed again, it is taken back.
 function RowActions({ row, isShort }) {
   const { decide, page, act } = useAudit();
-  const labels = isShort ? { suggestion: "Use it", send: "Send", remove: "Remove" } : { ...DECISIONS, suggestion: `Use ${row.suggestion}` };
-  const what = row.suggestion ? ["suggestion", "send", "remove"] : ["send", "remove"];
-  const name = row.cells[decide.heads[0].key];
-  const press = (each) => act("decide", { rows: [row.at], what: row.decided === each ? "none" : each });
-  return what.map(
-    (each) => html`<${Small} key=${each} disabled=${page.running} aria-pressed=${String(row.decided === each)}
-      aria-label=${isShort ? (each === "suggestion" ? `Use it: ${row.suggestion}` : `${DECISIONS[each]}: ${name}`) : undefined}
-      onClick=${() => press(each)}>${labels[each]}<//>`,
-  );
+  const address = row.cells[decide.heads[0].key];
+  const choices = [
+    row.suggestion && { what: "suggestion", short: "Use it", long: `Use ${row.suggestion}`, of: `Use it: ${row.suggestion}` },
+    { what: "send", short: "Send", long: DECISIONS.send, of: `${DECISIONS.send}: ${address}` },
+    { what: "remove", short: "Remove", long: DECISIONS.remove, of: `${DECISIONS.remove}: ${address}` },
+  ];
+  return choices.filter(Boolean).map(({ what, short, long, of }) => {
+    const isOn = row.decided === what;
+    const press = () => act("decide", { rows: [row.at], what: isOn ? "none" : what });
+    return html`<${Small} key=${what} disabled=${page.running} aria-pressed=${String(isOn)}
+      aria-label=${isShort ? of : undefined} onClick=${press}>${isShort ? short : long}<//>`;
+  });
 }
 
 function DecideShown() {
@@ -302,11 +316,11 @@ function DecideShown() {
 function Details({ row, onClose }) {
   const { id, decide } = useAudit();
   const name = `${id}-details`;
-  const close = () => onClose();
-  return html`<aside class="mv-details" aria-labelledby=${name} onKeyDown=${(event) => event.key === "Escape" && close()}>
+  const onKey = (event) => event.key === "Escape" && onClose();
+  return html`<aside class="mv-details" aria-labelledby=${name} onKeyDown=${onKey}>
     <div class="mv-row">
       <h5 id=${name} class="mv-gap">Row ${row.row}</h5>
-      <${Small} local quiet aria-label="Close the details" onClick=${close}>✕<//>
+      <${Small} local quiet aria-label="Close the details" onClick=${onClose}>✕<//>
     </div>
     <div class="mv-row mv-row-actions"><${RowActions} row=${row} /></div>
     <dl>
