@@ -662,7 +662,9 @@ def test_a_run_that_nobody_looks_at_submits_nothing_more_and_collects_what_was_s
         audit.wait(60)
         spent = paid(service)
         assert 3 <= spent < 40
-        assert (audit.result["E-Mail_status"] == "pending").sum() == 40 - spent, "each address that was paid for is there"
+        assert (audit.result["E-Mail_status"] == "pending").sum() == 40 - spent, (
+            "each address that was paid for is there"
+        )
         assert message(audit) == (
             "Paused, since this page was closed for ten minutes. What is checked so far is kept. Press Resume to go on."
         )

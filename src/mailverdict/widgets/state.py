@@ -986,7 +986,8 @@ class AuditState:
             return ""
         backend = self.settings.get("backend")
         url = backend if isinstance(backend, str) else getattr(backend, "base_url", None)
-        options = ["--column", info.column, "--type", info.depth, *(() if url is None else ("--backend", str(url)))]
+        column = str(self.require_listing().column)  # whole: the label of the page is cut
+        options = ["--column", column, "--type", info.depth, *(() if url is None else ("--backend", str(url)))]
         return verify_command(info.name, [*options, "--output", f"{Path(info.name).stem}-verified.csv"])
 
     def compare(self, path: Path, name: str) -> None:
