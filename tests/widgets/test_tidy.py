@@ -147,7 +147,7 @@ def test_without_it_cells_with_several_addresses_are_reviewed_and_not_counted_as
     assert messy._state.require_listing().count_unclear() == 0
     decided = shown(messy, "decide")
     assert "no clear answer" not in decided["unclear"]
-    assert [row["why"].startswith("holds 2 addresses") for row in decided["rows"] if row["row"] == "3"] == [True]
+    assert [row["why"].startswith("holds 2 addresses") for row in decided["table"]["rows"] if row["row"] == "3"] == [True]
     assert mv.decide(messy.result, "mail")["mail_action"].loc["c"] == "review"
 
 
@@ -164,7 +164,7 @@ def test_a_duplicate_names_the_row_that_it_repeats(index):
     for name in ("split", "merge"):
         audit._state.set_repair(name, is_on=True)
     finished(audit)
-    rows = shown(audit, "decide")["rows"]
+    rows = shown(audit, "decide")["table"]["rows"]
     assert [row["row"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
     assert [row["why"] for row in rows] == [
         *["no problem found"] * 3,
@@ -249,7 +249,7 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     assert decided["mail_action_why"].tolist()[3] == "on your suppression list"
     page = shown(audit, "decide")
     assert page["unclear"] == "", "nothing is left to check"
-    assert [row["reason"] for row in page["rows"][1:4]] == [
+    assert [row["reason"] for row in page["table"]["rows"][1:4]] == [
         REASON_LABELS[each] for each in ("duplicate", "duplicate", "suppressed")
     ]
     audit._state.drop_suppression()
