@@ -65,7 +65,7 @@ def do(state: AuditState, action: str, /, **arguments: Any) -> AuditState:
 def as_shown(state: AuditState) -> dict[str, Any]:
     """What a page shows, without what was said last and what can be undone."""
     found = take_snapshots(state)
-    del found["page"]["said"], found["page"]["can_undo"], found["tidy"]["can_undo"], found["page"]["kept"]
+    del found["page"]["said"], found["page"]["can_undo"], found["page"]["kept"]
     for each in found.values():
         each.pop("message", None), each.pop("kind", None)
     found["check"].pop("progress"), found["check"].pop("summary")

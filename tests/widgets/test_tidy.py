@@ -113,7 +113,7 @@ def test_suggestions_are_accepted_one_by_one_or_all_and_undone(messy):
     assert messy.result["mail_clean"].tolist()[-2:] == ["cy@gmail.com"] * 2
     assert messy.result["mail_change"].tolist()[-2:] == ["suggestion"] * 2
     assert messy.result["mail_suggestion"].dropna().tolist() == ["bob@gmail.com"]
-    assert shown(messy, "tidy")["can_undo"]
+    assert shown(messy, "page")["can_undo"]
     decided = messy._state.listing.decide()["mail_action"]
     assert (decided["b"], decided["h"]) == ("review", "send")
 

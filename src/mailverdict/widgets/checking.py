@@ -100,7 +100,6 @@ def describe_plan(
         "notes": notes,
         "cost": cost_of(plan),
         "time": time_of(plan, rate),
-        "is_short": is_short(plan),
         "where": DEPTHS[depth][1],
         "backend": backend,
     }

@@ -206,7 +206,6 @@ def snapshot_tidy(state: AuditState) -> dict[str, Any]:
         "suppression": state.suppression.name if state.suppression else None,
         "suppression_notes": state.suppression.notes if state.suppression else [],
         "suppression_found": suppression_found(state, prepared),
-        "can_undo": bool(state.past),
     }
 
 
