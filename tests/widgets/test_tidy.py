@@ -147,7 +147,9 @@ def test_without_it_cells_with_several_addresses_are_reviewed_and_not_counted_as
     assert messy._state.require_listing().count_unclear() == 0
     decided = shown(messy, "decide")
     assert "no clear answer" not in decided["unclear"]
-    assert [row["why"].startswith("holds 2 addresses") for row in decided["table"]["rows"] if row["row"] == "3"] == [True]
+    assert [row["why"].startswith("holds 2 addresses") for row in decided["table"]["rows"] if row["row"] == "3"] == [
+        True
+    ]
     assert mv.decide(messy.result, "mail")["mail_action"].loc["c"] == "review"
 
 
