@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from .choices import Choices
 from .listing import FACETS, AuditedRows, Listing
-from .session import STATE, UNREADABLE, Given, Session, copy_private, describe_source, file_of
+from .session import STATE, UNREADABLE, AuditSession, Given, copy_private, describe_source, file_of
 from .source import Source
 from .steps import ResultInfo, Suppression, prepare, read_suppression
 from .wording import date_text
@@ -24,7 +24,7 @@ logger = logging.getLogger("mailverdict")
 INTERRUPTED = "The check was interrupted. What was checked is kept. Press Resume to go on."
 
 
-def open_session(state: AuditState, session: Session, column: Hashable | None = None) -> bool:
+def open_session(state: AuditState, session: AuditSession, column: Hashable | None = None) -> bool:
     """Bring an audit back as it was left; False if it cannot be read."""
     session.check_owner()
     try:
@@ -66,7 +66,7 @@ def open_session(state: AuditState, session: Session, column: Hashable | None = 
 
 
 def read_result(
-    session: Session, kept: Mapping[str, Any], source: Source, suppressions: Mapping[str, Suppression]
+    session: AuditSession, kept: Mapping[str, Any], source: Source, suppressions: Mapping[str, Suppression]
 ) -> tuple[AuditedRows, ResultInfo] | None:
     """The result that was kept, if there was one."""
     if kept["result"] is None:

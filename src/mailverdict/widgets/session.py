@@ -103,18 +103,18 @@ class Sessions:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = default_folder() if folder is None else folder
 
-    def session(self, identity: str) -> Session:
+    def session(self, identity: str) -> AuditSession:
         """The audit with an id, kept or not."""
         if not identity.isalnum():
             raise SettingsError("this audit is not kept any more")
-        return Session(self.folder / identity)
+        return AuditSession(self.folder / identity)
 
     def all(self) -> list[KeptAudit]:
         """All audits that can be opened, the last one first."""
         found = []
         for path in self.folder.glob(f"*/{STATE}"):
             with suppress(*UNREADABLE):
-                kept = Session(path.parent).read()
+                kept = AuditSession(path.parent).read()
                 found.append(KeptAudit(path.parent.name, str(kept["name"]), path.stat().st_mtime, int(kept["rows"])))
         return sorted(found, key=lambda each: -each.when)
 
@@ -149,7 +149,7 @@ class Sessions:
         return count
 
 
-class Session:
+class AuditSession:
     """The files of one audit."""
 
     def __init__(self, folder: Path) -> None:

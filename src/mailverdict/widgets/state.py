@@ -52,9 +52,9 @@ from .exports import KINDS, rows_to_save, save_report, save_table, types_of_obje
 from .keeping import keep, open_session, to_keep
 from .listing import CORE, FACETS, PAGE_ROWS, AuditedRows, Listing
 from .session import (
+    AuditSession,
     Given,
     KeptAudit,
-    Session,
     Sessions,
     id_of,
 )
@@ -118,7 +118,7 @@ class AuditState:
         self.rates: dict[str, float] = {}  # addresses a second, by depth
         self.is_running = self.is_unseen = False
         self.files = self.list_number = self.plan_number = self.result_number = 0
-        self.session: Session | None = None
+        self.session: AuditSession | None = None
         self.written: dict[str, int] = {}  # the numbers of the list and the result that are kept
         self.asked_by = ""  # the page whose action was the last one
         self.forget()
@@ -595,7 +595,7 @@ class AuditState:
         self.kept = self.sessions.all()
         self.changed()
 
-    def require_opened(self, session: Session) -> None:
+    def require_opened(self, session: AuditSession) -> None:
         if not open_session(self, session):
             raise InputError("this audit cannot be opened any more; give its list again")
 
