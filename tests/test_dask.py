@@ -116,12 +116,53 @@ def test_one_partition_of_the_result_reads_one_partition_of_the_frame():
     assert READ == [2]  # so that no partition stays in memory until others have been read
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask, which reads the files by it
+@pytest.mark.parametrize("selected", [None, ["email", "c0"], "email"], ids=["whole", "two columns", "a series"])
+def test_partitions_of_files_that_dask_would_join_have_their_answers(selected, tmp_path):
+    """Of a wide file Dask joins the partitions of the few columns that it reads, when it computes them."""
+    wide = pd.DataFrame({"email": [f"user{row}@{('gmail', 'gmial')[row % 2]}.com" for row in range(60)]})
+    wide = wide.assign(**{f"c{number}": 0.5 for number in range(30)})
+    for begin in range(0, 60, 10):
+        wide[begin : begin + 10].to_parquet(tmp_path / f"rows{begin:02}.parquet", index=False)
+    ddf = dd.read_parquet(tmp_path)
+    with mv.sandbox.World() as world, dask.config.set(scheduler="sync"):
+        options = {"backend": world.backend, "columns": ["verdict"], "progress": False}
+        column, name = (None, "verdict") if selected == "email" else ("email", "email_verdict")
+        out = mailverdict.dask.verify(ddf if selected is None else ddf[selected], column, **options)[name]
+    assert out.npartitions == 6
+    assert out.compute().tolist() == ["valid", "invalid"] * 30
+    assert out.partitions[4].compute().tolist() == ["valid", "invalid"] * 5
+
+
 def test_a_deleted_folder_is_an_error_and_not_a_pending_row(ddf, tmp_path):
     with mv.sandbox.World() as world:
         out = mailverdict.dask.verify(ddf, "email", backend=world.backend, scratch=tmp_path, progress=False)
     shutil.rmtree(tmp_path)
     with pytest.raises(BackendError, match="was the scratch folder deleted"):
         out.compute()
+
+
+@pytest.mark.parametrize("kind", ["mx", "smtp"])
+def test_the_call_reads_each_partition_once(kind):
+    with mv.sandbox.World() as world, dask.config.set(scheduler="sync"):
+        mailverdict.dask.verify(recorded(), "email", validation_type=kind, backend=world.backend, progress=False)
+    assert sorted(READ) == [1, 2]
+
+
+def test_the_folder_keeps_no_rows_of_the_call_but_the_answers(ddf, tmp_path):
+    broken = ddf.map_partitions(no_more_rows, meta=ddf._meta)
+    with mv.sandbox.World() as world, dask.config.set(scheduler="sync"):
+        options = {"validation_type": "smtp", "backend": world.backend, "scratch": tmp_path, "progress": False}
+        mailverdict.dask.verify(ddf, "email", **options)
+        with pytest.raises(RuntimeError, match="no more rows"):
+            mailverdict.dask.verify(broken, "email", **options)
+    assert {path.name for path in tmp_path.glob("*/call-*/*")} == {"answers"}
+
+
+def no_more_rows(part):
+    if part.index[0] > 10:
+        raise RuntimeError("no more rows")
+    return part
 
 
 def test_regex_reads_nothing_before_it_is_computed():
@@ -200,6 +241,11 @@ class TestPlan:
             assert world.dns.count("gone.example") == 0
         assert found == dataclasses.replace(there, domains=3)
         assert "distinct domains of those" in str(found)
+
+    def test_each_partition_is_read_once(self):
+        with mv.sandbox.World() as world, dask.config.set(scheduler="sync"):
+            assert mailverdict.dask.plan(recorded(), "email", backend=world.backend).unique == 1
+        assert sorted(READ) == [1, 2]
 
     def test_a_service_with_a_journal_is_planned_here(self, ddf, tmp_path):
         with mv.sandbox.World() as world:

@@ -20,14 +20,18 @@ from mailverdict.distributed.asking import (
     ask_mailboxes,
     backend_of,
     merge_reports,
-    read_domains,
-    read_mailboxes,
+    observe_part,
+    read_answers,
+    read_part_answers,
+    route_addresses,
+    write_answers,
 )
 from mailverdict.distributed.scratch import Scratch
-from mailverdict.distributed.stages import EVIDENCE, StageJob, add_owners, attach, evidence_table, observe
+from mailverdict.distributed.stages import Routing, StageJob, attach, evidence_table
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence
 from mailverdict.model.words import ValidationType
 from mailverdict.sandbox.dns_table import DnsFault, DomainRecords
+from mailverdict.table.columns import COLUMNS, REPAIR_COLUMNS
 from mailverdict.table.options import check_options
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -43,7 +47,8 @@ def world():
 
 @pytest.fixture
 def job(world, tmp_path):
-    return StageJob(
+    """A call that has observed its partition."""
+    made = StageJob(
         "email",
         check_options("verify", {}),
         ValidationType.MX,
@@ -52,7 +57,10 @@ def job(world, tmp_path):
         scratch=Scratch.open(tmp_path),
         began_at=datetime.now(UTC),
         max_age=3600.0,
+        parts=[0],
     )
+    observe_part([PART], 0, made)
+    return made
 
 
 def questions(world, *names):
@@ -65,34 +73,25 @@ def shown(frame):
 
 class TestDomains:
     def test_answers_are_those_of_a_column(self, job, world):
-        report = json.loads(ask_domains(observe(PART, job), 0, job))
+        report = json.loads(ask_domains(0, job))
         assert (report["keys"], report["asked"]) == (3, 3)
-        assert report["counts"] | {"notices": []} == {
-            "rows": 7,
-            "missing": 1,
-            "malformed": 1,
-            "texts": 6,
-            "several": 0,
-            "partitions": 1,
-            "notices": [],
-        }
         expected = mv.verify(PART, "email", backend=world.backend, progress=False)
-        pd.testing.assert_frame_equal(attach(PART, job, read_domains([0], job)), expected)
+        pd.testing.assert_frame_equal(attach(PART, job, read_answers(0, job)), expected)
 
     def test_a_task_that_runs_again_asks_nothing(self, job, world):
-        ask_domains(observe(PART, job), 0, job)
+        ask_domains(0, job)
         first = questions(world, "one.example", "gone.example")
-        report = json.loads(ask_domains(observe(PART, job), 0, job))
+        report = json.loads(ask_domains(0, job))
         assert (report["keys"], report["asked"]) == (3, 0)
         assert questions(world, "one.example", "gone.example") == first == [1, 1]
 
     def test_a_task_that_was_lost_asks_for_the_rest(self, job, world):
         known = DomainEvidence("one.example", DnsOutcome.NXDOMAIN, message="known")
         job.scratch.write(DOMAINS, 0, evidence_table([("one.example", known, None)], job.began_at))
-        report = json.loads(ask_domains(observe(PART, job), 0, job))
+        report = json.loads(ask_domains(0, job))
         assert report["asked"] == 2
         assert questions(world, "one.example") == [0]
-        assert dict(zip(*read_domains([0], job).select(["key", "result"]).to_pydict().values(), strict=True)) == {
+        assert dict(zip(*read_answers(0, job).select(["key", "result"]).to_pydict().values(), strict=True)) == {
             "one.example": "invalid",
             "gmail.com": "valid",
             "gone.example": "invalid",
@@ -112,7 +111,7 @@ class TestDomains:
         known = DomainEvidence("one.example", outcome, message="known")
         at = job.began_at - timedelta(seconds=age)
         job.scratch.write(DOMAINS, 0, evidence_table([("one.example", known, None)], at))
-        assert json.loads(ask_domains(observe(PART, job), 0, job))["asked"] == asked
+        assert json.loads(ask_domains(0, job))["asked"] == asked
 
     @pytest.mark.parametrize(("refresh", "asked"), [({"invalid"}, 3), ({"valid"}, 2), ({"unknown"}, 2)])
     def test_verdicts_to_refresh_are_asked_again(self, job, refresh, asked):
@@ -120,19 +119,19 @@ class TestDomains:
         job.scratch.write(
             DOMAINS, 0, evidence_table([("one.example", known, None)], job.began_at - timedelta(seconds=60))
         )
-        report = ask_domains(observe(PART, job), 0, replace(job, refresh=frozenset(refresh)))
+        report = ask_domains(0, replace(job, refresh=frozenset(refresh)))
         assert json.loads(report)["asked"] == asked
 
     def test_a_resolver_that_cannot_be_used_is_in_the_report(self, job):
         silent = replace(job, backend=pickle.dumps(mv.LocalBackend(resolver="127.0.0.1:9", dns_timeout=0.1)))
-        report = json.loads(ask_domains(observe(PART, silent), 0, silent))
+        report = json.loads(ask_domains(0, silent))
         name, message = report["error"]
         assert name == "ResolverError"
         assert "127.0.0.1:9" in message
 
     def test_causes_count_rows(self, world, job):
         world.dns.add("one.example", DomainRecords(faults={"*": DnsFault.SERVFAIL}))
-        report = json.loads(ask_domains(observe(PART, job), 0, job))
+        report = json.loads(ask_domains(0, job))
         assert report["causes"] == {"other": 2, "DNS": 2, "undeliverable": 1}
 
     def test_limits_are_divided_among_the_tasks_that_run_at_once(self, job):
@@ -147,32 +146,29 @@ class TestDomains:
 class TestMailboxes:
     @pytest.fixture
     def job(self, job):
-        return replace(job, key_kind="address", validation_type=ValidationType.SMTP)
-
-    def owned(self, job):
-        observed = observe(PART, job)
-        ask_domains(observed, 0, job)
-        pairs = observed.filter(observed["domain"].is_valid())
-        return add_owners(pairs, job.scratch.read(DOMAINS, 0, EVIDENCE), job.routing)
+        """A call that has asked about the domains."""
+        job = replace(job, key_kind="address", validation_type=ValidationType.SMTP)
+        observe_part([PART], 0, job)
+        ask_domains(0, job)
+        route_addresses(0, job)
+        return job
 
     def test_answers_are_those_of_a_column(self, job, world):
-        report = json.loads(ask_mailboxes(self.owned(job), 0, job))
+        report = json.loads(ask_mailboxes(0, job))
         assert (report["keys"], report["asked"]) == (4, 4)
         expected = mv.verify(PART, "email", validation_type="smtp", backend=world.make_backend(), progress=False)
-        pd.testing.assert_frame_equal(attach(PART, job, read_mailboxes([0], job)), expected)
+        pd.testing.assert_frame_equal(attach(PART, job, read_answers(0, job)), expected)
 
     def test_domains_are_not_looked_up_again(self, job, world):
-        owned = self.owned(job)
         before = questions(world, "one.example", "gone.example")
-        ask_mailboxes(owned, 0, job)
+        ask_mailboxes(0, job)
         assert questions(world, "one.example", "gone.example") == before == [1, 1]
 
     def test_a_task_that_runs_again_opens_no_session(self, job, world):
-        owned = self.owned(job)
-        ask_mailboxes(owned, 0, job)
+        ask_mailboxes(0, job)
         sessions = {host: world.smtp.stats(host).sessions for host in world.smtp.exchanges}
         assert sum(sessions.values()) >= 2
-        assert json.loads(ask_mailboxes(owned, 0, job))["asked"] == 0
+        assert json.loads(ask_mailboxes(0, job))["asked"] == 0
         assert {host: world.smtp.stats(host).sessions for host in world.smtp.exchanges} == sessions
 
     def test_organisations_that_share_a_domain_are_in_the_report(self, job, world):
@@ -180,13 +176,13 @@ class TestMailboxes:
         world.dns.add("shared.example", shared)
         world.dns.add("own.example", DomainRecords({"MX": ("10 mx2.one.example",)}))
         part = pd.DataFrame({"email": ["a@shared.example", "b@shared.example", "c@own.example"]})
-        report = json.loads(ask_domains(observe(part, job), 0, job))
+        observe_part([part], 0, job)
+        report = json.loads(ask_domains(0, job))
         assert report["shared"] == [["one.example", "two.test"]]
         assert report["owners"] == {"one.example": 3}
 
     def test_temporary_rows_of_an_earlier_call_are_asked_again(self, job, tmp_path):
-        owned = self.owned(job)
-        ask_mailboxes(owned, 0, job)
+        ask_mailboxes(0, job)
         rows = job.scratch.read(MAILBOXES, 0, ROWS)
         changed = {"result": "unknown", "reasons": "greylisted"}
         for name, word in changed.items():
@@ -195,8 +191,43 @@ class TestMailboxes:
         for piece in job.scratch.names(MAILBOXES, 0):
             (tmp_path / MAILBOXES / "0" / piece).unlink()
         job.scratch.write(MAILBOXES, 0, rows)
-        assert json.loads(ask_mailboxes(owned, 0, job))["asked"] == 0
-        assert json.loads(ask_mailboxes(owned, 0, replace(job, began_at=LATER, max_age=1e12)))["asked"] == 4
+        assert json.loads(ask_mailboxes(0, job))["asked"] == 0
+        assert json.loads(ask_mailboxes(0, replace(job, began_at=LATER, max_age=1e12)))["asked"] == 4
+
+
+@pytest.mark.parametrize("kind", [ValidationType.MX, ValidationType.SMTP])
+def test_each_partition_gets_the_answers_for_its_rows_whatever_tasks_asked(job, world, kind):
+    routing = Routing(3, others=range(3))
+    job = replace(job, shards=2, parts=[5, 7], routing=routing, validation_type=kind)
+    job = job if kind is ValidationType.MX else replace(job, key_kind="address")
+    job = replace(job, columns=[each for each in COLUMNS if each not in REPAIR_COLUMNS])
+    parts = {5: PART[:4], 7: PART[4:]}
+    for number, part in parts.items():
+        observe_part([part[:2], part[2:]], number, job)
+    asking = (
+        [(ask_domains, 2)]
+        if kind is ValidationType.MX
+        else [(ask_domains, 2), (route_addresses, 2), (ask_mailboxes, 3)]
+    )
+    for task, count in [*asking, (write_answers, job.answering)]:
+        for number in range(count):
+            task(number, job)
+    out = pd.concat([attach(part, job, read_part_answers(number, job)) for number, part in parts.items()])
+    expected = mv.verify(PART, "email", validation_type=kind, backend=world.make_backend(), progress=False)
+    pd.testing.assert_frame_equal(out, expected)
+
+
+def test_a_partition_in_pieces_has_the_counts_of_all(job):
+    report = json.loads(observe_part([PART[:4], PART[4:]], 3, job))
+    assert report | {"notices": []} == {
+        "part": 3,
+        "rows": 7,
+        "missing": 1,
+        "malformed": 1,
+        "texts": 6,
+        "several": 0,
+        "notices": [],
+    }
 
 
 def test_reports_of_all_tasks_are_added_up():

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
+from mailverdict.distributed.asking import ask_domains, ask_mailboxes, route_addresses
 from mailverdict.distributed.call import ask_workers, decide_routing, join_organisations, open_call
 from mailverdict.distributed.scratch import Scratch
 from mailverdict.errors import BackendError, ResolverError, SettingsError
@@ -27,17 +28,18 @@ def call(options=(), *, scratch=None, is_local=True, slots=2, **more):
 class ReportingEngine:
     """Returns reports instead of running tasks."""
 
-    def __init__(self, domains, mailboxes=()):
-        self.reports = {"domains": domains, "mailboxes": mailboxes}
-        self.jobs = []
+    def __init__(self, observed, domains, mailboxes=()):
+        self.observed = json.dumps({"part": 0, **observed})
+        self.reports = {ask_domains: domains, ask_mailboxes: mailboxes, route_addresses: ()}
 
-    def ask_domains(self, job):
-        self.jobs.append(job)
-        return [json.dumps(each) for each in self.reports["domains"]]
+    def observe(self, job):
+        return [self.observed]
 
-    def ask_mailboxes(self, job):
-        self.jobs.append(job)
-        return [json.dumps(each) for each in self.reports["mailboxes"]]
+    def run(self, task, count, job):
+        return [json.dumps(each) for each in self.reports[task]]
+
+    def attach(self, job):
+        return job
 
 
 def counts(**changed):
@@ -97,36 +99,32 @@ class TestScratchFolder:
 
 class TestReports:
     def test_an_error_of_a_task_is_raised(self, tmp_path):
-        failed = {"keys": 1, "asked": 1, "counts": counts(), "error": ["ResolverError", "no answer"]}
+        failed = {"keys": 1, "asked": 1, "error": ["ResolverError", "no answer"]}
         seen = []
         with pytest.raises(ResolverError, match="no answer"):
-            ask_workers(call(scratch=tmp_path, progress=seen.append), ReportingEngine([failed]))
+            ask_workers(call(scratch=tmp_path, progress=seen.append), ReportingEngine(counts(), [failed]))
         assert (seen[-1].state, seen[-1].message) == ("failed", "no answer")
 
     def test_one_cause_for_most_rows_is_a_warning(self, tmp_path):
-        report = {"keys": 2, "asked": 2, "counts": counts(malformed=5), "causes": {"DNS": 9, "other": 1}}
+        report = {"keys": 2, "asked": 2, "causes": {"DNS": 9, "other": 1}}
         with pytest.warns(UserWarning, match="9 of 10 rows have no verdict, since the DNS gave no usable answer"):
-            ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine([report]))
+            ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine(counts(malformed=5), [report]))
 
     @pytest.mark.parametrize(("texts", "is_told"), [(0, True), (3, False)])
     def test_a_column_without_text_is_a_warning_if_no_partition_has_some(self, tmp_path, texts, is_told):
-        report = {
-            "keys": 0,
-            "asked": 0,
-            "counts": counts(texts=texts, notices=["no cell of column 'email' holds an @"]),
-        }
+        observed = counts(texts=texts, notices=["no cell of column 'email' holds an @"])
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine([report]))
+            ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine(observed, []))
         assert bool(told) is is_told
 
     def test_each_stage_shows_its_counts(self, tmp_path):
-        domains = {"keys": 3, "asked": 2, "counts": counts(), "owners": {"one.example": 3}}
+        domains = {"keys": 3, "asked": 2, "owners": {"one.example": 3}}
         mailboxes = {"keys": 4, "asked": 4, "notices": [], "causes": {}}
         seen = []
         ask_workers(
             call(scratch=tmp_path, progress=seen.append, validation_type="smtp"),
-            ReportingEngine([domains], [mailboxes]),
+            ReportingEngine(counts(), [domains], [mailboxes]),
         )
         stages = [(each.unit, each.total, each.message) for each in seen if each.message.partition(":")[2]]
         assert stages == [
@@ -146,7 +144,7 @@ class TestOwners:
         job = call(scratch=tmp_path, validation_type="smtp", slots=3).job
         sizes = {"google.com": 500, "outlook.com": 300, "outlook.de": 100, **{f"s{at}.de": 1 for at in range(300)}}
         shared = [["outlook.com", "outlook.de"]]
-        routing = decide_routing(job, {"shared": shared, "owners": sizes, "counts": counts(texts=1200)})
+        routing = decide_routing(job, {"shared": shared, "owners": sizes}, counts(texts=1200))
         shards = dict(zip(sizes, routing.shard_of(pa.array(sizes)).tolist(), strict=True))
         rows = Counter()
         for name, shard in shards.items():
@@ -158,14 +156,14 @@ class TestOwners:
     @pytest.mark.parametrize(("texts", "shards"), [(10, 3), (150_001, 4), (10**9, 4096)])
     def test_the_number_of_tasks_bounds_their_memory(self, tmp_path, texts, shards):
         job = call(scratch=tmp_path, validation_type="smtp", slots=3).job
-        found = {"shared": [], "owners": {"a.de": 5}, "counts": counts(texts=texts)}
-        assert decide_routing(job, found).shards == shards
+        found = {"shared": [], "owners": {"a.de": 5}}
+        assert decide_routing(job, found, counts(texts=texts)).shards == shards
 
     def test_a_later_call_on_the_folder_keeps_what_was_decided(self, tmp_path):
         job = call(scratch=tmp_path, validation_type="smtp").job
-        first = decide_routing(job, {"shared": [["a.de", "b.de"]], "owners": {"a.de": 100}, "counts": counts()})
-        found = {"shared": [["b.de", "c.de"]], "owners": {"z.de": 900}, "counts": counts(texts=10**6)}
-        later = decide_routing(job, found)
+        first = decide_routing(job, {"shared": [["a.de", "b.de"]], "owners": {"a.de": 100}}, counts())
+        found = {"shared": [["b.de", "c.de"]], "owners": {"z.de": 900}}
+        later = decide_routing(job, found, counts(texts=10**6))
         names = pa.array(["a.de", "b.de", "c.de"])
         assert first.shard_of(names.slice(0, 2)).tolist() == [0, 0]
         assert later.shard_of(names).tolist() == [0, 0, 0]
@@ -173,6 +171,6 @@ class TestOwners:
 
     def test_the_folder_keeps_it_as_json(self, tmp_path):
         job = call(scratch=tmp_path, validation_type="smtp").job
-        decide_routing(job, {"shared": [], "owners": {}, "counts": counts()})
+        decide_routing(job, {"shared": [], "owners": {}}, counts())
         kept = Scratch(job.scratch.url).read_json("routing.json")
         assert kept == {"owners": {}, "placed": {}, "shards": 2, "others": [0, 1]}

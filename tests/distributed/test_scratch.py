@@ -6,8 +6,11 @@ import asyncio
 import threading
 from datetime import UTC, datetime
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mailverdict.distributed.scratch import PieceWriter, Scratch
 from mailverdict.errors import BackendError, SettingsError
@@ -85,12 +88,28 @@ def test_small_values_survive(scratch):
     assert scratch.below("").read_json("routing.json") == {"first": 2}
 
 
-def test_a_table_that_was_deleted_is_an_error(scratch):
-    scratch.write_table("answers/0.parquet", rows("a"))
-    scratch.write_table("answers/0.parquet", rows("b"))  # by a task that runs again
-    assert scratch.read_table("answers/0.parquet")["key"].to_pylist() == ["b"]
-    with pytest.raises(BackendError, match=r"answers/1\.parquet is missing: was the scratch folder deleted"):
-        scratch.read_table("answers/1.parquet")
+class TestExchange:
+    @given(st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)))))
+    def test_each_reader_gets_its_rows_in_order(self, tmp_path_factory, pieces):
+        scratch = Scratch.open(tmp_path_factory.mktemp("exchange"))
+        tables = [(rows(*(key for key, _ in piece)), np.array([to for _, to in piece], np.int64)) for piece in pieces]
+        scratch.write_groups("0.parquet", SCHEMA, tables)
+        scratch.write_groups("1.parquet", SCHEMA, [])
+        for reader in range(4):
+            found = scratch.read_groups(["0.parquet", "1.parquet"], reader, SCHEMA)
+            assert found == rows(*(key for piece in pieces for key, to in piece if to == reader))
+
+    def test_a_task_that_runs_again_replaces_its_file(self, scratch):
+        for key in "ab":
+            scratch.write_groups("answers/0.parquet", SCHEMA, [(rows(key), np.zeros(1, np.int64))])
+        assert scratch.read_groups(["answers/0.parquet"], 0, SCHEMA)["key"].to_pylist() == ["b"]
+
+    def test_a_file_that_was_deleted_is_an_error(self, scratch):
+        scratch.write_groups("answers/0.parquet", SCHEMA, [])
+        scratch.delete("answers")
+        scratch.delete("answers")
+        with pytest.raises(BackendError, match=r"answers/0\.parquet is missing: was the scratch folder deleted"):
+            scratch.read_groups(["answers/0.parquet"], 0, SCHEMA)
 
 
 @pytest.mark.parametrize("place", ["nowhere://bucket/folder", "/dev/null/folder"])

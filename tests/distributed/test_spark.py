@@ -17,7 +17,6 @@ from mailverdict.distributed.asking import ask_domains
 from mailverdict.distributed.scratch import Scratch
 from mailverdict.distributed.spark import (
     KEY,
-    ask_batches,
     attach_batches,
     check_names,
     count_batches,
@@ -26,6 +25,7 @@ from mailverdict.distributed.spark import (
     own_errors,
     quoted,
     read_batches,
+    run_batches,
     text_batches,
 )
 from mailverdict.distributed.stages import KeyKind, StageJob
@@ -68,9 +68,9 @@ def spark_frame(**settings):
 
 class TestBatches:
     def test_small_batches_are_worked_on_together(self):
-        found = whole(observe_batches(batches(1), job=job(shards=2), to=[70, 71]))
-        assert found["domain"].to_pylist() == ["gmail.com", "gone.example", None]
-        assert {70 + shard for shard in found["shard"].to_pylist()} == set(found["to"].to_pylist())
+        found = whole(count_batches(batches(1), job=job()))
+        assert found["domain"].to_pylist() == ["gmail.com", "gone.example", "gmail.com", None]
+        assert found["counts"].null_count == 3
 
     def test_rows_wait_for_their_domains(self):
         out = whole(attach_batches(batches(), job=job(), extra=[KEY]))
@@ -85,12 +85,13 @@ class TestBatches:
         assert out.column_names[:2] == ["row", "email"]
         assert not [field.name for field in out.schema if pa.types.is_dictionary(field.type)]
 
-    def test_a_partition_without_batches_gives_none(self):
-        wanted = job(shards=2)
+    def test_a_partition_without_batches_gives_none(self, tmp_path):
+        wanted = job(shards=2, scratch=Scratch.open(tmp_path))
         assert list(attach_batches([], job=wanted)) == []
-        assert list(observe_batches([], job=wanted, to=[0, 1])) == []
-        assert list(ask_batches([], ask=ask_domains, job=wanted)) == []
-        assert list(count_batches([])) == []
+        assert list(run_batches([], task=ask_domains, job=wanted)) == []
+        assert list(count_batches([], job=wanted)) == []
+        [observed] = whole(observe_batches([], job=wanted))["report"].to_pylist()
+        assert json.loads(observed)["rows"] == 0
 
     def test_answers_come_back_as_result_columns(self, tmp_path):
         with mv.sandbox.World() as world:
@@ -101,10 +102,11 @@ class TestBatches:
                 began_at=datetime.now(UTC),
                 max_age=60.0,
             )
-            pairs = list(observe_batches(batches(), job=wanted, to=[0, 1]))
-            reports = whole(ask_batches(pairs, ask=ask_domains, job=wanted))["report"].to_pylist()
+            [observed] = whole(observe_batches(batches(), job=wanted))["report"].to_pylist()
+            wanted = replace(wanted, parts=[json.loads(observed)["part"]])
+            shards = pa.record_batch({"id": [0, 1]})
+            reports = whole(run_batches([shards], task=ask_domains, job=wanted))["report"].to_pylist()
         assert sum(json.loads(report)["keys"] for report in reports) == 2
-        shards = pa.record_batch({"id": [0, 1]})
         with pytest.raises(BackendError, match="was the scratch folder deleted"):
             whole(read_batches([shards], job=replace(wanted, scratch=Scratch(f"{tmp_path}/gone"))))
         wanted.scratch.write_json("shards.json", 2)
@@ -122,17 +124,14 @@ class TestBatches:
         assert found.to_pydict() == {"key": ["a", "b"], "verdict": ["valid", "invalid"]}
         assert rows["verdict"].isna().sum() == 1
 
-    def test_distinct_texts_with_and_without_malformed_ones(self):
-        wanted = job("text")
-        kept = whole(text_batches(batches(), job=wanted, is_refused_kept=True))["text"].to_pylist()
-        accepted = whole(text_batches(batches(), job=wanted, is_refused_kept=False))["text"].to_pylist()
-        assert sorted(kept) == ["ada@gmail.com", "bo@gone.example", "eve@gmail.com", "nobody"]
-        assert sorted(accepted) == ["ada@gmail.com", "bo@gone.example", "eve@gmail.com"]
+    def test_distinct_texts_with_malformed_ones(self):
+        texts = whole(text_batches(batches(), job=job("text")))["text"].to_pylist()
+        assert sorted(texts) == ["ada@gmail.com", "bo@gone.example", "eve@gmail.com", "nobody"]
 
     def test_distinct_keys_are_counted(self):
-        pairs = list(observe_batches(batches(), job=job("address", "smtp", shards=1), to=[0]))
-        [row] = whole(count_batches(pairs)).to_pylist()
-        assert (row["addresses"], row["domains"], json.loads(row["counts"])["malformed"]) == (3, 2, 1)
+        rows = whole(count_batches(batches(size=100), job=job())).to_pylist()
+        assert [row["address"] for row in rows] == ["ada@gmail.com", "bo@gone.example", "eve@gmail.com", None]
+        assert json.loads(rows[-1]["counts"])["malformed"] == 1
 
 
 def test_names_are_read_literally():

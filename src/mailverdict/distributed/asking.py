@@ -1,7 +1,9 @@
-"""The tasks that ask: the DNS about the domains of a shard, mail servers about the mailboxes of a shard.
+"""The tasks of a call whose workers ask. Each has a number, and returns a report as JSON text without any address.
 
-Each reads what the scratch folder has about its shard first, asks only for the rest, and writes what settles. It
-returns a report as JSON text: counts, causes and notices, but no address.
+`observe_part` writes what a partition has to ask, by the shards of its domains. `ask_domains` asks the DNS about a
+shard. For `smtp`, `route_addresses` writes its addresses by the owners of their exchanges, and `ask_mailboxes` asks all
+mail servers of some owners. A task that asks reads what the scratch folder has about its shard first, asks only for the
+rest, and writes what settles. `write_answers` writes answers by partition, where partitions keep their numbers.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ import json
 import pickle
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,21 +33,26 @@ from ..model.table import SCHEMA, dump_json
 from ..model.words import Status, ValidationType
 from ..runs.endings import cause_of, count_causes
 from ..runs.retry import reusable
-from .scratch import PieceWriter
+from .scratch import PieceWriter, Shards
 from .stages import (
     EVIDENCE,
+    OBSERVED,
     StageJob,
+    add_owners,
     evidence_of,
     evidence_table,
     is_temporary,
+    observe,
     organisations_of,
     settle_domains,
+    shard_of,
     sum_counts,
 )
 
 DOMAINS, MAILBOXES = "domains", "mailboxes"  # stages, and folders of the scratch folder
 MAX_OWNERS = 50  # owners with the most rows that the report of a shard names
 ROWS = pa.schema([field for field in SCHEMA if field.name not in ("extra",)])
+ROUTED = pa.schema([*OBSERVED, *(EVIDENCE.field(name) for name in ("outcome", "exchanges", "message"))])
 CACHE: dict[tuple[bytes, int], LocalBackend] = {}
 CACHED_BACKENDS = 4
 LOCK = threading.Lock()
@@ -65,27 +73,65 @@ def backend_of(job: StageJob) -> LocalBackend:
         return CACHE[key]
 
 
-def ask_domains(observed: pa.Table, shard: int, job: StageJob) -> str:
-    """Ask the DNS about the distinct domains of a shard; `observed` has the schema `OBSERVED`."""
-    keys = observed.filter(observed["domain"].is_valid())
-    rows = keys.group_by("domain").aggregate([("rows", "sum")])
-    domains = rows["domain"].combine_chunks()
-    job.required_scratch.note_keys(DOMAINS, shard, len(domains))
-    earlier = job.required_scratch.read(DOMAINS, shard, EVIDENCE)
-    known = usable_answers(earlier, temporary_domains, job)
-    left = domains.filter(pc.invert(pc.is_in(domains, value_set=known["domain"].combine_chunks())))
-    counts = sum_counts(observed["counts"].drop_null().to_pylist())
-    report: dict[str, Any] = {"keys": len(domains), "asked": len(left), "counts": counts}
+def observe_part(pieces: Iterable[Any], number: int, job: StageJob) -> str:
+    """Write what the rows of a partition, in one or several pieces, have to ask; returns their counts."""
+    counts = []
+
+    def asked() -> Iterator[tuple[pa.Table, Shards]]:
+        for piece in pieces:
+            table, counted = observe(piece, job)
+            counts.append(counted)
+            numbers = pa.array(np.full(len(table), number, np.int64))
+            yield table.append_column("part", numbers), shard_of(table["domain"].combine_chunks(), job.shards)
+
+    job.exchange.write_groups(f"observed/{number}.parquet", OBSERVED, asked())
+    return dump_json({"part": number, **sum_counts(counts)})
+
+
+def read_observed(shard: int, job: StageJob) -> pa.Table:
+    """What all partitions have to ask about the domains of a shard."""
+    return job.exchange.read_groups((f"observed/{part}.parquet" for part in job.parts), shard, OBSERVED)
+
+
+def ask_rest(
+    stage: str,
+    shard: int,
+    job: StageJob,
+    keys: pa.StringArray,
+    are_temporary: Callable[[pa.Table, StageJob], pa.BooleanArray],
+    ask: Callable[[pa.BooleanArray], Coroutine[Any, Any, list[str]]],
+) -> tuple[dict[str, Any], pa.Table]:
+    """Ask about the keys that have no usable answer in the scratch folder; a report, and the answers in their order.
+
+    After an error, which is in the report, there are no answers.
+    """
+    scratch, schema = job.required_scratch, EVIDENCE if stage == DOMAINS else ROWS
+    scratch.note_keys(stage, shard, len(keys))
+    known = usable_answers(scratch.read(stage, shard, schema), are_temporary, job)
+    is_left = pc.invert(pc.is_in(keys, value_set=known.column(0).combine_chunks()))
+    report: dict[str, Any] = {"keys": len(keys), "asked": is_left.true_count}
     try:
-        report["notices"] = run_sync(write_domains(left, shard, job)) if len(left) else []
+        report["notices"] = run_sync(ask(is_left)) if is_left.true_count else []
     except MailVerdictError as exc:
-        return dump_json({**report, "error": [type(exc).__name__, str(exc)]})
-    evidence = job.required_scratch.read(DOMAINS, shard, EVIDENCE)
-    job.required_scratch.compact(DOMAINS, shard, evidence)
-    at = pc.index_in(domains, value_set=evidence["domain"].combine_chunks())
+        return {**report, "error": [type(exc).__name__, str(exc)]}, schema.empty_table()
+    answers = scratch.read(stage, shard, schema)
+    scratch.compact(stage, shard, answers)
+    at = pc.index_in(keys, value_set=answers.column(0).combine_chunks())
     if at.null_count:
-        raise RuntimeError(f"{at.null_count:,} domains of shard {shard} have no evidence in the scratch folder")
-    return dump_json({**report, **describe_domains(evidence.take(at), rows["rows_sum"].to_pylist(), job)})
+        raise RuntimeError(f"{at.null_count:,} {stage} of shard {shard} have no answer in the scratch folder")
+    return report, answers.take(at)
+
+
+def ask_domains(shard: int, job: StageJob) -> str:
+    """Ask the DNS about the distinct domains of a shard."""
+    rows = read_observed(shard, job).group_by("domain").aggregate([("rows", "sum")])
+    domains = rows["domain"].combine_chunks()
+    report, evidence = ask_rest(
+        DOMAINS, shard, job, domains, temporary_domains, lambda left: write_domains(domains.filter(left), shard, job)
+    )
+    if "error" in report:
+        return dump_json(report)
+    return dump_json({**report, **describe_domains(evidence, rows["rows_sum"].to_pylist(), job)})
 
 
 def temporary_domains(known: pa.Table, job: StageJob) -> pa.BooleanArray:
@@ -146,13 +192,6 @@ def describe_domains(evidence: pa.Table, rows: Sequence[int], job: StageJob) -> 
     return found
 
 
-def read_domains(shards: Sequence[int], job: StageJob) -> pa.Table:
-    """The answers about the domains of some shards."""
-    evidence = (job.required_scratch.read(DOMAINS, shard, EVIDENCE) for shard in shards)
-    tables = [settle_domains(each, job.validation_type, job.lists_version) for each in evidence]
-    return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
-
-
 # --- mailboxes ------------------------------------------------------------------------------------------------------
 
 
@@ -171,28 +210,31 @@ class KnownDomains(DomainStage):
             yield code, self.known[name], None
 
 
-def ask_mailboxes(owned: pa.Table, shard: int, job: StageJob) -> str:
-    """Ask the exchanges of a shard about its distinct addresses; `owned` is what `add_owners` returns."""
-    keys = owned.filter(owned["address"].is_valid())
-    first = keys.group_by("address", use_threads=False).aggregate(
-        [(name, "first") for name in ("domain", "outcome", "exchanges", "message")]
+def route_addresses(shard: int, job: StageJob) -> str:
+    """Write the addresses of a shard, with the evidence about their domains, by the owners of their exchanges."""
+    evidence = job.required_scratch.read(DOMAINS, shard, EVIDENCE)
+    routed = add_owners(read_observed(shard, job), evidence, job.routing)
+    job.exchange.write_groups(f"routed/{shard}.parquet", ROUTED, [routed])
+    return dump_json({})
+
+
+def read_routed(shard: int, job: StageJob) -> pa.Table:
+    """The addresses whose exchanges a task asks."""
+    return job.exchange.read_groups((f"routed/{domains}.parquet" for domains in range(job.shards)), shard, ROUTED)
+
+
+def ask_mailboxes(shard: int, job: StageJob) -> str:
+    """Ask the exchanges of a shard about its distinct addresses."""
+    first = (
+        read_routed(shard, job)
+        .group_by("address", use_threads=False)
+        .aggregate([(name, "first") for name in ("domain", "outcome", "exchanges", "message")])
     )
     addresses = first["address"].combine_chunks()
-    job.required_scratch.note_keys(MAILBOXES, shard, len(addresses))
-    earlier = job.required_scratch.read(MAILBOXES, shard, ROWS)
-    known = usable_answers(earlier, temporary_rows, job)
-    left = first.filter(pc.invert(pc.is_in(addresses, value_set=known["email"].combine_chunks())))
-    report: dict[str, Any] = {"keys": len(addresses), "asked": len(left)}
-    try:
-        report["notices"] = run_sync(write_mailboxes(left, shard, job)) if len(left) else []
-    except MailVerdictError as exc:
-        return dump_json({**report, "error": [type(exc).__name__, str(exc)]})
-    rows = job.required_scratch.read(MAILBOXES, shard, ROWS)
-    job.required_scratch.compact(MAILBOXES, shard, rows)
-    at = pc.index_in(addresses, value_set=rows["email"].combine_chunks())
-    if at.null_count:
-        raise RuntimeError(f"{at.null_count:,} addresses of shard {shard} have no row in the scratch folder")
-    return dump_json({**report, "causes": count_causes(rows.take(at))})
+    report, rows = ask_rest(
+        MAILBOXES, shard, job, addresses, temporary_rows, lambda left: write_mailboxes(first.filter(left), shard, job)
+    )
+    return dump_json({**report, "causes": count_causes(rows)})
 
 
 def temporary_rows(rows: pa.Table, job: StageJob) -> pa.BooleanArray:
@@ -224,18 +266,45 @@ async def write_mailboxes(table: pa.Table, shard: int, job: StageJob) -> list[st
     return notices
 
 
-def read_mailboxes(shards: Sequence[int], job: StageJob) -> pa.Table:
-    """The rows of the addresses of some shards."""
-    tables = [job.required_scratch.read(MAILBOXES, shard, ROWS) for shard in shards]
-    rows = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+def read_answers(shard: int, job: StageJob) -> pa.Table:
+    """The answers of a shard, with their `key`."""
+    if job.key_kind == "domain":
+        evidence = job.required_scratch.read(DOMAINS, shard, EVIDENCE)
+        return settle_domains(evidence, job.validation_type, job.lists_version)
+    rows = job.required_scratch.read(MAILBOXES, shard, ROWS)
     return rows.append_column("key", rows["email"])
+
+
+def answer_schema(job: StageJob) -> pa.Schema:
+    """The answers that a partition reads."""
+    return pa.schema([("key", pa.string()), *(SCHEMA.field(name) for name in job.answer_fields())])
+
+
+def write_answers(shard: int, job: StageJob) -> str:
+    """Write the answers of a shard by the partitions that asked for them."""
+    is_domain = job.key_kind == "domain"
+    asked = read_observed(shard, job) if is_domain else read_routed(shard, job)
+    answers = read_answers(shard, job)
+    keys = asked["domain" if is_domain else "address"].combine_chunks()
+    taken = answers.take(pc.index_in(keys, value_set=answers["key"].combine_chunks()))
+    job.exchange.write_groups(f"answers/{shard}.parquet", answer_schema(job), [(taken, asked["part"].to_numpy())])
+    return dump_json({})
+
+
+def read_part_answers(number: int, job: StageJob) -> pa.Table:
+    """The answers for a partition."""
+    return job.exchange.read_groups(
+        (f"answers/{shard}.parquet" for shard in range(job.answering)), number, answer_schema(job)
+    )
 
 
 def merge_reports(reports: Sequence[str]) -> dict[str, Any]:
     """The reports of all shards as one."""
     merged: dict[str, Any] = {"keys": 0, "asked": 0, "causes": Counter(), "notices": [], "errors": [], "shared": []}
     merged |= {"owners": Counter(), "shards": len(reports)}
-    counts = []
     for text in reports:
         report = json.loads(text)
         merged["keys"] += report["keys"]
@@ -245,7 +314,4 @@ def merge_reports(reports: Sequence[str]) -> dict[str, Any]:
         merged["shared"] += report.get("shared", [])
         merged["notices"] += [each for each in report.get("notices", []) if each not in merged["notices"]]
         merged["errors"] += [report["error"]] if "error" in report else []
-        if "counts" in report:
-            counts.append(dump_json(report["counts"]))
-    merged["counts"] = sum_counts(counts)
     return merged

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import atexit
 import heapq
+import json
 import logging
 import pickle
+import secrets
 import shutil
 import tempfile
 import threading
@@ -26,6 +28,7 @@ import pyarrow as pa
 
 from .. import errors
 from ..backend import Backend
+from ..checks.syntax.column import observe_column
 from ..errors import BackendError, MailVerdictError, MissingExtraError, SettingsError
 from ..frames.planning import ask_quota, count_in_journal, resolver_notices
 from ..frames.verify import collect, describe_several, show_progress
@@ -41,9 +44,9 @@ from ..runs.run import Run
 from ..table.columns import REPAIR_COLUMNS
 from ..table.notices import warn_user
 from ..table.options import ColumnChoice, check_options
-from .asking import DOMAINS, MAILBOXES, merge_reports
+from .asking import DOMAINS, MAILBOXES, ask_domains, ask_mailboxes, merge_reports, route_addresses
 from .scratch import Scratch
-from .stages import KeyKind, Routing, StageJob, read_part
+from .stages import KeyKind, Routing, StageJob, read_part, sum_counts
 
 logger = logging.getLogger("mailverdict")
 DOMAIN_TASKS_PER_SLOT = 4  # so that a slow task does not delay the end much
@@ -55,11 +58,19 @@ POLL_SECONDS = 1.0  # between two looks at the scratch folder, for the progress
 
 
 class Engine(Protocol):
-    """Runs the tasks of the stages that ask, and returns the report of each."""
+    """Runs tasks on the partitions of a frame, and tasks that need only their number."""
 
-    def ask_domains(self, job: StageJob) -> list[str]: ...
+    def observe(self, job: StageJob) -> list[str]:
+        """Run `observe_part` on each partition; its reports."""
+        ...
 
-    def ask_mailboxes(self, job: StageJob) -> list[str]: ...
+    def run(self, task: Callable[[int, StageJob], str], count: int, job: StageJob) -> list[str]:
+        """Run a task for each number below `count`; its reports."""
+        ...
+
+    def attach(self, job: StageJob) -> Any:
+        """The frame with the answers at its rows, lazily."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -113,7 +124,7 @@ def open_call(
         assert isinstance(backend, LocalBackend)
         backend._require_open()
         job = replace(job, scratch=open_scratch(scratch, is_local=is_local, backend=backend, job=job))
-        job = replace(job, shards=decide_shards(job))
+        job = replace(job, shards=decide_shards(job), call=f"call-{secrets.token_hex(8)}")
     return Call(checked, job)
 
 
@@ -162,35 +173,41 @@ def decide_shards(job: StageJob) -> int:
 # --- asking ---------------------------------------------------------------------------------------------------------
 
 
-def ask_workers(call: Call, engine: Engine) -> StageJob:
-    """Let the tasks of the engine ask; returns the job for the stage that attaches the answers.
+def ask_workers(call: Call, engine: Engine) -> Any:
+    """Let the tasks of the engine ask; returns the frame with their answers.
 
     Raises the error of a task if one is of this package: what was settled before is in the scratch folder.
     """
     job, show = call.job, StageProgress(call)
     try:
         with show.watch(job, DOMAINS):
-            found = merge_reports(engine.ask_domains(job))
+            observed = [json.loads(report) for report in engine.observe(job)]
+            job, counts = replace(job, parts=[each["part"] for each in observed]), sum_counts(observed)
+            found = merge_reports(engine.run(ask_domains, job.shards, job))
         raise_errors(found)
         show.end_stage(DOMAINS, found)
         causes, unit, notices = found["causes"], "rows", found["notices"]
-        counts = found["counts"]
         if job.key_kind == "address":
-            job = replace(job, routing=decide_routing(job, found))
+            job = replace(job, routing=decide_routing(job, found, counts))
             with show.watch(job, MAILBOXES):
-                found = merge_reports(engine.ask_mailboxes(job))
+                engine.run(route_addresses, job.shards, job)
+                found = merge_reports(engine.run(ask_mailboxes, job.routing.shards, job))
             raise_errors(found)
             show.end_stage(MAILBOXES, found)
             causes, unit, notices = found["causes"], "addresses", [*notices, *found["notices"]]
-        causes[MALFORMED] += counts["malformed"]
+        attached = engine.attach(job)
     except BaseException as exc:
         show.emit(state="failed", message=str(exc)[:300])
         raise
+    finally:
+        for folder in ("observed", "routed"):
+            job.exchange.delete(folder)
+    causes[MALFORMED] += counts["malformed"]
     problem = describe_ending(causes, job.source, unit=unit)
     show.emit(state="done", message="", problem=problem)
     warn_user(*dict.fromkeys([*notices, problem]))
     warn_of_rows(counts)
-    return job
+    return attached
 
 
 def warn_of_rows(counts: Mapping[str, Any]) -> None:
@@ -214,7 +231,7 @@ def error_of(name: str, message: str) -> MailVerdictError:
     return kind(message) if is_own else BackendError(message)
 
 
-def decide_routing(job: StageJob, found: Mapping[str, Any]) -> Routing:
+def decide_routing(job: StageJob, found: Mapping[str, Any], counts: Mapping[str, Any]) -> Routing:
     """Give every owner of exchanges one task; owners that share a domain are asked by the same one.
 
     A task mostly waits for replies, and waits for all its mail servers at once. So there are only as many tasks as run
@@ -226,7 +243,6 @@ def decide_routing(job: StageJob, found: Mapping[str, Any]) -> Routing:
         sizes: Counter[str] = Counter()
         for name, rows in found["owners"].items():
             sizes[owners.get(name, name)] += rows
-        counts = found["counts"]
         known |= place_owners(sizes, max(sizes.total(), counts["texts"] - counts["malformed"]), job.slots)
     job.required_scratch.write_json("routing.json", known)
     return Routing(known["shards"], owners, known["placed"], known["others"])
@@ -334,11 +350,11 @@ def verify_texts(call: Call, texts: pa.StringArray) -> pa.Table:
 
 
 def plan_texts(call: Call, counts: Mapping[str, Any], texts: pa.StringArray | None, unique: int, domains: int) -> Plan:
-    """The plan of a call; `texts` are the distinct well-formed addresses if this process asks, else None."""
+    """The plan of a call; `texts` are the distinct texts if this process asks, else None."""
     options = call.options
     known = in_flight = held = 0
     if texts is not None:
-        texts, _ = unique_addresses(texts)
+        texts, _ = unique_addresses(texts.filter(observe_column(texts, threads=1).ok))
         unique = len(texts)
         known, in_flight, held = count_in_journal(texts, options)
     if unique > known:

@@ -1,8 +1,11 @@
-"""The scratch folder of a distributed call: the answers of each shard, in small Parquet files.
+"""The scratch folder of a distributed call: the answers of each shard, and what tasks give each other, as Parquet.
 
 A task writes what has settled about once a second. A task that runs again reads the files of its shard first and asks
-only for the rest. Each file appears complete or not at all, and its name has its number of rows, so that the calling
-process can count without reading.
+only for the rest. Each file appears complete or not at all, and the name of a file of answers has its number of rows,
+so that the calling process can count without reading.
+
+What tasks give each other is one file for each writer, with row groups for each reader. So an engine only has to run
+tasks by their numbers, and a task that runs again finds what the others wrote.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
@@ -28,6 +32,7 @@ from ..model.paths import user_path
 PIECE_SECONDS = 1.0  # between two files of a task: what a lost task has to ask again
 PIECE_ROWS = 50_000  # written at once, before the time is up
 READ_TRIES = 3  # a listed file may be replaced by a larger one before it is read
+Shards = npt.NDArray[np.int64]  # for each row the number of the task that reads it
 
 
 @dataclass(frozen=True)
@@ -64,9 +69,7 @@ class Scratch:
 
     def write_json(self, name: str, value: Any) -> None:
         """Write a small file of the whole call."""
-        system, path = self._place(name)
-        system.create_dir(path.rpartition("/")[0], recursive=True)
-        self._write(system, path, json.dumps(value).encode())
+        self._write(name, json.dumps(value).encode())
 
     def read_json(self, name: str) -> Any:
         """Read one; None if it is not there."""
@@ -77,8 +80,10 @@ class Scratch:
         except FileNotFoundError:
             return None
 
-    def _write(self, system: Any, path: str, content: Any) -> None:
+    def _write(self, name: str, content: Any) -> None:
         """Write a file under another name first, since a task may be killed while it writes."""
+        system, path = self._place(name)
+        system.create_dir(path.rpartition("/")[0], recursive=True)
         temporary = f"{path}.{secrets.token_hex(4)}.part"
         if self.is_private:
             Path(temporary).touch(0o600)
@@ -89,25 +94,51 @@ class Scratch:
     def write(self, stage: str, shard: int, table: pa.Table) -> str:
         """Write settled rows of a shard; returns the name of the file."""
         name = f"rows-{len(table)}-{secrets.token_hex(8)}.parquet"
-        self.write_table(f"{stage}/{shard}/{name}", table)
-        return name
-
-    def write_table(self, name: str, table: pa.Table) -> None:
-        """Write a file of a name that is known before; one that is there is replaced."""
-        system, path = self._place(name)
-        system.create_dir(path.rpartition("/")[0], recursive=True)
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd")
-        self._write(system, path, sink.getvalue())
+        self._write(f"{stage}/{shard}/{name}", sink.getvalue())
+        return name
 
-    def read_table(self, name: str) -> pa.Table:
-        """Read one; a `BackendError` if it is not there."""
+    def write_groups(self, name: str, schema: pa.Schema, pieces: Iterable[tuple[pa.Table, Shards]]) -> None:
+        """Write tables whose rows have readers as one file, with row groups of their own for each reader.
+
+        The metadata of the file say whose each row group is. A file of this name that is there is replaced.
+        """
+        sink, readers = pa.BufferOutputStream(), list[int]()
+        schema = without_dictionaries(schema.empty_table()).schema  # each row group would have all values
+        with pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=False) as writer:
+            for table, numbers in pieces:
+                order = np.argsort(numbers, kind="stable")
+                ordered = without_dictionaries(table.select(schema.names)).take(pa.array(order))
+                found = np.unique(numbers[order], return_index=True, return_counts=True)
+                for reader, start, size in zip(*(each.tolist() for each in found), strict=True):
+                    writer.write_table(ordered.slice(start, size), row_group_size=size)
+                    readers.append(reader)
+            writer.add_key_value_metadata({"readers": json.dumps(readers)})
+        self._write(name, sink.getvalue())
+
+    def read_groups(self, names: Iterable[str], reader: int, schema: pa.Schema) -> pa.Table:
+        """What files have for a reader; a `BackendError` if one of them is not there."""
+        tables = [without_dictionaries(schema.empty_table())]
+        for name in names:
+            system, path = self._place(name)
+            try:
+                with system.open_input_file(path) as source:
+                    file = pq.ParquetFile(source, pre_buffer=True)
+                    readers = json.loads(file.metadata.metadata[b"readers"])
+                    groups = [at for at, each in enumerate(readers) if each == reader]
+                    if groups:
+                        tables.append(file.read_row_groups(groups, use_threads=False))
+            except FileNotFoundError:
+                told = f"{path} is missing: was the scratch folder deleted? Verify the frame again"
+                raise BackendError(told) from None
+        return pa.concat_tables(tables).combine_chunks().cast(schema)
+
+    def delete(self, name: str) -> None:
+        """Delete a folder; what cannot be deleted stays, since nothing reads it."""
         system, path = self._place(name)
-        try:
-            with system.open_input_file(path) as file:
-                return pq.read_table(file)
-        except FileNotFoundError:
-            raise BackendError(f"{path} is missing: was the scratch folder deleted? Verify the frame again") from None
+        with suppress(OSError):
+            system.delete_dir(path)
 
     def require(self) -> None:
         """Raise a `BackendError` if the folder was deleted since the call."""
@@ -116,9 +147,7 @@ class Scratch:
 
     def note_keys(self, stage: str, shard: int, keys: int) -> None:
         """Note how many keys a shard has, for the progress."""
-        system, path = self._place(stage, f"{shard}", f"keys-{keys}-.json")
-        system.create_dir(path.rpartition("/")[0], recursive=True)
-        self._write(system, path, b"{}")
+        self._write(f"{stage}/{shard}/keys-{keys}-.json", b"{}")
 
     def names(self, stage: str, shard: int) -> list[str]:
         """The names of a shard's files of rows."""
@@ -236,6 +265,14 @@ class PieceWriter:
                 await asyncio.wait_for(self._over.wait(), self.seconds)
             with suppress(OSError):
                 await self.flush()
+
+
+def without_dictionaries(table: pa.Table) -> pa.Table:
+    """The table with the values of its dictionaries."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(field.type.value_type))
+    return table
 
 
 def concat(tables: Iterable[pa.Table]) -> pa.Table:

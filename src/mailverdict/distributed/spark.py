@@ -1,4 +1,4 @@
-"""The Spark driver: `mapInArrow` runs the stages on Arrow batches; shuffles and joins are Spark's own.
+"""The Spark driver: `mapInArrow` runs the tasks and the stages on Arrow batches; the join is Spark's own.
 
 The rows of the caller's frame go through Python once, for what follows from the cells alone, and get the key of the
 answer that they wait for. A join adds the answers, which tasks have written to the scratch folder.
@@ -7,7 +7,9 @@ answer that they wait for. A join adds the answers, which tasks have written to 
 from __future__ import annotations
 
 import importlib
+import json
 import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,37 +17,21 @@ from os import PathLike
 from typing import Any, Unpack
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, InputError, SettingsError
-from ..model.table import dump_json
 from ..model.words import Status
 from ..runs.plan import Plan
 from ..table.columns import REPAIR_COLUMNS, Column, to_arrow
 from ..table.options import ColumnChoice, VerifyOptions, show_options
-from .asking import DOMAINS, ask_domains, ask_mailboxes, read_domains, read_mailboxes
+from .asking import observe_part, read_answers
 from .call import Call, ask_workers, error_of, open_call, plan_texts, verify_texts
-from .stages import (
-    ANSWERED,
-    EVIDENCE,
-    OBSERVED,
-    StageJob,
-    add_owners,
-    attach,
-    needed_labels,
-    observe,
-    read_part,
-    read_texts,
-    sum_counts,
-)
+from .scratch import without_dictionaries
+from .stages import ANSWERED, StageJob, attach, keys_and_counts, needed_labels, read_part, read_texts, sum_counts
 
-TO = "to"  # column by whose hash Spark brings a row to a partition
 KEY = Column("mailverdict_key", "text", "email", False, "key of the answer that a row waits for")
 ROWS_AT_ONCE = 200_000  # rows of batches that are worked on together: each piece of work has a fixed cost
 BYTES_AT_ONCE = 128 << 20  # or octets, where rows are wide
 BATCH_ROWS = 10_000  # in the batches that Spark receives
-CANDIDATES = 64  # integers tried for each partition
 OWN_ERROR = re.compile(r"^mailverdict\.errors\.(?P<name>\w+): (?P<message>.+)$", re.MULTILINE)
 TYPES = {"bool": "boolean", "moment": "timestamp"}  # of result columns, by their kind; all others are texts
 
@@ -110,14 +96,11 @@ def verify(
     job = call.job
     if job.key_kind == "row":
         return data.mapInArrow(partial(attach_batches, job=job), schema)
-    tasks = SparkTasks(data)
+    engine = SparkEngine(data, schema)
     if job.key_kind == "text":
-        rows = verify_texts(call, tasks.texts(job, is_refused_kept=True))
-        answers = tasks.local_answers(final_columns(rows, job), job)
-    else:
-        job = ask_workers(call, tasks)
-        answers = tasks.answers(job)
-    return tasks.join(answers, job, schema)
+        rows = verify_texts(call, engine.texts(job))
+        return engine.join(engine.local_answers(final_columns(rows, job), job), job)
+    return ask_workers(call, engine)
 
 
 @show_options()
@@ -156,14 +139,17 @@ def plan(
     mailverdict.errors.InputError: list is not a Spark frame; use mailverdict.plan for frames in memory
     """
     call, _ = open_frame("plan", data, column, None, options, is_plan=True)
-    job = call.job.for_counting()
-    tasks = SparkTasks(data)
+    job, engine, sql = call.job, SparkEngine(data, None), functions()
+    stage = partial(count_batches, job=job)
+    keys = engine.needed_columns(job).mapInArrow(stage, "address string, domain string, counts string")
     with own_errors():
-        counted = tasks.by_shard(job).mapInArrow(count_batches, "addresses long, domains long, counts string").collect()
-    counts = sum_counts(row["counts"] for row in counted)
-    texts = tasks.texts(job, is_refused_kept=False) if call.job.key_kind == "text" else None
-    addresses, domains = (sum(row[name] for row in counted) for name in ("addresses", "domains"))
-    return plan_texts(call, counts, texts, addresses, domains)
+        [row] = keys.agg(
+            sql.countDistinct("address").alias("unique"),
+            sql.countDistinct("domain").alias("domains"),
+            sql.collect_list("counts").alias("counts"),
+        ).collect()
+    texts = engine.texts(job) if job.key_kind == "text" else None
+    return plan_texts(call, sum_counts(map(json.loads, row["counts"])), texts, row["unique"], row["domains"])
 
 
 def open_frame(
@@ -281,14 +267,6 @@ def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def without_dictionaries(table: pa.Table) -> pa.Table:
-    """The table without dictionaries, which Spark does not read."""
-    for at, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(at, field.name, table.column(at).cast(field.type.value_type))
-    return table
-
-
 def attach_batches(
     batches: Iterable[pa.RecordBatch], *, job: StageJob, extra: Sequence[Column] = ()
 ) -> Iterator[pa.RecordBatch]:
@@ -300,38 +278,29 @@ def attach_batches(
         yield from out.select([*kept, *names]).to_batches(BATCH_ROWS)
 
 
-def observe_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob, to: list[int]) -> Iterator[pa.RecordBatch]:
-    """What has to be asked, with the place that it goes to."""
-    for table in gather(batches):
-        found = observe(table, job)
-        places = pa.array(to, pa.int64()).take(found["shard"])
-        yield from found.add_column(0, TO, places).to_batches(BATCH_ROWS)
+def observe_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
+    """Write what a partition has to ask, by a random number: a task that runs again may have other rows."""
+    yield report_batch(observe_part(gather(batches), secrets.randbits(62), job))
 
 
-def by_shard(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each shard of a partition."""
-    tables = list(batches)
-    if tables:
-        whole = pa.Table.from_batches(tables).drop_columns([TO])
-        for shard in pc.unique(whole["shard"]).to_pylist():
-            yield shard, whole.filter(pc.equal(whole["shard"], shard))
-
-
-def ask_batches(
-    batches: Iterable[pa.RecordBatch], *, ask: Callable[[pa.Table, int, StageJob], str], job: StageJob
+def run_batches(
+    batches: Iterable[pa.RecordBatch], *, task: Callable[[int, StageJob], str], job: StageJob
 ) -> Iterator[pa.RecordBatch]:
-    """Ask about the keys of a partition; a row for the report of each shard."""
-    for shard, table in by_shard(batches):
-        yield pa.record_batch({"report": pa.array([ask(table, shard, job)], pa.string())})
+    """Run a task for each number."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield report_batch(task(number, job))
 
 
-def own_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob, to: list[int]) -> Iterator[pa.RecordBatch]:
-    """Add the evidence about the domains, and the shards of the owners of their exchanges."""
-    for shard, table in by_shard(batches):
-        pairs = table.filter(table["domain"].is_valid())
-        owned = add_owners(pairs, job.required_scratch.read(DOMAINS, shard, EVIDENCE), job.routing)
-        places = pa.array(to, pa.int64()).take(owned["shard"])
-        yield from owned.add_column(0, TO, places).to_batches(BATCH_ROWS)
+def report_batch(report: str) -> pa.RecordBatch:
+    """The report of a task."""
+    return pa.record_batch({"report": pa.array([report], pa.string())})
+
+
+def count_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
+    """The keys of a partition and its counts."""
+    for table in gather(batches):
+        yield from keys_and_counts(table, job).to_batches(BATCH_ROWS)
 
 
 def read_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
@@ -339,30 +308,13 @@ def read_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterato
     job.required_scratch.require()
     for batch in batches:
         for shard in batch.column(0).to_pylist():
-            rows = (read_mailboxes if job.key_kind == "address" else read_domains)([shard], job)
-            yield from final_columns(rows, job).to_batches(BATCH_ROWS)
+            yield from final_columns(read_answers(shard, job), job).to_batches(BATCH_ROWS)
 
 
-def count_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """How many distinct addresses and domains a partition has, and the counts of the caller's rows."""
-    for _, table in by_shard(batches):
-        counted = {name: [pc.count_distinct(table[key]).as_py()] for name, key in COUNTED}
-        counts = sum_counts(table["counts"].drop_null().to_pylist())
-        yield pa.record_batch({**counted, "counts": [dump_json(counts)]})
-
-
-COUNTED = (("addresses", "address"), ("domains", "domain"))
-
-
-def text_batches(
-    batches: Iterable[pa.RecordBatch], *, job: StageJob, is_refused_kept: bool
-) -> Iterator[pa.RecordBatch]:
+def text_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
     """The distinct texts of the columns."""
     for table in gather(batches):
-        texts = read_texts(table, job).asked(is_free=False)[0]
-        if not is_refused_kept:
-            texts = texts.filter(observe_column(texts, threads=1).ok)
-        yield pa.record_batch({"text": texts})
+        yield pa.record_batch({"text": read_texts(table, job).asked(is_free=False)[0]})
 
 
 def answer_columns(job: StageJob) -> list[Column]:
@@ -386,64 +338,39 @@ def final_columns(rows: pa.Table, job: StageJob) -> pa.Table:
 # --- the engine -----------------------------------------------------------------------------------------------------
 
 
-class SparkTasks:
-    """Runs the tasks that ask, for one frame."""
+class SparkEngine:
+    """Runs the tasks of a call for one frame; `schema` is that of its result."""
 
-    def __init__(self, data: Any) -> None:
-        self.data, self.session = data, data.sparkSession
+    def __init__(self, data: Any, schema: Any) -> None:
+        self.data, self.schema, self.session = data, schema, data.sparkSession
 
     def needed_columns(self, job: StageJob) -> Any:
         """The columns that are read before anything is asked."""
         return self.data.select(*(functions().col(quoted(name)) for name in needed_labels(self.data.columns, job)))
 
-    def targets(self, partitions: int) -> list[int]:
-        """For each partition an integer that Spark's hash brings there."""
-        found: dict[int, int] = {}
-        size = CANDIDATES * partitions
-        while len(found) < partitions:
-            numbers = self.session.range(0, size)
-            places = numbers.groupBy(functions().expr(f"pmod(hash(id), {partitions})").alias("place"))
-            found = {row["place"]: row["id"] for row in places.agg(functions().min("id").alias("id")).collect()}
-            size *= 4
-        return [found[place] for place in range(partitions)]
+    def observe(self, job: StageJob) -> list[str]:
+        """Each partition writes what it has to ask."""
+        return reports_of(self.needed_columns(job).mapInArrow(partial(observe_batches, job=job), "report string"))
 
-    def by_shard(self, job: StageJob) -> Any:
-        """What has to be asked, in the partitions of the domains."""
-        stage = partial(observe_batches, job=job, to=self.targets(job.shards))
-        fields = [TO, *OBSERVED.names]
-        return self.needed_columns(job).mapInArrow(stage, schema_of(fields)).repartition(job.shards, TO)
+    def run(self, task: Callable[[int, StageJob], str], count: int, job: StageJob) -> list[str]:
+        """Run a task for each number, in a partition of its own."""
+        return reports_of(self.numbers(count).mapInArrow(partial(run_batches, task=task, job=job), "report string"))
 
-    def by_owner(self, job: StageJob) -> Any:
-        """The same with the evidence about the domains, in the partitions of the owners of their exchanges."""
-        stage = partial(own_batches, job=job, to=self.targets(job.routing.shards))
-        fields = [TO, *OBSERVED.names, "outcome", "exchanges", "message"]
-        return self.by_shard(job).mapInArrow(stage, schema_of(fields)).repartition(job.routing.shards, TO)
+    def attach(self, job: StageJob) -> Any:
+        """A join brings the answers, which are read when it is computed: Spark's partitions have no stable numbers."""
+        stage = partial(read_batches, job=job)
+        return self.join(self.numbers(job.answering).mapInArrow(stage, self.answer_schema(job)), job)
 
-    def ask_domains(self, job: StageJob) -> list[str]:
-        """Ask the DNS."""
-        return self._ask(self.by_shard(job), ask_domains, job)
+    def numbers(self, count: int) -> Any:
+        """A frame with a partition for each number."""
+        return self.session.range(0, count, numPartitions=count)
 
-    def ask_mailboxes(self, job: StageJob) -> list[str]:
-        """Ask the mail servers."""
-        return self._ask(self.by_owner(job), ask_mailboxes, job)
-
-    def _ask(self, pairs: Any, ask: Callable[[pa.Table, int, StageJob], str], job: StageJob) -> list[str]:
-        with own_errors():
-            reports = pairs.mapInArrow(partial(ask_batches, ask=ask, job=job), "report string").collect()
-        return [row["report"] for row in reports]
-
-    def texts(self, job: StageJob, *, is_refused_kept: bool) -> pa.StringArray:
-        """The distinct texts in this process, all of them or the well-formed ones."""
-        stage = partial(text_batches, job=job, is_refused_kept=is_refused_kept)
+    def texts(self, job: StageJob) -> pa.StringArray:
+        """The distinct texts of the columns in this process."""
+        stage = partial(text_batches, job=job)
         with own_errors():
             found = self.needed_columns(job).mapInArrow(stage, "text string").distinct().toLocalIterator()
             return pa.array(sorted(row["text"] for row in found), pa.string())
-
-    def answers(self, job: StageJob) -> Any:
-        """The answers as a frame, lazily: read from the scratch folder."""
-        shards = job.routing.shards if job.key_kind == "address" else job.shards
-        schema = self.answer_schema(job)
-        return self.session.range(0, shards, numPartitions=shards).mapInArrow(partial(read_batches, job=job), schema)
 
     def local_answers(self, answers: pa.Table, job: StageJob) -> Any:
         """The answers of this process as a frame."""
@@ -455,7 +382,7 @@ class SparkTasks:
         fields = (f"{each.name} {TYPES.get(each.kind, 'string')}" for each in answer_columns(job))
         return ", ".join(("key string", *fields))
 
-    def join(self, answers: Any, job: StageJob, schema: Any) -> Any:
+    def join(self, answers: Any, job: StageJob) -> Any:
         """The caller's rows with their result columns."""
         groups = named_columns(empty_part(self.data), job, [KEY])
         stage = partial(attach_batches, job=job, extra=[KEY])
@@ -474,17 +401,15 @@ class SparkTasks:
                         value = functions().coalesce(value, here)
                     here = functions().when(functions().col(f"{mark}key").isNotNull(), value).otherwise(here)
                 results[name] = here.alias(name)
-        return rows.select(*(results.get(field.name, functions().col(quoted(field.name))) for field in schema))
+        return rows.select(*(results.get(field.name, functions().col(quoted(field.name))) for field in self.schema))
+
+
+def reports_of(frame: Any) -> list[str]:
+    """The reports of tasks."""
+    with own_errors():
+        return [row["report"] for row in frame.collect()]
 
 
 def quoted(name: str) -> str:
     """A column's name as Spark reads it literally."""
     return f"`{name.replace('`', '``')}`"
-
-
-def schema_of(names: Sequence[str]) -> str:
-    """The schema of pairs."""
-    return ", ".join(f"{name} {'long' if name in INTEGERS else 'string'}" for name in names)
-
-
-INTEGERS = (TO, "shard", "rows")

@@ -6,21 +6,20 @@ evidence about domains; `attach` puts answers beside the rows of a partition. No
 
 from __future__ import annotations
 
-import json
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.flags import load_lists
 from ..checks.smtp.providers import organisation
 from ..checks.syntax.column import SyntaxColumn, observe_column
-from ..checks.syntax.kernels import Codes, octets_of, offsets_of
+from ..checks.syntax.kernels import Codes
 from ..frames.verify import (
     AddressColumns,
     FrameReading,
@@ -41,16 +40,15 @@ from ..table.columns import Column
 from ..table.options import ColumnChoice, each_column
 from ..table.overwrite import result_labels
 from ..verdicts import settle
-from .scratch import Scratch
+from .scratch import Scratch, Shards
 
-# What a partition has to ask: a row per distinct domain or address; the last row has its counts, as JSON.
+# What a partition has to ask: a row per distinct domain or address.
 OBSERVED = pa.schema(
     [
-        ("shard", pa.int64()),  # of the domain: the task that asks the DNS about it
+        ("part", pa.int64()),
         ("address", pa.string()),  # null where answers belong to a domain
         ("domain", pa.string()),  # lower case, in A-labels
         ("rows", pa.int64()),
-        ("counts", pa.string()),
     ]
 )
 # What the DNS and the blacklists say about a domain.
@@ -70,10 +68,8 @@ EVIDENCE = pa.schema(
 ANSWERED = ("result", "reasons", "error", "errors", "checks", "metadata", "checked_at", "source")
 ANSWERS = pa.schema([("key", pa.string()), *(SCHEMA.field(name) for name in ANSWERED)])
 EPOCH = datetime.fromtimestamp(0, UTC)
-COUNTING_TASKS_PER_SLOT = 4  # so that a slow task does not delay the end much
-HASHED_AT_ONCE = 50_000  # texts; bounds the memory
 OK = SyntaxEvidence(ok=True)
-Shards = npt.NDArray[np.int64]
+COUNTS = ("rows", "missing", "malformed", "texts", "several")
 
 
 @dataclass(frozen=True)
@@ -111,6 +107,8 @@ class StageJob:
     lists_version: str | None = None  # of the calling process; None if its lists are not used
     columns: Sequence[Column] = ()  # the result columns of all verified columns, each once
     scratch: Scratch | None = None  # None: no task asks
+    call: str = "call"  # the folder below it in which the tasks of this call give tables to each other
+    parts: Sequence[int] = ()  # the numbers of the partitions, once they are observed
     shards: int = 1
     slots: int = 1  # tasks that may run at once, among which the limits are divided
     began_at: datetime = EPOCH
@@ -124,19 +122,20 @@ class StageJob:
         return self.key_kind == "row"
 
     @property
-    def is_cleaned(self) -> bool:
-        """Whether cells are repaired first."""
-        return self.options.clean
-
-    @property
     def required_scratch(self) -> Scratch:
         """The scratch folder of a call whose tasks ask."""
         assert self.scratch is not None
         return self.scratch
 
-    def for_counting(self) -> StageJob:
-        """The job by which a plan counts distinct addresses and domains, with shards of its own."""
-        return replace(self, key_kind="address", shards=COUNTING_TASKS_PER_SLOT * self.slots)
+    @property
+    def exchange(self) -> Scratch:
+        """The folder in which the tasks of this call give tables to each other."""
+        return self.required_scratch.below(self.call)
+
+    @property
+    def answering(self) -> int:
+        """How many tasks have the answers: those that asked last."""
+        return self.routing.shards if self.key_kind == "address" else self.shards
 
     def fields(self) -> list[str]:
         """The fields of the table of results that the result columns are made from."""
@@ -165,32 +164,28 @@ def read_texts(part: Any, job: StageJob) -> AddressColumns:
     """
     tables = tables_of(part, job.column)
     kept = [own.kept for own in name_results(tables, job.column, job.options)]
-    return read_addresses([table.values() for table in tables], clean=job.is_cleaned, kept=kept)
+    return read_addresses([table.values() for table in tables], clean=job.options.clean, kept=kept)
 
 
-def observe(part: Any, job: StageJob) -> pa.Table:
-    """What has to be asked about the rows of a partition, in the schema `OBSERVED`."""
+def observe(part: Any, job: StageJob) -> tuple[pa.Table, dict[str, Any]]:
+    """What has to be asked about the rows of a partition, as `address`, `domain` and `rows`; and its counts."""
     read = read_texts(part, job)
     syntax = observe_column(read.texts, threads=1)
     addresses, domains, rows = distinct_keys(read.texts, syntax, job)
-    found = domains.dictionary_encode()
-    shards = shard_of(found.dictionary, job.shards)[found.indices.to_numpy()]
-    counts = dump_json(count_rows(read, syntax, job))
-    return pa.table(
-        [
-            pa.array(np.append(shards, 0)),
-            pa.concat_arrays([addresses, pa.nulls(1, pa.string())]),
-            pa.concat_arrays([domains, pa.nulls(1, pa.string())]),
-            pa.array(np.append(rows, 0).astype(np.int64)),
-            pa.concat_arrays([pa.nulls(len(domains), pa.string()), pa.array([counts])]),
-        ],
-        schema=OBSERVED,
-    )
+    asked = pa.table({"address": addresses, "domain": domains, "rows": pa.array(rows, pa.int64())})
+    return asked, count_rows(read, syntax, job)
+
+
+def keys_and_counts(part: Any, job: StageJob) -> pa.Table:
+    """What a plan counts: the distinct addresses of a partition, with their domains; in the last row its counts."""
+    asked, counts = observe(part, replace(job, key_kind="address"))
+    last = pa.table({"counts": pa.array([dump_json(counts)])})
+    return pa.concat_tables([asked.select(["address", "domain"]), last], promote_options="default")
 
 
 def distinct_keys(
     texts: pa.StringArray, syntax: SyntaxColumn, job: StageJob
-) -> tuple[pa.StringArray, pa.StringArray, npt.NDArray[np.int64]]:
+) -> tuple[pa.StringArray, pa.StringArray, Shards]:
     """The distinct addresses, or null where answers belong to domains; the domain of each; and its number of rows."""
     codes = syntax.domain_codes.filter(syntax.ok)
     if job.key_kind != "address":
@@ -345,86 +340,36 @@ def organisations_of(exchanges: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(organisation(each.partition(" ")[2]) for each in exchanges.split(";") if each))
 
 
-def add_owners(observed: pa.Table, evidence: pa.Table, routing: Routing) -> pa.Table:
-    """Addresses with the evidence about their domain, and the shard of the owner of its exchanges."""
+def add_owners(observed: pa.Table, evidence: pa.Table, routing: Routing) -> tuple[pa.Table, Shards]:
+    """Addresses with the evidence about their domain, and for each the shard of the owner of its exchanges."""
     evidence = evidence.combine_chunks()
-    at = pc.index_in(observed["domain"], value_set=evidence["domain"].combine_chunks()).combine_chunks()
+    at = pc.index_in(observed["domain"].combine_chunks(), value_set=evidence["domain"].combine_chunks())
     exchanges = evidence["exchanges"].combine_chunks().dictionary_encode()
     owners = [next(iter(organisations_of(text)), "") for text in exchanges.dictionary.to_pylist()]
-    by_text = routing.shard_of(pa.array(owners, pa.string())) if owners else np.zeros(1, np.int64)
-    shards = pa.array(by_text).take(exchanges.indices).take(at).fill_null(0)
+    by_text = routing.shard_of(pa.array(owners, pa.string()))
     for name in ("outcome", "exchanges", "message"):
         observed = observed.append_column(name, evidence[name].combine_chunks().take(at))
-    return observed.set_column(observed.schema.get_field_index("shard"), "shard", shards)
+    return observed, by_text[exchanges.indices.take(at).to_numpy()]
 
 
-# --- on the wire ----------------------------------------------------------------------------------------------------
+def shard_of(names: pa.StringArray, shards: int) -> Shards:
+    """The shard of each name, from 0; the same on every machine and in every version.
 
-
-def as_text_columns(table: pa.Table) -> pa.Table:
-    """The table with every column as text: a type that each engine, in each version, carries unchanged."""
-    arrays = [
-        each.cast(pa.int64()).cast(pa.string()) if pa.types.is_timestamp(each.type) else each.cast(pa.string())
-        for each in table.columns
-    ]
-    return pa.table(arrays, names=table.column_names)
-
-
-def from_text_columns(table: pa.Table) -> pa.Table:
-    """The table that `as_text_columns` was called with: fields of the schema of results get their types again."""
-    arrays, fields = [], []
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        kind = SCHEMA.field(name).type if name in SCHEMA.names else pa.string()
-        values = column.cast(pa.string()).combine_chunks()
-        if pa.types.is_dictionary(kind):
-            values = values.dictionary_encode()
-        elif pa.types.is_timestamp(kind):
-            values = values.cast(pa.int64()).cast(kind)
-        arrays.append(values if values.type == kind else values.cast(kind))
-        fields.append(pa.field(name, kind))
-    return pa.table(arrays, schema=pa.schema(fields))
-
-
-def shard_of(keys: pa.StringArray, shards: int) -> Shards:
-    """The shard of each key, from 0; the same on every machine and in every version.
-
-    >>> shard_of(pa.array(["gmail.com", "web.de"]), 1).tolist()
-    [0, 0]
+    >>> shard_of(pa.array(["gmail.com", "web.de", "gmail.com"]), 4).tolist()
+    [3, 1, 3]
     """
-    parts = [
-        text_hashes(keys.slice(start, HASHED_AT_ONCE)) % np.uint64(shards)
-        for start in range(0, len(keys), HASHED_AT_ONCE)
-    ]
-    return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, np.int64)
+    found = names.dictionary_encode()
+    octets = found.dictionary.cast(pa.binary()).to_pylist()
+    hashes = np.fromiter(map(zlib.crc32, octets), np.int64, len(octets))
+    shards_of_names: Shards = hashes[found.indices.to_numpy()] % shards
+    return shards_of_names
 
 
-MULTIPLIER, MIXER = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
-
-
-def text_hashes(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
-    """A hash of each text: its octets weighted by their positions, then mixed."""
-    offsets = offsets_of(texts).astype(np.int64)
-    octets = octets_of(texts)[offsets[0] : offsets[-1]].astype(np.uint64)
-    starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
-    with np.errstate(over="ignore"):
-        weights = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, MULTIPLIER, np.uint64))
-        within = np.arange(len(octets)) - np.repeat(starts, lengths)
-        sums = np.concatenate([[np.uint64(0)], np.cumsum((octets + np.uint64(1)) * weights[within])])
-        hashes = sums[starts + lengths] - sums[starts]
-        hashes = (hashes ^ (hashes >> np.uint64(32))) * MIXER
-        mixed: npt.NDArray[np.uint64] = hashes ^ (hashes >> np.uint64(29))
-    return mixed
-
-
-COUNTS = ("rows", "missing", "malformed", "texts", "several", "partitions")
-
-
-def sum_counts(texts: Iterable[str]) -> dict[str, Any]:
-    """The counts of partitions, given as JSON, added up."""
+def sum_counts(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The counts of partitions added up, and their notices, each once."""
     total: dict[str, Any] = {**dict.fromkeys(COUNTS, 0), "notices": []}
-    for text in texts:
-        counts = json.loads(text)
-        total["notices"] += [each for each in counts.pop("notices") if each not in total["notices"]]
-        for name, count in {"partitions": 1, **counts}.items():
-            total[name] += count
+    for counts in parts:
+        total["notices"] += [each for each in counts["notices"] if each not in total["notices"]]
+        for name in COUNTS:
+            total[name] += counts[name]
     return total
