@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from mailverdict.backend import Backend
 from mailverdict.service import ServiceSettings, create_app
 from mailverdict.service.jobs.schema import is_shared
+from mailverdict.service.jobs.store import Store
 from mailverdict.service.service_state import ServiceState
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.clock import Clock
@@ -96,8 +97,19 @@ class RunningService:
                 await asyncio.sleep(0.002)
         return record
 
+    async def has_queue(self, **expected: int) -> None:
+        """Wait until the queue has so many jobs in some states: waiting, verifying, postponed."""
+        async with asyncio.timeout(10):
+            while not expected.items() <= (await self.get("/healthz")).json()["queue"].items():
+                await asyncio.sleep(0.002)
+
     async def used(self, address: str = CLIENT) -> int:
         return (await self.get("/api/quota", address=address)).json()["used"]
+
+
+def open_store(url: str, clock: Clock | None = None, **changed: Any) -> Store:
+    """The store at a URL."""
+    return Store(ServiceSettings(store=url, **changed), clock)
 
 
 def settings_for(folder: Path, **changed: Any) -> ServiceSettings:
@@ -126,8 +138,8 @@ async def working(settings: ServiceSettings, backend: Backend, clock: Clock, **a
     if not is_shared(settings.store):
         yield None
         return
-    from mailverdict.service.shared.app import open_worker
-    from mailverdict.service.shared.worker import WorkerAbilities
+    from mailverdict.service.jobs.program import open_worker
+    from mailverdict.service.jobs.worker import WorkerAbilities
 
     async with open_worker(settings, backend, WorkerAbilities(**abilities), clock) as worker:
         yield worker

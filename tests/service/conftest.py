@@ -34,7 +34,7 @@ def store_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """PostgreSQL, or a visible skip where it is not installed."""
-    pytest.importorskip("procrastinate", reason="procrastinate, of the extra postgres, is not installed")
+    pytest.importorskip("psycopg", reason="psycopg, of the extra postgres, is not installed")
     programs = binaries()
     if programs is None:
         pytest.skip("PostgreSQL is not installed")

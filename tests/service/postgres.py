@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, text
 
+from mailverdict.service import ServiceSettings
 from mailverdict.service.jobs.store import Store
 
 SERVER = "postgres"
@@ -75,7 +76,7 @@ class Cluster:
         """The URL of a new database that has the tables of a store, which takes a tenth of the time."""
         if self.template is None:
             url = self.empty_database()
-            Store(url).close()
+            Store(ServiceSettings(store=url)).close()
             self.template = url.split("@/")[1].split("?", maxsplit=1)[0]
         return self.empty_database(self.template)
 

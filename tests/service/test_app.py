@@ -32,7 +32,7 @@ async def test_application_opens_itself_where_the_server_runs_no_lifespan(tmp_pa
 
 @asynchronous
 async def test_application_that_cannot_open_says_that_it_is_misconfigured(tmp_path: Path) -> None:
-    store = Store(settings_for(tmp_path).store)
+    store = Store(settings_for(tmp_path))
     app = create_app(settings_for(tmp_path), AnsweringBackend())
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://x") as client:
         reply = await client.get("/api/quota")
@@ -47,14 +47,19 @@ async def test_application_closes_its_backend_and_its_store(tmp_path: Path) -> N
     async with serving(tmp_path) as world:
         await world.check()
     assert world.backend.closed
-    Store(settings_for(tmp_path).store).close()  # it is free again
+    Store(settings_for(tmp_path)).close()  # it is free again
 
 
+OPEN_POSTGRESQL = """
+from mailverdict.service import ServiceSettings
+from mailverdict.service.jobs.store import Store
+Store(ServiceSettings(store="postgresql://x@/y"))
+"""
 MISSING = [
     ("starlette", "import mailverdict.service", "service"),
     ("sqlalchemy", "import mailverdict.service", "service"),
     ("prometheus_client", "import mailverdict.service", "service"),
-    ("psycopg", "from mailverdict.service.jobs.store import Store; Store('postgresql://x@/y')", "postgres"),
+    ("psycopg", OPEN_POSTGRESQL, "postgres"),
 ]
 TRIED = f"""
 import sys

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from mailverdict.service.jobs.store import Claim
-from mailverdict.service.jobs.worker import BATCH_LIMIT
 from tests.doubles.answering_backend import AnsweringBackend, deferred, failed, forgotten, no_verdict, unknown
 from tests.doubles.clock import Clock
 from tests.doubles.service import CHANGED, asynchronous, serving, until
@@ -100,14 +98,16 @@ async def test_submission_beyond_the_quota_is_refused_as_a_whole(tmp_path: Path)
 @asynchronous
 async def test_record_is_queued_then_processing_then_done(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    async with serving(tmp_path, AnsweringBackend(gate=gate)) as world:
+    async with serving(tmp_path, AnsweringBackend(gate=gate), concurrency=1) as world:
+        [first] = await world.submitted("bob@example.org")
+        await until(lambda: world.backend.batches)
         # With no room in the engine the job stays where submission put it.
-        world.state.worker.depth.verifying = world.state.settings.concurrency
         [job_id] = await world.submitted("ada@example.org")
         assert await world.poll(job_id) == {"email": "ada@example.org", "status": "queued", "verification": None}
-        world.state.worker.depth.verifying = 0
-        world.state.worker.wakeup.set()
-        await until(lambda: world.backend.batches)
+        gate.set()
+        await world.ended(first)
+        gate.clear()
+        await until(lambda: len(world.backend.batches) == 2)
         assert await world.poll(job_id) == {"email": "ada@example.org", "status": "processing", "verification": None}
         gate.set()
         record = await world.ended(job_id)
@@ -245,12 +245,11 @@ async def test_engine_that_puts_an_address_off_is_asked_again_and_then_the_job_i
         tmp_path, AnsweringBackend({"ada": deferred}), clock=clock, saturation_backoff=(10, 20)
     ) as world:
         [job_id] = await world.submitted("ada@example.org", validation_type="smtp")
-        for wait in (10, 20):
-            await until(lambda: world.state.worker.depth.postponed == 1)
+        for asked, wait in enumerate((10, 20), 1):
+            await until(lambda: len(world.backend.batches) == asked)  # noqa: B023
+            await world.has_queue(postponed=1)
             assert (await world.poll(job_id))["status"] == "processing"  # a retry is pending
             clock.now += wait
-            await world.state.worker.release_due()
-            world.state.worker.wakeup.set()
         record = await world.ended(job_id)
         assert record["status"] == "done"
         assert record["verification"]["details"] == "throttled"
@@ -260,8 +259,7 @@ async def test_engine_that_puts_an_address_off_is_asked_again_and_then_the_job_i
 @pytest.mark.embedded
 @asynchronous
 async def test_jobs_of_one_type_share_a_batch_across_clients(tmp_path: Path) -> None:
-    async with serving(tmp_path) as world:
-        world.state.worker.depth.verifying = world.state.settings.concurrency  # the engine is full
+    async with serving(tmp_path, gather=1) as world:
         jobs = []
         for n in range(4):
             address = f"192.0.2.{n}"
@@ -269,8 +267,6 @@ async def test_jobs_of_one_type_share_a_batch_across_clients(tmp_path: Path) -> 
                 f"a{n}@example.org", f"b{n}@example.org", validation_type="smtp", address=address
             )
         jobs += await world.submitted("ada@example.org", validation_type="mx")
-        world.state.worker.depth.verifying = 0
-        world.state.worker.wakeup.set()
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"done"}
         assert sorted((kind, len(emails)) for kind, emails in world.backend.batches) == [("mx", 1), ("smtp", 8)]
 
@@ -290,7 +286,3 @@ async def test_unavailable_store_is_reported_and_nothing_is_accepted(tmp_path: P
         assert reply.json()["error"]["code"] == "E1005"
         assert "disk" not in reply.text
         assert await world.used() == 0
-
-
-def test_claims_hold_no_more_than_the_store_takes_in_one_statement() -> None:
-    assert len(Claim(tuple(range(BATCH_LIMIT)), 0.0).seqs) <= 32_766  # SQLite's limit of variables

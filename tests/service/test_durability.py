@@ -16,9 +16,8 @@ from typing import IO
 
 import httpx
 
-from mailverdict.service.jobs.store import Store
 from tests import ROOT
-from tests.doubles.service import asynchronous
+from tests.doubles.service import asynchronous, open_store
 from tests.service.shared.hosts import client_address
 
 PROGRAM = [sys.executable, "-m", "tests.service.program"]
@@ -167,7 +166,7 @@ async def test_signal_to_stop_ends_the_service_cleanly(tmp_path: Path) -> None:
 
 
 def test_second_service_on_a_store_is_refused_at_once(tmp_path: Path) -> None:
-    store = Store(f"sqlite:///{tmp_path / 'jobs.db'}")
+    store = open_store(f"sqlite:///{tmp_path / 'jobs.db'}")
     try:
         command = [*PROGRAM, f"sqlite:///{tmp_path / 'jobs.db'}", "0", "inf"]
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60)

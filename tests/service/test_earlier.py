@@ -1,5 +1,6 @@
 """The earlier revision of the contract, by a setting."""
 
+import asyncio
 from datetime import datetime
 from pathlib import Path
 
@@ -117,8 +118,9 @@ async def test_every_entry_is_queued_and_a_malformed_one_ends_in_error(tmp_path:
 @pytest.mark.embedded
 @asynchronous
 async def test_waiting_job_has_the_earlier_record_too(tmp_path: Path) -> None:
-    async with earlier(tmp_path) as world:
-        world.state.worker.depth.verifying = world.state.settings.concurrency
+    async with serving(tmp_path, AnsweringBackend(gate=asyncio.Event()), revision="earlier", concurrency=1) as world:
+        await world.submitted("bob@example.org")
+        await world.has_queue(verifying=1)
         [job_id] = await world.submitted("ada@example.org")
         record = await world.poll(job_id)
         assert set(record) == RECORD

@@ -98,7 +98,7 @@ async def test_submission_that_is_repeated_after_an_upgrade_is_not_paid_for_twic
             for job_id, email in zip(job_ids, EMAILS, strict=True)
             if "@" in email
         )
-        await world.state.submitter.submit(CLIENT, jobs, world.clock())
+        await world.state.submitter.submit(CLIENT, jobs)
         reply = await world.submit(EMAILS, **{"idempotency-key": KEY})
         assert [entry["job_id"] for entry in reply.json()["data"]["results"]] == job_ids
         assert await world.used() == 3

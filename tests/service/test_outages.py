@@ -12,22 +12,11 @@ from tests.doubles.service import asynchronous, until
 
 
 class DriverError(Exception):
-    """An error of a driver, as SQLAlchemy and Procrastinate have it."""
+    """An error of a driver."""
 
     def __init__(self, text: str, sqlstate: str | None = None) -> None:
         super().__init__(text)
         self.sqlstate = sqlstate
-
-
-class InterfaceError(DriverError):
-    """One with the name that each driver has for it."""
-
-
-def of_procrastinate(cause: Exception) -> Exception:
-    """An error that was raised from another one."""
-    error = Exception("Database error.")
-    error.__cause__ = cause
-    return error
 
 
 def wrapped(kind: type[DBAPIError], sqlstate: str | None, text: str = "an error") -> DBAPIError:
@@ -46,14 +35,10 @@ BUG = wrapped(ProgrammingError, "42703", "no such column")
         (wrapped(OperationalError, "53100"), True),
         (wrapped(DBAPIError, "25006"), True),
         (TimeoutError(), True),
-        (of_procrastinate(InterfaceError("closed")), True),
-        (of_procrastinate(DriverError("shutdown", "57P02")), True),
         (BUG, False),
         (wrapped(OperationalError, "40P01"), False),  # a deadlock: the order of our locks is wrong
         (wrapped(IntegrityError, "23505"), False),
         (InvalidRequestError("a transaction has ended"), False),
-        (of_procrastinate(DriverError("not found", "P0001")), False),
-        (of_procrastinate(KeyError("bug")), False),
     ],
 )
 def test_outage_is_told_from_a_bug(error: Exception, *, expected: bool) -> None:

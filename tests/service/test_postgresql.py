@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from mailverdict.service.jobs.store import Debit, Store
-from tests.doubles.service import asynchronous, serving
+from mailverdict.service.jobs.store import Debit
+from tests.doubles.clock import Clock
+from tests.doubles.service import asynchronous, open_store, serving
 from tests.service.postgres import Cluster
 
 pytestmark = pytest.mark.servers
@@ -61,15 +62,15 @@ async def test_connections_that_were_dropped_are_made_anew(tmp_path: Path, clust
 
 
 def test_clients_are_debited_in_one_order_also_beyond_their_limit(cluster: Cluster) -> None:
-    url, day = cluster.prepared_database(), "2027-01-15"
-    store, engine = Store(url), create_engine(url)
-    store.commit([Debit("a", day, 1, 100), Debit("b", day, 1, 100)])
-    group = [Debit("b", day, 9, 100), Debit("a", day, 60, 100), Debit("a", day, 60, 100)]  # 120 for the client a
+    url = cluster.prepared_database()
+    store, engine = open_store(url, Clock()), create_engine(url)
+    store.submit([Debit("a", 1), Debit("b", 1)])
+    group = [Debit("b", 9), Debit("a", 60), Debit("a", 60)]  # 120 for the client a
     waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     try:
         with ThreadPoolExecutor(1) as thread, engine.connect() as other, engine.connect() as third:
             other.execute(text("SELECT FROM quota WHERE client = 'a' FOR UPDATE"))
-            committed = thread.submit(store.commit, group)
+            committed = thread.submit(store.submit, group)
             while not third.scalar(waiting):
                 third.rollback()
             free = third.scalars(text("SELECT client FROM quota FOR UPDATE SKIP LOCKED")).all()

@@ -438,7 +438,7 @@ def test_proxies_are_not_believed_by_the_server_itself(tmp_path: Path) -> None:
 
 def test_run_refuses_a_store_that_another_service_has(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
-    store = Store(settings.store)
+    store = Store(settings)
     try:
         with pytest.raises(SettingsError, match="another service"):
             run(settings, port=0)

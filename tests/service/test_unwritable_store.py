@@ -11,9 +11,9 @@ import pytest
 
 from mailverdict.errors import SettingsError
 from mailverdict.service import ServiceSettings, run
-from mailverdict.service.jobs.store import Debit, NewJob, Store
+from mailverdict.service.jobs.store import Debit, NewJob
 from tests.doubles.answering_backend import AnsweringBackend
-from tests.doubles.service import RunningService, asynchronous, serving, until
+from tests.doubles.service import RunningService, asynchronous, open_store, serving, until
 
 STATES = {  # of the writer's connection: what SQLite does without room on the disk, and on a file system that is read-only
     "full": ("PRAGMA max_page_count = 1", "PRAGMA max_page_count = 1000000"),
@@ -29,7 +29,7 @@ async def execute(world: RunningService, statement: str) -> None:
         connection.driver_connection.execute(statement)
         connection.close()
 
-    await asyncio.get_running_loop().run_in_executor(world.state.writes.thread, work)
+    await asyncio.get_running_loop().run_in_executor(world.state.store.writers, work)
 
 
 async def unhealthy(world: RunningService) -> None:
@@ -107,14 +107,14 @@ def test_read_only_file_is_refused_at_the_start() -> None:
     with tempfile.TemporaryDirectory(prefix="mailverdict-") as folder:
         file = Path(folder) / "jobs.db"
         Path(folder).chmod(0o777)
-        Store(f"sqlite:///{file}").close()
+        open_store(f"sqlite:///{file}").close()
         Path(f"{file}-owner").unlink()
         file.chmod(0o444)
         with unprivileged(), pytest.raises(SettingsError, match=r"jobs.db' cannot be written; check its owner"):
-            Store(f"sqlite:///{file}")
+            open_store(f"sqlite:///{file}")
         file.chmod(0o666)
         with unprivileged():
-            Store(f"sqlite:///{file}").close()  # the refused one has released its lock
+            open_store(f"sqlite:///{file}").close()  # the refused one has released its lock
 
 
 def test_folder_that_cannot_be_written_is_refused_at_the_start() -> None:
@@ -125,19 +125,19 @@ def test_folder_that_cannot_be_written_is_refused_at_the_start() -> None:
                 unprivileged(),
                 pytest.raises(SettingsError, match=r"jobs.db-owner' cannot be created or opened; check its folder"),
             ):
-                Store(f"sqlite:///{folder}/jobs.db")
+                open_store(f"sqlite:///{folder}/jobs.db")
         finally:
             Path(folder).chmod(0o755)
 
 
 def test_store_that_is_full_at_the_start_is_one_clear_error(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'jobs.db'}"
-    store = Store(url)
-    store.commit([Debit("a", "2027-01-15", 1, 5, 1000.0, (NewJob("j1", "ada@example.org", "mx", "processing"),))])
-    full = "CREATE TRIGGER full BEFORE UPDATE ON job BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+    store = open_store(url)
+    store.submit([Debit("a", 1, (NewJob("j1", "ada@example.org", "mx"),))])
+    full = "CREATE TRIGGER full BEFORE UPDATE ON about BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
     with store.writer.begin() as connection:
         connection.exec_driver_sql(full)
     store.close()
     with pytest.raises(SettingsError, match=r"jobs.db' cannot be written: database or disk is full; look whether"):
         run(ServiceSettings(store=url), port=0)
-    Store(url).close()  # the lock was released
+    open_store(url).close()  # the lock was released

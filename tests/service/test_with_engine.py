@@ -44,15 +44,12 @@ async def test_regex_is_settled_at_once_and_as_in_a_batch(tmp_path: Path) -> Non
 
 @asynchronous
 async def test_jobs_of_many_clients_for_one_domain_share_its_look_up(tmp_path: Path) -> None:
-    async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend()) as world:
-        world.state.worker.depth.verifying = world.state.settings.concurrency  # they come together
+    async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend(), gather=1) as world:
         jobs = []
         for n in range(5):
             jobs += await world.submitted(
                 f"a{n}@gmail.com", f"b{n}@gmail.com", "c@outlook.com", validation_type="mx", address=f"192.0.2.{n}"
             )
-        world.state.worker.depth.verifying = 0
-        world.state.worker.wakeup.set()
         verdicts = [(await world.ended(job_id))["verification"]["result"] for job_id in jobs]
         assert verdicts == ["valid"] * 15
         assert sandbox.dns.count() <= 2 * 3  # two domains: at most MX, A and AAAA of each
@@ -98,14 +95,11 @@ async def test_metadata_names_the_exchanges_and_what_was_said(tmp_path: Path) ->
 
 @asynchronous
 async def test_jobs_of_many_clients_for_one_exchange_share_its_sessions(tmp_path: Path) -> None:
-    async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend()) as world:
-        world.state.worker.depth.verifying = world.state.settings.concurrency  # they come together
+    async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend(), gather=1) as world:
         jobs = []
         for n in range(10):
             emails = [f"ada{n}x{m}@catch-all.example" for m in range(10)]
             jobs += await world.submitted(*emails, validation_type="smtp", address=f"192.0.2.{n}")
-        world.state.worker.depth.verifying = 0
-        world.state.worker.wakeup.set()
         for job_id in jobs:
             assert (await world.ended(job_id))["status"] == "done"
         stats = sandbox.smtp.stats("mx.catch-all.example")

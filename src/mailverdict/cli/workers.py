@@ -43,8 +43,8 @@ def worker(
 ) -> None:
     """Verify the jobs of a service on PostgreSQL. MAILVERDICT_* variables set everything else."""
     from ..service import from_environment  # noqa: PLC0415 - an extra
-    from ..service.shared.app import run_worker  # noqa: PLC0415
-    from ..service.shared.worker import WorkerAbilities  # noqa: PLC0415
+    from ..service.jobs.program import run_worker  # noqa: PLC0415
+    from ..service.jobs.worker import WorkerAbilities  # noqa: PLC0415
 
     settings = from_environment(service_environment(os.environ), store=store, **host_settings)
     abilities = WorkerAbilities(parse_types(types), egress.lower() if egress else None, tasks)
@@ -80,19 +80,15 @@ def require_port(settings: ServiceSettings) -> None:
 
 @store_app.command()
 def upgrade(
-    store: Annotated[str | None, typer.Option(help="postgresql://...; MAILVERDICT_STORE by default.")] = None,
+    store: Annotated[
+        str | None, typer.Option(help="sqlite:///jobs.db or postgresql://...; MAILVERDICT_STORE by default.")
+    ] = None,
 ) -> None:
-    """Bring a PostgreSQL store to this version's schema. Run it once, before the hosts are updated."""
+    """Bring a store to this version's schema, with all jobs and quota. Its services and workers must be stopped."""
     from ..service import from_environment  # noqa: PLC0415 - an extra
-    from ..service.jobs.schema import create_postgresql_engine, is_shared, parse_url  # noqa: PLC0415
-    from ..service.shared import schema  # noqa: PLC0415
+    from ..service.jobs import schema  # noqa: PLC0415
 
-    url = from_environment(service_environment(os.environ), store=store).store
-    if not is_shared(url):
-        raise SettingsError("an SQLite store has one schema; there is nothing to upgrade")
-    engine = create_postgresql_engine(parse_url(url), hide_parameters=True)
-    before, after = schema.upgrade(engine)
-    engine.dispose()
+    before, after = schema.upgrade(from_environment(service_environment(os.environ), store=store).store)
     print_status(f"schema {after}" if before == after else f"schema {before or 'none'} became {after}")
 
 
@@ -103,7 +99,7 @@ def copy(
 ) -> None:
     """Copy jobs, results and quota from an SQLite file to PostgreSQL. The file is not changed."""
     from ..service import ServiceSettings  # noqa: PLC0415 - an extra
-    from ..service.shared.transfer import copy_store  # noqa: PLC0415
+    from ..service.jobs.transfer import copy_store  # noqa: PLC0415
 
     for url in (source, target):
         ServiceSettings(store=url)  # refuses what is not the URL of a store

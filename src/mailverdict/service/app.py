@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -28,7 +27,7 @@ def create_app(
     settings: ServiceSettings | None = None,
     backend: Backend | None = None,
     *,
-    clock: Clock = time.time,
+    clock: Clock | None = None,
     log: Callable[[str], object] = ACCESS_LOG.info,
 ) -> Starlette:
     """Make the service's ASGI application.
@@ -44,14 +43,15 @@ def create_app(
         What verifies addresses; a `mailverdict.LocalBackend` with ``settings.local`` by default. It is
         closed with the application.
     clock : callable, optional
-        Returns seconds since the epoch; decides the quota's day and when retries are due.
+        Returns seconds since the epoch; decides the quota's day and when retries are due. By default the clock of
+        this process, or with PostgreSQL the clock of the database.
     log : callable, optional
         Gets each line of the access log; the logger ``mailverdict.service.requests`` by default.
 
     Returns
     -------
     starlette.applications.Starlette
-        For any ASGI server. Only one process can use a store.
+        For any ASGI server. Only one process can use a store on SQLite.
 
     Examples
     --------

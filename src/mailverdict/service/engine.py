@@ -88,10 +88,6 @@ class VerificationEngine:
             self.logged.add(message)
             LOG.warning("%s", message)
 
-    async def can_answer(self, validation_type: str) -> bool:
-        """Whether single checks of a type can be answered: always, by this engine."""
-        return True
-
     async def check(self, email: str, validation_type: str, client: str = "") -> CheckOutcome:
         """Verify one address within `check_timeout`; a timer would cost a `regex` check a third of its time.
 

@@ -37,15 +37,9 @@ class RateLimiter:
         self.set_tokens(client, tokens - cost, now)
         return True
 
-    async def acquire(self, client: str, cost: int) -> float:
+    def acquire(self, client: str, cost: int) -> float:
         """Take `cost` tokens, and return 0; or the seconds after which the bucket has them."""
         return 0.0 if self.try_acquire(client, cost) else max(self.seconds_until(client, cost), SHORTEST_WAIT)
-
-    def charge(self, client: str, cost: int) -> None:
-        """Take `cost` tokens out of the client's bucket, which may have a fraction less than that."""
-        if self.rate:
-            now = self.clock()
-            self.set_tokens(client, self.tokens_at(client, now) - cost, now)
 
     def tokens(self, client: str) -> float:
         """The tokens in the client's bucket at present."""

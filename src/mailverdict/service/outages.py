@@ -83,12 +83,12 @@ class OutageLog:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """The driver's error: SQLAlchemy has it as an attribute, Procrastinate raises its own from it."""
+    """The driver's error, which SQLAlchemy has as an attribute."""
     if isinstance(error, DBAPIError):
         return error.orig or error
     if isinstance(error, TimeoutError) and not str(error):
         return TimeoutError("no answer in time")
-    return error.__cause__ or error
+    return error
 
 
 def sqlstate_of(error: BaseException) -> str | None:
@@ -103,6 +103,5 @@ def is_outage(error: BaseException) -> bool:
         return True
     if (state := sqlstate_of(error)) is not None:
         return state.startswith(OUTAGES)
-    if isinstance(error, DBAPIError):
-        return isinstance(error, (OperationalError, InterfaceError)) or error.connection_invalidated
-    return {"OperationalError", "InterfaceError"} & {each.__name__ for each in type(cause_of(error)).__mro__} != set()
+    is_broken = isinstance(error, DBAPIError) and error.connection_invalidated
+    return is_broken or isinstance(error, (OperationalError, InterfaceError))

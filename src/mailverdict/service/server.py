@@ -9,7 +9,6 @@ import json
 import logging
 import ssl
 import sys
-import time
 from collections.abc import Sized
 from typing import Any
 
@@ -27,6 +26,7 @@ from .app import create_app
 from .http.access import FIELD_LIMIT, AccessLog
 from .http.bodies import BODY_COMPLETE
 from .http.replies import WHOLE_REPLY
+from .jobs.queue import Queue
 from .jobs.store import Store
 from .settings import ServiceSettings
 
@@ -74,10 +74,10 @@ def run(
 
 def check_store(settings: ServiceSettings) -> None:
     """Raise `SettingsError` if the store cannot be opened or written; uvicorn would show a traceback."""
-    store = Store(settings.store)
+    store = Store(settings)
     try:
         if not store.is_shared:
-            store.recover(time.time())
+            Queue(store).recover()
     finally:
         store.close()
 

@@ -1,71 +1,78 @@
 """`ServiceState`: what the endpoints work with, opened before the first request and closed after the last.
 
-With an SQLite file the process has its own worker. With PostgreSQL it only writes jobs, and workers on any host
-verify them; see `shared/`.
+With an SQLite file the process has the worker. With PostgreSQL workers are processes of their own, on any host.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import time
-from collections.abc import Sequence
-from dataclasses import asdict
-from functools import partial
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from ..backend import Backend
+from ..contract.envelope import JobStatus
+from ..errors import BackendError
 from ..local.backend import LocalBackend
 from ..local.smtp import stage as _  # noqa: F401 - now, and not in the event loop by the first check of a mailbox
 from ..model.settings import options_of
-from .engine import VerificationEngine
+from ..model.verification import Verification, parse_payload
+from ..model.words import Reason, ValidationType
+from .engine import (
+    FAILURE_MESSAGE,
+    CheckOutcome,
+    EngineFailure,
+    VerificationEngine,
+    failure_of,
+    saturated_verification,
+)
 from .http.metrics import Metrics
-from .jobs.group_committer import GroupCommitter
-from .jobs.schema import is_shared
-from .jobs.store import Operation, Ping, Store, StoreQuery, run_queries
-from .jobs.submission import JobSubmitter
-from .jobs.worker import Worker
+from .jobs.group_committer import CommitterClosed, GroupCommitter
+from .jobs.owners import find_owners
+from .jobs.queue import Outcome, Queue
+from .jobs.store import STORE_UNAVAILABLE, Account, Debit, Depth, Store, StoredJob
+from .jobs.submission import JobSubmitter, check_job
+from .jobs.worker import Worker, dump_verification
 from .limiter import RateLimiter
 from .outages import OutageLog
-from .settings import Clock, ServiceSettings, WhenSaturated
-from .shared.checks import CheckQueue, SharedLimiter
-from .shared.queue import SharedQueue
-from .shared.store import SharedStore
-from .shared.tasks import TaskQueue
+from .settings import Clock, ServiceSettings
 
+LOG = logging.getLogger(__name__)
 REFUSED_FOR = 30.0  # seconds for which a write that the store refused counts, unless a later one succeeds
+DEPTH_FOR = 1.0  # seconds that a count of the queue is used
+LOOK_AFTER = (0.1, 0.1, 0.2, 0.3, 0.5)  # seconds between looks for the answer to a single check; then the last again
 
 
 class ServiceState:
     """Store, engine, worker, rate limiter and metrics of one service.
 
-    Without a `backend`, `open` makes a `LocalBackend` with ``settings.local``.
+    Without a `backend`, `open` makes a `LocalBackend` with ``settings.local``. A `clock` replaces the store's.
     """
 
     store: Store
-    writes: GroupCommitter[Operation]
-    reads: GroupCommitter[StoreQuery]
+    writes: GroupCommitter[Debit]
+    results: GroupCommitter[Sequence[Outcome]]
+    reads: GroupCommitter[str]  # identifiers of jobs
     engine: VerificationEngine
-    worker: Worker | SharedQueue
-    checks: VerificationEngine | CheckQueue  # answers single checks
     submitter: JobSubmitter
 
-    def __init__(self, settings: ServiceSettings, backend: Backend | None, clock: Clock) -> None:
+    def __init__(self, settings: ServiceSettings, backend: Backend | None, clock: Clock | None) -> None:
         self.settings = settings
         self.backend = backend
-        self.shared = SharedStore(settings) if is_shared(settings.store) else None
-        self.clock = self.shared.clock if self.shared and clock is time.time else clock
-        self.outages = self.shared.outages if self.shared else OutageLog()
-        self.queue = TaskQueue(settings, self.shared.clock, self.outages) if self.shared else None
+        self.clock = clock
+        self.outages = OutageLog()
         self.metrics = Metrics()
-        self.limiter = (  # refuses
-            SharedLimiter(self.shared, settings)
-            if self.shared
-            else RateLimiter(settings.rate_limit, settings.rate_burst)
-        )
-        can_wait = settings.when_saturated is WhenSaturated.WAIT
-        self.pace = RateLimiter(settings.rate_limit if can_wait else 0.0, settings.rate_burst)  # delays bulk jobs
+        self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)  # of single checks in this process
+        self.worker: Worker | None = None
+        self.depth = Depth()
+        self.depth_until = 0.0  # of time.monotonic
         self.tasks: list[asyncio.Task[None]] = []
         self.refused_at: float | None = None  # of time.monotonic: the last write, if the store refused it
         self.answer_seconds = 3.0  # that `/healthz` waits for the store
@@ -82,10 +89,10 @@ class ServiceState:
     async def open(self) -> None:
         """Open the store and start what works on it.
 
-        The process's own worker queues the jobs that an earlier process was verifying.
+        The process's own worker continues with the jobs that an earlier process was verifying.
         """
         engine = make_engine(self.settings, self.backend)
-        self.store = Store(self.settings.store)
+        self.store = Store(self.settings, self.clock)
         try:
             await self.start(engine)
         except BaseException:
@@ -94,37 +101,23 @@ class ServiceState:
 
     async def start(self, engine: VerificationEngine) -> None:
         """Start everything that uses the store."""
-        self.writes = GroupCommitter(self.commit, name="mailverdict-store-writer")
-        self.reads = GroupCommitter(partial(run_queries, self.store.reader), name="mailverdict-store-reader")
-        self.engine = self.checks = engine
-        common: dict[str, Any] = {"clock": self.clock, "on_finished": self.metrics.count_finished_job}
-        if self.shared is not None and self.queue is not None:
-            await self.queue.open()
-            self.worker = SharedQueue(
-                self.shared,
-                engine,
-                self.settings,
-                self.queue,
-                pace=self.pace,
-                clock=self.clock,
-                on_counted=self.metrics.set_ended_jobs,
-            )
-            await self.worker.refresh()
-            self.checks = CheckQueue(self.shared, self.queue, engine)
-            self.tasks = [asyncio.create_task(self.worker.run()), asyncio.create_task(self.checks.run())]
-            common["on_finished"] = self.metrics.ignore_finished_job
-        else:
-            self.store.recover(self.clock())
+        store, queue, self.engine = self.store, Queue(self.store), engine
+        self.writes = GroupCommitter(self.watched(store.submit), store.writers, name="submissions")
+        self.results = GroupCommitter(self.watched(queue.settle), store.writers, name="results")
+        self.reads = GroupCommitter(store.find_jobs, store.readers, name="look-ups")
+        if not store.is_shared:
+            await store.write(queue.recover)
             self.worker = Worker(
-                self.writes, self.reads, engine, self.settings, self.pace, outages=self.outages, **common
+                store, self.results, engine, self.settings, outages=self.outages, on_finished=self.on_finished
             )
-            await self.worker.load_depth()
-            self.tasks = [asyncio.create_task(self.worker.run()), asyncio.create_task(self.worker.purge_periodically())]
-        self.tasks.append(asyncio.create_task(self.outages.watch(lambda: self.reads.run(Ping()))))
-        self.submitter = JobSubmitter(self.writes, self.worker, self.settings, **common)
-        self.metrics.watch(
-            lambda: asdict(self.worker.depth), lambda: self.worker.oldest_age, lambda: self.worker.checking
+            await self.worker.open()
+        await self.refresh(0.0)
+        watch = self.outages.watch(lambda: store.read(store.accepts_writes))
+        self.tasks = [*(self.worker.tasks if self.worker else []), asyncio.create_task(watch)]
+        self.submitter = JobSubmitter(
+            self.writes, self.settings, on_submitted=self.on_submitted, on_finished=self.on_finished
         )
+        self.metrics.watch(lambda: self.depth, lambda: self.engine.checking)
         self.is_open = True
 
     async def close(self) -> None:
@@ -132,50 +125,139 @@ class ServiceState:
         if not self.is_open:
             return
         self.is_open = False
+        if self.worker is not None:
+            await self.worker.close()
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-        if isinstance(self.worker, Worker):
-            await self.worker.aclose()
-        if isinstance(self.checks, CheckQueue):
-            self.checks.close()
         await self.engine.aclose()
-        for committer in (self.writes, self.reads):
+        for committer in (self.writes, self.results, self.reads):
             await committer.aclose()
-        if self.shared is not None and self.queue is not None:
-            await self.queue.close()
-            self.shared.close()
         self.store.close()
 
     def is_working(self) -> bool:
         """Whether it is open and none of its tasks has stopped."""
         return self.is_open and not any(task.done() for task in self.tasks)
 
-    def workers(self) -> list[dict[str, Any]] | None:
-        """The workers on a store that several hosts use; None if the process has its own."""
-        return [asdict(each) for each in self.worker.counted.workers] if isinstance(self.worker, SharedQueue) else None
+    def watched(self, write: Callable[[Sequence[Any]], Sequence[Any]]) -> Callable[[list[Any]], Sequence[Any]]:
+        """A method of the store that writes operations in one transaction, which is counted."""
 
-    def commit(self, operations: Sequence[Operation]) -> Sequence[Any]:
-        """Write operations to the store in one transaction, and count it."""
-        self.metrics.commits.inc()
-        self.metrics.operations.inc(len(operations))
-        try:
-            results = self.store.commit(operations)
-        except IntegrityError:  # a submission that exists already
-            raise
-        except SQLAlchemyError:
-            self.refused_at = time.monotonic()
-            raise
-        self.refused_at = None
-        return results
+        def commit(operations: list[Any]) -> Sequence[Any]:
+            self.metrics.commits.inc()
+            self.metrics.operations.inc(len(operations))
+            try:
+                results = write(operations)
+            except IntegrityError:  # a submission that exists already
+                raise
+            except SQLAlchemyError:
+                self.refused_at = time.monotonic()
+                raise
+            self.refused_at = None
+            return results
+
+        return commit
 
     def refuses_writes(self) -> bool:
         """Whether the store refused the last write, and lately."""
         refused_at = self.refused_at
         return refused_at is not None and time.monotonic() - refused_at < REFUSED_FOR
 
+    # --- the queue --------------------------------------------------------------------------------
+
+    def on_submitted(self) -> None:
+        """Start on jobs that were just written."""
+        self.depth_until = 0.0
+        if self.worker is not None:
+            self.worker.wakeup.set()
+
+    def on_finished(self, status: str, verification: Verification | None) -> None:
+        """Count a job that has ended in this process."""
+        self.depth_until = 0.0
+        self.metrics.count_finished_job(status, verification)
+
+    async def refresh(self, seconds: float = DEPTH_FOR) -> None:
+        """Count the queue, unless the last count is at most so many seconds old."""
+        now = time.monotonic()
+        if now >= self.depth_until or not seconds:
+            self.depth_until = now + DEPTH_FOR  # requests that come meanwhile use the last count
+            self.depth = await self.store.read(self.store.depth)
+
+    def is_saturated(self, more: int) -> bool:
+        """Whether the queue has no room for so many more addresses."""
+        return self.depth.total + self.engine.checking + more > self.settings.queue_limit
+
+    # --- single checks ----------------------------------------------------------------------------
+
+    async def can_answer(self, validation_type: str) -> bool:
+        """Whether somebody answers single checks of a type at present."""
+        if validation_type != ValidationType.SMTP or not self.store.is_shared:
+            return True
+        return await self.store.read(self.store.has_worker, validation_type)
+
+    async def check(self, client: str, email: str, validation_type: str) -> CheckOutcome | Account:
+        """Debit a unit of quota, if checks cost one, and verify an address; the account if the debit is refused.
+
+        The debit is on disk before the engine starts. On PostgreSQL a check by `smtp` is a job, so that no mail server
+        gets more sessions than its limit: it is written with the debit, and a worker answers it.
+        """
+        cost, owner, failure = int(self.settings.check_costs_quota), None, None
+        if validation_type == ValidationType.SMTP and self.store.is_shared:
+            try:
+                async with asyncio.timeout(self.engine.check_timeout):
+                    owner = (await find_owners(self.engine.backend, [email]))[email]
+            except BackendError as exc:  # the resolver cannot be used
+                failure = failure_of(exc)
+            except TimeoutError:
+                failure = EngineFailure.ERROR
+        jobs = (check_job(email, owner),) if owner else ()
+        if cost or jobs:
+            account = await self.submitter.debit(client, cost, jobs)
+            if not account.granted:
+                return account
+        if failure is not None:
+            return CheckOutcome(email, failure=failure)
+        if jobs:
+            return await self.answer(email, jobs[0].job_id)
+        return await self.engine.check(email, validation_type, client)
+
+    async def answer(self, email: str, job_id: str) -> CheckOutcome:
+        """Wait for a worker's answer to a single check; `SATURATED` if there is none within `check_timeout`."""
+        found: StoredJob | None = None
+        try:
+            async with asyncio.timeout(self.engine.check_timeout):
+                for pause in chain(LOOK_AFTER, repeat(LOOK_AFTER[-1])):
+                    await asyncio.sleep(pause)
+                    try:
+                        found = await self.reads.run(job_id)
+                    except STORE_UNAVAILABLE as exc:
+                        self.outages.failed(exc)
+                    if found is not None and found.status != JobStatus.PROCESSING:
+                        return read_answer(email, found)
+        except CommitterClosed:
+            return CheckOutcome(email, failure=EngineFailure.ERROR)
+        except TimeoutError:
+            LOG.error("no worker has answered a single check in time")
+        if found is not None:  # nobody needs it any more
+            payload = dump_verification(saturated_verification(email, ValidationType.SMTP, Reason.THROTTLED))
+            with suppress(*STORE_UNAVAILABLE):
+                await self.results.run([Outcome(found.seq, found.client, JobStatus.DONE, payload)])
+        return CheckOutcome(email, failure=EngineFailure.SATURATED)
+
+
+FAILURES = {message: failure for failure, message in FAILURE_MESSAGE.items()}
+
+
+def read_answer(email: str, found: StoredJob) -> CheckOutcome:
+    """The outcome of a single check that has ended."""
+    if found.verification is None:
+        return CheckOutcome(email, failure=FAILURES.get(found.message or "", EngineFailure.ERROR))
+    return CheckOutcome(email, parse_payload(json.loads(found.verification)))
+
 
 def make_engine(settings: ServiceSettings, backend: Backend | None) -> VerificationEngine:
-    """The engine, with a `LocalBackend` unless a backend is given."""
-    made = backend or LocalBackend(**options_of(settings.local))
+    """The engine, with a `LocalBackend` unless a backend is given.
+
+    It asks greylisted addresses once: a job gets its second attempt later (`Outcome`), so that nobody waits for it.
+    """
+    made = backend or LocalBackend(**options_of(replace(settings.local, retry_greylisted=0)))
     return VerificationEngine(made, check_timeout=settings.seconds("check_timeout"))

@@ -75,8 +75,8 @@ class ServiceSettings:
         Waits between the attempts of a job that found the queue or the engine saturated; after them it is
         ``throttled``.
     concurrency : int
-        Addresses of bulk jobs that are verified at once; without PostgreSQL a tenth is kept for clients that
-        have none under way.
+        Addresses of bulk jobs that are verified at once, by each worker; a tenth is kept for clients that have none
+        under way.
     gather : duration
         How long the worker waits for more jobs, so that they share SMTP sessions.
     check_timeout : duration

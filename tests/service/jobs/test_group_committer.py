@@ -2,11 +2,14 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from mailverdict.service.jobs.group_committer import CommitterClosed, GroupCommitter
 from tests.doubles.service import asynchronous
+
+THREADS = ThreadPoolExecutor(1)
 
 
 class Recorder:
@@ -26,7 +29,7 @@ class Recorder:
 @asynchronous
 async def test_operations_of_one_loop_iteration_are_one_call() -> None:
     recorder = Recorder()
-    group = GroupCommitter(recorder, name="test")
+    group = GroupCommitter(recorder, THREADS, name="test")
     assert await asyncio.gather(*(group.run(n) for n in range(20))) == [10 * n for n in range(20)]
     assert len(recorder.calls) == 1
     await group.aclose()
@@ -35,7 +38,7 @@ async def test_operations_of_one_loop_iteration_are_one_call() -> None:
 @asynchronous
 async def test_operations_of_the_next_iterations_join() -> None:
     recorder = Recorder()
-    group = GroupCommitter(recorder, name="test")
+    group = GroupCommitter(recorder, THREADS, name="test")
     first = asyncio.create_task(group.run(0))
     await asyncio.sleep(0)
     second = asyncio.create_task(group.run(1))
@@ -48,7 +51,7 @@ async def test_operations_of_the_next_iterations_join() -> None:
 async def test_operations_collect_while_a_call_is_running() -> None:
     recorder = Recorder()
     recorder.may_go.clear()
-    group = GroupCommitter(recorder, name="test")
+    group = GroupCommitter(recorder, THREADS, name="test")
     first = asyncio.create_task(group.run(0))
     while not recorder.calls:
         await asyncio.sleep(0)
@@ -63,7 +66,7 @@ async def test_operations_collect_while_a_call_is_running() -> None:
 @asynchronous
 async def test_call_is_not_larger_than_allowed() -> None:
     recorder = Recorder()
-    group = GroupCommitter(recorder, name="test", group_limit=3)
+    group = GroupCommitter(recorder, THREADS, name="test", group_limit=3)
     await asyncio.gather(*(group.run(n) for n in range(8)))
     assert [len(call) for call in recorder.calls] == [3, 3, 2]
     await group.aclose()
@@ -78,7 +81,7 @@ async def test_error_reaches_every_caller_and_the_thread_continues() -> None:
             raise OSError("no space left")
         return numbers
 
-    group = GroupCommitter(serve, name="test")
+    group = GroupCommitter(serve, THREADS, name="test")
     outcomes = await asyncio.gather(*(group.run(n) for n in range(3)), return_exceptions=True)
     assert [type(each) for each in outcomes] == [OSError] * 3
     healthy = True
@@ -89,7 +92,7 @@ async def test_error_reaches_every_caller_and_the_thread_continues() -> None:
 @asynchronous
 async def test_cancelled_caller_does_not_block_the_others() -> None:
     recorder = Recorder()
-    group = GroupCommitter(recorder, name="test")
+    group = GroupCommitter(recorder, THREADS, name="test")
     gone = asyncio.create_task(group.run(1))
     stays = asyncio.create_task(group.run(2))
     await asyncio.sleep(0)
@@ -101,7 +104,7 @@ async def test_cancelled_caller_does_not_block_the_others() -> None:
 @asynchronous
 async def test_close_executes_what_is_pending_and_refuses_more() -> None:
     recorder = Recorder()
-    group = GroupCommitter(recorder, name="test")
+    group = GroupCommitter(recorder, THREADS, name="test")
     waiting = asyncio.create_task(group.run(1))
     await asyncio.sleep(0)
     await group.aclose()

@@ -6,11 +6,22 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from mailverdict.service.jobs import verifier as verifier_module
-from mailverdict.service.jobs.store import Postpone, Settle
-from tests.doubles.answering_backend import AnsweringBackend, deferred, unknown
+from mailverdict.model.settings import LocalSettings
+from mailverdict.service.jobs import worker as worker_module
+from mailverdict.service.jobs.queue import Queue
+from tests.doubles.answering_backend import AnsweringBackend, deferred, unknown, valid
 from tests.doubles.clock import Clock
 from tests.doubles.service import asynchronous, serving, until
+from tests.service.postgres import Cluster
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store of either kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'jobs.db'}"
+    cluster: Cluster = request.getfixturevalue("cluster")
+    return cluster.prepared_database()
 
 
 def local_parts(world) -> list[str]:
@@ -20,16 +31,17 @@ def local_parts(world) -> list[str]:
 
 @asynchronous
 async def test_client_with_few_jobs_does_not_wait_behind_one_with_many(tmp_path: Path) -> None:
-    async with serving(tmp_path, concurrency=4, daily_limit=1000) as world:
-        world.state.worker.depth.verifying = 4  # the engine is full
+    gate = asyncio.Event()
+    async with serving(tmp_path, AnsweringBackend(gate=gate), concurrency=4, daily_limit=1000) as world:
+        await world.submitted(*(f"first{n}@x.org" for n in range(4)), address="192.0.2.3")  # the engine is full
+        await world.has_queue(verifying=4)
         many = await world.submitted(*(f"many{n}@x.org" for n in range(20)), address="192.0.2.1")
         few = await world.submitted("few0@x.org", "few1@x.org", address="192.0.2.2")
-        world.state.worker.depth.verifying = 0
-        world.state.worker.wakeup.set()
+        gate.set()
         for job_id in (*few, *many):
             assert (await world.ended(job_id))["status"] == "done"
-        order = local_parts(world)
-        assert order[:4] == ["many0", "few0", "many1", "few1"]
+        order = local_parts(world)[4:]
+        assert set(order[:4]) == {"many0", "few0", "many1", "few1"}
         assert order[4:] == [f"many{n}" for n in range(2, 20)]
 
 
@@ -39,12 +51,12 @@ async def test_engine_never_has_more_than_the_concurrency(tmp_path: Path) -> Non
     async with serving(tmp_path, AnsweringBackend(gate=gate), concurrency=8, daily_limit=1000) as world:
         jobs = await world.submitted(*(f"a{n}@x.org" for n in range(30)))
         await until(lambda: len(local_parts(world)) >= 8)
-        assert (len(local_parts(world)), world.state.worker.depth.verifying) == (8, 8)
-        assert world.state.worker.depth.waiting == 22
+        await world.has_queue(verifying=8, waiting=22)
+        assert len(local_parts(world)) == 8
         gate.set()
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"done"}
         assert len(local_parts(world)) == 30
-        assert world.state.worker.depth.total == 0
+        await world.has_queue(waiting=0, verifying=0)
 
 
 @asynchronous
@@ -53,7 +65,7 @@ async def test_batch_that_takes_too_long_ends_in_error(tmp_path: Path) -> None:
     async with serving(tmp_path, backend, job_timeout=0.01) as world:
         jobs = await world.submitted("a@x.org", "b@x.org")
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"error"}
-        assert world.state.worker.depth.verifying == 0
+        await world.has_queue(verifying=0)
 
 
 @asynchronous
@@ -71,9 +83,9 @@ async def test_jobs_under_way_go_on_at_the_next_start(tmp_path: Path) -> None:
 @asynchronous
 async def test_pending_retry_survives_a_restart(tmp_path: Path) -> None:
     clock = Clock()
-    async with serving(tmp_path, clock=clock, when_saturated="settle") as world:
-        world.state.worker.depth.waiting = world.state.settings.queue_limit
+    async with serving(tmp_path, AnsweringBackend({"a": deferred}), clock=clock) as world:
         [job_id] = await world.submitted("a@x.org")
+        await world.has_queue(postponed=1)
     clock.now += 15
     async with serving(tmp_path, clock=clock) as world:
         assert (await world.ended(job_id))["verification"]["result"] == "valid"
@@ -95,9 +107,9 @@ async def test_results_are_removed_after_their_retention_and_not_before(tmp_path
         [job_id] = await world.submitted("a@x.org")
         await world.ended(job_id)
         clock.now += 3600
-        assert await world.state.worker.purge() == 0
+        assert Queue(world.state.store).purge() == 0
         clock.now += 1
-        assert await world.state.worker.purge() == 1
+        assert Queue(world.state.store).purge() == 1
         assert (await world.get(f"/api/verification-result/{job_id}")).status_code == 404
 
 
@@ -109,7 +121,7 @@ async def test_results_are_kept_until_the_store_is_available(tmp_path: Path) -> 
         worker.retry_delay = 0.001
         [job_id] = await world.submitted("a@x.org")
         await until(lambda: world.backend.batches)
-        refusals, serve = [], world.state.writes.execute
+        refusals, serve = [], world.state.results.execute
 
         def away_for_a_while(operations):
             if len(refusals) < 3:
@@ -117,7 +129,7 @@ async def test_results_are_kept_until_the_store_is_available(tmp_path: Path) -> 
                 raise OperationalError("update", {}, Exception("away"))
             return serve(operations)
 
-        world.state.writes.execute = away_for_a_while
+        world.state.results.execute = away_for_a_while
         gate.set()
         assert (await world.ended(job_id))["status"] == "done"
         assert len(refusals) == 3
@@ -127,19 +139,18 @@ async def test_results_are_kept_until_the_store_is_available(tmp_path: Path) -> 
 @asynchronous
 async def test_worker_survives_a_store_that_cannot_be_read(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
-        serve = world.state.reads.execute
+        claim = world.state.worker.queue.claim
         refusals = []
 
-        def away_once(questions):
-            if not refusals and type(questions[0]).__name__ == "NextJobs":
+        def away_once(*given):
+            if not refusals:
                 refusals.append(1)
                 raise OperationalError("select", {}, Exception("away"))
-            return serve(questions)
+            return claim(*given)
 
-        world.state.reads.execute = away_once
+        world.state.worker.queue.claim = away_once
         [job_id] = await world.submitted("a@x.org")
         await until(lambda: refusals)
-        world.state.worker.wakeup.set()
         assert (await world.ended(job_id))["status"] == "done"
         assert (await world.get("/healthz")).status_code == 200
 
@@ -156,18 +167,18 @@ async def test_jobs_are_taken_in_batches_and_not_one_by_one(tmp_path: Path) -> N
 async def test_unexpected_error_while_settling_ends_only_its_own_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dump = verifier_module.dump_verification
+    dump = worker_module.dump_verification
 
     def broken(verification):
         if verification.email == "bad@x.org":
             raise ValueError("not JSON")
         return dump(verification)
 
-    monkeypatch.setattr(verifier_module, "dump_verification", broken)
+    monkeypatch.setattr(worker_module, "dump_verification", broken)
     async with serving(tmp_path) as world:
         jobs = await world.submitted("good@x.org", "bad@x.org", "fine@x.org")
         assert [(await world.ended(job_id))["status"] for job_id in jobs] == ["done", "error", "done"]
-        await until(lambda: world.state.worker.depth.total == 0)
+        await world.has_queue(waiting=0, verifying=0)
         metrics = (await world.get("/metrics")).text
         assert 'mailverdict_jobs_ended_total{status="error"} 1' in metrics
         assert (await world.get("/healthz")).status_code == 200
@@ -175,45 +186,81 @@ async def test_unexpected_error_while_settling_ends_only_its_own_job(
     assert "x.org" not in caplog.text
 
 
-@pytest.mark.parametrize(("refused", "script"), [(Settle, {}), (Postpone, {"a": deferred})])
+@pytest.mark.parametrize("script", [{}, {"a": deferred}])
 @asynchronous
 async def test_result_that_cannot_be_written_is_an_error_and_leaves_the_queue(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, refused: type, script: dict
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, script: dict
 ) -> None:
     async with serving(tmp_path, AnsweringBackend(script)) as world:
-        serve, failures = world.state.writes.execute, []
+        serve, failures = world.state.results.execute, []
 
         def failing_once(operations):
-            if not failures and any(isinstance(each, refused) for each in operations):
+            if not failures:
                 failures.append(operations)
                 raise TypeError("a bug")
             return serve(operations)
 
-        world.state.writes.execute = failing_once
+        world.state.results.execute = failing_once
         [job_id] = await world.submitted("a@x.org")
         assert (await world.ended(job_id))["status"] == "error"
-        await until(lambda: world.state.worker.depth.total == 0)
-        assert world.state.worker.depth.postponed == 0
+        await world.has_queue(waiting=0, verifying=0, postponed=0)
     assert len([each for each in caplog.records if each.exc_info]) == 1
 
 
 @asynchronous
-async def test_store_that_refuses_every_result_leaves_the_depth_right_and_the_job_for_the_next_start(
+async def test_store_that_refuses_every_result_leaves_the_job_for_the_next_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(tmp_path) as world:
-        serve = world.state.writes.execute
 
         def failing(operations):
-            if any(isinstance(each, Settle) for each in operations):
-                raise TypeError("a bug")
-            return serve(operations)
+            raise TypeError("a bug")
 
-        world.state.writes.execute = failing
+        world.state.results.execute = failing
         [job_id] = await world.submitted("a@x.org")
         await until(lambda: "until the next start" in caplog.text)
-        assert world.state.worker.depth.total == 0
         assert (await world.poll(job_id))["status"] == "processing"
         assert (await world.get("/healthz")).status_code == 200
     async with serving(tmp_path) as world:
         assert (await world.ended(job_id))["status"] == "done"
+
+
+class GreylistingBackend(AnsweringBackend):
+    """Greylists each address so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    async def verify(self, batch, in_flight=()):
+        is_early = len(self.batches) < self.times
+        self.script = {"ada": unknown("greylisted") if is_early else valid}
+        async for event in super().verify(batch, in_flight):
+            yield event
+
+
+@pytest.mark.parametrize(("times", "details"), [(1, None), (2, "greylisted")])
+@asynchronous
+async def test_greylisted_job_gets_one_second_pass_and_nothing_waits_meanwhile(
+    tmp_path: Path, url: str, times: int, details: str | None
+) -> None:
+    backend, clock = GreylistingBackend(times), Clock()
+    local = LocalSettings(retry_greylisted="5min")
+    async with serving(tmp_path, backend, clock=clock, store=url, local=local) as world:
+        [job_id] = await world.submitted("ada@a.org", validation_type="smtp")
+        await world.has_queue(postponed=1, verifying=0)
+        assert (await world.poll(job_id))["status"] == "processing"
+        clock.now += 299
+        await asyncio.sleep(0.5)  # the worker looks, and finds nothing that is due
+        assert len(backend.batches) == 1
+        clock.now += 1
+        record = await world.ended(job_id)
+        assert (record["status"], record["verification"]["details"]) == ("done", details)
+    assert len(backend.batches) == 2
+
+
+@asynchronous
+async def test_greylisted_job_has_no_second_pass_by_default(tmp_path: Path, url: str) -> None:
+    async with serving(tmp_path, GreylistingBackend(1), store=url) as world:
+        [job_id] = await world.submitted("ada@a.org", validation_type="smtp")
+        assert (await world.ended(job_id))["verification"]["details"] == "greylisted"

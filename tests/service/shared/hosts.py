@@ -89,11 +89,12 @@ class Hosts:
     settings: dict[str, str] = field(default_factory=dict)
     started: list[Host] = field(default_factory=list)
 
-    def start(self, role: str, *options: str) -> Host:
-        """Start an API (`serve`) or a worker (`worker`)."""
+    def start(self, role: str, *options: str, ahead: float = 0.0) -> Host:
+        """Start an API (`serve`) or a worker (`worker`) on a host whose clock is so many seconds ahead."""
         local = self.world.backend.settings
         port = free_port()
-        command = [sys.executable, "-m", "mailverdict", role, "--port", str(port), *options]
+        command = [sys.executable, "-m", "tests.service.shared.clock_ahead", str(ahead), role, "--port", str(port)]
+        command += options
         given = {
             "MAILVERDICT_STORE": self.store,
             "MAILVERDICT_RESOLVER": str(local.resolver),

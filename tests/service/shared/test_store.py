@@ -1,37 +1,52 @@
-"""Transactions of several workers on the same rows: each ends, whatever the other has locked first."""
+"""Transactions of several processes on the same rows: each ends, whatever the other has locked first."""
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
 
-from mailverdict.service.jobs.store import Debit, NewJob, Store
-from mailverdict.service.shared.store import EndedJob, SharedStore
-from tests.doubles.service import asynchronous, settings_for, until
+from mailverdict.service.jobs.queue import LeaseLost, Outcome, Queue
+from mailverdict.service.jobs.store import Debit, NewJob, Store, WorkerRow
+from tests.doubles.clock import NOON, Clock
+from tests.doubles.service import asynchronous, open_store, until
 from tests.service.postgres import Cluster
-from tests.service.shared.test_worker import rows
+from tests.service.recount import assert_counted
+from tests.service.shared.rows import rows
 
 pytestmark = pytest.mark.servers
-BATCH, NOW = 7, 1000.0
-ENDED = EndedJob(1, "done", "{}", None, "mx", "valid", NOW)
-REGEX = replace(ENDED, validation_type="regex")
-SEQS = (1, 2, 3)  # of the jobs in the database
+ROW = WorkerRow("host:1", "1", "regex,mx,mx_blacklist,smtp", None)
+TYPES = tuple(ROW.types.split(","))
+CLIENTS = {1: "a", 2: "b", 3: "c"}  # by the job of each
+WORKER, DEAD = 1, 2  # their numbers
 
-# What a worker writes about jobs that one look-up has claimed. In each pair one may be late: its task was given to
-# another worker. Workers 1 and 17 add to the same rows of `tally`.
-CLAIMED: dict[str, Callable[[SharedStore], object]] = {
-    "settle": lambda store: store.settle([(1, [replace(ENDED, seq=seq) for seq in (3, 2, 1)])]),
-    "settle two groups": lambda store: store.settle([(1, [replace(ENDED, seq=3)]), (1, [replace(REGEX, seq=2)])]),
-    "settle as worker 17": lambda store: store.settle([(17, [replace(REGEX, seq=1)]), (17, [replace(ENDED, seq=2)])]),
-    "postpone": lambda store: store.postpone((3, 2, 1), 1, NOW + 60, NOW),
-    "second pass": lambda store: store.begin_second_pass((3, 2, 1), NOW + 60, NOW),
-    "owners": lambda store: store.assign_owners({"a.org": [1, 3], "b.org": [2]}),
-    "give back": lambda store: store.give_back(BATCH, NOW),
-    "abandoned": lambda store: store.abandoned(NOW),
+
+def outcomes(status: str, *seqs: int, due_in: float | None = None) -> list[Outcome]:
+    return [Outcome(seq, CLIENTS[seq], status, due_in=due_in) for seq in seqs]
+
+
+def submission(*clients: str, name: str = "more") -> list[Debit]:
+    return [Debit(client, 1, (NewJob(f"{name}-of-{client}", "ada@a.org", "mx"),)) for client in clients]
+
+
+def ignoring_loss(method: Callable[..., object], *given: object) -> None:
+    with suppress(LeaseLost):
+        method(*given)
+
+
+# What processes write, of which two at a time may meet. The jobs are those of worker 1, whose lease may have lapsed.
+WRITES: dict[str, Callable[[Store], object]] = {
+    "settle": lambda store: Queue(store).settle([outcomes("done", 3, 2, 1)]),
+    "settle two groups": lambda store: Queue(store).settle([outcomes("done", 3), outcomes("error", 2)]),
+    "postpone": lambda store: Queue(store).settle([outcomes("processing", 3, 1, 2, due_in=60)]),
+    "route": lambda store: ignoring_loss(Queue(store).route, WORKER, {3: "a.org", 1: "b.org", 2: "a.org"}),
+    "leave": lambda store: Queue(store).leave(WORKER),
+    "renew": lambda store: Queue(store).renew(DEAD),
+    "claim": lambda store: ignoring_loss(Queue(store).claim, WORKER, TYPES),
+    "submit": lambda store: store.submit(submission("c", "a", "b", name=str(id(store)))),
+    "purge": lambda store: Queue(store).purge(),
 }
 
 
@@ -46,24 +61,24 @@ def url(cluster: Cluster) -> str:
 
 
 @pytest.fixture
-def store(tmp_path: Path, url: str) -> Iterator[SharedStore]:
-    submit(url, "a", "b", "c")
-    opened = SharedStore(settings_for(tmp_path, store=url))
+def stores(url: str) -> Iterator[list[Store]]:
+    opened = [open_store(url, Clock(), rate_limit=0) for _ in range(2)]
     yield opened
-    opened.close()
+    assert_counted(url)
+    for each in opened:
+        each.close()
 
 
-def submit(url: str, *clients: str) -> None:
-    api = Store(url)
-    for client in clients:
-        api.commit([Debit(client, "2027-01-15", 1, 1000, NOW, (NewJob(f"job-of-{client}", "ada@a.org", "mx"),))])
-    api.close()
-
-
-def reverse(url: str, table: str, column: str) -> None:
-    """Write the rows anew, the last one first."""
-    for (value,) in rows(url, f"SELECT {column} FROM {table} ORDER BY {column} DESC"):
-        rows(url, f"UPDATE {table} SET {column} = {column} WHERE {column} = :value", value=value)
+def begin(url: str, store: Store) -> None:
+    """A job of each client, claimed by a worker that has died."""
+    rows(url, "TRUNCATE job, backlog, quota, worker, owner RESTART IDENTITY CASCADE")
+    store.submit(submission("a", "b", "c", name="job"))
+    assert [Queue(store).register(ROW), Queue(store).register(ROW)] == [WORKER, DEAD]
+    assert [each.seq for each in Queue(store).claim(WORKER, TYPES).jobs] == [1, 2, 3]
+    rows(url, "UPDATE worker SET lease = 0 WHERE id = 1")
+    for table, column in (("job", "seq"), ("backlog", "client"), ("quota", "client")):
+        for (value,) in rows(url, f"SELECT {column} FROM {table} ORDER BY {column} DESC"):
+            rows(url, f"UPDATE {table} SET {column} = {column} WHERE {column} = :value", value=value)
 
 
 async def both_end(url: str, blocked: str, first: Callable[[], object], second: Callable[[], object]) -> None:
@@ -81,75 +96,67 @@ async def both_end(url: str, blocked: str, first: Callable[[], object], second: 
     await asyncio.gather(*running)
 
 
-@pytest.mark.parametrize("first", CLAIMED)
+@pytest.mark.parametrize("blocked", ["job WHERE seq = 2", "backlog WHERE client = 'b'"])
+@pytest.mark.parametrize("first", WRITES)
 @asynchronous
-async def test_two_transactions_about_claimed_jobs_end(url: str, store: SharedStore, first: str) -> None:
-    for second in CLAIMED.values():
-        rows(url, "TRUNCATE job, tally RESTART IDENTITY CASCADE")
-        submit(url, "a", "b", "c")
-        assert [each.seq for each in store.claim("mx", BATCH, NOW).jobs] == list(SEQS)
-        reverse(url, "job", "seq")
-        reverse(url, "assignment", "seq")
-        await both_end(url, "SELECT FROM job WHERE seq = 2", partial(CLAIMED[first], store), partial(second, store))
-
-
-@pytest.mark.parametrize("is_claim_first", [True, False])
-@asynchronous
-async def test_claim_of_due_and_queued_jobs_and_late_results_end(
-    url: str, store: SharedStore, *, is_claim_first: bool
+async def test_two_transactions_about_the_same_jobs_end(
+    url: str, stores: list[Store], first: str, blocked: str
 ) -> None:
-    rows(url, "UPDATE job SET status = 'processing', due = 0, attempt = 1 WHERE seq = 3")
-    results: list[object] = []
-
-    def claim() -> None:
-        results.append({each.seq for each in store.claim("mx", BATCH, NOW).jobs})
-
-    def settle() -> None:
-        store.settle([(1, [replace(ENDED, seq=seq) for seq in SEQS])])
-
-    pair = (claim, settle) if is_claim_first else (settle, claim)
-    await both_end(url, "SELECT FROM job WHERE seq = 2", *pair)
-    assert rows(url, "SELECT DISTINCT status FROM job") == [("done",)]
-    claimed = {seq for (seq,) in rows(url, "SELECT seq FROM assignment")}
-    assert claimed <= results[0] if is_claim_first else claimed == results[0] == set()
-
-
-@pytest.mark.parametrize("is_claim_first", [True, False])
-@asynchronous
-async def test_claim_and_purge_of_old_buckets_end(url: str, store: SharedStore, *, is_claim_first: bool) -> None:
-    for client in "abc":
-        rows(url, "INSERT INTO pace VALUES (:client, 0, 0)", client=client)
-    reverse(url, "pace", "client")
-
-    def claim() -> None:
-        assert len(store.claim("mx", BATCH, NOW).jobs) == len(SEQS)
-
-    def purge() -> None:
-        store.purge(NOW - 1, "2027-01-15")
-
-    pair = (claim, purge) if is_claim_first else (purge, claim)
-    await both_end(url, "SELECT FROM pace WHERE client = 'b'", *pair)
+    one, two = stores
+    for second in WRITES.values():
+        begin(url, one)
+        await both_end(url, f"SELECT FROM {blocked}", partial(WRITES[first], one), partial(second, two))
+        assert_counted(url)
 
 
 @asynchronous
-async def test_purge_and_a_migration_that_changes_the_workers_end(url: str, store: SharedStore) -> None:
-    rows(url, "INSERT INTO worker (name, version, types, seen_at) VALUES ('old', '1', 'mx', 0)")
-
-    def migrate() -> None:
-        with store.engine.begin() as connection:
-            connection.execute(text("CREATE TABLE added (seq bigint REFERENCES job (seq))"))
-            connection.execute(text("ALTER TABLE worker ADD COLUMN added integer"))
-
-    await both_end(url, "SELECT FROM worker", lambda: store.purge(NOW - 1, "2027-01-15"), migrate)
+async def test_worker_that_was_suspended_has_nothing_left(url: str, stores: list[Store]) -> None:
+    one, two = stores
+    begin(url, one)
+    two.submit(submission("b"))
+    rows(url, "INSERT INTO owner (name, worker) VALUES ('a.org', 1)")
+    assert Queue(two).renew(DEAD)
+    assert rows(url, "SELECT count(*) FROM job WHERE status = 'queued' AND worker IS NULL") == [(4,)]
+    assert rows(url, "SELECT name FROM owner") == []
+    assert not Queue(one).renew(WORKER)
+    for attempt in (
+        lambda: Queue(one).claim(WORKER, TYPES),
+        lambda: Queue(one).route(WORKER, {1: "a.org"}),
+        lambda: Queue(one).lease_owners(WORKER, None, {}, 10),
+    ):
+        with pytest.raises(LeaseLost):
+            attempt()
+    assert [each.seq for each in Queue(two).claim(DEAD, TYPES).jobs] == [1, 2, 3, 4]
+    assert Queue(one).settle([outcomes("done", 1)]) == [{1}], "what it had verified counts, if it comes first"
+    assert Queue(two).settle([outcomes("error", 1, 2)]) == [{2}]
+    assert rows(url, "SELECT status FROM job WHERE seq IN (1, 2) ORDER BY seq") == [("done",), ("error",)]
 
 
 @asynchronous
-async def test_only_one_purge_runs_at_a_time(url: str, store: SharedStore) -> None:
-    store.settle([(1, [replace(ENDED, seq=seq) for seq in SEQS])])
-    removed: list[int] = []
+async def test_owner_belongs_to_one_worker_and_single_checks_come_first(url: str, stores: list[Store]) -> None:
+    one, two = stores
+    numbers = [Queue(one).register(ROW), Queue(two).register(ROW)]
+    ids = [f"{client}{n}" for client in ("a", "b") for n in range(3)]
+    one.submit([Debit(each[0], 1, (NewJob(each, f"{each}@x.org", "smtp"),)) for each in ids])
+    jobs = Queue(one).claim(numbers[0], TYPES).jobs
+    Queue(one).route(numbers[0], {each.seq: "x.org" for each in jobs})
+    assert Queue(one).lease_owners(numbers[0], None, {}, 10) == ({"x.org"}, False)
+    assert Queue(two).lease_owners(numbers[1], None, {}, 10) == (set(), False)
+    assert Queue(one).lease_owners(numbers[0], None, {}, 10) == ({"x.org"}, False), "the answer to the first was lost"
+    check = NewJob("check", "c@x.org", "smtp", "processing", owner="x.org", priority=1)
+    two.submit([Debit("c", 1, (check,))])
+    taken = [each.job_id for each in Queue(one).take("x.org", 5)]
+    assert taken == ["check", "a0", "b0", "a1", "b1"]
+    Queue(one).release_owner(numbers[0], "x.org")
+    assert Queue(two).lease_owners(numbers[1], None, {}, 10) == ({"x.org"}, False)
 
-    def purge() -> None:
-        removed.append(store.purge(NOW + 1, "2027-01-15"))
 
-    await both_end(url, "SELECT FROM job WHERE seq = 2", purge, purge)
-    assert removed == [0, len(SEQS)]
+@asynchronous
+async def test_time_of_jobs_and_quota_is_the_databases(url: str) -> None:
+    store = open_store(url)
+    [account] = store.submit(submission("a"))
+    [(now, created)] = rows(url, "SELECT extract(epoch FROM now())::float, created_at FROM job")
+    assert abs(now - created) < 60
+    assert abs(account.now - now) < 60
+    assert abs(now - NOON) > 60
+    store.close()

@@ -1,27 +1,24 @@
 """Workers on PostgreSQL: every job once, an owner in one place at a time, nothing lost when one stops or dies."""
 
 import asyncio
-import time
 from collections import Counter
 from pathlib import Path
 
 import httpx
 import pytest
-from sqlalchemy import create_engine, text
 
 from mailverdict.backend import Batch
 from mailverdict.errors import SettingsError
 from mailverdict.service import ServiceSettings, create_app
-from mailverdict.service.jobs.store import Debit, NewJob, Store
-from mailverdict.service.outages import OutageLog
-from mailverdict.service.shared.app import create_worker_app, open_worker
-from mailverdict.service.shared.store import DatabaseClock, EndedJob, SharedStore
-from mailverdict.service.shared.tasks import TaskQueue
-from mailverdict.service.shared.worker import WorkerAbilities
+from mailverdict.service.jobs.program import create_worker_app
+from mailverdict.service.jobs.queue import Queue
+from mailverdict.service.jobs.worker import WorkerAbilities
 from tests.doubles.answering_backend import AnsweringBackend, deferred
 from tests.doubles.clock import Clock
 from tests.doubles.service import RunningService, asynchronous, serving, settings_for, until, working
 from tests.service.postgres import Cluster
+from tests.service.recount import assert_counted
+from tests.service.shared.rows import rows
 
 pytestmark = pytest.mark.servers
 
@@ -29,17 +26,6 @@ pytestmark = pytest.mark.servers
 @pytest.fixture
 def url(cluster: Cluster) -> str:
     return cluster.prepared_database()
-
-
-def rows(url: str, statement: str, **values: object) -> list[tuple]:
-    """Look into the database from outside."""
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
-    try:
-        with engine.connect() as connection:
-            result = connection.execute(text(statement), values)
-            return [tuple(row) for row in result] if result.returns_rows else []
-    finally:
-        engine.dispose()
 
 
 class CountingBackend(AnsweringBackend):
@@ -73,8 +59,7 @@ async def test_job_of_each_type_is_verified(tmp_path: Path, url: str, validation
         jobs = await world.submitted("ada@a.org", "bob@b.org", validation_type=validation_type)
         for job_id in jobs:
             assert (await world.ended(job_id))["verification"]["validation_type"] == validation_type
-    assert rows(url, "SELECT count(*) FROM assignment") == [(0,)]
-    assert rows(url, "SELECT sum(count) FROM tally") == [(2,)]
+    assert_counted(url)
 
 
 @asynchronous
@@ -108,9 +93,8 @@ async def test_stopped_worker_hands_its_owners_over(tmp_path: Path, url: str) ->
         async with working(settings, stuck, clock):
             jobs = await world.submitted("ada@a.org", "bob@b.org", validation_type="smtp")
             await until(lambda: len(stuck.batches) == 2)
-        assert rows(url, "SELECT count(*) FROM job WHERE status = 'processing'") == [(2,)]
-        todo = "SELECT lock FROM procrastinate_jobs WHERE status = 'todo' AND task_name = 'ask' ORDER BY lock"
-        assert rows(url, todo) == [("a.org",), ("b.org",)]
+        assert rows(url, "SELECT status, owner FROM job") == [("processing", "a.org"), ("processing", "b.org")]
+        assert rows(url, "SELECT name FROM owner") == rows(url, "SELECT id FROM worker") == []
         async with working(settings, later, clock):
             for job_id in jobs:
                 assert (await world.ended(job_id))["status"] == "done"
@@ -127,64 +111,29 @@ async def test_jobs_of_a_dead_worker_are_verified_and_finished_ones_are_not_aske
         jobs = await world.submitted("ada@a.org", "bob@b.org", validation_type="smtp")
         jobs += await world.submitted("eve@c.org", validation_type="mx")
         await until(lambda: len(world.backend.batches) == 3)
-        left = rows(
-            url, "SELECT id, queue_name, task_name, lock, args::text FROM procrastinate_jobs WHERE status = 'doing'"
-        )
-        claims = rows(url, "SELECT seq, validation_type, batch, owner FROM assignment")
-    # Put back what a clean stop has tidied up: the claims, and the tasks that are marked as running.
-    rows(url, "DELETE FROM procrastinate_jobs WHERE status = 'todo'")
-    rows(url, "DELETE FROM assignment")
-    rows(url, "UPDATE job SET status = 'processing' WHERE status = 'queued'")
-    for number, queue, task, lock, arguments in left:
-        rows(
-            url,
-            "INSERT INTO procrastinate_jobs (id, queue_name, task_name, lock, args, status)"
-            " VALUES (:id, :queue, :task, :lock, CAST(:args AS jsonb), 'doing')",
-            id=number, queue=queue, task=task, lock=lock, args=arguments,
-        )  # fmt: skip
-    for seq, validation_type, batch, owner in claims:
-        rows(
-            url,
-            "INSERT INTO assignment (seq, validation_type, batch, owner) VALUES (:seq, :type, :batch, :owner)",
-            seq=seq, type=validation_type, batch=batch, owner=owner,
-        )  # fmt: skip
+        # What is left when the process is killed: nothing is tidied up. Another worker notices that the lease lapsed.
+        world.state.outages.failed = lambda error: None
+        left = {table: rows(url, f"SELECT * FROM {table}") for table in ("job", "backlog", "worker", "owner")}
+    for table, values in left.items():
+        rows(url, f"DELETE FROM {table}")
+        for row in values:
+            names = [f"v{n}" for n in range(len(row))]
+            override = "OVERRIDING SYSTEM VALUE" if table == "worker" else ""
+            placed = ", ".join(f":{name}" for name in names)
+            rows(url, f"INSERT INTO {table} {override} VALUES ({placed})", **dict(zip(names, row, strict=True)))
+    assert_counted(url)
     backend = CountingBackend()
     settings = settings_for(tmp_path, store=url)
-    async with serving(tmp_path, backend, store=url) as world, working(settings, backend, world.clock) as worker:
-        await worker.recover()
-        for job_id in jobs:
-            assert (await world.ended(job_id))["status"] == "done"
+    async with serving(tmp_path, backend, store=url) as world:
+        assert {(await world.poll(job_id))["status"] for job_id in jobs} == {"processing"}
+        await asyncio.sleep(1)
+        assert not backend.batches, "the lease of the dead worker is not over"
+        rows(url, "UPDATE worker SET lease = 0 WHERE id = (SELECT min(id) FROM worker)")
+        async with working(settings, backend, world.clock):
+            for job_id in jobs:
+                assert (await world.ended(job_id))["status"] == "done"
+    assert_counted(url)
     assert backend.asked == Counter({"ada@a.org": 1, "bob@b.org": 1, "eve@c.org": 1})
-
-
-@asynchronous
-async def test_result_is_written_once_whoever_comes_later(tmp_path: Path, url: str) -> None:
-    async with serving(tmp_path, AnsweringBackend(), store=url) as world:
-        [job_id] = await world.submitted("ada@a.org", validation_type="smtp")
-        record = await world.ended(job_id)
-        store = SharedStore(world.state.settings)
-        [(seq,)] = rows(url, "SELECT seq FROM job")
-        late = EndedJob(seq, "error", None, "too late", "smtp", "", 0.0)
-        assert store.settle([(1, [late])]) == [0]
-        store.close()
-        assert await world.poll(job_id) == record
-    assert rows(url, "SELECT status, count FROM tally") == [("done", 1)]
-
-
-@asynchronous
-async def test_second_pass_whose_beginning_is_written_twice_is_begun_once(tmp_path: Path, url: str) -> None:
-    async with serving(tmp_path, AnsweringBackend(gate=asyncio.Event()), store=url) as world:
-        await world.submitted("ada@a.org", validation_type="smtp")
-        claimed = "SELECT seq FROM job WHERE status = 'processing'"
-        await until(lambda: rows(url, claimed))
-        [(seq,)] = rows(url, claimed)
-        store = SharedStore(world.state.settings)
-        try:
-            for _ in range(2):  # the answer to the first was lost
-                assert store.begin_second_pass([seq], 2000.5, 1000.0) == {seq}
-            assert store.begin_second_pass([seq], 3000.5, 2100.0) == set()
-        finally:
-            store.close()
 
 
 @asynchronous
@@ -255,12 +204,9 @@ async def test_pace_of_a_client_is_kept_by_all_workers_together(tmp_path: Path, 
         async with asyncio.timeout(20):
             while rows(url, done) != [(100,)]:
                 await asyncio.sleep(0.01)
-        for _ in range(5):
-            await world.state.queue.defer_look_up("mx")
-            await asyncio.sleep(0.02)
+        await asyncio.sleep(1)  # both look several times
         assert rows(url, done) == [(100,)]
         clock.now += 50
-        await world.state.queue.defer_look_up("mx")
         async with asyncio.timeout(20):
             while rows(url, done) != [(150,)]:
                 await asyncio.sleep(0.01)
@@ -274,10 +220,8 @@ async def test_announced_burst_is_that_of_all_workers_together(tmp_path: Path, u
         assert '"burst";r=200;t=0' in (await world.get("/api/quota")).headers["ratelimit"]
         for job_id in await world.submitted(*(f"n{n}@a.org" for n in range(100)), validation_type="mx"):
             await world.ended(job_id)
-        world.state.worker.fresh_until = 0.0  # the count is from before the jobs ended
         assert '"burst";r=100;t=10000' in (await world.get("/api/quota")).headers["ratelimit"]
         clock.now += 1000
-        world.state.worker.fresh_until = 0.0
         assert '"burst";r=110;t=9000' in (await world.get("/api/quota")).headers["ratelimit"]
         assert '"burst";r=200;t=0' in (await world.get("/api/quota", address="192.0.2.9")).headers["ratelimit"]
 
@@ -292,7 +236,6 @@ async def test_health_of_a_worker_names_what_it_can_do(tmp_path: Path, url: str)
             assert (report["status"], report["types"], report["egress"]) == ("ok", ["mx"], "berlin")
             assert 'mailverdict_jobs{state="waiting"} 0.0' in (await client.get("/metrics")).text
     async with serving(tmp_path, store=url) as world:
-        world.state.worker.fresh_until = 0.0  # the count is from before the worker registered
         [worker] = (await world.get("/healthz")).json()["workers"]
         assert worker["types"] == "regex,mx,mx_blacklist,smtp"
 
@@ -312,104 +255,12 @@ async def test_worker_goes_on_after_the_database_was_away(tmp_path: Path, cluste
                 statuses = {r.json()["data"]["result"]["status"] for r in replies if r.status_code == 200}
                 await asyncio.sleep(0.05)
         assert await world.used() == 2
-    assert rows(url, "SELECT sum(count) FROM tally") == [(2,)]
+    assert_counted(url)
 
 
 def test_worker_needs_postgresql(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="a worker needs PostgreSQL"):
         create_worker_app(ServiceSettings(store=f"sqlite:///{tmp_path / 'jobs.db'}"))
-
-
-def test_clocks_of_hosts_that_differ_agree_by_the_database(cluster: Cluster, url: str) -> None:
-    engine = create_engine(url)
-    clocks = [DatabaseClock(lambda skew=skew: 1_000_000.0 + skew) for skew in (-300.0, 0.0, 300.0)]
-    with engine.connect() as connection:
-        database = float(connection.scalar(text("SELECT extract(epoch FROM clock_timestamp())")))
-        for clock in clocks:
-            clock.measure(connection)
-    engine.dispose()
-    for clock in clocks:
-        assert clock() == pytest.approx(database, abs=60)
-
-
-class SlowAnswer:
-    """A database whose answer comes a minute after the query, and whose clock is ahead."""
-
-    def __init__(self, clock: Clock, ahead: float) -> None:
-        self.clock, self.ahead = clock, ahead
-
-    def scalar(self, _: object) -> float:
-        self.clock.now += 60
-        return self.clock.now + self.ahead
-
-
-@pytest.mark.parametrize(("known", "ahead", "offset"), [(0, 0, 0), (3, 3, 3), (0, 300, 300), (0, -300, -240)])
-def test_answer_that_took_long_moves_a_clock_only_if_it_is_certainly_wrong(
-    known: float, ahead: float, offset: float
-) -> None:
-    local = Clock()
-    clock = DatabaseClock(local)
-    clock.offset = known
-    clock.measure(SlowAnswer(local, ahead))
-    assert clock.offset == offset
-
-
-@asynchronous
-async def test_hosts_whose_clocks_are_minutes_apart_agree_when_a_job_is_due(tmp_path: Path, url: str) -> None:
-    backend = AnsweringBackend({"busy": deferred})
-    settings = settings_for(tmp_path, store=url, saturation_backoff="0.001, 0.001")
-    app = create_app(settings, AnsweringBackend())
-    app.state.service.shared.clock.local = lambda: time.time() + 300
-    async with (
-        app.router.lifespan_context(app),
-        open_worker(settings, backend, WorkerAbilities(), time.time) as worker,
-    ):
-        worker.store.clock.local = lambda: time.time() - 300
-        await worker.store.run(worker.store.heartbeat, worker.number)
-        world = RunningService(app, backend, Clock())
-        [job_id] = await world.submitted("busy@a.org", validation_type="mx")
-        async with asyncio.timeout(30):
-            while (await world.poll(job_id))["status"] != "done":
-                await asyncio.sleep(0.02)
-        [(created, updated, now)] = rows(
-            url, "SELECT created_at, updated_at, extract(epoch FROM now())::float FROM job WHERE status = 'done'"
-        )
-        assert len(backend.batches) == 3
-        assert abs(now - created) < 60
-        assert created < updated <= now + 60
-
-
-def test_postponed_job_is_due_after_the_clock_was_set_back(tmp_path: Path, url: str) -> None:
-    settings = settings_for(tmp_path, store=url)
-    api, store = Store(url), SharedStore(settings)
-    postponed = NewJob("j1", "ada@a.org", "mx", "processing", attempt=1, due=10_015.0)
-    api.commit([Debit("a", "2027-01-15", 1, 5, 10_000.0, (postponed,))])
-    try:
-        for now, is_due in ((10_014.0, False), (9_941.0, False), (6_400.0, True)):
-            assert store.abandoned(now) == ([], ["mx"] if is_due else [])
-            assert [each.job_id for each in store.claim("mx", 1, now).jobs] == (["j1"] if is_due else [])
-    finally:
-        store.close()
-        api.close()
-
-
-@asynchronous
-async def test_scheduled_tasks_go_on_after_the_clock_was_set_back(tmp_path: Path, url: str) -> None:
-    clock = Clock(7200.0)
-    one, two = (TaskQueue(settings_for(tmp_path, store=url), clock, OutageLog()) for _ in range(2))
-    deferred: list[list[str]] = []
-    for tasks in (one, two):
-        await tasks.open()
-    for step in (0.0, 9.0, 1.0, 590.0, -3600.0, 10.0):
-        clock.now += step
-        for tasks in (one, two):
-            await tasks.defer_scheduled()
-        deferred.append([name for (name,) in rows(url, "SELECT task_name FROM procrastinate_jobs ORDER BY id")])
-        rows(url, "DELETE FROM procrastinate_jobs")
-    for tasks in (one, two):
-        await tasks.close()
-    both, recover = ["recover", "purge"], ["recover"]
-    assert deferred == [both, [], recover, both, both, recover]
 
 
 @asynchronous
@@ -423,60 +274,55 @@ async def test_old_results_are_purged_and_waiting_jobs_are_not(tmp_path: Path, u
         [waiting] = await world.submitted("bob@b.org", validation_type="smtp")
         await world.ended(ended)
         clock.now += 3601
-        await worker.purge()
+        Queue(worker.store).purge()
         assert (await world.get(f"/api/verification-result/{ended}")).status_code == 404
         assert (await world.poll(waiting))["status"] == "queued"
 
 
 @asynchronous
-async def test_task_whose_end_could_not_be_written_is_ended_by_its_own_worker(tmp_path: Path, url: str) -> None:
-    settings = settings_for(tmp_path, store=url)
-    async with working(settings, AnsweringBackend(), Clock()) as worker:
-        await until(lambda: worker.runner is not None and worker.runner.worker_id is not None)
-        rows(
-            url,
-            "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, status, worker_id)"
-            " VALUES ('smtp', 'ask', 'a.org', 'doing', :worker)",
-            worker=worker.runner.worker_id,
-        )
-        held = "SELECT count(*) FROM procrastinate_jobs WHERE lock = 'a.org'"
-        worker.orphans = set()
-        await worker.end_orphans()
-        assert rows(url, held) == [(1,)], "it may have begun since the last look"
-        await worker.end_orphans()
-        assert rows(url, held) == [(0,)]
-
-
-@asynchronous
-async def test_worker_that_a_purge_has_removed_is_listed_again(tmp_path: Path, url: str) -> None:
-    async with working(settings_for(tmp_path, store=url), AnsweringBackend(), Clock()) as worker:
-        for task in worker.side_tasks:  # they write heartbeats, too
-            task.cancel()
-        await asyncio.wait(worker.side_tasks)
-        rows(url, "UPDATE worker SET seen_at = 0")  # its process was suspended for longer than a purge waits
-        await worker.purge()
-        assert rows(url, "SELECT count(*) FROM worker") == [(0,)]
-        await worker.write_heartbeat()
-        assert rows(url, "SELECT id, types FROM worker") == [(worker.number, worker.row.types)]
-        assert await worker.store.run(worker.store.has_check_worker, "smtp")
-
-
-@asynchronous
-async def test_interrupted_verification_leaves_its_jobs_to_the_next_task(tmp_path: Path, url: str) -> None:
+async def test_worker_whose_lease_others_let_lapse_registers_again_and_goes_on(tmp_path: Path, url: str) -> None:
     gate = asyncio.Event()
-    backend = CountingBackend(gate=gate)
-    clock = Clock()
+    backend, clock = CountingBackend(gate=gate), Clock()
     settings = settings_for(tmp_path, store=url)
     app = create_app(settings, backend, clock=clock)
     async with app.router.lifespan_context(app), working(settings, backend, clock) as worker:
         world = RunningService(app, backend, clock)
         [job_id] = await world.submitted("ada@a.org", validation_type="smtp")
         await until(lambda: backend.batches)
-        worker.interrupt()  # as when the database was lost for too long
-        await until(lambda: not worker.batches)
+        number = worker.number
+        Queue(worker.store).leave(number)  # as another one does with a worker whose process was suspended
+        await until(lambda: worker.number != number)
         gate.set()
-        async with asyncio.timeout(20):
-            while (await world.poll(job_id))["status"] != "done":
-                await worker.recover()
-                await asyncio.sleep(0.02)
+        assert (await world.ended(job_id))["status"] == "done"
+        assert rows(url, "SELECT id, types FROM worker") == [(worker.number, worker.row.types)]
     assert backend.asked == Counter({"ada@a.org": 2})
+    assert_counted(url)
+
+
+@asynchronous
+async def test_slow_mail_servers_of_one_client_do_not_delay_another(tmp_path: Path, url: str) -> None:
+    """300 owners of 100 places; what is slow stands still until another client's jobs have ended."""
+
+    class SlowBackend(AnsweringBackend):
+        async def verify(self, batch: Batch, in_flight=()):
+            if "slow" in batch.addresses[0].as_py():
+                await gate.wait()
+            async for event in super().verify(batch, in_flight):
+                yield event
+
+    gate, clock = asyncio.Event(), Clock()
+    settings = settings_for(tmp_path, store=url, daily_limit=1000, rate_limit=0)
+    backend = SlowBackend()
+    app = create_app(settings, backend, clock=clock)
+    async with app.router.lifespan_context(app), working(settings, backend, clock) as worker:
+        world = RunningService(app, backend, clock)
+        for turn in range(3):
+            await world.submitted(*(f"a@slow{turn}n{n}.org" for n in range(100)), validation_type="smtp")
+        await until(lambda: len(worker.asked) == 90)
+        few = await world.submitted(*(f"b@fast{n}.org" for n in range(10)), validation_type="smtp", address="192.0.2.9")
+        for job_id in few:
+            assert (await world.ended(job_id))["status"] == "done"
+        assert len(worker.asked) == 90
+        gate.set()
+        await world.has_queue(waiting=0, verifying=0)
+    assert_counted(url)

@@ -19,7 +19,7 @@ from ...errors import SettingsError
 from ...local.backend import iso_timestamp
 from ...model.settings import Network
 from ..jobs.group_committer import CommitterClosed
-from ..jobs.worker import STORE_UNAVAILABLE
+from ..jobs.store import STORE_UNAVAILABLE
 from ..keys import KeyRing
 from ..service_state import ServiceState
 from ..settings import ServiceSettings

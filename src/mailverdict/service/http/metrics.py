@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -15,6 +15,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricF
 from prometheus_client.registry import Collector
 
 from ...model.verification import Verification
+from ..jobs.store import Depth
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # Seconds. A regex check takes a millisecond, an SMTP check minutes.
@@ -48,9 +49,9 @@ class LabelledCounter(Collector):
         self.labels = labels
         self.counts: defaultdict[tuple[object, ...], int] = defaultdict(int)
 
-    def add(self, *values: object, count: int = 1) -> None:
+    def add(self, *values: object) -> None:
         """Increase the counter of these label values."""
-        self.counts[values] += count
+        self.counts[values] += 1
 
     def collect(self) -> Iterable[Metric]:
         """The metric family."""
@@ -95,7 +96,6 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = Registry()
-        self.counted: dict[tuple[str, str, str], int] = {}  # jobs that the store has counted
         common: dict[str, Any] = {"namespace": "mailverdict", "registry": self.registry}
         self.requests = LabelledCounter("http_requests", "Requests answered.", "route", "status")
         self.durations = RouteDurations("http_request_seconds", "Time until a request was answered.")
@@ -125,30 +125,11 @@ class Metrics:
         if verification is not None:
             self.verdicts.add("bulk", verification.validation_type, verification.result)
 
-    def ignore_finished_job(self, status: str, verification: Verification | None = None) -> None:
-        """Count nothing: the store counts the jobs of all hosts, and `set_ended_jobs` gets its counts."""
-
-    def set_ended_jobs(self, ended: Mapping[tuple[str, str, str], int]) -> None:
-        """Raise the counters to what the store has counted, by status, validation type and result."""
-        for (status, validation_type, result), count in ended.items():
-            key = (status, validation_type, result)
-            more = count - self.counted.get(key, 0)
-            if more > 0:
-                self.counted[key] = count
-                self.jobs_ended.add(status, count=more)
-                if result:
-                    self.verdicts.add("bulk", validation_type, result, count=more)
-
-    def watch(
-        self, jobs: Callable[[], Mapping[str, int]], oldest: Callable[[], float], checks: Callable[[], int]
-    ) -> None:
-        """Set what is read when the metrics are rendered.
-
-        That is the jobs by state, the age of the oldest that waits, and the single checks in the engine.
-        """
-        for state in jobs():
-            self.jobs.labels(state).set_function(partial(lambda name: jobs()[name], state))
-        self.oldest_waiting.set_function(oldest)
+    def watch(self, depth: Callable[[], Depth], checks: Callable[[], int]) -> None:
+        """Set what is read when the metrics are rendered: the queue, and the single checks in the engine."""
+        for state in depth().queue():
+            self.jobs.labels(state).set_function(partial(lambda name: depth().queue()[name], state))
+        self.oldest_waiting.set_function(lambda: depth().oldest_age)
         self.checks.set_function(checks)
 
     def render(self) -> bytes:

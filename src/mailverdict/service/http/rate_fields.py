@@ -6,8 +6,8 @@ They follow draft-ietf-httpapi-ratelimit-headers-10 (September 2025) and RFC 911
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
+from ..jobs.store import Account
 from ..limiter import RateLimiter
 from ..settings import DAY, ServiceSettings
 
@@ -18,41 +18,42 @@ UNIT = 'qu="addresses"'  # the draft's default is requests
 class RateFields:
     """Makes ``RateLimit-Policy`` and ``RateLimit`` for submissions and the quota.
 
-    The policy ``daily`` is the quota. The policy ``burst`` is the token bucket of bulk jobs: `limiter` has
-    its tokens, and `backlog` is the number of a client's jobs that wait for some of them. Its ``r`` is how
-    many addresses would be verified without a wait, and ``t`` the seconds until the bucket is full.
+    The policy ``daily`` is the quota. The policy ``burst`` is the token bucket of bulk jobs, less the client's jobs
+    that wait for tokens; `limiter` is that of single checks if it counts bulk jobs, too. Its ``r`` is how many
+    addresses would be verified without a wait, and ``t`` the seconds until the bucket is full.
 
-    `now` is the moment for which the quota was read or debited. A reply that leaves after the day's end would else
-    announce the old day's quota for the whole new one.
+    An `Account` has the moment for which the quota was read or debited. A reply that leaves after the day's end would
+    else announce the old day's quota for the whole new one.
     """
 
-    def __init__(self, settings: ServiceSettings, limiter: RateLimiter, backlog: Callable[[str], int]) -> None:
+    def __init__(self, settings: ServiceSettings, limiter: RateLimiter | None) -> None:
         self.settings = settings
         self.limiter = limiter
-        self.backlog = backlog
+        self.rate, self.burst = settings.rate_limit, float(settings.rate_burst)
         policies = [f'"daily";q={whole(settings.daily_limit)};w={DAY};{UNIT}']
-        if limiter.rate:
-            window = whole_seconds(limiter.burst / limiter.rate)
-            policies.append(f'"burst";q={whole(limiter.burst)};w={window};{UNIT}')
+        if self.rate:
+            window = whole_seconds(self.burst / self.rate)
+            policies.append(f'"burst";q={whole(self.burst)};w={window};{UNIT}')
         self.policy = ", ".join(policies)
 
-    def headers(self, client: str, remaining: int | None, now: float) -> dict[str, str]:
-        """Both fields; `remaining` is the client's quota of the day, None if it was not read."""
-        limits = [] if remaining is None else [self.daily(remaining, now)]
-        if self.limiter.rate:
-            tokens = self.limiter.tokens(client) - self.backlog(client)
-            seconds = whole_seconds((self.limiter.burst - tokens) / self.limiter.rate)
+    def headers(self, client: str, account: Account, *, has_daily: bool = True) -> dict[str, str]:
+        """Both fields; the quota of the day only if the request asked for it or took some."""
+        limits = [self.daily(account)] if has_daily else []
+        if self.rate:
+            tokens = account.tokens if self.limiter is None else self.limiter.tokens(client)
+            seconds = whole_seconds((self.burst - tokens) / self.rate)
             limits.append(f'"burst";r={whole(max(tokens, 0))};t={seconds}')
         return {"ratelimit-policy": self.policy, **({"ratelimit": ", ".join(limits)} if limits else {})}
 
-    def quota_exceeded(self, remaining: int, requested: int, now: float) -> dict[str, str]:
+    def quota_exceeded(self, account: Account, requested: int) -> dict[str, str]:
         """The fields of a refusal: the same request is granted on the next day, unless it exceeds the quota."""
-        left = self.settings.seconds_of_day_left(now)
+        left = self.settings.seconds_of_day_left(account.now)
         wait = retry_after(left) if requested <= self.settings.daily_limit else {}
-        return {"ratelimit-policy": self.policy, "ratelimit": self.daily(remaining, now), **wait}
+        return {"ratelimit-policy": self.policy, "ratelimit": self.daily(account), **wait}
 
-    def daily(self, remaining: int, now: float) -> str:
-        return f'"daily";r={whole(remaining)};t={whole_seconds(self.settings.seconds_of_day_left(now))}'
+    def daily(self, account: Account) -> str:
+        seconds = whole_seconds(self.settings.seconds_of_day_left(account.now))
+        return f'"daily";r={whole(account.remaining)};t={seconds}'
 
 
 def whole(value: float) -> int:

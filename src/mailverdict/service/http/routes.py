@@ -6,7 +6,6 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Mapping
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -21,10 +20,9 @@ from ...contract.revisions import Revision
 from ...model.verification import Verification
 from ...model.words import Reason
 from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, saturated_verification
-from ..jobs.store import DebitResult, FindJob, NewJob, Ping, QuotaUsed, StoredJob
+from ..jobs.store import Account, NewJob, QueueFull, StoredJob
 from ..jobs.submission import (
     MALFORMED,
-    QueueFull,
     former_job_ids,
     is_job_id,
     keyed_job_ids,
@@ -54,12 +52,8 @@ class Endpoints:
         self.format = REVISION_FORMATS[Revision(settings.revision)]
         self.document = describe(settings)
         self.page = StatusPage()
-        can_wait = settings.when_saturated is WhenSaturated.WAIT
-        self.rate_fields = RateFields(
-            settings,
-            state.pace if can_wait else state.limiter,
-            lambda client: state.worker.waiting_of(client) if can_wait else 0,
-        )
+        settles = settings.when_saturated is WhenSaturated.SETTLE
+        self.rate_fields = RateFields(settings, state.limiter if settles else None)
         self.body_seconds = settings.seconds("body_timeout")
 
     def table(self) -> list[tuple[str, str, Endpoint]]:
@@ -93,7 +87,7 @@ class Endpoints:
         trace: RequestTrace = request.scope["trace"]
         check = parse_check(await self.body(request), self.format.default_type)
         trace.notes = {"validation_type": check.validation_type, "domain": check.email.rpartition("@")[2]}
-        await self.state.worker.refresh()
+        await self.state.refresh()
         headers = None
         if (refused := await self.refusal(trace.client, check.validation_type)) is None:
             verification = await self.verify_one(trace, check)
@@ -106,22 +100,21 @@ class Endpoints:
 
     async def refusal(self, client: str, validation_type: str) -> tuple[Reason, float] | None:
         """Why rate limiter or queue refuse a single check, and the seconds after which another may be granted."""
-        if seconds := await self.state.limiter.acquire(client, 1):
+        if seconds := self.state.limiter.acquire(client, 1):
             return Reason.RATE_LIMITED, seconds
-        if self.state.worker.is_saturated(1) or not await self.state.checks.can_answer(validation_type):
+        if self.state.is_saturated(1) or not await self.state.can_answer(validation_type):
             return Reason.THROTTLED, self.settings.saturation_backoff[0]
         return None
 
     async def verify_one(self, trace: RequestTrace, check: CheckRequest) -> Verification:
         """The engine's verification; the quota is debited on disk before the engine starts."""
-        if self.settings.check_costs_quota:
-            now = self.state.clock()
-            self.require_granted(await self.state.submitter.debit(trace.client, 1, now), 1, now)
         try:
-            outcome = await self.state.checks.check(check.email, check.validation_type, trace.client)
+            outcome = await self.state.check(trace.client, check.email, check.validation_type)
         except asyncio.CancelledError:  # the server is being stopped, and waits no longer for its last requests
             LOG.warning("the service was stopped before a single check had an answer")
             outcome = CheckOutcome(check.email, failure=EngineFailure.ERROR)
+        if isinstance(outcome, Account):
+            raise self.quota_exceeded(outcome, 1)
         return self.verification_of(outcome, check)
 
     def verification_of(self, outcome: CheckOutcome, check: CheckRequest) -> Verification:
@@ -133,47 +126,39 @@ class Endpoints:
         failure = outcome.failure or EngineFailure.ERROR
         raise standard_error(failure, FAILURE_MESSAGE[failure])
 
-    def require_granted(self, result: DebitResult, requested: int, now: float) -> None:
-        """Raise the error reply if the quota of the day of `now` does not cover the request."""
-        if not result.granted:
-            raise standard_error(
-                "QUOTA_EXCEEDED",
-                "the daily quota does not cover the request",
-                headers=self.rate_fields.quota_exceeded(result.remaining, requested, now),
-                limit=self.settings.daily_limit,
-                remaining=result.remaining,
-                requested=requested,
-            )
+    def quota_exceeded(self, account: Account, requested: int) -> RequestRefused:
+        """The error reply if the quota of the day does not cover the request."""
+        return standard_error(
+            "QUOTA_EXCEEDED",
+            "the daily quota does not cover the request",
+            headers=self.rate_fields.quota_exceeded(account, requested),
+            limit=self.settings.daily_limit,
+            remaining=account.remaining,
+            requested=requested,
+        )
 
     async def quota(self, request: Request) -> Response:
         """``GET /api/quota``."""
         trace: RequestTrace = request.scope["trace"]
-        await self.state.worker.refresh()
-        now = self.state.clock()
-        used: int = await self.state.reads.run(QuotaUsed(trace.client, self.settings.day_of(now)))
-        limit = self.settings.daily_limit
-        quota = Quota(limit, used, max(limit - used, 0))
-        return JsonReply(dump_quota(quota), headers=self.rate_fields.headers(trace.client, quota.remaining, now))
+        account = await self.state.store.read(self.state.store.account, trace.client)
+        quota = Quota(self.settings.daily_limit, account.used, account.remaining)
+        return JsonReply(dump_quota(quota), headers=self.rate_fields.headers(trace.client, account))
 
     async def bulk_check_email(self, request: Request) -> Response:
         """``POST /api/bulk-check-email``."""
         trace: RequestTrace = request.scope["trace"]
         bulk = parse_bulk(await self.body(request))
         trace.notes = {"validation_type": bulk.validation_type, "addresses": len(bulk.emails)}
-        await self.state.worker.refresh()
         key = idempotency_key(request)
         job_ids = await self.job_ids(trace.client, key, len(bulk.emails))
         jobs = await self.new_jobs(trace.client, bulk, job_ids)
-        now = self.state.clock()
-        if key and await self.is_repeated(trace.client, jobs):
-            remaining = None
-        else:
+        account = None
+        if jobs and not (key and await self.is_repeated(trace.client, jobs)):
             try:
-                remaining = await self.submit(trace.client, jobs, now) if jobs else None
+                account = await self.submit(trace.client, jobs)
             except (IntegrityError, RequestRefused):  # the same submission was written, or took the quota, a moment ago
                 if not (key and await self.is_repeated(trace.client, jobs)):
                     raise
-                remaining = None
         accepted = {each.job_id for each in jobs}
         results = [
             dump_entry(email, JobStatus.QUEUED, QUEUED, job_id)
@@ -181,7 +166,11 @@ class Endpoints:
             else dump_entry(email, JobStatus.ERROR, MALFORMED, job_id)
             for email, job_id in zip(bulk.emails, job_ids, strict=True)
         ]
-        headers = self.rate_fields.headers(trace.client, remaining, now)
+        if account is not None:
+            headers = self.rate_fields.headers(trace.client, account)
+        else:
+            account = await self.state.store.read(self.state.store.account, trace.client)
+            headers = self.rate_fields.headers(trace.client, account, has_daily=False)
         return success_reply({"results": results}, trace.request_id, 202, headers)
 
     async def is_repeated(self, client: str, jobs: tuple[NewJob, ...]) -> bool:
@@ -208,29 +197,32 @@ class Endpoints:
 
     async def find_jobs(self, job_ids: list[str]) -> list[StoredJob | None]:
         """The jobs with these identifiers, by one statement."""
-        found: list[StoredJob | None] = await asyncio.gather(*(self.state.reads.run(FindJob(each)) for each in job_ids))
+        found: list[StoredJob | None] = await asyncio.gather(*map(self.state.reads.run, job_ids))
         return found
 
-    async def submit(self, client: str, jobs: tuple[NewJob, ...], now: float) -> int:
-        """Submit jobs, or raise the error reply; return the quota that remains."""
+    async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> Account:
+        """Submit jobs, or raise the error reply."""
         try:
-            result = await self.state.submitter.submit(client, jobs, now)
+            account = await self.state.submitter.submit(client, jobs)
         except QueueFull:
             message = f"the queue has no room for {len(jobs)} more addresses of this client; they cost no quota"
             seconds = self.settings.saturation_backoff[0]
             raise short_error("QUEUE_FULL", message, headers=retry_after(seconds)) from None
-        self.require_granted(result, len(jobs), now)
-        return result.remaining
+        if not account.granted:
+            raise self.quota_exceeded(account, len(jobs))
+        return account
 
     async def new_jobs(self, client: str, bulk: BulkRequest, job_ids: list[str]) -> tuple[NewJob, ...]:
         """A job for each well-formed address; the earlier revision makes one of the others too."""
         count = sum(bulk.well_formed)
         settles = self.settings.when_saturated is WhenSaturated.SETTLE
+        if settles:
+            await self.state.refresh()
         new_job = partial(
             self.state.submitter.new_job,
             validation_type=bulk.validation_type,
-            is_rate_limited=settles and await self.state.limiter.acquire(client, count) > 0,
-            is_saturated=settles and self.state.worker.is_saturated(count),
+            is_rate_limited=settles and self.state.limiter.acquire(client, count) > 0,
+            is_saturated=settles and self.state.is_saturated(count),
         )
         return tuple(
             new_job(job_id, email) if is_well_formed else malformed_job(job_id, email, bulk.validation_type)
@@ -244,7 +236,7 @@ class Endpoints:
         job_id = request.path_params.get("job_id")
         if not job_id:
             raise short_error("E1006", "the job_id is missing: request /api/verification-result/{job_id}")
-        stored: StoredJob | None = await self.state.reads.run(FindJob(job_id)) if is_job_id(job_id) else None
+        stored: StoredJob | None = await self.state.reads.run(job_id) if is_job_id(job_id) else None
         if stored is None or (self.settings.key_file is not None and stored.client != trace.client):
             raise standard_error("JOB_NOT_FOUND", "there is no job with this job_id")
         return success_reply({"job_id": job_id, "result": self.format.record(stored)}, trace.request_id)
@@ -257,8 +249,8 @@ class Endpoints:
         """``GET /healthz``: 200 while the store can be written and the worker runs; with PostgreSQL also who works."""
         try:
             async with asyncio.timeout(self.state.answer_seconds):
-                can_write: bool = await self.state.reads.run(Ping())
-                await self.state.worker.refresh()
+                can_write = await self.state.store.read(self.state.store.accepts_writes)
+                await self.state.refresh(0.0)
         except TimeoutError:
             raise short_error("E1005", "the service's store does not answer", headers=retry_after(5)) from None
         store = "ok" if can_write else "read-only"
@@ -268,15 +260,15 @@ class Endpoints:
         report: dict[str, Any] = {
             "status": "ok" if healthy else "failing",
             "store": store,
-            "queue": asdict(self.state.worker.depth),
+            "queue": self.state.depth.queue(),
         }
-        if (workers := self.state.workers()) is not None:
-            report["workers"] = workers
+        if self.state.store.is_shared:
+            report["workers"] = [each._asdict() for each in self.state.depth.workers]
         return JsonReply(report, 200 if healthy else 503)
 
     async def metrics(self, _: Request) -> Response:
         """``GET /metrics``."""
-        await self.state.worker.refresh()
+        await self.state.refresh(0.0)
         return Response(
             self.state.metrics.render(), headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"}
         )

@@ -1,6 +1,6 @@
-"""`GroupCommitter`: operations that arrive together are executed in one call on one thread.
+"""`GroupCommitter`: operations that arrive together are executed in one call on a thread.
 
-The service has two: one commits writes to the store, one runs its queries.
+The service has three: for submissions, for results of jobs, and for look-ups of jobs.
 """
 
 from __future__ import annotations
@@ -23,26 +23,32 @@ class CommitterClosed(Exception):
 
 
 class GroupCommitter(Generic[Item]):
-    """Executes operations of one event loop, many in one call of a blocking function on one thread.
+    """Executes operations of one event loop, many in one call of a blocking function on one of `threads`.
 
     While a call is running, and for some iterations of the event loop, operations collect, so that the load decides how
     large a group is: one operation when the service is idle, hundreds while a commit takes long. `execute` gets a list
     of operations and returns their results in the same order; an exception as a result is raised for its caller.
 
-    >>> squares = GroupCommitter(lambda numbers: [n * n for n in numbers], name="squares")
+    >>> squares = GroupCommitter(lambda numbers: [n * n for n in numbers], ThreadPoolExecutor(1), name="squares")
     >>> asyncio.run(squares.run(7))
     49
-    >>> squares.close()
     """
 
-    def __init__(self, execute: Callable[[list[Item]], Sequence[Any]], *, name: str, group_limit: int = 500) -> None:
+    def __init__(
+        self,
+        execute: Callable[[list[Item]], Sequence[Any]],
+        threads: ThreadPoolExecutor,
+        *,
+        name: str,
+        group_limit: int = 500,
+    ) -> None:
         self.execute = execute
-        self.name = name  # of the thread
+        self.threads = threads
+        self.name = name
         self.group_limit = group_limit  # operations in one call
         self.pending: list[Pending] = []
         self.idle = asyncio.Event()  # no operation is pending or being executed
         self.idle.set()
-        self.thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self.is_closed = False
 
     async def run(self, operation: Item) -> Any:
@@ -58,15 +64,9 @@ class GroupCommitter(Generic[Item]):
         return await future
 
     async def aclose(self) -> None:
-        """Execute what is pending, then stop the thread."""
+        """Execute what is pending; nothing more is accepted."""
         self.is_closed = True
         await self.idle.wait()
-        self.close()
-
-    def close(self) -> None:
-        """Stop the thread; nothing may be pending."""
-        self.is_closed = True
-        self.thread.shutdown()
 
     def collect(self, loop: asyncio.AbstractEventLoop, iterations: int) -> None:
         """Start the next group after so many iterations of the event loop, so that more operations join it."""
@@ -76,9 +76,9 @@ class GroupCommitter(Generic[Item]):
             self.start_group(loop)
 
     def start_group(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Execute the next group on the thread."""
+        """Execute the next group on a thread."""
         group, self.pending = self.pending[: self.group_limit], self.pending[self.group_limit :]
-        self.thread.submit(self.execute_group, loop, group)
+        self.threads.submit(self.execute_group, loop, group)
 
     def execute_group(self, loop: asyncio.AbstractEventLoop, group: list[Pending]) -> None:
         """On the thread: execute a group and pass on the results, or the error that every caller of the group gets."""

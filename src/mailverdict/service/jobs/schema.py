@@ -1,21 +1,24 @@
-"""The store's tables and connections, on SQLite and PostgreSQL, and the lock of an SQLite file.
+"""The store's tables, connections and versions, on SQLite and PostgreSQL, and the lock of an SQLite file.
 
-One process uses an SQLite file at a time: two would verify the same jobs twice. The operating system releases the
-lock when the process ends, however it ends. Several processes may use a PostgreSQL database; see `shared/`.
+One process uses an SQLite file at a time, and has the only worker of it. The operating system releases the lock when
+the process ends, however it ends. Any number of APIs and workers use a PostgreSQL database.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Connection,
     Engine,
@@ -26,27 +29,34 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    bindparam,
     create_engine,
     event,
     insert,
     inspect,
     select,
     text,
+    update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from ...errors import MissingExtraError, SettingsError
 
-SCHEMA_VERSION = "1"
+LOG = logging.getLogger(__name__)
 METADATA = MetaData()
+NUMBER = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers only an INTEGER by itself
 
-job = Table(
+
+def partial_index(name: str, *columns: str, where: str) -> Index:
+    """An index of some rows. The databases use it only for a query that has the same condition as a constant."""
+    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
+
+
+job = Table(  # the queue
     "job",
     METADATA,
-    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),  # order of submission
+    Column("seq", NUMBER, primary_key=True),  # order of submission
     Column("job_id", String(64), nullable=False, unique=True),
     Column("client", String(64), nullable=False),
     Column("email", Text, nullable=False),  # as JSON text: it may have NUL or lone surrogates, which databases refuse
@@ -58,8 +68,16 @@ job = Table(
     Column("message", Text),  # why the job ended in error
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
-    Index("job_by_status", "status", "client", "seq"),  # for the next jobs in fair order, and for the purge
-    Index("job_by_due", "due"),
+    Column("worker", BigInteger),  # that has claimed the job; null while it waits for the owner of its mail servers
+    Column("owner", Text),  # organisation whose mail servers are asked, on PostgreSQL; null until it is known
+    Column("priority", Integer, nullable=False),  # 1: a single check, whose client waits; 0: all others
+    Column("second_pass", Boolean, nullable=False),  # it was greylisted, and is asked once more
+    partial_index("job_waiting", "client", "seq", "validation_type", where="status = 'queued'"),
+    partial_index("job_due", "due", where="due IS NOT NULL"),
+    partial_index("job_of_worker", "worker", where="worker IS NOT NULL"),
+    partial_index("job_of_owner", "owner", "client", "seq", where="owner IS NOT NULL"),
+    partial_index("job_check", "updated_at", where="priority > 0"),
+    partial_index("job_ended", "updated_at", where="status IN ('done', 'error')"),
 )
 quota = Table(
     "quota",
@@ -68,11 +86,37 @@ quota = Table(
     Column("day", String(10), primary_key=True),
     Column("used", Integer, nullable=False),
 )
+backlog = Table(  # the unfinished jobs of each client, and its pace; each transaction that changes jobs keeps it right
+    "backlog",
+    METADATA,
+    Column("client", String(64), primary_key=True),
+    Column("waiting", Integer, nullable=False),  # queued
+    Column("verifying", Integer, nullable=False),  # processing
+    Column("postponed", Integer, nullable=False),  # processing, with a retry that is pending
+    Column("tokens", Float, nullable=False),  # of its bulk jobs, when jobs were started for the last time
+    Column("counted_at", Float, nullable=False),  # that moment
+)
+worker = Table(
+    "worker",
+    METADATA,
+    Column("id", NUMBER, primary_key=True, autoincrement=True),
+    Column("name", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("types", Text, nullable=False),
+    Column("egress", Text),
+    Column("lease", Float, nullable=False),  # until when its jobs and owners are its own, by the database's clock
+    sqlite_autoincrement=True,  # a number is never given again
+)
+owner = Table(  # the exclusive right of a worker to ask the mail servers of an organisation
+    "owner",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("worker", BigInteger, nullable=False),
+)
 JOB_ID_KEY = "job_id_key"  # the row of `about` with the store's secret
 about = Table("about", METADATA, Column("name", String(32), primary_key=True), Column("value", Text, nullable=False))
 
 INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-
 
 # Limits of a connection to PostgreSQL, unless the URL has others, in seconds and milliseconds. If the database's host
 # loses its power, TCP alone would try for a quarter of an hour.
@@ -117,24 +161,24 @@ def create_file(url: URL) -> None:
 
 
 def connect(url: URL, *, writes: bool) -> Engine:
-    """An engine with one connection.
+    """An engine with one connection to an SQLite file.
 
-    In SQLite the writer's transactions begin as writing ones (``BEGIN IMMEDIATE``), and a commit is
-    synced to disk: WAL with ``synchronous=NORMAL`` would lose the last commits at a power failure.
+    The writer's transactions begin as writing ones (``BEGIN IMMEDIATE``), and a commit is synced to disk: WAL with
+    ``synchronous=NORMAL`` would lose the last commits at a power failure.
     """
-    common: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "hide_parameters": True}
-    if url.get_backend_name() == "postgresql":
-        return create_postgresql_engine(url, **common)
-    engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": 30}, **common)
+    arguments = {"check_same_thread": False, "timeout": 30}
+    engine = create_engine(url, connect_args=arguments, pool_size=1, max_overflow=0, hide_parameters=True)
     event.listen(engine, "connect", prepare_sqlite)
     if writes:
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     return engine
 
 
-def create_postgresql_engine(url: URL, **common: Any) -> Engine:
+def create_postgresql_engine(url: URL, connections: int = 1) -> Engine:
+    """An engine whose connections are replaced if they were dropped."""
+    common = {"pool_size": connections, "max_overflow": 0, "hide_parameters": True}
     try:
-        return create_engine(url, pool_pre_ping=True, **common)  # a connection that was dropped is replaced
+        return create_engine(url, pool_pre_ping=True, **common)
     except ModuleNotFoundError as exc:
         raise MissingExtraError("a store on PostgreSQL", "postgres") from exc
 
@@ -146,22 +190,83 @@ def prepare_sqlite(connection: Any, _: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def create_tables(engine: Engine) -> str:
-    """Create missing tables, return the store's secret; `SettingsError` if it cannot be used or has another version."""
-    try:
-        with engine.begin() as connection:
-            if engine.dialect.name == "sqlite":
-                check_owner(connection, engine.url.database)
-            METADATA.create_all(connection)
-            found = connection.scalar(select(about.c.value).where(about.c.name == "schema"))
-            if found is None:
-                connection.execute(insert(about).values(name="schema", value=SCHEMA_VERSION))
-            elif found != SCHEMA_VERSION:
-                raise SettingsError(f"the store has schema {found}, this version reads {SCHEMA_VERSION}")
-            return ensure_secret(connection)
-    except SQLAlchemyError as exc:
-        shown = engine.url.render_as_string(hide_password=True)
-        raise SettingsError(f"store={shown!r} cannot be opened: {exc.__cause__ or exc}") from exc
+# Versions of the schema. Stores on SQLite had version 1, those on PostgreSQL 1 to 3.
+
+SCHEMA_VERSION = 4
+START_WAIT = 60.0  # seconds that a program waits for a database which does not accept connections yet
+START_PAUSE = 0.5  # seconds between two attempts
+MIGRATION_LOCK = 0x6D61696C7665  # advisory lock of one who creates or changes tables
+
+
+def prepare(engine: Engine) -> str:
+    """Create the tables of an empty database, and return the store's secret.
+
+    `SettingsError` if the database cannot be used or has another version. Waits up to `START_WAIT` for a server that
+    does not accept connections yet, as after a reboot of all hosts.
+    """
+    until = time.monotonic() + START_WAIT
+    accepts = engine.dialect.name == "sqlite"
+    is_announced = False
+    while True:
+        try:
+            with engine.begin() as connection:
+                return create_or_read(connection)
+        except OperationalError as exc:
+            accepted, accepts = accepts, accepts or accepts_connections(engine)
+            if (accepted and accepts) or time.monotonic() >= until:  # it refuses this program, or is away
+                raise unusable(engine, exc) from exc
+            if not is_announced:
+                LOG.warning("the store cannot be reached; trying again for %.0f s: %s", START_WAIT, exc.__cause__)
+                is_announced = True
+            time.sleep(START_PAUSE)
+        except SQLAlchemyError as exc:
+            raise unusable(engine, exc) from exc
+
+
+def create_or_read(connection: Connection) -> str:
+    """The store's secret; all tables are created in an empty database."""
+    found = locked_version(connection)
+    if found is None:
+        METADATA.create_all(connection)
+        connection.execute(insert(about).values(name="schema", value=str(SCHEMA_VERSION)))
+    elif found != SCHEMA_VERSION:
+        what = (
+            "stop its services and run 'mailverdict store upgrade'" if found < SCHEMA_VERSION else "update mailverdict"
+        )
+        raise SettingsError(f"the store has schema {found}, this version needs {SCHEMA_VERSION}: {what}")
+    return ensure_secret(connection)
+
+
+def accepts_connections(engine: Engine) -> bool:
+    """Whether the server accepts connections at all, whatever the user, the password and the database."""
+    from psycopg import pq  # noqa: PLC0415 - an extra
+    from psycopg.conninfo import make_conninfo  # noqa: PLC0415 - an extra
+
+    _, options = engine.dialect.create_connect_args(engine.url)
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}  # the others are of the driver
+    target = make_conninfo("", **{name: value for name, value in options.items() if name in known})
+    return pq.PGconn.ping(target.encode()) == pq.Ping.OK
+
+
+def unusable(engine: Engine, exc: SQLAlchemyError) -> SettingsError:
+    shown = engine.url.difference_update_query(CONNECTION).render_as_string(hide_password=True)
+    return SettingsError(f"store={shown!r} cannot be opened: {exc.__cause__ or exc}")
+
+
+def locked_version(connection: Connection) -> int | None:
+    """The schema's version, None if the database is empty; nobody else changes it during the transaction."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+    names = set(inspect(connection).get_table_names())
+    if about.name not in names:
+        if connection.dialect.name == "sqlite" and names and names.isdisjoint(METADATA.tables):
+            path = connection.engine.url.database
+            raise SettingsError(f"store: {path!r} has other tables, as a journal has; name another file")
+        return None
+    found = connection.scalar(select(about.c.value).where(about.c.name == "schema"))
+    if found is None or not str(found).isdecimal():
+        raise SettingsError(f"the store has schema {found!r}, which no version of mailverdict wrote")
+    return int(found)
 
 
 def ensure_secret(connection: Connection) -> str:
@@ -176,42 +281,97 @@ def ensure_secret(connection: Connection) -> str:
     return found
 
 
-def check_owner(connection: Connection, path: str | None) -> None:
-    """Raise `SettingsError` if an SQLite file has only tables of another program, for example those of a journal."""
-    names = set(inspect(connection).get_table_names())
-    if names and names.isdisjoint(METADATA.tables):
-        raise SettingsError(f"store: {path!r} has other tables, as a journal has; name another file")
+def upgrade(url: str) -> tuple[int, int]:
+    """Bring a store to the present schema, in one transaction; return the versions before (0: empty) and after.
+
+    Its services must be stopped: a file is locked, and what they would add to a database is refused from then on.
+    """
+    parsed = parse_url(url)
+    with locked_engine(parsed) as engine:
+        try:
+            with engine.begin() as connection:
+                found = locked_version(connection)
+                if found is not None and found < SCHEMA_VERSION:
+                    migrate(connection)
+                create_or_read(connection)
+        except SQLAlchemyError as exc:
+            raise unusable(engine, exc) from exc
+    return found or 0, SCHEMA_VERSION
 
 
-def add_quota(dialect: str) -> Any:
-    """The statement that adds to `used` of a client and day if the sum is at most `most`; it returns the new sums."""
-    statement = INSERTS[dialect](quota).values(client=bindparam("client"), day=bindparam("day"), used=bindparam("used"))
-    total = quota.c.used + statement.excluded.used
-    return statement.on_conflict_do_update(
-        index_elements=["client", "day"], set_={"used": total}, where=total <= bindparam("most")
-    ).returning(quota.c.client, quota.c.day, quota.c.used)
+@contextmanager
+def locked_engine(url: URL) -> Iterator[Engine]:
+    """An engine for one who changes tables; nobody else uses an SQLite file meanwhile."""
+    is_file = url.get_backend_name() == "sqlite"
+    unlock = lock_file(url) if is_file else lambda: None
+    engine = connect(url, writes=True) if is_file else create_postgresql_engine(url)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+        unlock()
 
 
-# PostgreSQL executes an INSERT for each row of several; this is one for all of them.
-INSERT_ROWS = text("""
-    INSERT INTO job (
-        job_id, client, email, validation_type, status, attempt, due, verification, message, created_at, updated_at
-    )
-    SELECT * FROM unnest(
-        CAST(:job_id AS text[]), CAST(:client AS text[]), CAST(:email AS text[]), CAST(:validation_type AS text[]),
-        CAST(:status AS text[]), CAST(:attempt AS integer[]), CAST(:due AS double precision[]),
-        CAST(:verification AS text[]), CAST(:message AS text[]), CAST(:created_at AS double precision[]),
-        CAST(:updated_at AS double precision[])
-    )
-""")
+FORMER_TABLES = ("assignment", "pace", "worker", "tally", "single_check", "check_pace", "second_pass")
+# Versions 2 and 3 distributed the jobs by Procrastinate, whose tables, functions and types were in the same database.
+DROP_PROCRASTINATE = """
+    DO $$ DECLARE names text[]; name text; BEGIN
+        SELECT coalesce(array_agg(what), '{}') INTO names FROM (
+            SELECT 'TABLE IF EXISTS ' || oid::regclass AS what FROM pg_class
+                WHERE starts_with(relname::text, 'procrastinate_') AND relkind = 'r' AND pg_table_is_visible(oid)
+            UNION ALL SELECT 'FUNCTION IF EXISTS ' || oid::regprocedure FROM pg_proc
+                WHERE starts_with(proname::text, 'procrastinate_') AND pg_function_is_visible(oid)
+            UNION ALL SELECT 'TYPE IF EXISTS ' || oid::regtype FROM pg_type
+                WHERE starts_with(typname::text, 'procrastinate_') AND typrelid = 0 AND typelem = 0
+                    AND pg_type_is_visible(oid)
+            UNION ALL SELECT 'TYPE IF EXISTS ' || oid::regclass FROM pg_class
+                WHERE starts_with(relname::text, 'procrastinate_') AND relkind = 'c' AND pg_table_is_visible(oid)
+        ) AS of_procrastinate;
+        FOREACH name IN ARRAY names LOOP EXECUTE 'DROP ' || name || ' CASCADE'; END LOOP;
+    END $$
+"""
 
 
-def insert_jobs(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add rows to `job`."""
+def migrate(connection: Connection) -> None:
+    """Take over the jobs of an earlier version; the ones that were in work wait again."""
+    tables = set(inspect(connection).get_table_names())
+    indexes = {index["name"] for index in inspect(connection).get_indexes(job.name)}
+    was_asked_again = "EXISTS (SELECT 1 FROM second_pass WHERE second_pass.seq = job.seq)"
+    statements = [
+        "ALTER TABLE job ADD COLUMN worker bigint",
+        "ALTER TABLE job ADD COLUMN owner text",
+        "ALTER TABLE job ADD COLUMN priority integer NOT NULL DEFAULT 0",
+        "ALTER TABLE job ADD COLUMN second_pass boolean NOT NULL DEFAULT false",
+        *([f"UPDATE job SET second_pass = true WHERE {was_asked_again}"] if "second_pass" in tables else []),
+        "UPDATE job SET status = 'queued' WHERE status = 'processing' AND due IS NULL",
+        *(f"DROP INDEX {name}" for name in indexes & {"job_by_status", "job_by_due", "job_queued"}),
+        *(f"DROP TABLE {name}" for name in FORMER_TABLES if name in tables),
+        "DELETE FROM about WHERE name = 'procrastinate'",
+    ]
     if connection.dialect.name == "postgresql":
-        connection.execute(INSERT_ROWS, {name: [row[name] for row in rows] for name in rows[0]})
-    else:
-        connection.execute(insert(job), rows)
+        # Without defaults, so that an API of a version before, which does not count its jobs, cannot add any.
+        statements += [f"ALTER TABLE job ALTER COLUMN {name} DROP DEFAULT" for name in ("priority", "second_pass")]
+        statements.append(DROP_PROCRASTINATE)
+    for statement in statements:
+        connection.exec_driver_sql(statement)
+    METADATA.create_all(connection)
+    for index in job.indexes:
+        index.create(connection)
+    fill_backlog(connection)
+    connection.execute(update(about).where(about.c.name == "schema").values(value=str(SCHEMA_VERSION)))
+
+
+def fill_backlog(connection: Connection) -> None:
+    """Count the unfinished jobs of each client; every bucket is full."""
+    connection.execute(
+        text("""
+            INSERT INTO backlog (client, waiting, verifying, postponed, tokens, counted_at)
+            SELECT client, sum(CASE WHEN status = 'queued' THEN 1 ELSE 0 END),
+                sum(CASE WHEN status = 'processing' AND due IS NULL THEN 1 ELSE 0 END),
+                sum(CASE WHEN status = 'processing' AND due IS NOT NULL THEN 1 ELSE 0 END), 0, 0
+            FROM job WHERE status IN ('queued', 'processing') GROUP BY client
+        """)
+    )
 
 
 LOCKED = "another service already works on this store; give each its own, or stop the other one"

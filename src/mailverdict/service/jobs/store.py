@@ -1,42 +1,66 @@
-"""The store: jobs and quota in a database.
+"""`Store`: jobs, quota and backlog in a database, by the same statements on SQLite and PostgreSQL.
 
-`Store.commit` executes a list of operations (`Debit`, `Claim`, ... `Purge`) in one transaction, on the
-writer's thread; a client gets its reply only after the commit. `run_queries` executes a list of queries
-(`FindJob`, `NextJobs`, ...) on one connection, on the reader's thread.
+Each method but `write` and `read` is one transaction, on a thread of the store. It gets the time from the database, so
+that hosts whose clocks differ agree; in SQLite that is the process's own.
+
+Each transaction locks rows in one order, so that none waits for one that waits for it: `quota`, then `backlog`, both
+by client, then `job` by `seq`. So who has the rows of some clients in `backlog` may change the states of their jobs.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import sqlite3
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import (
-    BigInteger,
     Connection,
     Engine,
-    Integer,
     Row,
-    Select,
     bindparam,
-    cast,
-    delete,
     func,
+    insert,
+    literal_column,
     select,
     text,
-    update,
 )
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from ...contract.envelope import JobStatus
 from ...errors import SettingsError
-from ..shared.commit import commit
-from ..shared.schema import prepare
-from .schema import add_quota, connect, create_file, create_tables, insert_jobs, job, lock_file, parse_url, quota
+from ..settings import Clock, ServiceSettings, WhenSaturated
+from .backlog import OPEN, Changes, add_backlog
+from .commit import commit
+from .schema import (
+    INSERTS,
+    backlog,
+    connect,
+    create_file,
+    create_postgresql_engine,
+    job,
+    lock_file,
+    parse_url,
+    prepare,
+    quota,
+    worker,
+)
 
-QuotaOwner = tuple[str, str, int]  # client, ISO date and daily limit
+P = ParamSpec("P")
+T = TypeVar("T")
+WRITERS, READERS = 4, 2  # connections to PostgreSQL
+# The database does not answer, or another process has taken its lock. Later attempts may succeed.
+STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError)
+
+
+class QueueFull(Exception):
+    """The queue has no room for the jobs of a submission; nothing was written or debited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +72,11 @@ class NewJob:
     validation_type: str
     status: str = JobStatus.QUEUED
     attempt: int = 0
-    due: float | None = None
+    due_in: float | None = None  # seconds
     verification: str | None = None
     message: str | None = None
+    owner: str | None = None
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,291 +94,411 @@ class StoredJob:
     message: str | None
     created_at: float
     updated_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class JobResult:
-    """How a job ended: `done` with its payload as JSON text, or `error` with a message."""
-
-    seq: int
-    status: str
-    verification: str | None = None
-    message: str | None = None
-
-
-# Operations, in the order of a job's life.
+    priority: int
+    second_pass: bool
 
 
 class Debit(NamedTuple):
-    """Add `cost` to the quota that a client has used on a day, and queue jobs: all of it or nothing."""
+    """Add `cost` to the quota that a client has used today, and write jobs: all of it or nothing."""
 
     client: str
-    day: str
     cost: int
-    limit: int
-    now: float = 0.0
     jobs: tuple[NewJob, ...] = ()
 
 
-class DebitResult(NamedTuple):
-    """Whether a `Debit` was granted, and how much quota remains."""
+class Account(NamedTuple):
+    """What a client has left at a moment: quota of the day, and bulk jobs that would start without a wait."""
 
-    granted: bool
+    now: float
     remaining: int
+    tokens: float = math.inf
+    granted: bool = True  # of a debit
+    used: int = 0
+
+
+class WorkerRow(NamedTuple):
+    """A worker that is running."""
+
+    name: str
+    version: str
+    types: str
+    egress: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """Jobs go to the worker: `processing`."""
+class Depth:
+    """The unfinished jobs, by what they wait for, and who works on them."""
 
-    seqs: tuple[int, ...]
-    now: float
+    waiting: int = 0
+    verifying: int = 0
+    postponed: int = 0
+    oldest_age: float = 0.0  # seconds since the submission of the job that waits longest
+    workers: tuple[WorkerRow, ...] = ()
 
+    @property
+    def total(self) -> int:
+        """What counts against `queue_limit`: a job whose retry is pending is not in the queue."""
+        return self.waiting + self.verifying
 
-@dataclass(frozen=True, slots=True)
-class Postpone:
-    """Jobs found the queue saturated: `processing`, to be tried again when `due`."""
-
-    seqs: tuple[int, ...]
-    attempt: int
-    due: float
-    now: float
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """Jobs whose retry is due: `queued` again."""
-
-    seqs: tuple[int, ...]
-    now: float
+    def queue(self) -> dict[str, int]:
+        """The numbers by name."""
+        return {"waiting": self.waiting, "verifying": self.verifying, "postponed": self.postponed}
 
 
-@dataclass(frozen=True, slots=True)
-class Settle:
-    """Jobs have ended."""
+# --- statements -----------------------------------------------------------------------------------
 
-    results: tuple[JobResult, ...]
-    now: float
-
-
-@dataclass(frozen=True, slots=True)
-class Purge:
-    """Delete jobs that ended before a moment, and the quota of days before one."""
-
-    ended_before: float
-    day_before: str
-
-
-Operation = Debit | Claim | Postpone | Release | Settle | Purge
-
-
-# Queries.
-
-
-@dataclass(frozen=True, slots=True)
-class FindJob:
-    """The `StoredJob` with an identifier, or None."""
-
-    job_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaUsed:
-    """How much quota a client has used on a day."""
-
-    client: str
-    day: str
-
-
-@dataclass(frozen=True, slots=True)
-class NextJobs:
-    """The next queued jobs: one of each client in turn, each client's in order of submission."""
-
-    shares: tuple[tuple[str, int], ...]  # client, and how many of its jobs
-
-
-@dataclass(frozen=True, slots=True)
-class DueJobs:
-    """Postponed jobs whose retry is due."""
-
-    now: float
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class CountJobs:
-    """How many jobs are queued, by client and by second of submission; and how many are postponed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ping:
-    """Whether the database, which answers, accepts writes as far as it says."""
-
-
-StoreQuery = FindJob | QuotaUsed | NextJobs | DueJobs | CountJobs | Ping
+IS_QUEUED = job.c.status == literal_column(f"'{JobStatus.QUEUED}'")  # constants, so that partial indexes are used
+STORED = tuple(job.c[name] for name in StoredJob.__dataclass_fields__)
+SELECT_JOB = select(*STORED)
+DATABASE_NOW: Any = literal_column("extract(epoch FROM clock_timestamp())")
+OLDEST = select(  # the oldest of each client is found by an index, and that of all would not be
+    select(job.c.created_at)
+    .where(IS_QUEUED, job.c.client == backlog.c.client)
+    .order_by(job.c.seq)
+    .limit(1)
+    .scalar_subquery()
+    .label("created_at")
+).where(backlog.c.waiting > 0)
 
 
 class Store:
-    """The database of a service.
+    """The database of a service; `clock` replaces the database's time for jobs and quota.
 
     Raises `SettingsError` if it cannot be opened, or if it is a file that another process uses.
     """
 
-    def __init__(self, url: str) -> None:
-        parsed = parse_url(url)
-        self.unlock: Callable[[], None] = lambda: None
-        self.driver: sqlite3.Connection | None = None  # for `commit_debits`, which uses no other
+    def __init__(self, settings: ServiceSettings, clock: Clock | None = None) -> None:
+        parsed = parse_url(settings.store)
+        self.settings = settings
         self.is_shared = parsed.get_backend_name() == "postgresql"
-        if not self.is_shared:
+        self.clock = clock or (None if self.is_shared else time.time)
+        self.unlock: Callable[[], None] = lambda: None
+        self.driver: sqlite3.Connection | None = None  # for `debit_quickly`, which uses no other
+        if self.is_shared:
+            self.writer = self.reader = create_postgresql_engine(parsed, WRITERS + READERS)
+        else:
             create_file(parsed)
             self.unlock = lock_file(parsed)
-        self.writer = connect(parsed, writes=True)
-        self.reader = connect(parsed, writes=False)
+            self.writer, self.reader = connect(parsed, writes=True), connect(parsed, writes=False)
+        self.writers = ThreadPoolExecutor(WRITERS if self.is_shared else 1, "mailverdict-store-writer")
+        self.readers = ThreadPoolExecutor(READERS if self.is_shared else 1, "mailverdict-store-reader")
         try:
-            self.secret = prepare(self.writer) if self.is_shared else create_tables(self.writer)
+            self.secret = prepare(self.writer)
         except BaseException:
             self.close()
             raise
-        self.add_used = add_quota(parsed.get_backend_name())
+        dialect = parsed.get_backend_name()
+        self.add_used, self.add_open = add_quota(dialect), add_backlog(dialect)
         if not self.is_shared:
             self.driver = detached_connection(self.writer)
+        can_wait = settings.when_saturated is WhenSaturated.WAIT
+        self.rate = settings.rate_limit if can_wait else 0.0  # at which bulk jobs of a client are started; 0: no limit
+        # To make batches large enough to share SMTP sessions, a client's jobs start when the tokens of a second have
+        # collected, or enough for all of them.
+        self.start_tokens = max(1.0, min(self.rate, settings.rate_burst))
+
+    async def write(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a method that writes, on a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.writers, lambda: method(*args, **kwargs))
+
+    async def read(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a method that reads, on a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.readers, lambda: method(*args, **kwargs))
 
     def close(self) -> None:
         """Close the connections and release the lock."""
+        self.writers.shutdown()
+        self.readers.shutdown()
         if self.driver is not None:
             self.driver.close()
         for engine in (self.writer, self.reader):
             engine.dispose()
         self.unlock()
 
-    def recover(self, now: float) -> None:
-        """Queue the jobs that a worker was verifying when its process ended; `SettingsError` if that fails."""
-        interrupted = (job.c.status == JobStatus.PROCESSING) & job.c.due.is_(None)
-        try:
-            with self.writer.begin() as connection:
-                connection.execute(update(job).where(interrupted).values(status=JobStatus.QUEUED, updated_at=now))
-        except SQLAlchemyError as exc:
-            path, cause = self.writer.url.database, exc.__cause__ or exc
-            raise SettingsError(
-                f"store: {path!r} cannot be written: {cause}; look whether its disk is full, then start again"
-            ) from exc
+    def now(self, connection: Connection) -> float:
+        """The present time, in seconds since the epoch."""
+        return self.clock() if self.clock is not None else float(connection.scalar(select(DATABASE_NOW)) or 0.0)
 
-    def commit(self, operations: Sequence[Operation]) -> list[DebitResult | int | Exception | None]:
-        """Execute operations in one transaction: debits in order, then the others.
+    # --- submission -------------------------------------------------------------------------------
 
-        If jobs exist already, because two processes wrote one submission at once, each operation gets a transaction,
-        and the one that failed has the exception as its result.
+    def submit(self, debits: Sequence[Debit]) -> Sequence[Account | Exception]:
+        """Debit quota and write jobs, in one transaction.
+
+        If jobs exist already, because two processes wrote one submission at once, each debit gets a transaction, and
+        the one that failed has the exception as its result. `QueueFull` is a result, too.
         """
-        debits = [each for each in operations if isinstance(each, Debit) and not each.jobs]
-        if self.driver is not None and len(debits) == len(operations):
-            return list(self.commit_debits(self.driver, debits))
+        if self.driver is not None and not any(each.jobs for each in debits):
+            return self.debit_quickly(self.driver, debits)
         try:
-            return list(self.commit_together(operations))
+            return self.submit_together(debits)
         except IntegrityError:
-            if len(operations) == 1:
+            if len(debits) == 1:
                 raise
-            return [self.commit_alone(each) for each in operations]
+            return [self.submit_alone(each) for each in debits]
 
-    def commit_alone(self, operation: Operation) -> DebitResult | int | Exception | None:
-        """The result of one operation, or what it raised."""
+    def submit_alone(self, debit: Debit) -> Account | Exception:
+        """The result of one debit, or what it raised."""
         try:
-            return self.commit_together([operation])[0]
+            return self.submit_together([debit])[0]
         except SQLAlchemyError as exc:
             return exc
 
-    def commit_together(self, operations: Sequence[Operation]) -> list[DebitResult | int | None]:
-        """Execute operations in one transaction."""
-        debits = [each for each in operations if isinstance(each, Debit)]
+    def submit_together(self, debits: Sequence[Debit]) -> list[Account | Exception]:
         with self.writer.connect() as connection:
-            decided = self.debit(connection, debits)
-            rest = iter(decided)
-            results = [
-                next(rest) if isinstance(each, Debit) else WRITE[type(each)](connection, each) for each in operations
-            ]
-            added = (
-                new.job_id for each, result in zip(debits, decided, strict=True) if result.granted for new in each.jobs
+            now = self.now(connection)
+            fits = self.find_room(connection, debits)
+            decided = iter(
+                self.debit(connection, [each for each, has_room in zip(debits, fits, strict=True) if has_room], now)
             )
-            commit(connection, next(added, None) if self.is_shared else None)
-        return results
+            results = [next(decided) if has_room else QueueFull() for has_room in fits]
+            granted = [
+                each
+                for each, result in zip(debits, results, strict=True)
+                if each.jobs and isinstance(result, Account) and result.granted
+            ]
+            tokens = self.add_jobs(connection, granted, now)
+            commit(connection, granted[0].jobs[0].job_id if granted and self.is_shared else None)
+        return [
+            each if isinstance(each, Exception) else each._replace(tokens=tokens.get(debit.client, math.inf))
+            for debit, each in zip(debits, results, strict=True)
+        ]
 
-    def commit_debits(self, driver: sqlite3.Connection, debits: Sequence[Debit]) -> list[DebitResult | Exception]:
-        """Debit quota where no jobs are written, as for single checks: one statement, which is one transaction.
+    def find_room(self, connection: Connection, debits: Sequence[Debit]) -> list[bool]:
+        """Whether the queue has room for the jobs of each debit, if jobs wait.
 
-        The driver needs a third of SQLAlchemy's time for it. Debits of clients whose limit does not cover all of
-        theirs are decided by `debit`.
+        A client may have as many waiting jobs as there is room for others, so that one alone can fill half of the
+        queue, and leaves room for others then.
         """
-        costs = costs_by_owner(debits)
-        limits = {limit for _, _, limit in costs}
-        rows = [(client, day, cost) for (client, day, limit), cost in costs.items() if cost <= limit]
-        totals: dict[tuple[str, str], int] = {}
-        if len(limits) == 1 and rows:
-            statement = ADD_USED.format(", ".join(["(?, ?, ?)"] * len(rows)))
-            try:
-                found = driver.execute(statement, [value for row in rows for value in row] + [*limits]).fetchall()
-            except sqlite3.Error as exc:
-                raise OperationalError(statement, None, exc) from exc
-            totals = {(client, day): used for client, day, used in found}
-        results: dict[int, DebitResult | Exception] = {**grants(debits, costs, totals)}
-        if len(results) < len(debits):
-            left = [number for number in range(len(debits)) if number not in results]
-            others: Sequence[DebitResult | Exception]
-            try:
-                with self.writer.begin() as connection:
-                    others = self.debit(connection, [debits[number] for number in left])
-            except SQLAlchemyError as exc:  # the debits above are on disk, and their callers get the results
-                others = [exc] * len(left)
-            results.update(zip(left, others, strict=True))
-        return [results[number] for number in range(len(debits))]
+        sizes = [sum(new.status == JobStatus.QUEUED for new in each.jobs) for each in debits]
+        if self.settings.when_saturated is not WhenSaturated.WAIT or not any(sizes):
+            return [True] * len(debits)
+        room = self.settings.queue_limit - int(connection.scalar(select(func.sum(OPEN))) or 0)
+        of_clients = backlog.c.client.in_({each.client for each in debits})
+        found = connection.execute(select(backlog.c.client, backlog.c.waiting).where(of_clients))
+        waiting = Counter({row.client: row.waiting for row in found})
+        fits = []
+        for each, size in zip(debits, sizes, strict=True):
+            fits.append(not size or waiting[each.client] + size <= room)
+            if fits[-1]:
+                waiting[each.client] += size
+                room -= size
+        return fits
 
-    def debit(self, connection: Connection, debits: Sequence[Debit]) -> list[DebitResult]:
-        """Debit the quota by one conditional UPDATE for each client and day, then write the granted jobs.
+    def debit(self, connection: Connection, debits: Sequence[Debit], now: float) -> list[Account]:
+        """Debit the quota by one conditional UPDATE for each client.
 
         All clients are updated in one order first, so that concurrent transactions cannot block each other for good.
         """
         if not debits:
             return []
-        costs = costs_by_owner(debits)
-        results = grants(debits, costs, self.try_debit(connection, sorted(costs.items())))
-        left = [number for number in range(len(debits)) if number not in results]
-        for number in sorted(left, key=lambda number: debits[number][:2]):
-            results[number] = self.debit_one(connection, debits[number])
-        granted = [debit for number, debit in enumerate(debits) if results[number].granted]
-        if rows := [job_row(debit, new) for debit in granted for new in debit.jobs]:
-            insert_jobs(connection, rows)
+        day = self.settings.day_of(now)
+        costs = costs_by_client(debits)
+        results = self.grants(debits, costs, self.try_debit(connection, costs, day), now)
+        for number in sorted(set(range(len(debits))) - set(results), key=lambda number: debits[number].client):
+            client, cost, _ = debits[number]
+            used = self.try_debit(connection, {client: cost}, day).get(client)
+            remaining = self.settings.daily_limit - (quota_used(connection, client, day) if used is None else used)
+            results[number] = Account(now, max(remaining, 0), granted=used is not None)
         return [results[number] for number in range(len(debits))]
 
-    def debit_one(self, connection: Connection, debit: Debit) -> DebitResult:
-        """Decide a debit of a client whose limit does not cover all of its debits."""
-        owner = (debit.client, debit.day, debit.limit)
-        used = self.try_debit(connection, [(owner, debit.cost)]).get(owner[:2])
-        if used is not None:
-            return DebitResult(granted=True, remaining=debit.limit - used)
-        used = quota_used(connection, QuotaUsed(debit.client, debit.day))
-        return DebitResult(granted=False, remaining=max(debit.limit - used, 0))
-
-    def try_debit(self, connection: Connection, costs: Sequence[tuple[QuotaOwner, int]]) -> dict[tuple[str, str], int]:
-        """Add costs to what clients have used where their limit covers it; return their new totals.
+    def try_debit(self, connection: Connection, costs: Mapping[str, int], day: str) -> dict[str, int]:
+        """Add costs to what clients have used where the limit covers it; return their new totals.
 
         A cost above the limit adds nothing, since a new row has no condition; its row is locked like the others.
         """
-        by_limit: dict[int, list[dict[str, Any]]] = {}  # one statement has one limit
-        for (client, day, limit), cost in costs:
-            used = cost if cost <= limit else 0
-            by_limit.setdefault(limit, []).append({"client": client, "day": day, "used": used, "most": limit})
-        too_much = {owner[:2] for owner, cost in costs if cost > owner[2]}
-        return {
-            (client, day): used
-            for rows in by_limit.values()
-            for client, day, used in connection.execute(self.add_used, rows)
-            if (client, day) not in too_much
-        }
+        most = self.settings.daily_limit
+        rows = [
+            {"client": client, "day": day, "used": cost if cost <= most else 0, "most": min(most, 2**31 - 1)}
+            for client, cost in sorted(costs.items())
+        ]
+        found = connection.execute(self.add_used, rows)
+        return {row.client: row.used for row in found if costs[row.client] <= most}
+
+    def grants(
+        self, debits: Sequence[Debit], costs: Mapping[str, int], totals: Mapping[str, int], now: float
+    ) -> dict[int, Account]:
+        """The results of debits whose client has a new total, by number; the limit does not cover all of the others."""
+        left = {client: self.settings.daily_limit - total + costs[client] for client, total in totals.items()}
+        results = {}
+        for number, each in enumerate(debits):
+            if each.client in left:
+                left[each.client] -= each.cost
+                results[number] = Account(now, left[each.client])
+        return results
+
+    def debit_quickly(self, driver: sqlite3.Connection, debits: Sequence[Debit]) -> list[Account | Exception]:
+        """Debit quota where no jobs are written, as for single checks: one statement, which is one transaction.
+
+        The driver needs a third of SQLAlchemy's time for it. Debits of clients whose limit does not cover all of
+        theirs are decided by `debit`.
+        """
+        assert self.clock is not None
+        now, limit = self.clock(), self.settings.daily_limit
+        costs, day = costs_by_client(debits), self.settings.day_of(now)
+        rows = [(client, day, cost) for client, cost in costs.items() if cost <= limit]
+        totals: dict[str, int] = {}
+        if rows:
+            statement = ADD_USED.format(", ".join(["(?, ?, ?)"] * len(rows)))
+            values = [value for row in rows for value in row]
+            try:
+                totals = dict(driver.execute(statement, [*values, min(limit, 2**62)]).fetchall())
+            except sqlite3.Error as exc:
+                raise OperationalError(statement, None, exc) from exc
+        results: dict[int, Account | Exception] = {**self.grants(debits, costs, totals, now)}
+        if left := [number for number in range(len(debits)) if number not in results]:
+            others: Sequence[Account | Exception]
+            try:
+                with self.writer.begin() as connection:
+                    others = self.debit(connection, [debits[number] for number in left], now)
+            except SQLAlchemyError as exc:  # the debits above are on disk, and their callers get the results
+                others = [exc] * len(left)
+            results.update(zip(left, others, strict=True))
+        return [results[number] for number in range(len(debits))]
+
+    def add_jobs(self, connection: Connection, debits: Sequence[Debit], now: float) -> dict[str, float]:
+        """Write the jobs of debits and count them; return how many more of each client would start without a wait."""
+        changes = Changes()
+        for each in debits:
+            changes.counts[each.client, "waiting"] += 0  # a client all of whose jobs have ended has tokens, too
+            for new in each.jobs:
+                changes.add(each.client, new.status, new.due_in)
+        if not debits:
+            return {}
+        full = {"tokens": float(min(self.settings.rate_burst, 2**53)), "counted_at": now}
+        standing = connection.execute(
+            self.add_open, [{"client": row.pop("of"), **row, **full} for row in changes.rows()]
+        )
+        tokens = {row.client: self.tokens_of(row, now) - row.waiting for row in standing}
+        insert_jobs(connection, [job_row(each.client, new, now) for each in debits for new in each.jobs])
+        return tokens
+
+    # --- what is read ---------------------------------------------------------------------------------
+
+    def tokens_of(self, row: Row[Any], now: float) -> float:
+        """The tokens for bulk jobs that a client has at present, by its row of `backlog`."""
+        tokens: float = row.tokens + max(now - row.counted_at, 0.0) * self.rate
+        return min(float(self.settings.rate_burst), tokens) if self.rate else math.inf
+
+    def find_jobs(self, job_ids: Sequence[str]) -> list[StoredJob | None]:
+        """The jobs with these identifiers, None where there is none, by one statement."""
+        with self.reader.begin() as connection:
+            rows = connection.execute(SELECT_JOB.where(job.c.job_id.in_(set(job_ids))))
+            found = {each.job_id: each for each in map(stored_job, rows)}
+        return [found.get(job_id) for job_id in job_ids]
+
+    def account(self, client: str) -> Account:
+        """What a client has left."""
+        with self.reader.begin() as connection:
+            now = self.now(connection)
+            used = quota_used(connection, client, self.settings.day_of(now))
+            row = connection.execute(select(backlog).where(backlog.c.client == client)).one_or_none()
+            free = float(self.settings.rate_burst) if row is None else self.tokens_of(row, now) - row.waiting
+            return Account(now, max(self.settings.daily_limit - used, 0), free, used=used)
+
+    def is_running(self) -> Any:
+        """The condition for workers that have not died."""
+        return worker.c.lease > DATABASE_NOW if self.is_shared else worker.c.id.is_not(None)
+
+    def has_worker(self, validation_type: str) -> bool:
+        """Whether a worker is running that verifies a type."""
+        with self.reader.begin() as connection:
+            found = connection.scalars(select(worker.c.types).where(self.is_running()))
+            return any(validation_type in types.split(",") for types in found)
+
+    def depth(self) -> Depth:
+        """What waits, and who works."""
+        counts = [func.coalesce(func.sum(backlog.c[name]), 0) for name in ("waiting", "verifying", "postponed")]
+        rows = select(*(worker.c[name] for name in WorkerRow._fields)).where(self.is_running()).order_by(worker.c.id)
+        with self.reader.begin() as connection:
+            waiting, verifying, postponed = map(int, connection.execute(select(*counts)).one())
+            oldest = [each for each in connection.scalars(OLDEST) if each is not None] if waiting else []
+            age = max(self.now(connection) - min(oldest), 0.0) if oldest else 0.0
+            workers = tuple(WorkerRow(*row) for row in connection.execute(rows)) if self.is_shared else ()
+        return Depth(waiting, verifying, postponed, age, workers)
+
+    def accepts_writes(self) -> bool:
+        """Whether the database, which answers, accepts writes as far as it says."""
+        with self.reader.begin() as connection:
+            if self.is_shared:  # a standby, or set so by an administrator
+                return bool(connection.scalar(text("SELECT current_setting('transaction_read_only') = 'off'")))
+            return connection.scalar(select(1)) == 1
+
+
+def quota_used(connection: Connection, client: str, day: str) -> int:
+    return connection.scalar(select(quota.c.used).where(quota.c.client == client, quota.c.day == day)) or 0
+
+
+def costs_by_client(debits: Sequence[Debit]) -> dict[str, int]:
+    """What each client is debited in all."""
+    costs: dict[str, int] = {}
+    for each in debits:
+        costs[each.client] = costs.get(each.client, 0) + each.cost
+    return costs
+
+
+def stored_job(row: Row[Any]) -> StoredJob:
+    values = row._asdict()
+    return StoredJob(**{**values, "email": json.loads(values["email"])})
+
+
+def job_row(client: str, new: NewJob, now: float) -> dict[str, Any]:
+    return {
+        "job_id": new.job_id,
+        "client": client,
+        "email": json.dumps(new.email),
+        "validation_type": new.validation_type,
+        "status": new.status,
+        "attempt": new.attempt,
+        "due": None if new.due_in is None else now + new.due_in,
+        "verification": new.verification,
+        "message": new.message,
+        "created_at": now,
+        "updated_at": now,
+        "owner": new.owner,
+        "priority": new.priority,
+        "second_pass": False,
+    }
+
+
+# --- statements that differ between the databases ---------------------------------------------------
+
+
+def add_quota(dialect: str) -> Any:
+    """The statement that adds to `used` of a client and day if the sum is at most `most`; it returns the new sums."""
+    statement = INSERTS[dialect](quota).values(client=bindparam("client"), day=bindparam("day"), used=bindparam("used"))
+    total = quota.c.used + statement.excluded.used
+    return statement.on_conflict_do_update(
+        index_elements=["client", "day"], set_={"used": total}, where=total <= bindparam("most")
+    ).returning(quota.c.client, quota.c.used)
 
 
 # SQLite: the statement of `add_quota` for the driver, with the values of some rows and one limit.
 ADD_USED = """
     INSERT INTO quota (client, day, used) VALUES {} ON CONFLICT (client, day)
-    DO UPDATE SET used = used + excluded.used WHERE used + excluded.used <= ? RETURNING client, day, used
+    DO UPDATE SET used = used + excluded.used WHERE used + excluded.used <= ? RETURNING client, used
 """
+# PostgreSQL executes an INSERT for each row of several; this is one for all of them.
+INSERT_ROWS = text("""
+    INSERT INTO job (
+        job_id, client, email, validation_type, status, attempt, due, verification, message, created_at, updated_at,
+        owner, priority, second_pass
+    )
+    SELECT * FROM unnest(
+        CAST(:job_id AS text[]), CAST(:client AS text[]), CAST(:email AS text[]), CAST(:validation_type AS text[]),
+        CAST(:status AS text[]), CAST(:attempt AS integer[]), CAST(:due AS double precision[]),
+        CAST(:verification AS text[]), CAST(:message AS text[]), CAST(:created_at AS double precision[]),
+        CAST(:updated_at AS double precision[]), CAST(:owner AS text[]), CAST(:priority AS integer[]),
+        CAST(:second_pass AS boolean[])
+    )
+""")
+
+
+def insert_jobs(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows to `job`."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(INSERT_ROWS, {name: [row[name] for row in rows] for name in rows[0]})
+    else:
+        connection.execute(insert(job), rows)
 
 
 def detached_connection(engine: Engine) -> sqlite3.Connection:
@@ -362,180 +508,3 @@ def detached_connection(engine: Engine) -> sqlite3.Connection:
     pooled.detach()
     assert isinstance(connection, sqlite3.Connection)
     return connection
-
-
-def costs_by_owner(debits: Sequence[Debit]) -> dict[QuotaOwner, int]:
-    """What each client is debited in all."""
-    costs: dict[QuotaOwner, int] = {}
-    for each in debits:
-        owner = (each.client, each.day, each.limit)
-        costs[owner] = costs.get(owner, 0) + each.cost
-    return costs
-
-
-def grants(
-    debits: Sequence[Debit], costs: Mapping[QuotaOwner, int], totals: Mapping[tuple[str, str], int]
-) -> dict[int, DebitResult]:
-    """The results of debits whose client has a new total, by number; the limits of the others do not cover all."""
-    left = {owner: owner[2] - totals[owner[:2]] + cost for owner, cost in costs.items() if owner[:2] in totals}
-    results: dict[int, DebitResult] = {}
-    for number, each in enumerate(debits):
-        owner = (each.client, each.day, each.limit)
-        if owner in left:
-            left[owner] -= each.cost
-            results[number] = DebitResult(granted=True, remaining=left[owner])
-    return results
-
-
-def job_row(debit: Debit, new: NewJob) -> dict[str, Any]:
-    return {
-        "job_id": new.job_id,
-        "client": debit.client,
-        "email": json.dumps(new.email),
-        "validation_type": new.validation_type,
-        "status": new.status,
-        "attempt": new.attempt,
-        "due": new.due,
-        "verification": new.verification,
-        "message": new.message,
-        "created_at": debit.now,
-        "updated_at": debit.now,
-    }
-
-
-def set_status(connection: Connection, seqs: tuple[int, ...], **values: Any) -> None:
-    connection.execute(update(job).where(job.c.seq.in_(seqs)).values(**values))
-
-
-def claim(connection: Connection, each: Claim) -> None:
-    set_status(connection, each.seqs, status=JobStatus.PROCESSING, due=None, updated_at=each.now)
-
-
-def postpone(connection: Connection, each: Postpone) -> None:
-    values = {"attempt": each.attempt, "due": each.due, "updated_at": each.now}
-    set_status(connection, each.seqs, status=JobStatus.PROCESSING, **values)
-
-
-def release(connection: Connection, each: Release) -> None:
-    set_status(connection, each.seqs, status=JobStatus.QUEUED, due=None, updated_at=each.now)
-
-
-SETTLE = (
-    update(job)
-    .where(job.c.seq == bindparam("of"))
-    .values(due=None, status=bindparam("to"), verification=bindparam("payload"), message=bindparam("text"))
-)
-
-
-def settle(connection: Connection, each: Settle) -> None:
-    rows = [{"of": r.seq, "to": r.status, "payload": r.verification, "text": r.message} for r in each.results]
-    if rows:
-        connection.execute(SETTLE.values(updated_at=each.now), rows)
-
-
-ENDED = (JobStatus.DONE, JobStatus.ERROR)
-# Seconds by which the clocks of processes may differ. A job that was postponed at a time which is further ahead than
-# that was postponed before the clock was set back; it is due at once, and not when the old time comes again.
-CLOCKS_DIFFER = 60.0
-
-
-def purge(connection: Connection, each: Purge) -> int:
-    """Return the number of deleted jobs."""
-    old = job.c.status.in_(ENDED) & (job.c.updated_at < each.ended_before)
-    locked = select(job.c.seq).where(old).order_by(job.c.seq).with_for_update()  # in the order of `shared.statements`
-    deleted = connection.execute(delete(job).where(job.c.seq.in_(locked))).rowcount
-    connection.execute(delete(quota).where(quota.c.day < each.day_before))
-    return deleted
-
-
-WRITE: dict[type, Callable[[Connection, Any], int | None]] = {
-    Claim: claim,
-    Postpone: postpone,
-    Release: release,
-    Settle: settle,
-    Purge: purge,
-}
-
-
-SELECT_JOB: Select[Any] = select(*(job.c[name] for name in StoredJob.__dataclass_fields__))
-
-
-def run_queries(engine: Engine, queries: Sequence[StoreQuery]) -> list[Any]:
-    """The results of queries, in their order; all `FindJob` queries are one statement."""
-    with engine.connect() as connection:
-        found = find_jobs(connection, {each.job_id for each in queries if isinstance(each, FindJob)})
-        return [
-            found.get(each.job_id) if isinstance(each, FindJob) else READ[type(each)](connection, each)
-            for each in queries
-        ]
-
-
-def stored_job(row: Row[Any]) -> StoredJob:
-    values = row._asdict()
-    return StoredJob(**{**values, "email": json.loads(values["email"])})
-
-
-def find_jobs(connection: Connection, job_ids: set[str]) -> dict[str, StoredJob]:
-    """The jobs that exist, by identifier."""
-    if not job_ids:
-        return {}
-    rows = connection.execute(SELECT_JOB.where(job.c.job_id.in_(job_ids)))
-    return {each.job_id: each for each in map(stored_job, rows)}
-
-
-def quota_used(connection: Connection, each: QuotaUsed) -> int:
-    of_client = (quota.c.client == each.client) & (quota.c.day == each.day)
-    return connection.scalar(select(quota.c.used).where(of_client)) or 0
-
-
-SELECT_NEXT = (  # the index `job_by_status` gives them in this order
-    SELECT_JOB.where(job.c.status == JobStatus.QUEUED, job.c.client == bindparam("of"))
-    .order_by(job.c.seq)
-    .limit(bindparam("count", type_=Integer))
-)
-
-
-def next_jobs(connection: Connection, each: NextJobs) -> list[StoredJob]:
-    """Queued jobs in fair order: every client's first job, then every client's second, and so on."""
-    turns = [
-        (turn, stored_job(row))
-        for client, count in each.shares
-        for turn, row in enumerate(connection.execute(SELECT_NEXT, {"of": client, "count": count}))
-    ]
-    turns.sort(key=lambda item: (item[0], item[1].seq))
-    return [stored for _, stored in turns]
-
-
-def due_jobs(connection: Connection, each: DueJobs) -> list[StoredJob]:
-    """The jobs that are overdue longest come first, those that were postponed before the clock was set back last."""
-    is_due = job.c.due.is_not(None) & ((job.c.due <= each.now) | (job.c.updated_at > each.now + CLOCKS_DIFFER))
-    rows = connection.execute(SELECT_JOB.where(is_due).order_by(job.c.due).limit(each.limit))
-    return [stored_job(row) for row in rows]
-
-
-def count_jobs(connection: Connection, _: CountJobs) -> tuple[list[tuple[str, float, int]], int]:
-    """Client, earliest submission and number of jobs of each group of queued jobs; the number of postponed jobs."""
-    second = cast(job.c.created_at, BigInteger)
-    groups = (
-        select(job.c.client, func.min(job.c.created_at), func.count())
-        .where(job.c.status == JobStatus.QUEUED)
-        .group_by(job.c.client, second)
-        .order_by(func.min(job.c.seq))
-    )
-    postponed = select(func.count()).select_from(job).where(job.c.due.is_not(None))
-    return [tuple(row) for row in connection.execute(groups)], connection.scalar(postponed) or 0
-
-
-def ping(connection: Connection, _: Ping) -> bool:
-    if connection.dialect.name == "postgresql":  # a standby, or set so by an administrator
-        return bool(connection.scalar(text("SELECT current_setting('transaction_read_only') = 'off'")))
-    return connection.scalar(select(1)) == 1
-
-
-READ: dict[type, Callable[[Connection, Any], Any]] = {
-    QuotaUsed: quota_used,
-    NextJobs: next_jobs,
-    DueJobs: due_jobs,
-    CountJobs: count_jobs,
-    Ping: ping,
-}

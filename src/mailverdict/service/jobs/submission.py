@@ -5,79 +5,51 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
 from ...contract.envelope import JobStatus
 from ...model.verification import Verification
-from ...model.words import Reason
+from ...model.words import Reason, ValidationType
 from ..engine import saturated_verification
-from ..settings import Clock, ServiceSettings, WhenSaturated
+from ..settings import ServiceSettings
 from .group_committer import GroupCommitter
-from .store import Debit, DebitResult, NewJob, Operation
-from .verifier import dump_verification
+from .store import Account, Debit, NewJob
+from .worker import dump_verification
 
 MALFORMED = "Invalid email format"
 JOB_ID_OCTETS = 16  # random, so that nobody finds the job of another client by guessing
 
 
-class QueueFull(Exception):
-    """The queue has no room for the jobs of a submission; nothing was written or debited."""
-
-
-class JobQueue(Protocol):
-    """What submissions need to know of the queue: `Worker` or `shared.queue.SharedQueue`."""
-
-    def has_room(self, client: str, more: int) -> bool:
-        """Whether the queue has room for so many more jobs of a client."""
-
-    def on_submitted(self, client: str, jobs: Sequence[NewJob]) -> None:
-        """Count jobs that were just written to the store, and start on them."""
-
-
 class JobSubmitter:
-    """Debits quota and writes new jobs to the store."""
+    """Debits quota and writes new jobs to the store; `on_submitted` is called when jobs wait."""
 
     def __init__(
         self,
-        writes: GroupCommitter[Operation],
-        worker: JobQueue,
+        writes: GroupCommitter[Debit],
         settings: ServiceSettings,
         *,
-        clock: Clock,
+        on_submitted: Callable[[], None],
         on_finished: Callable[[str, Verification | None], None],
     ) -> None:
         self.writes = writes
-        self.worker = worker
         self.settings = settings
-        self.clock = clock
+        self.on_submitted = on_submitted
         self.on_finished = on_finished
-        self.arriving = 0  # jobs that are being written
 
-    async def debit(self, client: str, cost: int, now: float, jobs: tuple[NewJob, ...] = ()) -> DebitResult:
-        """Debit the client's quota of the day of `now` and write `jobs`: all of it or nothing."""
-        debit = Debit(client, self.settings.day_of(now), cost, self.settings.daily_limit, now, jobs)
-        result: DebitResult = await self.writes.run(debit)
-        return result
+    async def debit(self, client: str, cost: int, jobs: tuple[NewJob, ...] = ()) -> Account:
+        """Debit the client's quota of today and write `jobs`: all of it or nothing; `QueueFull` if they cannot wait."""
+        account: Account = await self.writes.run(Debit(client, cost, jobs))
+        return account
 
-    async def submit(self, client: str, jobs: tuple[NewJob, ...], now: float) -> DebitResult:
-        """Debit one unit for each job, write the jobs and start on them; `QueueFull` if they cannot wait."""
-        states = [each.status for each in jobs]
-        queued = states.count(JobStatus.QUEUED)
-        can_wait = self.settings.when_saturated is WhenSaturated.WAIT
-        if can_wait and not self.worker.has_room(client, self.arriving + queued):
-            raise QueueFull
-        self.arriving += queued
-        try:
-            result = await self.debit(client, len(jobs), now, jobs)
-        finally:
-            self.arriving -= queued
-        if result.granted:
-            self.worker.on_submitted(client, jobs)
+    async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> Account:
+        """Debit one unit for each job, write the jobs and start on them."""
+        account = await self.debit(client, len(jobs), jobs)
+        if account.granted:
+            self.on_submitted()
             for each in jobs:
                 if each.status in (JobStatus.DONE, JobStatus.ERROR):
                     self.on_finished(each.status, None)
-        return result
+        return account
 
     def new_job(
         self, job_id: str, email: str, validation_type: str, *, is_rate_limited: bool, is_saturated: bool
@@ -87,9 +59,15 @@ class JobSubmitter:
             refused = saturated_verification(email.strip(), validation_type, Reason.RATE_LIMITED)
             return NewJob(job_id, email, validation_type, JobStatus.DONE, verification=dump_verification(refused))
         if is_saturated:
-            due = self.clock() + self.settings.saturation_backoff[0]
-            return NewJob(job_id, email, validation_type, JobStatus.PROCESSING, attempt=1, due=due)
+            wait = self.settings.saturation_backoff[0]
+            return NewJob(job_id, email, validation_type, JobStatus.PROCESSING, attempt=1, due_in=wait)
         return NewJob(job_id, email, validation_type)
+
+
+def check_job(email: str, owner: str) -> NewJob:
+    """The job of a single check by `smtp`, which the worker of an owner of mail servers answers before other jobs."""
+    [job_id] = new_job_ids(1)
+    return NewJob(job_id, email, ValidationType.SMTP, JobStatus.PROCESSING, owner=owner, priority=1)
 
 
 def malformed_job(job_id: str, email: str, validation_type: str) -> NewJob:

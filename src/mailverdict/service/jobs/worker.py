@@ -1,256 +1,398 @@
-"""The worker: what happens to a job between its submission and its removal.
+"""`Worker`: what happens to a job between its submission and its removal, on either store.
 
-In order: `start_batches` claims waiting jobs, each client's share at its pace; `JobVerifier` verifies them and
-writes their results; `release_due` queues postponed jobs again; `purge` removes jobs whose retention is over.
+In the process of the API (SQLite) or in any number of processes (PostgreSQL) it looks four times a second: `claim`
+gives it waiting jobs, and their results are written as they come. On PostgreSQL a job by `smtp` is first routed to the
+owner of its mail servers; the worker that has the owner verifies the owner's jobs in pieces, so that in the whole
+cluster one worker asks a mail server. A worker renews its lease every two seconds; what others let lapse, it frees.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-
-from sqlalchemy.exc import SQLAlchemyError
+import json
+import logging
+import os
+import platform
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
 
 from ...contract.envelope import JobStatus
-from ...errors import SettingsError
-from ...model.verification import Verification
-from ..engine import VerificationEngine
-from ..limiter import RateLimiter
+from ...errors import BackendError
+from ...model.settings import parse_duration
+from ...model.verification import Verification, dump_payload
+from ...model.words import Reason, ValidationType
+from ...version import __version__
+from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, VerificationEngine, saturated_verification
 from ..outages import OutageLog
-from ..settings import Clock, ServiceSettings, WhenSaturated
+from ..settings import ServiceSettings
 from .group_committer import GroupCommitter
-from .store import (
-    Claim,
-    CountJobs,
-    DueJobs,
-    NewJob,
-    NextJobs,
-    Operation,
-    Postpone,
-    Purge,
-    Release,
-    Settle,
-    StoredJob,
-    StoreQuery,
-)
-from .verifier import Finished, JobVerifier, seqs_of
-from .waiting import WaitingJobs
+from .owners import find_owners
+from .queue import BATCH_LIMIT, LEASE, LeaseLost, Outcome, Queue
+from .store import STORE_UNAVAILABLE, Store, StoredJob, WorkerRow
 
-RELEASE_INTERVAL = 1.0  # seconds between looks for retries that are due
-PURGE_INTERVAL = 600.0  # seconds between looks for jobs whose retention is over
-DAY = 86_400.0
-KEPT = 10  # one in so many of the jobs at once is kept for clients that have none under way
-BATCH_LIMIT = 1000  # jobs in one query, and addresses in one batch
-# The database does not answer, or another process has taken its lock. Later attempts may succeed.
-STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError)
+T = TypeVar("T")
+LOG = logging.getLogger(__name__)
+LOOK_INTERVAL = 0.25  # seconds between looks for jobs
+RENEW_INTERVAL = 2.0  # seconds
+LOST_AFTER = LEASE / 2  # seconds without the database after which others may soon have this worker's jobs
+PURGE_INTERVAL = 600.0  # seconds
+ABORT_AFTER = 10.0  # seconds that results have to be written when the worker stops
+# An owner's jobs are verified in pieces of about so many seconds: single checks wait for the end of one.
+PIECE_SECONDS = 10.0
+FIRST_PIECE = 100  # jobs
+SMALLEST_PIECE = 50  # jobs; fewer would open a session for each few
+NOT_WRITTEN = "the result could not be written"
+Finished = tuple[Outcome, Verification | None]
 
 
-@dataclass(slots=True)
-class QueueDepth:
-    """How many jobs have not ended, by what they wait for."""
+@dataclass(frozen=True, slots=True)
+class WorkerAbilities:
+    """What a worker can do."""
 
-    waiting: int = 0
-    verifying: int = 0
-    postponed: int = 0
-
-    @property
-    def total(self) -> int:
-        """What counts against `queue_limit`: a job whose retry is pending is not in the queue."""
-        return self.waiting + self.verifying
+    types: tuple[str, ...] = tuple(map(str, ValidationType))
+    egress: str | None = None
+    concurrency: int = 100  # owners at once
 
 
-class Worker(JobVerifier):
+class Worker:
     """Moves jobs from `queued` over `processing` to `done` or `error`, and removes old ones.
 
-    `on_finished` gets the final status and the verification of every job that ends.
+    `on_finished` gets the final status and the verification of every job that ends here.
     """
 
     def __init__(
         self,
-        writes: GroupCommitter[Operation],
-        reads: GroupCommitter[StoreQuery],
+        store: Store,
+        results: GroupCommitter[Sequence[Outcome]],
         engine: VerificationEngine,
         settings: ServiceSettings,
-        pace: RateLimiter,
+        abilities: WorkerAbilities | None = None,
         *,
-        clock: Clock,
         outages: OutageLog,
         on_finished: Callable[[str, Verification | None], None],
     ) -> None:
-        super().__init__(engine, settings, clock)
+        self.store = store
+        self.queue = Queue(store)
+        self.results = results
+        self.engine = engine
+        self.settings = settings
+        self.abilities = abilities or WorkerAbilities()
         self.outages = outages
-        self.writes = writes
-        self.reads = reads
         self.on_finished = on_finished
-        self.depth = QueueDepth()
-        self.waiting = WaitingJobs(pace)
+        types = ",".join(self.abilities.types)
+        self.row = WorkerRow(f"{platform.node()}:{os.getpid()}", __version__, types, self.abilities.egress)
+        self.number = 0  # in the table of workers
+        self.second_pass_after = parse_duration(settings.local.retry_greylisted, name="retry_greylisted")  # 0: none
+        self.piece_seconds = PIECE_SECONDS
         self.retry_delay = 1.0  # seconds until a write that failed is tried again
+        self.lost_after = LOST_AFTER
         self.wakeup = asyncio.Event()
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.held: set[int] = set()  # claimed jobs
+        self.asked: dict[str, set[str]] = {}  # owners that are asked, and the clients of their present jobs
+        self.stuck: set[int] = set()  # jobs of owners whose results can never be written
+        self.others_wait = False  # owners wait for a place
+        self.given_up: dict[str, None] = {}  # owners with more jobs, the last one at the end
+        self.is_unsure = False  # the answer to a claim was lost, so that there may be more jobs than `held`
+        self.is_lost = (
+            False  # others have its jobs, or may have them soon: it verifies nothing until it registers again
+        )
+        self.renewed_at = time.monotonic()
+        self.unwritten: set[object] = set()  # what could not be written and is tried again
+        self.batches: set[asyncio.Task[None]] = set()  # verifications under way
+        self.writing: set[asyncio.Task[None]] = set()  # of results
+        self.tasks: list[asyncio.Task[None]] = []
 
-    def is_saturated(self, more: int) -> bool:
-        """Whether the queue has no room for so many more addresses."""
-        return self.depth.total + self.engine.checking + more > self.settings.queue_limit
+    # --- its own life -----------------------------------------------------------------------------
 
-    def has_room(self, client: str, more: int) -> bool:
-        """Whether the queue has room for so many more jobs of a client.
+    async def open(self) -> None:
+        """Register, and work from now on."""
+        self.number = await self.store.write(self.queue.register, self.row)
+        running = [self.run(), self.purge_periodically()]
+        if self.store.is_shared:
+            running += [self.renew_periodically(), self.outages.watch(self.renew)]
+        self.tasks = [asyncio.create_task(each) for each in running]
 
-        A client may have as many waiting jobs as there is room for others, so that one alone can fill
-        half of the queue, and the queue is never full for a client that has none in it.
-        """
-        unfinished = self.depth.total + self.depth.postponed
-        return self.waiting.count(client) + more <= self.settings.queue_limit - unfinished
+    async def close(self) -> None:
+        """Stop: end the verifications, write what is known, leave the rest to other workers or the next start."""
+        self.interrupt()
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, *self.batches, return_exceptions=True)
+        if self.writing:
+            await asyncio.wait(self.writing, timeout=ABORT_AFTER)
+        for task in self.writing:
+            task.cancel()
+        await asyncio.gather(*self.writing, return_exceptions=True)
+        with suppress(*STORE_UNAVAILABLE):
+            await self.store.write(self.queue.leave, self.number)
 
-    def on_submitted(self, client: str, jobs: Sequence[NewJob]) -> None:
-        """Count jobs that were just written to the store, and start on them."""
-        states = [each.status for each in jobs]
-        waiting, postponed = states.count(JobStatus.QUEUED), states.count(JobStatus.PROCESSING)
-        self.waiting.add(client, self.clock(), waiting)
-        self.depth.waiting += waiting
-        self.depth.postponed += postponed
-        if waiting:
-            self.wakeup.set()
-
-    def waiting_of(self, client: str) -> int:
-        """The waiting jobs of a client."""
-        return self.waiting.count(client)
-
-    async def refresh(self) -> None:
-        """Do nothing: the numbers are always those of the store, which belongs to this process."""
-
-    async def load_depth(self) -> None:
-        """Count the jobs that an earlier process left."""
-        groups, self.depth.postponed = await self.reads.run(CountJobs())
-        for client, created_at, count in groups:
-            self.waiting.add(client, created_at, count)
-            self.depth.waiting += count
-
-    @property
-    def checking(self) -> int:
-        """Single checks under way."""
-        return self.engine.checking
-
-    @property
-    def oldest_age(self) -> float:
-        """Seconds since the submission of the job that waits longest; 0 if none waits."""
-        oldest = self.waiting.oldest()
-        return 0.0 if oldest is None else max(self.clock() - oldest, 0.0)
+    def is_working(self) -> bool:
+        """Whether it runs, has renewed its lease lately, and could write the results that it has."""
+        is_running = bool(self.tasks) and not any(task.done() for task in self.tasks)
+        is_late = self.store.is_shared and time.monotonic() - self.renewed_at > self.lost_after
+        return is_running and not self.unwritten and not is_late
 
     async def run(self) -> None:
         """Work until cancelled, also when the store is unavailable for a while."""
         while True:
             self.wakeup.clear()
-            try:
-                await self.release_due()
-                while await self.start_batches():
-                    pass
-            except STORE_UNAVAILABLE as exc:  # the jobs are safe in the store
-                self.outages.failed(exc)
-            await self.wait_for_work()
+            if not self.is_lost:
+                try:
+                    await self.look()
+                except LeaseLost:
+                    self.interrupt()
+                except STORE_UNAVAILABLE as exc:  # the jobs are safe in the store
+                    self.is_unsure = True
+                    self.outages.failed(exc)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_INTERVAL):
+                    await self.wakeup.wait()
+            await asyncio.sleep(self.settings.seconds("gather"))  # so that jobs share a batch
 
-    async def wait_for_work(self) -> None:
-        """Wait until there is something to do, then for `gather`, so that jobs share a batch."""
-        until_ready = self.waiting.seconds_until_ready()  # 0: all jobs started, or the engine has no room
-        with suppress(TimeoutError):
-            async with asyncio.timeout(min(until_ready or RELEASE_INTERVAL, RELEASE_INTERVAL)):
-                await self.wakeup.wait()
-            await asyncio.sleep(self.settings.seconds("gather"))
+    async def look(self) -> None:
+        """Claim jobs and start on them; then ask the owners whose jobs wait."""
+        types = self.abilities.types
+        held = self.held if self.is_unsure else None
+        claimed = await self.store.write(self.queue.claim, self.number, types, held)
+        self.is_unsure = False
+        self.held.update(each.seq for each in claimed.jobs)
+        if claimed.jobs:
+            self.wakeup.set()  # there may be more
+        for validation_type in sorted({each.validation_type for each in claimed.jobs}):
+            batch = [each for each in claimed.jobs if each.validation_type == validation_type]
+            self.start(self.begin(validation_type, batch))
+        if claimed.refused:
+            self.write(
+                self.settle(
+                    [(each, CheckOutcome(each.email, failure=EngineFailure.SATURATED)) for each in claimed.refused]
+                )
+            )
+        if self.store.is_shared and ValidationType.SMTP in types:
+            egress, places = self.abilities.egress, self.abilities.concurrency
+            names, self.others_wait = await self.store.write(
+                self.queue.lease_owners, self.number, egress, dict(self.asked), places, list(self.given_up)
+            )
+            for name in names:
+                self.asked[name] = set()
+                self.given_up.pop(name, None)
+                self.start(self.ask(name))
 
-    async def aclose(self) -> None:
-        """Stop; jobs being verified stay `processing` in the store and continue at the next start."""
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+    async def renew_periodically(self) -> None:
+        """Renew the lease; interrupt the verifications when others may get this worker's jobs.
 
-    async def start_batches(self) -> bool:
-        """Claim the next jobs and start one batch for each type; False if there is nothing to start.
-
-        Every client gets its share, within the pace of its jobs. It waits until a quarter of the
-        concurrency is free instead of claiming jobs one by one. A tenth is kept for clients that have no
-        jobs under way, so that none waits for slow mail servers of another.
-        """
-        most = self.settings.concurrency
-        room, kept = most - self.depth.verifying, most // KEPT
-        if not self.depth.waiting or room <= 0:
-            return False
-        is_roomy = room - kept >= max(most // 4, 1)
-        shares = self.waiting.shares(min(room - kept if is_roomy else room, BATCH_LIMIT), newcomers_only=not is_roomy)
-        if not shares:
-            return False
-        jobs: list[StoredJob] = await self.reads.run(NextJobs(tuple(shares.items())))
-        await self.write(Claim(seqs_of(jobs), self.clock()))
-        for client, count in shares.items():
-            self.waiting.start(client, count)
-            self.depth.waiting -= count
-        self.depth.verifying += len(jobs)
-        for validation_type in sorted({each.validation_type for each in jobs}):
-            batch = [each for each in jobs if each.validation_type == validation_type]
-            task = asyncio.get_running_loop().create_task(self.verify_batch(validation_type, batch))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
-        return True
-
-    async def write(self, operation: Operation) -> None:
-        """Write, and try again for as long as the store is unavailable: a result must not be lost.
-
-        Every operation of the worker sets a state, so that it may be written twice.
+        That is when the database cannot be reached, or when this process was suspended.
         """
         while True:
+            if time.monotonic() - self.renewed_at > self.lost_after:
+                self.interrupt()
             try:
-                await self.writes.run(operation)
-                return
-            except STORE_UNAVAILABLE as exc:
+                async with asyncio.timeout(self.lost_after):
+                    await self.renew()
+            except (*STORE_UNAVAILABLE, TimeoutError) as exc:
                 self.outages.failed(exc)
-                await asyncio.sleep(self.retry_delay)
+            await asyncio.sleep(RENEW_INTERVAL)
 
-    async def write_results(self, results: Sequence[Finished]) -> None:
-        """Write results and count them."""
-        await self.write(Settle(tuple(result for result, _ in results), self.clock()))
-        for result, verification in results:
-            self.on_finished(result.status, verification)
+    async def renew(self) -> None:
+        """Renew the lease, or register again: when the results that it has are written, others get the rest."""
+        if not self.is_lost and not await self.store.write(self.queue.renew, self.number):
+            self.interrupt()
+        if self.is_lost and not self.batches and not self.unwritten:
+            self.number = await self.store.write(self.queue.register, self.row, self.number)
+            self.held.clear()
+            self.asked.clear()
+            self.is_lost = False
+            self.wakeup.set()
+        self.renewed_at = time.monotonic()
 
-    async def write_postponed(self, jobs: Sequence[StoredJob], attempt: int, due: float) -> None:
-        """Write that jobs are tried again when `due`, and count them."""
-        await self.write(Postpone(seqs_of(jobs), attempt, due, self.clock()))
-        self.depth.postponed += len(jobs)
+    def interrupt(self) -> None:
+        """End all verifications; their jobs stay in the store."""
+        self.is_lost = True
+        for batch in self.batches:
+            batch.cancel()
 
-    def on_left(self, jobs: Sequence[StoredJob]) -> None:
-        """Make room for the next jobs."""
-        self.depth.verifying -= len(jobs)
-        self.waiting.on_left(each.client for each in jobs)
-        self.wakeup.set()
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin with jobs; `interrupt` ends it."""
+        self.keep(work, self.batches)
 
-    async def release_due(self) -> None:
-        """Queue jobs whose retry is due while there is room; postpone the others again."""
-        if not self.depth.postponed:
-            return
-        jobs: list[StoredJob] = await self.reads.run(DueJobs(self.clock(), BATCH_LIMIT))
-        room = max(self.settings.queue_limit - self.depth.total - self.engine.checking, 0)
-        if self.settings.when_saturated is WhenSaturated.WAIT:  # they have been counted among the unfinished
-            room = len(jobs)
-        admitted, refused = jobs[:room], jobs[room:]
-        if admitted:
-            await self.write(Release(seqs_of(admitted), self.clock()))
-        for each in reversed(admitted):
-            self.waiting.add(each.client, each.created_at, is_first=True)
-        self.depth.postponed -= len(jobs)
-        self.depth.waiting += len(admitted)
-        await self.postpone(refused)
+    def write(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin to write results; nothing but the end of the worker ends it."""
+        self.keep(work, self.writing)
+
+    def keep(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        task.add_done_callback(log_failure)
 
     async def purge_periodically(self) -> None:
-        """Call `purge` until cancelled."""
+        """Remove what is over until cancelled."""
         while True:
             try:
-                await self.purge()
+                await self.store.write(self.queue.purge)
             except STORE_UNAVAILABLE as exc:
                 self.outages.failed(exc)
             await asyncio.sleep(PURGE_INTERVAL)
 
-    async def purge(self) -> int:
-        """Remove jobs whose retention is over and the quota of past days; return the number of jobs."""
-        now = self.clock()
-        ended_before = now - self.settings.seconds("result_retention")
-        removed: int = await self.writes.run(Purge(ended_before, self.settings.day_of(now - DAY)))
-        return removed
+    # --- verification -----------------------------------------------------------------------------
+
+    async def begin(self, validation_type: str, jobs: Sequence[StoredJob]) -> None:
+        """Verify claimed jobs; on PostgreSQL those that need a mail server are left to its owner."""
+        if validation_type == ValidationType.SMTP and self.store.is_shared:
+            jobs = await self.route(jobs)
+        await self.verify(validation_type, jobs)
+
+    async def route(self, jobs: Sequence[StoredJob]) -> Sequence[StoredJob]:
+        """Write who owns the mail servers of jobs; return the jobs that need none."""
+        try:
+            found = await find_owners(self.engine.backend, {each.email for each in jobs})
+        except BackendError as exc:  # the resolver cannot be used: the engine says so for every address
+            LOG.error("the mail servers could not be found: %s", exc)
+            return jobs
+        owners = {each.seq: name for each in jobs if (name := found[each.email])}
+        if owners:
+            await self.until_written(partial(self.store.write, self.queue.route, self.number, owners))
+            self.held.difference_update(owners)
+            self.wakeup.set()
+        return [each for each in jobs if each.seq not in owners]
+
+    async def ask(self, name: str) -> None:
+        """Verify the single checks and the jobs of an owner in pieces, and go on while there are any.
+
+        After `piece_seconds` another owner that waits gets the place of this one.
+        """
+        began, size = time.monotonic(), FIRST_PIECE
+        while found := await self.until_written(partial(self.store.read, self.queue.take, name, size)):
+            jobs = [each for each in found if each.seq not in self.stuck]
+            checks = [each for each in jobs if each.priority]
+            piece, piece_began = checks or jobs, time.monotonic()
+            if not piece:
+                return  # nobody asks again what cannot be written, until this worker is started again
+            self.asked[name] = {each.client for each in piece}
+            await self.verify(ValidationType.SMTP, piece, "check_timeout" if checks else "job_timeout")
+            if len(piece) >= size:
+                wanted = size * self.piece_seconds / max(time.monotonic() - piece_began, 0.001)
+                size = int(min(max(wanted, SMALLEST_PIECE), BATCH_LIMIT))
+            if time.monotonic() - began > self.piece_seconds and self.others_wait:
+                self.given_up[name] = None
+                break
+        await self.until_written(partial(self.store.write, self.queue.release_owner, self.number, name))
+        self.asked.pop(name, None)
+        self.wakeup.set()
+
+    async def verify(self, validation_type: str, jobs: Sequence[StoredJob], limit: str = "job_timeout") -> None:
+        """Verify jobs of one type, and write their results as they come; the jobs of one address share its outcome."""
+        unanswered: dict[str, list[StoredJob]] = {}
+        for each in jobs:
+            unanswered.setdefault(each.email.strip(), []).append(each)
+        if not unanswered:
+            return
+        clients = [same[0].client for same in unanswered.values()]
+        written: list[asyncio.Task[None]] = []
+
+        def settle(outcomes: Iterable[CheckOutcome]) -> None:
+            """Concurrently, so that one commit has many results."""
+            answered = [(each, outcome) for outcome in outcomes for each in unanswered.pop(outcome.email)]
+            task = asyncio.get_running_loop().create_task(self.settle(answered))
+            self.writing.add(task)
+            task.add_done_callback(self.writing.discard)
+            written.append(task)
+
+        try:
+            async with (
+                asyncio.timeout(self.settings.seconds(limit)),
+                aclosing(self.engine.verify(list(unanswered), validation_type, clients)) as lists,
+            ):
+                async for outcomes in lists:
+                    settle(outcomes)
+        except TimeoutError:
+            LOG.error("the engine did not answer %d jobs in time", len(unanswered))
+            settle([CheckOutcome(email, failure=EngineFailure.ERROR) for email in unanswered])
+        await asyncio.gather(*(asyncio.shield(task) for task in written))
+
+    # --- results ----------------------------------------------------------------------------------
+
+    async def settle(self, answered: Sequence[tuple[StoredJob, CheckOutcome]]) -> None:
+        """Write what becomes of jobs; a result that cannot be written is an error of the job.
+
+        It never raises: an error here must not stop the other jobs of the batch.
+        """
+        jobs = [each for each, _ in answered]
+        try:
+            try:
+                await self.write_outcomes(jobs, [self.outcome_of(each, outcome) for each, outcome in answered])
+            except Exception:
+                LOG.exception("%d results could not be written; their jobs end in error", len(jobs))
+                await self.write_outcomes(jobs, [(error_of(each, NOT_WRITTEN), None) for each in jobs])
+        except Exception:
+            LOG.exception("%d jobs stay in processing until the next start", len(jobs))
+            self.stuck.update(each.seq for each in jobs)
+
+    async def write_outcomes(self, jobs: Sequence[StoredJob], finished: Sequence[Finished]) -> None:
+        """Write outcomes, for as long as the store is unavailable again and again; then count the jobs that ended."""
+        written = await self.until_written(lambda: self.results.run([outcome for outcome, _ in finished]))
+        for each, (outcome, verification) in zip(jobs, finished, strict=True):
+            if each.seq in written and outcome.status != JobStatus.PROCESSING and not each.priority:
+                self.on_finished(outcome.status, verification)
+        self.held.difference_update(each.seq for each in jobs)
+        self.wakeup.set()
+
+    async def until_written(self, write: Callable[[], Awaitable[T]]) -> T:
+        """Write, and try again for as long as the store is unavailable. All that is written may be written twice."""
+        mark = object()
+        try:
+            while True:
+                try:
+                    return await write()
+                except STORE_UNAVAILABLE as exc:
+                    self.unwritten.add(mark)
+                    self.outages.failed(exc)
+                    await asyncio.sleep(self.retry_delay)
+        finally:
+            self.unwritten.discard(mark)
+
+    def outcome_of(self, job: StoredJob, outcome: CheckOutcome) -> Finished:
+        """What becomes of a job: it ends, or is tried again, as the engine was saturated or a mail server greylists it.
+
+        A job without further attempts ends as `throttled`, and a single check is not tried again: its client waits.
+        """
+        backoff, verification = self.settings.saturation_backoff, outcome.verification
+        again = Outcome(job.seq, job.client, JobStatus.PROCESSING, attempt=job.attempt, second_pass=job.second_pass)
+        if outcome.failure is EngineFailure.SATURATED:
+            if not job.priority and job.attempt < len(backoff):
+                return replace(again, attempt=job.attempt + 1, due_in=backoff[job.attempt]), None
+            verification = saturated_verification(job.email.strip(), job.validation_type, Reason.THROTTLED)
+        if verification is None:
+            return error_of(job, FAILURE_MESSAGE[outcome.failure or EngineFailure.ERROR]), None
+        if (
+            Reason.GREYLISTED in verification.reasons
+            and self.second_pass_after
+            and not (job.second_pass or job.priority)
+        ):
+            return replace(again, second_pass=True, due_in=self.second_pass_after), None
+        try:
+            payload = dump_verification(verification)
+        except Exception:
+            LOG.exception("the verification of job %s could not be written as JSON", job.job_id)
+            return error_of(job, NOT_WRITTEN), None
+        return replace(again, status=JobStatus.DONE, verification=payload), verification
+
+
+def error_of(job: StoredJob, message: str) -> Outcome:
+    return Outcome(
+        job.seq, job.client, JobStatus.ERROR, message=message, attempt=job.attempt, second_pass=job.second_pass
+    )
+
+
+def dump_verification(verification: Verification) -> str:
+    """The payload as the store keeps it."""
+    return json.dumps(dump_payload(verification), separators=(",", ":"))
+
+
+def log_failure(task: asyncio.Task[None]) -> None:
+    """Log why work ended early; its jobs stay in the store until the worker is started again."""
+    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, LeaseLost):
+        LOG.error("jobs stay in processing until this worker is started again", exc_info=error)

@@ -12,7 +12,7 @@ import time
 from sqlalchemy import Connection, select, text
 from sqlalchemy.exc import DBAPIError
 
-from ..jobs.schema import job
+from .schema import job
 
 WAIT = 10.0  # seconds in which the database may come back and the transaction may end
 PAUSE = 0.2  # seconds between two attempts

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -17,17 +14,15 @@ from ...backend import Backend
 from ...errors import SettingsError
 from ..http.metrics import CONTENT_TYPE, Metrics
 from ..http.replies import JsonReply
-from ..jobs.schema import is_shared
-from ..jobs.store import Store
-from ..jobs.worker import STORE_UNAVAILABLE
+from ..outages import OutageLog
 from ..server import serve
 from ..service_state import make_engine
 from ..settings import Clock, ServiceSettings
-from .store import SharedStore
-from .tasks import TaskQueue
-from .worker import SharedWorker, WorkerAbilities
-
-LOG = logging.getLogger(__name__)
+from .group_committer import GroupCommitter
+from .queue import Queue
+from .schema import is_shared
+from .store import STORE_UNAVAILABLE, Depth, Store
+from .worker import Worker, WorkerAbilities
 
 
 def create_worker_app(
@@ -35,17 +30,17 @@ def create_worker_app(
     backend: Backend | None = None,
     abilities: WorkerAbilities | None = None,
     *,
-    clock: Clock = time.time,
+    clock: Clock | None = None,
 ) -> Starlette:
     """Make a worker as an ASGI application, which works for as long as its lifespan."""
     if not is_shared(settings.store):
         raise SettingsError("store: a worker needs PostgreSQL; with an SQLite file, 'mailverdict serve' has its own")
     metrics = Metrics()
-    running: dict[str, SharedWorker] = {}
+    running: dict[str, Worker] = {}
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with open_worker(settings, backend, abilities or WorkerAbilities(), clock) as worker:
+        async with open_worker(settings, backend, abilities, clock, metrics) as worker:
             running["worker"] = worker
             yield
 
@@ -59,21 +54,18 @@ def create_worker_app(
             "version": worker.row.version,
             "types": worker.row.types.split(","),
             "egress": worker.row.egress,
-            "tasks": len(worker.tasks.running),
+            "tasks": len(worker.batches),
         }
         return JsonReply(report, 200 if healthy else 503)
 
     async def metrics_page(_: Request) -> Response:
-        """``GET /metrics``: the same numbers of the queue as those of the API."""
+        """``GET /metrics``: the numbers of the queue, and the jobs that ended here."""
         store = running["worker"].store
         try:
-            depth = await store.run(store.depth)
+            depth: Depth = await store.read(store.depth)
         except STORE_UNAVAILABLE:
             return Response("the store is not available\n", status_code=503, headers={"retry-after": "5"})
-        metrics.set_ended_jobs(depth.ended)
-        jobs = {"waiting": sum(depth.waiting.values()), "verifying": depth.verifying, "postponed": depth.postponed}
-        oldest = 0.0 if depth.oldest is None else max(running["worker"].clock() - depth.oldest, 0.0)
-        metrics.watch(lambda: jobs, lambda: oldest, lambda: depth.checks)
+        metrics.watch(lambda: depth, lambda: 0)
         return Response(metrics.render(), headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
 
     routes = [Route("/healthz", healthz, methods=["GET"]), Route("/metrics", metrics_page, methods=["GET"])]
@@ -84,26 +76,27 @@ def create_worker_app(
 
 @asynccontextmanager
 async def open_worker(
-    settings: ServiceSettings, backend: Backend | None, abilities: WorkerAbilities, clock: Clock
-) -> AsyncIterator[SharedWorker]:
+    settings: ServiceSettings,
+    backend: Backend | None = None,
+    abilities: WorkerAbilities | None = None,
+    clock: Clock | None = None,
+    metrics: Metrics | None = None,
+) -> AsyncIterator[Worker]:
     """A worker with its connections."""
-    Store(settings.store).close()  # creates the tables of an empty database, or refuses another schema
-    # Greylisted jobs get their second attempt by a scheduled task, so that no task waits for it.
-    engine = make_engine(replace(settings, local=replace(settings.local, retry_greylisted=0)), backend)
-    store = SharedStore(settings)
-    tasks = TaskQueue(settings, store.clock, store.outages)
+    engine, outages = make_engine(settings, backend), OutageLog()
+    count = (metrics or Metrics()).count_finished_job
+    store = Store(settings, clock)
     try:
-        await tasks.open()
-        used = store.clock if clock is time.time else clock
-        worker = SharedWorker(engine, settings, abilities, store=store, tasks=tasks, clock=used)
+        results = GroupCommitter(Queue(store).settle, store.writers, name="results")
+        worker = Worker(store, results, engine, settings, abilities, outages=outages, on_finished=count)
         await worker.open()
         try:
             yield worker
         finally:
             await worker.close()
+            await results.aclose()
     finally:
         await engine.aclose()
-        await tasks.close()
         store.close()
 
 
@@ -114,5 +107,5 @@ def run_worker(
     port: int = 8001,
 ) -> None:
     """Work until a signal stops the process; unfinished jobs go to other workers."""
-    Store(settings.store).close()  # an error here is one clear line; uvicorn would show a traceback
+    Store(settings).close()  # an error here is one clear line; uvicorn would show a traceback
     serve(create_worker_app(settings, abilities=abilities), settings, host, port)

@@ -8,8 +8,9 @@ from sqlalchemy import Connection, Table, func, insert, select, text, update
 
 from ...contract.envelope import JobStatus
 from ...errors import SettingsError
-from ..jobs.schema import JOB_ID_KEY, about, is_shared, job, parse_url, quota
-from ..jobs.store import Store
+from ..settings import ServiceSettings
+from .schema import JOB_ID_KEY, about, fill_backlog, is_shared, job, parse_url, quota
+from .store import Store
 
 SET_SEQUENCE = text("SELECT setval(pg_get_serial_sequence('job', 'seq'), coalesce(max(seq), 0) + 1, false) FROM job")
 PIECE = 1000  # rows in one statement
@@ -32,9 +33,9 @@ def copy_store(source: str, target: str) -> CopiedRows:
     if is_shared(source) or not is_shared(target):
         raise SettingsError("copy from an SQLite file (sqlite:///jobs.db) to a PostgreSQL database (postgresql://...)")
     path = parse_url(source)
-    origin = Store(source)
+    origin = Store(ServiceSettings(store=source))
     try:
-        destination = Store(target)
+        destination = Store(ServiceSettings(store=target))
         try:
             with origin.reader.connect() as reader, destination.writer.begin() as writer:
                 writer.execute(text("LOCK TABLE job, quota IN EXCLUSIVE MODE"))
@@ -43,7 +44,8 @@ def copy_store(source: str, target: str) -> CopiedRows:
                         raise SettingsError(f"the target has rows in {table.name!r} already; give an empty database")
                 copied = CopiedRows(copy_table(reader, writer, job), copy_table(reader, writer, quota))
                 interrupted = (job.c.status == JobStatus.PROCESSING) & job.c.due.is_(None)
-                writer.execute(update(job).where(interrupted).values(status=JobStatus.QUEUED))
+                writer.execute(update(job).where(interrupted).values(status=JobStatus.QUEUED, worker=None))
+                fill_backlog(writer)
                 writer.execute(SET_SEQUENCE)
                 # So that a submission which is repeated after the move gets the jobs that it has.
                 writer.execute(update(about).where(about.c.name == JOB_ID_KEY).values(value=origin.secret))

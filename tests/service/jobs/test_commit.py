@@ -6,12 +6,14 @@ import pytest
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import OperationalError
 
-from mailverdict.service.jobs.store import Debit, DebitResult, NewJob, QuotaUsed, Store, run_queries
+from mailverdict.service.jobs.store import Account, Debit, NewJob, Store
+from tests.doubles.clock import NOON, Clock
+from tests.doubles.service import open_store
 from tests.service.postgres import Cluster
-from tests.service.shared.test_worker import rows
+from tests.service.recount import assert_counted
+from tests.service.shared.rows import rows
 
 pytestmark = pytest.mark.servers
-DAY = "2027-01-15"
 JOBS = (NewJob("j1", "a@example.org", "mx"), NewJob("j2", "b@example.org", "mx"))
 
 
@@ -22,8 +24,9 @@ def url(cluster: Cluster) -> str:
 
 @pytest.fixture
 def store(url: str) -> Iterator[Store]:
-    opened = Store(url)
+    opened = open_store(url, Clock(), daily_limit=2, rate_limit=0)
     yield opened
+    assert_counted(url)
     opened.close()
 
 
@@ -42,7 +45,7 @@ def lose_next_commit(store: Store, loss: Callable[[], object], *, is_carried_out
 
 
 def used(store: Store) -> int:
-    return run_queries(store.reader, [QuotaUsed("a", DAY)])[0]
+    return store.account("a").used
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
@@ -50,8 +53,8 @@ def test_submission_that_was_written_is_accepted(
     store: Store, url: str, cluster: Cluster, *, is_restarted: bool
 ) -> None:
     lose_next_commit(store, cluster.restart if is_restarted else lambda: None, is_carried_out=True)
-    granted = store.commit([Debit("a", DAY, 2, 2, 1000.0, JOBS)])
-    assert granted == [DebitResult(granted=True, remaining=0)]
+    granted = store.submit([Debit("a", 2, JOBS)])
+    assert granted == [Account(NOON, 0)]
     assert rows(url, "SELECT job_id FROM job ORDER BY seq") == [("j1",), ("j2",)]
     assert used(store) == 2
 
@@ -59,7 +62,7 @@ def test_submission_that_was_written_is_accepted(
 def test_submission_that_was_not_written_is_refused_and_costs_nothing(store: Store, url: str) -> None:
     lose_next_commit(store, lambda: None, is_carried_out=False)
     with pytest.raises(OperationalError):
-        store.commit([Debit("a", DAY, 2, 2, 1000.0, JOBS)])
+        store.submit([Debit("a", 2, JOBS)])
     assert rows(url, "SELECT count(*) FROM job") == [(0,)]
     assert used(store) == 0
-    assert store.commit([Debit("a", DAY, 2, 2, 1000.0, JOBS)])[0].granted
+    assert store.submit([Debit("a", 2, JOBS)])[0].granted

@@ -1,0 +1,405 @@
+"""`Queue`: what workers do with the jobs of a store, by the same statements on SQLite and PostgreSQL.
+
+Each method is one transaction. `claim` waits for nobody: it skips what others have locked. What a worker writes about
+its rights begins with `hold`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    Integer,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+from sqlalchemy.exc import SQLAlchemyError
+
+from ...contract.envelope import JobStatus
+from ...errors import SettingsError
+from ..settings import DAY, WhenSaturated
+from .backlog import LOCK_BACKLOG, OPEN, Changes, lock_backlog
+from .schema import INSERTS, about, backlog, job, owner, quota, worker
+from .shares import KEPT, WaitingOwner, choose_owners, shares
+from .store import DATABASE_NOW, IS_QUEUED, SELECT_JOB, Store, StoredJob, WorkerRow, stored_job
+
+LEASE = 20.0  # seconds for which a worker has its jobs and owners, unless it renews them
+BATCH_LIMIT = 1000  # jobs that are claimed, settled or taken at once
+CLIENTS_AT_ONCE = 250  # whose jobs are started together; each costs a query
+ROUNDING = 1e-6  # tokens; after exactly the time that a token needs, the sum may be short of it
+
+
+class LeaseLost(Exception):
+    """Others have freed the jobs and owners of this worker, which did not renew its lease in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of a job that was in work.
+
+    It is `done` with its payload as JSON text, `error` with a message, or `processing`: to be tried again.
+    """
+
+    seq: int
+    client: str
+    status: str
+    verification: str | None = None
+    message: str | None = None
+    attempt: int = 0
+    due_in: float | None = None  # seconds
+    second_pass: bool = False
+
+
+class Claimed(NamedTuple):
+    """Jobs of a worker; those whose retry was due and for which the queue still has no room."""
+
+    jobs: list[StoredJob]
+    refused: list[StoredJob]
+
+
+# --- statements -----------------------------------------------------------------------------------
+
+IS_UNFINISHED = job.c.status.in_((JobStatus.QUEUED, JobStatus.PROCESSING))
+IS_CHECK = literal_column("job.priority > 0", Boolean)
+HAS_ENDED = job.c.status.in_([literal_column(f"'{status}'") for status in (JobStatus.DONE, JobStatus.ERROR)])
+STATE = (job.c.seq, job.c.client, job.c.status, job.c.due)  # what `Changes` counts
+HOLD = select(worker.c.id).where(worker.c.id == bindparam("number")).with_for_update(read=True, key_share=True)
+LOCK_JOBS = (
+    select(*STATE)
+    .where(job.c.seq.in_(bindparam("seqs", expanding=True)), IS_UNFINISHED)
+    .order_by(job.c.seq)
+    .with_for_update()
+)
+SETTLE = (
+    update(job)
+    .where(job.c.seq == bindparam("of"))
+    .values({name: bindparam(f"to_{name}") for name in (
+        "status", "verification", "message", "attempt", "due", "second_pass", "updated_at",
+    )})
+    .values(worker=None, owner=None)
+)  # fmt: skip
+DUE = SELECT_JOB.where(job.c.due.is_not(None), job.c.due <= bindparam("now")).order_by(job.c.due).limit(BATCH_LIMIT)
+RELEASE = update(job).where(job.c.seq == bindparam("of")).values(
+    status=JobStatus.QUEUED, due=None, updated_at=bindparam("now")
+)  # fmt: skip
+NEXT_JOBS = (  # whoever has locked the backlog of the client claims them
+    SELECT_JOB.where(IS_QUEUED, job.c.client == bindparam("of"))
+    .where(job.c.validation_type.in_(bindparam("types", expanding=True)))
+    .order_by(job.c.seq)
+    .limit(bindparam("count", type_=Integer))
+)
+CLAIM = (
+    update(job)
+    .where(job.c.seq.in_(bindparam("seqs", expanding=True)))
+    .values(status=JobStatus.PROCESSING, worker=bindparam("by"), updated_at=bindparam("at"))
+)
+TAKEN = (
+    update(backlog)
+    .where(backlog.c.client == bindparam("of"))
+    .values(
+        waiting=backlog.c.waiting - bindparam("count"),
+        verifying=backlog.c.verifying + bindparam("count"),
+        tokens=bindparam("left"),
+        counted_at=bindparam("at"),
+    )
+)
+ROUTE = (
+    update(job)
+    .where(job.c.seq == bindparam("of"), job.c.worker == bindparam("by"))
+    .values(owner=bindparam("to"), worker=None)
+)
+WAITING_OWNERS = (  # jobs that have ended, or whose retry is pending, have no owner
+    select(job.c.owner, job.c.client, func.max(job.c.priority))
+    .where(job.c.owner.is_not(None), ~exists().where(owner.c.name == job.c.owner))
+    .group_by(job.c.owner, job.c.client)
+    .order_by(func.min(job.c.seq))
+)
+TURN = func.row_number().over(partition_by=job.c.client, order_by=job.c.seq)
+TAKE = (  # single checks, then one job of each client in turn
+    SELECT_JOB.where(job.c.owner == bindparam("of"))
+    .order_by(job.c.priority.desc(), TURN, job.c.seq)
+    .limit(bindparam("count", type_=Integer))
+)
+
+
+class Queue:
+    """The jobs of a store, as workers see them."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.settings = store.settings
+        self.add_owner = add_owner(store.writer.dialect.name)
+
+    # --- claims and results -----------------------------------------------------------------------
+
+    def claim(self, number: int, types: Sequence[str], held: Collection[int] | None = None) -> Claimed:
+        """Claim the next jobs for a worker: a fair share for each client, within its pace and the room.
+
+        It waits until a quarter of the concurrency is free instead of claiming jobs one by one. A tenth is kept for
+        clients that have no jobs under way, so that none waits for slow mail servers of another. `held` are the jobs
+        that the worker knows of, if it may have others: the answer to an earlier claim was lost.
+        """
+        with self.store.writer.begin() as connection:
+            self.hold(connection, number)
+            now = self.store.now(connection)
+            refused = self.release_due(connection, now)
+            jobs = [] if held is None else self.jobs_of(connection, number, held)
+            most = self.settings.concurrency * max(self.count_workers(connection), 1)
+            room = most - int(connection.scalar(select(func.sum(backlog.c.verifying))) or 0)
+            is_roomy = room - most // KEPT >= max(most // 4, 1)
+            room = min(room - most // KEPT if is_roomy else room, BATCH_LIMIT)
+            if room > 0:
+                jobs += self.start(connection, number, types, room, now, newcomers_only=not is_roomy)
+        return Claimed(jobs, refused)
+
+    def start(
+        self, connection: Connection, number: int, types: Sequence[str], room: int, now: float, *, newcomers_only: bool
+    ) -> list[StoredJob]:
+        """Claim a share of the waiting jobs of each client."""
+        clients = connection.execute(self.ready(types, now, newcomers_only=newcomers_only)).all()
+        tokens = {row.client: self.store.tokens_of(row, now) for row in clients}
+        counts = {row.client: int(min(row.waiting, tokens[row.client] + ROUNDING)) for row in clients}
+        jobs: list[StoredJob] = []
+        taken = []
+        for client, count in shares(counts, room).items():
+            found = connection.execute(NEXT_JOBS, {"of": client, "count": count, "types": types}).all()
+            jobs += map(stored_job, found)
+            left = tokens[client] - len(found) if self.store.rate else float(self.settings.rate_burst)
+            taken.append({"of": client, "count": len(found), "left": left, "at": now})
+        if jobs:
+            connection.execute(CLAIM, {"seqs": [each.seq for each in jobs], "by": number, "at": now})
+        if taken:
+            connection.execute(TAKEN, taken)
+        return sorted(jobs, key=lambda each: each.seq)
+
+    def ready(self, types: Sequence[str], now: float, *, newcomers_only: bool) -> Any:
+        """The query for clients whose jobs may start, the one whose jobs were started longest ago first."""
+        of_client = exists().where(IS_QUEUED, job.c.client == backlog.c.client, job.c.validation_type.in_(types))
+        found = select(backlog).where(backlog.c.waiting > 0, of_client).order_by(backlog.c.counted_at)
+        if newcomers_only:
+            found = found.where(backlog.c.verifying == 0)
+        if self.store.rate:
+            tokens = backlog.c.tokens + (now - backlog.c.counted_at) * self.store.rate + ROUNDING
+            found = found.where((tokens >= self.store.start_tokens) | (tokens >= backlog.c.waiting))
+        return found.limit(CLIENTS_AT_ONCE).with_for_update(of=backlog, skip_locked=True)
+
+    def jobs_of(self, connection: Connection, number: int, held: Collection[int]) -> list[StoredJob]:
+        """The jobs of a worker that it does not know of."""
+        found = map(stored_job, connection.execute(SELECT_JOB.where(job.c.worker == number)))
+        return [each for each in found if each.seq not in held]
+
+    def release_due(self, connection: Connection, now: float) -> list[StoredJob]:
+        """Queue jobs whose retry is due; return those that were postponed because the queue had no room, and has none.
+
+        Only with ``settle`` the queue has no room for them; else they have been counted among the unfinished.
+        """
+        due = list(map(stored_job, connection.execute(DUE, {"now": now})))
+        if not due:
+            return []
+        clients = {each.client for each in due}
+        locked = LOCK_BACKLOG.with_for_update(skip_locked=True)
+        free = set(connection.scalars(locked, {"clients": clients}))
+        due = [each for each in due if each.client in free]
+        room = len(due)
+        if self.settings.when_saturated is not WhenSaturated.WAIT:
+            in_queue = select(func.sum(backlog.c.waiting + backlog.c.verifying))
+            room = max(self.settings.queue_limit - int(connection.scalar(in_queue) or 0), 0)
+        found = connection.execute(LOCK_JOBS, {"seqs": [each.seq for each in due[:room]]}).all()
+        changes = Changes()
+        released = [row for row in found if row.due is not None and row.due <= now]
+        for row in released:
+            changes.add(row.client, row.status, row.due, -1)
+            changes.add(row.client, JobStatus.QUEUED, None)
+        if released:
+            connection.execute(RELEASE, [{"of": row.seq, "now": now} for row in released])
+        changes.write(connection)
+        return due[room:]
+
+    def settle(self, groups: Sequence[Sequence[Outcome]]) -> list[set[int]]:
+        """Write what became of jobs; one that has ended keeps its first result. Return those written of each group."""
+        written: set[int] = set()
+        outcomes = [each for group in groups for each in group]
+        for at in range(0, len(outcomes), BATCH_LIMIT):
+            written |= self.settle_piece(outcomes[at : at + BATCH_LIMIT])
+        return [{each.seq for each in group} & written for group in groups]
+
+    def settle_piece(self, outcomes: Sequence[Outcome]) -> set[int]:
+        by_seq = {each.seq: each for each in reversed(outcomes)}
+        changes, rows = Changes(), []
+        with self.store.writer.begin() as connection:
+            now = self.store.now(connection)
+            lock_backlog(connection, {each.client for each in outcomes})
+            for row in connection.execute(LOCK_JOBS, {"seqs": list(by_seq)}):
+                each = by_seq[row.seq]
+                changes.add(row.client, row.status, row.due, -1)
+                changes.add(row.client, each.status, each.due_in)
+                rows.append(settled_row(each, now))
+            if rows:
+                connection.execute(SETTLE, rows)
+            changes.write(connection)
+        return {row["of"] for row in rows}
+
+    # --- workers and owners -------------------------------------------------------------------------
+
+    def register(self, row: WorkerRow, former: int | None = None) -> int:
+        """Add a worker, which gives up what it had under a former number; return its number."""
+        with self.store.writer.begin() as connection:
+            self.free(connection, worker.c.id == former)
+            lease = DATABASE_NOW + LEASE if self.store.is_shared else 0.0
+            added = connection.scalar(insert(worker).values(**row._asdict(), lease=lease).returning(worker.c.id))
+            return int(added or 0)
+
+    def recover(self) -> None:
+        """Queue the jobs that a worker had when its process ended; `SettingsError` if that fails. For SQLite."""
+        try:
+            with self.store.writer.begin() as connection:
+                self.free(connection, worker.c.id.is_not(None))
+                connection.execute(update(about).values(value=about.c.value))  # whether it can be written at all
+        except SQLAlchemyError as exc:
+            path, cause = self.store.writer.url.database, exc.__cause__ or exc
+            raise SettingsError(
+                f"store: {path!r} cannot be written: {cause}; look whether its disk is full, then start again"
+            ) from exc
+
+    def renew(self, number: int) -> bool:
+        """Renew the lease of a worker, and free the jobs and owners of those whose lease has lapsed.
+
+        False if others have done so with this one's.
+        """
+        with self.store.writer.begin() as connection:
+            mine = update(worker).where(worker.c.id == number).values(lease=DATABASE_NOW + LEASE)
+            if not connection.execute(mine).rowcount:
+                return False
+            self.free(connection, worker.c.lease < DATABASE_NOW, skip_locked=True)
+            return True
+
+    def leave(self, number: int) -> None:
+        """Remove a worker that stops; others continue with its jobs."""
+        with self.store.writer.begin() as connection:
+            self.free(connection, worker.c.id == number)
+
+    def free(self, connection: Connection, condition: ColumnElement[bool], *, skip_locked: bool = False) -> None:
+        """Queue the jobs of workers that have ended, let others ask their owners, and remove them."""
+        ended = select(worker.c.id).where(condition).order_by(worker.c.id).with_for_update(skip_locked=skip_locked)
+        numbers = connection.scalars(ended).all()
+        if not numbers:
+            return
+        of_them = job.c.worker.in_(numbers)
+        lock_backlog(connection, set(connection.scalars(select(job.c.client).where(of_them).distinct())))
+        changes = Changes()
+        for row in connection.execute(select(*STATE).where(of_them).order_by(job.c.seq).with_for_update()):
+            changes.add(row.client, row.status, row.due, -1)
+            changes.add(row.client, JobStatus.QUEUED, None)
+        now = self.store.now(connection)
+        connection.execute(update(job).where(of_them).values(status=JobStatus.QUEUED, worker=None, updated_at=now))
+        changes.write(connection)
+        connection.execute(delete(owner).where(owner.c.worker.in_(numbers)))
+        connection.execute(delete(worker).where(worker.c.id.in_(numbers)))
+
+    def hold(self, connection: Connection, number: int) -> None:
+        """Keep a worker from being declared dead during the transaction; `LeaseLost` if it was."""
+        if connection.scalar(HOLD, {"number": number}) is None:
+            raise LeaseLost
+
+    def count_workers(self, connection: Connection) -> int:
+        return int(connection.scalar(select(func.count()).select_from(worker).where(self.store.is_running())) or 0)
+
+    def route(self, number: int, owners: Mapping[int, str]) -> None:
+        """Write who owns the mail servers of a worker's jobs, by `seq`; the worker that has the owner verifies them."""
+        with self.store.writer.begin() as connection:
+            self.hold(connection, number)
+            connection.execute(ROUTE, [{"of": seq, "by": number, "to": name} for seq, name in sorted(owners.items())])
+
+    def lease_owners(
+        self,
+        number: int,
+        egress: str | None,
+        asked: Mapping[str, Iterable[str]],
+        places: int,
+        given_up: Iterable[str] = (),
+    ) -> tuple[set[str], bool]:
+        """Give a worker the right to ask owners whose jobs wait, and the clients in turn a place.
+
+        `asked` are the clients of those that it asks already; those that it has `given_up` come last. Return the names
+        of the others that it may ask, and whether more wait for a place.
+        """
+        routes = dict(route.split("=") for route in self.settings.egress_routes)
+        with self.store.writer.begin() as connection:
+            self.hold(connection, number)
+            mine = set(connection.scalars(select(owner.c.name).where(owner.c.worker == number)))
+            waiting = [
+                WaitingOwner(name, client, priority > 0)
+                for name, client, priority in connection.execute(WAITING_OWNERS)
+                if routes.get(name, egress) == egress
+            ]
+            last = {name: at for at, name in enumerate(given_up)}
+            waiting.sort(key=lambda each: last.get(each.name, -1))
+            turns = Counter(client for clients in asked.values() for client in clients)
+            names = sorted(choose_owners(waiting, turns, places - len(mine), places))
+            if names:
+                values = [{"name": name, "worker": number} for name in names]
+                mine |= set(connection.scalars(self.add_owner, values))
+        return mine - asked.keys(), len({each.name for each in waiting}) > len(names)
+
+    def release_owner(self, number: int, name: str) -> None:
+        """Give up the right to ask an owner."""
+        with self.store.writer.begin() as connection:
+            connection.execute(delete(owner).where(owner.c.name == name, owner.c.worker == number))
+
+    def take(self, name: str, count: int) -> list[StoredJob]:
+        """The next jobs of an owner: single checks, then each client's first, each client's second, and so on."""
+        with self.store.reader.begin() as connection:
+            return list(map(stored_job, connection.execute(TAKE, {"of": name, "count": count})))
+
+    # --- what is over ---------------------------------------------------------------------------------
+
+    def purge(self) -> int:
+        """Remove jobs whose retention is over, quota of past days and clients without jobs; return the jobs' number.
+
+        Single checks that have ended are removed after a minute: whoever waited for one has read it.
+        """
+        with self.store.writer.begin() as connection:
+            now = self.store.now(connection)
+            ended_before = now - self.settings.seconds("result_retention")
+            deleted = self.remove(connection, HAS_ENDED & (job.c.updated_at < ended_before))
+            self.remove(connection, IS_CHECK & HAS_ENDED & (job.c.updated_at < now - 60))
+            connection.execute(delete(quota).where(quota.c.day < self.settings.day_of(now - DAY)))
+            full_after = self.settings.rate_burst / self.store.rate if self.store.rate else 0.0
+            idle = select(backlog.c.client).where(OPEN == 0, backlog.c.counted_at < now - full_after)
+            connection.execute(delete(backlog).where(backlog.c.client.in_(idle.with_for_update(skip_locked=True))))
+            return deleted
+
+    def remove(self, connection: Connection, condition: ColumnElement[bool]) -> int:
+        """Remove the jobs with a condition; return their number."""
+        found = select(job.c.seq).where(condition).order_by(job.c.seq).with_for_update(skip_locked=True)
+        return connection.execute(delete(job).where(job.c.seq.in_(found))).rowcount
+
+
+def settled_row(each: Outcome, now: float) -> dict[str, Any]:
+    return {
+        "of": each.seq,
+        "to_status": each.status,
+        "to_verification": each.verification,
+        "to_message": each.message,
+        "to_attempt": each.attempt,
+        "to_due": None if each.due_in is None else now + each.due_in,
+        "to_second_pass": each.second_pass,
+        "to_updated_at": now,
+    }
+
+
+def add_owner(dialect: str) -> Any:
+    """The statement that gives a worker owners that nobody has; it returns them."""
+    return INSERTS[dialect](owner).on_conflict_do_nothing().returning(owner.c.name)
