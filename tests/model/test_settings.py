@@ -183,5 +183,5 @@ def test_a_backend_takes_the_settings_by_name_and_shows_what_was_changed():
     assert repr(mv.LocalBackend(dns_timeout="2s", helo_name="client.example")) == (
         "LocalBackend(dns_timeout=2.0, helo_name='client.example')"
     )
-    with pytest.raises(TypeError, match="dns_timout"):
+    with pytest.raises(SettingsError, match="LocalBackend has no setting 'dns_timout'"):
         mv.LocalBackend(dns_timout=2)

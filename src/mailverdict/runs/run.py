@@ -305,6 +305,7 @@ def quota_text(progress: Progress, today: date | None = None) -> str:
 
     `today` is that of UTC.
 
+    >>> from mailverdict.backend import Quota
     >>> quota_text(Progress(total=250, settled=40, submitted=40, quota=Quota(100, 40, 60)), date(2026, 11, 26))
     '60 of 100 addresses left today; rows come in their order, and at this quota all are done on 2026-11-28'
     """

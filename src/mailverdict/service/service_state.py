@@ -36,7 +36,7 @@ from .engine import (
 from .http.metrics import Metrics
 from .jobs.group_committer import CommitterClosed, GroupCommitter
 from .jobs.owners import find_owners
-from .jobs.queue import Outcome, Queue
+from .jobs.queue import JobOutcome, Queue
 from .jobs.store import STORE_UNAVAILABLE, Account, Debit, Depth, Store, StoredJob
 from .jobs.submission import JobSubmitter, check_job
 from .jobs.worker import Worker, dump_verification
@@ -58,7 +58,7 @@ class ServiceState:
 
     store: Store
     writes: GroupCommitter[Debit]
-    results: GroupCommitter[Sequence[Outcome]]
+    results: GroupCommitter[Sequence[JobOutcome]]
     reads: GroupCommitter[str]  # identifiers of jobs
     engine: VerificationEngine
     submitter: JobSubmitter
@@ -240,7 +240,7 @@ class ServiceState:
         if found is not None:  # nobody needs it any more
             payload = dump_verification(saturated_verification(email, ValidationType.SMTP, Reason.THROTTLED))
             with suppress(*STORE_UNAVAILABLE):
-                await self.results.run([Outcome(found.seq, found.client, JobStatus.DONE, payload)])
+                await self.results.run([JobOutcome(found.seq, found.client, JobStatus.DONE, payload)])
         return CheckOutcome(email, failure=EngineFailure.SATURATED)
 
 
@@ -257,7 +257,7 @@ def read_answer(email: str, found: StoredJob) -> CheckOutcome:
 def make_engine(settings: ServiceSettings, backend: Backend | None) -> VerificationEngine:
     """The engine, with a `LocalBackend` unless a backend is given.
 
-    It asks greylisted addresses once: a job gets its second attempt later (`Outcome`), so that nobody waits for it.
+    It asks greylisted addresses once: a job gets its second attempt later (`JobOutcome`), so that nobody waits for it.
     """
     made = backend or LocalBackend(**options_of(replace(settings.local, retry_greylisted=0)))
     return VerificationEngine(made, check_timeout=settings.seconds("check_timeout"))

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, create_engine, inspect, text, update
 from mailverdict.cli import main
 from mailverdict.errors import SettingsError
 from mailverdict.service.jobs import schema
-from mailverdict.service.jobs.queue import Outcome, Queue
+from mailverdict.service.jobs.queue import JobOutcome, Queue
 from mailverdict.service.jobs.schema import CONNECTION, METADATA, SCHEMA_VERSION, about, parse_url
 from mailverdict.service.jobs.store import Debit, NewJob, WorkerRow
 from mailverdict.service.jobs.transfer import copy_store
@@ -231,7 +231,7 @@ def file_with_jobs(folder: Path) -> str:
     jobs = tuple(NewJob(str(n) * 32, f"a{n}\x00\ud800@a.org", "mx") for n in range(3))
     store.submit([Debit("192.0.2.1", 3, jobs)])
     first, *_ = Queue(store).claim(Queue(store).register(ROW), ("mx",)).jobs
-    Queue(store).settle([[Outcome(first.seq, first.client, "done", '{"result":"valid"}')]])
+    Queue(store).settle([[JobOutcome(first.seq, first.client, "done", '{"result":"valid"}')]])
     with store.writer.begin() as connection:  # the third was never claimed
         connection.execute(text("UPDATE job SET status = 'queued', worker = NULL WHERE seq = 3"))
         connection.execute(text("UPDATE backlog SET waiting = 1, verifying = 1"))

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from mailverdict.errors import SettingsError
 from mailverdict.service.jobs import schema
-from mailverdict.service.jobs.queue import CLIENTS_AT_ONCE, LeaseLost, Outcome, Queue
+from mailverdict.service.jobs.queue import CLIENTS_AT_ONCE, JobOutcome, LeaseLost, Queue
 from mailverdict.service.jobs.schema import about
 from mailverdict.service.jobs.store import Account, Debit, Depth, NewJob, QueueFull, Store, StoredJob, WorkerRow
 from tests.doubles.clock import NOON, Clock
@@ -64,8 +64,8 @@ def claimed(store: Store, number: int, types: tuple[str, ...] = ALL) -> list[str
     return [each.job_id for each in Queue(store).claim(number, types).jobs]
 
 
-def done(job: StoredJob, payload: str = "{}") -> Outcome:
-    return Outcome(job.seq, job.client, "done", payload)
+def done(job: StoredJob, payload: str = "{}") -> JobOutcome:
+    return JobOutcome(job.seq, job.client, "done", payload)
 
 
 def test_debit_counts_and_queues(store: Store, clock: Clock) -> None:
@@ -192,7 +192,7 @@ def test_job_moves_through_its_states(store: Store, clock: Clock) -> None:
     [job] = Queue(store).claim(worker, ALL).jobs
     assert (find(store, "j1").status, find(store, "j1").updated_at) == ("processing", NOON + 1)
     assert Queue(store).claim(worker, ALL).jobs == []
-    assert Queue(store).settle([[Outcome(job.seq, "a", "processing", attempt=1, due_in=20)]]) == [{job.seq}]
+    assert Queue(store).settle([[JobOutcome(job.seq, "a", "processing", attempt=1, due_in=20)]]) == [{job.seq}]
     assert (find(store, "j1").status, find(store, "j1").attempt) == ("processing", 1)
     assert store.depth().queue() == {"waiting": 0, "verifying": 0, "postponed": 1}
     clock.now += 19
@@ -210,9 +210,9 @@ def test_job_moves_through_its_states(store: Store, clock: Clock) -> None:
 def test_results_of_a_group_go_to_their_own_jobs_and_the_first_one_stays(store: Store) -> None:
     store.submit([debit("a", 3, "j0", "j1", "j2")])
     j0, j1, j2 = Queue(store).claim(Queue(store).register(ROW), ALL).jobs
-    first, second = [done(j0, '"x"'), Outcome(j1.seq, "a", "error", message="why")], [done(j2, '"y"')]
+    first, second = [done(j0, '"x"'), JobOutcome(j1.seq, "a", "error", message="why")], [done(j2, '"y"')]
     assert Queue(store).settle([first, [], second]) == [{j0.seq, j1.seq}, set(), {j2.seq}]
-    late = [Outcome(each.seq, "a", "error", message="too late") for each in (j0, j1, j2)]
+    late = [JobOutcome(each.seq, "a", "error", message="too late") for each in (j0, j1, j2)]
     assert Queue(store).settle([late]) == [set()]
     found = [find(store, f"j{n}") for n in range(3)]
     assert [(each.status, each.verification, each.message) for each in found] == [
@@ -326,7 +326,7 @@ def test_jobs_of_a_worker_that_leaves_wait_again_and_nothing_else_does(store: St
     store.submit([debit("a", 4, "working", "later", "ended", "single")])
     worker = Queue(store).register(ROW)
     jobs = {each.job_id: each for each in Queue(store).claim(worker, ALL).jobs}
-    Queue(store).settle([[Outcome(jobs["later"].seq, "a", "processing", attempt=2, due_in=50), done(jobs["ended"])]])
+    Queue(store).settle([[JobOutcome(jobs["later"].seq, "a", "processing", attempt=2, due_in=50), done(jobs["ended"])]])
     store.submit([debit("a", 1, "queued")])
     Queue(store).leave(worker)
     names = ("queued", "working", "later", "ended")
@@ -351,7 +351,7 @@ def test_purge_removes_only_what_ended_before_and_days_that_are_over(url: str) -
     worker = Queue(store).register(ROW)
     store.submit([debit("a", 2, "old", "failed"), debit("b", 1)])
     old, failed = Queue(store).claim(worker, ALL).jobs
-    Queue(store).settle([[done(old), Outcome(failed.seq, "a", "error")]])
+    Queue(store).settle([[done(old), JobOutcome(failed.seq, "a", "error")]])
     clock.now += 86_400
     store.submit([debit("a", 2, "new", "waiting")])
     new, _ = Queue(store).claim(worker, ALL).jobs

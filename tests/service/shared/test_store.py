@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from sqlalchemy import create_engine, text
 
-from mailverdict.service.jobs.queue import LeaseLost, Outcome, Queue
+from mailverdict.service.jobs.queue import JobOutcome, LeaseLost, Queue
 from mailverdict.service.jobs.store import Debit, NewJob, Store, WorkerRow
 from tests.doubles.clock import NOON, Clock
 from tests.doubles.service import asynchronous, open_store, until
@@ -23,8 +23,8 @@ CLIENTS = {1: "a", 2: "b", 3: "c"}  # by the job of each
 WORKER, DEAD = 1, 2  # their numbers
 
 
-def outcomes(status: str, *seqs: int, due_in: float | None = None) -> list[Outcome]:
-    return [Outcome(seq, CLIENTS[seq], status, due_in=due_in) for seq in seqs]
+def outcomes(status: str, *seqs: int, due_in: float | None = None) -> list[JobOutcome]:
+    return [JobOutcome(seq, CLIENTS[seq], status, due_in=due_in) for seq in seqs]
 
 
 def submission(*clients: str, name: str = "more") -> list[Debit]:

@@ -46,7 +46,7 @@ class LeaseLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobOutcome:
     """What becomes of a job that was in work.
 
     It is `done` with its payload as JSON text, `error` with a message, or `processing`: to be tried again.
@@ -227,7 +227,7 @@ class Queue:
         changes.write(connection)
         return due[room:]
 
-    def settle(self, groups: Sequence[Sequence[Outcome]]) -> list[set[int]]:
+    def settle(self, groups: Sequence[Sequence[JobOutcome]]) -> list[set[int]]:
         """Write what became of jobs; one that has ended keeps its first result. Return those written of each group."""
         written: set[int] = set()
         outcomes = [each for group in groups for each in group]
@@ -235,7 +235,7 @@ class Queue:
             written |= self.settle_piece(outcomes[at : at + BATCH_LIMIT])
         return [{each.seq for each in group} & written for group in groups]
 
-    def settle_piece(self, outcomes: Sequence[Outcome]) -> set[int]:
+    def settle_piece(self, outcomes: Sequence[JobOutcome]) -> set[int]:
         by_seq = {each.seq: each for each in reversed(outcomes)}
         changes, rows = Changes(), []
         with self.store.writer.begin() as connection:
@@ -387,7 +387,7 @@ class Queue:
         return connection.execute(delete(job).where(job.c.seq.in_(found))).rowcount
 
 
-def settled_row(each: Outcome, now: float) -> dict[str, Any]:
+def settled_row(each: JobOutcome, now: float) -> dict[str, Any]:
     return {
         "of": each.seq,
         "to_status": each.status,

@@ -31,7 +31,7 @@ from ..outages import OutageLog
 from ..settings import ServiceSettings
 from .group_committer import GroupCommitter
 from .owners import find_owners
-from .queue import BATCH_LIMIT, LEASE, LeaseLost, Outcome, Queue
+from .queue import BATCH_LIMIT, LEASE, JobOutcome, LeaseLost, Queue
 from .store import STORE_UNAVAILABLE, Store, StoredJob, WorkerRow
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ PIECE_SECONDS = 10.0
 FIRST_PIECE = 100  # jobs
 SMALLEST_PIECE = 50  # jobs; fewer would open a session for each few
 NOT_WRITTEN = "the result could not be written"
-Finished = tuple[Outcome, Verification | None]
+Finished = tuple[JobOutcome, Verification | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Worker:
     def __init__(
         self,
         store: Store,
-        results: GroupCommitter[Sequence[Outcome]],
+        results: GroupCommitter[Sequence[JobOutcome]],
         engine: VerificationEngine,
         settings: ServiceSettings,
         abilities: WorkerAbilities | None = None,
@@ -360,7 +360,7 @@ class Worker:
         A job without further attempts ends as `throttled`, and a single check is not tried again: its client waits.
         """
         backoff, verification = self.settings.saturation_backoff, outcome.verification
-        again = Outcome(job.seq, job.client, JobStatus.PROCESSING, attempt=job.attempt, second_pass=job.second_pass)
+        again = JobOutcome(job.seq, job.client, JobStatus.PROCESSING, attempt=job.attempt, second_pass=job.second_pass)
         if outcome.failure is EngineFailure.SATURATED:
             if not job.priority and job.attempt < len(backoff):
                 return replace(again, attempt=job.attempt + 1, due_in=backoff[job.attempt]), None
@@ -381,8 +381,8 @@ class Worker:
         return replace(again, status=JobStatus.DONE, verification=payload), verification
 
 
-def error_of(job: StoredJob, message: str) -> Outcome:
-    return Outcome(
+def error_of(job: StoredJob, message: str) -> JobOutcome:
+    return JobOutcome(
         job.seq, job.client, JobStatus.ERROR, message=message, attempt=job.attempt, second_pass=job.second_pass
     )
 
