@@ -298,7 +298,7 @@ def test_a_kernel_that_ends_during_an_upload_is_reported_with_what_to_do(
     opened.drop(contacts(tmp_path))
     opened.shown("Sending contacts.csv")
     restart_kernel(opened.page, and_clear=False)
-    said = "The kernel was restarted. Run the cell again and choose the file again."
+    said = "The kernel was restarted. Run the cell again."
     expect(opened.audit.get_by_role("alert")).to_have_text([said, f"contacts.csv: {said}"])
     expect(opened.audit.get_by_text("Sending contacts.csv")).to_have_count(0)
     expect(opened.button("Choose a file")).to_be_disabled()

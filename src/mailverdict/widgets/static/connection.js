@@ -109,7 +109,13 @@ function connectToNotebook(model) {
 // again until it is answered: it, or its answer, may be lost with a connection.
 function createFiles(model) {
   const going = new Map(); // id of a file -> what waits for its next message
-  const send = (content, buffers = []) => model.send(content, undefined, buffers);
+  const send = (content, buffers = []) => {
+    try {
+      model.send(content, undefined, buffers);
+    } catch {
+      // The kernel is gone: `lose` ends the file and says so.
+    }
+  };
 
   const receive = (content, buffers) => {
     const one = content.file && going.get(content.id);
