@@ -218,7 +218,9 @@ class TestDemo:
     def test_it_prints_a_summary(self, finished: subprocess.CompletedProcess[str]) -> None:
         assert re.search(r"^  Valid +1,\d{3} +7\d\.\d%", finished.stdout, re.MULTILINE)
         assert "valid means that the domain can receive mail" in finished.stdout
-        assert all(cause in finished.stdout for cause in ("does not exist", "accepts no mail", "no answer in", "There is no @"))
+        assert all(
+            cause in finished.stdout for cause in ("does not exist", "accepts no mail", "no answer in", "There is no @")
+        )
 
     def test_it_verifies_mailboxes(self, finished: subprocess.CompletedProcess[str]) -> None:
         deep = finished.stdout.partition("does the mailbox exist?")[2]

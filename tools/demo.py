@@ -38,7 +38,15 @@ MESSY = {
     "placeholder": "^-$",
     "typo": r"@gmial\.com$",
 }
-INSTRUCTIVE = ("does not exist", "accepts no mail", "has no mail server", "no answer in", "SERVFAIL", "two dots", "There is no @")
+INSTRUCTIVE = (
+    "does not exist",
+    "accepts no mail",
+    "has no mail server",
+    "no answer in",
+    "SERVFAIL",
+    "two dots",
+    "There is no @",
+)
 YOURSELF = """\
 Do it yourself, in Python:
 
