@@ -287,3 +287,10 @@ def test_connections_have_time_limits_that_the_url_can_change() -> None:
     assert url.drivername == "postgresql+psycopg"
     assert dict(url.query) == {**CONNECTION, "connect_timeout": "60"}
     assert parse_url("sqlite:///jobs.db").query == {}
+
+
+def test_a_mistyped_file_is_not_created_by_an_upgrade(tmp_path: Path) -> None:
+    path = tmp_path / "jbos.db"
+    with pytest.raises(SettingsError, match="no such file to upgrade; check the path"):
+        schema.upgrade(f"sqlite:///{path}")
+    assert not path.exists()

@@ -287,6 +287,8 @@ def upgrade(url: str) -> tuple[int, int]:
     Its services must be stopped: a file is locked, and what they would add to a database is refused from then on.
     """
     parsed = parse_url(url)
+    if parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).is_file():
+        raise SettingsError(f"store={url!r}: there is no such file to upgrade; check the path")
     with locked_engine(parsed) as engine:
         try:
             with engine.begin() as connection:
