@@ -75,7 +75,7 @@ test: $(STAMP)
 
 # A file stays in one process, since the cells of a notebook share its kernel.
 notebooks: $(STAMP)
-	$(PYTEST) --nbval-lax --nbval-current-env notebooks
+	$(PYTEST) --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg notebooks
 
 # All tests: those of `make test`, then the rest.
 test-all: test test-rest test-lower test-engines test-clusters

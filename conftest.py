@@ -51,7 +51,7 @@ def command_for(nodeid: str) -> str:
     options = ["-m", ""]
     if path.endswith(".ipynb"):
         nodeid = path  # a cell needs those before it
-        options = ["--nbval-lax", "--nbval-current-env"]
+        options = ["--nbval-lax", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg"]
     elif not path.startswith("tests/"):
         options = ["--doctest-modules", "--doctest-glob=*.md"]
     python = Path(sys.executable)
