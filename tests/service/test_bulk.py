@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -94,10 +95,19 @@ async def test_submission_beyond_the_quota_is_refused_as_a_whole(tmp_path: Path)
         assert await world.used() == 5
 
 
+class Turnstile(asyncio.Event):
+    """Each `set` lets one batch through."""
+
+    async def wait(self) -> Literal[True]:
+        await super().wait()
+        self.clear()
+        return True
+
+
 @pytest.mark.embedded
 @asynchronous
 async def test_record_is_queued_then_processing_then_done(tmp_path: Path) -> None:
-    gate = asyncio.Event()
+    gate = Turnstile()
     async with serving(tmp_path, AnsweringBackend(gate=gate), concurrency=1) as world:
         [first] = await world.submitted("bob@example.org")
         await until(lambda: world.backend.batches)
@@ -106,7 +116,6 @@ async def test_record_is_queued_then_processing_then_done(tmp_path: Path) -> Non
         assert await world.poll(job_id) == {"email": "ada@example.org", "status": "queued", "verification": None}
         gate.set()
         await world.ended(first)
-        gate.clear()
         await until(lambda: len(world.backend.batches) == 2)
         assert await world.poll(job_id) == {"email": "ada@example.org", "status": "processing", "verification": None}
         gate.set()
