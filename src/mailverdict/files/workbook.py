@@ -180,7 +180,7 @@ def width_of(column: Any) -> int:
 
 def long_rows(column: Any) -> list[int]:
     """The rows of the cells that are longer than a workbook allows."""
-    if not pa.types.is_string(column.type):
+    if not pa.types.is_string(column.type) or not len(column):  # pyarrow 18 crashes at an array without chunks
         return []
     found: list[int] = pc.indices_nonzero(pc.greater(pc.utf8_length(column), XLSX_CELL).fill_null(False)).to_pylist()
     return found
