@@ -74,6 +74,7 @@ LISTS: Mapping[str, tuple[str, str, str, str]] = {
     "suggestion_targets": (BY_HAND, "MIT", "2", "2026-11-26"),
     "known_domains": (BY_HAND, "MIT", "2", "2026-11-26"),
     "suffixes": (BY_HAND, "MIT", "1", "2026-11-20"),
+    "operators": ("collected for mailverdict; each row names who saw it", "MIT", "1", "2026-11-27"),
     "resolver_test": (BY_HAND, "MIT", "1", "2026-11-22"),
     "special_networks": (
         "IANA IPv4 and IPv6 Special-Purpose Address Registries",
@@ -194,7 +195,7 @@ def write(name: str, head: str, entries: Iterable[str]) -> None:
 
 def table_of(name: str) -> str:
     source, licence, version, date = LISTS[name]
-    path = DATA / f"{name}.txt"
+    path = DATA / (f"{name}.csv" if name == "operators" else f"{name}.txt")
     digest, rows = hashlib.sha256(path.read_bytes()).hexdigest(), len(entries_of(path))
     values = {"file": path.name, "source": source, "licence": licence, "version": version, "date": date}
     lines = (f"{key} = {json.dumps(value)}" for key, value in {**values, "sha256": digest, "rows": rows}.items())

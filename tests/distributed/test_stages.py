@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
-from mailverdict.checks.smtp.providers import organisation
+from mailverdict.checks.lists.suffixes import registered_domain
 from mailverdict.distributed.stages import (
     EVIDENCE,
     Routing,
@@ -144,7 +144,7 @@ class TestOwners:
         ],
     )
     def test_an_exchange_belongs_to_an_organisation(self, host, name):
-        assert organisation(host) == name
+        assert registered_domain(host) == name
 
     def test_addresses_go_to_the_task_of_their_exchanges(self):
         seen = [*SEEN, DomainEvidence("three.example", DnsOutcome.MX, (MailExchange(5, "mx.two.example"),))]

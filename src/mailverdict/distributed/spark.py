@@ -327,6 +327,8 @@ def answer_columns(job: StageJob) -> list[Column]:
 def final_columns(rows: pa.Table, job: StageJob) -> pa.Table:
     """Answers as result columns, by their names without prefix, after their `key`."""
     made = {"key": rows["key"].cast(pa.string())}
+    if job.key_kind == "domain":
+        rows = rows.append_column("normalized", rows["key"])  # of it the operator needs the domain alone
     for each in answer_columns(job):
         if each.field in rows.column_names:
             made[each.name] = to_arrow(rows, each)

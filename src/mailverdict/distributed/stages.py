@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.flags import load_lists
-from ..checks.smtp.providers import organisation
+from ..checks.lists.suffixes import registered_domain
 from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..checks.syntax.kernels import Codes
 from ..frames.verify import (
@@ -337,7 +337,7 @@ def distinct_rows(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) ->
 
 def organisations_of(exchanges: str) -> tuple[str, ...]:
     """The organisations of a domain's exchanges, in order, each once."""
-    return tuple(dict.fromkeys(organisation(each.partition(" ")[2]) for each in exchanges.split(";") if each))
+    return tuple(dict.fromkeys(registered_domain(each.partition(" ")[2]) for each in exchanges.split(";") if each))
 
 
 def add_owners(observed: pa.Table, evidence: pa.Table, routing: Routing) -> tuple[pa.Table, Shards]:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from ..checks.lists.flags import below_any, normal_domain
 from ..checks.lists.mailboxes import Mailboxes, mailbox_domain
-from ..checks.lists.update import is_public_suffix
+from ..checks.lists.suffixes import is_public_suffix
 from ..checks.syntax.address import is_well_formed
 from ..errors import ColumnError, InputError, SettingsError
 from ..files.readers import guess_column, open_table, rank_columns

@@ -20,6 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..checks.operators import find_operator, load_operators, name_operators
 from ..checks.syntax.kernels import to_bools
 from ..errors import ColumnError, SettingsError
 from ..model.table import SOURCE_LOCAL
@@ -137,6 +138,31 @@ def mx_hosts(metadata: str) -> str | None:
     return ";".join(map(str, hosts)) or None if isinstance(hosts, list) else None
 
 
+def best_host(metadata: str) -> str | None:
+    """The mail server of the lowest preference; a service may write it in another form."""
+    hosts = mx_hosts(metadata)
+    return (hosts and hosts.partition(";")[0].lower().rstrip(".")) or None
+
+
+def operators(metadata: pa.ChunkedArray, normalized: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Who runs the mail server, where it is known."""
+    pieces = pa.table([metadata, normalized], ["metadata", "normalized"]).to_batches()
+    named = (name_operators(map_chunk(best_host, each["metadata"]), each["normalized"]) for each in pieces)
+    return pa.chunked_array(named, pa.string())
+
+
+def runs_as(kind: str) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
+    """Whether the operator of the mail server is of a kind; null where no mail server is known."""
+
+    def is_kind(metadata: str) -> str | None:
+        if (host := best_host(metadata)) is None:
+            return None
+        found = find_operator(host, load_operators())
+        return str(found is not None and found.kind == kind)
+
+    return lambda metadata: map_distinct(is_kind)(metadata).cast(pa.bool_())
+
+
 def smtp_host(metadata: str) -> str | None:
     host = json.loads(metadata).get("smtp_host")
     return host if isinstance(host, str) else None
@@ -214,6 +240,31 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         "mx_records", "text", "metadata", False, "mail servers by preference, joined by ';'", map_distinct(mx_hosts)
+    ),
+    Column(
+        "operator",
+        "text",
+        "metadata",
+        False,
+        "who runs the preferred mail server; 'self': the domain itself; NA where no mail server is known",
+        operators,
+        ("normalized",),
+    ),
+    Column(
+        "parked",
+        "bool",
+        "metadata",
+        False,
+        "its mail server is one for domains that are for sale or not in use; never changes the verdict",
+        runs_as("parking"),
+    ),
+    Column(
+        "disposable_suspected",
+        "bool",
+        "metadata",
+        False,
+        "its mail server serves mostly providers of disposable addresses; never changes the verdict",
+        runs_as("disposable"),
     ),
     Column("smtp_host", "text", "metadata", False, "the mail server that answered", map_distinct(smtp_host)),
     Column("checked_at", "moment", "checked_at", False, "when, UTC"),

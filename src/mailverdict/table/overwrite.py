@@ -82,7 +82,7 @@ PATTERNS = {
     "error": WORD,
     "checks": some_of(rf"{WORD}=(true|false)"),
     "mx_records": some_of(r"[^\s@;]+"),
-    "smtp_host": r"[^\s@;]+",
+    **dict.fromkeys(("operator", "smtp_host"), r"[^\s@;]+"),
     "source": r"local|remote|journal",
     "change": some_of(one_of([*(each.name for each in REPAIRS), ACCEPTED])),
     "outcome": "hard|delivered|complaint",

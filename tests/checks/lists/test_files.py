@@ -22,7 +22,8 @@ from mailverdict.checks.lists.files import (
     write_list,
 )
 from mailverdict.checks.lists.flags import WHOLE, below_any, load_lists, normal_domain, normal_role
-from mailverdict.checks.lists.update import is_public_suffix, typo_domains
+from mailverdict.checks.lists.suffixes import is_public_suffix
+from mailverdict.checks.lists.update import typo_domains
 from mailverdict.errors import SettingsError
 from mailverdict.model.settings import Lists
 from tests import ROOT
@@ -59,7 +60,7 @@ class TestPackagedLists:
         assert len(list(split_entries(data.decode("utf-8")))) == TABLES[name]["rows"]
 
     def test_every_file_is_in_the_manifest(self) -> None:
-        files = {each.name for each in DATA.iterdir() if each.name.endswith(".txt")}
+        files = {each.name for each in DATA.iterdir() if each.name.endswith((".txt", ".csv"))}
         assert files == {table["file"] for table in TABLES.values()}
 
     @pytest.mark.parametrize("name", TABLES)

@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 
+from mailverdict.checks.operators import Operator
 from mailverdict.checks.smtp.classify.classification import (
     Action,
     Classification,
@@ -13,7 +14,6 @@ from mailverdict.checks.smtp.classify.classification import (
 )
 from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.protocol.steps import LimitObserved, SessionEnd, SessionPlan, WindowRequest
-from mailverdict.checks.smtp.providers import Provider
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.smtp.evidence import closed_evidence
 from mailverdict.local.smtp.exchange import SmtpExchange
@@ -184,8 +184,9 @@ def test_limits_are_kept_to(lesson, expected):
     assert {name: getattr(host.plan, name) for name in expected} == expected
 
 
-def test_what_is_known_of_a_provider_is_kept_to_from_the_start():
-    known = Provider("x.example", "X", "seen", datetime.date(2026, 1, 1), "us", rcpt_per_transaction=1, one_domain=True)
+def test_what_is_known_of_an_operator_is_kept_to_from_the_start():
+    row = ("x.example", "x", "X", "mailbox", datetime.date(2026, 1, 1), "us")
+    known = Operator(*row, rcpt_per_transaction=1, one_domain=True, behaviour="seen")
     plan = SmtpExchange("mx.x.example", LocalSettings(), PLAN, known, clock=float).plan
     assert (plan.rcpt_per_transaction, plan.one_domain) == (1, True)
 

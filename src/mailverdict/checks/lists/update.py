@@ -27,6 +27,7 @@ from .files import (
     write_list,
 )
 from .flags import below_any, normal_domain
+from .suffixes import is_public_suffix, public_suffixes
 from .suggestions import parse_pairs
 
 DEFAULT_SOURCE = (
@@ -40,7 +41,6 @@ MAX_GAIN = 0.25  # and gained 4,000, in small steps
 MAX_MALFORMED = 0.01  # more than that is a web page or another format
 WAIVABLE = ("loss", "gain")  # a user who has read the difference may accept these
 SHOWN = 20  # names in one line of the difference
-GENERIC_LABELS = frozenset({"ac", "com", "edu", "gov", "mil", "net", "org"})
 PROTECTED_LISTS = ("relays", "suggestion_targets", "free_more")
 
 
@@ -171,7 +171,7 @@ def check_update(
     ['suffix', 'protected']
     """
     before, after = frozenset(old), frozenset(new)
-    zones = packaged_names("suffixes") if suffixes is None else frozenset(suffixes)
+    zones = public_suffixes() if suffixes is None else frozenset(suffixes)
     ordered = sorted(after)
     listed_suffixes = [name for name in ordered if is_public_suffix(name, zones)]
     listed_providers = [ordered[at] for at in below_any(ordered, frozenset(protected))]
@@ -190,12 +190,6 @@ def check_update(
 def share(part: int, whole: int) -> float:
     """`part` of `whole`; 0 if `whole` is 0."""
     return part / whole if whole else 0.0
-
-
-def is_public_suffix(name: str, zones: Collection[str]) -> bool:
-    """Whether `name` is a public suffix: a known one, a generic label below a country, or a top-level domain."""
-    label, _, end = name.partition(".")
-    return not end or name in zones or (len(end) == 2 and label in GENERIC_LABELS)
 
 
 def clean_domains(

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ...checks.operators import Operator
 from ...checks.smtp.classify.classification import (
     OUT_OF_STEP,
     ConnectionFailure,
@@ -32,7 +33,6 @@ from ...checks.smtp.protocol.steps import (
     WindowRequest,
 )
 from ...checks.smtp.protocol.windows import domain_of
-from ...checks.smtp.providers import Provider
 from ...checks.smtp.replies import Reply
 from ...checks.smtp.transport.driver import SessionTimeouts
 from ...model.evidence import Action, Classification, MailboxEvidence
@@ -103,12 +103,12 @@ class SmtpExchange(TurnQueue):
         name: str,
         settings: LocalSettings,
         plan: SessionPlan,
-        provider: Provider | None = None,
+        operator: Operator | None = None,
         *,
         clock: Callable[[], float],
     ) -> None:
         super().__init__()
-        self.name, self.settings, self.first_plan, self.provider, self.clock = name, settings, plan, provider, clock
+        self.name, self.settings, self.first_plan, self.operator, self.clock = name, settings, plan, operator, clock
         self.sessions: set[OpenSession] = set()
         self.runs: set[Recipients] = set()  # under way that use it
         self.is_resolving = False
@@ -119,7 +119,7 @@ class SmtpExchange(TurnQueue):
         self.begin()
 
     def begin(self) -> None:
-        """Begin to observe it: with the configured limits, and with what is known of the provider."""
+        """Begin to observe it: with the configured limits, and with what is known of the operator."""
         self.began = self.clock()
         self.plan = self.first_plan  # of the next session; adapted to the limits that were observed
         self.limit = self.settings.max_sessions_per_exchange  # of sessions at once; halved by capacity replies
@@ -131,8 +131,8 @@ class SmtpExchange(TurnQueue):
         self.closed: SessionEnd | None = None  # why it is not asked any more
         self.is_inferred = False  # that applies to addresses that were not asked, too
         self.forget_failures()
-        if self.provider is not None:
-            most, one_domain = self.provider.rcpt_per_transaction, self.provider.one_domain
+        if self.operator is not None:
+            most, one_domain = self.operator.rcpt_per_transaction, self.operator.one_domain
             self.observe_limit(LimitObserved(rcpt_per_transaction=most, one_domain=one_domain))
 
     def forget_failures(self) -> None:

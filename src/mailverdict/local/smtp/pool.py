@@ -19,9 +19,9 @@ from typing import Any
 
 from ...checks.dns.answers import AnswerOutcome, DnsAnswer
 from ...checks.dns.resolver import Resolver
+from ...checks.operators import Operator, find_operator
 from ...checks.smtp.protocol.session import Session
 from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan
-from ...checks.smtp.providers import Provider, find_provider
 from ...checks.smtp.transport.driver import SessionHandler, Transcript, drive_session
 from ...checks.smtp.transport.networks import may_dial
 from ...model.evidence import Classification
@@ -74,13 +74,13 @@ class SmtpPool:
         resolver: Resolver,
         *,
         helo_name: str,
-        providers: Mapping[str, Provider] | None = None,
+        operators: Mapping[str, Operator] | None = None,
         rng: random.Random | None = None,
         transcript: Transcript | None = None,
         drive: Callable[..., Coroutine[Any, Any, SessionEnd]] = drive_session,
     ) -> None:
         self.settings, self.resolver, self.drive, self.transcript = settings, resolver, drive, transcript
-        self.providers = providers or {}
+        self.operators = operators or {}
         self.rng = rng or random.Random()  # jitter, names of probes, order of equal preferences
         self.loop = asyncio.get_running_loop()
         self.clock = self.loop.time
@@ -106,8 +106,8 @@ class SmtpPool:
         """An exchange for a run that begins to use it, with what was observed of it in the last ten minutes."""
         found = self.exchanges.pop(name, None)
         if found is None:
-            provider = find_provider(name, self.providers)
-            found = SmtpExchange(name, self.settings, self.plan, provider, clock=self.clock)
+            operator = find_operator(name, self.operators)
+            found = SmtpExchange(name, self.settings, self.plan, operator, clock=self.clock)
         elif not found.sessions and self.clock() >= found.began + KEPT_FOR:
             found.begin()
         elif not found.runs:

@@ -175,7 +175,7 @@ class Recipients:
         if key not in self.probes:
             address = random_address(self.domains[asked.code], self.pool.rng)
             probe = self.probes[key] = Probe(self, asked.client, exchange, Recipient(address, is_probe=True))
-            probe.catch_all = None if exchange.provider is None else exchange.provider.catch_all
+            probe.catch_all = None if exchange.operator is None else exchange.operator.catch_all
             probe.is_known = probe.catch_all is not None or not self.pool.settings.catch_all_probe
         return self.probes[key]
 

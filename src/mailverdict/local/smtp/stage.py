@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...backend import Event, Noticed, Settled, Waiting
+from ...checks.operators import load_behaviour
 from ...checks.smtp.classify.classifier import prepare_rules
-from ...checks.smtp.providers import load_providers
 from ...checks.smtp.transport.driver import Transcript
 from ...model.evidence import DomainEvidence, MailboxEvidence, SyntaxEvidence
 from ...model.settings import LocalSettings
@@ -43,7 +43,7 @@ class MailboxStage:
         self.domains = domains
         self.is_part = is_part
         self.rng = random.Random()
-        self.providers = load_providers()
+        self.operators = load_behaviour()
         self.helo_name: str | None = None
         self.pools: WeakKeyDictionary[asyncio.AbstractEventLoop, SmtpPool] = WeakKeyDictionary()
 
@@ -110,7 +110,7 @@ class MailboxStage:
                 self.settings,
                 self.domains.resolver,
                 helo_name=self.helo_name,
-                providers=self.providers,
+                operators=self.operators,
                 rng=self.rng,
                 transcript=transcript,
             )

@@ -1,0 +1,33 @@
+"""Public suffixes: names under which anybody may have a name of his own. A small list and the form ``com.br``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cache
+
+from .files import find_list, read_entries
+
+GENERIC_LABELS = frozenset({"ac", "com", "edu", "gov", "mil", "net", "org"})
+
+
+@cache
+def public_suffixes() -> frozenset[str]:
+    """The packaged list, in lower-case A-labels."""
+    return frozenset(read_entries(find_list("suffixes")))
+
+
+def is_public_suffix(name: str, zones: Collection[str]) -> bool:
+    """Whether `name` is a public suffix: a known one, a generic label below a country, or a top-level domain."""
+    label, _, end = name.partition(".")
+    return not end or name in zones or (len(end) == 2 and label in GENERIC_LABELS)
+
+
+def registered_domain(host: str) -> str:
+    """The domain that somebody registered: one label more than the public suffix; a lower-case name without final dot.
+
+    >>> registered_domain("alt1.aspmx.l.google.com"), registered_domain("mx.firm.co.uk"), registered_domain("mx")
+    ('google.com', 'firm.co.uk', 'mx')
+    """
+    labels = host.split(".")
+    names = (".".join(labels[start:]) for start in range(len(labels) - 1, -1, -1))
+    return next((name for name in names if not is_public_suffix(name, public_suffixes())), host)
