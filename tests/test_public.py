@@ -223,7 +223,7 @@ SHOWN = {
     "Report": (mv.report(OUT, "email"), "save to_html"),
     "df.mailverdict": (
         OUT.mailverdict,
-        "by_domain clean contradicted decide diff domains duplicates explode outcomes plan report split start summary suppress"
+        "by_domain by_operator clean contradicted decide diff domains duplicates explode outcomes plan report split start summary suppress"
         " verify",
     ),
     "s.mailverdict": (

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from .remote.backend import RemoteBackend
     from .remote.polling import PollSchedule
     from .repair.repair import REPAIRS
+    from .reports.by_operator import by_operator
     from .reports.explain import Explanation, explain
     from .reports.host_audit import HostAudit, audit_host
     from .reports.outcomes import contradicted, outcomes
@@ -120,6 +121,7 @@ _MODULES = {
     "audit_host": "reports.host_audit",
     "averify": "frames.verify",
     "by_domain": "reports.summary",
+    "by_operator": "reports.by_operator",
     "check": "runs.single",
     "clean": "frames.clean",
     "contradicted": "reports.outcomes",
@@ -194,6 +196,7 @@ __all__ = [
     "audit_host",
     "averify",
     "by_domain",
+    "by_operator",
     "check",
     "clean",
     "contradicted",

@@ -192,6 +192,37 @@ def test_a_quote_that_stays_open_is_told_before_a_service_is_asked(run, tmp_path
     assert "in.csv ends inside quotes: it is truncated, or a quote is not doubled; the row begins in line 3" in told
 
 
+class TestOperators:
+    @pytest.fixture
+    def verified(self, tmp_path):
+        path = tmp_path / "verified.csv"
+        people = ["ada@gmail.com", "nobody@gmail.com", "ada@yahoo.com", "nobody"]
+        with mv.sandbox.World() as world:
+            out = mv.verify(
+                pd.DataFrame({"email": people}), "email", validation_type="smtp", backend=world.backend, columns="all"
+            )
+        out.to_csv(path, index=False)
+        return path
+
+    def test_operators_are_counted_and_little_is_explained(self, run, verified):
+        status, shown, _ = run("operators", verified)
+        assert status == 0
+        assert [line.split() for line in shown.splitlines()[1:3]] == [
+            ["bigmail.example", "2", "2", "100.0%", "0", "0", "0", "0", "1"],
+            ["oldmail.example", "1", "0", "0.0%", "1", "0", "0", "0", "0"],
+        ]
+        assert shown.splitlines()[3] == "  1 of 1 accept every address, so an accepted one proves little"
+
+    def test_json_has_the_table(self, run, verified):
+        found = json.loads(run("operators", verified, "-c", "email", "--top", "1", "--json")[1])
+        assert [(each["operator"], each["clear"], each["note"]) for each in found] == [("bigmail.example", 2, None)]
+
+    def test_a_file_without_mail_servers_says_what_to_do(self, run, verified):
+        pd.read_csv(verified).drop(columns=["email_operator", "email_mx_records"]).to_csv(verified, index=False)
+        status, _, told = run("operators", verified, "-c", "email")
+        assert (status, "verify with columns='all'" in told) == (2, True)
+
+
 class TestOutcomes:
     @pytest.fixture
     def verified(self, tmp_path):

@@ -62,7 +62,9 @@ def test_completion_offers_the_methods_and_nothing_else():
 
 def test_an_accessor_shows_its_column_and_methods():
     frame = pd.DataFrame({"name": ["Ada"], "email": ["ada@example.org"]})
-    assert repr(frame.mailverdict).startswith("<mailverdict of a DataFrame of 1 row, column 'email': by_domain, clean,")
+    assert repr(frame.mailverdict).startswith(
+        "<mailverdict of a DataFrame of 1 row, column 'email': by_domain, by_operator,"
+    )
     assert repr(frame["email"].mailverdict).startswith("<mailverdict of the Series 'email' of 1 row: clean, domain,")
     assert all(len(line) <= 88 for line in repr(frame.mailverdict).splitlines())
 

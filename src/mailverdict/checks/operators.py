@@ -115,12 +115,12 @@ def find_operator(host: str, operators: Mapping[str, Operator]) -> Operator | No
 
 
 @cache
-def known_operators() -> Mapping[str, Sequence[Operator]]:
+def known_operators() -> Mapping[str, tuple[Operator, ...]]:
     """The rows of each operator, by its word."""
     rows: dict[str, list[Operator]] = {}
     for row in load_operators().values():
         rows.setdefault(row.operator, []).append(row)
-    return rows
+    return {word: tuple(those) for word, those in rows.items()}
 
 
 def name_operators(hosts: pa.StringArray, addresses: pa.StringArray) -> pa.StringArray:

@@ -1,6 +1,7 @@
 """Commands that work on the rows of a table file without verifying it. No network.
 
-`explode`, `duplicates` and `suppress` prepare a list; `outcomes` compares a verified one with what became of the mails.
+`explode`, `duplicates` and `suppress` prepare a list; `outcomes` compares a verified one with what became of the mails,
+`operators` counts it by who runs the mail servers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ import mailverdict as mv
 from ..files.plain import to_plain
 from ..files.readers import STDIN
 from ..files.writers import FormulaColumns
-from ..frames.results import with_core
+from ..frames.results import Results, with_core
+from ..model.words import printable_text
+from ..reports.by_operator import OperatorCounts
+from ..reports.report import verified_pieces
 from ..table.columns import did_you_mean, label_of, listed
 from ..table.table import put_column
 from .files import (
@@ -168,6 +172,47 @@ def outcomes(
             f"rows whose verdict was wrong: {len(wrong):,}"
         )
     print_written(output, quiet=quiet)
+
+
+@app.command()
+@with_groups
+def operators(
+    file: File,
+    *,
+    column: ColumnName = None,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many operators, by number of addresses.")] = 20,
+    prefix: Prefix = None,
+    reading: TableOptions,
+    as_json: Json = False,
+) -> None:
+    """Count the addresses of a verified file by who runs their mail servers.
+
+    Shows how many got a clear answer, and why not more. The file was written with --columns all. It is read in pieces,
+    of which a hash of each address is kept in memory.
+    """
+    counts = OperatorCounts()
+    with open_source(file, reading) as source:
+        name = pick_verified(source, column, prefix)
+        for piece in verified_pieces(source, name, prefix):
+            counts.add(Results(piece, name, prefix))
+    found = counts.table(top)
+    if as_json:
+        print(json.dumps(json.loads(found.reset_index().to_json(orient="records")), indent=2))
+    else:
+        print(render_operators(found))
+
+
+def render_operators(counts: pd.DataFrame) -> str:
+    """A table for a terminal, with a sentence below each operator that has one."""
+    names = ("catch_all", "deferred", "refused", "no_answer", "dead")
+    titles = "".join(f" {name.replace('_', ' '):>9}" for name in names)
+    lines = [f"{'operator':<28} {'addresses':>11} {'clear':>11} {'of all':>7}{titles}"]
+    for row in counts.reset_index().to_dict("records"):
+        numbers = "".join(f" {row[name]:>9,}" for name in names)
+        shown = printable_text(row["operator"], 28)
+        lines.append(f"{shown:<28} {row['addresses']:>11,} {row['clear']:>11,} {row['share']:>7.1%}{numbers}")
+        lines += [f"  {row['note']}"] if row["note"] else []
+    return "\n".join(lines)
 
 
 def truth_of(table: pa.Table, column: str) -> list[bool]:

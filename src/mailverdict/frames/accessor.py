@@ -61,9 +61,9 @@ class FrameAccessor(AccessorBase):
     >>> df.mailverdict.verify("email", validation_type="regex")["email_verdict"].tolist()
     ['valid', 'invalid']
     >>> df.mailverdict
-    <mailverdict of a DataFrame of 2 rows, column 'email': by_domain, clean, contradicted,
-      decide, diff, domains, duplicates, explode, outcomes, plan, report, split, start,
-      summary, suppress, verify>
+    <mailverdict of a DataFrame of 2 rows, column 'email': by_domain, by_operator, clean,
+      contradicted, decide, diff, domains, duplicates, explode, outcomes, plan, report,
+      split, start, summary, suppress, verify>
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -141,7 +141,7 @@ class SeriesAccessor(AccessorBase):
 
 
 ON_CELLS = ("plan", "start", "verify", "clean", "duplicates", "suppress")
-ON_RESULTS = ("decide", "split", "report", "summary", "by_domain", "outcomes", "contradicted")
+ON_RESULTS = ("decide", "split", "report", "summary", "by_domain", "by_operator", "outcomes", "contradicted")
 for _name in (*ON_CELLS, "explode", "domains", *ON_RESULTS):
     setattr(FrameAccessor, _name, Verb(_name))
 for _name in ON_CELLS:

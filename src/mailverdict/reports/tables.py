@@ -48,6 +48,6 @@ def value_cell(column: str, value: Any) -> str:
     if value is None or value != value:  # NaN
         return "<td></td>"
     if isinstance(value, str):
-        return f"<td>{html.escape(reason_label(value))}</td>"
+        return f"<td>{html.escape(value if column == 'note' else reason_label(value))}</td>"
     shown = f"{value:.1%}" if column in SHARES else f"{value:,}"
     return f'<td class="mv-number{"" if value else " mv-soft"}">{shown}</td>'
