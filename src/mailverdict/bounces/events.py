@@ -1,19 +1,18 @@
-"""Events of sending services as JSON: one a line, arrays, pages of an API, and notifications inside an envelope.
+"""Events of services as JSON: one a line, arrays, pages of an API, and notifications inside an envelope.
 
 A document may hold many events, at any depth. An event is an object whose members, with those of the objects around
-it, fit a layout of `services.py`: Amazon SES names the cause in one object and the recipients in a list inside it.
+it, fit a known layout: Amazon SES names the cause in one object and the recipients in a list inside it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .exports import known_layout
 
 MAX_DOCUMENT = 64 << 20  # octets of one line, or of a document over several lines: read whole, it needs ten times that
 MAX_MEMBERS = 500  # of an object with those around it, which each object inside it gets
@@ -22,14 +21,15 @@ ENVELOPES = ("Message", "body", "Body")  # members of Amazon SNS, SQS and AWS La
 DECODER = json.JSONDecoder()
 
 Event = Mapping[str, Any] | None  # its members by name, those of an inner object as `outer.inner`; None fits no layout
+Fits = Callable[[tuple[str, ...]], object]  # whether members of these names are an event
 
 
-def read_events(path: Path) -> Iterator[Event]:
+def read_events(path: Path, fits: Fits) -> Iterator[Event]:
     """The events of a file in order; `InputError` for what is not JSON."""
     for number, octets in texts_of(path):
         try:
             for document in documents_in(octets.decode("utf-8-sig")):
-                yield from events_in(document, {}) or [None]
+                yield from events_in(document, {}, fits) or [None]
         except (ValueError, RecursionError) as exc:
             raise InputError(f"{path}, line {number}: not valid JSON: {str(exc)[:200]}") from None
 
@@ -62,32 +62,32 @@ def documents_in(text: str) -> Iterator[Any]:
             yield document
 
 
-def events_in(value: Any, around: Mapping[str, Any], depth: int = 0) -> list[Event]:
+def events_in(value: Any, around: Mapping[str, Any], fits: Fits, depth: int = 0) -> list[Event]:
     """The events in a value; empty if there are none. In a list with events, whatever has none counts as None."""
     if depth > MAX_DEPTH:
         return []
     if isinstance(value, list):
-        found = [events_in(each, around, depth + 1) for each in value]
+        found = [events_in(each, around, fits, depth + 1) for each in value]
         return [event for events in found for event in events or [None]] if any(found) else []
     event = {**around, **members_of(value)} if isinstance(value, dict) else {**around}
     if len(event) > MAX_MEMBERS:
         return []
-    if known_layout(tuple(event)):
+    if fits(tuple(event)):
         return [event]
     inner = value.items() if isinstance(value, dict) else ()
-    return [each for name, child in inner for each in events_of_member(name, child, event, depth)]
+    return [each for name, child in inner for each in events_of_member(name, child, event, fits, depth)]
 
 
-def events_of_member(name: str, child: Any, event: Mapping[str, Any], depth: int) -> list[Event]:
+def events_of_member(name: str, child: Any, event: Mapping[str, Any], fits: Fits, depth: int) -> list[Event]:
     """The events in a member of an object that is none itself."""
     if isinstance(child, list) and all(isinstance(each, str) for each in child):
         # The recipients of a delivery of Amazon SES.
-        return [found for each in child for found in events_in(each, {**event, name: each}, depth + 1)]
+        return [found for each in child for found in events_in(each, {**event, name: each}, fits, depth + 1)]
     if isinstance(child, dict | list):
-        return events_in(child, {**event, name: None}, depth + 1)
+        return events_in(child, {**event, name: None}, fits, depth + 1)
     if name in ENVELOPES and isinstance(child, str) and child.lstrip()[:1] in ("{", "["):
         with contextlib.suppress(ValueError):  # other text
-            return [found for document in documents_in(child) for found in events_in(document, event, depth + 1)]
+            return [found for document in documents_in(child) for found in events_in(document, event, fits, depth + 1)]
     return []
 
 

@@ -16,7 +16,7 @@ from ..checks.bounces.message import date_of
 from ..checks.bounces.outcome import Judgement, Outcome, find_status, is_final_reply, judge
 from ..errors import ColumnError, SettingsError
 from ..model.words import Reason
-from ..table.columns import did_you_mean, listed
+from ..table.columns import did_you_mean, listed, plain_word
 from .services import FIELDS, JUDGE, SENTENCES, SKIP, ExportLayout, layouts, meanings
 
 
@@ -87,10 +87,6 @@ def word_meaning(text: str | None, layout: ExportLayout, given: Mapping[str, str
         return given[text]
     word = plain_word(text)
     return layout.words.get(word) or meanings("words").get(word) or meanings("reasons").get(word)
-
-
-def plain_word(text: str) -> str:
-    return re.sub(r"[\W_]+", "", text.lower())
 
 
 CERTAIN = frozenset(

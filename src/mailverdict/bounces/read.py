@@ -275,7 +275,7 @@ class BounceReader:
     def rows_of_events(self, path: Path) -> Iterator[LayoutRow]:
         """The events of a file; those that fit no layout are not about a delivery, unless there are no others."""
         is_known = False
-        for event in read_events(path):
+        for event in read_events(path, known_layout):
             if layout := event and known_layout(tuple(event)):
                 is_known = True
                 yield (

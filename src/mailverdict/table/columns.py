@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -504,6 +505,15 @@ def did_you_mean(column: Any, names: Sequence[Any]) -> str:
         return f" (did you mean {repr(folded[close[0]])[:80]}?)"
     # Positions begin with 0 in pandas and with 1 in most programs for CSV.
     return " (give its name, not its position)" if str(column).removeprefix("-").isdecimal() else ""
+
+
+def plain_word(text: str) -> str:
+    """A name or word of another program in the form in which it is compared: small letters and digits alone.
+
+    >>> plain_word("ZB Sub-Status"), plain_word("zb_sub_status")
+    ('zbsubstatus', 'zbsubstatus')
+    """
+    return re.sub(r"[\W_]+", "", text.lower())
 
 
 def listed(names: Sequence[Any]) -> str:
