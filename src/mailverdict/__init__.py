@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from .frames.planning import plan, quota
     from .frames.policy import Policy, Split, decide, split
     from .frames.suppress import suppress
+    from .frames.verifiers import read_verdicts
     from .frames.verify import averify, start, verify
     from .local.backend import LocalBackend
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
@@ -137,6 +138,7 @@ _MODULES = {
     "plot": "reports.plot",
     "quota": "frames.planning",
     "read_bounces": "bounces.read",
+    "read_verdicts": "frames.verifiers",
     "report": "reports.report",
     "schema": "table.schema",
     "split": "frames.policy",
@@ -213,6 +215,7 @@ __all__ = [
     "plot",
     "quota",
     "read_bounces",
+    "read_verdicts",
     "report",
     "schema",
     "split",

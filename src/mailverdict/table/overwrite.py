@@ -36,6 +36,7 @@ from .columns import (
 )
 from .table import Table, labels_of, notes_of
 from .text_column import is_text, read_present, to_array
+from .verifiers import verifier_layouts
 
 # The columns of each function, and those of them that show, if they are there with our words, that it was called.
 MARKS: tuple[tuple[tuple[Column, ...], frozenset[str]], ...] = (
@@ -83,11 +84,11 @@ PATTERNS = {
     "checks": some_of(rf"{WORD}=(true|false)"),
     "mx_records": some_of(r"[^\s@;]+"),
     **dict.fromkeys(("operator", "smtp_host"), r"[^\s@;]+"),
-    "source": r"local|remote|journal",
     "change": some_of(one_of([*(each.name for each in REPAIRS), ACCEPTED])),
     "outcome": "hard|delivered|complaint",
     **dict.fromkeys(("suggestion", "normalized", "clean", "decided_address"), ".+@.+"),
 }
+SOURCES = ("local", "remote", "journal")  # and the names of other verifiers
 # Of kinds that a file may turn into numbers or text: SQLite makes numbers of truth values.
 LITERALS = {
     "bool": r"(?i:true|false)|[01](\.0)?",
@@ -233,12 +234,18 @@ def distinct(cells: Any) -> pa.Array:
     return to_array(cells).unique().drop_null()
 
 
+def pattern_of(name: str) -> str:
+    if name == "source":
+        return one_of([*SOURCES, *(each.service for each in verifier_layouts())])
+    return PATTERNS.get(name, ANY_TEXT)
+
+
 def foreign_value(cells: Any, column: Column) -> str | None:
     """The first value that is never in this column, as text for a message; None if there is none."""
     if column.kind == "row":
         return None
     values = distinct(cells)
-    pattern = LITERALS.get(column.kind) or PATTERNS.get(column.name, ANY_TEXT)
+    pattern = LITERALS.get(column.kind) or pattern_of(column.name)
     if column.kind in LITERALS or is_text(values.type):
         is_ours = pc.match_substring_regex(values.cast(pa.string()), f"^(?s:({pattern})?)$")
         values = values.filter(pc.invert(is_ours))

@@ -1,0 +1,577 @@
+"""The results of other verifiers: each layout as its source documents it, and what becomes of anything else."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import mailverdict as mv
+from mailverdict.frames.verifiers import fitting_layouts, read_known
+from mailverdict.model.words import Reason, Verdict
+from mailverdict.table.columns import RESULT_NAMES
+from mailverdict.table.verifiers import FLAGS, SKIP, verifier_layouts
+
+# For each service the header of its file as documented, and rows: cells, then the verdict and the reasons that are right.
+# `{}` stands for an address. A verdict of "-" is a row about which the service says nothing.
+FILES = {
+    "ZeroBounce": (
+        "Email Address,ZB Status,ZB Sub status,ZB Account,ZB Domain,ZB Free Email,ZB MX Found,ZB Did You Mean",
+        [
+            ("{},valid,,ada,firm.example,False,true,", "valid", ""),
+            ("{},valid,alias_address,ada,firm.example,True,true,", "valid", ""),
+            ("{},valid,role_based_accept_all,,,False,true,", "risky", "catch_all;role"),
+            ("{},invalid,mailbox_not_found,,,False,true,", "invalid", "mailbox_not_found"),
+            ("{},invalid,possible_typo,,,False,true,ada@gmail.com", "invalid", "possible_typo"),
+            ("{},invalid,mailbox_quota_exceeded,,,False,true,", "unknown", "mailbox_full"),
+            ("{},catch-all,,,,False,true,", "risky", "catch_all"),
+            ("{},abuse,,,,False,true,", "risky", "abuse"),
+            ("{},do_not_mail,role_based,,,False,true,", "risky", "role"),
+            ("{},do_not_mail,toxic,,,False,true,", "risky", "toxic"),
+            ("{},unknown,greylisted,,,False,true,", "unknown", "greylisted"),
+            ("{},,,,,,,", "-", None),
+        ],
+    ),
+    "NeverBounce": (
+        "email,name,email_status,bad_syntax,free_email_host,role_account,has_dns_info",
+        [
+            ("{},Ada,valid,0,1,0,1", "valid", ""),
+            ("{},Ada,valid,0,1,1,1", "risky", "role"),
+            ("{},Ada,invalid,1,0,0,0", "invalid", "syntax_error"),
+            ("{},Ada,invalid,0,0,0,0", "invalid", "no_mx_record"),
+            ("{},Ada,invalid,0,0,0,1", "invalid", "invalid"),
+            ("{},Ada,catchall,0,0,0,1", "risky", "catch_all"),
+            ("{},Ada,disposable,0,0,0,1", "risky", "disposable"),
+            ("{},Ada,unknown,0,0,0,1", "unknown", "inconclusive"),
+        ],
+    ),
+    "Kickbox": (
+        "Email,Result,Reason,Role,Free,Disposable,Accept-All,Sendex,Did You Mean",
+        [
+            ("{},deliverable,accepted_email,false,true,false,false,1,", "valid", ""),
+            ("{},deliverable,accepted_email,true,true,false,false,1,", "risky", "role"),
+            ("{},risky,low_deliverability,false,false,false,true,0.3,", "risky", "catch_all"),
+            ("{},risky,low_quality,false,false,true,false,0.3,", "risky", "disposable"),
+            ("{},risky,low_quality,false,false,false,false,0.3,", "risky", "low_quality"),
+            ("{},undeliverable,rejected_email,false,false,false,false,0,", "invalid", "mailbox_not_found"),
+            ("{},undeliverable,invalid_domain,false,false,false,false,0,", "invalid", "no_mx_record"),
+            ("{},unknown,timeout,false,false,false,false,0,", "unknown", "timeout"),
+            ("{},undeliverable,invalid_smtp,false,false,false,false,0,", "unknown", "inconclusive"),
+        ],
+    ),
+    "Bouncer": (
+        "email,status,reason,domain.acceptAll,domain.disposable,domain.free,account.role,account.fullMailbox,score,toxic,toxicity",
+        [
+            ("{},deliverable,accepted_email,no,no,yes,no,no,100,no,0", "valid", ""),
+            ("{},deliverable,accepted_email,no,no,yes,yes,no,100,no,0", "risky", "role"),
+            ("{},risky,low_deliverability,yes,no,no,no,no,50,no,0", "risky", "catch_all"),
+            ("{},risky,low_deliverability,unknown,no,no,no,yes,50,no,0", "unknown", "mailbox_full"),
+            ("{},risky,low_quality,no,yes,no,no,no,50,no,0", "risky", "disposable"),
+            ("{},undeliverable,invalid_email,unknown,no,no,no,no,0,no,0", "invalid", "syntax_error"),
+            ("{},unknown,unsupported,unknown,no,no,no,no,0,no,0", "unknown", "protected"),
+        ],
+    ),
+    "Hunter": (
+        "First name,Email address,Confidence score,Company,Verification status,Verification date",
+        [
+            ("Ada,{},95,Firm,valid,2026-11-02", "valid", ""),
+            ("Ada,{},95,Firm,Accept all,2026-11-02", "risky", "catch_all"),
+            ("Ada,{},95,Firm,invalid,2026-11-02", "invalid", "invalid"),
+            ("Ada,{},95,Firm,webmail,2026-11-02", "unknown", "inconclusive"),
+            ("Ada,{},95,Firm,Blocked,2026-11-02", "unknown", "protected"),
+            ("Ada,{},95,Firm,,", "-", None),
+        ],
+    ),
+    "Emailable": (
+        "email,emailable state,emailable reason,emailable disposable,emailable role,emailable accept_all,emailable mailbox_full",
+        [
+            ("{},deliverable,accepted_email,false,false,false,false", "valid", ""),
+            ("{},undeliverable,Rejected Email,false,false,false,false", "invalid", "mailbox_not_found"),
+            ("{},undeliverable,invalid_smtp,false,false,false,false", "unknown", "inconclusive"),
+            ("{},risky,low_deliverability,false,false,true,false", "risky", "catch_all"),
+            ("{},risky,low_deliverability,false,false,false,true", "unknown", "mailbox_full"),
+            ("{},risky,low_quality,true,false,false,false", "risky", "disposable"),
+            ("{},unknown,no_connect,false,false,false,false", "unknown", "port_closed"),
+            ("{},duplicate,,,,,", "-", None),
+        ],
+    ),
+    "MillionVerifier": (
+        '"email","quality","result","free","role"',
+        [
+            ('"{}","good","ok","no","no"', "valid", ""),
+            ('"{}","good","ok","no","yes"', "risky", "role"),
+            ('"{}","risky","catch_all","no","no"', "risky", "catch_all"),
+            ('"{}","risky","unknown","no","no"', "unknown", "inconclusive"),
+            ('"{}","bad","disposable","no","no"', "risky", "disposable"),
+            ('"{}","bad","invalid","no","no"', "invalid", "invalid"),
+            ('"{}","","error","",""', "-", None),
+        ],
+    ),
+    "DeBounce": (
+        "email,code,role,free_email,result,reason,send_transactional,did_you_mean",
+        [
+            ("{},5,false,true,Safe to Send,Deliverable,1,", "valid", ""),
+            ('{},5,true,true,Safe to Send,"Deliverable, Role",1,', "risky", "role"),
+            ("{},4,false,false,Risky,Accept-All,0,", "risky", "catch_all"),
+            ("{},1,false,false,Invalid,Syntax,0,", "invalid", "syntax_error"),
+            ("{},2,false,false,Risky,Spam Trap,0,", "risky", "spamtrap"),
+            ("{},3,false,false,Invalid,Disposable,0,", "risky", "disposable"),
+            ("{},6,false,false,Invalid,Invalid,0,", "invalid", "mailbox_not_found"),
+            ("{},7,false,false,Unknown,Unknown,0,", "unknown", "inconclusive"),
+        ],
+    ),
+    "Mailgun": (
+        "address,result,risk,reason,is_disposable_address,is_role_address,did_you_mean",
+        [
+            ("{},deliverable,low,,false,false,", "valid", ""),
+            ("{},deliverable,low,,false,true,", "risky", "role"),
+            ("{},deliverable,medium,catch_all,false,false,", "risky", "catch_all"),
+            ('{},deliverable,medium,"immature_domain, catch_all",false,false,', "risky", "catch_all"),
+            ("{},undeliverable,high,mailbox_does_not_exist,false,false,", "invalid", "mailbox_not_found"),
+            ("{},undeliverable,high,No MX host found,false,false,", "invalid", "no_mx_record"),
+            ("{},do_not_send,high,mailbox_is_disposable_address,true,false,", "risky", "disposable"),
+            ("{},unknown,unknown,unknown_provider,false,false,", "unknown", "inconclusive"),
+        ],
+    ),
+    "Clearout": (
+        "Email,Clearout Safe to Send,Clearout Verification Status,Clearout Reason,Clearout Suggested Email,"
+        "Clearout Disposable Status,Clearout Free Account Status,Clearout Role Account Status",
+        [
+            ("{},Yes,Valid,Success,,No,Yes,No", "valid", ""),
+            ("{},Risky,Valid,Success,,No,No,Yes", "risky", "role"),
+            ("{},No,Invalid,Mailbox was not found,,No,No,No", "invalid", "mailbox_not_found"),
+            ("{},No,Invalid,Mailbox quota exceeded.,,No,No,No", "unknown", "mailbox_full"),
+            ("{},No,Invalid,Probably Spamtrap/Honeypot,,No,No,No", "risky", "spamtrap"),
+            ("{},Risky,Catch All,Catch All mail server,,No,No,No", "risky", "catch_all"),
+            ("{},Unknown,Unknown,greylisting,,No,No,No", "unknown", "greylisted"),
+            ("{},Unknown,Unknown,Request cancelled,,No,No,No", "-", None),
+        ],
+    ),
+    "Verifalia": (
+        "InputData,CreatedOn,CompletedOn,Classification,Status,IsDisposableEmailAddress,IsFreeEmailAddress,IsRoleAccount",
+        [
+            ("{},2026-11-02,2026-11-02,Deliverable,Success,False,False,False", "valid", ""),
+            (
+                "{},2026-11-02,2026-11-02,Undeliverable,MailboxDoesNotExist,False,False,False",
+                "invalid",
+                "mailbox_not_found",
+            ),
+            ("{},2026-11-02,2026-11-02,Undeliverable,DomainHasNullMx,False,False,False", "invalid", "no_mx_record"),
+            ("{},2026-11-02,2026-11-02,Risky,ServerIsCatchAll,False,False,False", "risky", "catch_all"),
+            (
+                "{},2026-11-02,2026-11-02,Unknown,LocalSenderAddressRejected,False,False,False",
+                "unknown",
+                "sender_blocked",
+            ),
+            ("{},2026-11-02,2026-11-02,Risky,OverrideMatch,False,False,False", "risky", "overridematch"),
+            ("{},2026-11-02,2026-11-02,Unknown,Duplicate,False,False,False", "-", None),
+        ],
+    ),
+    "QuickEmailVerification": (
+        "email,result,reason,disposable,accept_all,role,free,safe_to_send,did_you_mean",
+        [
+            ("{},valid,accepted_email,false,false,false,false,true,", "valid", ""),
+            ("{},valid,accepted_email,false,true,false,false,false,", "risky", "catch_all"),
+            ("{},invalid,Rejected_email,false,false,false,false,false,", "invalid", "mailbox_not_found"),
+            ("{},invalid,exceeded_storage,false,false,false,false,false,", "unknown", "mailbox_full"),
+            ("{},unknown,temporarily_blocked,false,false,false,false,false,", "unknown", "greylisted"),
+        ],
+    ),
+    "MyEmailVerifier": (
+        "Address,Status,catch_all,Disposable_Domain,Role_Based,Free_Domain,Greylisted,Diagnosis",
+        [
+            ("{},Valid,false,false,false,false,false,Mailbox Exists and Active", "valid", ""),
+            ("{},Invalid,false,false,false,false,false,Mailbox Not Exists", "invalid", "invalid"),
+            ("{},Invalid,false,true,false,false,false,Disposable", "risky", "disposable"),
+            ("{},Catch-all,true,false,false,false,false,Catch-all", "risky", "catch_all"),
+            ("{},Unknown,false,false,false,false,true,Greylisted", "unknown", "greylisted"),
+        ],
+    ),
+    "Snov.io": (
+        "email,smtp_status,unknown_status_reason,is_valid_format,is_disposable,is_webmail,is_gibberish",
+        [
+            ("{},valid,,true,false,false,false", "valid", ""),
+            ("{},not_valid,,true,false,false,false", "invalid", "not_valid"),
+            ("{},not_valid,,false,false,false,false", "invalid", "syntax_error"),
+            ("{},unknown,catchall,true,false,false,false", "risky", "catch_all"),
+            ("{},unknown,banned,true,false,false,false", "unknown", "protected"),
+        ],
+    ),
+    "XVerify": (
+        "status,email,Status,Invalid Reason,Handle,Domain,Syntax,Catch All",  # the first one is the user's own
+        [
+            ("customer,{},Valid,verified,ada,firm.example,true,false", "valid", ""),
+            ("customer,{},Valid,verified,ada,firm.example,true,true", "risky", "catch_all"),
+            ("customer,{},Invalid,User does not exist,ada,firm.example,true,false", "invalid", "mailbox_not_found"),
+            ("customer,{},Invalid,Disposable,ada,firm.example,true,unknown", "risky", "disposable"),
+            ("customer,{},Risky,Complainer,ada,firm.example,true,unknown", "risky", "complainer"),
+            ("customer,{},Accept_All,,ada,firm.example,true,true", "risky", "catch_all"),
+        ],
+    ),
+    "Experian": (
+        "email,Certainty,VerboseOutput",
+        [
+            ("{},verified,verified", "valid", ""),
+            ("{},undeliverable,mailboxDoesNotExist", "invalid", "mailbox_not_found"),
+            ("{},undeliverable,mailboxFull", "unknown", "mailbox_full"),
+            ("{},unknown,acceptAll", "risky", "catch_all"),
+            ("{},illegitimate,profanity", "risky", "profanity"),
+        ],
+    ),
+    "Loqate": (
+        "email,Status,StatusMessage,Account,Domain",
+        [
+            ("{},valid,,ada,firm.example", "valid", ""),
+            ("{},invalid,,ada,firm.example", "invalid", "invalid"),
+            ("{},accept_all,,ada,firm.example", "risky", "catch_all"),
+            ("{},unknown,,ada,firm.example", "unknown", "inconclusive"),
+        ],
+    ),
+    "Proofy": (
+        "email,status,syntax.valid,free,roleAccount,roleNoReply,disposable,possibleSpamTrap,mx.acceptsMail,"
+        "deliverability.canConnect,deliverability.fullInbox,deliverability.catchAll,deliverability.deliverable",
+        [
+            ("{},valid,true,false,false,false,false,false,true,true,false,false,true", "valid", ""),
+            ("{},invalid,true,false,false,false,false,false,false,false,false,false,false", "invalid", "no_mx_record"),
+            ("{},invalid,true,false,false,false,false,false,true,false,false,false,false", "unknown", "port_closed"),
+            (
+                "{},invalid,true,false,false,false,false,false,true,true,false,false,false",
+                "invalid",
+                "mailbox_not_found",
+            ),
+            ("{},risky,true,false,false,false,false,true,true,true,false,false,true", "risky", "spamtrap"),
+            ("{},risky,true,false,false,false,false,false,true,true,true,false,false", "unknown", "mailbox_full"),
+        ],
+    ),
+    "Bouncify": (
+        "Email,Verification Result,Syntax Error,ISP,Role,Disposable,Trap,Verified At",
+        [
+            ("{},deliverable,N,N,N,N,N,2026-11-02", "valid", ""),
+            ("{},undeliverable,Y,N,N,N,N,2026-11-02", "invalid", "syntax_error"),
+            ("{},undeliverable,N,N,N,N,N,2026-11-02", "invalid", "undeliverable"),
+            ("{},accept-all,N,N,Y,N,N,2026-11-02", "risky", "catch_all;role"),
+            ("{},unknown,N,N,N,N,Y,2026-11-02", "risky", "spamtrap;inconclusive"),
+        ],
+    ),
+    "CaptainVerify": (
+        "email;status;free;disposable;role;ok_for_all;protected;did_you_mean;details",
+        [
+            ("{};ok;0;0;0;0;0;;", "valid", ""),
+            ("{};risky;0;1;0;0;0;;low quality", "risky", "disposable"),
+            ("{};invalid;0;0;0;0;0;;email error", "invalid", "mailbox_not_found"),
+            ("{};invalid;0;0;0;0;0;;smtp error", "invalid", "smtp_error"),
+            ("{};unknown;0;0;0;0;1;;", "unknown", "protected"),
+            ("{};ok;0;0;0;1;0;;", "risky", "catch_all"),
+        ],
+    ),
+    "Email Hippo": (
+        "email,Checked Email Address,Status,Additional Status Info,Domain Country Code,Mail Server Country Code",
+        [
+            ("{},ada@firm.example,OK,Success,DE,DE", "valid", ""),
+            ("{},ada@firm.example,Bad,MailboxDoesNotExist,DE,DE", "invalid", "mailbox_not_found"),
+            ("{},ada@firm.example,Un-verifiable,ServerIsCatchAll,DE,DE", "risky", "catch_all"),
+            ("{},ada@firm.example,Un-verifiable,IpBlockDetected,DE,DE", "unknown", "protected"),
+        ],
+    ),
+    "MyCleanList": (
+        "Email,Status,Disposable,Spam Traps,Role-Based,Unsafe",
+        [
+            ("{},ok,No,No,No,No", "valid", ""),
+            ("{},fail,No,No,No,Yes", "invalid", "fail"),
+            ("{},ok,No,Yes,No,Yes", "risky", "spamtrap"),
+            ("{},unknown,No,No,No,No", "unknown", "inconclusive"),
+        ],
+    ),
+    "Reacher": (
+        "input,is_reachable,misc.is_disposable,misc.is_role_account,misc.gravatar_url,mx.accepts_mail,smtp.can_connect,"
+        "smtp.has_full_inbox,smtp.is_catch_all,smtp.is_deliverable,smtp.is_disabled,syntax.is_valid_syntax,syntax.domain",
+        [
+            ("{},safe,false,false,,false,true,false,false,true,false,true,firm.example", "valid", ""),
+            ("{},risky,false,false,,false,true,false,true,true,false,true,firm.example", "risky", "catch_all"),
+            ("{},risky,false,true,,false,true,false,false,true,false,true,firm.example", "risky", "role"),
+            (
+                "{},risky,false,true,,false,true,false,false,false,false,true,firm.example",
+                "invalid",
+                "mailbox_not_found;role",
+            ),
+            ("{},risky,true,false,,false,false,false,false,false,false,true,firm.example", "risky", "disposable"),
+            ("{},risky,false,false,,false,true,true,false,false,false,true,firm.example", "unknown", "mailbox_full"),
+            (
+                "{},invalid,false,false,,false,true,false,false,false,false,true,firm.example",
+                "invalid",
+                "mailbox_not_found",
+            ),
+            (
+                "{},invalid,false,false,,false,false,false,false,false,false,true,firm.example",
+                "invalid",
+                "no_mx_record",
+            ),
+            ("{},invalid,false,false,,false,false,false,false,false,false,false,", "invalid", "syntax_error"),
+            (
+                "{},unknown,false,false,,false,false,false,false,false,false,true,firm.example",
+                "unknown",
+                "inconclusive",
+            ),
+        ],
+    ),
+    "AfterShip": (
+        "email,reachable,syntax.valid,smtp.host_exists,smtp.full_inbox,smtp.catch_all,disposable,role_account,free,has_mx_records",
+        [
+            ("{},yes,true,true,false,false,false,false,false,true", "valid", ""),
+            ("{},yes,true,true,false,false,false,true,false,true", "risky", "role"),
+            ("{},no,true,true,false,false,false,false,false,true", "invalid", "mailbox_not_found"),
+            ("{},no,true,false,false,false,false,false,false,false", "invalid", "no_mx_record"),
+            ("{},no,true,true,true,false,false,false,false,true", "unknown", "mailbox_full"),
+            ("{},unknown,false,,,,false,false,false,false", "invalid", "syntax_error"),
+            ("{},unknown,true,,,,true,false,false,false", "risky", "disposable;inconclusive"),
+            ("{},unknown,true,true,false,true,false,false,false,true", "risky", "catch_all"),
+            ("{},unknown,true,,,,false,false,false,true", "unknown", "inconclusive"),
+        ],
+    ),
+    "mailsherpa": (
+        "Email,IsDeliverable,IsSyntaxValid,Provider,IsRisky,IsFirewalled,IsFreeAccount,IsRoleAccount,IsMailboxFull,IsCatchAll,SMTPError",
+        [
+            ("{},true,true,google,false,false,false,false,false,false,false", "valid", ""),
+            ("{},true,true,google,true,true,true,false,false,false,false", "valid", ""),
+            ("{},true,true,google,false,false,false,false,false,true,false", "risky", "catch_all"),
+            ("{},false,true,google,false,false,false,false,false,false,false", "unknown", "inconclusive"),
+            ("{},false,false,google,false,false,false,false,false,false,false", "invalid", "syntax_error"),
+            ("{},false,true,google,false,false,false,false,true,false,false", "unknown", "mailbox_full"),
+        ],
+    ),
+}
+ADDRESSES = [f"ada{n}@firm.example" for n in range(20)]
+
+
+def text_of(header, rows):
+    return "\r\n".join([header, *(cells.format(ADDRESSES[n]) for n, (cells, _, _) in enumerate(rows)), ""])
+
+
+def write(folder, service):
+    path = folder / "export.csv"
+    path.write_text("\ufeff" + text_of(*FILES[service]), "utf-8", newline="")
+    return path
+
+
+@pytest.mark.parametrize("service", FILES)
+def test_an_export_is_known_by_its_columns_and_its_words_are_ours(tmp_path, service):
+    found = mv.read_verdicts(write(tmp_path, service))
+    rows = FILES[service][1]
+    assert found["email"].tolist() == ADDRESSES[: len(rows)]
+    said = list(zip(found["email_verdict"].astype(object).fillna("-"), found["email_reasons"], strict=True))
+    expected = [(verdict, pd.NA if reasons is None else reasons) for _, verdict, reasons in rows]
+    assert [str(each) for each in said] == [str(each) for each in expected]
+    checked = found[found["email_status"] == "done"]
+    assert set(checked["email_source"]) == {service}
+    assert set(found["email_status"]) <= {"done", "pending"}
+    assert checked.loc[checked["email_verdict"] != "valid", "email_error_message"].notna().all()
+
+
+def test_every_layout_has_a_file_and_says_where_it_was_seen():
+    assert [each.service for each in verifier_layouts()] == list(FILES)
+    for layout in verifier_layouts():
+        assert "read 2026-" in layout.source
+        assert {"status"} <= set(layout.columns)
+        for fields, found in layout.rows:
+            assert set(fields) <= set(layout.columns), (layout.service, fields)
+            assert found in (SKIP, *Verdict) or set(found.split()) <= set(Reason), (layout.service, found)
+
+
+@pytest.mark.parametrize("service", FILES)
+def test_no_layout_hides_another(service):
+    names = FILES[service][0].replace('"', "").replace(";", ",").split(",")
+    assert [each.service for each in fitting_layouts(names)] == [service]
+    for layout in verifier_layouts():
+        for needed in layout.needs:
+            assert fitting_layouts(sorted(needed)) == [layout]
+
+
+def test_what_an_export_does_not_say_is_missing_and_flags_are_those_that_it_says():
+    export = pd.DataFrame({"mail": ["a@x.example", "b@x.example"], "result": ["ok", "disposable"], "quality": "good"})
+    found = mv.read_verdicts(export.assign(free=["yes", ""], role=["no", "no"]))
+    assert found["email_free"].tolist() == [True, pd.NA]
+    assert found["email_role"].tolist() == [False, False]
+    assert found["email_disposable"].tolist() == [pd.NA, True]
+    for name in ("spamtrap", "catch_all", "protected"):
+        assert found[f"email_{name}"].isna().all()
+
+
+def zerobounce(**columns):
+    return pd.DataFrame(
+        {"E-Mail": ["ada@firm.example", "bo@firm.example"], "ZB Status": ["valid", "invalid"]} | columns
+    )
+
+
+def test_a_row_of_the_export_is_a_row_with_its_index_and_an_address_is_repaired():
+    export = zerobounce().set_axis(["x", "y"]).assign(**{"E-Mail": ["Ada <Ada@Firm.example>", None]})
+    found = mv.read_verdicts(export)
+    assert found.index.tolist() == ["x", "y"]
+    assert found["email"].tolist() == ["Ada@firm.example", pd.NA]
+    assert found["email_status"].tolist() == ["done", "missing"]
+    assert found["email_verdict"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("make", [pa.Table.from_pandas, pl.from_pandas])
+def test_the_kind_of_the_frame_comes_back(make):
+    given = make(zerobounce())
+    found = mv.read_verdicts(given)
+    assert type(found) is type(given)
+    whole = found.to_pandas()
+    assert whole["email_verdict"].astype(str).tolist() == ["valid", "invalid"]
+
+
+def test_a_word_that_is_not_known_stays_unknown_and_is_named():
+    export = zerobounce(**{"ZB Sub Status": ["moon_phase", "new;2"]})
+    with pytest.warns(UserWarning, match="2 rows have words of ZeroBounce .* stay unknown: 'moon_phase', 'new;2'"):
+        found = mv.read_verdicts(pd.concat([export, zerobounce()], ignore_index=True))
+    assert found["email_verdict"].tolist() == ["unknown", "unknown", "valid", "invalid"]
+    assert found["email_why"].tolist()[:2] == ["moon_phase", "new_2"]
+    assert found["email_error_message"][0] == "the service gives the reason 'moon_phase'"
+
+
+def test_the_warning_names_few_words():
+    cells = [f"word{n}" for n in range(100)]
+    export = pd.DataFrame({"email": "a@x.example", "ZB Status": ["valid", *cells]})
+    with pytest.warns(UserWarning, match="'word4' and 95 more$"):
+        mv.read_verdicts(export)
+
+
+def test_columns_of_a_service_with_none_of_its_words_are_an_error():
+    export = pd.DataFrame({"email": ["a@x.example", "b@x.example"], "email_status": ["subscribed", "cleaned"]})
+    with pytest.raises(mv.InputError, match="columns of NeverBounce, but none of its words: it has 'subscribed', 'cl"):
+        mv.read_verdicts(export)
+
+
+def test_a_file_of_nobody_names_its_columns_and_the_services(tmp_path):
+    path = tmp_path / "export.csv"
+    path.write_text("email,opinion\nada@firm.example,good\n")
+    with pytest.raises(mv.ColumnError, match=r"export.csv is not .* \(ZeroBounce, .*\); .* columns 'email', 'opinion'"):
+        mv.read_verdicts(path)
+
+
+def test_columns_of_two_services_are_an_error():
+    export = pd.DataFrame({"email": ["a@x.example"], "result": "valid", "reason": "x", "sendex": 1, "safe_to_send": 1})
+    with pytest.raises(mv.ColumnError, match="may be of Kickbox and QuickEmailVerification: leave out"):
+        mv.read_verdicts(export)
+
+
+def test_of_several_columns_with_addresses_one_is_read_and_the_others_are_named():
+    export = zerobounce(private=["a@home.example", "b@home.example"])
+    with pytest.warns(UserWarning, match="read from column 'E-Mail'; there are addresses in 'private', too"):
+        mv.read_verdicts(export)
+    assert mv.read_verdicts(export, column="private")["email"].tolist() == ["a@home.example", "b@home.example"]
+    with pytest.raises(mv.ColumnError, match="no column 'privat'"):
+        mv.read_verdicts(export, column="privat")
+
+
+AFTERSHIP = {
+    "email": "ada@firm.example",
+    "reachable": "unknown",
+    "syntax": {"username": "ada", "domain": "firm.example", "valid": True},
+    "smtp": {"host_exists": True, "full_inbox": False, "catch_all": True, "deliverable": False, "disabled": False},
+    "gravatar": None,
+    "suggestion": "",
+    "disposable": False,
+    "role_account": False,
+    "free": False,
+    "has_mx_records": True,
+}
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [json.dumps, lambda rows: "\n".join(map(json.dumps, rows)), lambda rows: json.dumps({"data": rows}, indent=1)],
+)
+def test_json_is_read_in_every_shape(tmp_path, shape):
+    rows = [AFTERSHIP, AFTERSHIP | {"email": "bo@firm.example", "reachable": "no", "smtp": None}]
+    path = tmp_path / "results.json"
+    path.write_text(shape(rows))
+    found = mv.read_verdicts(path)
+    assert found["email"].tolist() == ["ada@firm.example", "bo@firm.example"]
+    assert found["email_why"].tolist() == ["catch_all", "mailbox_not_found"]
+    assert found["email_source"].tolist() == ["AfterShip"] * 2
+
+
+def test_objects_without_results_are_counted(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text(json.dumps([AFTERSHIP, {"page": 2}]))
+    with pytest.warns(UserWarning, match="1 object of 2 without results of a known form"):
+        assert len(mv.read_verdicts(path)) == 1
+
+
+CELLS = ["ada@firm.example", "info@firm.example", "ada@", "a@x.example; b@y.example", None]
+
+
+@pytest.mark.parametrize("columns", ["short", "core", "all"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_a_verified_frame_is_read_too_also_as_a_file(tmp_path, columns, ending):
+    with pytest.warns(UserWarning, match="several addresses"):
+        out = mv.verify(pd.DataFrame({"mail": CELLS}), "mail", validation_type="regex", columns=columns)
+    path = tmp_path / f"out.{ending}"
+    if ending == "jsonl":
+        path.write_text(out.to_json(orient="records", lines=True, date_format="iso"))
+    else:
+        out.to_csv(path, index=False) if ending == "csv" else out.to_parquet(path)
+    for found in (mv.read_verdicts(path), mv.read_verdicts(out)):
+        assert found["email_verdict"].tolist()[:4] == ["valid", "valid", "invalid", "unknown"]
+        assert found["email_status"].tolist() == ["done"] * 4 + ["missing"]
+        assert found["email_why"].tolist() == out["mail_why"].tolist()
+        assert found["email_role"].tolist() == out["mail_role"].tolist()
+
+
+def test_a_list_that_was_verified_before_has_the_verdicts_of_the_export():
+    out = mv.verify(pd.DataFrame({"email": CELLS[:3]}), "email", validation_type="regex")
+    found = mv.read_verdicts(out.assign(**{"ZB Status": ["invalid", "valid", "valid"]}))
+    assert found["email_verdict"].tolist() == ["invalid", "valid", "valid"]
+    assert set(found["email_source"]) == {"ZeroBounce"}
+
+
+def test_what_is_read_is_a_verified_frame(tmp_path):
+    found = mv.read_verdicts(zerobounce())
+    assert mv.summary(found)["rows"].to_dict()["invalid"] == 1
+    assert mv.decide(found, "email")["email_action"].tolist() == ["send", "drop"]
+    again = mv.verify(
+        pd.read_csv(io.StringIO(found.to_csv(index=False))), "email", validation_type="regex", columns="all"
+    )
+    assert set(again["email_source"]) == {"local"}
+
+
+def test_no_service_is_called_as_a_result_column_of_ours():
+    assert not {each.service for each in verifier_layouts()} & set(RESULT_NAMES)
+    assert set(FLAGS) < set(RESULT_NAMES)
+
+
+class TestKnown:
+    def test_only_valid_and_invalid_settle_an_address_and_a_contradiction_does_not(self):
+        export = pd.DataFrame(
+            [
+                ("a@X.example", "valid"),
+                ("a@x.EXAMPLE", "valid"),
+                ("b@x.example", "invalid"),
+                ("c@x.example", "catch-all"),
+                ("d@x.example", "unknown"),
+                ("e@x.example", "valid"),
+                ("e@x.example", "invalid"),
+                ("f@x.example", ""),
+                ("f@x.example", "invalid"),
+                ("no address", "valid"),
+                (None, "valid"),
+            ],
+            columns=["email", "ZB Status"],
+        )
+        rows = read_known(export).rows.to_pandas()
+        assert dict(zip(rows["email"], rows["result"], strict=True)) == {
+            "a@x.example": "valid",
+            "b@x.example": "invalid",
+            "f@x.example": "invalid",
+        }
+        assert set(rows["source"]) == {"ZeroBounce"}
+
+    def test_what_we_settled_is_known_from_an_earlier_run(self):
+        out = mv.verify(["a@x.example"], validation_type="regex", columns="all").assign(clean="a@x.example")
+        assert read_known(out).rows["source"].to_pylist() == ["journal"]
+        assert read_known(mv.read_verdicts(zerobounce())).rows["source"].to_pylist() == ["ZeroBounce"] * 2
