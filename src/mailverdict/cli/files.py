@@ -290,11 +290,6 @@ def print_written(output: str | None, *, quiet: bool) -> None:
         print_status(f"written: {output}")
 
 
-def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with dictionary-encoded text as text: each piece has another dictionary."""
-    return pa.schema([pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in schema])
-
-
 def read_bounce_file(path: str, columns: str | None) -> pd.DataFrame:
     """Read what became of the mails; what cannot be read is printed."""
     named = None

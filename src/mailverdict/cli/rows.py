@@ -20,6 +20,7 @@ from ..files.plain import to_plain
 from ..files.readers import STDIN
 from ..files.writers import FormulaColumns
 from ..frames.results import Results, with_core
+from ..model.table import plain_schema
 from ..model.words import printable_text
 from ..reports.by_operator import OperatorCounts
 from ..reports.report import verified_pieces
@@ -32,7 +33,6 @@ from .files import (
     check_output,
     open_source,
     pick_verified,
-    plain_schema,
     print_remarks,
     print_written,
     read_bounce_file,

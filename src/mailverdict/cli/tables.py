@@ -24,7 +24,7 @@ from ..files.writers import FormulaColumns
 from ..frames.file_run import FileRun
 from ..frames.planning import plan_pieces
 from ..frames.policy import decide_rows, find_policy, read_decided
-from ..model.table import SOURCE_REMOTE
+from ..model.table import SOURCE_REMOTE, plain_schema
 from ..model.words import ValidationType
 from ..reports.counts import Counts
 from ..reports.facts import verify_command
@@ -40,7 +40,6 @@ from .files import (
     open_source,
     pick_column,
     pick_verified,
-    plain_schema,
     print_remarks,
     print_written,
     read_bounce_file,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from enum import StrEnum
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from ..verdicts import settle_saturated
 LOG = logging.getLogger(__name__)
 KINDS = {str(kind): kind for kind in ValidationType}  # to construct an enumeration takes ten times as long
 MAX_LOGGED = 100  # different notices of the backend
+PIECE = 100  # rows that become verifications before the event loop serves others
 
 
 class EngineFailure(StrEnum):
@@ -69,7 +70,10 @@ class VerificationEngine:
                 async for event in events:
                     if isinstance(event, Noticed):
                         self._log_notice(event.message)
-                    outcomes = [each for each in read_event(event, emails) if each.email in left]
+                    outcomes = []
+                    for piece in read_event(event, emails):
+                        outcomes += [each for each in piece if each.email in left]
+                        await asyncio.sleep(0)  # requests are answered meanwhile
                     for each in outcomes:
                         left.pop(each.email, None)
                     if outcomes:
@@ -150,16 +154,18 @@ def failure_of(exc: BackendError) -> EngineFailure:
     return EngineFailure.ERROR
 
 
-def read_event(event: Event, emails: Sequence[str]) -> list[CheckOutcome]:
-    """The outcomes in an event; most kinds of events have none."""
+def read_event(event: Event, emails: Sequence[str]) -> Iterator[list[CheckOutcome]]:
+    """The outcomes in an event, in pieces; most kinds of events have none."""
     if isinstance(event, Deferred):
-        return [CheckOutcome(email, failure=EngineFailure.SATURATED) for email in event.emails]
+        yield [CheckOutcome(email, failure=EngineFailure.SATURATED) for email in event.emails]
     if not isinstance(event, Settled):
-        return []
-    statuses = event.rows["status"].to_pylist()
+        return
     asked = event.rows["email"].to_pylist() if event.positions is None else [emails[i] for i in event.positions]
-    done = iter(table_to_rows(event.rows))
-    return [read_row(email, status, done) for email, status in zip(asked, statuses, strict=True)]
+    for at in range(0, len(asked), PIECE):
+        rows = event.rows.slice(at, PIECE)
+        done = iter(table_to_rows(rows))
+        statuses = rows["status"].to_pylist()
+        yield [read_row(email, status, done) for email, status in zip(asked[at : at + PIECE], statuses, strict=True)]
 
 
 def read_row(email: str, status: str, done: Iterable[Verification]) -> CheckOutcome:

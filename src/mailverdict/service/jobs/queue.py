@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -33,7 +34,7 @@ from ..settings import DAY, WhenSaturated
 from .backlog import LOCK_BACKLOG, OPEN, Changes, lock_backlog
 from .schema import INSERTS, about, backlog, job, owner, quota, worker
 from .shares import KEPT, WaitingOwner, choose_owners, shares
-from .store import DATABASE_NOW, IS_QUEUED, SELECT_JOB, Store, StoredJob, WorkerRow, stored_job
+from .store import DATABASE_NOW, IS_QUEUED, QUEUED, SELECT_JOB, STORED, Store, StoredJob, WorkerRow
 
 LEASE = 20.0  # seconds for which a worker has its jobs and owners, unless it renews them
 BATCH_LIMIT = 1000  # jobs that are claimed, settled or taken at once
@@ -82,28 +83,31 @@ LOCK_JOBS = (
     .order_by(job.c.seq)
     .with_for_update()
 )
-SETTLE = (
-    update(job)
-    .where(job.c.seq == bindparam("of"))
-    .values({name: bindparam(f"to_{name}") for name in (
-        "status", "verification", "message", "attempt", "due", "second_pass", "updated_at",
-    )})
-    .values(worker=None, owner=None)
-)  # fmt: skip
+# One statement for all jobs takes a third of the time of one for each. Both databases name columns of VALUES like this.
+SETTLE = """
+    UPDATE job SET status = outcome.column2, verification = outcome.column3, message = outcome.column4,
+        attempt = outcome.column5, due = CAST(outcome.column6 AS double precision), second_pass = outcome.column7,
+        updated_at = outcome.column8, worker = NULL, owner = NULL
+    FROM (VALUES {}) AS outcome WHERE job.seq = outcome.column1
+"""
 DUE = SELECT_JOB.where(job.c.due.is_not(None), job.c.due <= bindparam("now")).order_by(job.c.due).limit(BATCH_LIMIT)
 RELEASE = update(job).where(job.c.seq == bindparam("of")).values(
     status=JobStatus.QUEUED, due=None, updated_at=bindparam("now")
 )  # fmt: skip
-NEXT_JOBS = (  # whoever has locked the backlog of the client claims them
-    SELECT_JOB.where(IS_QUEUED, job.c.client == bindparam("of"))
-    .where(job.c.validation_type.in_(bindparam("types", expanding=True)))
-    .order_by(job.c.seq)
-    .limit(bindparam("count", type_=Integer))
-)
-CLAIM = (
+NEXT = job.alias("next_job")
+CLAIM = (  # whoever has locked the backlog of the client
     update(job)
-    .where(job.c.seq.in_(bindparam("seqs", expanding=True)))
+    .where(
+        job.c.seq.in_(
+            select(NEXT.c.seq)
+            .where(NEXT.c.status == QUEUED, NEXT.c.client == bindparam("of"))
+            .where(NEXT.c.validation_type.in_(bindparam("types", expanding=True)))
+            .order_by(NEXT.c.seq)
+            .limit(bindparam("count", type_=Integer))
+        )
+    )
     .values(status=JobStatus.PROCESSING, worker=bindparam("by"), updated_at=bindparam("at"))
+    .returning(*STORED)
 )
 TAKEN = (
     update(backlog)
@@ -174,12 +178,12 @@ class Queue:
         jobs: list[StoredJob] = []
         taken = []
         for client, count in shares(counts, room).items():
-            found = connection.execute(NEXT_JOBS, {"of": client, "count": count, "types": types}).all()
-            jobs += map(stored_job, found)
+            found = connection.execute(
+                CLAIM, {"of": client, "count": count, "types": types, "by": number, "at": now}
+            ).all()
+            jobs += map(StoredJob._make, found)
             left = tokens[client] - len(found) if self.store.rate else float(self.settings.rate_burst)
             taken.append({"of": client, "count": len(found), "left": left, "at": now})
-        if jobs:
-            connection.execute(CLAIM, {"seqs": [each.seq for each in jobs], "by": number, "at": now})
         if taken:
             connection.execute(TAKEN, taken)
         return sorted(jobs, key=lambda each: each.seq)
@@ -197,7 +201,7 @@ class Queue:
 
     def jobs_of(self, connection: Connection, number: int, held: Collection[int]) -> list[StoredJob]:
         """The jobs of a worker that it does not know of."""
-        found = map(stored_job, connection.execute(SELECT_JOB.where(job.c.worker == number)))
+        found = map(StoredJob._make, connection.execute(SELECT_JOB.where(job.c.worker == number)))
         return [each for each in found if each.seq not in held]
 
     def release_due(self, connection: Connection, now: float) -> list[StoredJob]:
@@ -205,7 +209,7 @@ class Queue:
 
         Only with ``settle`` the queue has no room for them; else they have been counted among the unfinished.
         """
-        due = list(map(stored_job, connection.execute(DUE, {"now": now})))
+        due = list(map(StoredJob._make, connection.execute(DUE, {"now": now})))
         if not due:
             return []
         clients = {each.client for each in due}
@@ -247,9 +251,11 @@ class Queue:
                 changes.add(row.client, each.status, each.due_in)
                 rows.append(settled_row(each, now))
             if rows:
-                connection.execute(SETTLE, rows)
+                mark = "%s" if self.store.is_shared else "?"
+                places = ", ".join([f"({', '.join([mark] * len(rows[0]))})"] * len(rows))
+                connection.exec_driver_sql(SETTLE.format(places), tuple(chain.from_iterable(rows)))
             changes.write(connection)
-        return {row["of"] for row in rows}
+        return {seq for seq, *_ in rows}
 
     # --- workers and owners -------------------------------------------------------------------------
 
@@ -361,7 +367,7 @@ class Queue:
     def take(self, name: str, count: int) -> list[StoredJob]:
         """The next jobs of an owner: single checks, then each client's first, each client's second, and so on."""
         with self.store.reader.begin() as connection:
-            return list(map(stored_job, connection.execute(TAKE, {"of": name, "count": count})))
+            return list(map(StoredJob._make, connection.execute(TAKE, {"of": name, "count": count})))
 
     # --- what is over ---------------------------------------------------------------------------------
 
@@ -387,17 +393,9 @@ class Queue:
         return connection.execute(delete(job).where(job.c.seq.in_(found))).rowcount
 
 
-def settled_row(each: JobOutcome, now: float) -> dict[str, Any]:
-    return {
-        "of": each.seq,
-        "to_status": each.status,
-        "to_verification": each.verification,
-        "to_message": each.message,
-        "to_attempt": each.attempt,
-        "to_due": None if each.due_in is None else now + each.due_in,
-        "to_second_pass": each.second_pass,
-        "to_updated_at": now,
-    }
+def settled_row(each: JobOutcome, now: float) -> tuple[Any, ...]:
+    due = None if each.due_in is None else now + each.due_in
+    return each.seq, each.status, each.verification, each.message, each.attempt, due, each.second_pass, now
 
 
 def add_owner(dialect: str) -> Any:

@@ -6,6 +6,7 @@ the process ends, however it ends. Any number of APIs and workers use a PostgreS
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import secrets
@@ -29,6 +30,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    TypeDecorator,
     create_engine,
     event,
     insert,
@@ -53,13 +55,27 @@ def partial_index(name: str, *columns: str, where: str) -> Index:
     return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
 
 
+class JsonText(TypeDecorator[str]):
+    """Any text, as JSON: an address may have NUL or lone surrogates, which the databases refuse."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: object) -> str:
+        return json.dumps(value)
+
+    def process_result_value(self, value: Any, dialect: object) -> str:
+        text: str = json.loads(value)
+        return text
+
+
 job = Table(  # the queue
     "job",
     METADATA,
     Column("seq", NUMBER, primary_key=True),  # order of submission
     Column("job_id", String(64), nullable=False, unique=True),
     Column("client", String(64), nullable=False),
-    Column("email", Text, nullable=False),  # as JSON text: it may have NUL or lone surrogates, which databases refuse
+    Column("email", JsonText, nullable=False),
     Column("validation_type", String(16), nullable=False),
     Column("status", String(16), nullable=False),
     Column("attempt", Integer, nullable=False),  # how often the queue was found saturated

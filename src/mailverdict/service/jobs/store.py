@@ -79,8 +79,7 @@ class NewJob:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StoredJob:
+class StoredJob(NamedTuple):
     """A job as it is in the store."""
 
     seq: int
@@ -147,8 +146,9 @@ class Depth:
 
 # --- statements -----------------------------------------------------------------------------------
 
-IS_QUEUED = job.c.status == literal_column(f"'{JobStatus.QUEUED}'")  # constants, so that partial indexes are used
-STORED = tuple(job.c[name] for name in StoredJob.__dataclass_fields__)
+QUEUED: Any = literal_column(f"'{JobStatus.QUEUED}'")  # constants, so that partial indexes are used
+IS_QUEUED = job.c.status == QUEUED
+STORED = tuple(job.c[name] for name in StoredJob._fields)
 SELECT_JOB = select(*STORED)
 DATABASE_NOW: Any = literal_column("extract(epoch FROM clock_timestamp())")
 OLDEST = select(  # the oldest of each client is found by an index, and that of all would not be
@@ -383,7 +383,7 @@ class Store:
         """The jobs with these identifiers, None where there is none, by one statement."""
         with self.reader.begin() as connection:
             rows = connection.execute(SELECT_JOB.where(job.c.job_id.in_(set(job_ids))))
-            found = {each.job_id: each for each in map(stored_job, rows)}
+            found = {each.job_id: each for each in map(StoredJob._make, rows)}
         return [found.get(job_id) for job_id in job_ids]
 
     def account(self, client: str) -> Account:
@@ -436,16 +436,11 @@ def costs_by_client(debits: Sequence[Debit]) -> dict[str, int]:
     return costs
 
 
-def stored_job(row: Row[Any]) -> StoredJob:
-    values = row._asdict()
-    return StoredJob(**{**values, "email": json.loads(values["email"])})
-
-
 def job_row(client: str, new: NewJob, now: float) -> dict[str, Any]:
     return {
         "job_id": new.job_id,
         "client": client,
-        "email": json.dumps(new.email),
+        "email": new.email,
         "validation_type": new.validation_type,
         "status": new.status,
         "attempt": new.attempt,
@@ -496,7 +491,8 @@ INSERT_ROWS = text("""
 def insert_jobs(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Add rows to `job`."""
     if connection.dialect.name == "postgresql":
-        connection.execute(INSERT_ROWS, {name: [row[name] for row in rows] for name in rows[0]})
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        connection.execute(INSERT_ROWS, {**columns, "email": list(map(json.dumps, columns["email"]))})
     else:
         connection.execute(insert(job), rows)
 
