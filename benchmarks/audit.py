@@ -31,6 +31,7 @@ from .addresses import make_addresses
 from .figures import OURS, read_options, record
 
 ROUNDS = 5
+WORDS = ("anna", "lopez", "london", "7919", "gmail")  # that are searched
 PATIENCE = 600_000  # milliseconds for a step that is not measured
 SETTINGS: dict[str, Any] = {"backend": None, "journal": None, "screen": None, "limit": None}
 
@@ -66,14 +67,14 @@ TIDYING: dict[str, Callable[[AuditState, int], None]] = {
     "switch a repair": lambda state, number: state.set_repair("unwrapped", number % 2 == 1),
 }
 DECIDING: dict[str, Callable[[AuditState, int], None]] = {
-    "facet": lambda state, number: state.set_facet("verdict", "valid"),
-    "facet of domains": lambda state, number: state.set_facet("domain", "gmail.com"),
-    "search": lambda state, number: state.search(("anna", "lopez", "london", "7919", "gmail")[number % 5]),
-    "search nothing": lambda state, number: state.search(""),
-    "sort by text": lambda state, number: state.sort("column 2"),
-    "sort by number": lambda state, number: state.sort("column 4"),
-    "sort by verdict": lambda state, number: state.sort("verdict"),
-    "page": lambda state, number: state.rows(5_000 + 50 * number, 50),
+    "facet": lambda state, number: state.look("set_facet", facet="verdict", value="valid"),
+    "facet of domains": lambda state, number: state.look("set_facet", facet="domain", value="gmail.com"),
+    "search": lambda state, number: state.look("search", text=WORDS[number % len(WORDS)]),
+    "search nothing": lambda state, number: state.look("search", text=""),
+    "sort by text": lambda state, number: state.look("sort", key="column 2"),
+    "sort by number": lambda state, number: state.look("sort", key="column 4"),
+    "sort by verdict": lambda state, number: state.look("sort", key="verdict"),
+    "page": lambda state, number: state.look("rows", first=5_000 + 50 * number, count=50),
     "policy": lambda state, number: state.set_policy(("strict", "balanced")[number % 2]),
     "decide a row": lambda state, number: state.decide([number], "remove"),
     "decide a domain": lambda state, number: state.decide_domain("gmail.com", ("send", "remove")[number % 2]),
@@ -86,14 +87,14 @@ def measure_kernel(path: Path) -> None:
     """Print the processor time of each action, as lines of JSON."""
     state = new_state()
     state.load_file(path)
-    state.wait()
+    state.work.wait()
     measure_actions(state, TIDYING)
     state.accept_suggestion()
-    state.wait()
+    state.work.wait()
     state.set_repair("merge", True)
-    state.wait()
+    state.work.wait()
     state.verify()
-    state.wait()
+    state.work.wait()
     measure_actions(state, DECIDING)
     state.close()
 
@@ -106,7 +107,7 @@ def measure_actions(state: AuditState, actions: dict[str, Callable[[AuditState, 
             begin = time.thread_time()
             act(state, number)
             values.append(time.thread_time() - begin)
-            state.wait()
+            state.work.wait()
         print(json.dumps([name, values]), flush=True)
 
 

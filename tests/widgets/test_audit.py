@@ -119,8 +119,8 @@ def test_a_duplicate_with_a_remark_is_reviewed(options):
     audit = ready(frame, **options)
     audit._state.set_repair("merge", is_on=True)
     audit.wait(30)
-    listing = finished(audit)._state.listing
-    assert listing.count_actions() == {"send": 1, "review": 1, "retry": 0, "drop": 1, "unchecked": 0}
+    listing = finished(audit)._state.result.listing
+    assert listing.counts.actions == {"send": 1, "review": 1, "retry": 0, "drop": 1, "unchecked": 0}
     decided = listing.decide()
     assert decided["mail_action"].tolist() == ["send", "review", "drop"]
     assert decided["mail_action_why"][1] == "a remark in the cell: please remove"
@@ -134,15 +134,15 @@ def test_duplicates_of_an_earlier_file_are_removed_only_on_request(kind, tmp_pat
     audit._state.set_repair("merge", is_on=True)
     audit.wait(30)
     finished(audit)
-    assert audit._state.listing.count_actions()["drop"] == 1
+    assert audit._state.result.listing.counts.actions["drop"] == 1
     files = []
     audit._state.on_file = lambda name, path, by: files.append(path)
     audit._state.download("everything", kind)
     audit.wait(30)
     table = read_file(files[0]).frame.iloc[1:]  # without the row that the other one repeats
     again = finished(ready(table, validation_type="regex"))
-    assert again._state.listing.count_actions()["drop"] == 0
-    decided = again._state.listing.decide()
+    assert again._state.result.listing.counts.actions["drop"] == 0
+    decided = again._state.result.listing.decide()
     assert decided["mail_action"].tolist() == ["send", "send"]
 
 
@@ -243,7 +243,7 @@ def test_paths_can_be_forbidden(tmp_path):
 
 def test_a_new_list_clears_result_filters_and_choices(contacts):
     audit = finished(ready(contacts, validation_type="regex"))
-    audit._state.set_facet("verdict", "invalid")
+    audit._state.result.set_facet("verdict", "invalid")
     audit._state.set_repair("merge", True)
     audit.load(pd.DataFrame({"mail": ["bob@example.org"]}))
     audit.wait(30)
@@ -467,7 +467,7 @@ def test_a_file_that_is_not_a_journal_is_reported_and_not_changed(contacts, serv
 
 def test_an_error_of_ours_becomes_a_message_too(contacts, caplog):
     audit = ready(contacts, validation_type="regex")
-    audit._state.show_listing = lambda *_: 1 / 0
+    audit._state.show_result = lambda *_: 1 / 0
     finished(audit)
     assert "ZeroDivisionError" in message(audit)
     assert "the audit met an error" in caplog.text
@@ -524,7 +524,7 @@ def test_the_rows_of_a_run_are_kept_once():
     prepared = state.prepared
     assert audit.run.result().equals(audit.result)
     assert not len(audit.run._execution.addresses)
-    table = state.listing.rows.table
+    table = state.result.listing.rows.table
     columns = (table["clean"], state.prepared.read.texts, state.prepared.base.found.texts)
     assert len({one_array(each).buffers()[2].address for each in columns}) == 1
     assert table["clean"].to_pylist() == ["ada@example.org", "bob@example.org", None, None, "ada@gmial.com"]

@@ -41,7 +41,7 @@ class Followed:
         self.state = AuditState(SETTINGS, "regex", clock=lambda: self.now)
         self.state.run, self.state.run_info, self.state.progress = run, object(), run.progress
         self.told: list[tuple[str, ...]] = []
-        self.state.on_change = self.told.append
+        self.state.work.on_change = self.told.append
 
 
 def test_at_most_ten_updates_a_second_are_shown_however_many_there_are():
@@ -61,26 +61,26 @@ def test_what_has_not_changed_is_not_shown_again_and_long_silence_is_reported_no
     messages = []
     for followed.now in (0, 1, IDLE_AFTER - 1, IDLE_AFTER, IDLE_AFTER + 1, 2 * IDLE_AFTER):
         followed.state.follow_run()
-        messages.append(followed.state.messages["check"][0].partition(".")[0])
+        messages.append(followed.state.work.messages["check"][0].partition(".")[0])
     assert messages == ["", "", "", *["No progress for 10 seconds"] * 2, "No progress for 20 seconds"]
     assert len(followed.told) == 2
 
 
 def test_waiting_covers_what_was_started_meanwhile():
     state, done = AuditState(SETTINGS, "regex"), []
-    state.add_job("list", lambda: state.add_job("list", lambda: done.append(1), ""), "")
-    state.wait(10)
+    state.work.add("list", lambda: state.work.add("list", lambda: done.append(1), ""), "")
+    state.work.wait(10)
     assert done == [1]
-    assert state.thread is None
+    assert state.work.thread is None
 
 
 def test_waiting_ends_when_it_was_told_to():
     state, gate = AuditState(SETTINGS, "regex"), threading.Event()
-    state.add_job("list", gate.wait, "")
+    state.work.add("list", gate.wait, "")
     with pytest.raises(TimeoutError):
-        state.wait(0)
+        state.work.wait(0)
     gate.set()
-    state.wait(10)
+    state.work.wait(10)
 
 
 def test_a_choice_that_comes_while_the_list_is_prepared_wins():
@@ -99,7 +99,7 @@ def test_a_choice_that_comes_while_the_list_is_prepared_wins():
     state.set_repair("merge", is_on=True)
     gate.set()
     earlier.join()
-    state.wake()
+    state.work.wake()
     audit.wait(30)
     assert shown(audit, "tidy")["summary"] == "1 duplicate taken out"
     assert audit.plan is not None
@@ -120,8 +120,8 @@ def test_a_step_that_failed_is_not_tried_again_until_its_inputs_change():
     )
     state, tried = audit._state, []
     assert "occurs 2 times" in shown(audit, "list")["message"]
-    state.say_error = lambda section, exc: tried.append(section)
-    state.wake()
+    state.work.say_error = lambda section, exc: tried.append(section)
+    state.work.wake()
     audit.wait(30)
     assert tried == []
     state.set_depth("regex")

@@ -11,6 +11,7 @@ from mailverdict import Quota
 from mailverdict.runs.plan import plan_run
 from mailverdict.runs.progress import Progress
 from mailverdict.widgets.checking import Rate, describe_end, describe_plan, describe_progress, next_day, slow_text
+from mailverdict.widgets.steps import Planned
 
 
 class Ticks:
@@ -100,7 +101,7 @@ def test_progress_has_percent_rate_and_time_left():
 )
 def test_the_cost_is_said_in_addresses_and_days(counts, rate, cost):
     plan = plan_run(rows=260, missing=5, malformed=5, unique=250, **counts)
-    described = describe_plan(plan, "this computer", rate, "mx")
+    described = describe_plan(Planned(plan, 0, None), rate)
     assert described["cost"].endswith(cost)
     assert described["time"] == ("Takes about 2 minutes today." if rate else "")
 

@@ -7,7 +7,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
-from mailverdict.widgets.decisions import NOTHING, decide, decide_domain, describe_to_check, find_typos
+from mailverdict.widgets.decisions import NOTHING, decide, describe_to_check, find_typos, rows_of_domain
 from mailverdict.widgets.listing import Listing
 from tests.widgets.conftest import finished, ready, shown
 
@@ -26,7 +26,7 @@ MAILS = [
 
 def listing(frame: pd.DataFrame | None = None, **options) -> Listing:
     frame = pd.DataFrame({"mail": MAILS}) if frame is None else frame
-    return finished(ready(frame, column="mail", validation_type="regex", **options))._state.listing
+    return finished(ready(frame, column="mail", validation_type="regex", **options))._state.result.listing
 
 
 def after(found: Listing, *steps: tuple[list[int], str]) -> Listing:
@@ -67,7 +67,7 @@ def test_a_decision_is_applied_after_the_policy_to_each_row_of_the_person(steps,
     found = after(listing(), *steps)
     expected = [changed.get(row, action) for row, action in enumerate(BEFORE)]
     assert actions(found) == expected
-    assert found.count_actions() == {name: expected.count(name) for name in found.count_actions()}
+    assert found.counts.actions == {name: expected.count(name) for name in found.counts.actions}
     again = mv.decide(found.rows.to_frame(), "mail", policy=found.policy)
     assert again["mail_action"].tolist() == expected, "the columns of the frame say the same"
 
@@ -96,7 +96,7 @@ def test_suppressed_and_repeated_rows_stay_off_the_send_list():
     audit._state.set_repair("merge", is_on=True)
     audit._state.suppress_pasted("bob@example.org")
     audit.wait(30)
-    found = after(finished(audit)._state.listing, ([1, 2], "send"))
+    found = after(finished(audit)._state.result.listing, ([1, 2], "send"))
     assert actions(found) == ["send", "drop", "drop"]
 
 
@@ -106,13 +106,13 @@ def test_a_domain_is_decided_at_once_and_typos_are_grouped_by_it():
         {"domain": "gmial.com", "suggested": "gmail.com", "people": 2, "decided": ""},
         {"domain": "gmail,com", "suggested": "gmail.com", "people": 1, "decided": ""},
     ]
-    chosen = decide_domain(found, "gmial.com", "suggestion")
+    chosen = decide(found, rows_of_domain(found, "gmial.com"), "suggestion")
     found.set_decided(*chosen)
     assert [actions(found)[row] for row in (1, 3, 6)] == ["unchecked"] * 3
     assert [each["decided"] for each in find_typos(found)] == ["suggestion", ""]
     found.set_decided(*decide(found, [6], "remove", *chosen))
     assert [each["decided"] for each in find_typos(found)] == ["", ""]
-    found.set_decided(*decide_domain(found, "mailinator.com", "send"))
+    found.set_decided(*decide(found, rows_of_domain(found, "mailinator.com"), "send"))
     assert actions(found)[2] == "send"
 
 
@@ -134,7 +134,7 @@ def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_t
     state.decide([1, 8], "suggestion")
     decided, accepted = state.choices.decided, state.choices.accepted
     audit.wait(30)
-    found = finished(audit)._state.listing
+    found = finished(audit)._state.result.listing
     out = found.decide()
     assert out["mail_clean"].tolist()[1:4:2] == ["bob@gmail.com", "BOB@gmail.com"]
     assert out["mail_decision"].fillna("").tolist() == ["", "suggestion", "", "suggestion", *[""] * 4, "suggestion"]
@@ -160,7 +160,7 @@ def test_what_cannot_be_decided_is_refused(rows, what, message):
 
 def test_a_domain_without_an_address_is_refused():
     with pytest.raises(SettingsError, match=r"no address is at 'nowhere\.example'"):
-        decide_domain(listing(), "nowhere.example", "send")
+        rows_of_domain(listing(), "nowhere.example")
 
 
 def test_without_a_decision_there_are_no_columns_for_it_and_a_column_of_the_user_decides_nothing():

@@ -47,14 +47,14 @@ def test_the_report_has_the_name_of_the_list_and_the_figures_of_the_page(tmp_pat
     audit.wait(30)
     audit._state.set_repair("merge", is_on=True)
     finished(audit)
-    assert audit._state.listing.count("reason") == {"duplicate": 2, "suppressed": 1, "disposable": 1, "typo": 1}
+    assert audit._state.result.listing.count("reason") == {"duplicate": 2, "suppressed": 1, "disposable": 1, "typo": 1}
     files: list[Path] = []
     audit._state.on_file = lambda name, path, by: files.append(path)
     audit._state.download("report", "html")
     audit._state.download("report", "xlsx")
     audit.wait(30)
     page = next(each for each in files if each.suffix == ".html").read_text()
-    sent = audit._state.listing.count_actions()["send"]
+    sent = audit._state.result.listing.counts.actions["send"]
     assert sent == 2
     assert "E-mail audit of spring.csv" in page
     assert "2 people in 2 of 7 rows, by the policy" in page
@@ -204,9 +204,9 @@ def test_columns_of_an_earlier_check_are_in_no_file_of_the_new_one(tmp_path):
 
 
 def test_what_is_shown_can_be_downloaded_in_its_order(audit):
-    audit._state.set_facet("verdict", "valid")
-    audit._state.sort("column 0")
-    audit._state.sort("column 0")
+    audit._state.result.set_facet("verdict", "valid")
+    audit._state.result.sort("column 0")
+    audit._state.result.sort("column 0")
     assert download(audit, "shown")["id"].tolist() == [4, 1, 0]
 
 
@@ -302,7 +302,7 @@ def test_rows_written_in_pieces_have_one_type(kind, tmp_path):
     frame = pd.DataFrame(
         {"mail": ["a@b.org", "c@b.org", "D <d@b.org>"], "n": [1, 2, "three"], "m": [True, None, False]}
     )
-    listing = finished(ready(frame, validation_type="regex"))._state.listing
+    listing = finished(ready(frame, validation_type="regex"))._state.result.listing
     pieces = rows_to_save(listing, np.arange(3), "send", size=1)
     save_table(pieces, tmp_path / f"list.{kind}", types_of_objects(frame))
     found = pd.read_csv(tmp_path / "list.csv") if kind == "csv" else pd.read_parquet(tmp_path / "list.parquet")
@@ -313,7 +313,7 @@ def test_rows_written_in_pieces_have_one_type(kind, tmp_path):
 
 
 def test_the_report_of_the_page_is_that_of_the_frame(audit, tmp_path):
-    save_report(audit._state.listing, audit._state.policy, tmp_path / "page.html", "list.csv")
+    save_report(audit._state.result.listing, tmp_path / "page.html", "list.csv")
     whole = mv.report(audit.result, "mail", name="list.csv").to_html()
     pages = [re.sub(r"report of [0-9: -]+ UTC", "", text) for text in (whole, (tmp_path / "page.html").read_text())]
     assert pages[0] == pages[1]

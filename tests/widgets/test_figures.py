@@ -29,7 +29,7 @@ SUPPRESSED = "bob@example.org\nfirm.example\n"
 
 def decide_some(audit: Audit) -> None:
     """A typo is sent, a person is removed, a suggestion is chosen and not verified yet."""
-    listing = audit._state.listing
+    listing = audit._state.result.listing
     found: tuple[Any, Any] = ({}, frozenset())
     for row, what in ((4, "send"), (0, "remove"), (5, "suggestion")):
         found = decide(listing, [row], what, *found)

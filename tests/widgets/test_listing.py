@@ -19,7 +19,7 @@ MAILS = ["ada@example.org", "info@gmial.com", "no at sign", None, "bob@mailinato
 
 
 def listing(frame: pd.DataFrame, column: object = None, **options) -> Listing:
-    return finished(ready(frame, column=column, validation_type="regex", **options))._state.listing
+    return finished(ready(frame, column=column, validation_type="regex", **options))._state.result.listing
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def small() -> Listing:
 
 
 def test_counts_are_complete_and_in_order(small):
-    verdicts, actions = small.count_verdicts(), small.count_actions()
+    verdicts, actions = small.counts.buckets, small.counts.actions
     assert tuple(verdicts) == BUCKETS
     assert tuple(actions) == ACTIONS
     assert {name: count for name, count in verdicts.items() if count} == {"valid": 3, "invalid": 1, "missing": 1}
@@ -194,21 +194,21 @@ def test_the_window_of_the_table_stays_within_the_rows():
         return found["first"], found["total"], [row["at"] for row in found["rows"]]
 
     assert table() == (0, 101, list(range(PAGE_ROWS)))
-    state.rows(99, 200)
+    state.result.rows(99, 200)
     assert table() == (99, 101, [99, 100])
-    state.rows(10**9, 10**9)
+    state.result.rows(10**9, 10**9)
     assert table() == (100, 101, [100])
-    state.rows(-5, -5)
+    state.result.rows(-5, -5)
     assert table() == (0, 101, [0])
-    state.rows(100, 50)
-    state.set_facet("verdict", "invalid")
+    state.result.rows(100, 50)
+    state.result.set_facet("verdict", "invalid")
     assert table() == (0, 0, [])
 
 
 def test_a_filter_survives_another_policy_and_a_second_run():
     audit = finished(ready(pd.DataFrame({"mail": MAILS}), validation_type="regex"))
-    audit._state.set_facet("action", "drop")
-    audit._state.search("bob")
+    audit._state.result.set_facet("action", "drop")
+    audit._state.result.search("bob")
     audit._state.set_policy("lenient")
     assert shown(audit, "decide")["found"] == "0 of 5 rows"
     audit._state.set_policy("balanced")
@@ -221,14 +221,14 @@ def test_a_policy_of_ones_own_can_be_chosen():
     mine = mv.Policy("mine", send=["valid", "invalid"], drop=[])
     audit = finished(ready(pd.DataFrame({"mail": MAILS}), validation_type="regex", policy=mine))
     assert shown(audit, "decide")["policy"] == "mine"
-    assert audit._state.listing.count_actions()["send"] == 3
+    assert audit._state.result.listing.counts.actions["send"] == 3
 
 
 @pytest.mark.parametrize(
     "act",
     [
-        lambda state: state.set_facet("colour", "x"),
-        lambda state: state.sort("column 99"),
+        lambda state: state.result.set_facet("colour", "x"),
+        lambda state: state.result.sort("column 99"),
         lambda state: state.set_policy("reckless"),
         lambda state: state.download("all", "csv"),
         lambda state: state.download("send", "exe"),
@@ -244,4 +244,4 @@ def test_what_a_page_cannot_mean_is_refused(act):
 
 def test_without_a_result_there_is_nothing_to_filter():
     with pytest.raises(SettingsError, match="no result yet"):
-        ready(pd.DataFrame({"mail": MAILS}), validation_type="regex")._state.search("x")
+        ready(pd.DataFrame({"mail": MAILS}), validation_type="regex")._state.look("search", text="x")

@@ -45,14 +45,14 @@ def loaded(page: Served) -> Served:
 
 def put(page: Served, content: bytes, name: str = "list.csv", purpose: str = "list") -> httpx.Response:
     reply = page.client.put("/file", params={"name": name, "purpose": purpose}, content=content)
-    page.state.wait(30)
+    page.state.work.wait(30)
     return reply
 
 
 def act(page: Served, name: str, /, **arguments: object) -> None:
     """An action, and what it starts."""
     assert page.act(name, **arguments).status_code == 204
-    page.state.wait(30)
+    page.state.work.wait(30)
 
 
 # --- who may ask -----------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_an_action_is_answered_after_the_sections_that_it_changed(loaded):
         loaded.act("search", text="ada", answer="view 2")
         loaded.act("set_depth", depth="regex", answer="view 3")
         seen = [whole(others)]
-        loaded.state.wait(30)
+        loaded.state.work.wait(30)
         loaded.act("load_pasted", text="cy@example.org")
         while seen[-1].get("list", {}).get("name") != "pasted list":
             seen.append(next(others))
@@ -222,9 +222,9 @@ def test_what_is_not_an_action_is_refused(empty, body):
 def test_wrong_arguments_are_a_message_on_the_page(loaded, arguments):
     body = json.dumps({**arguments, "tab": TAB})
     assert loaded.client.post("/act", content=body).status_code == 204
-    loaded.state.wait(30)
+    loaded.state.work.wait(30)
     section = PAGE_ACTIONS[arguments["act"]][0]
-    assert loaded.state.messages[section][0] != ""
+    assert loaded.state.work.messages[section][0] != ""
 
 
 def test_an_action_that_is_too_large_is_refused(page, monkeypatch):
@@ -237,7 +237,7 @@ def test_an_action_that_is_too_large_is_refused(page, monkeypatch):
 def test_a_list_is_pasted_and_verified(page):
     act(page, "load_pasted", text="ada@example.org\nnobody\n")
     act(page, "verify")
-    assert page.state.result["email_verdict"].tolist() == ["valid", "invalid"]
+    assert page.state.result.listing.rows.to_frame()["email_verdict"].tolist() == ["valid", "invalid"]
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def test_the_name_of_a_file_is_never_a_path(page, tmp_path, name):
 @pytest.mark.parametrize("purpose", ["", "nonsense", "__class__"])
 def test_a_file_without_a_known_purpose_does_not_replace_the_list(loaded, purpose):
     put(loaded, b"mail\ncy@example.org\n", "other.csv", purpose)
-    assert "came without a known purpose" in loaded.state.messages["list"][0]
+    assert "came without a known purpose" in loaded.state.work.messages["list"][0]
     assert loaded.state.source.name == "list.csv"
 
 

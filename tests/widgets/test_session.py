@@ -17,7 +17,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.widgets.server import open_port
-from mailverdict.widgets.session import KEPT_FOR, LIST, RESULT, STATE, Sessions, id_of
+from mailverdict.widgets.session import ABOUT, KEPT_FOR, LIST, RESULT, STATE, Sessions, id_of
 from mailverdict.widgets.state import AuditState
 from mailverdict.widgets.view import take_snapshots
 from tests.doubles.answering_backend import AnsweringBackend
@@ -50,7 +50,7 @@ def opened(sessions: Sessions, tmp_path: Path) -> Open:
         state = AuditState({**SETTINGS, **settings}, "regex", folder=tmp_path, sessions=sessions)
         if file is not None:
             state.load_file(file)
-        state.wait(30)
+        state.work.wait(30)
         return state
 
     return open_
@@ -58,7 +58,7 @@ def opened(sessions: Sessions, tmp_path: Path) -> Open:
 
 def do(state: AuditState, action: str, /, **arguments: Any) -> AuditState:
     state.act(action, **arguments)
-    state.wait(30)
+    state.work.wait(30)
     return state
 
 
@@ -83,15 +83,15 @@ def test_an_audit_comes_back_as_it_was_left(opened, file):
     do(state, "search", text="a")
     do(state, "sort", key="verdict")
     do(state, "sort", key="verdict")
-    before, result = as_shown(state), state.result
+    before, result = as_shown(state), state.result.listing.rows.to_frame()
     assert before["decide"]["decided"]["total"] == 1
     again = opened(file)  # the process was killed: nothing closed the first one
     assert as_shown(again) == before
-    pd.testing.assert_frame_equal(again.result, result)
-    assert again.messages["list"][0].startswith("list.csv is as you left it on ")
+    pd.testing.assert_frame_equal(again.result.listing.rows.to_frame(), result)
+    assert again.work.messages["list"][0].startswith("list.csv is as you left it on ")
     assert again.suppression.name == "pasted suppression list"
     do(again, "verify")
-    assert again.listing.counts.actions == state.listing.counts.actions
+    assert again.result.listing.counts.actions == state.result.listing.counts.actions
 
 
 def test_the_same_list_under_another_name_is_the_same_audit_and_another_list_is_not(opened, file, tmp_path, sessions):
@@ -99,10 +99,10 @@ def test_the_same_list_under_another_name_is_the_same_audit_and_another_list_is_
     do(opened(file), "verify")
     copy = tmp_path / "copy.csv"
     copy.write_text(LIST_CSV)
-    assert opened(copy).listing is not None
+    assert opened(copy).result is not None
     other = tmp_path / "other.csv"
     other.write_text(LIST_CSV + "Eve,eve@example.org\n")
-    assert opened(other).listing is None
+    assert opened(other).result is None
     assert {each.name for each in sessions.all()} == {"list.csv", "other.csv"}
 
 
@@ -116,10 +116,19 @@ def test_kept_audits_are_offered_opened_and_deleted(opened, file, sessions):
     assert take_snapshots(state)["decide"]["headline"] == "2"
     assert take_snapshots(state)["page"]["kept"] == [], "it is open"
     do(state, "delete_kept", id=kept["id"])
-    assert (state.source, state.listing, sessions.all()) == (None, None, [])
+    assert (state.source, state.result, sessions.all()) == (None, None, [])
     assert take_snapshots(state)["page"]["primary"] == "choose"
     do(state, "open_kept", id=kept["id"])
-    assert "cannot be opened any more" in state.messages["list"][0]
+    assert "cannot be opened any more" in state.work.messages["list"][0]
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"form": 0, "name": "x", "rows": 1}'])
+def test_what_cannot_be_listed_is_opened_with_its_list(opened, file, sessions, content):
+    state = do(opened(file), "verify")
+    (state.session.folder / ABOUT).write_text(content)
+    assert sessions.all() == []
+    assert opened(file).result is not None
+    assert len(sessions.all()) == 1
 
 
 @pytest.mark.parametrize("identity", ["", "..", "../../etc", "a/b", ".", "x\x00"])
@@ -127,7 +136,7 @@ def test_an_id_is_never_a_path(opened, file, tmp_path, identity):
     state = opened(file)
     for action in ("open_kept", "delete_kept"):
         do(state, action, id=identity)
-        assert state.messages["list"][1] == "failed"
+        assert state.work.messages["list"][1] == "failed"
     assert file.exists()
     assert state.source is not None
 
@@ -137,7 +146,7 @@ def test_files_are_for_their_user_alone(opened, file, sessions, tmp_path):
     do(state, "suppress_pasted", text="cy@example.org")
     sessions.open_door(0, open_port)[0].close()
     found = [path for path in sessions.folder.rglob("*") if path.is_file()]
-    assert {path.name for path in found} > {STATE, LIST, RESULT, "page.json"}
+    assert {path.name for path in found} > {ABOUT, STATE, LIST, RESULT, "page.json"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in found} == {0o600}
     folders = {path.parent for path in found}
     assert {stat.S_IMODE(path.stat().st_mode) for path in folders} == {0o700}
@@ -149,7 +158,7 @@ def test_what_a_person_uploads_can_be_read_again_after_a_restart(opened, session
     upload.parent.mkdir()
     upload.write_text("ada@example.org;Ada\nbob@example.org;Bob\n")
     state.use_file(upload, "list.csv", "list")
-    state.wait(30)
+    state.work.wait(30)
     state.close()
     again = opened()
     do(again, "open_kept", id=sessions.all()[0].id)
@@ -157,7 +166,7 @@ def test_what_a_person_uploads_can_be_read_again_after_a_restart(opened, session
     assert len(again.source.frame) == 1
     third = opened()
     do(third, "open_kept", id=sessions.all()[0].id)
-    assert (len(third.source.frame), third.has_header) == (1, "yes")
+    assert (len(third.source.frame), third.given.has_header) == (1, "yes")
 
 
 def test_a_pasted_list_is_kept(opened, sessions):
@@ -193,9 +202,9 @@ def test_an_audit_that_cannot_be_read_starts_anew(opened, file, sessions, broken
     (state.session.folder / broken).write_bytes(content)
     again = opened(file)
     assert len(again.source.frame) == 5
-    assert again.listing is None
+    assert again.result is None
     do(again, "verify")
-    assert opened(file).listing is not None
+    assert opened(file).result is not None
 
 
 def test_an_audit_is_removed_after_thirty_days(opened, file, sessions):
@@ -210,16 +219,16 @@ def test_an_audit_is_removed_after_thirty_days(opened, file, sessions):
 
 def test_an_audit_that_another_process_has_open_is_not_opened(opened, file, sessions):
     state = opened(file)
-    kept = json.loads((state.session.folder / STATE).read_text())
+    kept = json.loads((state.session.folder / ABOUT).read_text())
     kept["owner"] = [os.getppid(), psutil.Process(os.getppid()).create_time()]
-    (state.session.folder / STATE).write_text(json.dumps(kept))
+    (state.session.folder / ABOUT).write_text(json.dumps(kept))
     other = opened(file)
-    assert "open in another `mailverdict audit`" in other.messages["list"][0]
+    assert "open in another `mailverdict audit`" in other.work.messages["list"][0]
     assert other.source is None
     with pytest.raises(SettingsError, match="open in another"):
         sessions.remove(state.session.id)
     kept["owner"] = [os.getppid(), 1.0]  # the number was given to another program since
-    (state.session.folder / STATE).write_text(json.dumps(kept))
+    (state.session.folder / ABOUT).write_text(json.dumps(kept))
     assert opened(file).source is not None
 
 
@@ -228,7 +237,7 @@ def test_a_run_that_was_interrupted_goes_on(opened, file, sessions, tmp_path):
         backend = mv.RemoteBackend(service.url, poll=QUICK)
         state = opened(file, backend=backend, journal=tmp_path / "j.db")
         state.act("set_depth", depth="smtp")
-        state.wait(30)
+        state.work.wait(30)
         state.act("verify")
         wait_until(lambda: "running" in (state.session.folder / STATE).read_text())
         state.run._interrupt()  # as if the process had been killed: what is kept says that it runs
@@ -239,7 +248,7 @@ def test_a_run_that_was_interrupted_goes_on(opened, file, sessions, tmp_path):
         do(again, "verify")
         assert again.run.progress.state == "done"
         assert paid(service) == 4
-        state.wait(30)
+        state.work.wait(30)
 
 
 def test_a_result_of_another_backend_is_an_earlier_one(opened, file):
@@ -253,7 +262,7 @@ def test_a_result_of_another_backend_is_an_earlier_one(opened, file):
 def test_a_frame_of_a_notebook_is_not_kept(tmp_path):
     state = AuditState(SETTINGS, "regex", folder=tmp_path)
     state.load(pd.DataFrame({"mail": ["ada@example.org"]}))
-    state.wait(30)
+    state.work.wait(30)
     assert (state.session, state.kept) == (None, [])
 
 

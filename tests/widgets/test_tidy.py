@@ -7,10 +7,9 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import InputError, SettingsError
-from mailverdict.model.words import REASON_LABELS
+from mailverdict.model.words import REASON_LABELS, REPAIR_LABELS
 from mailverdict.widgets import Audit
 from mailverdict.widgets.tidy import SAFE, Choices, TidyColumn
-from mailverdict.widgets.wording import REPAIR_LABELS
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.widgets.conftest import finished, message, ready, shown
 
@@ -114,7 +113,7 @@ def test_suggestions_are_accepted_one_by_one_or_all_and_undone(messy):
     assert messy.result["mail_change"].tolist()[-2:] == ["suggestion"] * 2
     assert messy.result["mail_suggestion"].dropna().tolist() == ["bob@gmail.com"]
     assert shown(messy, "page")["can_undo"]
-    decided = messy._state.listing.decide()["mail_action"]
+    decided = messy._state.result.listing.decide()["mail_action"]
     assert (decided["b"], decided["h"]) == ("review", "send")
 
 
@@ -144,7 +143,7 @@ def test_a_split_list_has_a_row_per_address(messy):
 def test_without_it_cells_with_several_addresses_are_reviewed_and_not_counted_as_unanswered(messy):
     finished(messy)
     assert messy.result.loc["c", ["mail_verdict", "mail_why"]].tolist() == ["unknown", "several_addresses"]
-    assert messy._state.require_listing().count_unclear() == 0
+    assert messy._state.require_result().listing.count_unclear() == 0
     decided = shown(messy, "decide")
     assert "no clear answer" not in decided["unclear"]
     assert [row["why"].startswith("holds 2 addresses") for row in decided["table"]["rows"] if row["row"] == "3"] == [
@@ -179,7 +178,7 @@ def test_a_duplicate_names_the_row_that_it_repeats(index):
 def test_duplicates_are_removed_from_the_send_list_but_not_lost(messy):
     messy._state.set_repair("merge", True)
     finished(messy)
-    decided = messy._state.listing.decide()
+    decided = messy._state.result.listing.decide()
     assert len(decided) == 9
     assert decided["mail_action"].tolist()[5] == "drop"
     assert decided["mail_action_why"].tolist()[5] == "the same mailbox is in an earlier row"
@@ -193,7 +192,7 @@ def test_a_suppression_list_takes_rows_off_the_send_list(messy, tmp_path):
     assert "1 entry in it" in shown(messy, "tidy")["suppression_notes"][0]
     assert items(messy)["suppress"]["count"] == "1 row"
     finished(messy)
-    assert messy._state.listing.decide()["mail_action_why"].tolist()[6] == "on your suppression list"
+    assert messy._state.result.listing.decide()["mail_action_why"].tolist()[6] == "on your suppression list"
     file = tmp_path / "unsubscribed.txt"
     file.write_text("ada@example.org\n")
     messy._state.suppress_file(file, "unsubscribed.txt")
@@ -246,7 +245,7 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     assert audit.result["mail_status"].tolist() == status
     assert audit.result["mail_verdict"].notna().tolist() == [each == "done" for each in status]
     assert audit.result["mail_normalized"].tolist()[:3] == ["ada@gmail.com", "a.da+x@gmail.com", "ada@gmail.com"]
-    decided = audit._state.listing.decide()
+    decided = audit._state.result.listing.decide()
     assert decided["mail_action"].tolist()[:4] == ["send", "drop", "drop", "drop"]
     assert decided["mail_action_why"].tolist()[3] == "on your suppression list"
     page = shown(audit, "decide")

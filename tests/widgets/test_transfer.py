@@ -20,9 +20,12 @@ class Channel:
 
     def __init__(self, folder: Path) -> None:
         self.sent: list[tuple[dict, list]] = []
-        self.files: list[tuple[str, Path, str]] = []
+        self.files: list[tuple[Path, str, str]] = []
+        self.folder = folder
         self.transfer = FileTransfer(
-            lambda content, buffers: self.sent.append((content, buffers)), folder, lambda *file: self.files.append(file)
+            lambda content, buffers: self.sent.append((content, buffers)),
+            lambda: folder,
+            lambda *file: self.files.append(file),
         )
 
     def __call__(self, step: str, identity: object = ONE, buffers: tuple = (), **more: object) -> dict:
@@ -38,10 +41,7 @@ class Channel:
 
 @pytest.fixture
 def channel(tmp_path):
-    opened = Channel(tmp_path)
-    yield opened
-    opened.transfer.close()
-    assert list(tmp_path.iterdir()) == []
+    return Channel(tmp_path)
 
 
 def test_an_upload_arrives_in_pieces_and_each_is_answered_with_what_is_next(channel, tmp_path):
@@ -51,13 +51,12 @@ def test_an_upload_arrives_in_pieces_and_each_is_answered_with_what_is_next(chan
         assert channel.files == []
         piece = content[offset : offset + 1000]
         assert channel.put(offset, piece, **about) == {"file": "put", "id": ONE, "received": offset + len(piece)}
-    ((name, path, purpose),) = channel.files
+    ((path, name, purpose),) = channel.files
     assert (name, purpose, path.read_bytes()) == ("contacts.csv.gz", "list", content)
     assert path.name.endswith("-contacts.csv.gz")
     assert tmp_path in path.parents
     if os.name == "posix":
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert channel("drop") == {}
     assert path.read_bytes() == content, "it belongs to the audit now"
 
@@ -67,26 +66,26 @@ def test_a_message_that_comes_twice_does_no_harm(channel):
     for offset, piece in pieces.items():
         assert [channel.put(offset, piece)["received"] for _ in range(2)] == [offset + len(piece)] * 2
     assert channel.put(3, b"defg")["received"] == 10
-    assert [path.read_bytes() for _, path, _ in channel.files] == [b"abcdefghij"]
+    assert [path.read_bytes() for path, _, _ in channel.files] == [b"abcdefghij"]
 
 
 def test_an_empty_file_is_complete_at_once(channel):
     assert [channel.put(0, b"", name="empty.csv", size=0)["received"] for _ in range(2)] == [0, 0]
-    assert [(name, path.read_bytes()) for name, path, _ in channel.files] == [("empty.csv", b"")]
+    assert [(name, path.read_bytes()) for path, name, _ in channel.files] == [("empty.csv", b"")]
 
 
 def test_a_piece_after_one_that_was_lost_is_answered_with_the_byte_that_is_missed(channel):
     channel.put(0, b"ab")
     assert channel.put(4, b"ef")["received"] == 2
     channel.put(2, b"cdefghij")
-    assert channel.files[0][1].read_bytes() == b"abcdefghij"
+    assert channel.files[0][0].read_bytes() == b"abcdefghij"
 
 
 def test_two_uploads_do_not_mix(channel):
     channel.put(0, b"on", size=4)
     channel.put(0, b"twoo", OTHER, size=4)
     channel.put(2, b"ee", size=4)
-    assert [path.read_bytes() for _, path, _ in channel.files] == [b"twoo", b"onee"]
+    assert [path.read_bytes() for path, _, _ in channel.files] == [b"twoo", b"onee"]
 
 
 @pytest.mark.parametrize(
@@ -107,11 +106,11 @@ def test_two_uploads_do_not_mix(channel):
 )
 def test_a_name_is_a_name_and_never_a_path(channel, name, shown):
     channel.put(0, b"", name=name, size=0)
-    ((given, path, _),) = channel.files
+    ((path, given, _),) = channel.files
     assert shown is None or given == shown
     assert given.isprintable()
     assert len(given) <= 60
-    assert path.parent == channel.transfer.folder
+    assert path.parent == channel.folder
     assert set(path.name) <= {*"-_."} | {c for c in path.name if c.isalnum()}
 
 
@@ -131,7 +130,7 @@ BAD_PIECES = {
 def test_a_piece_that_does_not_fit_ends_the_upload_and_removes_it(channel, why):
     channel.put(0, b"ab")
     assert channel("put", **BAD_PIECES[why])["file"] == "failed"
-    assert list(channel.transfer.folder.iterdir()) == []
+    assert list(channel.folder.iterdir()) == []
     assert channel.put(2, b"cd")["why"] == "this upload has ended; choose the file again"
     assert channel.files == []
 
@@ -147,7 +146,7 @@ def test_a_file_larger_than_the_disk_is_refused_before_it_is_sent(channel):
 
 def test_a_file_that_cannot_be_written_ends_the_upload_without_its_path(channel):
     channel.put(0, b"ab")
-    (path,) = channel.transfer.folder.iterdir()
+    (path,) = channel.folder.iterdir()
     path.unlink()
     path.mkdir()
     assert channel.transfer.uploads[ONE].path == path
@@ -158,14 +157,14 @@ def test_a_file_that_cannot_be_written_ends_the_upload_without_its_path(channel)
 def test_a_cancelled_upload_is_removed_without_an_error(channel):
     channel.put(0, b"ab")
     assert channel("drop") == {}
-    assert list(channel.transfer.folder.iterdir()) == []
+    assert list(channel.folder.iterdir()) == []
     assert (channel.files, channel("drop")) == ([], {})
 
 
 def test_uploads_of_pages_that_were_closed_do_not_pile_up(channel):
     for n in range(MAX_UPLOADS + 1):
         channel.put(0, b"x", f"upload-{n}", name=f"{n}.csv")
-    assert len(list(channel.transfer.folder.iterdir())) == MAX_UPLOADS
+    assert len(list(channel.folder.iterdir())) == MAX_UPLOADS
     assert channel.put(1, b"y", "upload-0")["why"] == "this upload has ended; choose the file again"
 
 
@@ -194,24 +193,24 @@ def download(channel: Channel, identity: str) -> bytes:
 
 @pytest.mark.parametrize("content", [b"", b"x", bytes(range(256)) * 5_000])
 def test_an_offer_is_read_in_pieces_and_then_removed(channel, content):
-    made = channel.transfer.folder / "made.csv"
+    made = channel.folder / "made.csv"
     made.write_bytes(content)
     identity = channel.transfer.offer(made)
     assert download(channel, identity) == content
     assert channel("drop", identity) == {}
-    assert list(channel.transfer.folder.iterdir()) == []
+    assert list(channel.folder.iterdir()) == []
     assert "not offered any more" in channel("get", identity, offset=0)["why"]
 
 
 @pytest.mark.parametrize("offset", [-1, None, "0", True, 2**53])
 def test_a_piece_beyond_the_numbers_is_refused(channel, offset):
-    made = channel.transfer.folder / "made.csv"
+    made = channel.folder / "made.csv"
     made.write_bytes(b"abc")
     assert channel("get", channel.transfer.offer(made), offset=offset)["file"] == "failed"
 
 
 def test_an_offer_whose_file_is_gone_is_an_error_without_its_path(channel):
-    made = channel.transfer.folder / "made.csv"
+    made = channel.folder / "made.csv"
     made.write_bytes(b"abc")
     identity = channel.transfer.offer(made)
     made.unlink()
@@ -220,21 +219,23 @@ def test_an_offer_whose_file_is_gone_is_an_error_without_its_path(channel):
 
 def test_offers_do_not_pile_up(channel):
     for n in range(MAX_OFFERS + 1):
-        made = channel.transfer.folder / f"{n}.csv"
+        made = channel.folder / f"{n}.csv"
         made.write_bytes(b"abc")
         channel.transfer.offer(made)
     assert len(channel.transfer.offers) == MAX_OFFERS
-    assert not (channel.transfer.folder / "0.csv").exists()
+    assert not (channel.folder / "0.csv").exists()
 
 
 def test_files_are_gone_when_the_process_ends(tmp_path):
     code = f"""
+from mailverdict.widgets.state import AuditState
 from mailverdict.widgets.transfer import FileTransfer
-transfer = FileTransfer(lambda *message: None, {str(tmp_path)!r}, print)
+state = AuditState({{}}, "regex", folder={str(tmp_path)!r})
+transfer = FileTransfer(lambda *message: None, lambda: state.folder, print)
 message = {{"file": "put", "id": "aaaaaaaa", "name": "a.csv", "size": 10, "offset": 0}}
 transfer.on_message(message, [b"x"])
-print(len(list(transfer.folder.iterdir())))
+print(oct(state.folder.stat().st_mode)[-3:], len(list(state.folder.iterdir())))
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (ended.returncode, ended.stdout) == (0, "1\n"), ended.stderr
+    assert (ended.returncode, ended.stdout) == (0, "700 1\n"), ended.stderr
     assert list(tmp_path.iterdir()) == []

@@ -51,6 +51,8 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "set_policy": ("decide", {"name": str}),
     "download": ("decide", {"which": str, "kind": str}),
 }
+# Those that change only how the result is looked at: methods of `Result`; the others are of `AuditState`.
+LOOKS = frozenset({"set_facet", "clear_facets", "search", "sort", "rows"})
 
 
 def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:

@@ -110,7 +110,8 @@ class Audit:
     @property
     def result(self) -> pd.DataFrame | None:
         """The rows of the last run with all result columns; rows that are not checked yet are ``pending``."""
-        return self._state.result
+        found = self._state.result
+        return None if found is None else found.listing.rows.to_frame()
 
     @property
     def plan(self) -> Plan | None:
@@ -166,4 +167,4 @@ class Audit:
         TimeoutError
             If something is still in progress after `timeout` seconds.
         """
-        self._state.wait(timeout)
+        self._state.work.wait(timeout)

@@ -10,10 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..backend import Quota
-from ..model.words import SOURCE_MEANING
+from ..model.words import SOURCE_MEANING, count_of, percent
 from ..runs.plan import Plan
 from ..runs.progress import Progress
-from .wording import DEPTHS, count_of, duration_words, percent, sentence
+from .steps import Planned
+from .wording import duration_words, sentence
 
 QUOTA_RESET = "after 00:00 UTC"  # the contract: the day of a quota ends at midnight UTC
 
@@ -68,17 +69,12 @@ def between(first: tuple[float, int], last: tuple[float, int], least: float) -> 
     return count / seconds if seconds >= least and count > 0 else None
 
 
-def describe_plan(
-    plan: Plan, backend: str, rate: float | None, depth: str, skipped: int = 0, addresses: int | None = None
-) -> dict[str, Any]:
-    """What a check costs: figures with their units, and sentences.
-
-    `skipped` rows are not checked; `addresses` are the distinct ones with those of these rows, by default those of the
-    plan.
-    """
+def describe_plan(planned: Planned, rate: float | None) -> dict[str, Any]:
+    """What a check costs: figures with their units, and sentences."""
+    plan, skipped = planned.plan, planned.skipped
     figures = [
         figure(plan.rows, "row", "in the list"),
-        figure(plan.unique if addresses is None else addresses, "address", "without repetitions"),
+        figure(plan.unique if planned.addresses is None else planned.addresses, "address", "without repetitions"),
         figure(plan.to_submit, "address", "to check now"),
     ]
     notes = []
@@ -95,14 +91,7 @@ def describe_plan(
         notes.append(f"{count_of(plan.in_flight, 'address')} already paid for; their answers are collected.")
     if plan.held:
         notes.append(f"{count_of(plan.held, 'address')} held back for a day: an earlier request for them was lost.")
-    return {
-        "figures": figures,
-        "notes": notes,
-        "cost": cost_of(plan),
-        "time": time_of(plan, rate),
-        "where": DEPTHS[depth][1],
-        "backend": backend,
-    }
+    return {"figures": figures, "notes": notes, "cost": cost_of(plan), "time": time_of(plan, rate)}
 
 
 def figure(number: int, noun: str, what: str) -> dict[str, str]:
@@ -155,7 +144,6 @@ def describe_progress(progress: Progress, rate: Rate, addresses: int | None = No
         "settled": progress.settled,
         "total": progress.total,
         "percent": percent(progress.settled, progress.total),
-        "share": progress.settled / max(progress.total, 1),
         "label": f"{progress.settled:,} of {count_of(progress.total, unit)} checked",
         "counts": counts,
         "rate": "" if per_second is None else rate_text(per_second),

@@ -29,18 +29,6 @@ from ..table.text_column import cut_long, read_present, read_values, to_array
 if TYPE_CHECKING:
     from .listing import Listing
 
-__all__ = [
-    "NOTHING",
-    "UNDECIDED",
-    "Decided",
-    "Pair",
-    "decide",
-    "decide_domain",
-    "describe_to_check",
-    "find_typos",
-    "read_decisions",
-]
-
 Pair = tuple[str, str]  # the text that is verified without it, and what was meant
 Decided = Mapping[str, str]  # send or remove, by the key of a person
 NOTHING: Decided = MappingProxyType({})
@@ -83,14 +71,12 @@ def decide(
     return MappingProxyType(words), accepted | pairs if what == "suggestion" else accepted - pairs
 
 
-def decide_domain(
-    listing: Listing, domain: str, what: str, decided: Decided = NOTHING, accepted: frozenset[Pair] = frozenset()
-) -> tuple[Decided, frozenset[Pair]]:
-    """As `decide`, about all rows whose address is at a domain."""
+def rows_of_domain(listing: Listing, domain: str) -> list[int]:
+    """The rows whose address is at a domain."""
     if domain not in listing.domains:
         raise SettingsError(f"no address is at {domain!r:.80}")
-    rows = np.flatnonzero(listing.domain == listing.domains.index(domain))
-    return decide(listing, rows.tolist(), what, decided, accepted)
+    rows: list[int] = np.flatnonzero(listing.domain == listing.domains.index(domain)).tolist()
+    return rows
 
 
 def read_decisions(frame: pd.DataFrame, at: int) -> tuple[Decided, frozenset[Pair]]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..errors import ColumnError, InputError
 from ..frames.results import Results, with_core
 from ..frames.verify import FrameReading, ResultColumns, describe_origin
-from ..model.words import ValidationType
+from ..model.words import ValidationType, count_of
 from ..reports.counts import checked_days, validation_types
 from ..reports.summary import diff
 from ..reports.wording import CHECKS, another_check, days_of_earlier
@@ -27,9 +27,7 @@ from .choices import Choices
 from .listing import CORE, AuditedRows
 from .source import TYPES, read_file, readable
 from .tidy import TidyColumn
-from .wording import VERDICT_LABELS, count_of, date_text
-
-__all__ = ["compare_with", "describe_run", "list_runs", "open_run", "place_of_run", "read_audit"]
+from .wording import VERDICT_LABELS, date_text
 
 MAX_RUNS = 20
 MAX_SHOWN = 50  # addresses that changed

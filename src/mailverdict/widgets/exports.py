@@ -15,15 +15,13 @@ import pyarrow as pa
 from ..errors import InputError
 from ..files.plain import to_plain
 from ..files.writers import create_table
-from ..frames.policy import DROPS_DUPLICATES, Policy, read_decided
+from ..frames.policy import DROPS_DUPLICATES, read_decided
 from ..reports.report import make_report
 from ..table.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of
 from ..table.table import read_notes, with_note
 from ..table.text_column import as_text, is_text, to_array, where_filled
 from .listing import CORE, NOTES, Listing
 from .source import encodable
-
-__all__ = ["KINDS", "rows_to_save", "save_report", "save_table", "to_send_list", "types_of_objects"]
 
 KINDS = ("csv", "xlsx", "parquet")
 PIECE_ROWS = 50_000  # made at once: bounds memory
@@ -36,7 +34,7 @@ RESULTS = tuple(column.name for column in (*COLUMNS, *REPAIR_COLUMNS, *ACTION_CO
 
 
 def save_report(
-    listing: Listing, policy: Policy, path: Path, name: str, earlier: pd.DataFrame | None = None, again: str = ""
+    listing: Listing, path: Path, name: str, earlier: pd.DataFrame | None = None, again: str = ""
 ) -> list[str]:
     """Write the report, whose figures are those of the page; a workbook has all rows.
 
@@ -50,8 +48,7 @@ def save_report(
     if path.suffix == ".xlsx" or then is not None:
         columns = COLUMNS if path.suffix == ".xlsx" else CORE
         whole = read_decided(rows.to_frame(columns=columns), column, None)
-    _, counts = listing.judge(policy)
-    made = make_report(counts, column, whole, earlier=then, name=name, again=again)
+    made = make_report(listing.counts, column, whole, earlier=then, name=name, again=again)
     made.save(path)
     return [f"{each}." for each in made._remarks]
 

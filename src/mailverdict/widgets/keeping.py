@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
 from .choices import Choices
-from .listing import FACETS, AuditedRows, Listing
+from .listing import AuditedRows, Listing
+from .result import Result
 from .session import STATE, UNREADABLE, AuditSession, Given, copy_private, describe_source, file_of
 from .source import Source
 from .steps import ResultInfo, Suppression, prepare, read_suppression
@@ -35,9 +35,9 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
             for key, (name, file) in kept["suppressions"].items()
         }
         result = read_result(session, kept, source, suppressions)
-        given = Given.from_json(kept["given"])
+        given = Given.from_json(kept["given"], kept["read"])
         run = kept["run"] and ResultInfo.from_json(kept["run"])
-    except (*UNREADABLE, InputError) as exc:
+    except UNREADABLE as exc:
         logger.warning("a kept audit cannot be read: %s", exc)
         return False
     with state.lock:
@@ -45,20 +45,20 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
         state.forget()
         state.source, state.given, state.sheets = source, given, source.sheets
         state.suppressions |= suppressions
-        state.guess, (state.encoding, state.has_header, state.sheet) = kept["guess"], kept["read"]
+        state.guess = kept["guess"]
         state.choices = choices if choices.policy in state.policies else replace(choices, policy=state.choices.policy)
         state.is_refreshing, state.asked_since = kept["refreshing"]
         state.run_info, state.run_state = run, kept["state"]
         if result is not None:
-            state.show_listing(Listing(result[0], state.policy, choices.decided, choices.accepted), result[1])
-            look_as(state, kept["view"])
-        state.written = {"list": state.list_number, "result": state.result_number}
+            listing = Listing(result[0], state.policy, choices.decided, choices.accepted)
+            state.result = Result(listing, result[1], kept["view"])
+        state.written = source, state.result
         state.session = session
         when = datetime.fromtimestamp((session.folder / STATE).stat().st_mtime, UTC)
-        state.say("list", f"{source.name} is as you left it on {date_text(when)}.", "done")
+        state.work.say("list", f"{source.name} is as you left it on {date_text(when)}.", "done")
         if run is not None and state.run_state in ("running", "pausing"):
             state.run_state = "stopped"
-            state.say("check", INTERRUPTED, "warned")
+            state.work.say("check", INTERRUPTED, "warned")
     names = list(source.frame.columns)
     if column is not None and column in names and names.index(column) != state.choices.column:
         state.choose_column(names.index(column))
@@ -79,62 +79,39 @@ def read_result(
 
 def to_keep(state: AuditState) -> tuple[Any, ...]:
     """What is kept, to compare."""
-    listing = state.listing
-    looked = () if listing is None else (sorted_facets(listing), listing.words, listing.sorted_by)
-    run = state.run_state, state.is_refreshing, state.asked_since
-    return state.list_number, state.result_number, state.choices, run, looked
+    looks = state.result and state.result.looks()
+    return state.source, state.result, looks, state.choices, state.run_state, state.is_refreshing, state.asked_since
 
 
 def keep(state: AuditState) -> None:
     """Keep the audit as it is, so that it comes back after the program or the machine has ended."""
     with state.lock:
-        session, source, given, listing = state.session, state.source, state.given, state.listing
+        session, source, given, result = state.session, state.source, state.given, state.result
         if session is None or source is None or given is None:
             return
-        number, result_number, info = state.list_number, state.result_number, state.result_info
-        made_from = [state.choices, *([] if info is None else [info.made_from])]
+        made_from = [state.choices, *([] if result is None else [result.info.made_from])]
         used = {each.suppression: state.suppressions[each.suppression] for each in made_from if each.suppression}
         kept = {
             **describe_source(source),
             "given": given.to_json(),
             "guess": state.guess,
-            "read": [state.encoding, state.has_header, state.sheet],
+            "read": [given.encoding, given.has_header, given.sheet],
             "choices": state.choices.to_json(),
             "suppressions": {key: [each.name, file_of(key, each)] for key, each in used.items()},
             "refreshing": [state.is_refreshing, state.asked_since],
             "run": state.run_info and state.run_info.to_json(),
             "state": state.run_state,
-            "result": info and info.to_json(),
-            "note": listing and listing.rows.note,
-            "view": {}
-            if listing is None
-            else {"facets": sorted_facets(listing), "words": listing.words, "sort": listing.sorted_by},
+            "result": result and result.info.to_json(),
+            "note": result and result.listing.rows.note,
+            "view": result and result.looks(),
         }
     session.make()
     for key, each in used.items():
         copy_private(each.path, session.folder / file_of(key, each))
-    if state.written.get("list") != number:
+    kept_source, kept_result = state.written
+    if kept_source is not source:
         session.write_list(source)
-        state.written["list"] = number
-    if listing is not None and state.written.get("result") != result_number:
-        session.write_result(listing.rows)
-        state.written["result"] = result_number
+    if result is not None and kept_result is not result:
+        session.write_result(result.listing.rows)
+    state.written = source, result
     session.write(kept)
-
-
-def look_as(state: AuditState, view: Mapping[str, Any]) -> None:
-    """Show the rows that were looked at when the audit was kept."""
-    listing = state.require_listing()
-    for facet, value in view["facets"]:
-        if facet in FACETS:
-            listing.toggle(facet, str(value))
-    listing.search(str(view["words"]))
-    key, is_reversed = view["sort"]
-    for _ in range(1 + bool(is_reversed) if key in {head["key"] for head in listing.heads()} else 0):
-        listing.sort(key)
-    state.find()
-
-
-def sorted_facets(listing: Listing) -> list[tuple[str, str]]:
-    """The values of facets that are chosen."""
-    return [(facet, value) for facet in FACETS for value in sorted(listing.chosen[facet])]

@@ -48,8 +48,6 @@ from ..table.text_column import as_text, cut_long, is_text, strip_texts, to_arra
 from .decisions import NOTHING, Decided, Pair
 from .source import printable_label, short_text
 
-__all__ = ["CORE", "FACETS", "NOTES", "PAGE_ROWS", "AuditedRows", "Listing", "cell_texts"]
-
 PAGE_ROWS = 50
 OTHER_COLUMNS = 8  # of the user's own columns that are shown and searched; a file may have hundreds
 LONGEST_CELL = 160
@@ -283,14 +281,6 @@ class Listing:
 
     # --- figures -----------------------------------------------------------------------------------------------------
 
-    def count_actions(self) -> dict[str, int]:
-        """Rows by action, always all five."""
-        return self.counts.actions
-
-    def count_verdicts(self) -> dict[str, int]:
-        """Rows by verdict, or by status where there is none; always all of `BUCKETS`."""
-        return self.counts.buckets
-
     def count_left(self) -> int:
         """Rows that are still to be checked, without those that are removed whatever a check finds."""
         return self.counts.number(
@@ -307,7 +297,7 @@ class Listing:
     def seconds_to_wait(self) -> float:
         """The seconds after which asking again about them makes sense; 0 if none of the answers is temporary."""
         reasons = self.counts.by(lambda each: each.reason)
-        failed = self.count_verdicts()[Status.ERROR] > 0
+        failed = self.counts.buckets[Status.ERROR] > 0
         return max([*(ASK_AGAIN[name] for name in reasons if name in ASK_AGAIN), ERROR_MAX_AGE if failed else 0.0])
 
     # --- facets, words, order ----------------------------------------------------------------------------------------

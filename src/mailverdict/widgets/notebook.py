@@ -20,8 +20,8 @@ from ..theme import stylesheet
 from .actions import PAGE_ACTIONS
 from .state import SECTIONS, AuditState
 from .transfer import FileTransfer
-from .view import marks, take_snapshot
-from .wording import VERDICT_LABELS
+from .view import take_snapshot
+from .wording import VERDICT_LABELS, marks
 
 # Each after those that it imports; the last one is the widget.
 SCRIPTS = ("vendor/preact-htm.js", "connection.js", "parts.js", "table.js", "steps.js", "page.js")
@@ -84,8 +84,8 @@ class PageWidget(anywidget.AnyWidget):
             words=VERDICT_LABELS,
             **first,
         )
-        self.transfer = FileTransfer(self.send, state.parent, self.receive_file)
-        state.on_change, state.on_file = self.show, self.offer_file
+        self.transfer = FileTransfer(self.send, lambda: state.folder, state.use_file)
+        state.work.on_change, state.on_file = self.show, self.offer_file
         self.on_msg(self.receive)
 
     def show(self, names: Sequence[str]) -> None:
@@ -110,18 +110,11 @@ class PageWidget(anywidget.AnyWidget):
             if isinstance(answer := content.get("answer"), str) and len(answer) <= LONGEST_ANSWER:
                 self.answered = answer
 
-    def receive_file(self, name: str, path: Path, purpose: str) -> None:
-        """Use a file that was uploaded."""
-        self.state.use_file(path, name, purpose)
-
     def offer_file(self, name: str, path: Path, by: str) -> None:
         """Let the browser download a file; it is removed when the browser has it."""
-        target = self.transfer.folder / f"{path.parent.name}-{path.name}"
-        path.replace(target)
-        self.send({"act": "save", "id": self.transfer.offer(target), "name": name})
+        self.send({"act": "save", "id": self.transfer.offer(path), "name": name})
 
     def close(self) -> None:
         """Stop the run and remove temporary files."""
         self.state.close()
-        self.transfer.close()
         super().close()

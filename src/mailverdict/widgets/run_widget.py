@@ -11,11 +11,12 @@ from typing import Any
 import anywidget
 import traitlets
 
+from ..model.words import percent
 from ..runs.progress import Progress, checked_text
 from ..runs.run import Run, is_short_of_quota, quota_text
-from ..theme import LABELS, MARK_OF, MARKS, NOTEBOOK, NOTEBOOK_CSS, scoped, stylesheet
+from ..theme import LABELS, NOTEBOOK, NOTEBOOK_CSS, scoped, stylesheet
 from .checking import Rate
-from .wording import duration_words, percent, sentence
+from .wording import duration_words, marks, sentence
 
 INTERVAL = 0.5  # seconds between two messages, also without progress: they show the browser that the kernel lives
 STATES = {
@@ -60,9 +61,8 @@ class RunWidget(anywidget.AnyWidget):
     def __init__(self, run: Run[Any], *, has_buttons: bool = True) -> None:
         self.run, self.has_buttons, self.is_given_up = run, has_buttons, False
         self.rate, self.beats, self.turn, self.sending = Rate(), 0, 0, threading.Lock()
-        marks = {name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign} for name, mark in MARK_OF.items()}
         css = stylesheet(NOTEBOOK) + scoped(NOTEBOOK_CSS + CSS, NOTEBOOK)
-        super().__init__(_esm=front_end(), _css=css, marks=marks, shown=self.describe(run.progress))
+        super().__init__(_esm=front_end(), _css=css, marks=marks(), shown=self.describe(run.progress))
         self.on_msg(self.receive)
         self.follow()
 
@@ -105,7 +105,7 @@ class RunWidget(anywidget.AnyWidget):
             "checked": f"{checked} ({percent(progress.settled, whole)})",
             "share": progress.settled / whole,
             "counts": [
-                {"name": name, "label": LABELS[name], "count": f"{count:,}", "share": count / whole}
+                {"name": name, "label": LABELS[name], "count": f"{count:,}"}
                 for name, count in counts.items()
                 if count > 0
             ],

@@ -37,8 +37,8 @@ from ..theme import stylesheet
 from .actions import PAGE_ACTIONS
 from .state import SECTIONS, AuditState
 from .transfer import SPARE, path_name, shown_name
-from .view import marks, take_snapshots
-from .wording import VERDICT_LABELS
+from .view import take_snapshots
+from .wording import VERDICT_LABELS, marks
 
 HOST = "127.0.0.1"
 BEAT = 1.0  # seconds between lines of the stream, at most
@@ -95,7 +95,7 @@ class PageServer:
         self.is_closing = False
         self.taking = asyncio.Lock()
         self.loop: asyncio.AbstractEventLoop | None = None
-        state.on_change, state.on_file = self.changed, self.offer
+        state.work.on_change, state.on_file = self.changed, self.offer
         routes = [
             Route("/", self.page),
             Route("/static/{name:path}", self.static),

@@ -12,9 +12,9 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -32,8 +32,9 @@ from .source import TYPES, Source, read_file, read_frame, read_pasted
 from .steps import Prepared, Suppression
 
 KEPT_FOR = 30 * 86_400.0  # seconds
-FORM = 1  # of the files
+FORM = 2  # of the files
 STATE, LIST, RESULT = "audit.json", "list.arrow", "result.arrow"
+ABOUT = "about.json"  # what a list of audits shows, and the process that has the audit open
 DOOR = "page.json"  # port and token
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 
@@ -51,12 +52,19 @@ class Given:
     name: str | None = None  # what a browser calls the file
     text: str | None = None
     data: Any = None
+    encoding: str = ""  # these three as chosen on the page; else they are found out
+    has_header: str = ""  # yes or no
+    sheet: str = ""
 
-    def read(self, options: ReadOptions) -> Source:
+    def read(self) -> Source:
         """Read the list."""
+        has_header = {"yes": True, "no": False}.get(self.has_header)
         if self.text is not None:
-            return read_pasted(self.text, has_header=options.has_header)
-        return read_frame(self.data) if self.path is None else read_file(self.path, self.name, options)
+            return read_pasted(self.text, has_header=has_header)
+        if self.path is None:
+            return read_frame(self.data)
+        options = ReadOptions(self.encoding or None, sheet=self.sheet or None, has_header=has_header)
+        return read_file(self.path, self.name, options)
 
     def id(self) -> str:
         """The id of the audit of a list, by its content."""
@@ -74,17 +82,17 @@ class Given:
             return self
         target = folder / f"list-{self.path.name}"
         shutil.move(self.path, target)
-        return Given(path=target, name=self.name)
+        return replace(self, path=target)
 
     def to_json(self) -> dict[str, Any]:
-        """Values that JSON can hold."""
+        """Values that JSON can hold, but for how it is read."""
         return {"path": None if self.path is None else str(self.path.absolute()), "name": self.name, "text": self.text}
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Given:
+    def from_json(cls, kept: Mapping[str, Any], read: Sequence[str]) -> Given:
         """What was kept."""
-        path, name, text = kept["path"], kept["name"], kept["text"]
-        return cls(None if path is None else Path(path), name, text)
+        path = None if kept["path"] is None else Path(kept["path"])
+        return cls(path, kept["name"], kept["text"], None, *read)
 
 
 @dataclass(frozen=True)
@@ -114,8 +122,8 @@ class Sessions:
         found = []
         for path in self.folder.glob(f"*/{STATE}"):
             with suppress(*UNREADABLE):
-                kept = AuditSession(path.parent).read()
-                found.append(KeptAudit(path.parent.name, str(kept["name"]), path.stat().st_mtime, int(kept["rows"])))
+                about = AuditSession(path.parent).read(ABOUT)
+                found.append(KeptAudit(path.parent.name, str(about["name"]), path.stat().st_mtime, int(about["rows"])))
         return sorted(found, key=lambda each: -each.when)
 
     def remove_old(self) -> None:
@@ -168,9 +176,9 @@ class AuditSession:
         self.folder.parent.mkdir(0o700, parents=True, exist_ok=True)
         self.folder.mkdir(0o700, exist_ok=True)
 
-    def read(self) -> dict[str, Any]:
-        """What was kept besides the tables."""
-        kept: dict[str, Any] = json.loads((self.folder / STATE).read_text(encoding="utf-8"))
+    def read(self, name: str = STATE) -> dict[str, Any]:
+        """What was kept besides the tables, or what there is to know about the audit."""
+        kept: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
         if kept["form"] != FORM:
             raise InputError("this audit was kept by another version of mailverdict")
         return kept
@@ -178,22 +186,23 @@ class AuditSession:
     def check_owner(self) -> None:
         """Raise an error if another process has the audit open: each would replace what the other keeps."""
         try:
-            number, began = self.read()["owner"]
+            number, began = self.read(ABOUT)["owner"]
             is_open = number != os.getpid() and psutil.Process(number).create_time() == began
-        except (*UNREADABLE, psutil.Error, InputError):
+        except (*UNREADABLE, psutil.Error):
             return
         if is_open:
             raise SettingsError("this list is open in another `mailverdict audit`; use its page, or stop it first")
 
     def write(self, kept: Mapping[str, Any]) -> None:
         """Keep what is not a table."""
-        owner = [os.getpid(), psutil.Process().create_time()]
-        write_whole(self.folder / STATE, json.dumps({"form": FORM, "owner": owner, **kept}))
+        about = {"name": kept["name"], "rows": kept["rows"], "owner": [os.getpid(), psutil.Process().create_time()]}
+        for name, content in ((ABOUT, about), (STATE, kept)):
+            write_whole(self.folder / name, json.dumps({"form": FORM, **content}))
 
     def release(self) -> None:
         """Let other processes open the audit."""
         with suppress(*UNREADABLE):
-            write_whole(self.folder / STATE, json.dumps({**self.read(), "owner": None}))
+            write_whole(self.folder / ABOUT, json.dumps({**self.read(ABOUT), "owner": None}))
 
     def write_list(self, source: Source) -> None:
         """Keep the list. Columns are named by their position: names may occur twice, or may not be texts."""

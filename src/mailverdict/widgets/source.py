@@ -18,18 +18,6 @@ from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..table.table import read_stream
 from ..table.text_column import is_filled, read_values
 
-__all__ = [
-    "ENCODINGS",
-    "Source",
-    "encodable",
-    "printable_label",
-    "read_file",
-    "read_frame",
-    "read_pasted",
-    "readable",
-    "short_text",
-]
-
 SAMPLE_ROWS = 2_000
 EXAMPLES = 3  # cells shown beside a column
 LONGEST_LABEL = 60
@@ -60,7 +48,7 @@ ENCODINGS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
     """A table that was loaded; `name` is its file name, or what else it is."""
 

@@ -1,21 +1,18 @@
 """The state of an audit and the actions on it, without a browser: list, tidy, check, decide.
 
-An action changes what a person decided, how the result is looked at, or starts work. One thread does the work: what was
-asked for, each step whose inputs are others than the last time, and following the run. After each change the listener
-is called, which asks `view` for what a page shows.
+An action changes what a person decided, how the result is looked at (`result`), or starts work. One thread does the
+work: what was asked for, each step whose inputs are others than the last time, and following the run. After each change
+the listener is called, which asks `view` for what a page shows.
 """
 
 from __future__ import annotations
 
-import logging
 import shutil
 import tempfile
-import threading
 import time
 import weakref
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -23,18 +20,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from ..errors import ColumnError, InputError, MailVerdictError, SettingsError
-from ..files.readers import KINDS as FILE_KINDS
-from ..files.table_file import ReadOptions
+from ..errors import ColumnError, InputError, SettingsError
 from ..frames.planning import resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
 from ..frames.verify import prepare as prepare_run
 from ..model.paths import user_path
-from ..model.words import ACTIONS, Status, Verdict
-from ..reports.facts import verify_command
+from ..model.words import Status, Verdict, count_of
 from ..runs.journal.recall import RecordedRun, parse_key
 from ..runs.options import Options, default_journal, parse_validation_type
 from ..runs.plan import Plan
@@ -42,28 +33,21 @@ from ..runs.progress import Progress
 from ..runs.run import Run
 from ..table.columns import check_column
 from ..table.options import check_options
-from ..theme import LABELS
-from .actions import PAGE_ACTIONS, PURPOSES, read_arguments
+from .actions import LOOKS, PAGE_ACTIONS, PURPOSES, read_arguments
+from .background import NO_MESSAGE, Background, Task
 from .checking import QUOTA_RESET, Rate, describe_end, is_short
 from .choices import Choices
-from .decisions import decide, decide_domain, read_decisions
-from .earlier import compare_with, list_runs, open_run, place_of_run, read_audit
-from .exports import KINDS, rows_to_save, save_report, save_table, types_of_objects
+from .decisions import decide, read_decisions, rows_of_domain
+from .earlier import list_runs, open_run, place_of_run
 from .keeping import keep, open_session, to_keep
-from .listing import CORE, FACETS, PAGE_ROWS, AuditedRows, Listing
-from .session import (
-    AuditSession,
-    Given,
-    KeptAudit,
-    Sessions,
-    id_of,
-)
+from .listing import AuditedRows, Listing
+from .result import Result, file_name
+from .session import AuditSession, Given, KeptAudit, Sessions, id_of
 from .source import Source, readable
 from .steps import Planned, Prepared, ResultInfo, Suppression, plan_check, prepare, read_suppression
 from .tidy import SAFE
-from .wording import DEPTHS, count_of, sentence
+from .wording import DEPTHS
 
-logger = logging.getLogger("mailverdict")
 SECTIONS = ("list", "tidy", "check", "decide", "page")
 NOTHING_LOADED = "load a table and choose its column first"
 OF_EARLIER = "Words beside an address, other columns and the suppression list are in your file, and not in a run."
@@ -71,12 +55,7 @@ UNSEEN = "Paused, since this page was closed for ten minutes."
 UNCLEAR = (str(Verdict.UNKNOWN), str(Status.ERROR))  # what is asked again on request
 INTERVAL = 0.1  # seconds between looks at a run; more often, and browsers become slow
 IDLE_AFTER = 10.0  # seconds without progress after which the user is told so, again and again
-LONGEST_SEARCH = 200
-MAX_WINDOW = 200  # rows of the table that are shown at once
 MAX_PAST = 50  # choices that can be undone; each may hold a decision about every row
-Message = tuple[str, str]  # text and kind: plain, done, warned, failed or idle
-NO_MESSAGE: Message = ("", "plain")
-Task = Callable[[], None]
 
 
 class AuditState:
@@ -101,32 +80,24 @@ class AuditState:
         self.choices = Choices(depth=str(parse_validation_type(validation_type)), policy=first.name)
         self.allow_paths, self.parent, self.sessions, self.clock = allow_paths, folder, sessions, clock
         self.wanted = wanted  # choices that also hold for an audit that was kept with others
-        self.on_change: Callable[[Sequence[str]], None] = lambda names: None
         self.on_file: Callable[[str, Path, str], None] = lambda name, path, by: None
-        self.lock = threading.RLock()
-        self.thread: threading.Thread | None = None
-        self.jobs: deque[Task] = deque()
-        self.messages: dict[str, Message] = dict.fromkeys(SECTIONS, NO_MESSAGE)
-        self.busy: dict[str, str] = dict.fromkeys(SECTIONS, "")
-        self.spoken = ""  # for screen readers: the last thing that happened
-        self.given: Given | None = None  # what the list was read from
-        self.encoding = self.has_header = self.sheet = ""  # chosen for the file that is read; else found out
+        self.work = Background(SECTIONS, self.next_task)
+        self.lock = self.work.lock
+        self.given: Given | None = None  # what the list was read from, and how
         self.sheets: tuple[str, ...] = ()  # of the workbook that was read last
         self.suppressions: dict[str, Suppression] = {}  # all that were given, since a choice of one can be undone
         self.runs: list[RecordedRun] = []
         self.kept: list[KeptAudit] = [] if sessions is None else sessions.all()
         self.rates: dict[str, float] = {}  # addresses a second, by depth
         self.is_running = self.is_unseen = False
-        self.files = self.list_number = self.plan_number = self.result_number = 0
         self.session: AuditSession | None = None
-        self.written: dict[str, int] = {}  # the numbers of the list and the result that are kept
+        self.written: tuple[Source | None, Result | None] = (None, None)  # the tables that are kept
         self.asked_by = ""  # the page whose action was the last one
         self.forget()
 
     def forget(self) -> None:
         """Forget the list, and what was found in it; how deep to check, the policy and the suppression list stay."""
         self.release_session()
-        self.list_number += 1
         self.source: Source | None = None
         self.guess = ""
         kept = self.choices
@@ -143,29 +114,26 @@ class AuditState:
         self.progress: Progress | None = None
         self.rate, self.moved_at = Rate(), 0.0
         self.shown_suggestions = 10
-        self.result_info: ResultInfo | None = None
-        self.listing: Listing | None = None
-        self.found = np.empty(0, np.int64)
-        self.window = (0, PAGE_ROWS)  # the first row of those found that is shown, and how many
-        self.comparison: dict[str, Any] | None = None
-        self.read_earlier: Callable[[], pd.DataFrame] | None = None  # the audit that it is compared with
-        self.last_result: Callable[[], pd.DataFrame | None] = lambda: None
-        self.messages["decide"] = NO_MESSAGE
+        self.result: Result | None = None
+        self.work.messages["decide"] = NO_MESSAGE
 
     # --- from the page ------------------------------------------------------------------------------------------------
 
     def act(self, action: str, /, tab: str = "", **arguments: Any) -> None:
         """Do what a page asks for; an error is shown in the section that the action belongs to."""
         section, types = PAGE_ACTIONS[action]
-        with self.guarded(section):
+        with self.work.guarded(section):
             checked = read_arguments(arguments, types)
             self.asked_by = tab
-            getattr(self, action)(**checked)
+            if action in LOOKS:
+                self.look(action, **checked)
+            else:
+                getattr(self, action)(**checked)
 
     def use_file(self, path: Path, name: str, purpose: str) -> None:
         """Use a file that was uploaded, for the purpose that the browser gave with it."""
         section, use = PURPOSES.get(purpose, ("list", "refuse_file"))
-        with self.guarded(section):
+        with self.work.guarded(section):
             getattr(self, use)(path, name)
 
     def refuse_file(self, path: Path, name: str) -> None:
@@ -173,101 +141,16 @@ class AuditState:
         path.unlink(missing_ok=True)
         raise SettingsError(f"{name} came without a known purpose; choose it again")
 
-    @contextmanager
-    def guarded(self, section: str) -> Iterator[None]:
-        """Turn an error into a message: what a handler raises is shown nowhere."""
-        try:
-            yield
-        except Exception as exc:  # noqa: BLE001 - shown on the page
-            self.say_error(section, exc)
-            self.changed()
-
-    def changed(self, *names: str) -> None:
-        """Tell the pages what has changed: some sections, or anything."""
-        try:
-            self.on_change((*names, "page") if names else SECTIONS)
-        except Exception:
-            logger.exception("the page cannot be told what has changed")  # it is closed; the work goes on
-
-    def say(self, section: str, text: str, kind: str = "plain") -> None:
-        """Show a message in a section, or none."""
-        self.messages[section] = (text, kind)
-        if text:
-            self.spoken = text
-
-    def say_error(self, section: str, exc: Exception) -> None:
-        """Show an error in a section; one that is not expected also goes to the log."""
-        if isinstance(exc, MailVerdictError):
-            self.say(section, sentence(str(exc)), "failed")
-        elif isinstance(exc, MemoryError):
-            self.say(section, "There is not enough memory for this.", "failed")
-        else:
-            logger.error("the audit met an error", exc_info=exc)
-            self.say(section, f"{type(exc).__name__}: {exc}", "failed")
-
     def require_idle(self) -> None:
         """Raise an error during a run: what it verifies must not be replaced."""
         if self.is_running:
             raise SettingsError("a check is running; pause it first")
 
-    # --- the one thread -----------------------------------------------------------------------------------------------
-
-    def add_job(self, section: str, work: Task, busy: str) -> None:
-        """Do something that takes long; an error becomes a message of the section."""
-        self.busy[section] = busy
-
-        def guarded() -> None:
-            with self.guarded(section):
-                work()
-            self.busy[section] = ""
-            self.changed()
-
-        self.jobs.append(guarded)
-        self.wake()
-
-    def wake(self, *names: str) -> None:
-        """Start the thread if there is work for it; then tell the pages what has changed, as `changed` does."""
-        with self.lock:
-            if self.thread is None and self.next_task() is not None:
-                # A daemon, so that the kernel can exit at any time.
-                self.thread = threading.Thread(target=self.work, name="mailverdict-audit", daemon=True)
-                self.thread.start()
-        self.changed(*names)
-
-    def work(self) -> None:
-        """Do what is to be done until there is nothing."""
-        while True:
-            with self.lock:
-                task = self.next_task()
-                if task is None:
-                    self.thread = None
-                    return
-                if self.jobs and task is self.jobs[0]:
-                    self.jobs.popleft()
-            task()
-
-    def next_task(self) -> Task | None:
-        """What is to be done next: what was asked for, a step with other inputs, keeping it, following the run."""
-        if self.jobs:
-            return self.jobs[0]
-        for name, (inputs, make) in self.steps().items():
-            if self.made.get(name, (None,))[0] != inputs:
-                return partial(self.make, name, inputs, make)
-        return self.follow_run if self.is_running else None
-
-    def wait(self, timeout: float | None = None) -> None:
-        """Wait until nothing is left to be done, or raise `TimeoutError` after `timeout` seconds."""
-        until = None if timeout is None else time.monotonic() + timeout
-        while (thread := self.thread) is not None:
-            thread.join(INTERVAL)
-            if until is not None and time.monotonic() > until:
-                raise TimeoutError(f"not finished after {timeout} seconds")
-
     def close(self) -> None:
         """Stop the run, keep the audit, and remove temporary files."""
         if self.run is not None:
             self.run.cancel()
-        with self.guarded("page"):
+        with self.work.guarded("page"):
             keep(self)
         self.release_session()
         if "folder" in self.__dict__:
@@ -289,41 +172,47 @@ class AuditState:
             return {}
         steps: dict[str, tuple[Any, Callable[[], Any]]] = {}
         if choices.column is not None:
-            tidy = self.list_number, choices.for_tidy()
+            tidy = source, choices.for_tidy()
             suppression, prepared = self.suppression, self.prepared
             steps["tidy"] = tidy, partial(prepare, source, choices, suppression, prepared)
             if prepared is not None:
-                check = tidy, choices.for_check(), self.is_refreshing, self.plan_number
+                check = tidy, choices.for_check(), self.is_refreshing
                 steps["check"] = check, partial(self.find_cost, prepared)
                 steps["notices"] = check, self.find_notices
         if self.session is not None:
             steps["keep"] = to_keep(self), partial(keep, self)
         return steps
 
+    def next_task(self) -> Task | None:
+        """What is to be done besides what was asked for: a step with other inputs, or following the run."""
+        for name, (inputs, make) in self.steps().items():
+            if self.made.get(name, (None,))[0] != inputs:
+                return partial(self.make, name, inputs, make)
+        return self.follow_run if self.is_running else None
+
     def make(self, name: str, inputs: Any, make: Callable[[], Any]) -> None:
         """Make a step; an error becomes a message, and it is not tried again with the same inputs."""
         if name in BUSY:
-            self.busy[name] = BUSY[name]
-            self.changed()
+            self.work.busy[name] = BUSY[name]
+            self.work.changed()
         value, is_shown = None, name != "keep"
         try:
             value = make()
         except Exception as exc:  # noqa: BLE001 - shown on the page
-            self.say_error("list" if isinstance(exc, ColumnError) else SECTION_OF.get(name, name), exc)
+            self.work.say_error("list" if isinstance(exc, ColumnError) else SECTION_OF.get(name, name), exc)
             is_shown = True
         with self.lock:
             self.made[name] = inputs, value
             if name in BUSY:
-                self.busy[name] = ""
+                self.work.busy[name] = ""
         if is_shown:
-            self.changed()
+            self.work.changed()
 
     @property
     def prepared(self) -> Prepared | None:
         """The list as it is verified, with the choices as they are or were a moment ago; None for another column."""
-        (number, made_from), value = self.made.get("tidy", ((None, Choices()), None))
-        is_same = (number, made_from.column) == (self.list_number, self.choices.column)
-        return value if is_same else None
+        (source, made_from), value = self.made.get("tidy", ((None, Choices()), None))
+        return value if source is self.source and made_from.column == self.choices.column else None
 
     def prepare_now(self) -> Prepared:
         """The list as it is verified, with the choices as they are."""
@@ -381,29 +270,26 @@ class AuditState:
             if new != before:
                 self.use_choices(new)
                 self.past, self.future = [*self.past[-MAX_PAST:], before], []
-        self.wake()
+        self.work.wake()
 
     def undo(self) -> None:
         """Take the last choice back."""
-        with self.lock:
-            if not self.past:
-                return
-            before = self.choices
-            self.use_choices(self.past[-1])
-            self.past, self.future = self.past[:-1], [*self.future, before]
-            self.spoken = "Undone."
-        self.wake()
+        self.step_to(self.past, self.future, "Undone.")
 
     def redo(self) -> None:
         """Choose again what was taken back."""
+        self.step_to(self.future, self.past, "Done again.")
+
+    def step_to(self, source: list[Choices], target: list[Choices], said: str) -> None:
+        """Use the last choices of a list; those before go to another one."""
         with self.lock:
-            if not self.future:
-                return
-            before = self.choices
-            self.use_choices(self.future[-1])
-            self.past, self.future = [*self.past, before], self.future[:-1]
-            self.spoken = "Done again."
-        self.wake()
+            if source:
+                before = self.choices
+                self.use_choices(source[-1])
+                target.append(before)
+                source.pop()
+                self.work.spoken = said
+        self.work.wake()
 
     def use_choices(self, new: Choices) -> None:
         """Use other choices; those that a check depends on not during a run."""
@@ -411,20 +297,19 @@ class AuditState:
         if new.for_check() != before.for_check():
             self.require_idle()
             self.asked_since = None
-            self.say("check", "")
+            self.work.say("check", "")
         if new.column != before.column:
             self.guess, self.is_refreshing = "", False
-            self.say("list", "")
+            self.work.say("list", "")
         self.choices = new
-        if self.listing is not None:
+        if (result := self.result) is not None:
             is_decided = (new.decided, new.accepted) != (before.decided, before.accepted)
             if is_decided:
-                self.listing.set_decided(new.decided, new.accepted)
-                self.last_result = lambda: None  # it has columns of what was decided
+                result.listing.set_decided(new.decided, new.accepted)
             if new.policy != before.policy:
-                self.listing.set_policy(self.policy)
+                result.listing.set_policy(self.policy)
             if is_decided or new.policy != before.policy:
-                self.find(self.window[0])
+                result.find(result.window[0])
 
     # --- 1 list -------------------------------------------------------------------------------------------------------
 
@@ -434,19 +319,15 @@ class AuditState:
         try:
             self.set_source(self.read(given), column)
         finally:
-            self.wake()
+            self.work.wake()
 
-    def read(self, given: Given) -> Source:
+    def read(self, given: Given, sheets: tuple[str, ...] = ()) -> Source:
         """Read a list; what was loaded before is forgotten first, so that it cannot be taken for this one."""
         self.require_idle()
         with self.lock:
             self.forget()
-            if given is not self.given:  # what was chosen for another file could silently give wrong characters
-                self.encoding = self.has_header = self.sheet = ""
-                self.sheets = ()
-            self.given = given
-        header = {"yes": True, "no": False}.get(self.has_header)
-        return given.read(ReadOptions(self.encoding or None, sheet=self.sheet or None, has_header=header))
+            self.given, self.sheets = given, sheets
+        return given.read()
 
     def load_file(self, path: str | Path, name: str | None = None, column: Hashable | None = None) -> None:
         """Load a file in the background; `name` is what a browser calls it."""
@@ -467,22 +348,22 @@ class AuditState:
     def read_again(self, encoding: str, has_header: str, sheet: str) -> None:
         """Read the same file with another encoding, with or without a header line, or another sheet of it."""
         self.require_idle()
-        if (given := self.given) is None:
+        if self.given is None:
             return
+        given = replace(self.given, encoding=encoding, has_header=has_header, sheet=sheet)
         session, self.session = self.session, None
-        self.encoding, self.has_header, self.sheet = encoding, has_header, sheet
 
         def work() -> None:
-            self.set_source(self.read(given))
+            self.set_source(self.read(given, self.sheets))
             self.session = session
 
-        self.say("list", "")
-        self.add_job("list", work, "Reading the file again…")
+        self.work.say("list", "")
+        self.work.add("list", work, "Reading the file again…")
 
     def load_given(self, given: Given, column: Hashable | None, busy: str) -> None:
         """Load a list in the background; one that was given before comes back as it was left."""
         self.require_idle()
-        self.say("list", "")
+        self.work.say("list", "")
 
         def work() -> None:
             session = None if self.sessions is None else self.sessions.session(given.id())
@@ -495,7 +376,7 @@ class AuditState:
                 self.given = given.move(session.folder, self.__dict__.get("folder"))
                 self.session = session
 
-        self.add_job("list", work, busy)
+        self.work.add("list", work, busy)
 
     def set_source(self, source: Source, column: Hashable | None = None) -> None:
         """Use a list, with its column chosen or guessed."""
@@ -511,12 +392,14 @@ class AuditState:
             if at is not None:  # a file that was downloaded here before has what was decided
                 decided, accepted = read_decisions(source.frame, at)
                 self.choices = replace(self.choices, decided=decided, accepted=accepted)
-            self.say("list", "")
+            self.work.say("list", "")
             rows = f"{source.name} is loaded: {count_of(len(source.frame), 'row')}"
             if at is None:
-                self.say("list", "No column looks like e-mail addresses: choose the one that holds them.", "warned")
+                self.work.say(
+                    "list", "No column looks like e-mail addresses: choose the one that holds them.", "warned"
+                )
             else:
-                self.spoken = f"{rows}, column {source.labels[at]}."
+                self.work.spoken = f"{rows}, column {source.labels[at]}."
 
     def choose_column(self, at: int) -> None:
         """Choose the column that holds the addresses, by its position."""
@@ -529,17 +412,15 @@ class AuditState:
     def list_runs(self) -> None:
         """Look up the earlier runs of the journal."""
         journal = self.journal_path()
-        if journal is None:
-            self.say("list", "No earlier runs: nothing is kept with these settings.", "warned")
-            self.changed()
-            return
 
         def work() -> None:
-            self.runs = list_runs(journal)
+            self.runs = [] if journal is None else list_runs(journal)
             if not self.runs:
-                self.say("list", "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are.")
+                self.work.say(
+                    "list", "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are."
+                )
 
-        self.add_job("list", work, "Looking for earlier runs…")
+        self.work.add("list", work, "Looking for earlier runs…")
 
     def journal_path(self) -> Path | None:
         """The journal whose runs are listed."""
@@ -558,53 +439,58 @@ class AuditState:
 
         def work() -> None:
             rows = open_run(journal, recorded)
-            listing = Listing(rows, self.policy)
-            when = datetime.fromtimestamp(recorded.last, UTC)
             self.set_source(Source("earlier run", rows.frame, (OF_EARLIER,)), "email")
             with self.lock:
-                depth = parse_key(recorded.key)[0]
-                self.choices, self.given = replace(self.choices, depth=depth), None
-                where = place_of_run(recorded)
-                made_from = self.choices.for_check()
-                self.show_listing(
-                    listing, ResultInfo("Earlier run", "email", depth, where, when, made_from, is_complete=True)
+                self.given = None
+                self.choices = replace(self.choices, depth=parse_key(recorded.key)[0])
+                info = ResultInfo(
+                    name="Earlier run",
+                    column="email",
+                    depth=self.choices.depth,
+                    backend=place_of_run(recorded),
+                    when=datetime.fromtimestamp(recorded.last, UTC),
+                    made_from=self.choices.for_check(),
+                    is_complete=True,
                 )
+                self.result = Result(Listing(rows, self.policy), info)
 
-        self.add_job("list", work, "Opening the run…")
+        self.work.add("list", work, "Opening the run…")
 
     # --- audits that are kept -----------------------------------------------------------------------------------------
 
     def open_kept(self, id: str) -> None:  # noqa: A002 - as the page calls it
         """Open an audit that was kept."""
         self.require_idle()
-        if self.sessions is None:
-            raise SettingsError("nothing is kept here")
-        session = self.sessions.session(id)
-        self.add_job("list", lambda: self.require_opened(session), "Opening the audit…")
+        session = self.require_sessions().session(id)
+
+        def work() -> None:
+            if not open_session(self, session):
+                raise InputError("this audit cannot be opened any more; give its list again")
+
+        self.work.add("list", work, "Opening the audit…")
 
     def delete_kept(self, id: str) -> None:  # noqa: A002 - as the page calls it
         """Delete an audit that was kept."""
-        if self.sessions is None:
-            raise SettingsError("nothing is kept here")
+        sessions = self.require_sessions()
         if self.session is not None and self.session.id == id:
             self.require_idle()
             with self.lock:
                 self.session = self.given = None
                 self.forget()
-        self.sessions.remove(id)
-        self.kept = self.sessions.all()
-        self.changed()
+        sessions.remove(id)
+        self.kept = sessions.all()
+        self.work.changed()
 
-    def require_opened(self, session: AuditSession) -> None:
-        if not open_session(self, session):
-            raise InputError("this audit cannot be opened any more; give its list again")
+    def require_sessions(self) -> Sessions:
+        if self.sessions is None:
+            raise SettingsError("nothing is kept here")
+        return self.sessions
 
     def release_session(self) -> None:
         """Let the audit go, so that another process can open it."""
         if self.session is not None:
             self.session.release()
-        self.session = None
-        self.written = {}
+        self.session, self.written = None, (None, None)
         if self.sessions is not None:
             self.kept = self.sessions.all()
 
@@ -629,7 +515,7 @@ class AuditState:
             raise SettingsError(NOTHING_LOADED)
         suggestions = self.prepared.tidy.suggestions
         chosen = suggestions if number is None else [suggestions[number]]
-        self.spoken = f"{count_of(sum(each.rows for each in chosen), 'row')} corrected."
+        self.work.spoken = f"{count_of(sum(each.rows for each in chosen), 'row')} corrected."
         self.choose(accepted=self.choices.accepted | {(each.written, each.meant) for each in chosen})
 
     def accept_all(self) -> None:
@@ -639,11 +525,7 @@ class AuditState:
     def show_more(self) -> None:
         """Show more likely typos."""
         self.shown_suggestions = min(self.shown_suggestions + 20, 50)
-        self.changed()
-
-    def suppress_file(self, path: Path, name: str) -> None:
-        """Use a suppression list from a file."""
-        self.use_suppression(path, readable(name))
+        self.work.changed()
 
     def suppress_pasted(self, text: str) -> None:
         """Use a suppression list that was pasted."""
@@ -652,19 +534,20 @@ class AuditState:
         path = Path(self.folder, f"pasted-{id_of(text.encode())}.txt")
         path.touch(0o600)
         path.write_text(text, encoding="utf-8")
-        self.use_suppression(path, "pasted suppression list")
+        self.suppress_file(path, "pasted suppression list")
 
-    def use_suppression(self, path: Path, name: str) -> None:
+    def suppress_file(self, path: Path, name: str) -> None:
+        """Use a suppression list from a file."""
         self.require_idle()
+        shown = readable(name)
 
         def work() -> None:
-            found = read_suppression(path, name)
-            identity = id_of(path)[:16]
+            found, identity = read_suppression(path, shown), id_of(path)[:16]
             self.suppressions[identity] = found
-            self.say("tidy", "")
+            self.work.say("tidy", "")
             self.choose(suppression=identity, suppress=True)
 
-        self.add_job("tidy", work, f"Reading {name}…")
+        self.work.add("tidy", work, f"Reading {shown}…")
 
     def drop_suppression(self) -> None:
         """Use no suppression list."""
@@ -683,13 +566,18 @@ class AuditState:
         """Ask again about addresses without a clear answer in the next run; else the journal answers for them."""
         self.require_idle()
         self.is_refreshing, self.asked_since = is_on, None
-        self.wake()
+        self.work.wake()
 
     def make_plan_again(self) -> None:
         """Work out the cost again: the quota may be another, the service may be back."""
-        self.say("check", "")
-        self.plan_number += 1
-        self.wake()
+        self.work.say("check", "")
+        self.forget_plan()
+        self.work.wake()
+
+    def forget_plan(self) -> None:
+        """Have the cost worked out again, and this machine's resolver looked at."""
+        for name in ("check", "notices"):
+            self.made.pop(name, None)
 
     def options(self) -> Options:
         """The checked arguments of a run; a journal for this audit where pausing would lose what is checked."""
@@ -706,13 +594,12 @@ class AuditState:
 
     def backend_label(self) -> str:
         """Who checks, in words."""
+        return readable(getattr(self.settings.get("backend"), "label", "") or self.service(), 80) or "this computer"
+
+    def service(self) -> str:
+        """The address of the service that checks; empty for this computer."""
         backend = self.settings.get("backend")
-        if backend is None:
-            return "this computer"
-        if label := getattr(backend, "label", ""):
-            return str(label)
-        url = backend if isinstance(backend, str) else getattr(backend, "base_url", None)
-        return readable(str(url), 80) if url else "this computer"
+        return backend if isinstance(backend, str) else str(getattr(backend, "base_url", ""))
 
     def can_resume(self) -> bool:
         """Whether the next run can go on where this one stopped."""
@@ -724,8 +611,7 @@ class AuditState:
 
     def is_result_current(self) -> bool:
         """Whether the result is that of the choices as they are now; it names suggestions that are to be checked."""
-        info = self.result_info
-        return info is not None and info.accepted_by(self.choices, self.backend_label())
+        return self.result is not None and self.result.info.accepted_by(self.choices, self.backend_label())
 
     def verify(self) -> None:
         """Start the check, or go on where the last one stopped."""
@@ -733,7 +619,7 @@ class AuditState:
             if not self.is_running:
                 self.is_unseen = False
                 self.start_run()
-        self.wake()
+        self.work.wake()
 
     check_decided = verify  # the journal answers for all that is known
 
@@ -749,8 +635,8 @@ class AuditState:
         self.run._start()
         self.is_running, self.run_state = True, "running"
         self.rate, self.progress, self.moved_at = Rate(self.clock), self.run.progress, self.clock()
-        self.say("check", "")
-        self.spoken = "The check has started."
+        self.work.say("check", "")
+        self.work.spoken = "The check has started."
         assert self.source is not None
         assert self.choices.column is not None
         self.run_info = ResultInfo(
@@ -768,7 +654,7 @@ class AuditState:
         if self.run is not None and self.is_running:
             self.run.cancel()
             self.run_state = "pausing"
-            self.changed()
+            self.work.changed()
 
     def pause_unseen(self) -> None:
         """Stop the check, since nobody has looked at the page for long."""
@@ -780,25 +666,24 @@ class AuditState:
     def ask_again(self) -> None:
         """Check the rows of the result without a clear answer again; the journal answers for the others."""
         self.require_idle()
-        listing = self.require_listing()
-        if not self.can_resume() or not listing.count_unclear():
+        if not self.require_result().listing.count_unclear() or not self.can_resume():
             raise SettingsError("there is nothing to ask again; verify the list again")
         self.is_refreshing, self.asked_since = True, None
-        self.say("decide", "")
+        self.work.say("decide", "")
 
         def work() -> None:
             self.prepare_now()
             self.make("check", *self.steps()["check"])
             if self.plan is None:
-                self.say("decide", *self.messages["check"])
+                self.work.say("decide", *self.work.messages["check"])
             elif self.is_out_of_quota():
-                self.say("decide", f"Today's quota is used up. Press Ask again {QUOTA_RESET}.", "warned")
+                self.work.say("decide", f"Today's quota is used up. Press Ask again {QUOTA_RESET}.", "warned")
             else:
                 self.verify()
                 return
             self.is_refreshing = False
 
-        self.add_job("decide", work, "Asking again…")
+        self.work.add("decide", work, "Asking again…")
 
     def follow_run(self) -> None:
         """Show how far the run is; at its end, put the result together."""
@@ -812,9 +697,9 @@ class AuditState:
             self.show_progress(progress)
         elif (idle := self.clock() - self.moved_at) >= IDLE_AFTER:
             text = f"No progress for {idle // IDLE_AFTER * IDLE_AFTER:.0f} seconds. Pause keeps what is checked."
-            if self.messages["check"][0] != text:
-                self.say("check", text, "idle")
-                self.changed("check")
+            if self.work.messages["check"][0] != text:
+                self.work.say("check", text, "idle")
+                self.work.changed("check")
         if is_over:
             self.end_run(run, info)
 
@@ -825,35 +710,34 @@ class AuditState:
         self.rate.add(progress)
         now = progress.settled * 10 // max(progress.total, 1)
         if now != before and now < 10:
-            self.spoken = f"{10 * now}% checked."
-        if self.messages["check"][1] == "idle":
-            self.say("check", "")
-        self.changed("check")
+            self.work.spoken = f"{10 * now}% checked."
+        if self.work.messages["check"][1] == "idle":
+            self.work.say("check", "")
+        self.work.changed("check")
 
     def end_run(self, run: Run[Any], info: ResultInfo) -> None:
         """Show the result of a run, how it ended, and what to do next."""
         self.rates[info.depth] = self.rate.per_second() or self.rates.get(info.depth, 0.0)
-        self.busy["decide"] = "Putting the result together…"
-        self.changed()
+        self.work.busy["decide"] = "Putting the result together…"
+        self.work.changed()
         progress = run.progress
-        with self.guarded("check"):
+        with self.work.guarded("check"):
             rows = AuditedRows.of_run(run._build, run._settled_table(), is_merged=info.made_from.merge)  # type: ignore[arg-type]
             run._replace_result(rows.to_frame)
             listing = Listing(rows, self.policy, self.choices.decided, self.choices.accepted)
             with self.lock:
-                is_complete = progress.state == "done"
-                self.show_listing(listing, replace(info, when=datetime.now(UTC), is_complete=is_complete))
+                self.show_result(listing, replace(info, when=datetime.now(UTC), is_complete=progress.state == "done"))
                 self.say_end(run)
         with self.lock:
-            self.is_running, self.run_state, self.busy["decide"] = False, progress.state, ""
+            self.is_running, self.run_state, self.work.busy["decide"] = False, progress.state, ""
             if progress.state == "done":  # else the next run goes on with this one
                 self.is_refreshing, self.asked_since = False, None
-            if progress.state != "failed":
-                self.plan_number += 1
+            if progress.state != "failed":  # the next run costs something else
+                self.forget_plan()
             if self.is_unseen and progress.state == "cancelled" and progress.submitted:
-                with self.guarded("check"):
+                with self.work.guarded("check"):
                     self.start_run(limit=0)  # collects the answers to what was sent
-        self.changed()
+        self.work.changed()
 
     def say_end(self, run: Run[Any]) -> None:
         """Say how the run ended, and what to do next."""
@@ -861,67 +745,29 @@ class AuditState:
         text, kind = describe_end(run.progress, run.notices, can_resume=self.can_resume(), has_limit=limit is not None)
         if self.is_unseen and run.progress.state in ("cancelled", "stopped"):
             text, kind = f"{UNSEEN} What is checked so far is kept. Press Resume to go on.", "warned"
-        self.say("check", text, kind)
-        if run.progress.state == "done" and self.listing is not None:
-            self.spoken = f"Done. {count_of(self.listing.counts.people, 'person', 'people')} can be mailed. {text}"
+        self.work.say("check", text, kind)
+        if run.progress.state == "done" and self.result is not None:
+            people = count_of(self.result.listing.counts.people, "person", "people")
+            self.work.spoken = f"Done. {people} can be mailed. {text}"
 
     # --- 4 decide -----------------------------------------------------------------------------------------------------
 
-    def show_listing(self, listing: Listing, info: ResultInfo) -> None:
-        """Show a result; filters of the result before it are kept only for the same list and column."""
-        before, kept = self.result_info, self.listing
-        if kept is not None and before is not None and before.made_from.column == info.made_from.column:
-            listing.chosen = kept.chosen
-            listing.search(kept.words)
-        self.result_info, self.listing = info, listing
-        self.result_number += 1
-        self.last_result = lambda: None
-        self.comparison = self.read_earlier = None
-        self.find()
+    def show_result(self, listing: Listing, info: ResultInfo) -> None:
+        """Show a result, as the one before it was looked at if that is of the same column."""
+        before = self.result
+        is_same = before is not None and before.info.made_from.column == info.made_from.column
+        self.result = Result(listing, info, before.looks() if before is not None and is_same else None)
 
-    def require_listing(self) -> Listing:
-        if self.listing is None:
+    def require_result(self) -> Result:
+        if self.result is None:
             raise SettingsError("there is no result yet; verify the list first")
-        return self.listing
+        return self.result
 
-    def find(self, first: int = 0) -> None:
-        """Find the rows that match, and show those from a position on."""
-        self.found = self.require_listing().found()
-        self.window = min(max(first, 0), max(len(self.found) - 1, 0)), self.window[1]
-
-    def rows(self, first: int, count: int) -> None:
-        """Show some of the rows that match, from a position on."""
-        count = min(max(count, 1), MAX_WINDOW)
-        self.window = min(max(first, 0), max(len(self.found) - 1, 0)), count
-        self.changed("decide")
-
-    def set_facet(self, facet: str, value: str) -> None:
-        """Choose a value of a facet, or no longer."""
-        if facet not in FACETS:
-            raise SettingsError(f"{facet!r} is not a facet; there are {', '.join(FACETS)}")
-        self.look(lambda listing: listing.toggle(facet, value))
-
-    def clear_facets(self) -> None:
-        """Show all rows."""
-        self.look(Listing.clear)
-
-    def search(self, text: str) -> None:
-        """Show the rows that contain all words."""
-        self.look(lambda listing: listing.search(text[:LONGEST_SEARCH]))
-
-    def sort(self, key: str) -> None:
-        """Sort by a column of the table."""
-        if key not in {head["key"] for head in self.require_listing().heads()}:
-            raise SettingsError(f"{key!r} is not a column of the table")
-        self.look(lambda listing: listing.sort(key))
-
-    def look(self, change: Callable[[Listing], None]) -> None:
+    def look(self, action: str, **arguments: Any) -> None:
         """Look at the result in another way."""
         with self.lock:
-            change(self.require_listing())
-            self.find()
-            self.spoken = f"{count_of(len(self.found), 'row')} found."
-        self.wake("decide")
+            self.work.spoken = getattr(self.require_result(), action)(**arguments) or self.work.spoken
+        self.work.wake("decide")
 
     def set_policy(self, name: str) -> None:
         """Choose what is done with which verdict."""
@@ -931,89 +777,45 @@ class AuditState:
 
     def decide(self, rows: Sequence[int], what: str) -> None:
         """Decide about the people of some rows, by their positions."""
-        listing, chosen = self.require_listing(), self.choices
-        decided, accepted = decide(listing, rows, what, chosen.decided, chosen.accepted)
-        self.spoken = "Decided."
+        chosen = self.choices
+        decided, accepted = decide(self.require_result().listing, rows, what, chosen.decided, chosen.accepted)
+        self.work.spoken = "Decided."
         self.choose(decided=decided, accepted=accepted)
 
     def decide_shown(self, what: str) -> None:
         """Decide about the people of all rows that match."""
-        self.decide(self.found.tolist(), what)
+        self.decide(self.require_result().found.tolist(), what)
 
     def decide_domain(self, domain: str, what: str) -> None:
         """Decide about the people at a domain."""
-        listing, chosen = self.require_listing(), self.choices
-        decided, accepted = decide_domain(listing, domain, what, chosen.decided, chosen.accepted)
-        self.spoken = "Decided."
-        self.choose(decided=decided, accepted=accepted)
+        self.decide(rows_of_domain(self.require_result().listing, domain), what)
 
     def download(self, which: str, kind: str) -> None:
-        """Write rows, or a report, to a file for the browser.
-
-        `which` is an action, ``everything``, ``shown`` or ``report``.
-        """
-        listing, info = self.require_listing(), self.result_info
-        assert info is not None
-        if which not in (*ACTIONS, "everything", "shown", "report") or kind not in (*KINDS, "html"):
-            raise SettingsError(f"{which!r} as {kind!r} is not a file that can be made")
-        stem = self.source.stem() if self.source is not None else "emails"
-        label = LABELS[which].lower().replace(" ", "-") if which in ACTIONS else which
-        self.files += 1
-        path = Path(self.folder, f"{self.files}", f"{stem}-{label}.{kind}")
-        by = self.asked_by
-        rows = self.found if which == "shown" else np.arange(len(listing.rows))
-        if which in ACTIONS:
-            rows = np.flatnonzero(listing.action == ACTIONS.index(which))
+        """Write rows, or a report, to a file for the browser; see `Result.rows_of`."""
+        result, by = self.require_result(), self.asked_by
+        rows = result.rows_of(which, kind)
+        name = file_name(self.source.stem() if self.source is not None else "emails", which, kind)
 
         def work() -> None:
-            path.parent.mkdir(0o700)
-            if which == "report":
-                earlier = None if self.read_earlier is None else self.read_earlier()
-                remarks = save_report(listing, self.policy, path, info.name, earlier, self.command_again(info))
-            else:
-                pieces = rows_to_save(listing, rows, which)
-                remarks = save_table(pieces, path, types_of_objects(listing.rows.frame))
-            self.say("decide", " ".join(remarks), "warned" if remarks else "plain")
+            path = Path(tempfile.mkdtemp(dir=self.folder), name)
+            remarks = result.save(which, rows, path, self.service())
+            self.work.say("decide", " ".join(remarks), "warned" if remarks else "plain")
             path.chmod(0o600)
-            self.on_file(path.name, path, by)
-            self.spoken = f"{path.name} is being downloaded."
+            self.on_file(name, path, by)
+            self.work.spoken = f"{name} is being downloaded."
 
-        self.add_job("decide", work, f"Writing {stem}-{label}.{kind}…")
-
-    def command_again(self, info: ResultInfo) -> str:
-        """The command that verifies the file of a result again; empty where the list was not a file."""
-        if not info.name.lower().endswith(tuple(FILE_KINDS)):
-            return ""
-        backend = self.settings.get("backend")
-        url = backend if isinstance(backend, str) else getattr(backend, "base_url", None)
-        column = str(self.require_listing().column)  # whole: the label of the page is cut
-        options = ["--column", column, "--type", info.depth, *(() if url is None else ("--backend", str(url)))]
-        return verify_command(info.name, [*options, "--output", f"{Path(info.name).stem}-verified.csv"])
+        self.work.add("decide", work, f"Writing {name}…")
 
     def compare(self, path: Path, name: str) -> None:
-        """Compare the result with that of an earlier audit, from a file; the report then compares, too."""
-        listing = self.require_listing()
-        read = partial(read_audit, path, name, listing.column)
+        """Compare the result with that of an earlier audit, from a file."""
+        result = self.require_result()
 
         def work() -> None:
-            new = listing.rows.to_frame(columns=CORE)
-            self.comparison = compare_with(read(), readable(name), new, listing.column)
-            self.read_earlier = read
-            self.say("decide", "")
-            self.spoken = self.comparison["headline"]
+            said = result.compare(path, name)
+            self.work.say("decide", "")
+            self.work.spoken = said
 
-        self.add_job("decide", work, f"Comparing with {readable(name)}…")
-
-    @property
-    def result(self) -> pd.DataFrame | None:
-        """The rows of the last run with all result columns."""
-        if self.listing is None:
-            return None
-        out = self.last_result()
-        if out is None:
-            out = self.listing.rows.to_frame()
-            self.last_result = weakref.ref(out)
-        return out
+        self.work.add("decide", work, f"Comparing with {readable(name)}…")
 
 
 BUSY = {"tidy": "Looking through the list…", "check": "Working out the cost…"}  # what is shown while a step is made

@@ -25,6 +25,7 @@ from ..frames.planning import plan_addresses
 from ..frames.suppress import SuppressionList
 from ..frames.verify import AddressColumns
 from ..model.table import one_array
+from ..model.words import count_of
 from ..runs.execution import unique_addresses
 from ..runs.options import Options
 from ..runs.plan import Plan
@@ -45,7 +46,6 @@ from ..table.table import Table
 from .choices import Choices
 from .source import Source
 from .tidy import TidyColumn, duplicate_examples
-from .wording import count_of
 
 # The identity of a mailbox is not for people, and as large as the addresses.
 ADDED_COLUMNS = (

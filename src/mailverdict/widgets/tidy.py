@@ -106,6 +106,11 @@ class TidyColumn:
         """Rows whose suggestion is accepted, and that have the repairs which it needs."""
         return np.flatnonzero(to_bools(accepted_texts(self.found.texts, choices).is_valid()) & self.applied(choices))
 
+    def count_repaired(self, choices: Choices) -> int:
+        """How many rows are repaired."""
+        needs = np.array([bool(names) for names in self.change_sets], np.bool_)
+        return int(np.count_nonzero(self.applied(choices) & needs[self.change_codes])) if len(needs) else 0
+
     def applied(self, choices: Choices) -> Flags:
         """Rows of which all repairs that they need are on."""
         is_on = np.array([set(choices.off).isdisjoint(names) for names in self.change_sets], np.bool_)

@@ -21,10 +21,8 @@ import os
 import re
 import secrets
 import shutil
-import tempfile
 import threading
 import unicodedata
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -55,53 +53,33 @@ class Upload:
 class FileTransfer:
     """Receives uploads from a page and serves downloads to it, in pieces.
 
-    Uploads are written to a private temporary folder (mode 0700, files 0600). The name that a browser gives is only
-    shown to people; the path is made from it without folders and special characters. Failed and cancelled uploads are
-    removed at once; the folder with all that is in it is removed by `close` and at the end of the process.
+    The name that a browser gives is only shown to people; the path is made from it without folders and special
+    characters. Failed and cancelled uploads are removed at once.
 
     Parameters
     ----------
     send : callable
         Sends a message, ``send(content, buffers)``, as the method `send` of a widget does.
-    parent : path, optional
-        Where the temporary folder is made; by default where the system keeps temporary files.
+    get_folder : callable
+        Gives the private folder for uploads.
     on_file : callable
-        Called as ``on_file(name, path, purpose)`` for each complete upload, in the thread that received its last
+        Called as ``on_file(path, name, purpose)`` for each complete upload, in the thread that received its last
         message. The purpose is what the browser gave with the upload.
     """
 
     def __init__(
-        self, send: Callable[..., Any], parent: str | Path | None, on_file: Callable[[str, Path, str], None]
+        self, send: Callable[..., Any], get_folder: Callable[[], Path], on_file: Callable[[Path, str, str], None]
     ) -> None:
-        self.send, self.parent, self.on_file = send, parent, on_file
+        self.send, self.get_folder, self.on_file = send, get_folder, on_file
         self.uploads: dict[str, Upload] = {}  # by the id that the browser chose; the oldest is first
         self.offers: dict[str, Path] = {}  # by the id that the browser was told; the oldest is first
         self.count = 0
         self.lock = threading.RLock()  # JupyterLab lets messages arrive in another thread than the cells
-        self.made: Path | None = None
-        self.remove_folder: Callable[[], object] = lambda: None
-
-    @property
-    def folder(self) -> Path:
-        """The private folder."""
-        with self.lock:
-            if self.made is None:
-                self.made = Path(tempfile.mkdtemp(prefix="mailverdict-", dir=self.parent))
-                self.remove_folder = weakref.finalize(self, shutil.rmtree, self.made, ignore_errors=True)
-            return self.made
-
-    def close(self) -> None:
-        """End all transfers, and remove the folder with every file."""
-        with self.lock:
-            self.uploads.clear()
-            self.offers.clear()
-            self.remove_folder()
-            self.made = None
 
     def offer(self, path: Path) -> str:
-        """Let the browser download a file of the folder; gives its id.
+        """Let the browser download a file; gives its id.
 
-        The file is removed once the browser has it. Of more than eight offers the oldest is removed.
+        It is removed once the browser has it. Of more than eight offers the oldest is removed.
         """
         identity = secrets.token_hex(16)
         with self.lock:
@@ -129,7 +107,7 @@ class FileTransfer:
                 self.drop(identity)
                 self.send({"file": "failed", "id": identity, "why": why}, [])
         if complete is not None:
-            self.on_file(complete.name, complete.path, complete.purpose)
+            self.on_file(complete.path, complete.name, complete.purpose)
         return True
 
     def put(self, identity: str, content: Mapping[str, Any], buffers: Sequence[Any]) -> Upload | None:
@@ -160,13 +138,14 @@ class FileTransfer:
             raise InputError("the id of a file must be 8 to 40 letters, digits or hyphens")
         name = shown_name(content.get("name"))
         size = whole_number(content.get("size"), f"the size of {name}")
-        free = max(0, shutil.disk_usage(self.folder).free - SPARE)
+        folder = self.get_folder()
+        free = max(0, shutil.disk_usage(folder).free - SPARE)
         if size > free:
             raise InputError(f"{name} has {size:,} bytes; the disk for temporary files has room for {free:,}")
         while len(self.uploads) >= MAX_UPLOADS:
             self.drop(next(iter(self.uploads)))
         self.count += 1
-        path = self.folder / f"{self.count}-{path_name(name)}"
+        path = folder / f"{self.count}-{path_name(name)}"
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         upload = Upload(name, path, size, str(content.get("purpose", ""))[:LONGEST_NAME])
         self.uploads[identity] = upload

@@ -12,31 +12,28 @@ import numpy as np
 from ..files.compression import COMPRESSIONS
 from ..files.readers import KINDS as FILE_KINDS
 from ..frames.results import BUCKETS, WAITING
-from ..model.words import ACTIONS, DECISIONS, ValidationType, reason_label
+from ..model.words import ACTIONS, DECISIONS, REPAIR_LABELS, ValidationType, count_of, percent, reason_label
 from ..reports.wording import CHECKS
-from ..theme import LABELS, MARK_OF, MARKS
+from ..theme import LABELS
 from .checking import describe_plan, describe_progress, next_day
-from .decisions import describe_to_check, find_typos
+from .decisions import Pair, describe_to_check, find_typos
 from .earlier import describe_run
 from .exports import KINDS
 from .listing import FACETS, Listing, cell_texts
 from .listing import WORDS as DECIDED
-from .session import KeptAudit
+from .session import Given, KeptAudit
 from .source import ENCODINGS, Source, readable, short_text
 from .state import SECTIONS, AuditState
 from .steps import Prepared
 from .tidy import SAFE, TidyColumn
 from .wording import (
     DEPTHS,
-    REPAIR_LABELS,
     VERDICT_LABELS,
-    count_of,
     date_text,
     describe_actions,
     describe_headline,
     describe_policies,
     duration_words,
-    percent,
 )
 
 LONGEST = 600
@@ -64,17 +61,10 @@ def take_snapshots(state: AuditState, names: Collection[str] = SECTIONS) -> dict
         return {name: take_snapshot(state, name) for name in names}
 
 
-def marks() -> dict[str, Any]:
-    """The shapes of verdicts, actions and states."""
-    return {
-        name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign, "mark": mark} for name, mark in MARK_OF.items()
-    }
-
-
 def status(state: AuditState, section: str) -> dict[str, Any]:
     """What every section has."""
-    text, kind = state.messages[section]
-    return {"message": short_text(text, LONGEST), "kind": kind, "busy": state.busy[section]}
+    text, kind = state.work.messages[section]
+    return {"message": short_text(text, LONGEST), "kind": kind, "busy": state.work.busy[section]}
 
 
 # --- the page as a whole --------------------------------------------------------------------------------------------
@@ -83,18 +73,18 @@ def status(state: AuditState, section: str) -> dict[str, Any]:
 def snapshot_page(state: AuditState) -> dict[str, Any]:
     """Which steps are open, which button comes first, and what a screen reader reads out."""
     is_loaded = state.source is not None and state.choices.column is not None
-    is_complete = state.result_info is not None and state.result_info.is_complete
+    is_complete = state.result is not None and state.result.info.is_complete
     is_over = is_complete and state.is_result_current() and not state.is_running
     return {
         "primary": primary_of(state),
-        "said": short_text(state.spoken, LONGEST),
+        "said": short_text(state.work.spoken, LONGEST),
         "open": {
             "list": not is_loaded,
             "tidy": is_loaded and not is_over and not state.is_running,
             "check": is_loaded and not is_over,
-            "decide": state.listing is not None,
+            "decide": state.result is not None,
         },
-        "can": {"tidy": is_loaded, "check": is_loaded, "decide": state.listing is not None},
+        "can": {"tidy": is_loaded, "check": is_loaded, "decide": state.result is not None},
         "running": state.is_running,
         "can_undo": bool(state.past),
         "can_redo": bool(state.future),
@@ -114,14 +104,10 @@ def primary_of(state: AuditState) -> str:
         return "choose"
     if state.is_running:
         return "pause"
-    info = state.result_info
-    if info is not None and state.is_result_current() and (info.is_complete or state.is_out_of_quota()):
-        return "send" if state.listing is not None and state.listing.count_actions()["send"] else "everything"
-    return (
-        "plan"
-        if state.is_out_of_quota() or (state.plan is None and state.messages["check"][1] == "failed")
-        else "verify"
-    )
+    result, is_short = state.result, state.is_out_of_quota()
+    if result is not None and state.is_result_current() and (result.info.is_complete or is_short):
+        return "send" if result.listing.counts.actions["send"] else "everything"
+    return "plan" if is_short or (state.plan is None and state.work.messages["check"][1] == "failed") else "verify"
 
 
 # --- 1 list ---------------------------------------------------------------------------------------------------------
@@ -129,7 +115,7 @@ def primary_of(state: AuditState) -> str:
 
 def snapshot_list(state: AuditState) -> dict[str, Any]:
     """The list, its column, and what was found out about the file."""
-    source = state.source
+    source, given = state.source, state.given or Given()
     shown: dict[str, Any] = {
         "summary": "",
         "columns": [],
@@ -139,10 +125,10 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
         "accept": ",".join((*FILE_KINDS, *COMPRESSIONS)),
         "allow_paths": state.allow_paths,
         "encodings": [{"id": code, "label": label} for label, code in ENCODINGS],
-        "encoding": state.encoding,
-        "header": state.has_header,
+        "encoding": given.encoding,
+        "header": given.has_header,
         "is_text": False,
-        "sheet": state.sheet,
+        "sheet": given.sheet,
         "sheets": [{"id": name, "label": readable(name)} for name in state.sheets],
         "can_read_again": state.given is not None,
         "can_list_runs": state.journal_path() is not None,
@@ -191,20 +177,16 @@ def snapshot_tidy(state: AuditState) -> dict[str, Any]:
     prepared = state.prepared
     if prepared is None or not len(prepared.base):
         return {"summary": "", "items": [], "suggestions": None, "suppression": None, "is_ready": False}
-    base, tidy = prepared.base, prepared.tidy
-    items = [item for name in SAFE if (item := repair_item(state, base, name))]
-    items.sort(key=lambda item: -item["number"])
-    items += split_item(state, base) + merge_item(state) + suppress_item(state)
-    on = sum(item["number"] for item in items if item["on"] and item["id"] in SAFE)
+    suppression, nothing = state.suppression, prepared.base.nothing_rows
+    verb = "holds" if nothing == 1 else "hold"
     return {
         "is_ready": True,
-        "summary": tidy_summary(state, tidy),
-        "items": items,
-        "repaired": on,
-        "suggestions": suggestion_part(state, tidy),
-        "nothing": nothing_text(base.nothing_rows) if base.nothing_rows else "",
-        "suppression": state.suppression.name if state.suppression else None,
-        "suppression_notes": state.suppression.notes if state.suppression else [],
+        "summary": tidy_summary(state, prepared) or "nothing to repair",
+        "items": tidy_items(state, prepared),
+        "suggestions": suggestion_part(state, prepared.tidy),
+        "nothing": f"{count_of(nothing, 'cell')} {verb} no address that can be read." if nothing else "",
+        "suppression": suppression and suppression.name,
+        "suppression_notes": suppression.notes if suppression else [],
         "suppression_found": suppression_found(state, prepared),
     }
 
@@ -220,76 +202,54 @@ def suppression_found(state: AuditState, prepared: Prepared) -> str:
     return f"{count_of(prepared.suppressed, 'row')}: {by_address:,} by address, {by_domain:,} by domain."
 
 
-def tidy_summary(state: AuditState, tidy: TidyColumn) -> str:
+def tidy_summary(state: AuditState, prepared: Prepared) -> str:
     """The step in one line."""
-    applied = tidy.applied(state.choices)
-    repaired = int((applied & (tidy.change_codes != empty_code(tidy))).sum())
-    parts = [f"{count_of(repaired, 'cell')} repaired"] if repaired else []
-    accepted = len(tidy.accepted_rows(state.choices))
-    parts += [f"{count_of(accepted, 'typo')} corrected"] if accepted else []
-    prepared = state.prepared
-    if state.choices.split and prepared is not None and prepared.base.added_rows:
-        parts.append(f"{count_of(prepared.base.added_rows, 'row')} added")
-    if prepared is not None and state.choices.merge and prepared.repeated:
-        parts.append(f"{count_of(prepared.repeated, 'duplicate')} taken out")
-    if prepared is not None and state.choices.suppress and prepared.suppressed:
-        parts.append(f"{count_of(prepared.suppressed, 'row')} suppressed")
-    return " · ".join(parts) or "nothing to repair"
+    base, tidy, choices = prepared.base, prepared.tidy, state.choices
+    parts = [
+        (tidy.count_repaired(choices), "cell", "repaired"),
+        (len(tidy.accepted_rows(choices)), "typo", "corrected"),
+        (base.added_rows if choices.split else 0, "row", "added"),
+        (prepared.repeated if choices.merge else 0, "duplicate", "taken out"),
+        (prepared.suppressed if choices.suppress else 0, "row", "suppressed"),
+    ]
+    return " · ".join(f"{count_of(number, noun)} {what}" for number, noun, what in parts if number)
 
 
-def nothing_text(cells: int) -> str:
-    verb = "holds" if cells == 1 else "hold"
-    return f"{count_of(cells, 'cell')} {verb} no address that can be read." if cells else ""
+def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
+    """What can be switched on and off: repairs, the most frequent first, then what changes or removes rows."""
+    base, choices = prepared.base, state.choices
+    repairs = [
+        (name, REPAIR_LABELS[name], base.repaired_rows(name), "cell", base.examples[name], name not in choices.off, "")
+        for name in SAFE
+    ]
+    added = count_of(base.added_rows, "row")
+    split = f"Gives each address a row of its own: {added} more. Without it, these are reviewed."
+    merge = "Keeps the first row of each mailbox on the send list; the others go to “Remove”."
+    items = [
+        *sorted(repairs, key=lambda each: -each[2]),
+        (
+            "split",
+            "Several addresses in a cell",
+            len(base.several_rows),
+            "cell",
+            base.several_examples,
+            choices.split,
+            split,
+        ),
+        ("merge", "Duplicates", prepared.repeated, "row", prepared.repeated_examples, choices.merge, merge),
+    ]
+    found = [item(*each) for each in items if each[2]]
+    if state.suppression is not None:
+        why = f"Takes the addresses and domains of {state.suppression.name} off the send list."
+        label = "On your suppression list"
+        found.append(item("suppress", label, prepared.suppressed, "row", [], choices.suppress, why))
+    return found
 
 
-def empty_code(tidy: TidyColumn) -> int:
-    """The code of cells that need no repair."""
-    return tidy.change_sets.index(()) if () in tidy.change_sets else -1
-
-
-def repair_item(state: AuditState, tidy: TidyColumn, name: str) -> dict[str, Any] | None:
-    """A repair with its count and examples; None where no cell needs it."""
-    rows = tidy.repaired_rows(name)
-    if not rows:
-        return None
-    return item(name, REPAIR_LABELS[name], rows, "cell", tidy.examples[name], is_on=name not in state.choices.off)
-
-
-def item(
-    name: str, label: str, number: int, noun: str, examples: list[tuple[str, str]], *, is_on: bool, why: str = ""
-) -> dict[str, Any]:
-    pairs = [{"before": before, "after": after} for before, after in examples]
-    count = count_of(number, noun)
-    return {"id": name, "label": label, "number": number, "count": count, "examples": pairs, "on": is_on, "why": why}
-
-
-def split_item(state: AuditState, tidy: TidyColumn) -> list[dict[str, Any]]:
-    """Cells with several addresses."""
-    rows = len(tidy.several_rows)
-    why = (
-        f"Gives each address a row of its own: {count_of(tidy.added_rows, 'row')} more. Without it, these are reviewed."
-    )
-    label, examples = "Several addresses in a cell", tidy.several_examples
-    return [item("split", label, rows, "cell", examples, is_on=state.choices.split, why=why)] if rows else []
-
-
-def merge_item(state: AuditState) -> list[dict[str, Any]]:
-    """Rows that repeat a mailbox."""
-    prepared = state.prepared
-    if prepared is None or not prepared.repeated:
-        return []
-    why = "Keeps the first row of each mailbox on the send list; the others go to “Remove”."
-    label, examples = "Duplicates", prepared.repeated_examples
-    return [item("merge", label, prepared.repeated, "row", examples, is_on=state.choices.merge, why=why)]
-
-
-def suppress_item(state: AuditState) -> list[dict[str, Any]]:
-    """Rows on the suppression list."""
-    if state.suppression is None or state.prepared is None:
-        return []
-    why = f"Takes the addresses and domains of {state.suppression.name} off the send list."
-    rows = state.prepared.suppressed
-    return [item("suppress", "On your suppression list", rows, "row", [], is_on=state.choices.suppress, why=why)]
+def item(name: str, label: str, number: int, noun: str, pairs: list[Pair], is_on: bool, why: str) -> dict[str, Any]:  # noqa: FBT001
+    """A switch with a count and examples."""
+    examples = [{"before": before, "after": after} for before, after in pairs]
+    return {"id": name, "label": label, "count": count_of(number, noun), "examples": examples, "on": is_on, "why": why}
 
 
 def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | None:
@@ -323,14 +283,8 @@ def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | Non
 
 def snapshot_check(state: AuditState) -> dict[str, Any]:
     """How deep, what it costs, how far it is."""
-    plan, progress = state.plan, state.progress
-    described = {}
-    if plan is not None:
-        rate, planned = state.rates.get(state.choices.depth), state.planned
-        assert planned is not None
-        described = describe_plan(
-            plan, state.backend_label(), rate, state.choices.depth, planned.skipped, planned.addresses
-        )
+    planned, progress = state.planned, state.progress
+    plan = None if planned is None else planned.plan
     button = button_of(state)
     addresses = plan.unique if plan is not None and (state.is_running or state.is_result_current()) else None
     shown = {
@@ -341,7 +295,7 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
         ],
         "depth": state.choices.depth,
         "backend": state.backend_label(),
-        "plan": described or None,
+        "plan": planned and describe_plan(planned, state.rates.get(state.choices.depth)),
         "can_refresh": state.has_known and (state.is_refreshing or not can_ask_again(state)),
         "is_refreshing": state.is_refreshing,
         "notices": [short_text(each, LONGEST) for each in state.notices()[:3]],
@@ -377,17 +331,17 @@ def button_of(state: AuditState) -> dict[str, Any]:
     elif is_part and is_current:
         label = "Start again"
     else:
-        label = "Verify again" if state.result_info is not None else "Verify"
+        label = "Verify again" if state.result is not None else "Verify"
     ready = state.plan is not None and state.prepared is not None and not state.is_running
     return {"label": label, "enabled": ready and not state.is_out_of_quota()}
 
 
 def can_ask_again(state: AuditState) -> bool:
     """Whether a whole result has rows without a clear answer, which can be checked again without the others."""
-    info, listing = state.result_info, state.listing
-    if info is None or listing is None or state.is_running or not info.is_complete or not state.is_result_current():
+    result = state.result
+    if result is None or state.is_running or not result.info.is_complete or not state.is_result_current():
         return False
-    return state.prepared is not None and listing.count_unclear() > 0 and state.can_resume()
+    return state.prepared is not None and result.listing.count_unclear() > 0 and state.can_resume()
 
 
 # --- 4 decide -------------------------------------------------------------------------------------------------------
@@ -395,12 +349,12 @@ def can_ask_again(state: AuditState) -> bool:
 
 def snapshot_decide(state: AuditState) -> dict[str, Any]:
     """The result: picture, facets, a page of the table, downloads."""
-    listing, info = state.listing, state.result_info
-    if listing is None or info is None:
+    if (result := state.result) is None:
         return {"is_ready": False, "summary": ""}
+    listing, info, found = result.listing, result.info, result.found
     rows = len(listing.rows)
-    first, count = state.window
-    page = state.found[first : first + count]
+    first, count = result.window
+    page = found[first : first + count]
     shown = listing.page(page) if len(page) else []
     by, is_reversed = listing.sorted_by
     left_out = listing.columns_left_out()
@@ -424,14 +378,12 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "facets": [facet for name in FACETS if (facet := facet_part(listing, name))],
         "is_filtered": bool(listing.words or any(listing.chosen.values())),
         "words": listing.words,
-        "found": count_of(len(state.found), "row")
-        if len(state.found) == rows
-        else f"{len(state.found):,} of {count_of(rows, 'row')}",
+        "found": count_of(rows, "row") if len(found) == rows else f"{len(found):,} of {count_of(rows, 'row')}",
         "heads": [{**head, "sort": sort_of(head["key"], by, is_reversed=is_reversed)} for head in listing.heads()],
-        "table": {"first": first, "total": len(state.found), "rows": shown},
+        "table": {"first": first, "total": len(found), "rows": shown},
         "left_out": f"{count_of(left_out, 'more column')} in the file." if left_out else "",
         "formats": list(KINDS),
-        "comparison": state.comparison,
+        "comparison": result.comparison,
         "decided": decided_part(listing),
         "typos": find_typos(listing),
         "to_check": to_check(state, listing),
@@ -464,7 +416,7 @@ def sort_of(key: str, by: str, *, is_reversed: bool) -> str:
 
 def unclear_text(state: AuditState, listing: Listing) -> str:
     """Which rows need another try, how, when and at what cost."""
-    counts, wait = listing.count_verdicts(), listing.seconds_to_wait()
+    counts, wait = listing.counts.buckets, listing.seconds_to_wait()
     parts = []
     if unanswered := listing.count_unclear() - counts["error"]:
         parts.append(f"{count_of(unanswered, 'row')} had no clear answer{' yet' if wait else ''}.")
@@ -487,7 +439,7 @@ def unclear_text(state: AuditState, listing: Listing) -> str:
 
 def picture(listing: Listing) -> list[dict[str, Any]]:
     """The verdicts as parts of a bar; each filters the table."""
-    counts, rows = listing.count_verdicts(), max(len(listing.rows), 1)
+    counts, rows = listing.counts.buckets, max(len(listing.rows), 1)
     return [
         {
             "id": name,

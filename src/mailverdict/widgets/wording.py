@@ -8,29 +8,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..frames.policy import Policy
-from ..model.words import REPAIR_LABELS, ValidationType, Verdict, count_of, percent, reason_label
+from ..model.words import ValidationType, Verdict, count_of, percent, reason_label
 from ..reports.counts import Counts
 from ..reports.facts import most_common
 from ..reports.wording import decisive_word, meaning_of_actions
-from ..theme import LABELS
+from ..theme import LABELS, MARK_OF, MARKS
 from .source import readable
 
 if TYPE_CHECKING:
     from .listing import Listing
-
-__all__ = [
-    "DEPTHS",
-    "REPAIR_LABELS",
-    "VERDICT_LABELS",
-    "count_of",
-    "date_text",
-    "describe_actions",
-    "describe_headline",
-    "describe_policies",
-    "duration_words",
-    "percent",
-    "sentence",
-]
 
 # How deep, in the order of the page: the label, what is done, and what "valid" then means.
 DEPTHS: dict[str, tuple[str, str, str]] = {
@@ -64,6 +50,11 @@ POLICY_LABELS = {
 MAX_MOVES = 3
 # Verdicts, and the states of rows without one.
 VERDICT_LABELS = {name: LABELS[name] for name in (*map(str, Verdict), "error", "pending", "missing")}
+
+
+def marks() -> dict[str, dict[str, str]]:
+    """The shapes of verdicts, actions and states."""
+    return {name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign} for name, mark in MARK_OF.items()}
 
 
 def duration_words(seconds: float) -> str:

@@ -1,0 +1,108 @@
+"""Work for a page in one thread, and what each section of the page says about it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from ..errors import MailVerdictError
+from .wording import sentence
+
+logger = logging.getLogger("mailverdict")
+Message = tuple[str, str]  # text and kind: plain, done, warned, failed or idle
+NO_MESSAGE: Message = ("", "plain")
+Task = Callable[[], None]
+
+
+class Background:
+    """One thread, which does what was asked for, then what `next_task` gives, and ends when there is nothing."""
+
+    def __init__(self, sections: Sequence[str], next_task: Callable[[], Task | None]) -> None:
+        self.sections, self.next_task = sections, next_task
+        self.on_change: Callable[[Sequence[str]], None] = lambda names: None
+        self.lock = threading.RLock()
+        self.thread: threading.Thread | None = None
+        self.jobs: deque[Task] = deque()
+        self.messages: dict[str, Message] = dict.fromkeys(sections, NO_MESSAGE)
+        self.busy: dict[str, str] = dict.fromkeys(sections, "")
+        self.spoken = ""  # for screen readers: the last thing that happened
+
+    # --- what the page says -------------------------------------------------------------------------------------------
+
+    def changed(self, *names: str) -> None:
+        """Tell the pages what has changed: some sections, or anything."""
+        try:
+            self.on_change((*names, "page") if names else self.sections)
+        except Exception:
+            logger.exception("the page cannot be told what has changed")  # it is closed; the work goes on
+
+    def say(self, section: str, text: str, kind: str = "plain") -> None:
+        """Show a message in a section, or none."""
+        self.messages[section] = (text, kind)
+        if text:
+            self.spoken = text
+
+    def say_error(self, section: str, exc: Exception) -> None:
+        """Show an error in a section; one that is not expected also goes to the log."""
+        if isinstance(exc, MailVerdictError):
+            self.say(section, sentence(str(exc)), "failed")
+        elif isinstance(exc, MemoryError):
+            self.say(section, "There is not enough memory for this.", "failed")
+        else:
+            logger.error("the audit met an error", exc_info=exc)
+            self.say(section, f"{type(exc).__name__}: {exc}", "failed")
+
+    @contextmanager
+    def guarded(self, section: str) -> Iterator[None]:
+        """Turn an error into a message: what a handler raises is shown nowhere."""
+        try:
+            yield
+        except Exception as exc:  # noqa: BLE001 - shown on the page
+            self.say_error(section, exc)
+            self.changed()
+
+    # --- the thread ---------------------------------------------------------------------------------------------------
+
+    def add(self, section: str, work: Task, busy: str) -> None:
+        """Do something that takes long; an error becomes a message of the section."""
+        self.busy[section] = busy
+
+        def job() -> None:
+            with self.guarded(section):
+                work()
+            self.busy[section] = ""
+            self.changed()
+
+        self.jobs.append(job)
+        self.wake()
+
+    def wake(self, *names: str) -> None:
+        """Start the thread if there is work for it; then tell the pages what has changed, as `changed` does."""
+        with self.lock:
+            if self.thread is None and (self.jobs or self.next_task() is not None):
+                # A daemon, so that the kernel can exit at any time.
+                self.thread = threading.Thread(target=self.run, name="mailverdict-audit", daemon=True)
+                self.thread.start()
+        self.changed(*names)
+
+    def run(self) -> None:
+        """Do what is to be done until there is nothing."""
+        while True:
+            with self.lock:
+                task = self.jobs.popleft() if self.jobs else self.next_task()
+                if task is None:
+                    self.thread = None
+                    return
+            task()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until nothing is left to be done, or raise `TimeoutError` after `timeout` seconds."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while (thread := self.thread) is not None:
+            thread.join(0.1)
+            if until is not None and time.monotonic() > until:
+                raise TimeoutError(f"not finished after {timeout} seconds")
