@@ -31,7 +31,7 @@ from .results import JUDGED, WAITING, Results
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
 LONGEST_REMARK = 60  # characters that are shown
-DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: rows whose mailbox is in an earlier row are dropped
+DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: whether rows whose mailbox is in an earlier row are dropped
 REMARK = "remark"  # the repair that takes away words which ask for no mail
 REMARKED = "a remark in the cell: "
 PLACEHOLDER_ADDRESS = rf"(?i)^(?:{'|'.join(sorted(map(re.escape, NO_NAMES)))})[0-9]*@"
@@ -278,8 +278,12 @@ def row_facts(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array
         "suppressed": rows["suppressed"],
         "decision": rows.decision,
     }
-    if rows.data.notes().get(DROPS_DUPLICATES):
+    drops_duplicates = rows.data.notes().get(DROPS_DUPLICATES)
+    if drops_duplicates:
         facts["is_repeated"] = rows["duplicate_of"].is_valid()
+    elif drops_duplicates is None and "duplicate_of" in rows and "action_why" in rows:  # a file has no notes, but words
+        is_named = pc.equal(rows["action_why"], MEANING["duplicate"]).fill_null(False)
+        facts["is_repeated"] = pc.and_(rows["duplicate_of"].is_valid(), is_named)
     if policy is not None:
         # The short set has no spamtraps; `verify` warns of those that it finds.
         named = (flag for flag in reversed(FLAGS_BY_SEVERITY) if f"flag:{flag}" in policy._actions)

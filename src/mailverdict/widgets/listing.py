@@ -86,9 +86,9 @@ class AuditedRows:
     @classmethod
     def of_run(cls, frame: FrameReading, unique: pa.Table, *, is_merged: bool = False) -> AuditedRows:
         """The rows of a run, from its table of distinct addresses; with `is_merged`, duplicates were looked for."""
-        table, data, note = frame.rows(unique), frame.tables[0], {**frame.note}
-        if is_merged:  # else a column of this name is of an earlier file, which may have had other rows
-            note[DROPS_DUPLICATES] = True
+        table, data = frame.rows(unique), frame.tables[0]
+        # Without it the columns about duplicates may be of an earlier file, which may have had other rows.
+        note = {**frame.note, DROPS_DUPLICATES: is_merged}
         return cls(data.frame, data.column, table.unify_dictionaries().combine_chunks(), note)
 
     def __len__(self) -> int:
