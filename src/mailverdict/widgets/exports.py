@@ -34,7 +34,12 @@ RESULTS = tuple(column.name for column in (*COLUMNS, *REPAIR_COLUMNS, *ACTION_CO
 
 
 def save_report(
-    listing: Listing, path: Path, name: str, earlier: pd.DataFrame | None = None, again: str = ""
+    listing: Listing,
+    path: Path,
+    name: str,
+    earlier: pd.DataFrame | None = None,
+    again: str = "",
+    audience: str = "analyst",
 ) -> list[str]:
     """Write the report, whose figures are those of the page; a workbook has all rows.
 
@@ -48,7 +53,7 @@ def save_report(
     if path.suffix == ".xlsx" or then is not None:
         columns = COLUMNS if path.suffix == ".xlsx" else CORE
         whole = read_decided(rows.to_frame(columns=columns), column, None)
-    made = make_report(listing.counts, column, whole, earlier=then, name=name, again=again)
+    made = make_report(listing.counts, column, whole, earlier=then, name=name, again=again, audience=audience)
     made.save(path)
     return [f"{each}." for each in made._remarks]
 

@@ -25,6 +25,7 @@ from .source import readable
 from .steps import ResultInfo
 
 LONGEST_SEARCH = 200
+REPORTS = {"report": "analyst", "summary": "manager"}  # for whom each is
 MAX_WINDOW = 200  # rows of the table that are shown at once
 
 
@@ -95,8 +96,8 @@ class Result:
     # --- files --------------------------------------------------------------------------------------------------------
 
     def rows_of(self, which: str, kind: str) -> Rows:
-        """The rows of a file: `which` is an action, ``everything``, ``shown`` or ``report``."""
-        if which not in (*ACTIONS, "everything", "shown", "report") or kind not in (*KINDS, "html"):
+        """The rows of a file: `which` is an action, ``everything``, ``shown``, or one of `REPORTS`."""
+        if which not in (*ACTIONS, "everything", "shown", *REPORTS) or kind not in (*KINDS, "html"):
             raise SettingsError(f"{which!r} as {kind!r} is not a file that can be made")
         if which in ACTIONS:
             return np.flatnonzero(self.listing.action == ACTIONS.index(which))
@@ -104,10 +105,11 @@ class Result:
 
     def save(self, which: str, rows: Rows, path: Path, service: str) -> list[str]:
         """Write a file; gives what a person must know about it. `service` is the address of the one that checked."""
-        if which != "report":
+        if which not in REPORTS:
             return save_table(rows_to_save(self.listing, rows, which), path, types_of_objects(self.listing.rows.frame))
         earlier = None if self.read_earlier is None else self.read_earlier()
-        return save_report(self.listing, path, self.info.name, earlier, self.command_again(service))
+        again = self.command_again(service)
+        return save_report(self.listing, path, self.info.name, earlier, again, REPORTS[which])
 
     def command_again(self, service: str) -> str:
         """The command that verifies the file of the result again; empty where the list was not a file."""
