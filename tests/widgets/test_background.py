@@ -107,7 +107,7 @@ def test_a_choice_that_comes_while_the_list_is_prepared_wins():
 
 def test_a_page_that_cannot_be_told_does_not_stop_the_work(caplog):
     audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
-    audit._state.on_change = lambda names: 1 / 0
+    audit._state.work.on_change = lambda names: 1 / 0
     audit.verify()
     audit.wait(30)
     assert audit.result["mail_verdict"].tolist() == ["valid"]

@@ -93,8 +93,6 @@ def audit(
             sessions=sessions,
             wanted=given if policy is None else {**given, "policy": policy},
         )
-        if file is not None:
-            state.load_file(file, column=column)
 
         def announce() -> None:
             is_opened = browser and open_browser(write_redirect(Path(made), url))
@@ -103,6 +101,8 @@ def audit(
             )
             print(url, flush=True)
             print_status("The address is a key to the page: do not share it. Stop with Ctrl-C.")
+            if file is not None:  # it is read meanwhile; on one core the address would wait for it
+                state.load_file(file, column=column)
 
         try:
             serve(state, token, listener, announce)
