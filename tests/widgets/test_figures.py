@@ -16,7 +16,7 @@ from python_calamine import CalamineWorkbook
 import mailverdict as mv
 from mailverdict.cli.terminal import main
 from mailverdict.model.verification import Verification
-from mailverdict.model.words import SEVERAL_ADDRESSES, reason_label
+from mailverdict.model.words import SEVERAL_ADDRESSES, count_of, reason_label
 from mailverdict.theme import LABELS
 from mailverdict.widgets import Audit
 from mailverdict.widgets.decisions import decide
@@ -217,12 +217,15 @@ def test_each_policy_does_what_it_says_before_it_is_chosen(name):
     audit = finished(ready(pd.DataFrame({"mail": cells}), column="mail", validation_type="regex", policy=mine))
     if act is not None:
         act(audit)
-    said = {each["id"]: each["counts"] for each in shown(audit, "decide")["policies"]}
+    said = {each["id"]: each["text"] for each in shown(audit, "decide")["policies"]}
     assert list(said) == ["strict", "balanced", "lenient", "mine"]
-    for policy, counts in said.items():
+    for policy, text in said.items():
         audit._state.set_policy(policy)
         page = figures_of(audit)
-        assert counts == {**page["actions"], "people": page["people"]}
+        send, *others = page["actions"]
+        people = f"{count_of(page['people'], 'person', 'people')} ({count_of(page['actions'][send], 'row')})"
+        counts = [f"{LABELS[each]}: {page['actions'][each]}" for each in others if page["actions"][each]]
+        assert text.startswith(" · ".join([f"{LABELS[send]}: {people}", *counts]) + ".")
 
 
 def test_the_words_of_a_policy_and_an_action_follow_the_check_and_the_result():

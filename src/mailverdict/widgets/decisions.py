@@ -120,12 +120,12 @@ def find_typos(listing: Listing) -> list[dict[str, Any]]:
     return sorted(found, key=lambda each: (-each["people"], each["domain"]))[:MAX_TYPOS]
 
 
-def describe_to_check(listing: Listing, *, is_metered: bool, known: int = 0) -> dict[str, Any]:
-    """How many different suggested addresses were chosen and are not verified yet, and what that costs.
+def describe_to_check(listing: Listing, *, is_metered: bool, known: int = 0) -> str:
+    """How many different suggested addresses were chosen and are not verified yet, and what that costs; empty for none.
 
     `known` of them have an answer already, which costs nothing.
     """
     count = len(listing.addresses_to_check())
     units = max(count - known, 0) if is_metered else 0
     cost = f"costs {count_of(units, 'address')} of the quota" if units else "costs nothing"
-    return {"count": count, "units": units, "text": f"{count_of(count, 'address')} to check: {cost}." if count else ""}
+    return f"{count_of(count, 'address')} to check: {cost}." if count else ""

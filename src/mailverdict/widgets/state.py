@@ -342,7 +342,6 @@ class AuditState:
             self.load_file(path.strip())
 
     def load_pasted(self, text: str) -> None:
-        """Load a list that was pasted."""
         self.load_given(Given(text=text), None, "Reading the pasted list…")
 
     def read_again(self, encoding: str, has_header: str, sheet: str) -> None:
@@ -410,7 +409,6 @@ class AuditState:
             self.choose(column=at, off=frozenset(), split=False, merge=False, suppress=True, accepted=frozenset())
 
     def list_runs(self) -> None:
-        """Look up the earlier runs of the journal."""
         journal = self.journal_path()
 
         def work() -> None:
@@ -459,7 +457,6 @@ class AuditState:
     # --- audits that are kept -----------------------------------------------------------------------------------------
 
     def open_kept(self, id: str) -> None:  # noqa: A002 - as the page calls it
-        """Open an audit that was kept."""
         self.require_idle()
         session = self.require_sessions().session(id)
 
@@ -470,7 +467,6 @@ class AuditState:
         self.work.add("list", work, "Opening the audit…")
 
     def delete_kept(self, id: str) -> None:  # noqa: A002 - as the page calls it
-        """Delete an audit that was kept."""
         sessions = self.require_sessions()
         if self.session is not None and self.session.id == id:
             self.require_idle()
@@ -519,16 +515,13 @@ class AuditState:
         self.choose(accepted=self.choices.accepted | {(each.written, each.meant) for each in chosen})
 
     def accept_all(self) -> None:
-        """Accept all likely typos."""
         self.accept_suggestion()
 
     def show_more(self) -> None:
-        """Show more likely typos."""
         self.shown_suggestions = min(self.shown_suggestions + 20, 50)
         self.work.changed()
 
     def suppress_pasted(self, text: str) -> None:
-        """Use a suppression list that was pasted."""
         if not text.strip():
             raise InputError("nothing was pasted; paste addresses or domains, one per line")
         path = Path(self.folder, f"pasted-{id_of(text.encode())}.txt")
@@ -537,7 +530,6 @@ class AuditState:
         self.suppress_file(path, "pasted suppression list")
 
     def suppress_file(self, path: Path, name: str) -> None:
-        """Use a suppression list from a file."""
         self.require_idle()
         shown = readable(name)
 
@@ -550,13 +542,11 @@ class AuditState:
         self.work.add("tidy", work, f"Reading {shown}…")
 
     def drop_suppression(self) -> None:
-        """Use no suppression list."""
         self.choose(suppression="")
 
     # --- 3 check ------------------------------------------------------------------------------------------------------
 
     def set_depth(self, depth: str) -> None:
-        """Choose how deep each address is checked."""
         self.require_idle()
         if depth not in DEPTHS:
             raise SettingsError(f"{depth!r} is not a check; there are {', '.join(DEPTHS)}")
@@ -602,7 +592,6 @@ class AuditState:
         return backend if isinstance(backend, str) else str(getattr(backend, "base_url", ""))
 
     def can_resume(self) -> bool:
-        """Whether the next run can go on where this one stopped."""
         return self.options().journal is not None
 
     def is_out_of_quota(self) -> bool:
@@ -770,7 +759,6 @@ class AuditState:
         self.work.wake("decide")
 
     def set_policy(self, name: str) -> None:
-        """Choose what is done with which verdict."""
         if name not in self.policies:
             raise SettingsError(f"{name!r} is not a policy; there are {', '.join(self.policies)}")
         self.choose(policy=name)
@@ -783,7 +771,6 @@ class AuditState:
         self.choose(decided=decided, accepted=accepted)
 
     def decide_shown(self, what: str) -> None:
-        """Decide about the people of all rows that match."""
         self.decide(self.require_result().found.tolist(), what)
 
     def decide_domain(self, domain: str, what: str) -> None:

@@ -400,13 +400,12 @@ def decided_part(listing: Listing) -> dict[str, int]:
     return {**found, "total": sum(found.values())}
 
 
-def to_check(state: AuditState, listing: Listing) -> dict[str, Any] | None:
+def to_check(state: AuditState, listing: Listing) -> dict[str, str] | None:
     """What it costs to verify the suggestions that were chosen; None where there are none."""
-    count, plan = len(listing.addresses_to_check()), state.plan
-    if not count:
-        return None
-    known = 0 if plan is None else max(count - plan.to_submit, 0)
-    return describe_to_check(listing, is_metered=plan is not None and plan.daily_limit is not None, known=known)
+    plan = state.plan
+    known = 0 if plan is None else max(len(listing.addresses_to_check()) - plan.to_submit, 0)
+    text = describe_to_check(listing, is_metered=plan is not None and plan.daily_limit is not None, known=known)
+    return {"text": text} if text else None
 
 
 def sort_of(key: str, by: str, *, is_reversed: bool) -> str:

@@ -118,11 +118,8 @@ def describe_actions(counts: Counts) -> list[dict[str, Any]]:
     ]
 
 
-def describe_policies(listing: Listing, policies: Mapping[str, Policy]) -> list[dict[str, Any]]:
-    """What each policy does with this result: rows by action and people who can be mailed, in figures and in words.
-
-    The words also say what would change against the policy that is chosen.
-    """
+def describe_policies(listing: Listing, policies: Mapping[str, Policy]) -> list[dict[str, str]]:
+    """What each policy does with this result, and what would change against the policy that is chosen."""
     has_mailboxes = ValidationType.SMTP in listing.counts.validation_types
     described = []
     for name, policy in policies.items():
@@ -134,9 +131,7 @@ def describe_policies(listing: Listing, policies: Mapping[str, Policy]) -> list[
                 moves[str(before.action), str(after.action), reason] += counts.alike[after]
         label = POLICY_LABELS[name][not has_mailboxes] if name in POLICY_LABELS else readable(name)
         text = " ".join(filter(None, (policy_figures(counts), "" if policy == listing.policy else moves_text(moves))))
-        described.append(
-            {"id": name, "label": label, "text": text, "counts": {**counts.actions, "people": counts.people}}
-        )
+        described.append({"id": name, "label": label, "text": text})
     return described
 
 
