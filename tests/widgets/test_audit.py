@@ -619,7 +619,7 @@ def test_resume_goes_on_with_a_paused_run_that_asked_again(contacts, tmp_path):
         audit = finished(ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db"))
         before = paid(service)
         audit._state.ask_again()
-        wait_until(lambda: audit.run is not None and audit._state.is_running)
+        wait_until(lambda: audit.run is not None and audit._state.check.is_running)
         wait_for_settled(audit, 33)
         audit.cancel()
         audit.wait(30)
@@ -657,8 +657,8 @@ def test_a_run_that_nobody_looks_at_submits_nothing_more_and_collects_what_was_s
         audit = ready(contacts, remote(service, pace=10.0), validation_type="smtp", journal=tmp_path / "j.db")
         audit.verify()
         wait_for_settled(audit, 3)
-        audit._state.pause_unseen()
-        audit._state.pause_unseen()
+        audit._state.check.pause_unseen()
+        audit._state.check.pause_unseen()
         audit.wait(60)
         spent = paid(service)
         assert 3 <= spent < 40
@@ -671,7 +671,7 @@ def test_a_run_that_nobody_looks_at_submits_nothing_more_and_collects_what_was_s
         assert shown(audit, "check")["button"]["label"] == "Resume"
     with paced_service(0, daily_limit=1_000) as service:
         audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "other.db")
-        audit._state.pause_unseen()
-        assert not audit._state.is_unseen, "nothing runs"
+        audit._state.check.pause_unseen()
+        assert not audit._state.check.is_unseen, "nothing runs"
         finished(audit)
         assert message(audit) == ""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from mailverdict.runs.progress import Progress
-from mailverdict.widgets.state import IDLE_AFTER, INTERVAL, AuditState
+from mailverdict.widgets.background import Background
+from mailverdict.widgets.check import IDLE_AFTER, INTERVAL, Check
+from mailverdict.widgets.state import SECTIONS, AuditState
 from tests.widgets.conftest import ready, shown
 
 SETTINGS = {"backend": None, "journal": None, "screen": None, "limit": None}
@@ -34,22 +37,23 @@ class ScriptedRun:
 
 
 class Followed:
-    """A state that follows a run, and what it told the page."""
+    """A check that follows a run, and what it told the page."""
 
     def __init__(self, run: ScriptedRun) -> None:
         self.now = 0.0
-        self.state = AuditState(SETTINGS, "regex", clock=lambda: self.now)
-        self.state.run, self.state.run_info, self.state.progress = run, object(), run.progress
+        self.work = Background(SECTIONS, lambda: None)
+        self.check = Check(SETTINGS, self.work, Path, clock=lambda: self.now)
+        self.check.run, self.check.progress = run, run.progress
         self.told: list[tuple[str, ...]] = []
-        self.state.work.on_change = self.told.append
+        self.work.on_change = self.told.append
 
 
 def test_at_most_ten_updates_a_second_are_shown_however_many_there_are():
     followed = Followed(run := ScriptedRun())
     seen = []
     for _ in range(5):
-        followed.state.follow_run()
-        seen.append(followed.state.progress.settled)
+        followed.check.follow()
+        seen.append(followed.check.progress.settled)
     assert seen == [100, 200, 300, 400, 500]
     assert followed.told == [("check", "page")] * 5
     assert run.timeouts == [INTERVAL] * 5
@@ -60,8 +64,8 @@ def test_what_has_not_changed_is_not_shown_again_and_long_silence_is_reported_no
     followed = Followed(ScriptedRun(moves=False))
     messages = []
     for followed.now in (0, 1, IDLE_AFTER - 1, IDLE_AFTER, IDLE_AFTER + 1, 2 * IDLE_AFTER):
-        followed.state.follow_run()
-        messages.append(followed.state.work.messages["check"][0].partition(".")[0])
+        followed.check.follow()
+        messages.append(followed.work.messages["check"][0].partition(".")[0])
     assert messages == ["", "", "", *["No progress for 10 seconds"] * 2, "No progress for 20 seconds"]
     assert len(followed.told) == 2
 

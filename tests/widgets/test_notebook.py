@@ -115,7 +115,7 @@ def test_a_file_without_a_known_purpose_does_not_replace_the_list(audit, purpose
 
 
 def test_a_file_that_comes_during_a_run_is_refused(audit):
-    audit._state.is_running = True
+    audit._state.check.is_running = True
     upload(audit, "upload-1", "list")()
     assert message(audit, "list") == "A check is running; pause it first."
 

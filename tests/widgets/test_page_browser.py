@@ -93,7 +93,7 @@ def test_a_choice_that_the_kernel_refuses_is_taken_back(opened: AuditPage) -> No
     show(opened, audit)
     opened.audit.get_by_text(REPAIR).click()
     assert not opened.field(REPAIR).is_checked()
-    audit._state.is_running = True
+    audit._state.check.is_running = True
     widget = audit._widget()
     widget.receive(None, opened.page.evaluate("sent")[0], [])
     change(opened, "tidy_section", widget.tidy_section)

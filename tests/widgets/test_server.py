@@ -311,7 +311,7 @@ def test_a_name_in_other_letters_is_kept_in_a_download(page):
 def test_a_run_is_paused_when_no_page_was_open_for_ten_minutes(tmp_path):
     now, paused = [0.0], []
     state = AuditState(SETTINGS, "regex", folder=tmp_path)
-    state.pause_unseen = lambda: paused.append(now[0])
+    state.check.pause_unseen = lambda: paused.append(now[0])
     page = PageServer(state, TOKEN, 1, clock=lambda: now[0])
     page.open_pages = 1
     for now[0] in (0.0, AWAY, 2 * AWAY):

@@ -240,13 +240,13 @@ def test_a_run_that_was_interrupted_goes_on(opened, file, sessions, tmp_path):
         state.work.wait(30)
         state.act("verify")
         wait_until(lambda: "running" in (state.session.folder / STATE).read_text())
-        state.run._interrupt()  # as if the process had been killed: what is kept says that it runs
+        state.check.run._interrupt()  # as if the process had been killed: what is kept says that it runs
         again = opened(file, backend=backend, journal=tmp_path / "j.db")
         check = take_snapshots(again)["check"]
         assert check["message"] == "The check was interrupted. What was checked is kept. Press Resume to go on."
         assert check["button"] == {"label": "Resume", "enabled": True}
         do(again, "verify")
-        assert again.run.progress.state == "done"
+        assert again.check.run.progress.state == "done"
         assert paid(service) == 4
         state.work.wait(30)
 

@@ -121,7 +121,7 @@ class Audit:
     @property
     def run(self) -> Run[Any] | None:
         """The last run on the list that is loaded."""
-        return self._state.run
+        return self._state.check.run
 
     def load(self, data: Any, column: Hashable | None = None) -> None:
         """Load a frame or a file, as choosing one on the page does.

@@ -47,8 +47,9 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
         state.suppressions |= suppressions
         state.guess = kept["guess"]
         state.choices = choices if choices.policy in state.policies else replace(choices, policy=state.choices.policy)
-        state.is_refreshing, state.asked_since = kept["refreshing"]
-        state.run_info, state.run_state = run, kept["state"]
+        check = state.check
+        check.is_refreshing, check.asked_since = kept["refreshing"]
+        check.info, check.state = run, kept["state"]
         if result is not None:
             listing = Listing(result[0], state.policy, choices.decided, choices.accepted)
             state.result = Result(listing, result[1], kept["view"])
@@ -56,8 +57,8 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
         state.session = session
         when = datetime.fromtimestamp((session.folder / STATE).stat().st_mtime, UTC)
         state.work.say("list", f"{source.name} is as you left it on {date_text(when)}.", "done")
-        if run is not None and state.run_state in ("running", "pausing"):
-            state.run_state = "stopped"
+        if run is not None and check.state in ("running", "pausing"):
+            check.state = "stopped"
             state.work.say("check", INTERRUPTED, "warned")
     names = list(source.frame.columns)
     if column is not None and column in names and names.index(column) != state.choices.column:
@@ -79,8 +80,8 @@ def read_result(
 
 def to_keep(state: AuditState) -> tuple[Any, ...]:
     """What is kept, to compare."""
-    looks = state.result and state.result.looks()
-    return state.source, state.result, looks, state.choices, state.run_state, state.is_refreshing, state.asked_since
+    looks, check = state.result and state.result.looks(), state.check
+    return state.source, state.result, looks, state.choices, check.state, check.is_refreshing, check.asked_since
 
 
 def keep(state: AuditState) -> None:
@@ -98,9 +99,9 @@ def keep(state: AuditState) -> None:
             "read": [given.encoding, given.has_header, given.sheet],
             "choices": state.choices.to_json(),
             "suppressions": {key: [each.name, file_of(key, each)] for key, each in used.items()},
-            "refreshing": [state.is_refreshing, state.asked_since],
-            "run": state.run_info and state.run_info.to_json(),
-            "state": state.run_state,
+            "refreshing": [state.check.is_refreshing, state.check.asked_since],
+            "run": state.check.info and state.check.info.to_json(),
+            "state": state.check.state,
             "result": result and result.info.to_json(),
             "note": result and result.listing.rows.note,
             "view": result and result.looks(),

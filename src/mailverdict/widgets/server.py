@@ -131,7 +131,7 @@ class PageServer:
         if self.open_pages:
             self.last_seen = now
         elif now - self.last_seen >= AWAY:
-            self.state.pause_unseen()
+            self.state.check.pause_unseen()
 
     # --- who may ask --------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -23,24 +22,22 @@ from typing import Any
 from ..errors import ColumnError, InputError, SettingsError
 from ..frames.planning import resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
-from ..frames.verify import prepare as prepare_run
 from ..model.paths import user_path
-from ..model.words import Status, Verdict, count_of
+from ..model.words import count_of
 from ..runs.journal.recall import RecordedRun, parse_key
-from ..runs.options import Options, default_journal, parse_validation_type
+from ..runs.options import parse_validation_type
 from ..runs.plan import Plan
-from ..runs.progress import Progress
-from ..runs.run import Run
 from ..table.columns import check_column
 from ..table.options import check_options
 from .actions import LOOKS, PAGE_ACTIONS, PURPOSES, read_arguments
 from .background import NO_MESSAGE, Background, Task
-from .checking import QUOTA_RESET, Rate, describe_end, is_short
+from .check import Check
+from .checking import QUOTA_RESET, is_short
 from .choices import Choices
 from .decisions import decide, read_decisions, rows_of_domain
 from .earlier import list_runs, open_run, place_of_run
 from .keeping import keep, open_session, to_keep
-from .listing import AuditedRows, Listing
+from .listing import Listing
 from .result import Result, file_name
 from .session import AuditSession, Given, KeptAudit, Sessions, id_of
 from .source import Source, readable
@@ -51,10 +48,6 @@ from .wording import DEPTHS
 SECTIONS = ("list", "tidy", "check", "decide", "page")
 NOTHING_LOADED = "load a table and choose its column first"
 OF_EARLIER = "Words beside an address, other columns and the suppression list are in your file, and not in a run."
-UNSEEN = "Paused, since this page was closed for ten minutes."
-UNCLEAR = (str(Verdict.UNKNOWN), str(Status.ERROR))  # what is asked again on request
-INTERVAL = 0.1  # seconds between looks at a run; more often, and browsers become slow
-IDLE_AFTER = 10.0  # seconds without progress after which the user is told so, again and again
 MAX_PAST = 50  # choices that can be undone; each may hold a decision about every row
 
 
@@ -73,23 +66,21 @@ class AuditState:
         wanted: Mapping[str, Any] = MappingProxyType({}),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.settings = settings  # of `mailverdict.verify`
         check_options("Audit", {"validation_type": validation_type, **settings})
         first = find_policy(policy)
         self.policies = {**POLICIES, first.name: first}
         self.choices = Choices(depth=str(parse_validation_type(validation_type)), policy=first.name)
-        self.allow_paths, self.parent, self.sessions, self.clock = allow_paths, folder, sessions, clock
+        self.allow_paths, self.parent, self.sessions = allow_paths, folder, sessions
         self.wanted = wanted  # choices that also hold for an audit that was kept with others
         self.on_file: Callable[[str, Path, str], None] = lambda name, path, by: None
         self.work = Background(SECTIONS, self.next_task)
         self.lock = self.work.lock
+        self.check = Check(settings, self.work, lambda: self.session.folder if self.session else self.folder, clock)
         self.given: Given | None = None  # what the list was read from, and how
         self.sheets: tuple[str, ...] = ()  # of the workbook that was read last
         self.suppressions: dict[str, Suppression] = {}  # all that were given, since a choice of one can be undone
         self.runs: list[RecordedRun] = []
         self.kept: list[KeptAudit] = [] if sessions is None else sessions.all()
-        self.rates: dict[str, float] = {}  # addresses a second, by depth
-        self.is_running = self.is_unseen = False
         self.session: AuditSession | None = None
         self.written: tuple[Source | None, Result | None] = (None, None)  # the tables that are kept
         self.asked_by = ""  # the page whose action was the last one
@@ -106,13 +97,7 @@ class AuditState:
         self.future: list[Choices] = []
         self.made: dict[str, tuple[Any, Any]] = {}  # by step, what it was made from the last time, and what was made
         self.has_known = False  # whether earlier answers can be used, unless the next run asks again
-        self.is_refreshing = False  # whether the next run asks again about addresses without a clear answer
-        self.asked_since: float | None = None  # when the run that did so began, if it is not over; seconds since 1970
-        self.run: Run[Any] | None = None  # it has the frame of the list
-        self.run_info: ResultInfo | None = None
-        self.run_state = ""
-        self.progress: Progress | None = None
-        self.rate, self.moved_at = Rate(), 0.0
+        self.check.forget()
         self.shown_suggestions = 10
         self.result: Result | None = None
         self.work.messages["decide"] = NO_MESSAGE
@@ -143,13 +128,13 @@ class AuditState:
 
     def require_idle(self) -> None:
         """Raise an error during a run: what it verifies must not be replaced."""
-        if self.is_running:
+        if self.check.is_running:
             raise SettingsError("a check is running; pause it first")
 
     def close(self) -> None:
         """Stop the run, keep the audit, and remove temporary files."""
-        if self.run is not None:
-            self.run.cancel()
+        if self.check.run is not None:
+            self.check.run.cancel()
         with self.work.guarded("page"):
             keep(self)
         self.release_session()
@@ -176,7 +161,7 @@ class AuditState:
             suppression, prepared = self.suppression, self.prepared
             steps["tidy"] = tidy, partial(prepare, source, choices, suppression, prepared)
             if prepared is not None:
-                check = tidy, choices.for_check(), self.is_refreshing
+                check = tidy, choices.for_check(), self.check.is_refreshing
                 steps["check"] = check, partial(self.find_cost, prepared)
                 steps["notices"] = check, self.find_notices
         if self.session is not None:
@@ -188,7 +173,7 @@ class AuditState:
         for name, (inputs, make) in self.steps().items():
             if self.made.get(name, (None,))[0] != inputs:
                 return partial(self.make, name, inputs, make)
-        return self.follow_run if self.is_running else None
+        return self.follow_check if self.check.is_running else None
 
     def make(self, name: str, inputs: Any, make: Callable[[], Any]) -> None:
         """Make a step; an error becomes a message, and it is not tried again with the same inputs."""
@@ -227,13 +212,13 @@ class AuditState:
 
     def find_cost(self, prepared: Prepared) -> Planned:
         """What the check costs."""
-        planned = plan_check(prepared, self.options())
-        self.has_known = planned.plan.known > 0 or self.is_refreshing
+        planned = plan_check(prepared, self.check.options(self.choices.depth))
+        self.has_known = planned.plan.known > 0 or self.check.is_refreshing
         return planned
 
     def find_notices(self) -> list[str]:
         """What is to be known about this machine's resolver before the check."""
-        options, plan = self.options(), self.plan
+        options, plan = self.check.options(self.choices.depth), self.plan
         is_asked = plan is not None and plan.unique > plan.known and options.backend.source == "local"
         return resolver_notices(options) if is_asked else []
 
@@ -296,10 +281,10 @@ class AuditState:
         before = self.choices
         if new.for_check() != before.for_check():
             self.require_idle()
-            self.asked_since = None
+            self.check.asked_since = None
             self.work.say("check", "")
         if new.column != before.column:
-            self.guess, self.is_refreshing = "", False
+            self.guess, self.check.is_refreshing = "", False
             self.work.say("list", "")
         self.choices = new
         if (result := self.result) is not None:
@@ -409,7 +394,7 @@ class AuditState:
             self.choose(column=at, off=frozenset(), split=False, merge=False, suppress=True, accepted=frozenset())
 
     def list_runs(self) -> None:
-        journal = self.journal_path()
+        journal = self.check.journal_path()
 
         def work() -> None:
             self.runs = [] if journal is None else list_runs(journal)
@@ -420,17 +405,10 @@ class AuditState:
 
         self.work.add("list", work, "Looking for earlier runs…")
 
-    def journal_path(self) -> Path | None:
-        """The journal whose runs are listed."""
-        given = self.settings.get("journal", "auto")
-        if given is None:
-            return None
-        return default_journal() if given == "auto" else user_path(given)
-
     def open_earlier(self, number: int) -> None:
         """Show the result of an earlier run; nothing is asked."""
         self.require_idle()
-        journal = self.journal_path()
+        journal = self.check.journal_path()
         if journal is None or not 0 <= number < len(self.runs):
             raise SettingsError("this run is not listed; list the runs again")
         recorded = self.runs[number]
@@ -553,9 +531,9 @@ class AuditState:
         self.choose(depth=depth)
 
     def set_refresh(self, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
-        """Ask again about addresses without a clear answer in the next run; else the journal answers for them."""
+        """Ask again about addresses without a clear answer in the next run."""
         self.require_idle()
-        self.is_refreshing, self.asked_since = is_on, None
+        self.check.refresh(is_on=is_on)
         self.work.wake()
 
     def make_plan_again(self) -> None:
@@ -569,30 +547,9 @@ class AuditState:
         for name in ("check", "notices"):
             self.made.pop(name, None)
 
-    def options(self) -> Options:
-        """The checked arguments of a run; a journal for this audit where pausing would lose what is checked."""
-        settings = {
-            "validation_type": self.choices.depth,
-            **self.settings,
-            "refresh": UNCLEAR if self.is_refreshing else (),
-        }
-        options = check_options("Audit", settings)
-        if options.journal is None and self.settings.get("journal", "auto") == "auto" and not options.is_free:
-            folder = self.folder if self.session is None else self.session.folder
-            options = check_options("Audit", {**settings, "journal": Path(folder, "journal.db")})
-        return replace(options, settings=replace(options.settings, answered_since=self.asked_since))
-
-    def backend_label(self) -> str:
-        """Who checks, in words."""
-        return readable(getattr(self.settings.get("backend"), "label", "") or self.service(), 80) or "this computer"
-
-    def service(self) -> str:
-        """The address of the service that checks; empty for this computer."""
-        backend = self.settings.get("backend")
-        return backend if isinstance(backend, str) else str(getattr(backend, "base_url", ""))
-
     def can_resume(self) -> bool:
-        return self.options().journal is not None
+        """Whether the next run can go on where this one stopped."""
+        return self.check.can_resume(self.choices.depth)
 
     def is_out_of_quota(self) -> bool:
         """Whether nothing can be checked today."""
@@ -600,64 +557,44 @@ class AuditState:
 
     def is_result_current(self) -> bool:
         """Whether the result is that of the choices as they are now; it names suggestions that are to be checked."""
-        return self.result is not None and self.result.info.accepted_by(self.choices, self.backend_label())
+        return self.result is not None and self.result.info.accepted_by(self.choices, self.check.label())
 
     def verify(self) -> None:
         """Start the check, or go on where the last one stopped."""
         with self.lock:
-            if not self.is_running:
-                self.is_unseen = False
-                self.start_run()
+            if not self.check.is_running:
+                self.check.is_unseen = False
+                self.start_check()
         self.work.wake()
 
     check_decided = verify  # the journal answers for all that is known
 
-    def start_run(self, limit: int | None = None) -> None:
+    def start_check(self, limit: int | None = None) -> None:
         """Start a run, which submits at most `limit` addresses."""
-        prepared = self.prepare_now()
-        if self.is_refreshing and self.asked_since is None:
-            self.asked_since = time.time()
-        options = replace(self.options(), columns="all", clean=True, progress=False)
-        if limit is not None:
-            options = replace(options, settings=replace(options.settings, limit=limit))
-        self.run = prepare_run(prepared.frame, prepared.column, options, read=prepared.read)
-        self.run._start()
-        self.is_running, self.run_state = True, "running"
-        self.rate, self.progress, self.moved_at = Rate(self.clock), self.run.progress, self.clock()
-        self.work.say("check", "")
-        self.work.spoken = "The check has started."
+        prepared, choices = self.prepare_now(), self.choices
         assert self.source is not None
-        assert self.choices.column is not None
-        self.run_info = ResultInfo(
+        assert choices.column is not None
+        info = ResultInfo(
             name=self.source.name,
-            column=self.source.labels[self.choices.column],
-            depth=self.choices.depth,
-            backend=self.backend_label(),
+            column=self.source.labels[choices.column],
+            depth=choices.depth,
+            backend=self.check.label(),
             when=datetime.now(UTC),
-            made_from=self.choices.for_check(),
+            made_from=choices.for_check(),
             is_complete=False,
         )
+        self.check.start(prepared, info, limit)
 
     def pause(self) -> None:
         """Stop the check; what is checked so far is kept."""
-        if self.run is not None and self.is_running:
-            self.run.cancel()
-            self.run_state = "pausing"
-            self.work.changed()
-
-    def pause_unseen(self) -> None:
-        """Stop the check, since nobody has looked at the page for long."""
-        with self.lock:
-            if self.is_running and not self.is_unseen:
-                self.is_unseen = True
-                self.pause()
+        self.check.pause()
 
     def ask_again(self) -> None:
         """Check the rows of the result without a clear answer again; the journal answers for the others."""
         self.require_idle()
         if not self.require_result().listing.count_unclear() or not self.can_resume():
             raise SettingsError("there is nothing to ask again; verify the list again")
-        self.is_refreshing, self.asked_since = True, None
+        self.check.refresh(is_on=True)
         self.work.say("decide", "")
 
         def work() -> None:
@@ -670,81 +607,44 @@ class AuditState:
             else:
                 self.verify()
                 return
-            self.is_refreshing = False
+            self.check.refresh(is_on=False)
 
         self.work.add("decide", work, "Asking again…")
 
-    def follow_run(self) -> None:
-        """Show how far the run is; at its end, put the result together."""
-        run, info = self.run, self.run_info
-        assert run is not None
-        assert info is not None
-        with suppress(TimeoutError):
-            run.wait(INTERVAL)
-        is_over = run.done()
-        if (progress := run.progress) is not self.progress:
-            self.show_progress(progress)
-        elif (idle := self.clock() - self.moved_at) >= IDLE_AFTER:
-            text = f"No progress for {idle // IDLE_AFTER * IDLE_AFTER:.0f} seconds. Pause keeps what is checked."
-            if self.work.messages["check"][0] != text:
-                self.work.say("check", text, "idle")
-                self.work.changed("check")
-        if is_over:
-            self.end_run(run, info)
-
-    def show_progress(self, progress: Progress) -> None:
-        """Show how far the run is."""
-        before = self.progress.settled * 10 // max(self.progress.total, 1) if self.progress else 0
-        self.progress, self.moved_at = progress, self.clock()
-        self.rate.add(progress)
-        now = progress.settled * 10 // max(progress.total, 1)
-        if now != before and now < 10:
-            self.work.spoken = f"{10 * now}% checked."
-        if self.work.messages["check"][1] == "idle":
-            self.work.say("check", "")
-        self.work.changed("check")
-
-    def end_run(self, run: Run[Any], info: ResultInfo) -> None:
-        """Show the result of a run, how it ended, and what to do next."""
-        self.rates[info.depth] = self.rate.per_second() or self.rates.get(info.depth, 0.0)
+    def follow_check(self) -> None:
+        """Show how far the check is; at its end, put the result together, and say how it ended."""
+        check = self.check
+        if not check.follow():
+            return
         self.work.busy["decide"] = "Putting the result together…"
         self.work.changed()
-        progress = run.progress
         with self.work.guarded("check"):
-            rows = AuditedRows.of_run(run._build, run._settled_table(), is_merged=info.made_from.merge)  # type: ignore[arg-type]
-            run._replace_result(rows.to_frame)
-            listing = Listing(rows, self.policy, self.choices.decided, self.choices.accepted)
+            listing = Listing(check.take_rows(), self.policy, self.choices.decided, self.choices.accepted)
             with self.lock:
-                self.show_result(listing, replace(info, when=datetime.now(UTC), is_complete=progress.state == "done"))
-                self.say_end(run)
+                self.show_result(listing)
+                check.say_end()
+                if self.result is not None and self.result.info.is_complete:
+                    people = count_of(listing.counts.people, "person", "people")
+                    self.work.spoken = f"Done. {people} can be mailed. {self.work.messages['check'][0]}"
         with self.lock:
-            self.is_running, self.run_state, self.work.busy["decide"] = False, progress.state, ""
-            if progress.state == "done":  # else the next run goes on with this one
-                self.is_refreshing, self.asked_since = False, None
-            if progress.state != "failed":  # the next run costs something else
+            check.end()
+            self.work.busy["decide"] = ""
+            if check.state != "failed":  # the next run costs something else
                 self.forget_plan()
-            if self.is_unseen and progress.state == "cancelled" and progress.submitted:
+            if check.is_unseen and check.state == "cancelled" and check.progress and check.progress.submitted:
                 with self.work.guarded("check"):
-                    self.start_run(limit=0)  # collects the answers to what was sent
+                    self.start_check(limit=0)  # collects the answers to what was sent
         self.work.changed()
-
-    def say_end(self, run: Run[Any]) -> None:
-        """Say how the run ended, and what to do next."""
-        limit = self.options().settings.limit
-        text, kind = describe_end(run.progress, run.notices, can_resume=self.can_resume(), has_limit=limit is not None)
-        if self.is_unseen and run.progress.state in ("cancelled", "stopped"):
-            text, kind = f"{UNSEEN} What is checked so far is kept. Press Resume to go on.", "warned"
-        self.work.say("check", text, kind)
-        if run.progress.state == "done" and self.result is not None:
-            people = count_of(self.result.listing.counts.people, "person", "people")
-            self.work.spoken = f"Done. {people} can be mailed. {text}"
 
     # --- 4 decide -----------------------------------------------------------------------------------------------------
 
-    def show_result(self, listing: Listing, info: ResultInfo) -> None:
-        """Show a result, as the one before it was looked at if that is of the same column."""
-        before = self.result
+    def show_result(self, listing: Listing) -> None:
+        """Show the result of the check, as the one before it was looked at if that is of the same column."""
+        before, info, run = self.result, self.check.info, self.check.run
+        assert info is not None
+        assert run is not None
         is_same = before is not None and before.info.made_from.column == info.made_from.column
+        info = replace(info, when=datetime.now(UTC), is_complete=run.progress.state == "done")
         self.result = Result(listing, info, before.looks() if before is not None and is_same else None)
 
     def require_result(self) -> Result:
@@ -785,7 +685,7 @@ class AuditState:
 
         def work() -> None:
             path = Path(tempfile.mkdtemp(dir=self.folder), name)
-            remarks = result.save(which, rows, path, self.service())
+            remarks = result.save(which, rows, path, self.check.service())
             self.work.say("decide", " ".join(remarks), "warned" if remarks else "plain")
             path.chmod(0o600)
             self.on_file(name, path, by)

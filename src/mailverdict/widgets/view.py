@@ -74,18 +74,18 @@ def snapshot_page(state: AuditState) -> dict[str, Any]:
     """Which steps are open, which button comes first, and what a screen reader reads out."""
     is_loaded = state.source is not None and state.choices.column is not None
     is_complete = state.result is not None and state.result.info.is_complete
-    is_over = is_complete and state.is_result_current() and not state.is_running
+    is_over = is_complete and state.is_result_current() and not state.check.is_running
     return {
         "primary": primary_of(state),
         "said": short_text(state.work.spoken, LONGEST),
         "open": {
             "list": not is_loaded,
-            "tidy": is_loaded and not is_over and not state.is_running,
+            "tidy": is_loaded and not is_over and not state.check.is_running,
             "check": is_loaded and not is_over,
             "decide": state.result is not None,
         },
         "can": {"tidy": is_loaded, "check": is_loaded, "decide": state.result is not None},
-        "running": state.is_running,
+        "running": state.check.is_running,
         "can_undo": bool(state.past),
         "can_redo": bool(state.future),
         "kept": [kept_part(each) for each in state.kept if state.session is None or each.id != state.session.id],
@@ -102,7 +102,7 @@ def primary_of(state: AuditState) -> str:
     """The one button that comes first: choose, pause, verify, plan, send, or everything where no row can be mailed."""
     if state.source is None or state.choices.column is None:
         return "choose"
-    if state.is_running:
+    if state.check.is_running:
         return "pause"
     result, is_short = state.result, state.is_out_of_quota()
     if result is not None and state.is_result_current() and (result.info.is_complete or is_short):
@@ -131,7 +131,7 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
         "sheet": given.sheet,
         "sheets": [{"id": name, "label": readable(name)} for name in state.sheets],
         "can_read_again": state.given is not None,
-        "can_list_runs": state.journal_path() is not None,
+        "can_list_runs": state.check.journal_path() is not None,
         "runs": [describe_run(run) for run in state.runs],
     }
     if source is None:
@@ -283,10 +283,10 @@ def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | Non
 
 def snapshot_check(state: AuditState) -> dict[str, Any]:
     """How deep, what it costs, how far it is."""
-    planned, progress = state.planned, state.progress
+    planned, progress = state.planned, state.check.progress
     plan = None if planned is None else planned.plan
     button = button_of(state)
-    addresses = plan.unique if plan is not None and (state.is_running or state.is_result_current()) else None
+    addresses = plan.unique if plan is not None and (state.check.is_running or state.is_result_current()) else None
     shown = {
         "summary": check_summary(state),
         "depths": [
@@ -294,14 +294,14 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
             for depth, (label, does, means) in DEPTHS.items()
         ],
         "depth": state.choices.depth,
-        "backend": state.backend_label(),
-        "plan": planned and describe_plan(planned, state.rates.get(state.choices.depth)),
-        "can_refresh": state.has_known and (state.is_refreshing or not can_ask_again(state)),
-        "is_refreshing": state.is_refreshing,
+        "backend": state.check.label(),
+        "plan": planned and describe_plan(planned, state.check.rates.get(state.choices.depth)),
+        "can_refresh": state.has_known and (state.check.is_refreshing or not can_ask_again(state)),
+        "is_refreshing": state.check.is_refreshing,
         "notices": [short_text(each, LONGEST) for each in state.notices()[:3]],
-        "running": state.is_running,
-        "state": state.run_state,
-        "progress": None if progress is None else describe_progress(progress, state.rate, addresses),
+        "running": state.check.is_running,
+        "state": state.check.state,
+        "progress": None if progress is None else describe_progress(progress, state.check.rate, addresses),
         "button": button,
     }
     if plan is not None and state.is_out_of_quota():
@@ -316,30 +316,32 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
 def check_summary(state: AuditState) -> str:
     """The step in one line."""
     label = CHECKS[ValidationType(state.choices.depth)]
-    if state.progress is not None and state.progress.is_over:
-        settled = count_of(state.progress.settled, "row" if state.progress.unit == "rows" else "different entry")
-        return f"{label} · {settled} checked by {state.backend_label()}"
-    return f"{label} · by {state.backend_label()}"
+    if state.check.progress is not None and state.check.progress.is_over:
+        settled = count_of(
+            state.check.progress.settled, "row" if state.check.progress.unit == "rows" else "different entry"
+        )
+        return f"{label} · {settled} checked by {state.check.label()}"
+    return f"{label} · by {state.check.label()}"
 
 
 def button_of(state: AuditState) -> dict[str, Any]:
     """The button that starts or goes on, and why it cannot be pressed."""
-    is_part = state.run_state in ("stopped", "cancelled", "failed")
-    is_current = state.run_info is not None and state.run_info.made_from == state.choices.for_check()
+    is_part = state.check.state in ("stopped", "cancelled", "failed")
+    is_current = state.check.info is not None and state.check.info.made_from == state.choices.for_check()
     if is_part and is_current and state.can_resume():
         label = "Resume"
     elif is_part and is_current:
         label = "Start again"
     else:
         label = "Verify again" if state.result is not None else "Verify"
-    ready = state.plan is not None and state.prepared is not None and not state.is_running
+    ready = state.plan is not None and state.prepared is not None and not state.check.is_running
     return {"label": label, "enabled": ready and not state.is_out_of_quota()}
 
 
 def can_ask_again(state: AuditState) -> bool:
     """Whether a whole result has rows without a clear answer, which can be checked again without the others."""
     result = state.result
-    if result is None or state.is_running or not result.info.is_complete or not state.is_result_current():
+    if result is None or state.check.is_running or not result.info.is_complete or not state.is_result_current():
         return False
     return state.prepared is not None and result.listing.count_unclear() > 0 and state.can_resume()
 
@@ -423,7 +425,7 @@ def unclear_text(state: AuditState, listing: Listing) -> str:
         parts.append(f"The check of {count_of(counts['error'], 'row')} failed.")
     when = f", best in {duration_words(wait)}" if wait else ""
     if can_ask_again(state):
-        options = state.options()
+        options = state.check.options(state.choices.depth)
         is_lasting = state.session is not None or state.folder not in Path(options.journal or "").parents
         kept = f"for {duration_words(options.settings.max_age)}" if is_lasting else "until this kernel ends"
         parts.append(f"“Ask again” checks only these{when}. Clear answers are kept {kept} and cost nothing.")
