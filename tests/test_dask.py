@@ -30,6 +30,11 @@ def ddf(people):
     return dd.from_pandas(people, npartitions=3, sort=False)
 
 
+def test_what_another_verifier_settled_is_refused_and_how_to_go_on_is_said(ddf):
+    with pytest.raises(SettingsError, match="known= is not read on a cluster: leave out the rows"):
+        mailverdict.dask.verify(ddf, "email", validation_type="regex", known=pd.DataFrame({"email": []}))
+
+
 @pytest.mark.parametrize("columns", ["core", "all", ["error_message", "verdict"]])
 @pytest.mark.parametrize("validation_type", ["regex", "mx", "smtp"])
 def test_rows_are_those_of_verify_in_memory(ddf, columns, validation_type):

@@ -13,6 +13,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.frames.verifiers import fitting_layouts, read_known
 from mailverdict.model.words import Reason, Verdict
+from mailverdict.sandbox import World
 from mailverdict.table.columns import RESULT_NAMES
 from mailverdict.table.verifiers import FLAGS, SKIP, verifier_layouts
 
@@ -575,3 +576,103 @@ class TestKnown:
         out = mv.verify(["a@x.example"], validation_type="regex", columns="all").assign(clean="a@x.example")
         assert read_known(out).rows["source"].to_pylist() == ["journal"]
         assert read_known(mv.read_verdicts(zerobounce())).rows["source"].to_pylist() == ["ZeroBounce"] * 2
+
+
+LIST = [
+    "ada@plain.example",
+    "Bo <bo@Plain.example>",
+    "cy@plain.example",
+    "di@gone.example",
+    "bo@plain.example",
+    "bad@@x",
+    None,
+]
+SETTLED = pd.DataFrame(
+    [
+        ("ADA@plain.example".lower(), "invalid", "mailbox_not_found"),
+        ("bo@PLAIN.example", "valid", ""),
+        ("cy@plain.example", "catch-all", ""),
+        ("bad@@x", "valid", ""),
+        ("eve@elsewhere.example", "valid", ""),
+    ],
+    columns=["E-Mail", "ZB Status", "ZB Sub Status"],
+)
+
+
+@pytest.fixture(scope="module")
+def world():
+    with World() as opened:
+        yield opened
+
+
+class TestVerifyKnown:
+    def test_what_the_other_settled_is_not_asked_and_what_it_left_open_is(self, world, tmp_path):
+        frame, journal = pd.DataFrame({"email": LIST}), tmp_path / "j.db"
+        options = {"backend": world.url, "journal": journal, "known": SETTLED}
+        found = mv.plan(frame, "email", **options)
+        assert (found.unique, found.given, found.known, found.to_submit) == (4, 2, 0, 2)
+        used = mv.quota(world.url).used
+        out = mv.verify(frame, "email", **options)
+        assert mv.quota(world.url).used == used + found.to_submit
+        assert out["email_verdict"].tolist()[:6] == ["invalid", "valid", "valid", "invalid", "valid", "invalid"]
+        assert out["email_source"].tolist() == [
+            "ZeroBounce",
+            "ZeroBounce",
+            "remote",
+            "remote",
+            "ZeroBounce",
+            "local",
+            pd.NA,
+        ]
+        assert out["email_why"].tolist()[:2] == ["mailbox_not_found", pd.NA]
+        assert out["email_role"].tolist()[:3] == [pd.NA, pd.NA, False]
+
+        later = mv.verify(frame, "email", backend=world.url, journal=journal, offline=True)  # not kept as ours
+        assert later["email_status"].tolist() == ["pending", "pending", "done", "done", "pending", "done", "missing"]
+
+    def test_the_other_is_preferred_to_the_journal(self, world, tmp_path):
+        options = {"backend": world.url, "journal": tmp_path / "j.db", "columns": ["verdict", "source"]}
+        mv.verify(["ada@plain.example"], **options)
+        assert mv.verify(["ada@plain.example"], **options)["source"].tolist() == ["journal"]
+        assert mv.verify(["ada@plain.example"], **options, known=SETTLED)["source"].tolist() == ["ZeroBounce"]
+        assert mv.plan(["ada@plain.example"], backend=world.url, journal=tmp_path / "j.db", known=SETTLED).given == 1
+
+    @pytest.mark.parametrize("columns", ["short", "core", "all", ["verdict"]])
+    def test_the_source_is_always_there(self, columns):
+        out = mv.verify(LIST, validation_type="regex", known=SETTLED, columns=columns)
+        assert out["source"].tolist() == ["ZeroBounce", "ZeroBounce", "local", "local", "ZeroBounce", "local", pd.NA]
+        assert out.columns.tolist().count("source") == 1
+        assert "source" not in mv.verify(LIST, validation_type="regex", columns=["verdict"])
+
+    @pytest.mark.parametrize("give", [lambda f: f, mv.read_verdicts, pl.from_pandas, pa.Table.from_pandas])
+    def test_it_is_given_as_a_frame(self, give):
+        out = mv.verify(LIST, validation_type="regex", known=give(SETTLED))
+        assert out["source"].tolist()[:2] == ["ZeroBounce"] * 2
+
+    def test_it_is_given_as_a_file_and_also_to_start(self, tmp_path):
+        SETTLED.to_csv(tmp_path / "export.csv", index=False)
+        run = mv.start(LIST, validation_type="regex", known=tmp_path / "export.csv")
+        assert run.result()["source"].tolist()[:2] == ["ZeroBounce"] * 2
+        assert run.progress.total == 3  # what is asked
+
+    def test_columns_of_a_frame_of_any_kind(self):
+        frame = pl.DataFrame({"work": LIST, "home": list(reversed(LIST))})
+        out = mv.verify(frame, ["work", "home"], validation_type="regex", known=SETTLED)
+        assert out["work_source"].to_list() == list(reversed(out["home_source"].to_list()))
+        assert out["work_source"].to_list()[0] == "ZeroBounce"
+
+    def test_nothing_is_asked_if_all_is_known(self):
+        out = mv.verify(["bo@plain.example"] * 2, backend="http://127.0.0.1:9", journal=None, known=SETTLED)
+        assert out["verdict"].tolist() == ["valid", "valid"]
+
+    def test_a_list_is_no_result(self):
+        with pytest.raises(mv.SettingsError, match="give what read_verdicts returned"):
+            mv.verify(LIST, validation_type="regex", known=["bo@plain.example"])
+
+    def test_a_file_with_its_source_is_verified_again(self):
+        out = mv.verify(pd.DataFrame({"email": LIST}), "email", validation_type="regex", known=SETTLED)
+        read = pd.read_csv(io.StringIO(out.drop(columns=["email_clean", "email_change"]).to_csv(index=False)))
+        again = mv.verify(read, "email", validation_type="regex", known=SETTLED)
+        assert again["email_source"].tolist() == out["email_source"].tolist()
+        with pytest.raises(mv.SettingsError, match="'email_source' that mailverdict did not write"):
+            mv.verify(read.assign(email_source="shop"), "email", validation_type="regex", known=SETTLED)

@@ -23,6 +23,7 @@ from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..files.workbook import check_replaced, check_room
 from ..files.writers import FormulaColumns, check_target, create_table
 from ..frames.suppress import SuppressionList
+from ..frames.verifiers import KnownAnswers, read_known
 from ..model.paths import user_path
 from ..model.words import count_of, first_of
 from ..table.columns import RESULT_NAMES
@@ -301,6 +302,15 @@ def read_bounce_file(path: str, columns: str | None) -> pd.DataFrame:
     with printed_warnings():
         reports: pd.DataFrame = mv.read_bounces(path, columns=named)
     return reports
+
+
+def read_known_file(path: str | None) -> KnownAnswers | None:
+    """Read what another verifier settled, and print how much that is; None for None."""
+    with printed_warnings():
+        known = read_known(path)
+    if known is not None:
+        print_status(f"{path}: {count_of(len(known.rows), 'address is', 'addresses are')} settled and not asked")
+    return known
 
 
 def read_suppression_list(path: str) -> SuppressionList:

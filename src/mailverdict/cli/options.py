@@ -107,6 +107,12 @@ Earlier = Annotated[
         "--earlier", help="An earlier verified file of the list: the report shows what changed; its rows are in memory."
     ),
 ]
+Known = Annotated[
+    str | None,
+    typer.Option(
+        "--known", help="Another verifier's export, or a verified file: what is valid or invalid there is not asked."
+    ),
+]
 Limit = Annotated[int | None, typer.Option("--limit", help="Verify at most this many new addresses.")]
 MaxAge = Annotated[str, typer.Option("--max-age", help="How long a kept answer is used.")]
 Refresh = Annotated[str, typer.Option("--refresh", help="Verdicts to verify again, separated by commas.")]

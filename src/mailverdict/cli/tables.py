@@ -43,6 +43,7 @@ from .files import (
     print_remarks,
     print_written,
     read_bounce_file,
+    read_known_file,
     read_suppression_list,
     rewrite_table,
 )
@@ -59,6 +60,7 @@ from .options import (
     JournalAt,
     Json,
     Kind,
+    Known,
     Limit,
     MaxAge,
     Offline,
@@ -108,6 +110,7 @@ def verify(
     suppress: Annotated[
         str | None, typer.Option("--suppress", help="List of people who must not be mailed; marks their rows.")
     ] = None,
+    known: Known = None,
     limit: Limit = None,
     journal: JournalAt = "auto",
     max_age: MaxAge = "30D",
@@ -129,10 +132,11 @@ def verify(
     began_at = time.perf_counter()
     limits = parse_limits(fail_above)
     output = check_output(file, output, in_place=in_place, as_json=as_json)
-    check_report(report, earlier, audience, read_or_written=(file, output, suppress))
-    check_not_read(output, "--output", suppress)
+    check_report(report, earlier, audience, read_or_written=(file, output, suppress, known))
+    check_not_read(output, "--output", suppress, known)
     written = parse_columns(columns, clean=clean)
     listed = None if suppress is None else read_suppression_list(suppress)
+    settled = read_known_file(known)
     options = {
         "validation_type": validation_type,
         "columns": [*(name for name in written if name not in REPAIRS), *COUNTED],
@@ -144,6 +148,7 @@ def verify(
         "refresh": split_list(refresh),
         "on_quota": on_quota,
         "screen": pick_screen(screen, resolver, resolver_check=resolver_check) if backend else screen,
+        "known": settled,
         "offline": offline,
         "progress": False if quiet or STATUS.get().is_json else "auto",
     }
@@ -154,8 +159,8 @@ def verify(
     ):
         name = pick_column(source, column)
         run = FileRun(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
-        added = {"part": explode, "suppressed": listed is not None}
-        written += [each for each, is_added in added.items() if is_added]
+        added = {"part": explode, "suppressed": listed is not None, "source": settled is not None}
+        written += [each for each, is_added in added.items() if is_added and each not in written]
         rows = VerifiedRows(source, name, prefix, written, policy, report=report, audience=audience, earlier=earlier)
         by_action = None if policy is None else rows.label("action")
         escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
@@ -346,6 +351,7 @@ def plan(
     validation_type: Kind = ValidationType.MX,
     backend: Service = None,
     sandbox: Sandbox = False,
+    known: Known = None,
     limit: Limit = None,
     journal: JournalAt = "auto",
     max_age: MaxAge = "30D",
@@ -369,6 +375,7 @@ def plan(
         options: VerifyOptions = {
             "validation_type": validation_type,
             "backend": asked,
+            "known": read_known_file(known),
             "limit": limit,
             "journal": parse_journal(journal),
             "max_age": max_age,

@@ -97,6 +97,11 @@ def open_call(
     `empty` is a partition without rows; `is_local`: all workers are on this machine; a plan asks nothing.
     """
     checked = check_options(function, options)
+    if checked.known is not None:
+        raise SettingsError(
+            "known= is not read on a cluster: leave out the rows that another verifier settled, as by a join with what "
+            "mailverdict.read_verdicts returns"
+        )
     backend, settings = checked.backend, checked.settings
     key_kind = decide_key_kind(checked, options.get("journal"))
     job = StageJob(

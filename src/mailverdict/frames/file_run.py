@@ -21,7 +21,7 @@ from ..runs.options import open_execution
 from ..runs.progress import Listener
 from ..runs.run import Run
 from ..table.options import check_options
-from .verify import STANDING, FrameReading, describe_several, origin_of, read_frame, show_progress
+from .verify import FrameReading, describe_several, origin_of, read_frame, show_progress, with_known
 
 
 class Stop(Protocol):
@@ -44,7 +44,7 @@ class FileRun:
     """
 
     def __init__(self, column: str, stopper: Stop, *, listener: Listener | None = None, **options: Any) -> None:
-        self.options = check_options("verify", options)
+        self.options = with_known(check_options("verify", options))
         self.column, self.stopper, self.listener = column, stopper, listener
         self.limit_left = self.options.settings.limit  # for all pieces together
         self.failure: BackendError | JournalError | None = None  # what ended the verification early
@@ -118,7 +118,10 @@ class FileRun:
                 answers = self.ask(distinct, frame).unify_dictionaries().combine_chunks()
             own, codes = codes[: len(frame.asked)], codes[len(frame.asked) :]
             if frame.codes is not None:
-                own = np.append(own, len(answers) + np.arange(STANDING, dtype=np.int32))[frame.codes]
+                others = np.arange(
+                    frame.codes.max(initial=-1) + 1 - len(own), dtype=np.int32
+                )  # rows that are not asked
+                own = np.append(own, len(answers) + others)[frame.codes]
             yield replace(frame, codes=own)(answers)
             self.several += frame.read.several_rows
 

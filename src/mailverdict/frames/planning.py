@@ -26,7 +26,7 @@ from ..table.notices import warn_user
 from ..table.options import ColumnChoice, VerifyOptions, check_options, show_options
 from ..table.overwrite import kept_repairs
 from ..table.table import Table
-from .verify import AddressColumns, read_addresses, tables_of
+from .verify import AddressColumns, read_addresses, tables_of, with_known
 
 RESOLVER_SECONDS = 5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
 
@@ -101,7 +101,7 @@ def plan(
     Returns
     -------
     Plan
-        `rows`, `missing`, `malformed`, `unique`, `known`, `in_flight`, `to_submit`, `batches`,
+        `rows`, `missing`, `malformed`, `unique`, `given`, `known`, `in_flight`, `to_submit`, `batches`,
         `daily_limit`, `remaining`, `days`; prints as a small table.
 
     Raises
@@ -128,14 +128,14 @@ def plan(
 
 def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Plan:
     """The plan for a table that comes in pieces, each with the columns to verify; keeps a hash of each address."""
-    checked = check_options("plan", options)
+    checked = with_known(check_options("plan", options))
 
     def read(piece: Sequence[Table]) -> AddressColumns:
         kept = [kept_repairs(table, checked.prefix) if checked.clean else None for table in piece]
         return read_addresses([table.values() for table in piece], clean=checked.clean, keep_syntax=True, kept=kept)
 
     found = plan_addresses(map(read, pieces), checked)
-    if found.unique > found.known:
+    if found.unique > found.known + found.given:
         warn_user(*resolver_notices(check_options("plan", options)))
     return found
 
@@ -143,16 +143,21 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
 def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
     """The plan for columns that were read, in one piece or several; closes a backend that was made from a URL."""
     seen, rescued = SeenAddresses(), pa.array([], pa.string())
-    counts: Counter[str] = Counter(rows=0, missing=0, malformed=0, several=0, unique=0, known=0, in_flight=0, held=0)
+    names = ("rows", "missing", "malformed", "several", "unique", "given", "known", "in_flight", "held")
+    counts: Counter[str] = Counter(dict.fromkeys(names, 0))
     for read in reads:
         ok = (read.syntax or observe_column(read.texts)).ok
         is_asked = ok if read.is_wanted is None or options.is_free else pc.and_(ok, read.is_wanted)
         accepted = read.texts.filter(is_asked)
         unique = seen.keep_new(unique_addresses(accepted)[0])
+        counts.update(unique=len(unique))
+        if options.known is not None:
+            is_open = options.known.find(unique).is_null()
+            unique = unique.filter(is_open)
+            counts.update(given=is_open.false_count)
         known, in_flight, held = count_in_journal(unique, options)
         missing, several = read.missing_rows, read.several_rows
         counts.update(rows=len(ok), missing=missing, malformed=ok.false_count - missing - several, several=several)
-        counts.update(unique=len(unique))
         counts.update(known=known, in_flight=in_flight, held=held)
         if read.is_rescued is not None and (read.is_rescued.true_count or len(rescued)):
             as_written, _ = unique_addresses(read.texts.filter(pc.and_not(is_asked, read.is_rescued)))

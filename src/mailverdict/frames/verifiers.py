@@ -335,8 +335,8 @@ def judge_row(layout: VerifierLayout, cells: Mapping[str, str]) -> Answer:
     """The answer of the filled cells of a row.
 
     >>> (bouncer,) = [each for each in verifier_layouts() if each.service == "Bouncer"]
-    >>> judge_row(bouncer, {"status": "undeliverable", "reason": "rejected_email"})[1:3]
-    ('invalid', 'mailbox_not_found')
+    >>> judge_row(bouncer, {"status": "undeliverable", "reason": "rejected_email"}).reasons
+    'mailbox_not_found'
     """
     if "status" not in cells:
         return Answer(Status.PENDING)

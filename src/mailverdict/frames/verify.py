@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +59,12 @@ from ..table.text_column import (
 from ..version import __version__
 from .clean import repair_column
 
+if TYPE_CHECKING:
+    from .verifiers import KnownAnswers
+
 Codes = npt.NDArray[np.int32]
-# Rows after those of the answers, for rows of the caller about which nothing is asked: see `standing_rows`.
+# Rows after those of the answers, for rows of the caller about which nothing is asked: see `standing_rows`. Those of
+# addresses that another verifier settled follow them.
 MISSING, PENDING, SEVERAL = range(3)
 STANDING = 3
 
@@ -76,15 +80,19 @@ class AddressColumns:
     is_several: pa.BooleanArray | None = None  # whether each text holds several addresses; None: none does
     is_rescued: pa.BooleanArray | None = None  # whether each is an address only since its cell was repaired, if known
 
-    def asked(self, *, is_free: bool) -> tuple[pa.StringArray, Codes | None, SyntaxColumn | None]:
+    def asked(
+        self, *, is_free: bool, known: KnownAnswers | None = None
+    ) -> tuple[pa.StringArray, Codes | None, SyntaxColumn | None]:
         """The texts to verify, for each row that of its answer, and the check of the texts if it was made.
 
         None instead of rows: the answers are in the same order. The texts of a free type are not made unique: hashing
         a million texts takes longer than checking them. A text that is not wanted gets the answer of another row with
-        its address or mailbox, else it is pending.
+        its address or mailbox, else it is pending. One that is known gets what is known.
         """
         filled, wanted = is_filled(self.texts), None if is_free else self.is_wanted
         is_asked = filled if self.is_several is None else pc.and_not(filled, self.is_several)
+        at_known = None if known is None else known.find(self.texts)
+        is_asked = is_asked if at_known is None else pc.and_(is_asked, at_known.is_null())
         is_asked = is_asked if wanted is None else pc.and_(is_asked, wanted)
         if is_free and not is_asked.false_count:
             return self.texts, None, self.syntax
@@ -105,6 +113,8 @@ class AddressColumns:
         if self.is_several is not None:
             codes[to_bools(self.is_several)] = len(asked) + SEVERAL
         codes[to_bools(is_asked)] = own
+        if at_known is not None:
+            codes[to_bools(at_known.is_valid())] = at_known.drop_null().to_numpy() + len(asked) + STANDING
         return asked, codes, syntax
 
     @property
@@ -217,6 +227,7 @@ class FrameReading:
     codes: Codes | None = None  # for each row of `read` that of its answer; None: the same order
     syntax: SyntaxColumn | None = None  # the check of `asked`, if it was made
     notices: Sequence[str] = ()  # for the user: which repaired addresses are verified
+    known: KnownAnswers | None = None  # what another verifier settled
 
     def __call__(self, answers: pa.Table) -> Any:
         """Make the caller's kind of result."""
@@ -242,8 +253,8 @@ class FrameReading:
         fields, repaired = self.fields(), self.read.repaired
         rows = answers.select(fields)
         if self.codes is not None:
-            standing = standing_rows(self.note["validation_type"]).select(fields)
-            rows = take_rows(pa.concat_tables([rows, standing]), self.codes)
+            standing = [standing_rows(self.note["validation_type"]), *([self.known.rows] if self.known else [])]
+            rows = take_rows(pa.concat_tables([rows, *(each.select(fields) for each in standing)]), self.codes)
         if repaired is None:
             return rows
         if "suggestion" in fields and repaired["suggestion"].null_count < len(repaired):
@@ -319,7 +330,7 @@ def prepare(
     data: Any, column: ColumnChoice | None, options: Options, *, read: AddressColumns | None = None
 ) -> Run[Any]:
     """Read the columns, unless they were `read` already, and set the run up; before its start it uses no network."""
-    is_free = options.is_free
+    options, is_free = with_known(options), options.is_free
     frame = read_frame(data, column, options, origin_of(options), is_free=is_free, read=read)
     fields = frame.fields()
 
@@ -335,6 +346,15 @@ def prepare(
     return run
 
 
+def with_known(options: Options) -> Options:
+    """The options with what another verifier settled, once it was read."""
+    if options.known is None:
+        return options
+    from .verifiers import read_known  # noqa: PLC0415 - loads the rules for exports, which few calls need
+
+    return replace(options, known=read_known(options.known))
+
+
 def read_frame(
     data: Any,
     column: ColumnChoice | None,
@@ -347,7 +367,7 @@ def read_frame(
 ) -> FrameReading:
     """Read the columns of a frame, and name the result columns of each, with `extra` ones at the end.
 
-    `read` are the columns if they were read already.
+    `read` are the columns if they were read already. The options are those that `with_known` gave.
     """
     tables = tables_of(data, column)
     is_read = read is not None
@@ -358,7 +378,8 @@ def read_frame(
         is_checked = is_free and (options.clean or sum(map(len, values)) <= FREE_BATCH)
         read = read_addresses(values, clean=options.clean, keep_syntax=is_checked, kept=kept)
     notices = [Note(own.kept.notice) for own in results if own.kept is not None]
-    return FrameReading(tables, results, read, note, *read.asked(is_free=is_free), notices)
+    asked = read.asked(is_free=is_free, known=options.known)
+    return FrameReading(tables, results, read, note, *asked, notices, options.known)
 
 
 @dataclass(frozen=True)
@@ -389,6 +410,8 @@ def name_results(
     if prefix is not None and len(tables) > 1:
         raise SettingsError(f"prefix={prefix!r}: each of several columns has its own prefix; leave it out")
     chosen, results = choose_columns(options.columns, clean=is_cleaned, categories=categories), []
+    if options.known is not None and BY_NAME["source"] not in chosen:
+        chosen = (*chosen, BY_NAME["source"])
     taken = set(column) if isinstance(column, list) else set()
     for table in tables:
         earlier = earlier_columns(table, prefix) if overwrite else {}
@@ -493,6 +516,11 @@ def verify(data: Any, column: ColumnChoice | None = None, **options: Unpack[Veri
     screen : {"mx", None} or LocalBackend
         Find domains that cannot receive mail on this machine first, so that no quota is spent on
         them; a local backend has the settings for it.
+    known : path or DataFrame, optional
+        What another verifier said, as `read_verdicts` reads or returned it. An address that is ``valid``
+        or ``invalid`` there is not asked: its rows have that verdict, and the column `source`, which is
+        then always there, names the verifier. Whatever else it said, or if it said both, is open and is asked.
+        Not kept in the journal, and preferred to it. Malformed addresses are judged here in any case.
     clean : bool, default True
         Repair each cell first, as `mailverdict.clean` does, and verify the repaired address. A cell
         that cannot be repaired is verified as it stands, but one with several addresses is not

@@ -261,7 +261,9 @@ def method(facts: ReportFacts) -> Section:
         )
     if facts.answered_by:
         notes.append(f"The answers come from {facts.answered_by}.")
-    if answered := [f"{count:,} {SOURCE_MEANING.get(word, word)}" for word, count in facts.sources.items()]:
+    if answered := [
+        f"{count:,} {SOURCE_MEANING.get(word, f'answered by {word}')}" for word, count in facts.sources.items()
+    ]:
         notes.append(f"Rows by the source of their answer: {', '.join(answered)}.")
     notes.append("“Unknown”: it was checked, without a clear answer; that does not mean “probably invalid”.")
     if by_mark(facts.counts.buckets)["unchecked"]:

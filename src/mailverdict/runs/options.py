@@ -65,6 +65,7 @@ class Options:
     journal: Path | None
     settings: RunSettings
     screen: LocalBackend | str | None
+    known: Any  # what another verifier said, as the caller gave it; read where the frame is
     owns_backend: bool
     clean: bool
     columns: Any  # a set's name, or names; checked where the result columns are chosen
@@ -85,6 +86,7 @@ class Options:
         limit: int | None = None,
         on_quota: str = "stop",
         screen: LocalBackend | str | None = None,
+        known: Any = None,
         clean: bool = True,
         columns: Any = "core",
         categories: bool = True,
@@ -116,6 +118,7 @@ class Options:
             journal_path(journal, picked, kind),
             settings,
             screen,
+            known,
             owns_backend=picked is not backend,
             clean=check_flag("clean", clean),
             columns=columns,

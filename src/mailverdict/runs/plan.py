@@ -18,6 +18,7 @@ LABELS = {
     "several": "rows with several addresses (never sent)",
     "unique": "distinct well-formed addresses",
     "domains": "  distinct domains of those",
+    "given": "  settled by another verifier (never sent)",
     "known": f"  {SOURCE_MEANING['journal']}",
     "in_flight": "  submitted before, answer expected",
     "held": "  held back (an earlier submission was lost)",
@@ -31,7 +32,7 @@ LABELS = {
     "done_on": "day on which all is done, first rows first (UTC)",
 }
 QUOTA_LABELS = {**LABELS, "to_submit": "  to submit, one unit of quota each"}
-WHEN_NOT_ZERO = ("several", "in_flight", "held", "repaired")
+WHEN_NOT_ZERO = ("several", "given", "in_flight", "held", "repaired")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,9 @@ class Plan:
         that ``clean=False`` would save. None if they were not counted, and without a quota.
     several : int
         Rows that hold several addresses; not verified, never sent.
+    given : int
+        Of the distinct addresses, settled by what was given as `known`: the units that this saves, but for those of
+        addresses that the journal has, too.
 
     Examples
     --------
@@ -103,6 +107,7 @@ class Plan:
     done_on: date | None = None
     repaired: int | None = None
     several: int = 0
+    given: int = 0
 
     def __str__(self) -> str:
         """A small table."""
@@ -149,6 +154,7 @@ def plan_run(
     malformed: int,
     several: int = 0,
     unique: int,
+    given: int = 0,
     known: int = 0,
     in_flight: int = 0,
     held: int = 0,
@@ -161,8 +167,8 @@ def plan_run(
 ) -> Plan:
     """Calculate a plan from counts; a `SettingsError` if they contradict each other. `today` is that of UTC."""
     counts = {"rows": rows, "missing": missing, "malformed": malformed, "several": several, "unique": unique}
-    counts |= {"known": known, "in_flight": in_flight, "held": held}
-    left = unique - known - in_flight - held
+    counts |= {"given": given, "known": known, "in_flight": in_flight, "held": held}
+    left = unique - given - known - in_flight - held
     if min(counts.values()) < 0 or left < 0 or missing + malformed + several + min(unique, 1) > rows:
         raise SettingsError(f"these counts do not add up: {counts}")
     to_submit = left if limit is None else min(left, limit)

@@ -269,7 +269,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column("smtp_host", "text", "metadata", False, "the mail server that answered", map_distinct(smtp_host)),
     Column("checked_at", "moment", "checked_at", False, "when, UTC"),
-    Column("source", "text", "source", False, "local, remote or journal"),
+    Column("source", "text", "source", False, "local, remote or journal, or another verifier by its name"),
     Column("normalized", "text", "normalized", False, "normal form: NFC, domain in lower case; NA when malformed"),
     Column(
         "version",

@@ -35,6 +35,7 @@ class VerifyOptions(TypedDict, total=False):
     limit: int | None
     on_quota: OnQuota
     screen: LocalBackend | ScreenWord | None
+    known: Any
     clean: bool
     columns: ColumnSet | Iterable[str]
     categories: bool

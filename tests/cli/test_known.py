@@ -1,0 +1,90 @@
+"""`verify --known`, `plan --known` and `compare`: results of other verifiers on the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+import mailverdict as mv
+from mailverdict.sandbox import World
+from tests.doubles.tables import rows_of_csv
+
+LIST = ["ada@plain.example", "bo@plain.example", "Cy <cy@plain.example>", "bo@plain.example", "", "di@gone.example"]
+
+
+@pytest.fixture(scope="module")
+def world():
+    with World() as opened:
+        yield opened
+
+
+@pytest.fixture
+def contacts(tmp_path):
+    path = tmp_path / "contacts.csv"
+    pd.DataFrame({"id": range(len(LIST)), "email": LIST}).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def export(tmp_path):
+    path = tmp_path / "export.csv"
+    path.write_text(
+        "E-Mail,ZB Status,ZB Sub Status\nbo@plain.example,invalid,mailbox_not_found\ncy@plain.example,valid,\n"
+        "ada@plain.example,unknown,greylisted\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize("through", ["service", "here", "regex"])
+def test_verify_asks_only_what_the_export_left_open(run, contacts, export, world, tmp_path, through):
+    out = tmp_path / "out.csv"
+    resolver = world.backend.settings.resolver
+    way = {
+        "service": ("--backend", world.url, "--journal", "none"),
+        "here": ("--resolver", resolver, "--no-resolver-check"),
+        "regex": ("-t", "regex"),
+    }
+    used = mv.quota(world.url).used
+    status, _, told = run("verify", contacts, "-c", "email", "--known", export, "-o", out, *way[through])
+    assert status == 0
+    assert f"{export}: 2 addresses are settled and not asked\n" in told
+    rows = rows_of_csv(out)
+    assert [row["email"] for row in rows] == LIST
+    here = "remote" if through == "service" else "local"
+    assert [row["email_source"] for row in rows] == [here, *["ZeroBounce"] * 3, "", here]
+    assert [row["email_verdict"] for row in rows][:4] == ["valid", "invalid", "valid", "invalid"]
+    assert mv.quota(world.url).used - used == (2 if through == "service" else 0)
+
+
+def test_plan_shows_what_it_saves(run, contacts, export, world):
+    arguments = ("plan", contacts, "-c", "email", "--backend", world.url, "--journal", "none", "--known", export)
+    status, out, _ = run(*arguments)
+    assert status == 0
+    assert re.search(r"settled by another verifier \(never sent\) +2\n", out)
+    found = json.loads(run(*arguments, "--json")[1])
+    assert (found["unique"], found["given"], found["to_submit"]) == (4, 2, 2)
+
+
+def test_an_output_of_ours_is_known_too(run, contacts, tmp_path):
+    out = tmp_path / "out.csv"
+    assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, "-q")[0] == 0
+    again = tmp_path / "again.csv"
+    assert run("verify", contacts, "-c", "email", "-t", "regex", "--known", out, "-o", again, "-q")[0] == 0
+    assert {row["email_source"] for row in rows_of_csv(again)} == {"journal", ""}
+
+
+def test_the_known_file_is_not_replaced(run, contacts, export):
+    status, _, told = run("verify", contacts, "-c", "email", "-t", "regex", "--known", export, "-o", export)
+    assert (status, told) == (2, f"mailverdict: --output {export} would replace {export}: give another name\n")
+
+
+def test_a_file_of_nobody_is_one_line(run, contacts, tmp_path):
+    path = tmp_path / "other.csv"
+    path.write_text("email,opinion\nada@plain.example,good\n")
+    status, _, told = run("verify", contacts, "-c", "email", "-t", "regex", "--known", path)
+    assert status == 2
+    assert told.startswith(f"mailverdict: {path} is not an export of a verifier that is known (ZeroBounce, ")
+    assert told.count("\n") == 1
