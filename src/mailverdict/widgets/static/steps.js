@@ -1,6 +1,6 @@
 // The four steps: list, tidy, verify, decide.
 
-import { html, useState } from "./vendor/preact-htm.js";
+import { html, useLayoutEffect, useRef, useState } from "./vendor/preact-htm.js";
 import {
   Button, FileButton, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small, Switch, Text,
   Transfers, UndoRedo, useAudit, useChoice,
@@ -42,6 +42,7 @@ function ListStep() {
 
 const DropZone = ({ children }) => html`<div class="mv-zone">
   <p class="mv-zone-title">Drop your list here</p>
+  <p>You see which of its addresses can be mailed. Nothing is checked before you press “Verify”.</p>
   <p class="mv-soft">CSV, Excel, Parquet, JSON lines or Arrow, of any size, also compressed. With or without a header line.</p>
   ${children}
 </div>`;
@@ -56,8 +57,6 @@ function LoadedList({ off, children }) {
     <div class="mv-row">
       <${Select} id=${`${id}-column`} label="Column" options=${columns} value=${list.column ?? ""} disabled=${off}
         onChange=${choose} />
-      ${list.examples.length > 0 &&
-      html`<span class="mv-examples">such as ${list.examples.map((each) => html`<code><${Text}>${each}<//></code> `)}</span>`}
     </div>
     ${list.preview && html`<${Preview} ...${list.preview} />`}
     ${list.guess && html`<p class="mv-soft">${list.guess}</p>`}
@@ -68,21 +67,27 @@ function LoadedList({ off, children }) {
   </div>`;
 }
 
-// The first rows, with the column of addresses marked.
-const Preview = ({ heads, rows, at }) => html`<div class="mv-preview" tabindex="0" role="region" aria-label="The first rows">
-  <table class="mv-table">
-    <thead>
-      <tr>${heads.map((head, place) => html`<th scope="col" class=${place === at ? "mv-taken" : ""}><${Text}>${head}<//></th>`)}</tr>
-    </thead>
-    <tbody>
-      ${rows.map(
-        (row) => html`<tr>
-          ${row.map((cell, place) => html`<td class=${place === at ? "mv-taken" : ""}><${Text}>${cell}<//></td>`)}
-        </tr>`,
-      )}
-    </tbody>
-  </table>
-</div>`;
+// The first rows, with the column of addresses marked and in sight.
+function Preview({ heads, rows, at }) {
+  const box = useRef();
+  useLayoutEffect(() => {
+    const taken = box.current.querySelector(".mv-taken");
+    if (taken) box.current.scrollLeft = taken.offsetLeft + taken.offsetWidth - box.current.clientWidth;
+  }, [heads.join("\n"), at]);
+  const look = (place) => (place === at ? "mv-taken" : "");
+  return html`<div ref=${box} class="mv-preview" tabindex="0" role="region" aria-label="The first rows">
+    <table class="mv-table">
+      <thead>
+        <tr>${heads.map((head, place) => html`<th scope="col" class=${look(place)}><${Text}>${head}<//></th>`)}</tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) => html`<tr>${row.map((cell, place) => html`<td class=${look(place)}><${Text}>${cell}<//></td>`)}</tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
 
 const HEADERS = [
   { id: "", label: "found automatically" },
@@ -274,9 +279,9 @@ function CheckStep() {
   return html`
     <${Depths} off=${running} />
     <div class="mv-cost" aria-live="off">
-      ${plan
-        ? html`<${Plan} plan=${plan} />`
-        : html`<p class="mv-soft">${check.kind === "failed" ? "The cost is not known." : "Working out the cost…"}</p>`}
+      ${plan && html`<${Plan} plan=${plan} />`}
+      ${!plan && check.kind === "failed" && html`<p class="mv-soft">The cost is not known.</p>`}
+      ${!plan && check.kind !== "failed" && html`<${Notices} busy=${check.busy || "Working out the cost…"} />`}
     </div>
     ${check.can_refresh &&
     html`<${Switch} id=${`${id}-refresh`} label="Ask again about addresses without a clear answer" on=${check.is_refreshing}
@@ -285,7 +290,7 @@ function CheckStep() {
     ${check.quota_over && html`<${Notice} kind="warned" role="status">${check.quota_over}<//>`}
     ${progress && html`<${Progress} progress=${progress} running=${running} />`}
     ${check.notices.map((each) => html`<${Notice} key=${each} kind="warned">${each}<//>`)}
-    <${Notices} kind=${check.kind} message=${isSaid ? "" : check.message} busy=${running || plan ? "" : check.busy} />
+    <${Notices} kind=${check.kind} message=${isSaid ? "" : check.message} />
   `;
 }
 
@@ -521,8 +526,9 @@ function Downloads() {
       ${files.map((file) => html`<${Download} key=${file.id} file=${file} off=${off} onClick=${() => download(file.id, format)} />`)}
     </div>
     <div class="mv-row">
-      <${Small} disabled=${off} onClick=${() => download("report", "html")}>Report to forward (HTML)<//>
-      <${Small} disabled=${off} onClick=${() => download("report", "xlsx")}>Report as Excel<//>
+      <${Small} disabled=${off} onClick=${() => download("summary", "html")}>Report on one page (HTML)<//>
+      <${Small} disabled=${off} onClick=${() => download("report", "html")}>Whole report (HTML)<//>
+      <${Small} disabled=${off} onClick=${() => download("report", "xlsx")}>Whole report (Excel)<//>
       ${decide.is_filtered &&
       html`<${Small} disabled=${off} onClick=${() => download("shown", format)}>What is shown below (${decide.found})<//>`}
     </div>

@@ -37,8 +37,11 @@ function Table() {
   const { id, decide, page, act } = useAudit();
   const [inPages, setInPages] = useState(false);
   const [shownRow, setShownRow] = useState(null);
-  const open = shownRow && (decide.table.rows.find((row) => row.at === shownRow.at) ?? shownRow);
-  const toggle = (row) => setShownRow(open?.at === row.at ? null : row);
+  // A row that was scrolled away stays; one that another search or result may not have does not.
+  const from = `${decide.check} ${decide.found}`;
+  const kept = shownRow?.from === from ? shownRow : null;
+  const open = shownRow && (decide.table.rows.find((row) => row.at === shownRow.at) ?? kept);
+  const toggle = (row) => setShownRow(open?.at === row.at ? null : { ...row, from });
   const view = { open, toggle };
   return html`<div class="mv-table-part">
     <div class="mv-row mv-table-head">
@@ -250,7 +253,7 @@ function Cell({ row, name, head }) {
     // Where there is no room for a column of its own, why is below it.
     return html`
       <${Badge} name=${row.verdict} label=${words[row.verdict] ?? row.verdict} />
-      <span class="mv-cut mv-soft mv-why">${row.reason}</span>
+      ${row.reason !== words[row.verdict] && html`<span class="mv-cut mv-soft mv-why">${row.reason}</span>`}
     `;
   }
   if (name === "reason") return row.reason;
