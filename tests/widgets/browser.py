@@ -171,6 +171,12 @@ class AuditPage:
             for node in each["nodes"][:3]
         ]
 
+    def is_clean(self) -> bool:
+        """Whether no script failed and no other host was asked."""
+        assert self.strangers == []
+        assert self.errors == []
+        return True
+
 
 @dataclass
 class Place:
@@ -181,9 +187,7 @@ class Place:
 
     def is_clean(self, opened: AuditPage) -> bool:
         """Whether no script failed and no other host was asked."""
-        assert opened.strangers == []
-        assert opened.errors == []
-        return True
+        return opened.is_clean()
 
 
 def folder_with_notebook(factory: Any, name: str, code: str) -> Path:
@@ -222,6 +226,15 @@ def audit_page(browser: Any, width: int = 1280) -> Iterator[AuditPage]:
         yield opened
     finally:
         context.close()
+
+
+def go_to(opened: AuditPage, control: Any, key: str = "Tab") -> None:
+    """Press the tabulator until a control has the focus."""
+    for _ in range(120):
+        if control.evaluate("node => node === document.activeElement"):
+            return
+        opened.page.keyboard.press(key)
+    raise AssertionError(f"{control} cannot be reached by {key}")
 
 
 def open_in_lab(opened: AuditPage, url: str, notebook: str) -> None:

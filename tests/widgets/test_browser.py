@@ -26,6 +26,7 @@ from tests.widgets.browser import (
     Place,
     audit_page,
     folder_with_notebook,
+    go_to,
     open_in_lab,
     run_all,
 )
@@ -178,7 +179,7 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     whole = pd.read_excel(opened.save("Download Everything", tmp_path), engine="calamine", keep_default_na=False)
     given = pd.read_csv(source, keep_default_na=False)
     assert whole[list(given.columns)].equals(given)
-    report = opened.save("Report to forward", tmp_path)
+    report = opened.save("Whole report \\(HTML", tmp_path)
     assert report.read_text().startswith("<!DOCTYPE html>")
     assert place.is_clean(opened)
 
@@ -642,15 +643,6 @@ def choose_by_key(opened: AuditPage, file: Path) -> None:
     with opened.page.expect_file_chooser() as chooser:
         opened.page.keyboard.press("Enter")
     chooser.value.set_files(file)
-
-
-def go_to(opened: AuditPage, control: Any, key: str = "Tab") -> None:
-    """Press the tabulator until a control has the focus."""
-    for _ in range(120):
-        if control.evaluate("node => node === document.activeElement"):
-            return
-        opened.page.keyboard.press(key)
-    raise AssertionError(f"{control} cannot be reached by {key}")
 
 
 @pytest.fixture(params=["lab", "lab, dark", "local", "local, dark"])
