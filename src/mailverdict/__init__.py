@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from .remote.polling import PollSchedule
     from .repair.repair import REPAIRS
     from .reports.by_operator import by_operator
+    from .reports.compare import Comparison, compare
     from .reports.explain import Explanation, explain
     from .reports.host_audit import HostAudit, audit_host
     from .reports.outcomes import contradicted, outcomes
@@ -84,6 +85,7 @@ _MODULES = {
     "BackendError": "errors",
     "Blacklist": "model.settings",
     "ColumnError": "errors",
+    "Comparison": "reports.compare",
     "ContractError": "errors",
     "Explanation": "reports.explain",
     "Fault": "model.verification",
@@ -125,6 +127,7 @@ _MODULES = {
     "by_operator": "reports.by_operator",
     "check": "runs.single",
     "clean": "frames.clean",
+    "compare": "reports.compare",
     "contradicted": "reports.outcomes",
     "decide": "frames.policy",
     "diff": "reports.summary",
@@ -150,7 +153,18 @@ _MODULES = {
 # What functions raise, return or take as text, and other names of old: importable, but not offered by completion.
 _NOT_LISTED = {
     *(name for name, module in _MODULES.items() if module == "errors"),
-    *("Explanation", "Fault", "HostAudit", "LocalSettings", "Plan", "PollSchedule", "Progress", "Quota", "Report"),
+    *(
+        "Comparison",
+        "Explanation",
+        "Fault",
+        "HostAudit",
+        "LocalSettings",
+        "Plan",
+        "PollSchedule",
+        "Progress",
+        "Quota",
+        "Report",
+    ),
     *("Reason", "Run", "STATUS_DTYPE", "Split", "Status", "VERDICT_DTYPE", "ValidationType", "Verdict", "domains"),
 }
 _SUBMODULES = ("dask", "sandbox", "service", "spark", "widgets")  # imported when first used as an attribute
@@ -159,6 +173,7 @@ __all__ = [
     "BackendError",
     "Blacklist",
     "ColumnError",
+    "Comparison",
     "ContractError",
     "Explanation",
     "Fault",
@@ -201,6 +216,7 @@ __all__ = [
     "by_operator",
     "check",
     "clean",
+    "compare",
     "contradicted",
     "decide",
     "diff",

@@ -88,3 +88,46 @@ def test_a_file_of_nobody_is_one_line(run, contacts, tmp_path):
     assert status == 2
     assert told.startswith(f"mailverdict: {path} is not an export of a verifier that is known (ZeroBounce, ")
     assert told.count("\n") == 1
+
+
+@pytest.fixture
+def ours(run, contacts, tmp_path):
+    path = tmp_path / "ours.csv"
+    assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", path, "-q")[0] == 0
+    return path
+
+
+def test_compare_prints_the_figures_and_writes_the_contradictions(run, ours, export, tmp_path):
+    out = tmp_path / "wrong.csv"
+    status, said, told = run("compare", ours, export, "-o", out)
+    assert (status, told) == (0, f"written: {out}\n")
+    assert said == f"{mv.compare(ours, export)}\n"
+    assert rows_of_csv(out) == [
+        {"address": "bo@plain.example", "a": "valid", "b": "invalid", "why_a": "", "why_b": "mailbox_not_found"}
+    ]
+
+
+def test_compare_says_who_was_right_also_as_json(run, ours, export, tmp_path):
+    bounces = tmp_path / "bounces.csv"
+    bounces.write_text("who,what\nbo@plain.example,hard\n")
+    arguments = ("compare", ours, export, "--bounces", bounces, "--bounce-columns", "address=who,outcome=what")
+    assert "who was right" in run(*arguments)[1]
+    status, said, _ = run(*arguments, "--json")
+    found = json.loads(said)
+    assert status == 0
+    assert (found["a"], found["b"], found["both"], found["contradictions"]) == ("mailverdict", "ZeroBounce", 3, 1)
+    assert found["agreement"]["valid"] == {"valid": 1, "risky": 0, "invalid": 1, "unknown": 1}
+    right = {(each["by"], each["claim"]): (each["known"], each["right"]) for each in found["right"]}
+    assert right["ZeroBounce", "where they contradict"] == (1, 1)
+    assert right["mailverdict", "where they contradict"] == (1, 0)
+
+
+def test_compare_writes_to_standard_output_alone(run, ours, export):
+    status, said, told = run("compare", ours, export, "-o", "-")
+    assert (status, said.splitlines()[0], told) == (0, "address,a,b,why_a,why_b", "")
+
+
+def test_compare_replaces_no_file_that_it_reads(run, ours, export):
+    for path in (ours, export):
+        status, _, told = run("compare", ours, export, "-o", path)
+        assert (status, told) == (2, f"mailverdict: --output {path} would replace {path}: give another name\n")

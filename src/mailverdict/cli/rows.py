@@ -1,7 +1,7 @@
 """Commands that work on the rows of a table file without verifying it. No network.
 
 `explode`, `duplicates` and `suppress` prepare a list; `outcomes` compares a verified one with what became of the mails,
-`operators` counts it by who runs the mail servers.
+`compare` with another verifier, `operators` counts it by who runs the mail servers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import mailverdict as mv
 
 from ..files.plain import to_plain
 from ..files.readers import STDIN
-from ..files.writers import FormulaColumns
+from ..files.writers import FormulaColumns, create_table
 from ..frames.results import Results, with_core
 from ..model.table import plain_schema
 from ..model.words import printable_text
@@ -213,6 +213,59 @@ def render_operators(counts: pd.DataFrame) -> str:
         lines.append(f"{shown:<28} {row['addresses']:>11,} {row['clear']:>11,} {row['share']:>7.1%}{numbers}")
         lines += [f"  {row['note']}"] if row["note"] else []
     return "\n".join(lines)
+
+
+@app.command()
+@with_groups
+def compare(
+    a: Annotated[str, typer.Argument(help="A verified table file, or the export of another verifier.")],
+    b: Annotated[str, typer.Argument(help="Another one about the same addresses.")],
+    *,
+    bounces: Annotated[
+        str | None, typer.Option("--bounces", help="Mailbox or export with what became of the mails: who was right?")
+    ] = None,
+    bounce_columns: BounceColumns = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="File for the addresses that are valid in one and invalid in the other."),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare two verifications of the same addresses.
+
+    Each is a file of ours or the export of another verifier.
+    """
+    output = check_output(STDIN, output, as_json=as_json)
+    check_not_read(output, "--output", a, b, bounces)
+    reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
+    with printed_warnings():
+        found = mv.compare(a, b, bounces=reports)
+    if output is not None:
+        wrong = pa.Table.from_pandas(found.contradictions.reset_index(), preserve_index=False)
+        with create_table(output, columns=wrong.column_names, is_escaped=lambda name: True) as writer:
+            writer.write(wrong)
+    if as_json:
+        print(json.dumps(comparison_record(found), indent=2))
+    elif output != STDIN:
+        print(found)
+    if output is not None:
+        print_written(output, quiet=quiet)
+
+
+def comparison_record(found: mv.Comparison) -> dict[str, Any]:
+    """The figures of a comparison, for JSON."""
+    right = None if found.right is None else json.loads(found.right.reset_index().to_json(orient="records"))
+    return {
+        "a": found.names[0],
+        "b": found.names[1],
+        "both": found.both,
+        "only_a": found.only_a,
+        "only_b": found.only_b,
+        "agreement": json.loads(found.agreement.to_json(orient="index")),
+        "contradictions": len(found.contradictions),
+        "right": right,
+    }
 
 
 def truth_of(table: pa.Table, column: str) -> list[bool]:

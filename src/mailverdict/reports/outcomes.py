@@ -129,10 +129,7 @@ def outcomes(
     rows = read_decided(out, column, prefix)
     actions = actions_of(rows, policy)
     found = match_outcomes(rows, bounces, mailed=mailed)
-    if found.unmatched and not found.matched:
-        warn_user(
-            f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {rows.column!r}"
-        )
+    warn_of_others(found, rows.column)
     counted: Frame = rows.data.convert(count_outcomes(found, actions))
     return counted
 
@@ -196,6 +193,12 @@ def contradicted(
     none = np.empty(0, np.int64)
     marked: Frame = verified.data.repeat(rows, none, []).attach(table, names, CONTRADICTION_COLUMNS, {})
     return marked
+
+
+def warn_of_others(found: OutcomeRows, column: Hashable) -> None:
+    """Warn if no report is about a mailed row."""
+    if found.unmatched and not found.matched:
+        warn_user(f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {column!r}")
 
 
 def require_bounces(bounces: Any) -> None:
