@@ -35,6 +35,7 @@ NAMES = (
     "scale",
     "audit",
     "pace",
+    "estimate",
     "hostile.answers",
     "hostile.tables",
     "hostile.workbooks",

@@ -118,6 +118,7 @@ PEER = "aiosmtplib, 200 tasks"
 KNOWN = "a column that the journal knows"
 CHECKS, ECHO, KILL = "single checks by regex over HTTP", "Starlette, bare echo", "jobs of 50 clients and a kill -9:"
 COST, TIME = (f"simulated services, {each}" for each in ("units an address", "time compared with the ideal"))
+HELD = "made-up lists, interval holds the share, verdict"
 CLICK = "audit page, click to painted:"
 
 # By benchmark; each row is the limit, its unit, what it limits, and where the value is.
@@ -166,5 +167,10 @@ GOALS: dict[str, tuple[Goal, ...]] = {
         at_most(1.8, "units", "an address, at the worst service", largest(COST)),
         at_most(2, "", "times as long as a client that knows the limiter, median", middle(TIME)),
         at_most(6, "", "the same, at the worst service", largest(TIME)),
+    ),
+    "estimate": tuple(
+        make(limit, "%", f"of lists: the 95 % interval holds the share, verdict {number}", median(f"{HELD} {number}"))
+        for number in (1, 2, 3, 4)
+        for make, limit in ((at_least, 93), (at_most, 99))
     ),
 }

@@ -223,12 +223,12 @@ SHOWN = {
     "Report": (mv.report(OUT, "email"), "save to_html"),
     "df.mailverdict": (
         OUT.mailverdict,
-        "by_domain by_operator clean contradicted decide diff domains duplicates explode outcomes plan report split start summary suppress"
+        "by_domain by_operator clean contradicted decide diff domains duplicates estimate explode outcomes plan report split start summary suppress"
         " verify",
     ),
     "s.mailverdict": (
         OUT["email"].mailverdict,
-        "clean domain duplicates is_well_formed local plan start suppress verify",
+        "clean domain duplicates estimate is_well_formed local plan start suppress verify",
     ),
 }
 

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from .frames.verifiers import read_verdicts
     from .frames.verify import averify, start, verify
     from .local.backend import LocalBackend
+    from .mailings.estimate import Estimate, estimate
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
     from .model.verification import Fault, Verification
     from .model.words import Reason, Status, ValidationType, Verdict
@@ -87,6 +88,7 @@ _MODULES = {
     "ColumnError": "errors",
     "Comparison": "reports.compare",
     "ContractError": "errors",
+    "Estimate": "mailings.estimate",
     "Explanation": "reports.explain",
     "Fault": "model.verification",
     "HostAudit": "reports.host_audit",
@@ -133,6 +135,7 @@ _MODULES = {
     "diff": "reports.summary",
     "domains": "frames.domains",
     "duplicates": "frames.duplicates",
+    "estimate": "mailings.estimate",
     "explain": "reports.explain",
     "explode": "frames.explode",
     "lookup_domains": "frames.domains",
@@ -155,6 +158,7 @@ _NOT_LISTED = {
     *(name for name, module in _MODULES.items() if module == "errors"),
     *(
         "Comparison",
+        "Estimate",
         "Explanation",
         "Fault",
         "HostAudit",
@@ -175,6 +179,7 @@ __all__ = [
     "ColumnError",
     "Comparison",
     "ContractError",
+    "Estimate",
     "Explanation",
     "Fault",
     "HostAudit",
@@ -223,6 +228,7 @@ __all__ = [
     "domains",
     "duplicates",
     "errors",
+    "estimate",
     "explain",
     "explode",
     "lookup_domains",

@@ -192,6 +192,32 @@ def test_a_quote_that_stays_open_is_told_before_a_service_is_asked(run, tmp_path
     assert "in.csv ends inside quotes: it is truncated, or a quote is not doubled; the row begins in line 3" in told
 
 
+class TestEstimate:
+    @pytest.fixture
+    def people(self, tmp_path):
+        path = tmp_path / "people.csv"
+        names = [f"{n}@{domain}" for n in ("ada", "nobody", "bo") for domain in ("gmail.com", "gone.example")]
+        pd.DataFrame({"email": [*names, "nobody"]}).to_csv(path, index=False)
+        return path
+
+    def test_a_table_is_printed(self, run, people):
+        status, shown, _ = run("estimate", people, "-c", "email", "--sandbox", "--journal", "none", "-q")
+        assert status == 0
+        assert shown.splitlines()[3].split() == ["Invalid", "71.4%", "5", "5"]
+        assert shown.splitlines()[-1].startswith("from all addresses; 3 addresses left, ")
+
+    def test_json_has_it_all(self, run, people):
+        common = ("--sandbox", "--journal", "none", "-q", "--json")
+        found = json.loads(run("estimate", people, "-c", "email", "--sample", "2", "--seed", "3", *common)[1])
+        assert (found["sampled"], found["population"], found["cost"]["addresses"]) == (2, 3, 3)
+        assert [each["bucket"] for each in found["shares"]][:3] == ["valid", "risky", "invalid"]
+        assert found["operators"][0]["operator"] == "bigmail.example"
+
+    def test_wrong_usage_is_status_2(self, run, people):
+        assert run("estimate", people, "-c", "mail", "--sandbox")[0] == 2
+        assert run("estimate", people, "--sample", "0", "--sandbox")[0] == 2
+
+
 class TestOperators:
     @pytest.fixture
     def verified(self, tmp_path):

@@ -1,4 +1,4 @@
-"""Commands for table files: verify, clean, plan, report."""
+"""Commands for table files: verify, clean, plan, estimate, report."""
 
 from __future__ import annotations
 
@@ -386,6 +386,61 @@ def plan(
         with printed_warnings("warning"):
             found = plan_pieces(([Table(plain_columns(piece, read), name)] for piece in source.pieces(read)), options)
     print(json.dumps(asdict(found), indent=2, default=str) if as_json else found)
+
+
+@app.command()
+@with_groups
+def estimate(
+    file: File,
+    *,
+    column: ColumnName = None,
+    validation_type: Kind = ValidationType.SMTP,
+    sample: Annotated[int, typer.Option("--sample", min=1, help="How many addresses to draw.")] = 400,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Another number draws other addresses.")] = None,
+    backend: Service = None,
+    sandbox: Sandbox = False,
+    resolver: ResolverAt = None,
+    resolver_check: ResolverCheck = True,
+    journal: JournalAt = "auto",
+    max_age: MaxAge = "30D",
+    refresh: Refresh = "",
+    clean: Clean = True,
+    reading: TableOptions,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Verify a sample, and estimate what the whole file would give and cost.
+
+    All domains are looked up here. The answers are kept in the journal, so that verify asks only the rest.
+    The column is held in memory.
+    """
+    has_own = backend is not None and (resolver is not None or not resolver_check)
+    screen = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check) if has_own else None
+    with (
+        open_source(file, reading) as source,
+        chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
+    ):
+        name = pick_column(source, column)
+        repaired = [label_of(name, None, each.name) for each in REPAIR_COLUMNS]
+        read = [name, *(label for label in repaired if label in source.columns)]
+        rows = pa.concat_tables(plain_columns(piece, read) for piece in source.pieces(read))
+        with printed_warnings("warning"):
+            found = mv.estimate(
+                rows,
+                name,
+                sample=sample,
+                seed=seed,
+                validation_type=validation_type,
+                backend=asked,
+                journal=parse_journal(journal),
+                max_age=max_age,
+                refresh=split_list(refresh),
+                screen=screen,
+                clean=clean,
+                progress=False if quiet or STATUS.get().is_json else "auto",
+            )
+    print_remarks(source, quiet=quiet)
+    print(json.dumps(found.to_dict(), indent=2) if as_json else found)
 
 
 @app.command()

@@ -62,8 +62,8 @@ class FrameAccessor(AccessorBase):
     ['valid', 'invalid']
     >>> df.mailverdict
     <mailverdict of a DataFrame of 2 rows, column 'email': by_domain, by_operator, clean,
-      contradicted, decide, diff, domains, duplicates, explode, outcomes, plan, report,
-      split, start, summary, suppress, verify>
+      contradicted, decide, diff, domains, duplicates, estimate, explode, outcomes,
+      plan, report, split, start, summary, suppress, verify>
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -140,7 +140,7 @@ class SeriesAccessor(AccessorBase):
         return (out["verdict"] == "valid").astype("boolean").mask(out["verdict"].isna())
 
 
-ON_CELLS = ("plan", "start", "verify", "clean", "duplicates", "suppress")
+ON_CELLS = ("plan", "estimate", "start", "verify", "clean", "duplicates", "suppress")
 ON_RESULTS = ("decide", "split", "report", "summary", "by_domain", "by_operator", "outcomes", "contradicted")
 for _name in (*ON_CELLS, "explode", "domains", *ON_RESULTS):
     setattr(FrameAccessor, _name, Verb(_name))

@@ -172,8 +172,8 @@ def operator_line(counts: npt.NDArray[np.int64], known: tuple[Operator, ...]) ->
     """The cells of an operator in the order of `COLUMNS`; `known` are its rows in the packaged table."""
     found = dict(zip(ANSWERS, counts.tolist(), strict=False))
     total, clear = int(counts.sum()), found["live"] + found["dead"]
-    share = clear / total
-    note = None if share >= LITTLE else why_little(found, total, known)
+    share = clear / total if total else float("nan")
+    note = why_little(found, total, known) if share < LITTLE else None
     shown = (found[name] for name in ("catch_all", "deferred", "refused", "no_answer", "dead"))
     return (total, clear, share, *shown, note)
 

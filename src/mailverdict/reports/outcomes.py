@@ -35,7 +35,7 @@ NO_REASON = "none"
 SHOWN_ORDER = (Outcome.SOFT, Outcome.BLOCKED, Outcome.DELIVERED, Outcome.COMPLAINT, Outcome.HARD)
 
 
-def wilson_interval(hits: int, trials: int) -> tuple[float, float]:
+def wilson_interval(hits: float, trials: float) -> tuple[float, float]:
     """The score interval of a proportion (Wilson 1927) at 95 %; NaN without trials.
 
     >>> [round(bound, 4) for bound in wilson_interval(10, 100)]

@@ -1,0 +1,490 @@
+"""`estimate`: what a verification would find and cost, from a sample; what costs nothing is done for all rows.
+
+In order: the column is read and its distinct addresses are counted; their domains are looked up; from the addresses
+that only a mail server or a service can tell more of a sample is drawn and verified; shares of the whole follow.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..checks.operators import known_operators, name_operators
+from ..checks.syntax.column import observe_column
+from ..checks.syntax.kernels import to_bools
+from ..errors import SettingsError
+from ..frames.domains import look_up
+from ..frames.planning import ask_quota, count_in_journal
+from ..frames.results import Results
+from ..frames.verify import collect, prepare, read_addresses, tables_of
+from ..local.backend import LocalBackend
+from ..local.batch import ObservedBatch
+from ..loop import run_sync
+from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, count_of, percent, reason_label
+from ..reports.by_operator import ANSWERS, answers_of, operator_line
+from ..reports.tables import CountTable
+from ..runs.execution import unique_addresses
+from ..runs.options import Options
+from ..runs.plan import daily_portions
+from ..runs.run import Run
+from ..table.notices import warn_user
+from ..table.options import ColumnChoice, VerifyOptions, check_options, show_options
+from ..table.overwrite import kept_repairs
+from ..table.text_column import is_filled
+from ..theme import notebook
+from .sampling import Ints, Sample, draw, pool_strata
+
+UNANSWERED = "unanswered"
+OUTCOMES = (*map(str, Verdict), UNANSWERED)  # what a sampled address may have
+MISSING = str(Status.MISSING)
+LINES = (*OUTCOMES, SEVERAL_ADDRESSES, MISSING)
+MX = ("all", None)
+MOST_SEED = 10**16  # a seed is the key of a hash, which has 16 octets
+OPERATORS = 20  # with the most addresses, that are shown
+ASKED = ("verdict", "why", "status", "catch_all")  # result columns of the sample
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class EstimatedCost:
+    """What a verification of the rest would cost."""
+
+    addresses: int  # whose answer is not known yet
+    units: int | None  # of the service's quota; None for a backend without one
+    days: int | None  # on which something is submitted; None without a quota, or with one that never allows it
+    hours: float | None  # at the pace of the sample; None if half of its answers were known: these are no pace
+
+    def __str__(self) -> str:
+        """In words."""
+        words = [f"{count_of(self.addresses, 'address')} left"]
+        words += [] if self.units is None else [count_of(self.units, "unit")]
+        words += [] if self.days is None else [f"{count_of(self.days, 'day')} at the quota"]
+        words += [] if self.hours is None else [f"{duration(self.hours)} at the pace of the sample"]
+        return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a verification would find and cost; prints as a small table.
+
+    Attributes
+    ----------
+    shares : DataFrame
+        Index `bucket`: valid, risky, invalid, unknown, unanswered (asked, and no answer came),
+        several_addresses, missing.
+        `share` of all rows (float64), `low` and `high` of its 95 % interval (float64), and the `rows` and
+        `addresses` (distinct) of the whole that it stands for (int64).
+    cost : EstimatedCost
+        `addresses` whose answer is not known yet, `units` of quota, `days` at the quota, `hours` at the
+        pace of the sample; None where it does not apply.
+    operators : DataFrame
+        Index `operator`, the 20 with the most addresses: `addresses` in the list and `sampled` ones
+        (int64), then the columns of `by_operator` of the sample, where `share` is that of clear answers,
+        with `low` and `high` of its 95 % interval. No rows with ``mx=None``.
+    sampled : int
+        Addresses in the sample whose turn came.
+    sample : int
+        Addresses that were drawn; more than `sampled` if the quota ended early.
+    population : int
+        Addresses that it was drawn from: those about which only a mail server or a service can tell more.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> est = mv.estimate(["ada@example.org", "nobody", None], validation_type="regex")
+    >>> est
+                share  95 % interval  rows  addresses
+    Valid       33.3%                    1          1
+    Risky          0%                    0          0
+    Invalid     33.3%                    1          1
+    Unknown        0%                    0          0
+    Empty cell  33.3%                    1          0
+    from all addresses; 0 addresses left
+    """
+
+    shares: pd.DataFrame
+    cost: EstimatedCost
+    operators: pd.DataFrame
+    sampled: int
+    sample: int
+    population: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give all of it as plain values.
+
+        Returns
+        -------
+        dict
+            JSON-ready; the frames are lists of their rows.
+        """
+        frames = {"shares": self.shares, "operators": self.operators}
+        rows = {name: json.loads(each.reset_index().to_json(orient="records")) for name, each in frames.items()}
+        numbers = {"sampled": self.sampled, "sample": self.sample, "population": self.population}
+        return {"shares": rows["shares"], "cost": asdict(self.cost), "operators": rows["operators"], **numbers}
+
+    def __repr__(self) -> str:
+        """The same table, for a prompt."""
+        return str(self)
+
+    def __str__(self) -> str:
+        """A line for each outcome, then what it is made from and what the rest costs."""
+        rows = [(LINE_LABELS[name], *self._cells(name)) for name in self._shown()]
+        head = ("", "share", "95 % interval", "rows", "addresses")
+        widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if at == 0 else cell.rjust(width)
+                for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in (head, *rows)
+        ]
+        return "\n".join([*lines, f"{self._origin()}; {self.cost}"])
+
+    def _shown(self) -> list[str]:
+        """The lines that apply."""
+        rows = self.shares["rows"].fillna(0)
+        return [name for name in LINES if name in tuple(Verdict) or rows[name]]
+
+    def _cells(self, name: str) -> tuple[str, str, str, str]:
+        line: dict[str, Any] = {str(each): self.shares.at[name, each] for each in self.shares}
+        share, low, high = line["share"], line["low"], line["high"]
+        rows, addresses = ("" if pd.isna(line[each]) else f"{line[each]:,}" for each in ("rows", "addresses"))
+        interval = "" if low == high else f"{low:.1%} to {high:.1%}"
+        return "" if np.isnan(share) else percent(share, 1.0), interval, rows, addresses
+
+    def _origin(self) -> str:
+        """How many addresses it is made from."""
+        whole = count_of(self.population, "address")
+        if self.sampled == self.population:
+            return "from all addresses"
+        if self.sampled == self.sample:
+            return f"from a sample of {self.sampled:,} of {whole}"
+        return f"from {self.sampled:,} of a sample of {self.sample:,} of {whole} (call again to go on)"
+
+    def _repr_html_(self) -> str:
+        """The table for notebooks; every text is escaped."""
+        names = self._shown()
+        table = CountTable(self.shares.loc[names].rename(index={UNANSWERED: LINE_LABELS[UNANSWERED]}))
+        return f"{table._repr_html_()}{notebook(f'<p>{self._origin()}; {self.cost}</p>')}"
+
+
+LINE_LABELS = {**{name: reason_label(name) for name in LINES}, UNANSWERED: "No answer came"}
+
+
+def duration(hours: float) -> str:
+    """About how long, in words.
+
+    >>> duration(0.4), duration(30.0)
+    ('24 min', '30 h')
+    """
+    return f"{max(1, round(hours * 60)):,} min" if hours < 2 else f"{round(hours):,} h"
+
+
+@show_options(validation_type="smtp")
+def estimate(
+    data: Any,
+    column: ColumnChoice | None = None,
+    *,
+    sample: int = 400,
+    seed: int | None = None,
+    mx: str | None = "all",
+    **options: Unpack[VerifyOptions],
+) -> Estimate:
+    """Estimate what `verify` would find and cost, by verifying a sample.
+
+    What costs nothing is done for all rows: cells are repaired, repeated addresses counted once, and each
+    domain is looked up in the DNS of this machine. Only what a mail server or a service must tell is
+    sampled. Answers are kept in the journal, so that `verify` asks only the rest. What a local backend
+    verifies without mail servers (``regex``, ``mx``, ``mx_blacklist``) is verified whole.
+
+    Parameters
+    ----------
+    data, column
+        As in `verify`.
+    sample : int, default 400
+        Distinct addresses to draw. 400 give a share of one half to within 5 percentage points.
+    seed : int, optional
+        Another seed, from 0, draws other addresses. The same one draws the same from the same list, in any
+        order of its rows, so that calling again asks nothing again; a larger sample holds nearly all of a smaller one.
+    mx : {"all", None}, default "all"
+        Look up each domain first: addresses that receive no mail are not sampled, and the sample is drawn
+        by operator of the mail servers. None: no domain is looked up, and it is drawn by domain.
+    **options
+        The keyword arguments of `verify`; only `validation_type` has another default, ``smtp``. `screen`
+        may be the `LocalBackend` that looks the domains up; `columns`, `categories`, `prefix` and
+        `overwrite` change nothing here.
+
+    Returns
+    -------
+    Estimate
+        `shares`, `cost` and `operators` as frames and numbers; prints as a small table. If the quota ends
+        early, it is made from the part of the sample whose turn came.
+
+    Raises
+    ------
+    ColumnError, SettingsError, ResolverError, BackendError, JournalError
+        As `verify`.
+
+    Warns
+    -----
+    UserWarning
+        As `verify`, about the sample.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> emails = [f"{name}@{domain}" for name in ("ada", "bo", "cy") for domain in ("gmail.com", "gone.example")]
+    >>> with mv.sandbox.World() as world:
+    ...     est = mv.estimate(emails, backend=world.backend, journal=None, progress=False)
+    >>> est.population, est.cost.units, list(est.operators.index)
+    (3, None, ['bigmail.example'])
+    """
+    checked = check_options("estimate", {"validation_type": "smtp", **options})
+    wanted = check_sample(sample, seed, mx)
+    tables = tables_of(data, column)
+    kept = [kept_repairs(table, checked.prefix) if checked.clean else None for table in tables]
+    read = read_addresses([table.values() for table in tables], clean=checked.clean, keep_syntax=True, kept=kept)
+    warn_user(*read.notices(column))
+    ok = (read.syntax or observe_column(read.texts)).ok
+    unique, codes = unique_addresses(read.texts.filter(ok))
+    weights = np.bincount(codes, minlength=len(unique)).astype(np.float64)
+    is_one = pc.and_not(is_filled(read.texts), False if read.is_several is None else read.is_several)
+    malformed = read.texts.filter(pc.and_not(is_one, ok))
+    fixed = Fixed()
+    fixed.add(MISSING, read.missing_rows, 0)
+    fixed.add(SEVERAL_ADDRESSES, read.several_rows, read.several_rows)
+    fixed.add(Verdict.INVALID, len(malformed), len(malformed.unique()))
+
+    seen = observe_addresses(unique, checked, mx)
+    fixed.add(Verdict.INVALID, int(weights[seen.is_dead].sum()), int(seen.is_dead.sum()))
+    living = np.flatnonzero(~seen.is_dead)
+    unique, weights = unique.take(pa.array(living)), weights[living]
+    is_whole = is_verified_whole(checked)
+    size = len(unique) if is_whole else min(wanted, checked.settings.limit or wanted)
+    strata, drawn = draw_addresses(unique, weights, seen.take(living), size, seed or 0)
+
+    answers = verify_sample(unique.take(pa.array(drawn)), checked)
+    drawn = drawn[: len(answers.outcomes)]
+    design, plain = Sample(strata, weights, drawn), Sample(strata, np.ones(len(unique)), drawn)
+    return Estimate(
+        shares=share_table(fixed, design, plain, answers.outcomes),
+        cost=cost_of_rest(unique, checked, answers),
+        operators=operator_table(seen.take(living).operators, drawn, answers),
+        sampled=len(drawn),
+        sample=answers.drawn,
+        population=len(unique),
+    )
+
+
+def check_sample(sample: int, seed: int | None, mx: str | None) -> int:
+    """The size of the sample; a `SettingsError` for an argument that cannot work."""
+    if isinstance(sample, bool) or not isinstance(sample, (int, np.integer)) or sample < 1:
+        raise SettingsError(f"sample={sample!r}: give a number of addresses, from 1")
+    is_number = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+    if seed is not None and not (is_number and 0 <= seed < MOST_SEED):
+        raise SettingsError(f"seed={seed!r}: give a whole number from 0, below 10 to the power of 16, or None")
+    if mx not in MX:
+        raise SettingsError(f"mx={mx!r}: give 'all' or None")
+    return int(sample)
+
+
+def is_verified_whole(options: Options) -> bool:
+    """Whether all addresses are verified, since this costs no unit and asks no mail server."""
+    is_local = isinstance(options.backend, LocalBackend) and options.validation_type is not ValidationType.SMTP
+    return options.is_free or is_local
+
+
+class Fixed:
+    """Rows and distinct addresses whose line is known without a sample."""
+
+    def __init__(self) -> None:
+        self.rows, self.addresses = dict.fromkeys(LINES, 0), dict.fromkeys(LINES, 0)
+
+    def add(self, line: str, rows: int, addresses: int) -> None:
+        self.rows[line] += rows
+        self.addresses[line] += addresses
+
+
+# --- what costs nothing ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AddressFacts:
+    """What lists and the DNS say about each distinct address."""
+
+    is_dead: Bools  # it is established that its domain receives no mail
+    is_flagged: Bools  # role, disposable or spamtrap, which decide about the verdict of an accepted address
+    operators: pa.StringArray  # null where the mail servers are not known
+    domains: pa.StringArray
+
+    def take(self, rows: Ints) -> AddressFacts:
+        """Those of some addresses."""
+        at = pa.array(rows)
+        return AddressFacts(self.is_dead[rows], self.is_flagged[rows], self.operators.take(at), self.domains.take(at))
+
+
+def observe_addresses(addresses: pa.StringArray, options: Options, mx: str | None) -> AddressFacts:
+    """Look at the lists and, unless `mx` is None or a run does it anyway, in the DNS."""
+    with_dns = mx is not None and not is_verified_whole(options) and not options.settings.offline
+    backend, is_owned = options.backend, False
+    if not isinstance(backend, LocalBackend) or options.owns_backend:  # the run closes one of its own
+        given = options.screen if isinstance(options.screen, LocalBackend) else None
+        backend, is_owned = given or LocalBackend(), given is None
+
+    async def observe() -> tuple[ObservedBatch, tuple[Mapping[int, Any], list[str]]]:
+        batch = await backend.observe_batch(addresses)
+        names = batch.syntax.domains.to_pylist() if with_dns else []
+        return batch, await look_up(names, backend, is_owned=is_owned)
+
+    batch, (evidence, notices) = run_sync(observe())
+    warn_user(*notices)
+    domains = batch.syntax.domains
+    found = [evidence.get(at) for at in range(len(domains))]
+    hosts = [dns.exchanges[0].host if dns is not None and dns.exchanges else None for dns in found]
+    codes = batch.syntax.domain_codes
+    is_dead = np.array([dns is not None and dns.is_undeliverable for dns in found], np.bool_)
+    flags = (batch.role, batch.flags.disposable.take(codes), batch.flags.spamtrap.take(codes))
+    return AddressFacts(
+        is_dead[codes.to_numpy()],
+        np.any([to_bools(each.fill_null(False)) for each in flags], axis=0),
+        name_operators(pa.array(hosts, pa.string()), domains).take(codes),
+        domains.take(codes),
+    )
+
+
+def draw_addresses(
+    addresses: pa.StringArray, weights: npt.NDArray[np.float64], seen: AddressFacts, size: int, seed: int
+) -> tuple[Ints, Ints]:
+    """The stratum of each address, and the positions of the sample in the order in which they are asked.
+
+    The strata are operators (domains where these are not known), each in two halves: what a list flags has another
+    verdict if it is accepted. An address of very many rows is drawn for certain.
+    """
+    coded = pc.coalesce(seen.operators, seen.domains).dictionary_encode()
+    width = len(coded.dictionary)
+    halves = coded.indices.to_numpy().astype(np.int64) + width * seen.is_flagged
+    strata = pool_strata(halves, np.repeat([0, 1], width), size)
+    certain = (weights > 1) & (weights * size >= weights.sum())
+    strata = np.unique(np.where(certain, len(strata), strata), return_inverse=True)[1].astype(np.int64)
+    ranks = pd.util.hash_array(addresses.to_numpy(zero_copy_only=False), hash_key=f"{seed:016d}", categorize=False)
+    return strata, draw(strata, ranks, size, certain=certain)
+
+
+# --- the sample -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SampleAnswers:
+    """What came out for the addresses of a sample whose turn came, in the order in which they were drawn."""
+
+    outcomes: Ints  # indices of `OUTCOMES`
+    codes: Ints  # indices of `ANSWERS`, and the one after the last
+    drawn: int  # addresses of the sample
+    seconds: float  # that the run took
+    asked: int  # addresses about which the backend was asked newly
+
+
+def verify_sample(addresses: pa.StringArray, options: Options) -> SampleAnswers:
+    """Verify the addresses of the sample; what is known in the journal is not asked again.
+
+    If the quota ends, those after the first without a turn are left out: what is known of them was not drawn.
+    """
+    chosen = replace(options, clean=False, columns=ASKED, categories=True, prefix=None)
+    run = prepare(pa.table({"email": addresses}), "email", chosen)
+    began = time.perf_counter()
+    rows = Results(collect(run._start()), "email", None)
+    seconds = time.perf_counter() - began
+    turns = first_without_turn(run, addresses, rows)
+    verdicts = pc.index_in(rows["verdict"], value_set=pa.array(OUTCOMES)).fill_null(OUTCOMES.index(UNANSWERED))
+    return SampleAnswers(
+        outcomes=verdicts.to_numpy().astype(np.int64)[:turns],
+        codes=answers_of(rows).to_numpy().astype(np.int64)[:turns],
+        drawn=len(addresses),
+        seconds=seconds,
+        asked=run._execution.newly_verified,
+    )
+
+
+def first_without_turn(run: Run[Any], addresses: pa.StringArray, rows: Results) -> int:
+    """The position of the first address that the quota or ``offline`` left out; the number of all if there is none."""
+    is_left = pc.equal(rows["status"], str(Status.PENDING))
+    if run._execution.unanswered:  # then others are pending, too: they were asked, and no answer came
+        short = [email for each in run._execution.short_of_quota for email in each.emails]
+        is_left = pc.and_(is_left, pc.is_in(addresses, value_set=pa.array(short, pa.string())))
+    left = np.flatnonzero(to_bools(is_left.fill_null(False)))
+    return int(left[0]) if len(left) else len(addresses)
+
+
+# --- the whole ------------------------------------------------------------------------------------------------------
+
+
+def share_table(fixed: Fixed, design: Sample, plain: Sample, outcomes: Ints) -> pd.DataFrame:
+    """The shares of all rows; `design` goes by rows, `plain` by addresses."""
+    every = sum(fixed.rows.values()) + design.total
+    table = {}
+    for at, line in enumerate(LINES):
+        hits = outcomes == at
+        parts = design.share(hits) if line in OUTCOMES and design.total else (0.0, 0.0, 0.0)
+        share, low, high = ((fixed.rows[line] + part * design.total) / max(every, 1) for part in parts)
+        part = plain.share(hits)[0] if line in OUTCOMES and plain.total else 0.0
+        table[line] = (share, low, high, share * every, fixed.addresses[line] + part * plain.total)
+    names = ["share", "low", "high", "rows", "addresses"]
+    found = pd.DataFrame.from_dict(table, orient="index", columns=names).rename_axis(index="bucket")
+    return found.astype(dict.fromkeys(names, "float64")).assign(
+        **{name: found[name].round().astype("Int64") for name in names[3:]}
+    )
+
+
+def cost_of_rest(addresses: pa.StringArray, options: Options, answers: SampleAnswers) -> EstimatedCost:
+    """What a verification of all `addresses` would cost now; for free types nothing is left."""
+    if is_verified_whole(options):
+        return EstimatedCost(addresses=0, units=None, days=None, hours=None)
+    left = len(addresses) - sum(count_in_journal(addresses, options))
+    renewed = options.renewed()
+    quota = None if options.settings.offline else ask_quota(renewed.backend, owned=renewed.owns_backend)
+    days = None if quota is None else daily_portions(left, quota)
+    return EstimatedCost(
+        addresses=left,
+        units=None if quota is None else left,
+        days=None if days is None else sum(times for _, times in days),
+        hours=left * answers.seconds / answers.asked / 3600 if 2 * answers.asked > answers.drawn else None,
+    )
+
+
+def operator_table(operators: pa.StringArray, drawn: Ints, answers: SampleAnswers) -> pd.DataFrame:
+    """The largest operators: the addresses at each, and the answers to those in the sample."""
+    coded = operators.dictionary_encode()
+    of_all = coded.indices.fill_null(-1).to_numpy()
+    sizes = np.bincount(of_all[of_all >= 0], minlength=len(coded.dictionary))
+    order = np.lexsort((coded.dictionary.to_numpy(zero_copy_only=False), -sizes))[:OPERATORS]
+    names = [coded.dictionary[int(at)].as_py() for at in order]
+    known, lines = known_operators(), []
+    for name, at in zip(names, order, strict=True):
+        mine = answers.codes[of_all[drawn] == at]
+        counts = np.bincount(mine, minlength=len(ANSWERS) + 1)
+        sampled, clear, share, *others = operator_line(counts, known.get(name, ()))
+        whole = Sample(np.zeros(sizes[at], np.int64), np.ones(sizes[at]), np.arange(len(mine)))
+        _, low, high = whole.share(np.isin(mine, [ANSWERS.index("live"), ANSWERS.index("dead")]))
+        lines.append((sizes[at], sampled, clear, share, low, high, *others))
+    columns = {
+        name: pd.Series([line[at] for line in lines], dtype=kind)
+        for at, (name, kind) in enumerate(OPERATOR_COLUMNS.items())
+    }
+    return CountTable(pd.DataFrame(columns).set_index(pd.Index(names, dtype=object, name="operator")))
+
+
+OPERATOR_COLUMNS: dict[str, Any] = {
+    **dict.fromkeys(("addresses", "sampled", "clear"), "int64"),
+    **dict.fromkeys(("share", "low", "high"), "float64"),
+    **dict.fromkeys(("catch_all", "deferred", "refused", "no_answer", "dead"), "int64"),
+    "note": object,
+}
