@@ -135,6 +135,16 @@ def test_what_a_local_backend_does_without_mail_servers_is_done_whole():
     assert (est.cost.addresses, est.cost.hours) == (0, None)
 
 
+def test_what_another_verifier_settled_is_not_sampled():
+    said = pd.DataFrame(
+        {"email": EMAILS[:10], "email_verdict": ["valid", "invalid"] * 5, "email_status": ["done"] * 10}
+    )
+    with world() as there:
+        est = estimate(there, sample=1000, known=said.assign(email_why=None), journal=None)
+    assert (est.population, est.cost.addresses) == (90, 90)
+    assert est.shares["rows"].tolist() == [40, 20, 40, 0, 0, 0, 0]
+
+
 def test_without_a_look_up_it_is_drawn_by_domain():
     with world() as there:
         est = estimate(there, [*EMAILS, "x@gone.example"], sample=50, mx=None, journal=None)

@@ -25,7 +25,7 @@ from ..errors import SettingsError
 from ..frames.domains import look_up
 from ..frames.planning import ask_quota, count_in_journal
 from ..frames.results import Results
-from ..frames.verify import collect, prepare, read_addresses, tables_of
+from ..frames.verify import collect, prepare, read_addresses, tables_of, with_known
 from ..local.backend import LocalBackend
 from ..local.batch import ObservedBatch
 from ..loop import run_sync
@@ -201,10 +201,11 @@ def estimate(
 ) -> Estimate:
     """Estimate what `verify` would find and cost, by verifying a sample.
 
-    What costs nothing is done for all rows: cells are repaired, repeated addresses counted once, and each
-    domain is looked up in the DNS of this machine. Only what a mail server or a service must tell is
-    sampled. Answers are kept in the journal, so that `verify` asks only the rest. What a local backend
-    verifies without mail servers (``regex``, ``mx``, ``mx_blacklist``) is verified whole.
+    What costs nothing is done for all rows: cells are repaired, repeated addresses counted once, what another
+    verifier settled is taken from `known`, and each domain is looked up in the DNS of this machine. Only what
+    a mail server or a service must tell is sampled. Answers are kept in the journal, so that `verify` asks
+    only the rest. What a local backend verifies without mail servers (``regex``, ``mx``, ``mx_blacklist``) is
+    verified whole.
 
     Parameters
     ----------
@@ -248,7 +249,7 @@ def estimate(
     >>> est.population, est.cost.units, list(est.operators.index)
     (3, None, ['bigmail.example'])
     """
-    checked = check_options("estimate", {"validation_type": "smtp", **options})
+    checked = with_known(check_options("estimate", {"validation_type": "smtp", **options}))
     wanted = check_sample(sample, seed, mx)
     tables = tables_of(data, column)
     kept = [kept_repairs(table, checked.prefix) if checked.clean else None for table in tables]
@@ -264,6 +265,13 @@ def estimate(
     fixed.add(SEVERAL_ADDRESSES, read.several_rows, read.several_rows)
     fixed.add(Verdict.INVALID, len(malformed), len(malformed.unique()))
 
+    if checked.known is not None:
+        at = checked.known.find(unique)
+        said = checked.known.rows["result"].cast(pa.string()).combine_chunks().take(at)
+        for verdict in (Verdict.VALID, Verdict.INVALID):
+            is_said = to_bools(pc.equal(said, str(verdict)).fill_null(False))
+            fixed.add(verdict, int(weights[is_said].sum()), int(is_said.sum()))
+        unique, weights = unique.filter(at.is_null()), weights[to_bools(at.is_null())]
     seen = observe_addresses(unique, checked, mx)
     fixed.add(Verdict.INVALID, int(weights[seen.is_dead].sum()), int(seen.is_dead.sum()))
     living = np.flatnonzero(~seen.is_dead)
@@ -398,7 +406,7 @@ def verify_sample(addresses: pa.StringArray, options: Options) -> SampleAnswers:
 
     If the quota ends, those after the first without a turn are left out: what is known of them was not drawn.
     """
-    chosen = replace(options, clean=False, columns=ASKED, categories=True, prefix=None)
+    chosen = replace(options, known=None, clean=False, columns=ASKED, categories=True, prefix=None)
     run = prepare(pa.table({"email": addresses}), "email", chosen)
     began = time.perf_counter()
     rows = Results(collect(run._start()), "email", None)
