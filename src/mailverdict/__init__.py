@@ -6,6 +6,7 @@ Begin with `verify`. The layers from top to bottom; each imports only from those
     sandbox                 DNS, mail servers and a service on loopback, for demos and tests
     widgets, service        the notebook widget, the HTTP service
     dask, spark             frames on clusters; the stages are in distributed
+    mailings                what became of mails is learnt, and rows are mailed in waves
     reports                 summaries, reports, explanations
     frames                  pandas, Polars and Arrow frames in and out
     runs                    verification of many addresses: journal, progress, resuming
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from .frames.verify import averify, start, verify
     from .local.backend import LocalBackend
     from .mailings.estimate import Estimate, estimate
+    from .mailings.experience import Calibration, Experience, learn, risk
+    from .mailings.waves import Mailing, mailing
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
     from .model.verification import Fault, Verification
     from .model.words import Reason, Status, ValidationType, Verdict
@@ -85,10 +88,12 @@ if TYPE_CHECKING:
 _MODULES = {
     "BackendError": "errors",
     "Blacklist": "model.settings",
+    "Calibration": "mailings.experience",
     "ColumnError": "errors",
     "Comparison": "reports.compare",
     "ContractError": "errors",
     "Estimate": "mailings.estimate",
+    "Experience": "mailings.experience",
     "Explanation": "reports.explain",
     "Fault": "model.verification",
     "HostAudit": "reports.host_audit",
@@ -98,6 +103,7 @@ _MODULES = {
     "LocalBackend": "local.backend",
     "LocalSettings": "model.settings",
     "MailVerdictError": "errors",
+    "Mailing": "mailings.waves",
     "MissingExtraError": "errors",
     "Plan": "runs.plan",
     "Policy": "frames.policy",
@@ -138,7 +144,9 @@ _MODULES = {
     "estimate": "mailings.estimate",
     "explain": "reports.explain",
     "explode": "frames.explode",
+    "learn": "mailings.experience",
     "lookup_domains": "frames.domains",
+    "mailing": "mailings.waves",
     "outcomes": "reports.outcomes",
     "plan": "frames.planning",
     "plot": "reports.plot",
@@ -146,6 +154,7 @@ _MODULES = {
     "read_bounces": "bounces.read",
     "read_verdicts": "frames.verifiers",
     "report": "reports.report",
+    "risk": "mailings.experience",
     "schema": "table.schema",
     "split": "frames.policy",
     "start": "frames.verify",
@@ -157,12 +166,14 @@ _MODULES = {
 _NOT_LISTED = {
     *(name for name, module in _MODULES.items() if module == "errors"),
     *(
+        "Calibration",
         "Comparison",
         "Estimate",
         "Explanation",
         "Fault",
         "HostAudit",
         "LocalSettings",
+        "Mailing",
         "Plan",
         "PollSchedule",
         "Progress",
@@ -176,10 +187,12 @@ _SUBMODULES = ("dask", "sandbox", "service", "spark", "widgets")  # imported whe
 __all__ = [
     "BackendError",
     "Blacklist",
+    "Calibration",
     "ColumnError",
     "Comparison",
     "ContractError",
     "Estimate",
+    "Experience",
     "Explanation",
     "Fault",
     "HostAudit",
@@ -189,6 +202,7 @@ __all__ = [
     "LocalBackend",
     "LocalSettings",
     "MailVerdictError",
+    "Mailing",
     "MissingExtraError",
     "Plan",
     "Policy",
@@ -231,7 +245,9 @@ __all__ = [
     "estimate",
     "explain",
     "explode",
+    "learn",
     "lookup_domains",
+    "mailing",
     "outcomes",
     "plan",
     "plot",
@@ -239,6 +255,7 @@ __all__ = [
     "read_bounces",
     "read_verdicts",
     "report",
+    "risk",
     "schema",
     "split",
     "start",

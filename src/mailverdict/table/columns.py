@@ -42,6 +42,7 @@ ARROW_TYPES = {
     "moment": pa.timestamp("us", tz="UTC"),
     "count": pa.int64(),
     "row": pa.int64(),
+    "rate": pa.float64(),
 }
 FLAG_REASONS = frozenset(map(str, (Reason.SPAMTRAP, Reason.DISPOSABLE, Reason.CATCH_ALL, Reason.ROLE)))
 
@@ -186,7 +187,7 @@ class Column:
     """One output column."""
 
     name: str  # without the prefix
-    kind: str  # verdict, status, action, text, bool, moment, count or row: decides the dtype
+    kind: str  # verdict, status, action, text, bool, moment, count, row or rate: decides the dtype
     field: str  # of the table of results that it is made from
     in_core: bool  # whether it belongs to the set "core"
     meaning: str  # one line for the documentation
@@ -296,7 +297,7 @@ ADDRESS_NAMES = (
 # Result columns that may quote somebody else: a mail server, a service, the DNS.
 MESSAGE_NAMES = (
     *(c.name for c in COLUMNS if c.kind == "text" and c.name not in ADDRESS_NAMES),
-    *("change", "action_why", "outcome_diagnostic"),
+    *("change", "action_why", "held", "outcome_diagnostic"),
 )
 REPAIR_COLUMNS = tuple(c for c in CLEAN_COLUMNS if c.name != "suggestion")  # what verify(clean=True) adds
 DUPLICATE_COLUMNS: tuple[Column, ...] = (
@@ -323,6 +324,13 @@ CONTRADICTION_COLUMNS: tuple[Column, ...] = (
     Column("outcome_diagnostic", "text", "outcome_diagnostic", False, "what the mail server said"),
     Column("contradiction", "text", "contradiction", False, "how the verdict was wrong, in words"),
 )
+WAVE_COLUMNS = (Column("wave", "count", "wave", False, "1, 2, ...: the wave of a mailing that the row was released in"),)
+HELD_COLUMNS = (Column("held", "text", "held", False, "why the row is not mailed now, in words"),)
+RISK_COLUMNS: tuple[Column, ...] = (
+    Column("bounce_risk", "rate", "bounce_risk", False, "probability of a hard bounce, from the mails before"),
+    Column("risk_low", "rate", "risk_low", False, "its 95 % interval: the lower end"),
+    Column("risk_high", "rate", "risk_high", False, "its 95 % interval: the upper end"),
+)
 # What describes an earlier verdict, or the address that it was about: emptied by a new verification.
 DERIVED_COLUMNS = (*REPAIR_COLUMNS, *ACTION_COLUMNS, *(c for c in CONTRADICTION_COLUMNS if c.name == "contradiction"))
 RESULT_NAMES = tuple(
@@ -330,6 +338,7 @@ RESULT_NAMES = tuple(
     for column in (
         *(*COLUMNS, *CLEAN_COLUMNS, *DUPLICATE_COLUMNS, *SUPPRESS_COLUMNS),
         *(*DECISION_COLUMNS, *ACTION_COLUMNS, *PART_COLUMNS, *CONTRADICTION_COLUMNS),
+        *(*WAVE_COLUMNS, *HELD_COLUMNS, *RISK_COLUMNS),
     )
 )
 BY_NAME = {column.name: column for column in COLUMNS}
@@ -444,6 +453,11 @@ def to_counts(values: pa.ChunkedArray) -> Any:
     return pd.arrays.IntegerArray(values.fill_null(0).cast(pa.int64()).to_numpy(), mask)
 
 
+def to_rates(values: pa.ChunkedArray) -> Any:
+    mask = values.is_null().to_numpy()
+    return pd.arrays.FloatingArray(values.fill_null(0).to_numpy(), mask)
+
+
 def to_string(values: pa.ChunkedArray) -> Any:
     return pd.array(values.cast(pa.large_string()), dtype=pd.StringDtype("pyarrow"))
 
@@ -461,6 +475,7 @@ PANDAS_TYPES: dict[str, Callable[[pa.ChunkedArray], Any]] = {
     "moment": to_utc,
     "count": to_counts,
     "row": to_counts,
+    "rate": to_rates,
 }
 
 

@@ -25,9 +25,12 @@ from .columns import (
     CONTRADICTION_COLUMNS,
     DECISION_COLUMNS,
     DUPLICATE_COLUMNS,
+    HELD_COLUMNS,
     PART_COLUMNS,
     RESULT_NAMES,
+    RISK_COLUMNS,
     SUPPRESS_COLUMNS,
+    WAVE_COLUMNS,
     Column,
     check_column,
     is_short,
@@ -47,8 +50,10 @@ MARKS: tuple[tuple[tuple[Column, ...], frozenset[str]], ...] = (
     (DECISION_COLUMNS, frozenset(("decision", "decided_address"))),
     (ACTION_COLUMNS, frozenset(("action", "action_why"))),
     (CONTRADICTION_COLUMNS, frozenset(("outcome", "contradiction"))),
+    (WAVE_COLUMNS, frozenset(("wave",))),
+    (RISK_COLUMNS, frozenset(("bounce_risk", "risk_low", "risk_high"))),
 )
-EVERY = {each.name: each for columns in (PART_COLUMNS, *(columns for columns, _ in MARKS)) for each in columns}
+EVERY = {each.name: each for columns in (PART_COLUMNS, HELD_COLUMNS, *(columns for columns, _ in MARKS)) for each in columns}
 WORD = r"[^\s;=]+"  # a service may have reasons and codes of its own
 ANY_TEXT = ".*"
 
@@ -93,6 +98,7 @@ SOURCES = ("local", "remote", "journal")  # and the names of other verifiers
 LITERALS = {
     "bool": r"(?i:true|false)|[01](\.0)?",
     "count": r"\d+(\.0)?",
+    "rate": r"[0-9.]+(e-\d+)?",
     "moment": r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?",
 }
 

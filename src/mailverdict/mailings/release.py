@@ -1,0 +1,90 @@
+"""Which rows are mailed now: those that are the least likely to bounce, as many as fit in the budget with a margin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..checks.syntax.kernels import Bools
+from .rates import Codes, Floats, Rates
+
+MARGIN = 1.64  # standard deviations above the expected bounces: 95 % of a normal distribution are below
+# Of a domain that is not known well, a wave takes so few rows that its bounces differ by three from what is expected
+# (one standard deviation), and never more than a quarter: the bounces of these decide about the others.
+MOST_UNSURE = 3.0
+PART = 0.25
+
+
+def choose_rows(rates: Rates, cell: Codes, is_good: Bools, budget: float, wave: int, waves: int) -> Codes:
+    """The positions of the rows to mail now, of those that are left; `cell` is the one of each row.
+
+    Good rows are spread over the waves that are left, and each wave takes a little more of them than the one before.
+    Of a doubtful domain a few rows are mailed first; the last wave has nothing to wait for.
+    """
+    rank, is_last = rank_within(cell), wave == waves
+    share = (waves + wave) / sum(waves + each for each in range(wave, waves + 1))
+    part = np.floor(np.cumsum(is_good) * share)
+    is_open = is_good & (np.diff(part, prepend=0) > 0)
+    is_open |= ~is_good & (is_last | (rank < count_openings(rates, cell)[cell]))
+    rows = np.flatnonzero(is_open)
+    # Of equal forecasts those of different domains and operators come first: they teach more.
+    rows = rows[np.argsort(rank[rows], kind="stable")]
+    in_operator = rank_within(rates.cells.parent[cell[rows]])
+    forecast = rates.cells.rate[cell[rows]]
+    rows = rows[np.lexsort((in_operator, forecast, ~is_good[rows] | (forecast > budget)))]
+    fits = below_budget(rates, cell[rows], budget)
+    if fits.any():
+        return rows[: np.flatnonzero(fits)[-1] + 1]
+    # One bounce more than expected is above the budget of a small wave: good rows are mailed if their forecast is not.
+    return rows[is_good[rows] & (rates.cells.rate[cell[rows]] <= budget)]
+
+
+def below_budget(rates: Rates, cell: Codes, budget: float) -> Bools:
+    """Whether the bounces of the first 1, 2, ... rows are below the budget, with the margin."""
+    expected, variance = add_up(rates, cell)
+    is_below: Bools = expected + MARGIN * np.sqrt(variance) <= budget * np.arange(1, len(cell) + 1)
+    return is_below
+
+
+def count_openings(rates: Rates, cell: Codes) -> Floats:
+    """How many rows of each cell may be mailed in a wave that is not the last one."""
+    left = np.bincount(cell, minlength=len(rates.domains))
+    unsure = np.sqrt(rates.cells.variance)
+    few = np.minimum(MOST_UNSURE / np.maximum(unsure, 1e-9), np.ceil(PART * left))
+    return np.where(rates.domains > 1, left, few)  # a small domain has nothing to wait for
+
+
+def add_up(rates: Rates, cell: Codes) -> tuple[Floats, Floats]:
+    """The expected bounces of the first 1, 2, ... rows, and their variance.
+
+    The variance is that of chance, of each cell's rate, and of the rates of the levels above, which many cells share.
+    """
+    rate, domains = rates.cells.rate[cell], rates.domains[cell]
+    before = rank_within(cell).astype(np.float64)
+    after = before + 1
+    squares = after * np.maximum(1, after / domains) - before * np.maximum(1, before / domains)
+    variance = np.cumsum(rate * (1 - rate) + rates.cells.own[cell] * squares)
+    node, share = cell, np.ones(len(cell))
+    for level, above in zip(rates.levels, rates.levels[1:], strict=False):
+        share, node = share * level.share[node], level.parent[node]
+        variance += np.cumsum(above.own[node] * share * (2 * sum_within(node, share) + share))
+    return np.cumsum(rate), variance
+
+
+def rank_within(group: Codes) -> Codes:
+    """For each row the number of earlier rows of its group.
+
+    >>> rank_within(np.array([5, 7, 5, 5])).tolist()
+    [0, 0, 1, 2]
+    """
+    return sum_within(group, np.ones(len(group))).astype(np.int64)
+
+
+def sum_within(group: Codes, value: Floats) -> Floats:
+    """For each row the sum of the values of earlier rows of its group."""
+    order = np.argsort(group, kind="stable")
+    sums = np.cumsum(value[order]) - value[order]
+    is_first = np.diff(group[order], prepend=-1) != 0
+    first = np.maximum.accumulate(np.where(is_first, np.arange(len(group)), 0))
+    found = np.empty(len(group))
+    found[order] = sums - sums[first]
+    return found
