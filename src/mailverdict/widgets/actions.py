@@ -14,6 +14,7 @@ PURPOSES = {
     "list": ("list", "load_file"),
     "suppress": ("tidy", "suppress_file"),
     "compare": ("decide", "compare"),
+    "bounces": ("decide", "read_bounces"),
 }
 # The section in which an error of an action is shown, and the types of its arguments.
 PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
@@ -48,6 +49,7 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "decide_shown": ("decide", {"what": str}),
     "decide_domain": ("decide", {"domain": str, "what": str}),
     "check_decided": ("decide", {}),
+    "remove_bounced": ("decide", {}),
     "set_policy": ("decide", {"name": str}),
     "download": ("decide", {"which": str, "kind": str}),
 }

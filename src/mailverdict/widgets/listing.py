@@ -116,10 +116,10 @@ class AuditedRows:
         labels = (label_of(self.column, None, each.name) for each in DECISION_COLUMNS)
         return bool(self.decision.any()) or any(label in self.frame.columns for label in labels)
 
-    def results(self) -> Results:
-        """What decides about the rows and is counted, without decisions."""
+    def results(self, more: Collection[str] = ()) -> Results:
+        """What decides about the rows and is counted, without decisions, and `more` columns by name."""
         cells = Table(pa.table({"email": to_array(Table(self.frame, self.column).values())}), "email")
-        columns = (*COUNTED, *REPAIR_COLUMNS)
+        columns = (*COUNTED, *(column for column in COLUMNS if column.name in more), *REPAIR_COLUMNS)
         table = cells.attach(self.table, [f"email_{each.name}" for each in columns], columns, self.note)
         for name in ("suppressed", "duplicate_of"):
             label = label_of(self.column, None, name)

@@ -24,7 +24,7 @@ from .view import take_snapshot
 from .wording import VERDICT_LABELS, marks
 
 # Each after those that it imports; the last one is the widget.
-SCRIPTS = ("vendor/preact-htm.js", "connection.js", "parts.js", "table.js", "steps.js", "page.js")
+SCRIPTS = ("vendor/preact-htm.js", "connection.js", "parts.js", "table.js", "mailing.js", "steps.js", "page.js")
 IMPORT = re.compile(r'^import \{(.+?)\} from "\./(.+?)";$', re.M | re.S)
 EXPORT = re.compile(r"export ?\{([^{}]+)\};\s*\Z")  # how each of them ends
 LONGEST_ANSWER = 40  # characters

@@ -15,12 +15,13 @@ import pandas as pd
 
 from ..errors import SettingsError
 from ..files.readers import KINDS as FILE_KINDS
-from ..model.words import ACTIONS, count_of
+from ..model.words import ACTIONS, ValidationType, count_of
 from ..reports.facts import verify_command
 from ..theme import LABELS
 from .earlier import compare_with, read_audit
 from .exports import KINDS, rows_to_save, save_report, save_table, types_of_objects
 from .listing import CORE, FACETS, PAGE_ROWS, Listing, Rows
+from .mailing import Bounced, count_operators
 from .source import readable
 from .steps import ResultInfo
 
@@ -37,6 +38,8 @@ class Result:
         self.window = (0, PAGE_ROWS)  # the first row of those found that is shown, and how many
         self.comparison: dict[str, Any] | None = None
         self.read_earlier: Callable[[], pd.DataFrame] | None = None  # the audit that it is compared with
+        self.operators = count_operators(listing) if info.depth != ValidationType.REGEX else None
+        self.bounced: Bounced | None = None  # what a sender's export says
         if looks is not None:
             self.look_as(looks)
         self.find()

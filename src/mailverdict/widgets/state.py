@@ -38,6 +38,7 @@ from .decisions import decide, read_decisions, rows_of_domain
 from .earlier import list_runs, open_run, place_of_run
 from .keeping import keep, open_session, to_keep
 from .listing import Listing
+from .mailing import read_outcomes
 from .result import Result, file_name
 from .session import AuditSession, Given, KeptAudit, Sessions, id_of
 from .source import Source, readable
@@ -620,8 +621,8 @@ class AuditState:
         self.work.changed()
         with self.work.guarded("check"):
             listing = Listing(check.take_rows(), self.policy, self.choices.decided, self.choices.accepted)
+            self.show_result(listing)
             with self.lock:
-                self.show_result(listing)
                 check.say_end()
                 if self.result is not None and self.result.info.is_complete:
                     people = count_of(listing.counts.people, "person", "people")
@@ -703,6 +704,22 @@ class AuditState:
             self.work.spoken = said
 
         self.work.add("decide", work, f"Comparing with {readable(name)}…")
+
+    def read_bounces(self, path: Path, name: str) -> None:
+        """Compare the result with what became of the mails, from the export of a sender."""
+        result = self.require_result()
+
+        def work() -> None:
+            result.bounced = read_outcomes(path, name, result.listing)
+            self.work.say("decide", "")
+            self.work.spoken = result.bounced.table["text"]
+
+        self.work.add("decide", work, f"Reading {readable(name)}…")
+
+    def remove_bounced(self) -> None:
+        """Take people who do not exist off the list."""
+        if (bounced := self.require_result().bounced) is not None:
+            self.decide(bounced.rows.tolist(), "remove")
 
 
 BUSY = {"tidy": "Looking through the list…", "check": "Working out the cost…"}  # what is shown while a step is made

@@ -21,6 +21,7 @@ from .earlier import describe_run
 from .exports import KINDS
 from .listing import FACETS, Listing, cell_texts
 from .listing import WORDS as DECIDED
+from .result import Result
 from .session import Given, KeptAudit
 from .source import ENCODINGS, Source, readable, short_text
 from .state import SECTIONS, AuditState
@@ -386,10 +387,20 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "left_out": f"{count_of(left_out, 'more column')} in the file." if left_out else "",
         "formats": list(KINDS),
         "comparison": result.comparison,
+        "operators": result.operators,
+        "bounces": bounces_part(result),
         "decided": decided_part(listing),
         "typos": find_typos(listing),
         "to_check": to_check(state, listing),
     }
+
+
+def bounces_part(result: Result) -> dict[str, Any] | None:
+    """What a sender's export says, and whether people in it are still to be removed."""
+    if (bounced := result.bounced) is None:
+        return None
+    is_left = result.listing.action[bounced.rows] != ACTIONS.index("drop")
+    return {**bounced.table, "can_remove": bool(is_left.any())}
 
 
 def decided_part(listing: Listing) -> dict[str, int]:

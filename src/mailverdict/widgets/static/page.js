@@ -6,7 +6,7 @@ import { Audit, Button, Notice, useAudit } from "./parts.js";
 import { STEPS } from "./steps.js";
 
 // Of the purpose of a file, where the step has another name.
-const STEP_OF = { suppress: "tidy", save: "decide", compare: "decide" };
+const STEP_OF = { suppress: "tidy", save: "decide", compare: "decide", bounces: "decide" };
 let instances = 0;
 
 // The widget of a notebook.

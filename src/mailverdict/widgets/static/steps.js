@@ -5,6 +5,7 @@ import {
   Button, FileButton, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small, Switch, Text,
   Transfers, UndoRedo, useAudit, useChoice,
 } from "./parts.js";
+import { Bounces, Operators } from "./mailing.js";
 import { DECISIONS, Table } from "./table.js";
 
 const QUOTA_OVER = "Today's quota is used up.";
@@ -402,7 +403,9 @@ function DecideStep() {
     ${saved && html`<p class="mv-soft">Downloaded: <${Text}>${saved}<//></p>`}
     <${Notices} ...${decide} />
     <div class="mv-explore"><${Facets} /><${Table} /></div>
+    <${Operators} />
     <${Comparison} />
+    <${Bounces} />
   `;
 }
 

@@ -1,0 +1,45 @@
+// What a result means for a mailing: who runs the mailboxes, and what the bounces of a mailing say about the verdicts.
+
+import { html } from "./vendor/preact-htm.js";
+import { FileButton, Small, Text, Transfers, useAudit } from "./parts.js";
+
+const FigureTable = ({ label, heads, rows }) => html`<div class="mv-preview" tabindex="0" role="region" aria-label=${label}>
+  <table class="mv-table">
+    <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+    <tbody>
+      ${rows.map((row) => html`<tr>${row.map((cell) => html`<td title=${cell}><${Text}>${cell}<//></td>`)}</tr>`)}
+    </tbody>
+  </table>
+</div>`;
+
+function Operators() {
+  const { operators } = useAudit().decide;
+  if (!operators) return null;
+  return html`<section class="mv-part" aria-label="By operator">
+    <div class="mv-row mv-part-head">
+      <h4>By operator</h4>
+      <span class="mv-soft mv-gap">Who runs the mailboxes. ${operators.text}</span>
+    </div>
+    <${FigureTable} label="By operator" ...${operators} />
+  </section>`;
+}
+
+function Bounces() {
+  const { decide, page, act } = useAudit();
+  const { bounces } = decide;
+  return html`<section class="mv-part" aria-label="Bounces">
+    <div class="mv-row mv-part-head">
+      <h4>Bounces</h4>
+      <span class="mv-soft mv-gap">
+        ${bounces ? bounces.text : "After the mailing, give the file of bounces that your sender exports."}
+      </span>
+      ${bounces?.can_remove &&
+      html`<${Small} disabled=${page.running} onClick=${() => act("remove_bounced")}>Take them off the list<//>`}
+      <${FileButton} purpose="bounces">Choose the export<//>
+    </div>
+    <${Transfers} purpose="bounces" />
+    ${bounces && html`<${FigureTable} label="What became of the mails" ...${bounces} />`}
+  </section>`;
+}
+
+export { Bounces, FigureTable, Operators };
