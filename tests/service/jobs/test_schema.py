@@ -1,5 +1,6 @@
 """The versions of the schema, and the way from an SQLite file to PostgreSQL."""
 
+import logging
 import sqlite3
 import subprocess
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, create_engine, inspect, text, update
+from sqlalchemy import create_engine, inspect, text, update
 
 from mailverdict.cli import main
 from mailverdict.errors import SettingsError
@@ -189,24 +190,22 @@ def test_processes_that_start_at_once_have_one_secret(url: str) -> None:
 def test_database_that_starts_later_is_awaited(
     cluster: Cluster, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    attempts = []
-
-    def start_database_after_two_attempts(engine: Engine) -> bool:
-        attempts.append(accepts_connections(engine))
-        if len(attempts) == 2:
-            cluster.start_server()
-        return attempts[-1]
-
-    accepts_connections = schema.accepts_connections
-    monkeypatch.setattr(schema, "accepts_connections", start_database_after_two_attempts)
+    handler = logging.Handler()
+    monkeypatch.setattr(handler, "emit", lambda _: cluster.start_server())
+    schema.LOG.addHandler(handler)
     cluster.stop()
-    open_store(url).close()
-    assert attempts == [False, False]
-    assert "the store cannot be reached; trying again" in caplog.text
+    try:
+        open_store(url).close()
+    finally:
+        schema.LOG.removeHandler(handler)
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "the store cannot be used; trying again for 60 s"
+    ]
 
 
 @pytest.mark.servers
-def test_database_that_refuses_is_not_awaited(url: str) -> None:
+def test_database_that_refuses_is_an_error_that_says_why(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "START_WAIT", 0.1)
     with pytest.raises(SettingsError, match="nowhere-test"):
         open_store(url.replace("/test", "/nowhere-test"))
 

@@ -194,9 +194,10 @@ def create_postgresql_engine(url: URL, connections: int = 1) -> Engine:
     """An engine whose connections are replaced if they were dropped."""
     common = {"pool_size": connections, "max_overflow": 0, "hide_parameters": True}
     try:
-        return create_engine(url, pool_pre_ping=True, **common)
+        engine = create_engine(url, pool_pre_ping=True, **common)
     except ModuleNotFoundError as exc:
         raise MissingExtraError("a store on PostgreSQL", "postgres") from exc
+    return engine
 
 
 def prepare_sqlite(connection: Any, _: object) -> None:
@@ -209,7 +210,7 @@ def prepare_sqlite(connection: Any, _: object) -> None:
 # Versions of the schema. Stores on SQLite had version 1, those on PostgreSQL 1 to 3.
 
 SCHEMA_VERSION = 4
-START_WAIT = 60.0  # seconds that a program waits for a database which does not accept connections yet
+START_WAIT = 60.0  # seconds that a program waits for a server which cannot be used yet
 START_PAUSE = 0.5  # seconds between two attempts
 MIGRATION_LOCK = 0x6D61696C7665  # advisory lock of one who creates or changes tables
 
@@ -218,25 +219,22 @@ def prepare(engine: Engine) -> str:
     """Create the tables of an empty database, and return the store's secret.
 
     `SettingsError` if the database cannot be used or has another version. Waits up to `START_WAIT` for a server that
-    does not accept connections yet, as after a reboot of all hosts.
+    cannot be used yet, as after a reboot of all hosts, and says so at once.
     """
     until = time.monotonic() + START_WAIT
-    accepts = engine.dialect.name == "sqlite"
     is_announced = False
     while True:
         try:
             with engine.begin() as connection:
                 return create_or_read(connection)
-        except OperationalError as exc:
-            accepted, accepts = accepts, accepts or accepts_connections(engine)
-            if (accepted and accepts) or time.monotonic() >= until:  # it refuses this program, or is away
+        except SQLAlchemyError as exc:
+            may_start = engine.dialect.name == "postgresql" and isinstance(exc, OperationalError)
+            if not may_start or time.monotonic() >= until:
                 raise unusable(engine, exc) from exc
             if not is_announced:
-                LOG.warning("the store cannot be reached; trying again for %.0f s: %s", START_WAIT, exc.__cause__)
+                LOG.warning("the store cannot be used; trying again for %.0f s: %s", START_WAIT, exc.__cause__)
                 is_announced = True
-            time.sleep(START_PAUSE)
-        except SQLAlchemyError as exc:
-            raise unusable(engine, exc) from exc
+        time.sleep(START_PAUSE)
 
 
 def create_or_read(connection: Connection) -> str:
@@ -251,17 +249,6 @@ def create_or_read(connection: Connection) -> str:
         )
         raise SettingsError(f"the store has schema {found}, this version needs {SCHEMA_VERSION}: {what}")
     return ensure_secret(connection)
-
-
-def accepts_connections(engine: Engine) -> bool:
-    """Whether the server accepts connections at all, whatever the user, the password and the database."""
-    from psycopg import pq  # noqa: PLC0415 - an extra
-    from psycopg.conninfo import make_conninfo  # noqa: PLC0415 - an extra
-
-    _, options = engine.dialect.create_connect_args(engine.url)
-    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}  # the others are of the driver
-    target = make_conninfo("", **{name: value for name, value in options.items() if name in known})
-    return pq.PGconn.ping(target.encode()) == pq.Ping.OK
 
 
 def unusable(engine: Engine, exc: SQLAlchemyError) -> SettingsError:
