@@ -1,6 +1,7 @@
 """Jobs, quota and backlog in the database; the same on SQLite and, marked `servers`, on PostgreSQL."""
 
 import os
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -237,11 +238,12 @@ def test_room_is_shared_equally_and_a_tenth_is_kept_for_clients_with_nothing_und
     store.close()
 
 
-def test_a_small_client_gets_half_of_the_claims_beside_one_with_a_long_queue(url: str) -> None:
+@pytest.mark.parametrize("waiting", [2000, pytest.param(50_000, marks=pytest.mark.slow)])
+def test_a_small_client_gets_half_of_the_claims_beside_one_with_a_long_queue(url: str, waiting: int) -> None:
     store = open_store(url, Clock(), rate_limit=0, concurrency=40, daily_limit=100_000)
     worker = Queue(store).register(ROW)
-    for turn in range(20):
-        store.submit([debit("large", 100, *(f"l{turn}n{n}" for n in range(100)))])
+    for at in range(0, waiting, 1000):
+        store.submit([debit("large", 1000, *(f"l{n}" for n in range(at, at + 1000)))])
     Queue(store).settle([[done(each) for each in Queue(store).claim(worker, ALL).jobs]])
     store.submit([debit("small", 60, *(f"s{n}" for n in range(60)))])
     clients: list[str] = []
@@ -465,6 +467,9 @@ def test_error_of_a_statement_does_not_show_addresses(store: Store) -> None:
     with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever the driver raises
         store.submit([debit("a", 1, "j1")])
     assert "j1@example.org" not in str(caught.value)
+    with pytest.raises(IntegrityError) as caught:  # a server's error has the row as its detail
+        store.submit([debit("a", 1, "j2", message=None, status=None)])
+    assert "j2@example.org" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_schema_of_the_about_table_is_one_row(store: Store) -> None:

@@ -40,7 +40,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from ...errors import MissingExtraError, SettingsError
@@ -197,7 +197,17 @@ def create_postgresql_engine(url: URL, connections: int = 1) -> Engine:
         engine = create_engine(url, pool_pre_ping=True, **common)
     except ModuleNotFoundError as exc:
         raise MissingExtraError("a store on PostgreSQL", "postgres") from exc
+    event.listen(engine, "handle_error", hide_row)
     return engine
+
+
+def hide_row(context: ExceptionContext) -> None:
+    """Reduce a server's error to its first line: errors are logged, and the details quote the row with its address."""
+    error, wrapped = context.original_exception, context.sqlalchemy_exception
+    primary = getattr(getattr(error, "diag", None), "message_primary", None)
+    if primary and wrapped is not None:
+        error.args = (primary,)
+        wrapped.args = (f"({type(error).__name__}) {primary}",)
 
 
 def prepare_sqlite(connection: Any, _: object) -> None:
