@@ -34,7 +34,7 @@ from ..settings import DAY, WhenSaturated
 from .backlog import LOCK_BACKLOG, OPEN, Changes, lock_backlog
 from .schema import INSERTS, about, backlog, job, owner, quota, worker
 from .shares import KEPT, WaitingOwner, choose_owners, shares
-from .store import DATABASE_NOW, IS_QUEUED, QUEUED, SELECT_JOB, STORED, Store, StoredJob, WorkerRow
+from .store import COUNTS, DATABASE_NOW, IS_QUEUED, QUEUED, SELECT_JOB, STORED, Store, StoredJob, WorkerRow
 
 LEASE = 20.0  # seconds for which a worker has its jobs and owners, unless it renews them
 BATCH_LIMIT = 1000  # jobs that are claimed, settled or taken at once
@@ -68,6 +68,7 @@ class Claimed(NamedTuple):
 
     jobs: list[StoredJob]
     refused: list[StoredJob]
+    others: bool  # jobs were in work before, by whomever: owners may wait
 
 
 # --- statements -----------------------------------------------------------------------------------
@@ -145,6 +146,8 @@ class Queue:
         self.store = store
         self.settings = store.settings
         self.add_owner = add_owner(store.writer.dialect.name)
+        running = select(func.count()).select_from(worker).where(store.is_running())
+        self.count = select(*COUNTS, running.scalar_subquery())
 
     # --- claims and results -----------------------------------------------------------------------
 
@@ -158,15 +161,16 @@ class Queue:
         with self.store.writer.begin() as connection:
             self.hold(connection, number)
             now = self.store.now(connection)
-            refused = self.release_due(connection, now)
+            waiting, verifying, postponed, workers = map(int, connection.execute(self.count).one())
+            refused = self.release_due(connection, now) if postponed else []
             jobs = [] if held is None else self.jobs_of(connection, number, held)
-            most = self.settings.concurrency * max(self.count_workers(connection), 1)
-            room = most - int(connection.scalar(select(func.sum(backlog.c.verifying))) or 0)
+            most = self.settings.concurrency * max(workers, 1)
+            room = most - verifying
             is_roomy = room - most // KEPT >= max(most // 4, 1)
             room = min(room - most // KEPT if is_roomy else room, BATCH_LIMIT)
-            if room > 0:
+            if room > 0 and waiting + postponed:
                 jobs += self.start(connection, number, types, room, now, newcomers_only=not is_roomy)
-        return Claimed(jobs, refused)
+        return Claimed(jobs, refused, bool(verifying))
 
     def start(
         self, connection: Connection, number: int, types: Sequence[str], room: int, now: float, *, newcomers_only: bool
@@ -318,9 +322,6 @@ class Queue:
         """Keep a worker from being declared dead during the transaction; `LeaseLost` if it was."""
         if connection.scalar(HOLD, {"number": number}) is None:
             raise LeaseLost
-
-    def count_workers(self, connection: Connection) -> int:
-        return int(connection.scalar(select(func.count()).select_from(worker).where(self.store.is_running())) or 0)
 
     def route(self, number: int, owners: Mapping[int, str]) -> None:
         """Write who owns the mail servers of a worker's jobs, by `seq`; the worker that has the owner verifies them."""

@@ -36,7 +36,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from ...contract.envelope import JobStatus
 from ...errors import SettingsError
 from ..settings import Clock, ServiceSettings, WhenSaturated
-from .backlog import OPEN, Changes, add_backlog
+from .backlog import OPEN, STATES, Changes, add_backlog
 from .commit import commit
 from .schema import (
     INSERTS,
@@ -151,6 +151,7 @@ IS_QUEUED = job.c.status == QUEUED
 STORED = tuple(job.c[name] for name in StoredJob._fields)
 SELECT_JOB = select(*STORED)
 DATABASE_NOW: Any = literal_column("extract(epoch FROM clock_timestamp())")
+COUNTS = [func.coalesce(func.sum(backlog.c[name]), 0) for name in STATES]
 OLDEST = select(  # the oldest of each client is found by an index, and that of all would not be
     select(job.c.created_at)
     .where(IS_QUEUED, job.c.client == backlog.c.client)
@@ -407,10 +408,9 @@ class Store:
 
     def depth(self) -> Depth:
         """What waits, and who works."""
-        counts = [func.coalesce(func.sum(backlog.c[name]), 0) for name in ("waiting", "verifying", "postponed")]
         rows = select(*(worker.c[name] for name in WorkerRow._fields)).where(self.is_running()).order_by(worker.c.id)
         with self.reader.begin() as connection:
-            waiting, verifying, postponed = map(int, connection.execute(select(*counts)).one())
+            waiting, verifying, postponed = map(int, connection.execute(select(*COUNTS)).one())
             oldest = [each for each in connection.scalars(OLDEST) if each is not None] if waiting else []
             age = max(self.now(connection) - min(oldest), 0.0) if oldest else 0.0
             workers = tuple(WorkerRow(*row) for row in connection.execute(rows)) if self.is_shared else ()

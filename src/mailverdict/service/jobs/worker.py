@@ -171,7 +171,7 @@ class Worker:
                     [(each, CheckOutcome(each.email, failure=EngineFailure.SATURATED)) for each in claimed.refused]
                 )
             )
-        if self.store.is_shared and ValidationType.SMTP in types:
+        if self.store.is_shared and ValidationType.SMTP in types and claimed.others:
             egress, places = self.abilities.egress, self.abilities.concurrency
             names, self.others_wait = await self.store.write(
                 self.queue.lease_owners, self.number, egress, dict(self.asked), places, list(self.given_up)
