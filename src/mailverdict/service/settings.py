@@ -9,7 +9,7 @@ import logging
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -352,6 +352,14 @@ def read_flag(text: str) -> bool:
     return FLAGS[text.strip().lower()]
 
 
+def read_number(text: str) -> float | str:
+    """A number; other texts are durations, which the settings parse."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def read_list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -364,45 +372,27 @@ def read_zones(text: str) -> tuple[Zone, ...]:
 
 # Read by the other commands: a client's service, key and type.
 CLIENT_VARIABLES = {PREFIX + "BACKEND", PREFIX + "KEY", PREFIX + "TYPE"}
-Reader = Callable[[str], Any]
-# Reader by the type of the default; other values stay text, also durations, which the settings parse.
-READER_BY_TYPE: tuple[tuple[type, Reader], ...] = ((bool, read_flag), (int, int), (tuple, read_list))
-# Readers of attributes whose default has another type.
-READER_BY_NAME: dict[str, Reader] = {
-    "rate_limit": float,
-    "saturation_backoff": str,
-    "zones": read_zones,
-    **{f.name: str for f in fields(Lists) if f.name != "extended_roles"},  # a path
+READERS: dict[str, Callable[[str], Any]] = {  # by the type of an attribute; others are text
+    "int": int,
+    "float": read_number,
+    "bool": read_flag,
+    "tuple[str, ...]": read_list,
+    "tuple[Network, ...]": read_list,
+    "tuple[Zone, ...]": read_zones,
 }
-# Attributes of `LocalSettings` that are settings themselves, and the prefix of their variables.
-NESTED: dict[str, tuple[type, str]] = {"blacklist": (Blacklist, "BLACKLIST_"), "lists": (Lists, "")}
-
-
-def reader_of(name: str, default: object) -> Reader:
-    """The function that parses an attribute's text."""
-    return READER_BY_NAME.get(name) or next(
-        (reader for kind, reader in READER_BY_TYPE if isinstance(default, kind)), str
-    )
-
-
-def attributes(owner: type, skipped: tuple[str, ...] = ()) -> Iterator[tuple[str, Reader]]:
-    """The attributes of a settings class that are not `skipped`, each with its reader."""
-    default = owner()
-    for each in fields(owner):
-        if each.init and each.name not in skipped:
-            yield each.name, reader_of(each.name, getattr(default, each.name))
-
-
-def variables() -> dict[str, tuple[str, str, Reader]]:
-    """Every variable with its owner, its attribute and its reader."""
-    found = {name.upper(): ("service", name, read) for name, read in attributes(ServiceSettings, ("local",))}
-    found |= {name.upper(): ("local", name, read) for name, read in attributes(LocalSettings, tuple(NESTED))}
-    for owner, (kind, prefix) in NESTED.items():
-        found |= {prefix + name.upper(): (owner, name, read) for name, read in attributes(kind)}
-    return {PREFIX + name: target for name, target in found.items()}
-
-
-VARIABLES = variables()
+# Settings classes by the attribute that has them, and the prefix of their variables.
+PARTS: dict[str, tuple[type, str]] = {
+    "service": (ServiceSettings, ""),
+    "local": (LocalSettings, ""),
+    "blacklist": (Blacklist, "BLACKLIST_"),
+    "lists": (Lists, ""),
+}
+VARIABLES = {  # part, attribute and reader
+    f"{PREFIX}{prefix}{each.name.upper()}": (part, each.name, READERS.get(str(each.type), str))
+    for part, (kind, prefix) in PARTS.items()
+    for each in fields(kind)
+    if each.init and each.name not in PARTS
+}
 
 
 def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any) -> ServiceSettings:
@@ -433,36 +423,22 @@ def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any)
     >>> from_environment({"MAILVERDICT_DAILY_LIMIT": "500", "MAILVERDICT_SMTP_PORT": "2525"}).daily_limit
     500
     """
-    given: dict[str, dict[str, Any]] = {"service": {}, "local": {"retry_greylisted": 0}, "blacklist": {}, "lists": {}}
+    given: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
+    given["local"]["retry_greylisted"] = 0
     for variable, text in (os.environ if environ is None else environ).items():
         if variable in VARIABLES and text:
-            owner, name, read = VARIABLES[variable]
-            given[owner][name] = read_or_refuse(variable, text, read)
+            part, name, read = VARIABLES[variable]
+            try:
+                given[part][name] = read(text)
+            except SettingsError as exc:
+                raise SettingsError(f"{variable}: {exc}") from exc
+            except (KeyError, ValueError) as exc:
+                raise SettingsError(f"{variable}={text!r} cannot be read") from exc
         elif variable.startswith(PREFIX) and text and variable not in CLIENT_VARIABLES:
             LOG.warning("%s is not a setting of the service; it is ignored", variable)
     for name, value in overrides.items():
         if value is not None:
-            given[owner_of(name)][name] = value
-    return assemble(given)
-
-
-def owner_of(name: str) -> str:
-    """The settings class of a keyword; an unknown one goes to `ServiceSettings`, which refuses it."""
-    return "local" if name in LocalSettings.__dataclass_fields__ else "service"
-
-
-def assemble(given: dict[str, dict[str, Any]]) -> ServiceSettings:
-    """Build the settings with the given attributes only, so that the classes define the defaults."""
-    nested = {owner: kind(**given[owner]) for owner, (kind, _) in NESTED.items() if given[owner]}
+            given["local" if name in LocalSettings.__dataclass_fields__ else "service"][name] = value
+    nested = {part: PARTS[part][0](**given[part]) for part in ("blacklist", "lists") if given[part]}
     local = LocalSettings(**{**nested, **given["local"]})
     return ServiceSettings(**{"local": local, **given["service"]})
-
-
-def read_or_refuse(variable: str, text: str, read: Reader) -> Any:
-    """The value of a variable; a `SettingsError` that names it if it cannot be parsed."""
-    try:
-        return read(text)
-    except SettingsError as exc:
-        raise SettingsError(f"{variable}: {exc}") from exc
-    except (KeyError, ValueError) as exc:
-        raise SettingsError(f"{variable}={text!r} cannot be read") from exc
