@@ -65,6 +65,21 @@ def test_what_is_malformed_is_told_beyond_the_limit():
     assert seen == [["done", "pending", "done"]] * 2
 
 
+@pytest.mark.parametrize(("source", "validation_type"), [("local", "mx"), ("remote", "mx"), ("local", "regex")])
+def test_what_another_verifier_settled_is_not_asked_in_any_piece(source, validation_type):
+    backend = ScriptedBackend(free=validation_type == "regex")
+    backend.source = source
+    export = pa.table({"email": [*EMAILS[1], "d1@example.org"], "ZB Status": ["invalid"] * 4})
+    given = {"validation_type": validation_type, "known": export, "columns": ["verdict"]}
+    found = FileRun("email", Stopper(), backend=backend, journal=None, **given)
+    out = pa.concat_tables(found.verify(lambda: iter(PIECES)))
+    assert out["email"].to_pylist() == ALL
+    asked = [email for batch in backend.asked for email in batch]
+    assert asked == [email for email in ALL if email not in export["email"].to_pylist()]
+    assert out["email_verdict"].to_pylist() == ["valid" if email in asked else "invalid" for email in ALL]
+    assert [each == "ZeroBounce" for each in out["email_source"].to_pylist()] == [email not in asked for email in ALL]
+
+
 @pytest.mark.parametrize("result", ["valid", "unknown"])
 def test_an_address_is_asked_once_whatever_pieces_it_is_in(result):
     backend = ScriptedBackend([Settled(rows_of([*EMAILS[0], *EMAILS[1]], result))])

@@ -534,6 +534,7 @@ def test_a_list_that_was_verified_before_has_the_verdicts_of_the_export():
 def test_what_is_read_is_a_verified_frame(tmp_path):
     found = mv.read_verdicts(zerobounce())
     assert mv.summary(found)["rows"].to_dict()["invalid"] == 1
+    assert "2 answered by ZeroBounce" in mv.report(found, "email").to_html()
     assert mv.decide(found, "email")["email_action"].tolist() == ["send", "drop"]
     again = mv.verify(
         pd.read_csv(io.StringIO(found.to_csv(index=False))), "email", validation_type="regex", columns="all"
