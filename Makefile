@@ -61,32 +61,34 @@ demo: $(DEMO_STAMP)
 audit: $(AUDIT_STAMP)
 	$(BIN)/mailverdict audit $(if $(FILE),"$(FILE)",data/samples/crm_export.csv --sandbox)
 
-# Tests and doctests; lint, layers, types and notebooks beside them. The last lines say what failed and how to run it alone.
+# Tests and doctests, notebooks among them; lint, layers and types beside them. The last lines say what failed and how to
+# run it alone.
 # Where no test has been compiled, one process does it before all workers would.
 test: $(STAMP)
 	@mkdir -p build; \
-	$(MAKE) --no-print-directory --keep-going lint types notebooks >$(CHECKS_LOG) 2>&1 & checks=$$!; \
+	$(MAKE) --no-print-directory --keep-going lint types >$(CHECKS_LOG) 2>&1 & checks=$$!; \
 	trap 'kill $$checks 2>/dev/null' EXIT; failed=0; \
 	test -d tests/__pycache__ || $(PYTEST) --collect-only $(UNUSED) $(TESTED) >/dev/null 2>&1; \
 	$(PYTEST) $(PARALLEL) $(UNUSED) $(TESTED) || failed=1; \
-	if wait $$checks; then echo "lint, types, notebooks:"; grep -E '^All checks|^Contracts|^Success|passed' $(CHECKS_LOG); \
-	else cat $(CHECKS_LOG); echo "Run alone what failed of these: make lint, make types, make notebooks"; failed=1; fi; \
+	if wait $$checks; then echo "lint, types:"; grep -E '^All checks|^Contracts|^Success' $(CHECKS_LOG); \
+	else cat $(CHECKS_LOG); echo "Run alone what failed of these: make lint, make types"; failed=1; fi; \
 	exit $$failed
 
-# A file stays in one process, since the cells of a notebook share its kernel.
+# Each notebook in a kernel, as users run it; `make test` runs their cells in one process, in tests/test_notebooks.py.
 notebooks: $(STAMP)
 	$(PYTEST) --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg notebooks
 
 # All tests: those of `make test`, then the rest.
 test-all: test test-rest test-lower test-engines test-clusters
 
-# What takes long or needs software that is not Python: random examples, kills by the dozen, large files, a browser, and
-# Debian's own Postfix, Exim, postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly.
+# What takes long or needs software that is not Python: whole tables where `make test` takes a part, random examples, kills
+# by the dozen, notebooks in kernels, large files, a browser, and Debian's own Postfix, Exim, postgrey and PostgreSQL on
+# loopback. What cannot be installed here is skipped, visibly.
 test-rest: $(STAMP) chromium axe
 	$(BIN)/python tests/servers/install.py
 	$(PYTEST) $(PARALLEL) -m 'slow and not servers'
 	$(PYTEST) -m 'browser or servers'
-	$(MAKE) --no-print-directory test-random docs
+	$(MAKE) --no-print-directory notebooks test-random docs
 
 # 200 random examples of each property, others in each run.
 test-random: $(STAMP)

@@ -1,12 +1,17 @@
-"""The notebooks as they are stored; that they run is for nbval, see the `test` target."""
+"""The notebooks: their cells run and give what is stored, and the form in which they are stored.
+
+The cells run in a shell of IPython in this process. `make notebooks` runs them as users do, in kernels.
+"""
 
 from __future__ import annotations
 
 import ast
 import ipaddress
 import re
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+import pandas as pd
 import pytest
 
 from tests import ROOT
@@ -27,6 +32,8 @@ REGISTRY = re.compile(r"pypi\.org|pythonhosted|conda\.anaconda|index-url|artifac
 ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
 DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 RESERVED = re.compile(r"(?:^|\.)example(?:\.(?:com|net|org))?$")  # RFC 2606
+PORT = re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}")  # the sandbox takes any free port
+SHOWN_IN_NOTEBOOKS = ("display.max_columns", 20, "display.max_colwidth", 50)  # cells may change these
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -56,6 +63,60 @@ def texts_in(value):
     elif isinstance(value, list):
         for part in value:
             yield from texts_in(part)
+
+
+@contextmanager
+def shell_of_a_notebook(folder):
+    """A shell whose pictures and frames come out as in a kernel; options that cells set end with it."""
+    import matplotlib.pyplot as plt
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    config = Config(HistoryManager={"enabled": False}, InteractiveShell={"ipython_dir": str(folder)})
+    shell = InteractiveShell.instance(config=config)
+    backend = plt.get_backend()
+    plt.switch_backend("module://matplotlib_inline.backend_inline")
+    try:
+        with pd.option_context(*SHOWN_IN_NOTEBOOKS), plt.rc_context():
+            yield shell
+    finally:
+        plt.close("all")
+        plt.switch_backend(backend)
+        shell.reset()
+        InteractiveShell.clear_instance()
+
+
+def run_cell(shell, source):
+    """What a cell printed, and the texts of what it showed."""
+    from IPython.core.displayhook import CapturingDisplayHook
+    from IPython.utils.capture import capture_output
+
+    results = []
+    shell.display_trap.hook = CapturingDisplayHook(shell, results)
+    with capture_output() as captured:
+        shell.run_cell(source).raise_error()
+    return stable(captured.stdout, [output.data for output in captured.outputs] + [each["data"] for each in results])
+
+
+def stable(printed, shown):
+    """An output without pictures, whatever port the sandbox has."""
+    texts = [
+        {kind: PORT.sub("2525", text) for kind, text in data.items() if kind in ("text/plain", "text/html")}
+        for data in shown
+    ]
+    return PORT.sub("2525", printed), texts
+
+
+@pytest.mark.filterwarnings("default")  # as for a user: a warning is text below the cell
+def test_its_cells_run_and_give_what_is_stored(notebook, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT / "notebooks")
+    checked = checked_of(notebook)
+    with shell_of_a_notebook(tmp_path) as shell:
+        for cell in code_of(notebook):
+            found = run_cell(shell, cell.source)
+            printed = "".join(output.text for output in cell.outputs if output.get("name") == "stdout")
+            shown = [output.data for output in cell.outputs if "data" in output]
+            assert cell not in checked or found == stable(printed, shown), cell.source
 
 
 def test_they_are_all_there():
