@@ -136,12 +136,13 @@ def test_a_name_of_the_largest_length_has_room_for_the_temporary_one(tmp_path):
     assert (tmp_path / ("x" * 255)).read_text() == "new"
 
 
-def test_threads_that_create_files_meanwhile_keep_their_umask(tmp_path, umask):
+@pytest.mark.parametrize("times", [30, pytest.param(200, marks=pytest.mark.slow)])
+def test_threads_that_create_files_meanwhile_keep_their_umask(tmp_path, umask, times):
     """Reading the umask means setting it for a moment, in which another thread's file would get the mode 0o666."""
     written = threading.Event()
 
     def write(number):
-        for _ in range(200):
+        for _ in range(times):
             with atomic_write(tmp_path / f"same-{number % 2}.txt") as temporary:
                 temporary.write_text(str(number) * 100)
 

@@ -16,6 +16,7 @@ import mailverdict.dask
 from mailverdict.errors import BackendError, ColumnError, InputError, SettingsError
 from mailverdict.sandbox import World
 from tests.doubles.scripted_backend import ScriptedBackend
+from tests.doubles.tables import crossed
 
 CELLS = ["ada@gmail.com", None, "Ada@GMAIL.com", "nobody", "ada@gmial.com", " ", "info@gone.example", "ada@gmail.com"]
 
@@ -35,8 +36,9 @@ def test_what_another_verifier_settled_is_refused_and_how_to_go_on_is_said(ddf):
         mailverdict.dask.verify(ddf, "email", validation_type="regex", known=pd.DataFrame({"email": []}))
 
 
-@pytest.mark.parametrize("columns", ["core", "all", ["error_message", "verdict"]])
-@pytest.mark.parametrize("validation_type", ["regex", "mx", "smtp"])
+@pytest.mark.parametrize(
+    ("columns", "validation_type"), crossed(["core", "all", ["error_message", "verdict"]], ["regex", "mx", "smtp"])
+)
 def test_rows_are_those_of_verify_in_memory(ddf, columns, validation_type):
     backend = mv.LocalBackend() if validation_type == "regex" else ScriptedBackend()
     options = {"validation_type": validation_type, "backend": backend, "columns": columns}
@@ -91,6 +93,7 @@ def test_computing_again_uses_no_network(ddf):
     assert world.dns.count() == asked
 
 
+@pytest.mark.slow  # a process that imports Dask; pickles of answers are small tests
 def test_answers_travel_to_other_processes(ddf):
     with mv.sandbox.World() as world:
         out = mailverdict.dask.verify(ddf, "email", backend=world.backend, progress=False)

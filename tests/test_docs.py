@@ -17,12 +17,17 @@ NEEDS = {
     "schemas.md": "pandera",
     "ray.md": "ray",
 }  # the engine of a recipe, without which it is skipped
+PROCESSES = ("orchestrators.md",)  # examples that start the command line several times
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "notebooks" not in path.parts)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 @pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")  # a page may verify a frame again
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow if page.name in PROCESSES else ()) for page in PAGES],
+    ids=lambda path: str(path.relative_to(DOCS)),
+)
 def test_examples_give_what_they_say(page):
     if engine := NEEDS.get(page.name):
         pytest.importorskip(engine)

@@ -231,6 +231,7 @@ def act(audit: RunningAudit, name: str, /, **arguments: Any) -> None:
     assert reply.status_code == 204
 
 
+@pytest.mark.slow  # five processes; tests/widgets/test_session.py opens kept audits in this one
 def test_a_command_that_is_killed_opens_the_audit_as_it_was(contacts, tmp_path, capsys, monkeypatch):
     with running_audit(tmp_path, contacts, "-t", "regex") as audit:
         until(audit, lambda shown: shown["check"]["button"]["enabled"])

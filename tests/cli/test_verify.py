@@ -651,7 +651,8 @@ def begin(*arguments):
 
 
 class TestInterruption:
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    # Ctrl-C is in the next test, too.
+    @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
     def test_a_signal_writes_every_row(self, tmp_path, number):
         rows, status = 50_000, 0
         while status == 0:  # it was over before the interrupt came: try with more rows

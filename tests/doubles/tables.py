@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 from mailverdict.model.table import SCHEMA, row_of
 from mailverdict.model.verification import Verification
 
-__all__ = ["assert_none_differ", "rows_of_csv", "rows_to_table"]
+__all__ = ["assert_none_differ", "crossed", "rows_of_csv", "rows_to_table"]
 
 
 def rows_to_table(verifications: Iterable[Verification], *, source: str) -> pa.Table:
@@ -31,3 +32,13 @@ def assert_none_differ(differing: Iterable[object]) -> None:
     lines = [ascii(row) for row in differing]
     if lines:
         pytest.fail("\n".join([f"{len(lines)} rows differ:", *lines]), pytrace=False)
+
+
+def crossed(*choices: Sequence[object]) -> list[object]:
+    """All combinations for `parametrize`: `make test` has each value once or more, `make test-rest` the others."""
+    once = {tuple(n % len(each) for each in choices) for n in range(max(map(len, choices)))}
+    rows = []
+    for places in itertools.product(*(range(len(each)) for each in choices)):
+        values = [each[place] for each, place in zip(choices, places, strict=True)]
+        rows.append(pytest.param(*values, marks=() if places in once else pytest.mark.slow))
+    return rows

@@ -98,7 +98,7 @@ def test_a_title_before_a_wide_header_is_not_the_header(tmp_path):
 
 
 @pytest.mark.parametrize(("encoding", "mark", "given_encoding"), ENCODINGS, ids=lambda v: repr(v)[:14])
-@settings(max_examples=15)  # of each encoding; most of the time goes into the call, not the cells
+@settings(max_examples=settings.default.max_examples // 5)  # of each encoding
 @given(data=st.data())
 def test_random_bytes_in_other_columns_pass_through(tmp_path_factory, encoding, mark, given_encoding, data):
     folder = tmp_path_factory.mktemp("csv")
@@ -453,7 +453,7 @@ SCANS = 40  # of each octet: for each delimiter that is tried, in each part of t
 
 
 @pytest.mark.parametrize(("content", "why"), WIDE_ROWS)
-@pytest.mark.parametrize("size", [1 << 16, 1 << 18, 1 << 20])
+@pytest.mark.parametrize("size", [1 << 16, pytest.param(1 << 18, marks=pytest.mark.slow), 1 << 20])
 def test_the_octets_of_a_wide_row_are_scanned_a_bounded_number_of_times(tmp_path, monkeypatch, content, why, size):
     monkeypatch.setattr(delimited, "BLOCK", 1 << 21)
     scanned = []
@@ -530,9 +530,10 @@ class TestBounds:
                 lambda: 'email,x\n"a\nb",y\n"' + "ada@x.org,1\n" * 400_000 + '"\n',
                 "line 4: a cell is longer than 4,194,304 bytes",
             ),
-            (
+            pytest.param(
                 lambda: "email,x,y\n" + f",{'x' * LONGEST_CELL},{'y' * LONGEST_CELL}\n",
                 "line 2: a row is longer than 8,388,608",
+                marks=pytest.mark.slow,
             ),
             (
                 lambda: "email,x\n,1\n," + "x" * (3 * LONGEST_LINE) + "\n",
@@ -547,7 +548,7 @@ class TestBounds:
         with pytest.raises(InputError, match=f"in\\.csv, {told}"), open_table(path) as table:
             table.check_rows()
 
-    @pytest.mark.parametrize("size", [1 << 20, LONGEST_CELL - 2])
+    @pytest.mark.parametrize("size", [1 << 20, pytest.param(LONGEST_CELL - 2, marks=pytest.mark.slow)])
     def test_long_notes_are_read(self, tmp_path, size):
         path = tmp_path / "in.csv"
         notes = "note, " * (size // 6)

@@ -26,7 +26,6 @@ from mailverdict.files import delimited
 from mailverdict.files.delimited import BLOCK, guess_delimiter, parse_delimiter
 from mailverdict.files.encodings import SAMPLE
 from mailverdict.files.readers import SAMPLE_ROWS, ReadOptions, count_addresses, guess_column, open_table
-from mailverdict.files.table_file import LONGEST_LINE
 from mailverdict.files.writers import create_table
 from tests.doubles.workbooks import change_parts
 
@@ -162,10 +161,6 @@ class TestDelimited:
     )
     def test_what_is_wrong_is_told_on_one_line(self, tmp_path, content, hints, told):
         assert told in fault_of(write(tmp_path, "x.csv", content), **hints)
-
-    def test_a_row_too_long_for_memory_is_told(self, tmp_path):
-        path = write(tmp_path, "x.csv", "id,email\n1," + "x" * (3 * LONGEST_LINE) + "\n")
-        assert "a row is longer than 8,388,608 bytes, or a quote is not closed" in fault_of(path)
 
     def test_a_first_line_too_long_for_memory_is_told(self, tmp_path, monkeypatch):
         monkeypatch.setattr(delimited, "LONGEST_LINE", 1 << 18)

@@ -90,6 +90,7 @@ def start_verifying(url: str, journal: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow  # processes; tests/runs has Ctrl-C, tests/flows/test_remote.py the next call
 @pytest.mark.skipif(os.name != "posix", reason="interrupts with SIGINT")
 def test_ctrl_c_keeps_what_is_settled_and_the_next_call_goes_on(tmp_path: Path) -> None:
     slow = {"user3@example.org", "user4@example.org"}
@@ -107,6 +108,7 @@ def test_ctrl_c_keeps_what_is_settled_and_the_next_call_goes_on(tmp_path: Path) 
     assert service.violations_and_double_payments == []
 
 
+@pytest.mark.slow  # processes; two runs of one process are in test_remote.py, two processes on a journal in test_journal.py
 @pytest.mark.skipif(os.name != "posix", reason="looks up processes as POSIX does")
 def test_two_processes_on_one_journal_pay_once_and_both_are_complete(tmp_path: Path) -> None:
     service = ScriptedService(time.time, duration=lambda _: 0.2)

@@ -55,7 +55,9 @@ def verify(world: World, data: Any, **options: Any) -> pd.DataFrame:
         return mv.verify(data, **{"backend": mv.RemoteBackend(world.url, QUICK), "journal": None, **options})
 
 
-@pytest.mark.parametrize("kind", ["regex", "mx", "mx_blacklist"])
+@pytest.mark.parametrize(
+    "kind", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in ("regex", "mx")), "mx_blacklist"]
+)
 def test_the_service_gives_the_verdicts_of_the_engine_behind_it(world: World, kind: str) -> None:
     world.next_day()
     column = [example.address for example in world.addresses]
@@ -74,6 +76,7 @@ def test_the_service_gives_the_verdicts_of_sessions_too() -> None:
     assert set(here["verdict"]) == {"valid", "risky", "invalid"}
 
 
+@pytest.mark.slow  # test_remote.py has three days with a service that watches
 def test_250_addresses_take_three_days_and_250_units(world: World, tmp_path: Path) -> None:
     column = [f"user{n}@gmail.com" for n in range(250)]
     spent = []
@@ -146,6 +149,7 @@ def test_a_service_of_the_earlier_revision_says_yes_and_no(world: World, tmp_pat
     assert out["free"].isna().all(), "flags are not in that revision, and none are made up"
 
 
+@pytest.mark.slow  # tests/service/test_pace.py has it with a clock that the test sets
 def test_a_column_beyond_the_burst_is_verified_at_the_service_s_pace(world: World, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'jobs.db'}"
     settings = ServiceSettings(store=store, daily_limit=250, rate_limit=200, rate_burst=100, access_log=False)

@@ -126,7 +126,9 @@ def test_columns_that_are_cancelled_give_their_sessions_back():
     assert asyncio.run(run()) == ([asyncio.CancelledError] * 3, "catch_all", 2)
 
 
-@pytest.mark.parametrize("steps", range(12))
+@pytest.mark.parametrize(
+    "steps", [*range(0, 12, 3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(12) if n % 3)]
+)
 def test_a_column_that_is_cancelled_at_any_step_leaves_no_session_counted(steps):
     async def run():
         async with World(ZONES, exchanges=[BUSY]) as world:
@@ -205,6 +207,7 @@ def test_limits_that_one_run_observed_hold_for_the_next():
     assert asyncio.run(run()) == (10, True)
 
 
+@pytest.mark.slow  # columns and checks together are tried above, without a service
 @asynchronous
 async def test_batches_and_single_checks_of_a_service_together_keep_to_the_limit(tmp_path):
     async with World(ZONES, exchanges=[BUSY]) as world:

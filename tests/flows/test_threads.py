@@ -91,6 +91,7 @@ assert found == [[2, "valid", "invalid", 2]] * {THREADS}, found
 """
 
 
+@pytest.mark.slow  # a process; the test before it has threads that use it together
 def test_eight_threads_may_be_the_first_to_use_the_package():
     done = subprocess.run([sys.executable, "-c", FIRST_CALLS], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -133,7 +133,7 @@ class TestEachKindOfFrame:
             mv.verify(make(own), "email", validation_type="regex")
 
 
-@pytest.mark.parametrize("kind", ["regex", "mx", "smtp"])
+@pytest.mark.parametrize("kind", ["regex", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("mx", "smtp"))])
 def test_dask_gives_the_same(kind):
     import dask.dataframe as dd
 

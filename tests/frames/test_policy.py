@@ -11,6 +11,7 @@ import mailverdict as mv
 from mailverdict.frames.policy import POLICIES
 from mailverdict.model.words import ACTIONS, REASON_MEANING, Reason
 from mailverdict.verdicts import PRECEDENCE
+from tests.doubles.tables import crossed
 
 FLAGS = ("role", "spamtrap", "disposable", "free", "catch_all", "protected")
 
@@ -243,9 +244,10 @@ MIXED = {
 
 
 @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
-@pytest.mark.parametrize("clean", [True, False])
-@pytest.mark.parametrize("validation_type", ["regex", "mx", "smtp"])
+@pytest.mark.parametrize(
+    ("validation_type", "clean", "make"),
+    crossed(["regex", "mx", "smtp"], [True, False], [pd.DataFrame, pl.DataFrame, pa.table]),
+)
 def test_what_follows_from_the_short_set_is_what_follows_from_all_columns(validation_type, clean, make):
     options = {"validation_type": validation_type, "clean": clean, "journal": None, "progress": False}
     with mv.sandbox.World(dns_timeout=0.2) as world:

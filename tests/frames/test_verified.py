@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
+from tests.doubles.tables import crossed
 
 CELLS = {"name": ["Ada", "Bo", "Cy"], "email": ["ada@example.org", "nobody", None]}
 BOUNCES = {"address": ["ada@example.org"], "outcome": ["hard"], "diagnostic": ["550 5.1.1 User unknown"]}
@@ -45,8 +46,10 @@ def verified_once(make, columns):
     return verified(make, columns=columns if isinstance(columns, str) else [*columns, "spamtrap"])
 
 
-@pytest.mark.parametrize("columns", ["core", "short", ("verdict", "why", "status", "suggestion", "role", "disposable")])
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+SETS_OF_COLUMNS = ("core", "short", ("verdict", "why", "status", "suggestion", "role", "disposable"))
+
+
+@pytest.mark.parametrize(("make", "columns"), crossed([pd.DataFrame, pl.DataFrame, pa.table], SETS_OF_COLUMNS))
 @pytest.mark.parametrize("verb", VERBS)
 def test_without_a_column_it_is_the_only_verified_one(verb, make, columns):
     out = verified_once(make, columns)

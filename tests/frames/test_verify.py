@@ -87,7 +87,7 @@ def test_the_same_twice_gives_the_same():
 
 def test_more_rows_than_a_batch_keep_their_order():
     cells = np.tile(np.array(["ada@example.org", "nobody", "info@gmial.com"], dtype=object), FREE_BATCH // 3 + 2)
-    cells[[0, FREE_BATCH, -1]] = None, 7, None
+    cells[[0, FREE_BATCH, -1]] = None, "7", None  # texts alone: a number would have each cell read by itself
     out = verify(pd.Series(cells, dtype=object), columns=["verdict", "role", "suggestion", "error_message"])
     assert len(out) == len(cells) > FREE_BATCH
     wanted = np.tile(np.array(["valid", "invalid", "valid"], dtype=object), FREE_BATCH // 3 + 2)

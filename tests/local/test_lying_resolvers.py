@@ -240,7 +240,11 @@ def questions_of_run(emails: list[str], **settings: Any) -> int:
         return server.count()
 
 
-@pytest.mark.parametrize("domains", [DOMAINS, LIVE, DEAD, PROVIDERS], ids=["mixed", "live", "dead", "providers"])
+@pytest.mark.parametrize(
+    "domains",
+    [DOMAINS, pytest.param(LIVE, marks=pytest.mark.slow), DEAD, PROVIDERS],
+    ids=["mixed", "live", "dead", "providers"],
+)
 def test_the_test_adds_at_most_eight_questions(domains):
     emails = [f"ada@{domain}" for domain in domains]
     added = questions_of_run(emails) - questions_of_run(emails, resolver_check=False)

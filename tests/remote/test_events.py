@@ -212,7 +212,7 @@ TRANSIENT = ["500", "502", "short envelope", "HTML error", "cut JSON", "reset be
     "fault", [*TRANSIENT, "500 after", "HTML success", "no connection", "never answers", "limiter"]
 )
 @pytest.mark.parametrize("endpoint", ["quota", "bulk", "poll"])
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("place", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_fault_makes_an_address_paid_twice(fault: str, endpoint: str, place: int) -> None:
     """One fault at the first or second request of an endpoint: everything else is settled all the same."""
 

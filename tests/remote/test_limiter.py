@@ -37,7 +37,7 @@ def lost(outcome: Outcome) -> int:
     return sum(1 for row in outcome.rows.values() if row["reasons"] == "rate_limited")
 
 
-@pytest.mark.parametrize("by_batch", [False, True])
+@pytest.mark.parametrize("by_batch", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_limiter_of_50_a_second_loses_nothing_and_costs_little(by_batch: bool) -> None:
     outcome, service = verify_limited(1_500, lambda service: limit(service, 50, 300, by_batch=by_batch))
     assert sorted(outcome.rows) == sorted(addresses(1_500))
@@ -156,7 +156,7 @@ def test_a_limit_of_requests_is_kept_close_to(rate: float, burst: int, fault: Fa
     assert all(wait <= outcome.seconds for wait in waits)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
 @pytest.mark.parametrize("share", [0.3, 0.6])
 def test_a_service_that_refuses_a_share_of_all_requests_by_chance_is_not_taken_for_slow(
     share: float, seed: int

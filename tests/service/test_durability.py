@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 import httpx
+import pytest
 
 from tests import ROOT
 from tests.doubles.service import asynchronous, open_store
@@ -114,6 +115,7 @@ async def test_nothing_is_lost_or_doubled_by_a_kill_in_the_middle(tmp_path: Path
     assert all(record["verification"]["email"] == record["email"] for record in records)
 
 
+@pytest.mark.slow  # the test before it kills; test_pace.py restarts with a long queue
 @asynchronous
 async def test_kill_with_a_long_queue_loses_nothing_and_the_pace_goes_on(tmp_path: Path) -> None:
     store, done = tmp_path / "jobs.db", "SELECT count(*) FROM job WHERE status = 'done'"
@@ -149,6 +151,7 @@ def rows(store: Path, statement: str, *values: str) -> list[tuple]:
         connection.close()
 
 
+@pytest.mark.slow  # tests/cli/test_commands.py stops `mailverdict serve`
 @asynchronous
 async def test_signal_to_stop_ends_the_service_cleanly(tmp_path: Path) -> None:
     async with program(tmp_path / "jobs.db", answered=0) as (process, url):

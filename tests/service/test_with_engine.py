@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from mailverdict.checks.syntax.address import is_well_formed
 from mailverdict.local.backend import LocalBackend
 from mailverdict.sandbox import World as Sandbox
@@ -63,6 +65,7 @@ async def test_checks_at_one_moment_are_answered_each(tmp_path: Path) -> None:
         assert [reply.json()["data"]["result"] for reply in replies] == [verdict for _, verdict in EXPECTED] * 5
 
 
+@pytest.mark.slow  # tests/flows/test_own_service.py compares the service with the engine behind it, by sessions too
 @asynchronous
 async def test_mailboxes_come_out_as_the_world_says(tmp_path: Path) -> None:
     spoken = [each for each in ADDRESSES if each.address.isascii() and is_well_formed(each.address)]

@@ -31,8 +31,7 @@ def describe(resolver: SimulatedResolver, run: SimulatedRun, questions: int) -> 
     ("rate", "queue", "loss", "delay"),
     [
         *itertools.product([50, 1000], [20, 500], [0.0, 0.05], [0.001, 0.2]),
-        (5000, 20, 0.05, 0.02),
-        (5000, 50, 0.05, 0.2),
+        *(pytest.param(5000, *rest, marks=pytest.mark.slow) for rest in ((20, 0.05, 0.02), (50, 0.05, 0.2))),
         (100, 50, 0.0, 0.01),
     ],
 )
@@ -46,7 +45,10 @@ def test_few_queries_and_little_time_more_than_ideal(rate: int, queue: int, loss
     assert run.queries <= 1.3 * questions, describe(resolver, run, questions)
 
 
-@pytest.mark.parametrize(("rate", "delay"), [(50, 0.05), (200, 0.001), (1000, 0.001), (1000, 0.2)])
+@pytest.mark.parametrize(
+    ("rate", "delay"),
+    [(50, 0.05), (1000, 0.2), *(pytest.param(rate, 0.001, marks=pytest.mark.slow) for rate in (200, 1000))],
+)
 def test_one_query_in_five_lost_at_random(rate: int, delay: float) -> None:
     """With this loss 1.25 queries a question are the least that is possible."""
     resolver = SimulatedResolver(rate, 50, 0.2, delay)
@@ -272,6 +274,7 @@ class TestOnSockets:
         assert queries <= 1.3 * questions
         assert seconds <= 2 * questions / 100  # of the loop, which skips its waits
 
+    @pytest.mark.slow  # the test before it has hundreds
     def test_resolver_of_the_sandbox_answers_thousands_of_domains(self) -> None:
         domains = [f"d{number}.example" for number in range(2000)]
 

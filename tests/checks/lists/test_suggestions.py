@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,7 @@ def entries(name: str) -> tuple[str, ...]:
     return read_entries(find_lists([name])[name])
 
 
+@functools.cache
 def rules_alone() -> SuggestionIndex:
     """The index without the table of known slips and without the known domains."""
     return build_index(entries("suggestion_targets"), {}, ())

@@ -215,7 +215,7 @@ def count_calls(owner, name):
     return calls
 
 
-@pytest.mark.parametrize("limit", [1, 2])
+@pytest.mark.parametrize("limit", [pytest.param(1, marks=pytest.mark.slow), 2])
 @given(seed=st.integers(0, 10_000))
 @example(seed=93)  # a cancelled run had the last questions of a session with missing mailboxes of another
 def test_nobody_starves_and_no_limit_is_broken(limit, seed):

@@ -44,15 +44,17 @@ ROUND_TRIPS = [
 
 
 @pytest.mark.parametrize(("count", "unknown", "how", "most"), ROUND_TRIPS)
-def test_a_queue_needs_few_round_trips(count, unknown, how, most):
-    assert mean_of(20, count, unknown, **how) <= most
+@pytest.mark.parametrize("seeds", [4, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_queue_needs_few_round_trips(seeds, count, unknown, how, most):
+    assert mean_of(seeds, count, unknown, **how) <= most
 
 
-def test_refusals_are_almost_never_punished():
-    assert max(Model(600, 0.2, punishes=True, seed=seed).run() for seed in range(30)) <= 80
+@pytest.mark.parametrize("seeds", [6, pytest.param(30, marks=pytest.mark.slow)])
+def test_refusals_are_almost_never_punished(seeds):
+    assert max(Model(600, 0.2, punishes=True, seed=seed).run() for seed in range(seeds)) <= 80
 
 
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 9))])
 @pytest.mark.parametrize("punishes", [False, True])
 def test_an_exchange_has_two_sessions_at_once_and_few_refusals_in_each(punishes, seed):
     model = Model(600, 0.2, punishes=punishes, seed=seed)

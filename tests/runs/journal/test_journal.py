@@ -600,10 +600,11 @@ def test_threads_share_a_journal(journal: Journal) -> None:
     assert len(known(journal, *(f"user{n}.{i}@x.org" for n in range(4) for i in range(10)))) == 40
 
 
-def test_many_processes_may_create_one_file_at_once(path: Path) -> None:
+@pytest.mark.parametrize("number", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_many_processes_may_create_one_file_at_once(path: Path, number: int) -> None:
     code = "import sys; from mailverdict.runs.journal.journal import Journal; Journal(sys.argv[1]).close()"
-    processes = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(4)]
-    assert [process.wait() for process in processes] == [0] * 4
+    processes = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(number)]
+    assert [process.wait() for process in processes] == [0] * number
 
 
 FORMAT_1 = Path(__file__).with_name("format_1.sql")  # of one that ended well and one that was killed
@@ -694,6 +695,7 @@ def test_the_first_journals_had_neither_paces_nor_the_order_of_submissions(old: 
         assert journal.known_pace("http://verify.test") is None
 
 
+@pytest.mark.slow  # four processes, as in the test of creating a file
 def test_many_processes_may_convert_one_file_at_once(old: Path) -> None:
     code = "import sys; from mailverdict.runs.journal.journal import Journal; Journal(sys.argv[1]).close()"
     processes = [subprocess.Popen([sys.executable, "-c", code, str(old)]) for _ in range(4)]
