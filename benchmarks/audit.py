@@ -2,9 +2,9 @@
 
 A made-up list of 100,000 and one of 1,000,000 rows with five columns is audited by ``regex``. For each action are
 measured the time from the click until the browser has painted the answer (in Chromium, on the page of ``mailverdict
-audit``; a search waits 150 ms for more letters first), and the processor time of the kernel's handler, in a process
-without a browser: that says more on a machine that is busy. Run it as ``python -m benchmarks audit``; ``python -m
-benchmarks.audit --kernel 1`` leaves out the browser.
+audit``; a search waits 60 ms for more letters first), the longest frame while a wheel scrolls the rows, and the
+processor time of the kernel's handler, in a process without a browser: that says more on a machine that is busy. Run it
+as ``python -m benchmarks audit``; ``python -m benchmarks.audit --kernel 1`` leaves out the browser.
 """
 
 from __future__ import annotations
@@ -135,6 +135,18 @@ ROUND_TRIPS: tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]] = (
             "root.querySelector('.mv-facet .mv-value').click()",
             "root.querySelector('.mv-facet .mv-value').getAttribute('aria-pressed')",
         ),
+        "decide all that are shown": (  # those of the facet before: nearly all
+            "root.querySelectorAll('.mv-decide-shown button')[number % 2].click()",
+            "[...root.querySelectorAll('.mv-notice-act')].map((each) => each.textContent).join()",
+        ),
+        "undo a decision": (
+            "[...root.querySelectorAll('.mv-table-head button')].find((each) => each.textContent === 'Undo').click()",
+            "[...root.querySelectorAll('.mv-notice-act')].map((each) => each.textContent).join()",
+        ),
+        "scroll to the middle": (  # of what the facet leaves; rows that have not come yet have no number
+            "const box = root.querySelector('.mv-scroll');box.scrollTop = box.scrollHeight * (0.5 + number / 50)",
+            "(window.firstRow = root.querySelector('.mv-line .mv-more')?.textContent ?? window.firstRow)",
+        ),
         "facet of domains": (
             "root.querySelector('[aria-label=Domain] .mv-value').click()",
             "root.querySelectorAll('[aria-label=Domain] .mv-value[aria-pressed=true]').length",
@@ -189,6 +201,20 @@ CLICK = """async (number) => {
 }"""
 
 
+# How long each frame takes, from now on.
+FRAMES = """() => {
+  window.frames = [];
+  let last = performance.now();
+  const next = (now) => {
+    window.frames.push(now - last);
+    last = now;
+    requestAnimationFrame(next);
+  };
+  requestAnimationFrame(next);
+}"""
+TURNS = 60  # of a wheel, in a round
+
+
 @contextmanager
 def audit_address(path: Path) -> Iterator[str]:
     """Run the page of a list; gives its address."""
@@ -214,7 +240,18 @@ def measure_page(path: Path) -> Iterator[tuple[str, list[float]]]:
         opened.button("Verify").click()
         opened.shown("people can be mailed")
         opened.audit.locator("table.mv-table tbody tr").first.wait_for()
+        opened.page.evaluate(FRAMES)
+        yield "the longest frame while a wheel scrolls", [scroll(opened) for _ in range(ROUNDS)]
         yield from measure_clicks(opened, after)
+
+
+def scroll(opened: AuditPage) -> float:
+    """The seconds of the longest frame while a wheel is turned over the rows."""
+    opened.audit.locator(".mv-scroll").hover()
+    opened.page.evaluate("window.frames.length = 0")
+    for _ in range(TURNS):
+        opened.page.mouse.wheel(0, 480)
+    return float(opened.page.evaluate("Math.max(...window.frames)")) / 1000
 
 
 def measure_clicks(opened: AuditPage, actions: dict[str, tuple[str, str]]) -> Iterator[tuple[str, list[float]]]:
@@ -225,7 +262,7 @@ def measure_clicks(opened: AuditPage, actions: dict[str, tuple[str, str]]) -> It
             if name in ROUND_TRIPS[0]:
                 opened.figure("to check now")  # the estimate for the round before
             values.append(float(opened.page.evaluate(CLICK.replace("SEEN", seen).replace("ACT", act), number)))
-        yield name, values
+        yield f"click to painted: {name}", values
 
 
 # --- both -----------------------------------------------------------------------------------------------------------
@@ -240,7 +277,7 @@ def main() -> None:
             record_kernel(path, rows)
             if not given.kernel:
                 for name, values in measure_page(path):
-                    record(f"audit page, click to painted: {name}", OURS, values, size=rows)
+                    record(f"audit page, {name}", OURS, values, size=rows)
 
 
 def record_kernel(path: Path, rows: int) -> None:

@@ -117,6 +117,18 @@ def test_another_sheet_is_chosen(opened: AuditPage, tmp_path: Path) -> None:
     assert opened.errors == []
 
 
+def test_the_column_of_addresses_is_in_sight_beside_many_others(opened: AuditPage) -> None:
+    columns = {f"column number {at}": ["a cell with some words"] for at in range(7)}
+    audit = ready(pd.DataFrame({**columns, "mail": ["ada@example.org"]}), validation_type="regex")
+    opened.page.set_viewport_size({"width": 700, "height": 900})
+    show(opened, audit)
+    opened.open_step(1)
+    rows = opened.audit.get_by_role("region", name="The first rows")
+    expect(rows.get_by_text("ada@example.org")).to_be_in_viewport()
+    assert rows.evaluate("(box) => box.scrollWidth > box.clientWidth")
+    assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 @pytest.mark.parametrize("width", [1000, 1240, 1280, 1440])
 def test_the_most_frequent_reasons_are_not_cut_in_the_table(opened: AuditPage, width: int) -> None:
     audit = finished(ready(pd.DataFrame({"mail": ["ada@gmial.com", "Bo <bo@example.org>"]}), validation_type="regex"))

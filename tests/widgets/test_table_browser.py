@@ -233,3 +233,38 @@ def test_a_text_that_turns_its_direction_is_shown_as_it_is_stored(opened: AuditP
     )
     cell = opened.audit.locator("td.mv-col-address bdi").first
     expect(cell).to_have_text("ada⟨U+202E⟩gro.elpmaxe@⟨U+2066⟩x")
+
+
+@pytest.mark.parametrize("width", [800, 1440])
+def test_an_address_of_usual_length_is_seen_whole_also_beside_the_details(
+    opened: AuditPage, result: dict[str, Any], width: int
+) -> None:
+    opened.page.set_viewport_size({"width": width, "height": 900})
+    show(opened, result, 3)
+    long = "ridgelake-finch.samuel@castellan-insurance.co.uk"
+    rows = [{"at": 0, "row": "1", "verdict": "unchecked", "action": "unchecked", "reason": "Mail server asks to try again later",
+             "why": "", "decided": "", "suggestion": "", "cells": {"column 0": long}}]  # fmt: skip
+    decide = {**result["decide_section"], "table": {"first": 0, "total": 1, "rows": rows}}
+    opened.page.evaluate("(section) => change('decide_section', section)", decide)
+    is_whole = "(part) => part.scrollWidth <= part.clientWidth && part.scrollHeight <= part.clientHeight"
+    parts = ("td.mv-col-address > .mv-cut", "td.mv-col-verdict", "td.mv-col-reason, .mv-why")
+    for part in parts:
+        assert opened.audit.locator(part).locator("visible=true").evaluate(is_whole), part
+    opened.button("Details of row 1").click()
+    expect(opened.audit.get_by_role("complementary")).to_contain_text(long)
+    for part in parts:
+        assert opened.audit.locator(part).locator("visible=true").evaluate(is_whole), f"{part} beside the details"
+
+
+def test_the_details_of_a_row_stay_until_another_search_does_not_have_it(
+    opened: AuditPage, result: dict[str, Any]
+) -> None:
+    show(opened, result, MILLION)
+    opened.button("Details of row 7").click()
+    details = opened.audit.get_by_role("complementary", name="Row 7")
+    opened.page.evaluate("move(5000)")
+    has_rows(opened)
+    expect(details).to_be_visible()
+    decide = {**result["decide_section"], "found": "0 of 1,000,000 rows", "table": {"first": 0, "total": 0, "rows": []}}
+    opened.page.evaluate("(section) => change('decide_section', section)", decide)
+    expect(details).to_have_count(0)
