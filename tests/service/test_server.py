@@ -30,7 +30,7 @@ from mailverdict.service.server import (
     BoundedProtocol,
     SmallReads,
     bounded_protocol,
-    check_address,
+    check,
     configure,
 )
 from tests.doubles.answering_backend import AnsweringBackend
@@ -469,9 +469,9 @@ def test_run_refuses_an_address_where_it_cannot_listen(tmp_path: Path) -> None:
     ],
 )
 def test_service_that_others_can_use_without_keys_gives_a_warning(
-    caplog: pytest.LogCaptureFixture, host: str, lacks_keys: bool, warns: bool
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, host: str, lacks_keys: bool, warns: bool
 ) -> None:
-    asyncio.run(check_address(host, 0, lacks_keys=lacks_keys))
+    check(settings_for(tmp_path), host, 0, lacks_keys=lacks_keys)
     assert [record.levelname for record in caplog.records] == ["WARNING"] * warns
     assert ("has no client keys" in caplog.text) is warns
 

@@ -64,7 +64,6 @@ def run(
         If the store cannot be opened or another service uses it, if a list cannot be read, or if the port is in use.
     """
     settings = settings or ServiceSettings()
-    check_store(settings)
     log = AccessLog(sys.stdout)
     try:
         serve(create_app(settings, backend, log=log), settings, host, port, lacks_keys=settings.key_file is None)
@@ -72,44 +71,42 @@ def run(
         log.flush()
 
 
-def check_store(settings: ServiceSettings) -> None:
-    """Raise `SettingsError` if the store cannot be opened or written; uvicorn would show a traceback."""
+def serve(app: ASGIApp, settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool = False) -> None:
+    """Serve an application until a signal stops the process; `lacks_keys`: clients should need keys, and do not."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    check(settings, host, port, lacks_keys=lacks_keys)
+    tune_garbage_collector()
+    uvicorn.Server(configure(app, settings, host, port)).run()
+
+
+def check(settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool = False) -> None:
+    """Raise `SettingsError` if the store, a list, the certificate or the address cannot be used.
+
+    uvicorn would show a traceback, and bind after the application has started, when the worker may have begun with
+    jobs. Without client keys, an address that other hosts can connect to gives a warning.
+    """
     store = Store(settings)
     try:
         if not store.is_shared:
             Queue(store).recover()
     finally:
         store.close()
-
-
-def serve(app: ASGIApp, settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool = False) -> None:
-    """Serve an application until a signal stops the process; `lacks_keys`: clients should need keys, and do not.
-
-    The files of lists and the address are checked first: without a list every check would fail, and uvicorn binds after
-    the application has started, when the worker may have begun with jobs.
-    """
-    config = configure(app, settings, host, port)
     load_lists(settings.local.lists)
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-    asyncio.run(check_address(host, port, lacks_keys=lacks_keys))
-    tune_garbage_collector()
-    uvicorn.Server(config).run()
-
-
-async def check_address(host: str, port: int, *, lacks_keys: bool = False) -> None:
-    """Raise `SettingsError` if no server can listen there, because the port is in use or the host is another one.
-
-    Without client keys, an address that other hosts can connect to gives a warning.
-    """
+    if settings.ssl_certfile is not None:
+        password = settings.ssl_keyfile_password or ""  # with None, OpenSSL would ask for it on the terminal
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(settings.ssl_certfile, settings.ssl_keyfile, password)
+        except OSError as exc:  # ssl.SSLError is one, too
+            files = " and ".join(filter(None, (settings.ssl_certfile, settings.ssl_keyfile)))
+            raise SettingsError(f"ssl_certfile: the certificate in {files} cannot be used: {exc}") from exc
     if not 0 <= port <= MAX_PORT:
         raise SettingsError(f"port={port}: give a number from 0 to {MAX_PORT}; 0 is any free one")
     try:
-        server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
+        addresses = asyncio.run(listen(host, port))
     except (OSError, UnicodeError) as exc:  # UnicodeError: a text that cannot be a host name
         raise SettingsError(f"cannot listen on host {host!r:.80}, port {port}: {exc}; give another one") from exc
-    addresses = [ipaddress.ip_address(each.getsockname()[0].partition("%")[0]) for each in server.sockets]
-    server.close()
-    if lacks_keys and not all(address.is_loopback for address in addresses):
+    if lacks_keys and not all(ipaddress.ip_address(each.partition("%")[0]).is_loopback for each in addresses):
         LOG.warning(
             "the service listens on %r and has no client keys: whoever can connect can use it. Give it keys "
             "(mailverdict keys add, serve --key-file), or let only networks that you trust connect",
@@ -117,12 +114,16 @@ async def check_address(host: str, port: int, *, lacks_keys: bool = False) -> No
         )
 
 
-def configure(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> uvicorn.Config:
-    """The server's configuration; `access.client_account` handles proxies instead of uvicorn.
+async def listen(host: str, port: int) -> list[str]:
+    """Listen for a moment, as uvicorn will; return the addresses."""
+    server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
+    addresses = [each.getsockname()[0] for each in server.sockets]
+    server.close()
+    return addresses
 
-    `SettingsError` if the certificate cannot be used.
-    """
-    check_certificate(settings)
+
+def configure(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> uvicorn.Config:
+    """The server's configuration; `access.client_account` handles proxies instead of uvicorn."""
     protocol = bounded_protocol(settings)
     return uvicorn.Config(
         app,
@@ -141,18 +142,6 @@ def configure(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> 
         ssl_keyfile=settings.ssl_keyfile,
         ssl_keyfile_password=settings.ssl_keyfile_password,
     )
-
-
-def check_certificate(settings: ServiceSettings) -> None:
-    """Raise `SettingsError` if certificate and key cannot be used; uvicorn would show a traceback."""
-    if settings.ssl_certfile is None:
-        return
-    password = settings.ssl_keyfile_password or ""  # with None, OpenSSL would ask for it on the terminal
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.ssl_certfile, settings.ssl_keyfile, password)
-    except OSError as exc:  # ssl.SSLError is one, too
-        files = " and ".join(filter(None, (settings.ssl_certfile, settings.ssl_keyfile)))
-        raise SettingsError(f"ssl_certfile: the certificate in {files} cannot be used: {exc}") from exc
 
 
 def tune_garbage_collector() -> None:

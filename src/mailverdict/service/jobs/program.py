@@ -107,5 +107,4 @@ def run_worker(
     port: int = 8001,
 ) -> None:
     """Work until a signal stops the process; unfinished jobs go to other workers."""
-    Store(settings).close()  # an error here is one clear line; uvicorn would show a traceback
     serve(create_worker_app(settings, abilities=abilities), settings, host, port)
