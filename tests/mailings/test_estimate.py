@@ -10,6 +10,7 @@ import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.sandbox.smtp_script import Exchange
 from mailverdict.sandbox.zones import mx
+from tests.doubles.answering_backend import AnsweringBackend, deferred, failed
 
 ZONES = {
     "one.example": mx("10 mx.host.example"),
@@ -124,6 +125,47 @@ def test_an_unfinished_sample_gives_what_it_can(tmp_path):
         whole = mv.estimate(EMAILS, backend=there.url, screen=there.backend, sample=60, **options | {"journal": None})
     assert whole.sampled == 60
     assert wide > whole.shares.loc["valid", "high"] - whole.shares.loc["valid", "low"]
+
+
+def test_addresses_without_an_answer_are_a_share_of_their_own():
+    backend = AnsweringBackend(dict.fromkeys(PEOPLE[:10], failed))
+    with world() as there:
+        est = mv.estimate(EMAILS, sample=1000, backend=backend, screen=there.backend, journal=None, progress=False)
+    assert est.sampled == 100
+    assert est.shares["rows"].to_dict() == {
+        **dict.fromkeys(("risky", "invalid", "unknown", "several_addresses", "missing"), 0),
+        "valid": 70,
+        "unanswered": 30,
+    }
+    assert "No answer came  30.0%" in " ".join(str(est).split("\n"))
+    assert est.operators["clear"].tolist() == [60, 10]
+
+
+def test_what_a_quota_left_out_is_no_answer_and_ends_the_sample():
+    backend = AnsweringBackend({PEOPLE[3]: deferred})
+    with world() as there:
+        est = mv.estimate(EMAILS, sample=100, backend=backend, screen=there.backend, journal=None, progress=False)
+    assert 0 < est.sampled < est.sample == 100
+    assert est.shares.loc["unanswered", "rows"] == 0
+
+
+def test_without_any_quota_nothing_is_known_but_what_is_free():
+    backend = AnsweringBackend(dict.fromkeys(PEOPLE, deferred))
+    with world() as there:
+        emails = [*EMAILS, "x@gone.example"]
+        est = mv.estimate(emails, backend=backend, screen=there.backend, journal=None, progress=False)
+    assert est.sampled == 0
+    assert est.shares.loc["invalid", ["low", "high"]].tolist() == pytest.approx([1 / 101, 1.0])
+    assert est.shares["rows"].isna().tolist() == [True] * 5 + [False] * 2
+    assert "0.0% to 99.0%" in str(est)
+    assert "0.0%" in est._repr_html_()
+
+
+def test_the_columns_of_a_verified_frame_do_not_matter():
+    with world() as there:
+        frame = mv.verify(pd.DataFrame({"email": EMAILS}), "email", validation_type="regex")
+        est = mv.estimate(frame, "email", sample=20, backend=there.backend, journal=None, progress=False)
+    assert est.population == 100
 
 
 def test_what_a_local_backend_does_without_mail_servers_is_done_whole():

@@ -29,9 +29,9 @@ SANDBOX_NOTE = "Using the sandbox: made-up domains on this machine; no real serv
 UsageError: type[Any] = typer.BadParameter.__base__  # type: ignore[assignment]  # typer has no name of its own for it
 # The commands by what people want to do, in the order of --help.
 GROUPS = {
-    "Verify": ("verify", "plan", "audit", "check", "explain", "quota", "audit-host"),
+    "Verify": ("verify", "plan", "estimate", "audit", "check", "explain", "quota", "audit-host"),
     "Clean": ("clean", "explode", "duplicates", "suppress"),
-    "Decide": ("report", "outcomes", "compare", "learn", "mailing"),
+    "Decide": ("report", "operators", "outcomes", "compare", "learn", "mailing"),
     "Serve": ("serve", "worker", "keys", "store", "sandbox"),
     "Maintain": ("runs", "lists"),
 }

@@ -172,8 +172,7 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         """The table for notebooks; every text is escaped."""
-        names = self._shown()
-        table = CountTable(self.shares.loc[names].rename(index={UNANSWERED: LINE_LABELS[UNANSWERED]}))
+        table = CountTable(self.shares.loc[self._shown()])
         return f"{table._repr_html_()}{notebook(f'<p>{self._origin()}; {self.cost}</p>')}"
 
 
@@ -447,9 +446,8 @@ def share_table(fixed: Fixed, design: Sample, plain: Sample, outcomes: Ints) -> 
         table[line] = (share, low, high, share * every, fixed.addresses[line] + part * plain.total)
     names = ["share", "low", "high", "rows", "addresses"]
     found = pd.DataFrame.from_dict(table, orient="index", columns=names).rename_axis(index="bucket")
-    return found.astype(dict.fromkeys(names, "float64")).assign(
-        **{name: found[name].round().astype("Int64") for name in names[3:]}
-    )
+    counted = {name: found[name].astype("float64").round().astype("Int64") for name in names[3:]}
+    return CountTable(found.astype("float64").assign(**counted))
 
 
 def cost_of_rest(addresses: pa.StringArray, options: Options, answers: SampleAnswers) -> EstimatedCost:

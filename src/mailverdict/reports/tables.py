@@ -45,7 +45,7 @@ def label_cell(level: str, label: Any) -> str:
 
 def value_cell(column: str, value: Any) -> str:
     """One figure, or a text."""
-    if value is None or value != value:  # NaN
+    if pd.isna(value):
         return "<td></td>"
     if isinstance(value, str):
         return f"<td>{html.escape(value if column == 'note' else reason_label(value))}</td>"
