@@ -29,6 +29,7 @@ from ..frames.verify import collect, prepare, read_addresses, tables_of, with_kn
 from ..local.backend import LocalBackend
 from ..local.batch import ObservedBatch
 from ..loop import run_sync
+from ..model.table import one_array
 from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, count_of, percent, reason_label
 from ..reports.by_operator import ANSWERS, answers_of, operator_line
 from ..reports.tables import CountTable
@@ -52,6 +53,7 @@ MOST_SEED = 10**16  # a seed is the key of a hash, which has 16 octets
 OPERATORS = 20  # with the most addresses, that are shown
 ASKED = ("verdict", "why", "status", "catch_all")  # result columns of the sample
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ class Estimate:
     operators : DataFrame
         Index `operator`, the 20 with the most addresses: `addresses` in the list and `sampled` ones
         (int64), then the columns of `by_operator` of the sample, where `share` is that of clear answers,
-        with `low` and `high` of its 95 % interval. No rows with ``mx=None``.
+        with `low` and `high` of its 95 % interval. No rows where no domain is looked up first: ``mx=None``,
+        and types that are verified whole.
     sampled : int
         Addresses in the sample whose turn came.
     sample : int
@@ -250,45 +253,28 @@ def estimate(
     """
     checked = with_known(check_options("estimate", {"validation_type": "smtp", **options}))
     wanted = check_sample(sample, seed, mx)
-    tables = tables_of(data, column)
-    kept = [kept_repairs(table, checked.prefix) if checked.clean else None for table in tables]
-    read = read_addresses([table.values() for table in tables], clean=checked.clean, keep_syntax=True, kept=kept)
-    warn_user(*read.notices(column))
-    ok = (read.syntax or observe_column(read.texts)).ok
-    unique, codes = unique_addresses(read.texts.filter(ok))
-    weights = np.bincount(codes, minlength=len(unique)).astype(np.float64)
-    is_one = pc.and_not(is_filled(read.texts), False if read.is_several is None else read.is_several)
-    malformed = read.texts.filter(pc.and_not(is_one, ok))
     fixed = Fixed()
-    fixed.add(MISSING, read.missing_rows, 0)
-    fixed.add(SEVERAL_ADDRESSES, read.several_rows, read.several_rows)
-    fixed.add(Verdict.INVALID, len(malformed), len(malformed.unique()))
-
-    if checked.known is not None:
-        at = checked.known.find(unique)
-        said = checked.known.rows["result"].cast(pa.string()).combine_chunks().take(at)
-        for verdict in (Verdict.VALID, Verdict.INVALID):
-            is_said = to_bools(pc.equal(said, str(verdict)).fill_null(False))
-            fixed.add(verdict, int(weights[is_said].sum()), int(is_said.sum()))
-        unique, weights = unique.filter(at.is_null()), weights[to_bools(at.is_null())]
-    seen = observe_addresses(unique, checked, mx)
-    fixed.add(Verdict.INVALID, int(weights[seen.is_dead].sum()), int(seen.is_dead.sum()))
+    addresses, rows = read_list(data, column, checked, fixed)
+    addresses, rows = leave_known(addresses, rows, checked, fixed)
+    seen = observe_addresses(addresses, checked, mx)
+    fixed.add(Verdict.INVALID, rows, seen.is_dead)
     living = np.flatnonzero(~seen.is_dead)
-    unique, weights = unique.take(pa.array(living)), weights[living]
-    is_whole = is_verified_whole(checked)
-    size = len(unique) if is_whole else min(wanted, checked.settings.limit or wanted)
-    strata, drawn = draw_addresses(unique, weights, seen.take(living), size, seed or 0)
+    addresses, rows, seen = addresses.take(pa.array(living)), rows[living], seen.take(living)
 
-    answers = verify_sample(unique.take(pa.array(drawn)), checked)
+    limit = checked.settings.limit
+    size = wanted if limit is None else min(wanted, limit)
+    size = len(addresses) if is_verified_whole(checked) else size
+    strata, drawn = draw_addresses(addresses, rows, seen, size, seed or 0)
+    answers = verify_sample(addresses.take(pa.array(drawn)), checked)
     drawn = drawn[: len(answers.outcomes)]
-    design, plain = Sample(strata, weights, drawn), Sample(strata, np.ones(len(unique)), drawn)
+    by_rows, by_addresses = Sample(strata, rows, drawn), Sample(strata, np.ones(len(rows)), drawn)
     return Estimate(
-        shares=share_table(fixed, design, plain, answers.outcomes),
-        cost=cost_of_rest(unique, checked, answers),
-        operators=operator_table(seen.take(living).operators, drawn, answers),
+        shares=share_table(fixed, by_rows, by_addresses, answers.outcomes),
+        cost=cost_of_rest(addresses, checked, answers),
+        operators=operator_table(seen.operators, drawn, answers),
         sampled=len(drawn),
         sample=answers.drawn,
-        population=len(unique),
+        population=len(addresses),
     )
 
 
@@ -310,18 +296,53 @@ def is_verified_whole(options: Options) -> bool:
     return options.is_free or is_local
 
 
+# --- what costs nothing ---------------------------------------------------------------------------------------------
+
+
 class Fixed:
     """Rows and distinct addresses whose line is known without a sample."""
 
     def __init__(self) -> None:
         self.rows, self.addresses = dict.fromkeys(LINES, 0), dict.fromkeys(LINES, 0)
 
-    def add(self, line: str, rows: int, addresses: int) -> None:
-        self.rows[line] += rows
-        self.addresses[line] += addresses
+    def add(self, line: str, rows: Floats, which: Bools) -> None:
+        """Add some of the addresses; `rows` has the number of rows of each."""
+        self.rows[line] += int(rows[which].sum())
+        self.addresses[line] += int(which.sum())
 
 
-# --- what costs nothing ---------------------------------------------------------------------------------------------
+def read_list(data: Any, column: ColumnChoice | None, options: Options, fixed: Fixed) -> tuple[pa.StringArray, Floats]:
+    """The distinct well-formed addresses, repaired, and the rows of each; the other cells are `fixed`."""
+    tables = tables_of(data, column)
+    kept = [kept_repairs(table, options.prefix) if options.clean else None for table in tables]
+    read = read_addresses([table.values() for table in tables], clean=options.clean, keep_syntax=True, kept=kept)
+    warn_user(*read.notices(column))
+    ok = (read.syntax or observe_column(read.texts)).ok
+    is_single = pc.and_not(is_filled(read.texts), False if read.is_several is None else read.is_several)
+    malformed, rows = count_rows(read.texts.filter(pc.and_not(is_single, ok)))
+    fixed.add(Verdict.INVALID, rows, np.ones(len(malformed), np.bool_))
+    fixed.rows[MISSING] = read.missing_rows
+    fixed.rows[SEVERAL_ADDRESSES] = fixed.addresses[SEVERAL_ADDRESSES] = read.several_rows
+    return count_rows(read.texts.filter(ok))
+
+
+def count_rows(texts: pa.StringArray) -> tuple[pa.StringArray, Floats]:
+    """The distinct texts, and how often each is there."""
+    distinct, codes = unique_addresses(texts)
+    return distinct, np.bincount(codes, minlength=len(distinct)).astype(np.float64)
+
+
+def leave_known(
+    addresses: pa.StringArray, rows: Floats, options: Options, fixed: Fixed
+) -> tuple[pa.StringArray, Floats]:
+    """Without those that another verifier settled, which are `fixed`."""
+    if options.known is None:
+        return addresses, rows
+    at = options.known.find(addresses)
+    said = one_array(options.known.rows["result"].cast(pa.string())).take(at)
+    for verdict in (Verdict.VALID, Verdict.INVALID):
+        fixed.add(verdict, rows, to_bools(pc.equal(said, str(verdict)).fill_null(False)))
+    return addresses.filter(at.is_null()), rows[to_bools(at.is_null())]
 
 
 @dataclass(frozen=True)
@@ -369,7 +390,7 @@ def observe_addresses(addresses: pa.StringArray, options: Options, mx: str | Non
 
 
 def draw_addresses(
-    addresses: pa.StringArray, weights: npt.NDArray[np.float64], seen: AddressFacts, size: int, seed: int
+    addresses: pa.StringArray, rows: Floats, seen: AddressFacts, size: int, seed: int
 ) -> tuple[Ints, Ints]:
     """The stratum of each address, and the positions of the sample in the order in which they are asked.
 
@@ -380,7 +401,7 @@ def draw_addresses(
     width = len(coded.dictionary)
     halves = coded.indices.to_numpy().astype(np.int64) + width * seen.is_flagged
     strata = pool_strata(halves, np.repeat([0, 1], width), size)
-    certain = (weights > 1) & (weights * size >= weights.sum())
+    certain = (rows > 1) & (rows * size >= rows.sum())
     strata = np.unique(np.where(certain, len(strata), strata), return_inverse=True)[1].astype(np.int64)
     ranks = pd.util.hash_array(addresses.to_numpy(zero_copy_only=False), hash_key=f"{seed:016d}", categorize=False)
     return strata, draw(strata, ranks, size, certain=certain)
@@ -434,16 +455,16 @@ def first_without_turn(run: Run[Any], addresses: pa.StringArray, rows: Results) 
 # --- the whole ------------------------------------------------------------------------------------------------------
 
 
-def share_table(fixed: Fixed, design: Sample, plain: Sample, outcomes: Ints) -> pd.DataFrame:
-    """The shares of all rows; `design` goes by rows, `plain` by addresses."""
-    every = sum(fixed.rows.values()) + design.total
+def share_table(fixed: Fixed, by_rows: Sample, by_addresses: Sample, outcomes: Ints) -> pd.DataFrame:
+    """The shares of all rows, and what they stand for."""
+    every = sum(fixed.rows.values()) + by_rows.total
     table = {}
     for at, line in enumerate(LINES):
         hits = outcomes == at
-        parts = design.share(hits) if line in OUTCOMES and design.total else (0.0, 0.0, 0.0)
-        share, low, high = ((fixed.rows[line] + part * design.total) / max(every, 1) for part in parts)
-        part = plain.share(hits)[0] if line in OUTCOMES and plain.total else 0.0
-        table[line] = (share, low, high, share * every, fixed.addresses[line] + part * plain.total)
+        parts = by_rows.share(hits) if line in OUTCOMES and by_rows.total else (0.0, 0.0, 0.0)
+        share, low, high = ((fixed.rows[line] + part * by_rows.total) / max(every, 1) for part in parts)
+        part = by_addresses.share(hits)[0] if line in OUTCOMES and by_addresses.total else 0.0
+        table[line] = (share, low, high, share * every, fixed.addresses[line] + part * by_addresses.total)
     names = ["share", "low", "high", "rows", "addresses"]
     found = pd.DataFrame.from_dict(table, orient="index", columns=names).rename_axis(index="bucket")
     counted = {name: found[name].astype("float64").round().astype("Int64") for name in names[3:]}
