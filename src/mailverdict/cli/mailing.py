@@ -13,13 +13,13 @@ from ..files.readers import STDIN
 from ..files.writers import FormulaColumns
 from ..frames.results import with_core
 from ..model.paths import user_path
+from ..model.table import plain_schema
 from .files import (
     TableOutput,
     check_not_read,
     check_output,
     open_source,
     pick_verified,
-    plain_schema,
     print_remarks,
     print_written,
     read_bounce_file,
