@@ -1,16 +1,7 @@
 // What a result means for a mailing: who runs the mailboxes, and what the bounces of a mailing say about the verdicts.
 
 import { html } from "./vendor/preact-htm.js";
-import { FileButton, Small, Text, Transfers, useAudit } from "./parts.js";
-
-const FigureTable = ({ label, heads, rows }) => html`<div class="mv-preview" tabindex="0" role="region" aria-label=${label}>
-  <table class="mv-table">
-    <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-    <tbody>
-      ${rows.map((row) => html`<tr>${row.map((cell) => html`<td title=${cell}><${Text}>${cell}<//></td>`)}</tr>`)}
-    </tbody>
-  </table>
-</div>`;
+import { Cells, FileButton, Small, Text, Transfers, useAudit } from "./parts.js";
 
 function Operators() {
   const { operators } = useAudit().decide;
@@ -20,7 +11,7 @@ function Operators() {
       <h4>By operator</h4>
       <span class="mv-soft mv-gap">Who runs the mailboxes. ${operators.text}</span>
     </div>
-    <${FigureTable} label="By operator" ...${operators} />
+    <${Cells} label="By operator" ...${operators} />
   </section>`;
 }
 
@@ -38,8 +29,8 @@ function Bounces() {
       <${FileButton} purpose="bounces">Choose the export<//>
     </div>
     <${Transfers} purpose="bounces" />
-    ${bounces && html`<${FigureTable} label="What became of the mails" ...${bounces} />`}
+    ${bounces && html`<${Cells} label="What became of the mails" ...${bounces} />`}
   </section>`;
 }
 
-export { Bounces, FigureTable, Operators };
+export { Bounces, Operators };

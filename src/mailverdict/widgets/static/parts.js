@@ -105,6 +105,32 @@ const Meter = ({ share, name }) => html`<span class=${name ? `mv-meter mv-${name
 const Notice = ({ kind, role, children }) =>
   html`<p class=${kind ? `mv-notice mv-notice-${kind}` : "mv-notice"} role=${role}>${children}</p>`;
 
+// A small table that is scrolled sideways where it has no room. With `at` that column is marked and in sight, and long
+// cells are cut: they are of the list.
+function Cells({ label, heads, rows, at }) {
+  const box = useRef();
+  useLayoutEffect(() => {
+    const taken = box.current.querySelector(".mv-taken");
+    if (taken) box.current.scrollLeft = taken.offsetLeft + taken.offsetWidth - box.current.clientWidth;
+  }, [heads.join("\n"), at]);
+  const look = (place) => (place === at ? "mv-taken" : "");
+  const cut = at === undefined ? " mv-cells-whole" : "";
+  return html`<div ref=${box} class=${`mv-cells${cut}`} tabindex="0" role="region" aria-label=${label}>
+    <table class="mv-table">
+      <thead>
+        <tr>${heads.map((head, place) => html`<th scope="col" class=${look(place)}><${Text}>${head}<//></th>`)}</tr>
+      </thead>
+      <tbody>
+        ${rows.map(
+          (row) => html`<tr>
+            ${row.map((cell, place) => html`<td class=${look(place)} title=${visible(cell)}><${Text}>${cell}<//></td>`)}
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
 // What a section says, and what it is busy with.
 function Notices({ message, kind, busy }) {
   return html`
@@ -178,6 +204,6 @@ function PasteButton({ button = Small, purpose, ...props }) {
 }
 
 export {
-  Audit, Badge, Button, FileButton, Input, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small,
+  Audit, Badge, Button, Cells, FileButton, Input, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small,
   Switch, Text, Transfers, UndoRedo, useAudit, useChoice, visible,
 };

@@ -1,8 +1,8 @@
 // The four steps: list, tidy, verify, decide.
 
-import { html, useLayoutEffect, useRef, useState } from "./vendor/preact-htm.js";
+import { html, useState } from "./vendor/preact-htm.js";
 import {
-  Button, FileButton, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small, Switch, Text,
+  Button, Cells, FileButton, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small, Switch, Text,
   Transfers, UndoRedo, useAudit, useChoice,
 } from "./parts.js";
 import { Bounces, Operators } from "./mailing.js";
@@ -59,34 +59,12 @@ function LoadedList({ off, children }) {
       <${Select} id=${`${id}-column`} label="Column" options=${columns} value=${list.column ?? ""} disabled=${off}
         onChange=${choose} />
     </div>
-    ${list.preview && html`<${Preview} ...${list.preview} />`}
+    ${list.preview && html`<${Cells} label="The first rows" ...${list.preview} />`}
     ${list.guess && html`<p class="mv-soft">${list.guess}</p>`}
     ${list.remarks.length > 0 &&
     html`<ul class="mv-soft mv-remarks">${list.remarks.map((each) => html`<li>${each}</li>`)}</ul>`}
     ${(list.is_text || list.sheets.length > 0) && list.can_read_again && html`<${ReadAgain} off=${off} />`}
     ${children}
-  </div>`;
-}
-
-// The first rows, with the column of addresses marked and in sight.
-function Preview({ heads, rows, at }) {
-  const box = useRef();
-  useLayoutEffect(() => {
-    const taken = box.current.querySelector(".mv-taken");
-    if (taken) box.current.scrollLeft = taken.offsetLeft + taken.offsetWidth - box.current.clientWidth;
-  }, [heads.join("\n"), at]);
-  const look = (place) => (place === at ? "mv-taken" : "");
-  return html`<div ref=${box} class="mv-preview" tabindex="0" role="region" aria-label="The first rows">
-    <table class="mv-table">
-      <thead>
-        <tr>${heads.map((head, place) => html`<th scope="col" class=${look(place)}><${Text}>${head}<//></th>`)}</tr>
-      </thead>
-      <tbody>
-        ${rows.map(
-          (row) => html`<tr>${row.map((cell, place) => html`<td class=${look(place)}><${Text}>${cell}<//></td>`)}</tr>`,
-        )}
-      </tbody>
-    </table>
   </div>`;
 }
 
@@ -319,22 +297,30 @@ function StartButtons() {
 }
 
 function Depths({ off }) {
-  const { id, check, isLost, act } = useAudit();
+  const { check, act } = useAudit();
   const [depth, choose] = useChoice(check.depth);
-  const name = `${id}-depth`;
   const chosen = check.depths.find((each) => each.id === depth);
-  return html`<fieldset class="mv-depths" disabled=${off || isLost}>
-    <legend>How deep, by ${check.backend}</legend>
-    <div class="mv-depth-row">
-      ${check.depths.map(
-        (each) => html`<label key=${each.id} class=${each.id === depth ? "mv-depth mv-chosen" : "mv-depth"}>
-          <input type="radio" name=${name} value=${each.id} checked=${each.id === depth}
-            onChange=${() => choose(each.id, act("set_depth", { depth: each.id }))} />
-          <span>${each.label}</span>
+  return html`<div>
+    <${Radios} name="depth" legend=${`How deep, by ${check.backend}`} options=${check.depths} value=${depth} disabled=${off}
+      onChange=${(each) => choose(each, act("set_depth", { depth: each }))} />
+    <p class="mv-soft">${chosen.does} ${chosen.means}</p>
+  </div>`;
+}
+
+// One of several, side by side; an option may have a text below its name.
+function Radios({ name, legend, options, value, disabled, onChange }) {
+  const { id, isLost } = useAudit();
+  return html`<fieldset class="mv-radios" disabled=${disabled || isLost}>
+    <legend>${legend}</legend>
+    <div class=${`mv-radio-row mv-radio-${name}`}>
+      ${options.map(
+        (each) => html`<label key=${each.id} class=${each.id === value ? "mv-radio mv-chosen" : "mv-radio"}>
+          <input type="radio" name=${`${id}-${name}`} value=${each.id} checked=${each.id === value}
+            onChange=${() => onChange(each.id)} />
+          <span>${each.label}${each.text && html`<span class="mv-soft mv-radio-text">${each.text}</span>`}</span>
         </label>`,
       )}
     </div>
-    <p class="mv-soft">${chosen.does} ${chosen.means}</p>
   </fieldset>`;
 }
 
@@ -440,24 +426,10 @@ function Picture() {
 
 // What each policy will do with this result, before it is chosen.
 function Policies() {
-  const { id, decide, isLost, act } = useAudit();
+  const { decide, act } = useAudit();
   const [policy, choose] = useChoice(decide.policy);
-  const name = `${id}-policy`;
-  const press = (each) => choose(each, act("set_policy", { name: each }));
-  return html`<fieldset class="mv-part mv-depths" disabled=${isLost}>
-    <legend>Policy</legend>
-    <div class="mv-policies">
-      ${decide.policies.map(
-        (each) => html`<label key=${each.id} class=${each.id === policy ? "mv-depth mv-chosen" : "mv-depth"}>
-          <input type="radio" name=${name} value=${each.id} checked=${each.id === policy} onChange=${() => press(each.id)} />
-          <span>
-            <span class="mv-policy-label">${each.label}</span>
-            ${each.text && html`<span class="mv-soft">${each.text}</span>`}
-          </span>
-        </label>`,
-      )}
-    </div>
-  </fieldset>`;
+  return html`<${Radios} name="policy" legend="Policy" options=${decide.policies} value=${policy}
+    onChange=${(each) => choose(each, act("set_policy", { name: each }))} />`;
 }
 
 // Likely typos by domain, with one decision for all of them.
