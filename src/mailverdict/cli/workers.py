@@ -86,9 +86,9 @@ def upgrade(
 ) -> None:
     """Bring a store to this version's schema, with all jobs and quota. Its services and workers must be stopped."""
     from ..service import from_environment  # noqa: PLC0415 - an extra
-    from ..service.jobs import schema  # noqa: PLC0415
+    from ..service.jobs.upgrade import upgrade as upgrade_store  # noqa: PLC0415
 
-    before, after = schema.upgrade(from_environment(service_environment(os.environ), store=store).store)
+    before, after = upgrade_store(from_environment(service_environment(os.environ), store=store).store)
     print_status(f"schema {after}" if before == after else f"schema {before or 'none'} became {after}")
 
 

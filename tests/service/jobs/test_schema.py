@@ -17,6 +17,7 @@ from mailverdict.service.jobs.queue import JobOutcome, Queue
 from mailverdict.service.jobs.schema import CONNECTION, METADATA, SCHEMA_VERSION, about, parse_url
 from mailverdict.service.jobs.store import Debit, NewJob, WorkerRow
 from mailverdict.service.jobs.transfer import copy_store
+from mailverdict.service.jobs.upgrade import upgrade
 from tests.doubles.clock import NOON, Clock
 from tests.doubles.service import asynchronous, open_store, serving
 from tests.service.postgres import Cluster
@@ -113,7 +114,7 @@ def test_upgraded_store_has_the_tables_of_a_new_one(
     tmp_path: Path, request: pytest.FixtureRequest, load: Load, version: int
 ) -> None:
     url = load(request, tmp_path)
-    schema.upgrade(url)
+    upgrade(url)
     new = f"sqlite:///{tmp_path / 'new.db'}"
     if version > 1:
         cluster: Cluster = request.getfixturevalue("cluster")
@@ -141,7 +142,7 @@ def test_api_of_the_version_before_cannot_add_jobs_that_are_not_counted(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = load_postgresql(request, tmp_path)
-    schema.upgrade(url)
+    upgrade(url)
     engine = create_engine(url)
     statement = (
         "INSERT INTO job (job_id, client, email, validation_type, status, attempt, created_at, updated_at)"
@@ -162,7 +163,7 @@ def test_failed_upgrade_changes_nothing(
         connection.execute(text("CREATE TABLE elsewhere (a integer)"))
         connection.execute(text("CREATE INDEX job_waiting ON elsewhere (a)"))  # in the way
     with pytest.raises(SettingsError, match="job_waiting"):
-        schema.upgrade(url)
+        upgrade(url)
     with engine.begin() as connection:
         assert connection.scalar(text("SELECT value FROM about WHERE name = 'schema'")) == str(version)
         columns = {each["name"] for each in inspect(connection).get_columns("job")}
@@ -173,7 +174,7 @@ def test_failed_upgrade_changes_nothing(
 def test_file_that_a_service_uses_is_not_upgraded(tmp_path: Path) -> None:
     used = open_store(f"sqlite:///{tmp_path / 'jobs.db'}")
     with pytest.raises(SettingsError, match="another service"):
-        schema.upgrade(f"sqlite:///{tmp_path / 'jobs.db'}")
+        upgrade(f"sqlite:///{tmp_path / 'jobs.db'}")
     used.close()
 
 
@@ -291,5 +292,5 @@ def test_connections_have_time_limits_that_the_url_can_change() -> None:
 def test_a_mistyped_file_is_not_created_by_an_upgrade(tmp_path: Path) -> None:
     path = tmp_path / "jbos.db"
     with pytest.raises(SettingsError, match="no such file to upgrade; check the path"):
-        schema.upgrade(f"sqlite:///{path}")
+        upgrade(f"sqlite:///{path}")
     assert not path.exists()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, select, text, update
 
 from ...contract.envelope import JobStatus
 from .schema import INSERTS, backlog
@@ -36,6 +36,19 @@ def add_backlog(dialect: str) -> Any:
     statement = INSERTS[dialect](backlog)
     more = {name: backlog.c[name] + statement.excluded[name] for name in STATES}
     return statement.on_conflict_do_update(index_elements=["client"], set_=more).returning(*backlog.c)
+
+
+def fill_backlog(connection: Connection) -> None:
+    """Count the unfinished jobs of each client; every bucket is full."""
+    connection.execute(
+        text("""
+            INSERT INTO backlog (client, waiting, verifying, postponed, tokens, counted_at)
+            SELECT client, sum(CASE WHEN status = 'queued' THEN 1 ELSE 0 END),
+                sum(CASE WHEN status = 'processing' AND due IS NULL THEN 1 ELSE 0 END),
+                sum(CASE WHEN status = 'processing' AND due IS NOT NULL THEN 1 ELSE 0 END), 0, 0
+            FROM job WHERE status IN ('queued', 'processing') GROUP BY client
+        """)
+    )
 
 
 class Changes:

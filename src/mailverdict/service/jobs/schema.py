@@ -1,4 +1,4 @@
-"""The store's tables, connections and versions, on SQLite and PostgreSQL, and the lock of an SQLite file.
+"""The store's tables and connections, on SQLite and PostgreSQL, and the lock of an SQLite file.
 
 One process uses an SQLite file at a time, and has the only worker of it. The operating system releases the lock when
 the process ends, however it ends. Any number of APIs and workers use a PostgreSQL database.
@@ -12,8 +12,8 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,6 @@ from sqlalchemy import (
     inspect,
     select,
     text,
-    update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, ExceptionContext, make_url
@@ -217,8 +216,6 @@ def prepare_sqlite(connection: Any, _: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-# Versions of the schema. Stores on SQLite had version 1, those on PostgreSQL 1 to 3.
-
 SCHEMA_VERSION = 4
 START_WAIT = 60.0  # seconds that a program waits for a server which cannot be used yet
 START_PAUSE = 0.5  # seconds between two attempts
@@ -248,7 +245,7 @@ def prepare(engine: Engine) -> str:
 
 
 def create_or_read(connection: Connection) -> str:
-    """The store's secret; all tables are created in an empty database."""
+    """The store's secret, which makes job identifiers that nobody can guess; an empty database gets all tables."""
     found = locked_version(connection)
     if found is None:
         METADATA.create_all(connection)
@@ -258,7 +255,11 @@ def create_or_read(connection: Connection) -> str:
             "stop its services and run 'mailverdict store upgrade'" if found < SCHEMA_VERSION else "update mailverdict"
         )
         raise SettingsError(f"the store has schema {found}, this version needs {SCHEMA_VERSION}: {what}")
-    return ensure_secret(connection)
+    secret: str | None = connection.scalar(select(about.c.value).where(about.c.name == JOB_ID_KEY))
+    if secret is None:
+        secret = secrets.token_hex(32)
+        connection.execute(insert(about).values(name=JOB_ID_KEY, value=secret))
+    return secret
 
 
 def unusable(engine: Engine, exc: SQLAlchemyError) -> SettingsError:
@@ -280,113 +281,6 @@ def locked_version(connection: Connection) -> int | None:
     if found is None or not str(found).isdecimal():
         raise SettingsError(f"the store has schema {found!r}, which no version of mailverdict wrote")
     return int(found)
-
-
-def ensure_secret(connection: Connection) -> str:
-    """The store's secret, for job identifiers that nobody else can compute; the first process makes it.
-
-    The caller's transaction excludes other processes.
-    """
-    found: str | None = connection.scalar(select(about.c.value).where(about.c.name == JOB_ID_KEY))
-    if found is None:
-        found = secrets.token_hex(32)
-        connection.execute(insert(about).values(name=JOB_ID_KEY, value=found))
-    return found
-
-
-def upgrade(url: str) -> tuple[int, int]:
-    """Bring a store to the present schema, in one transaction; return the versions before (0: empty) and after.
-
-    Its services must be stopped: a file is locked, and what they would add to a database is refused from then on.
-    """
-    parsed = parse_url(url)
-    if parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).is_file():
-        raise SettingsError(f"store={url!r}: there is no such file to upgrade; check the path")
-    with locked_engine(parsed) as engine:
-        try:
-            with engine.begin() as connection:
-                found = locked_version(connection)
-                if found is not None and found < SCHEMA_VERSION:
-                    migrate(connection)
-                create_or_read(connection)
-        except SQLAlchemyError as exc:
-            raise unusable(engine, exc) from exc
-    return found or 0, SCHEMA_VERSION
-
-
-@contextmanager
-def locked_engine(url: URL) -> Iterator[Engine]:
-    """An engine for one who changes tables; nobody else uses an SQLite file meanwhile."""
-    is_file = url.get_backend_name() == "sqlite"
-    unlock = lock_file(url) if is_file else lambda: None
-    engine = connect(url, writes=True) if is_file else create_postgresql_engine(url)
-    try:
-        yield engine
-    finally:
-        engine.dispose()
-        unlock()
-
-
-FORMER_TABLES = ("assignment", "pace", "worker", "tally", "single_check", "check_pace", "second_pass")
-# Versions 2 and 3 distributed the jobs by Procrastinate, whose tables, functions and types were in the same database.
-DROP_PROCRASTINATE = """
-    DO $$ DECLARE names text[]; name text; BEGIN
-        SELECT coalesce(array_agg(what), '{}') INTO names FROM (
-            SELECT 'TABLE IF EXISTS ' || oid::regclass AS what FROM pg_class
-                WHERE starts_with(relname::text, 'procrastinate_') AND relkind = 'r' AND pg_table_is_visible(oid)
-            UNION ALL SELECT 'FUNCTION IF EXISTS ' || oid::regprocedure FROM pg_proc
-                WHERE starts_with(proname::text, 'procrastinate_') AND pg_function_is_visible(oid)
-            UNION ALL SELECT 'TYPE IF EXISTS ' || oid::regtype FROM pg_type
-                WHERE starts_with(typname::text, 'procrastinate_') AND typrelid = 0 AND typelem = 0
-                    AND pg_type_is_visible(oid)
-            UNION ALL SELECT 'TYPE IF EXISTS ' || oid::regclass FROM pg_class
-                WHERE starts_with(relname::text, 'procrastinate_') AND relkind = 'c' AND pg_table_is_visible(oid)
-        ) AS of_procrastinate;
-        FOREACH name IN ARRAY names LOOP EXECUTE 'DROP ' || name || ' CASCADE'; END LOOP;
-    END $$
-"""
-
-
-def migrate(connection: Connection) -> None:
-    """Take over the jobs of an earlier version; the ones that were in work wait again."""
-    tables = set(inspect(connection).get_table_names())
-    indexes = {index["name"] for index in inspect(connection).get_indexes(job.name)}
-    was_asked_again = "EXISTS (SELECT 1 FROM second_pass WHERE second_pass.seq = job.seq)"
-    statements = [
-        "ALTER TABLE job ADD COLUMN worker bigint",
-        "ALTER TABLE job ADD COLUMN owner text",
-        "ALTER TABLE job ADD COLUMN priority integer NOT NULL DEFAULT 0",
-        "ALTER TABLE job ADD COLUMN second_pass boolean NOT NULL DEFAULT false",
-        *([f"UPDATE job SET second_pass = true WHERE {was_asked_again}"] if "second_pass" in tables else []),
-        "UPDATE job SET status = 'queued' WHERE status = 'processing' AND due IS NULL",
-        *(f"DROP INDEX {name}" for name in indexes & {"job_by_status", "job_by_due", "job_queued"}),
-        *(f"DROP TABLE {name}" for name in FORMER_TABLES if name in tables),
-        "DELETE FROM about WHERE name = 'procrastinate'",
-    ]
-    if connection.dialect.name == "postgresql":
-        # Without defaults, so that an API of a version before, which does not count its jobs, cannot add any.
-        statements += [f"ALTER TABLE job ALTER COLUMN {name} DROP DEFAULT" for name in ("priority", "second_pass")]
-        statements.append(DROP_PROCRASTINATE)
-    for statement in statements:
-        connection.exec_driver_sql(statement)
-    METADATA.create_all(connection)
-    for index in job.indexes:
-        index.create(connection)
-    fill_backlog(connection)
-    connection.execute(update(about).where(about.c.name == "schema").values(value=str(SCHEMA_VERSION)))
-
-
-def fill_backlog(connection: Connection) -> None:
-    """Count the unfinished jobs of each client; every bucket is full."""
-    connection.execute(
-        text("""
-            INSERT INTO backlog (client, waiting, verifying, postponed, tokens, counted_at)
-            SELECT client, sum(CASE WHEN status = 'queued' THEN 1 ELSE 0 END),
-                sum(CASE WHEN status = 'processing' AND due IS NULL THEN 1 ELSE 0 END),
-                sum(CASE WHEN status = 'processing' AND due IS NOT NULL THEN 1 ELSE 0 END), 0, 0
-            FROM job WHERE status IN ('queued', 'processing') GROUP BY client
-        """)
-    )
 
 
 LOCKED = "another service already works on this store; give each its own, or stop the other one"

@@ -9,7 +9,8 @@ from sqlalchemy import Connection, Table, func, insert, select, text, update
 from ...contract.envelope import JobStatus
 from ...errors import SettingsError
 from ..settings import ServiceSettings
-from .schema import JOB_ID_KEY, about, fill_backlog, is_shared, job, parse_url, quota
+from .backlog import fill_backlog
+from .schema import JOB_ID_KEY, about, is_shared, job, parse_url, quota
 from .store import Store
 
 SET_SEQUENCE = text("SELECT setval(pg_get_serial_sequence('job', 'seq'), coalesce(max(seq), 0) + 1, false) FROM job")
