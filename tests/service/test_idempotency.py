@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mailverdict.service.jobs.store import NewJob
 from mailverdict.service.jobs.submission import former_job_ids, keyed_job_ids
 from tests.doubles.service import CLIENT, asynchronous, serving
 
@@ -92,13 +93,10 @@ async def test_identifiers_are_the_same_after_a_restart(tmp_path: Path) -> None:
 async def test_submission_that_is_repeated_after_an_upgrade_is_not_paid_for_twice(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
         job_ids = former_job_ids(CLIENT, KEY, len(EMAILS))
-        new_job = world.state.submitter.new_job
         jobs = tuple(
-            new_job(job_id, email, "regex", is_rate_limited=False, is_saturated=False)
-            for job_id, email in zip(job_ids, EMAILS, strict=True)
-            if "@" in email
+            NewJob(job_id, email, "regex") for job_id, email in zip(job_ids, EMAILS, strict=True) if "@" in email
         )
-        await world.state.submitter.submit(CLIENT, jobs)
+        await world.state.submit(CLIENT, jobs)
         reply = await world.submit(EMAILS, **{"idempotency-key": KEY})
         assert [entry["job_id"] for entry in reply.json()["data"]["results"]] == job_ids
         assert await world.used() == 3

@@ -34,29 +34,24 @@ class RateLimiter:
         tokens = self.tokens_at(client, now)
         if tokens < cost:
             return False
-        self.set_tokens(client, tokens - cost, now)
+        self.buckets[client] = (tokens - cost, now)
+        if len(self.buckets) > CLIENT_LIMIT:
+            self.drop_buckets(now)
         return True
 
     def acquire(self, client: str, cost: int) -> float:
         """Take `cost` tokens, and return 0; or the seconds after which the bucket has them."""
-        return 0.0 if self.try_acquire(client, cost) else max(self.seconds_until(client, cost), SHORTEST_WAIT)
+        if self.try_acquire(client, cost):
+            return 0.0
+        return max((cost - self.tokens(client)) / self.rate, SHORTEST_WAIT)
 
     def tokens(self, client: str) -> float:
         """The tokens in the client's bucket at present."""
         return self.tokens_at(client, self.clock()) if self.rate else math.inf
 
-    def seconds_until(self, client: str, tokens: float) -> float:
-        """Seconds until the client's bucket has so many tokens, if none are taken out."""
-        return max(tokens - self.tokens(client), 0.0) / self.rate if self.rate else 0.0
-
     def tokens_at(self, client: str, now: float) -> float:
         left, since = self.buckets.get(client, (self.burst, now))
         return min(self.burst, left + (now - since) * self.rate)
-
-    def set_tokens(self, client: str, tokens: float, now: float) -> None:
-        self.buckets[client] = (tokens, now)
-        if len(self.buckets) > CLIENT_LIMIT:
-            self.drop_buckets(now)
 
     def drop_buckets(self, now: float) -> None:
         """Drop full buckets, then the oldest until half of the limit is left."""

@@ -37,8 +37,8 @@ from .http.metrics import Metrics
 from .jobs.group_committer import CommitterClosed, GroupCommitter
 from .jobs.owners import find_owners
 from .jobs.queue import JobOutcome, Queue
-from .jobs.store import STORE_UNAVAILABLE, Account, Debit, Depth, Store, StoredJob
-from .jobs.submission import JobSubmitter, check_job
+from .jobs.store import STORE_UNAVAILABLE, Account, Debit, Depth, NewJob, Store, StoredJob
+from .jobs.submission import check_job
 from .jobs.worker import Worker, dump_verification
 from .limiter import RateLimiter
 from .outages import OutageLog
@@ -61,7 +61,6 @@ class ServiceState:
     results: GroupCommitter[Sequence[JobOutcome]]
     reads: GroupCommitter[str]  # identifiers of jobs
     engine: VerificationEngine
-    submitter: JobSubmitter
 
     def __init__(self, settings: ServiceSettings, backend: Backend | None, clock: Clock | None) -> None:
         self.settings = settings
@@ -114,9 +113,6 @@ class ServiceState:
         await self.refresh(0.0)
         watch = self.outages.watch(lambda: store.read(store.accepts_writes))
         self.tasks = [*(self.worker.tasks if self.worker else []), asyncio.create_task(watch)]
-        self.submitter = JobSubmitter(
-            self.writes, self.settings, on_submitted=self.on_submitted, on_finished=self.on_finished
-        )
         self.metrics.watch(lambda: self.depth, lambda: self.engine.checking)
         self.is_open = True
 
@@ -164,11 +160,22 @@ class ServiceState:
 
     # --- the queue --------------------------------------------------------------------------------
 
-    def on_submitted(self) -> None:
-        """Start on jobs that were just written."""
-        self.depth_until = 0.0
-        if self.worker is not None:
-            self.worker.wakeup.set()
+    async def debit(self, client: str, cost: int, jobs: tuple[NewJob, ...] = ()) -> Account:
+        """Debit the client's quota of today and write `jobs`: all of it or nothing; `QueueFull` if they cannot wait."""
+        account: Account = await self.writes.run(Debit(client, cost, jobs))
+        return account
+
+    async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> Account:
+        """Debit one unit for each job, write the jobs and start on them."""
+        account = await self.debit(client, len(jobs), jobs)
+        if account.granted:
+            self.depth_until = 0.0
+            if self.worker is not None:
+                self.worker.wakeup.set()
+            for each in jobs:
+                if each.status in (JobStatus.DONE, JobStatus.ERROR):
+                    self.on_finished(each.status, None)
+        return account
 
     def on_finished(self, status: str, verification: Verification | None) -> None:
         """Count a job that has ended in this process."""
@@ -211,7 +218,7 @@ class ServiceState:
                 failure = EngineFailure.ERROR
         jobs = (check_job(email, owner),) if owner else ()
         if cost or jobs:
-            account = await self.submitter.debit(client, cost, jobs)
+            account = await self.debit(client, cost, jobs)
             if not account.granted:
                 return account
         if failure is not None:

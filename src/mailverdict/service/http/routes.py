@@ -27,6 +27,7 @@ from ..jobs.submission import (
     is_job_id,
     keyed_job_ids,
     malformed_job,
+    new_job,
     new_job_ids,
 )
 from ..service_state import ServiceState
@@ -203,7 +204,7 @@ class Endpoints:
     async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> Account:
         """Submit jobs, or raise the error reply."""
         try:
-            account = await self.state.submitter.submit(client, jobs)
+            account = await self.state.submit(client, jobs)
         except QueueFull:
             message = f"the queue has no room for {len(jobs)} more addresses of this client; they cost no quota"
             seconds = self.settings.saturation_backoff[0]
@@ -218,14 +219,15 @@ class Endpoints:
         settles = self.settings.when_saturated is WhenSaturated.SETTLE
         if settles:
             await self.state.refresh()
-        new_job = partial(
-            self.state.submitter.new_job,
+        well_formed_job = partial(
+            new_job,
+            self.settings,
             validation_type=bulk.validation_type,
             is_rate_limited=settles and self.state.limiter.acquire(client, count) > 0,
             is_saturated=settles and self.state.is_saturated(count),
         )
         return tuple(
-            new_job(job_id, email) if is_well_formed else malformed_job(job_id, email, bulk.validation_type)
+            well_formed_job(job_id, email) if is_well_formed else malformed_job(job_id, email, bulk.validation_type)
             for email, job_id, is_well_formed in zip(bulk.emails, job_ids, bulk.well_formed, strict=True)
             if is_well_formed or self.format.queues_malformed
         )

@@ -1,67 +1,39 @@
-"""Submission: quota is debited and jobs are written, in one transaction and before the client gets a reply."""
+"""New jobs: their first state and their identifiers. `ServiceState.debit` writes them with the quota that they cost."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
 
 from ...contract.envelope import JobStatus
-from ...model.verification import Verification
 from ...model.words import Reason, ValidationType
 from ..engine import saturated_verification
 from ..settings import ServiceSettings
-from .group_committer import GroupCommitter
-from .store import Account, Debit, NewJob
+from .store import NewJob
 from .worker import dump_verification
 
 MALFORMED = "Invalid email format"
 JOB_ID_OCTETS = 16  # random, so that nobody finds the job of another client by guessing
 
 
-class JobSubmitter:
-    """Debits quota and writes new jobs to the store; `on_submitted` is called when jobs wait."""
-
-    def __init__(
-        self,
-        writes: GroupCommitter[Debit],
-        settings: ServiceSettings,
-        *,
-        on_submitted: Callable[[], None],
-        on_finished: Callable[[str, Verification | None], None],
-    ) -> None:
-        self.writes = writes
-        self.settings = settings
-        self.on_submitted = on_submitted
-        self.on_finished = on_finished
-
-    async def debit(self, client: str, cost: int, jobs: tuple[NewJob, ...] = ()) -> Account:
-        """Debit the client's quota of today and write `jobs`: all of it or nothing; `QueueFull` if they cannot wait."""
-        account: Account = await self.writes.run(Debit(client, cost, jobs))
-        return account
-
-    async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> Account:
-        """Debit one unit for each job, write the jobs and start on them."""
-        account = await self.debit(client, len(jobs), jobs)
-        if account.granted:
-            self.on_submitted()
-            for each in jobs:
-                if each.status in (JobStatus.DONE, JobStatus.ERROR):
-                    self.on_finished(each.status, None)
-        return account
-
-    def new_job(
-        self, job_id: str, email: str, validation_type: str, *, is_rate_limited: bool, is_saturated: bool
-    ) -> NewJob:
-        """The job of a well-formed address in its first state."""
-        if is_rate_limited:  # never tried again
-            refused = saturated_verification(email.strip(), validation_type, Reason.RATE_LIMITED)
-            return NewJob(job_id, email, validation_type, JobStatus.DONE, verification=dump_verification(refused))
-        if is_saturated:
-            wait = self.settings.saturation_backoff[0]
-            return NewJob(job_id, email, validation_type, JobStatus.PROCESSING, attempt=1, due_in=wait)
-        return NewJob(job_id, email, validation_type)
+def new_job(
+    settings: ServiceSettings,
+    job_id: str,
+    email: str,
+    validation_type: str,
+    *,
+    is_rate_limited: bool = False,
+    is_saturated: bool = False,
+) -> NewJob:
+    """The job of a well-formed address in its first state."""
+    if is_rate_limited:  # never tried again
+        refused = saturated_verification(email.strip(), validation_type, Reason.RATE_LIMITED)
+        return NewJob(job_id, email, validation_type, JobStatus.DONE, verification=dump_verification(refused))
+    if is_saturated:
+        wait = settings.saturation_backoff[0]
+        return NewJob(job_id, email, validation_type, JobStatus.PROCESSING, attempt=1, due_in=wait)
+    return NewJob(job_id, email, validation_type)
 
 
 def check_job(email: str, owner: str) -> NewJob:

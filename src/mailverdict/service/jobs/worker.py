@@ -166,11 +166,8 @@ class Worker:
             batch = [each for each in claimed.jobs if each.validation_type == validation_type]
             self.start(self.begin(validation_type, batch))
         if claimed.refused:
-            self.write(
-                self.settle(
-                    [(each, CheckOutcome(each.email, failure=EngineFailure.SATURATED)) for each in claimed.refused]
-                )
-            )
+            saturated = [(each, CheckOutcome(each.email, failure=EngineFailure.SATURATED)) for each in claimed.refused]
+            keep(self.settle(saturated), self.writing)
         if self.store.is_shared and ValidationType.SMTP in types and claimed.others:
             egress, places = self.abilities.egress, self.abilities.concurrency
             names, self.others_wait = await self.store.write(
@@ -216,17 +213,7 @@ class Worker:
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Begin with jobs; `interrupt` ends it."""
-        self.keep(work, self.batches)
-
-    def write(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin to write results; nothing but the end of the worker ends it."""
-        self.keep(work, self.writing)
-
-    def keep(self, work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-        task.add_done_callback(log_failure)
+        keep(work, self.batches).add_done_callback(log_failure)
 
     async def purge_periodically(self) -> None:
         """Remove what is over until cancelled."""
@@ -296,10 +283,7 @@ class Worker:
         def settle(outcomes: Iterable[CheckOutcome]) -> None:
             """Concurrently, so that one commit has many results."""
             answered = [(each, outcome) for outcome in outcomes for each in unanswered.pop(outcome.email)]
-            task = asyncio.get_running_loop().create_task(self.settle(answered))
-            self.writing.add(task)
-            task.add_done_callback(self.writing.discard)
-            written.append(task)
+            written.append(keep(self.settle(answered), self.writing))
 
         try:
             async with (
@@ -390,6 +374,14 @@ def error_of(job: StoredJob, message: str) -> JobOutcome:
 def dump_verification(verification: Verification) -> str:
     """The payload as the store keeps it."""
     return json.dumps(dump_payload(verification), separators=(",", ":"))
+
+
+def keep(work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> asyncio.Task[None]:
+    """Begin with work, which is in `tasks` until its end."""
+    task = asyncio.get_running_loop().create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    return task
 
 
 def log_failure(task: asyncio.Task[None]) -> None:
