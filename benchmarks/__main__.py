@@ -36,6 +36,7 @@ NAMES = (
     "audit",
     "pace",
     "estimate",
+    "mailing",
     "hostile.answers",
     "hostile.tables",
     "hostile.workbooks",

@@ -119,6 +119,7 @@ KNOWN = "a column that the journal knows"
 CHECKS, ECHO, KILL = "single checks by regex over HTTP", "Starlette, bare echo", "jobs of 50 clients and a kill -9:"
 COST, TIME = (f"simulated services, {each}" for each in ("units an address", "time compared with the ideal"))
 HELD = "made-up lists, interval holds the share, verdict"
+MAILINGS = "made-up mailings"
 CLICK = "audit page, click to painted:"
 
 # By benchmark; each row is the limit, its unit, what it limits, and where the value is.
@@ -172,5 +173,12 @@ GOALS: dict[str, tuple[Goal, ...]] = {
         make(limit, "%", f"of lists: the 95 % interval holds the share, verdict {number}", median(f"{HELD} {number}"))
         for number in (1, 2, 3, 4)
         for make, limit in ((at_least, 93), (at_most, 99))
+    ),
+    "mailing": (
+        at_least(
+            80, "%", "of an oracle's good contacts are won, median of campaigns", median(f"{MAILINGS}, good contacts")
+        ),
+        at_most(5, "%", "of all waves are above the bounce budget", median(f"{MAILINGS}, waves above the budget")),
+        at_most(2, "%", "of the worst campaign's mails bounce, its budget", largest(f"{MAILINGS}, hard bounces")),
     ),
 }

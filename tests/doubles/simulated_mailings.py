@@ -20,6 +20,7 @@ from mailverdict.mailings.release import choose_rows
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 OPERATORS = 12
+BUDGET = 0.02
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def contacts_of_oracle(world: World, budget: float) -> float:
     order = np.argsort(world.rate)
     mailed = world.good + np.cumsum(world.size[order])
     bounced = world.good * world.good_rate + np.cumsum((world.size * world.rate)[order])
-    best = order[: np.searchsorted(bounced / mailed > budget, True)]  # noqa: FBT003 - the first above the budget
+    best = order[: np.argmax(np.append(bounced / mailed > budget, True))]  # up to the first above the budget
     return float((world.size * (1 - world.rate))[best].sum())
 
 
@@ -81,7 +82,9 @@ def make_cells(world: World) -> tuple[pd.DataFrame, Codes]:
     return pd.DataFrame(words), cell
 
 
-def run_campaign(seed: int, *, budget: float = 0.02, waves: int = 6, good: int = 60_000, doubtful: int = 20_000) -> CampaignResult:
+def run_campaign(
+    seed: int, *, budget: float = BUDGET, waves: int = 6, good: int = 60_000, doubtful: int = 20_000
+) -> CampaignResult:
     """Mail a list in waves, and learn after each."""
     chance = np.random.default_rng(seed)
     world = make_world(chance, good=good, doubtful=doubtful)

@@ -37,7 +37,7 @@ from .options import (
     with_groups,
 )
 from .rows import truth_of
-from .status import print_status, printed_warnings
+from .status import printed_warnings
 from .terminal import app
 
 
@@ -45,7 +45,9 @@ from .terminal import app
 @with_groups
 def learn(
     file: File,
-    bounces: Annotated[str, typer.Argument(help="What became of the mails: mbox, Maildir, .eml, a folder, or a table.")],
+    bounces: Annotated[
+        str, typer.Argument(help="What became of the mails: mbox, Maildir, .eml, a folder, or a table.")
+    ],
     *,
     experience: Annotated[str, typer.Option("--experience", help="JSON file that the counts are added to.")],
     bounce_columns: BounceColumns = None,
@@ -111,9 +113,15 @@ def mailing(
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in source.pieces()])
-        options = {"max_bounce_rate": max_bounce_rate, "waves": waves, "experience": experience, "prefix": prefix}
         with printed_warnings("warning"):
-            plan = mv.mailing(with_core(whole, name, prefix), name, **options)
+            plan = mv.mailing(
+                with_core(whole, name, prefix),
+                name,
+                max_bounce_rate=max_bounce_rate,
+                waves=waves,
+                experience=experience,
+                prefix=prefix,
+            )
         escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
         outputs = [TableOutput(path, source, escaped) for path in (output, following)]
         with outputs[0].open() as write_list, outputs[1].open() as write_next:

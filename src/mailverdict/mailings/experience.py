@@ -6,6 +6,7 @@ file is JSON; the form is in docs/reference/experience.md.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Hashable
@@ -25,6 +26,7 @@ from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import InputError, SettingsError
 from ..frames.results import JUDGED, Results
 from ..model.paths import user_path
+from ..model.table import SOURCE_JOURNAL, SOURCE_LOCAL, SOURCE_REMOTE
 from ..model.words import ValidationType, Verdict, count_of
 from ..reports.outcomes import mailboxes_of, match_outcomes, require_bounces, wilson_interval
 from ..reports.tables import CountTable
@@ -197,7 +199,9 @@ class Experience:
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{path}: not an experience that learn wrote, or damaged") from None
         if version != VERSION:
-            raise InputError(f"{path}: version {version!r:.20} of the form; this release of mailverdict reads {VERSION}")
+            raise InputError(
+                f"{path}: version {version!r:.20} of the form; this release of mailverdict reads {VERSION}"
+            )
         return cls(mailings)
 
     def __repr__(self) -> str:
@@ -299,10 +303,11 @@ def learn(
             f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {rows.column!r}: "
             "give the bounces of this mailing, or wait until they have come"
         )
-    if found.unmatched > found.matched:
+    foreign = len(set(found.shown).difference(found.keys))
+    if foreign > len(found.shown) / 2:
         warn_user(
-            f"only {found.matched:,} of {found.matched + found.unmatched:,} addresses with a report are among the "
-            f"mailed rows of {rows.column!r}: are these the bounces of this mailing?"
+            f"{foreign:,} of {len(found.shown):,} addresses with a report are not in {rows.column!r}: are these the "
+            "bounces of this mailing?"
         )
     cells = cells_of(rows, found.keys)
     is_clear = np.logical_or.reduce([found.has[each] for each in (Outcome.HARD, Outcome.DELIVERED, Outcome.COMPLAINT)])
@@ -347,14 +352,17 @@ def cells_of(rows: Results, keys: npt.NDArray[Any], known: Any = ()) -> pd.DataF
 
 
 def is_asked(rows: Results) -> Bools:
-    """Whether a mail server was asked about the mailbox of each row; where nothing says so, it was not."""
-    by_flag = to_bools(rows["catch_all"].is_valid())
+    """Whether a mail server was asked about the mailbox of each row, as other verifiers do; by default it was not."""
+    sources = np.asarray(rows["source"].cast(pa.string()).to_pylist(), dtype=object)
+    is_foreign = ~np.isin(sources.astype(str), ["None", SOURCE_LOCAL, SOURCE_REMOTE, SOURCE_JOURNAL])
+    by_flag = to_bools(rows["catch_all"].is_valid()) | is_foreign
     if "validation_type" in rows:
         kinds = np.asarray(rows["validation_type"].to_pylist(), dtype=object)
         return np.asarray(kinds == str(ValidationType.SMTP), np.bool_) | by_flag
     kind = rows.data.notes().get("validation_type")
-    is_smtp = kind == ValidationType.SMTP if kind else by_flag.any()
-    return np.full(len(rows), bool(is_smtp))
+    if kind:
+        return np.full(len(rows), kind == ValidationType.SMTP) | is_foreign
+    return np.full(len(rows), bool(by_flag.any())) if not is_foreign.any() else by_flag
 
 
 def read_waves(rows: Results) -> npt.NDArray[np.int64]:
@@ -456,7 +464,7 @@ def join_cells(cells: pd.DataFrame, counts: pd.DataFrame) -> tuple[pd.DataFrame,
     listed = cells.groupby(list(CELL), sort=False)["own_domain"].nunique().rename("listed").reset_index()
     table = listed.merge(counts, "outer", list(CELL), sort=False)
     table[["listed", *COUNTS]] = table[["listed", *COUNTS]].fillna(0).astype("int64")
-    table["domains"] = np.where(table["domain"] == "", np.maximum(table["domains"], table["listed"]).clip(lower=1), 1)
+    table["domains"] = np.where(table["domain"] == "", table[["domains", "listed"]].max(axis=1).clip(lower=1), 1)
     table["tried"] = table["mailed"] - table["unclear"]
     places = pd.Series(np.arange(len(table)), pd.MultiIndex.from_frame(table[list(CELL)]))
     at = places.reindex(pd.MultiIndex.from_frame(cells[list(CELL)])).to_numpy(np.int64)
@@ -474,8 +482,9 @@ def with_interval(table: pd.DataFrame, name: str) -> CountTable:
     """Counts with the rate of hard bounces and its 95 % Wilson interval."""
     pairs = [wilson_interval(*pair) for pair in zip(table["hard"].tolist(), table["mailed"].tolist(), strict=True)]
     intervals = np.array(pairs, np.float64).reshape(-1, 2)
-    rate = table["hard"] / table["mailed"].where(table["mailed"] > 0)
-    return CountTable(table.assign(**{name: rate, "low": intervals[:, 0], "high": intervals[:, 1]}))
+    table = table.assign(low=intervals[:, 0], high=intervals[:, 1])
+    table.insert(list(table).index("low"), name, table["hard"] / table["mailed"].where(table["mailed"] > 0))
+    return CountTable(table)
 
 
 def plain_risk(counts: pd.DataFrame) -> pd.DataFrame:
@@ -508,7 +517,7 @@ def calibrate(counts: pd.DataFrame) -> Calibration:
     return Calibration(brier(forecast, table), brier(plain, table), with_interval(shown, "seen"))
 
 
-RANGES = [f"{low:.0%} to {high:.0%}" for low, high in zip(FORECASTS, FORECASTS[1:], strict=False)]
+RANGES = [f"{low:.0%} to {high:.0%}" for low, high in itertools.pairwise(FORECASTS)]
 
 
 def brier(forecast: npt.NDArray[np.float64], table: pd.DataFrame) -> float:

@@ -93,18 +93,24 @@ def fit_rates(cells: pd.DataFrame) -> Rates:
         hard.append(np.bincount(parent, evidence * rate, size))
         strengths.append(strength)
         count = np.ones(size)
-    levels = [posterior_of_kinds(tried[-1], hard[-1])]
-    for at in (2, 1, 0):
-        known = np.where(domains > 1, 0, tried[0]) if at == 0 else tried[at]  # small domains are known by their operator
-        seen = np.where(domains > 1, 0, hard[0]) if at == 0 else hard[at]
-        levels.append(posterior(known, seen, strengths[at][parents[at]], parents[at], levels[-1]))
-    return Rates(*reversed(levels), domains)
+    tried[0], hard[0] = (np.where(domains > 1, 0, each) for each in (tried[0], hard[0]))  # only say something together
+    top = posterior_of_kinds(tried[3], hard[3])
+    reasons = posterior(tried[2], hard[2], strengths[2][parents[2]], parents[2], top)
+    operators = posterior(tried[1], hard[1], strengths[1][parents[1]], parents[1], reasons)
+    return Rates(
+        posterior(tried[0], hard[0], strengths[0][parents[0]], parents[0], operators),
+        operators,
+        reasons,
+        top,
+        domains,
+    )
 
 
 def number(cells: pd.DataFrame, columns: list[str]) -> tuple[Codes, Codes]:
     """The number of each row's group, and the first row of each group."""
     groups = cells.groupby(columns, sort=False).ngroup().to_numpy(np.int64)
-    return groups, np.unique(groups, return_index=True)[1]
+    _, first = np.unique(groups, return_index=True)
+    return np.asarray(groups, np.int64), np.asarray(first, np.int64)
 
 
 def evidence_of(tried: Floats, count: Floats, strength: Floats) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from ..checks.syntax.kernels import Bools
@@ -64,7 +66,7 @@ def add_up(rates: Rates, cell: Codes) -> tuple[Floats, Floats]:
     squares = after * np.maximum(1, after / domains) - before * np.maximum(1, before / domains)
     variance = np.cumsum(rate * (1 - rate) + rates.cells.own[cell] * squares)
     node, share = cell, np.ones(len(cell))
-    for level, above in zip(rates.levels, rates.levels[1:], strict=False):
+    for level, above in itertools.pairwise(rates.levels):
         share, node = share * level.share[node], level.parent[node]
         variance += np.cumsum(above.own[node] * share * (2 * sum_within(node, share) + share))
     return np.cumsum(rate), variance

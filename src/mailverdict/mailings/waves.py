@@ -22,8 +22,8 @@ from ..table.columns import HELD_COLUMNS, WAVE_COLUMNS
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, Table
-from .experience import CELL, INTERVAL, Experience, cells_of, join_cells, read_experience, read_waves
-from .rates import NO_REASON, PRIORS, Codes, Rates, beta_of, beta_quantile, fit_rates
+from .experience import INTERVAL, Experience, cells_of, join_cells, read_experience, read_waves
+from .rates import CELL, NO_REASON, PRIORS, Codes, Rates, beta_of, beta_quantile, fit_rates
 from .release import add_up, below_budget, choose_rows
 
 # Which rows may be mailed at all; the words for the others are those of `decide`.
@@ -85,6 +85,7 @@ class Mailing(Generic[Frame]):
     held: Frame
     expected: Expected
     why: str
+    rows: int  # in `next`
     reasons: dict[str, int]  # rows that are held, by reason
 
     def __repr__(self) -> str:
@@ -92,10 +93,10 @@ class Mailing(Generic[Frame]):
         return "\n".join([self._title(), self.why, *(f"  {rows:>9,} {why}" for why, rows in self._shown().items())])
 
     def _title(self) -> str:
-        rows, (bounces, low, high) = len(self.next), self.expected
-        share = f" ({bounces / rows:.1%})" if rows else ""
+        bounces, low, high = self.expected
+        share = f" ({bounces / self.rows:.1%})" if self.rows else ""
         return (
-            f"Mailing: wave {self.wave} of {self.waves}: {count_of(rows, 'row')}, {bounces:,.0f} hard bounces "
+            f"Mailing: wave {self.wave} of {self.waves}: {count_of(self.rows, 'row')}, {bounces:,.0f} hard bounces "
             f"expected{share}, {low:,.0f} to {high:,.0f}; {sum(self.reasons.values()):,} held"
         )
 
@@ -196,7 +197,9 @@ def mailing(
     names = [name_columns(rows.data, rows.prefix, each)[0] for each in (WAVE_COLUMNS, HELD_COLUMNS)]
     keys = mailboxes_of(rows.addresses)
     cells = cells_of(rows, keys, known.counts["domain"])
-    warn_user(*(missing_wave(each, cells[wave_of == each], known) for each in range(1, wave) if (wave_of == each).any()))
+    warn_user(
+        *(missing_wave(each, cells[wave_of == each], known) for each in range(1, wave) if (wave_of == each).any())
+    )
     held = hold_rows(rows, keys, wave_of)
     table, cell = join_cells(cells, known.counts)
     rates = fit_rates(table)
@@ -220,7 +223,14 @@ def mailing(
         frame,
         Table(marked.take(waiting), rows.data.column).attach(words, names[1:], HELD_COLUMNS, {}),
         expect(rates, cell[now]),
-        explain(known, is_good[now], len(left), max_bounce_rate, is_sure=bool(below_budget(rates, cell[now], max_bounce_rate)[-1:].all())),
+        explain(
+            known,
+            is_good[now],
+            len(left),
+            max_bounce_rate,
+            is_sure=bool(below_budget(rates, cell[now], max_bounce_rate)[-1:].all()),
+        ),
+        len(now),
         dict(Counter(held[waiting].tolist())),
     )
 
@@ -231,8 +241,8 @@ def missing_wave(wave: int, cells: pd.DataFrame, known: Experience) -> str | Non
     if any(each.wave == wave and each.has_all(groups) for each in known.mailings):
         return None
     return (
-        f"wave {wave} of this list is not in the experience: learn it from its bounces first. If it was learnt, the list "
-        "or its verdicts have changed since; then begin a new experience and learn all waves from this list"
+        f"wave {wave} of this list is not in the experience: learn it from its bounces first. If it was learnt, the "
+        "list or its verdicts have changed since; then begin a new experience and learn all waves from this list"
     )
 
 
@@ -280,8 +290,8 @@ def explain(known: Experience, is_good: Bools, left: int, budget: float, *, is_s
         said.append("No row is left that may be mailed.")
     elif not len(is_good):
         said.append(
-            f"No row is mailed: as far as is known, none of the {left:,} rows that are left is sure enough for a rate of "
-            f"{budget:.1%}. Verify them by smtp, or learn from an earlier mailing."
+            f"No row is mailed: as far as is known, none of the {left:,} rows that are left is sure enough for a rate "
+            f"of {budget:.1%}. Verify them by smtp, or learn from an earlier mailing."
         )
     else:
         said.append(f"{is_good.sum():,} good and {(~is_good).sum():,} doubtful rows, those of the lowest forecast.")

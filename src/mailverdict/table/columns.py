@@ -324,7 +324,7 @@ CONTRADICTION_COLUMNS: tuple[Column, ...] = (
     Column("outcome_diagnostic", "text", "outcome_diagnostic", False, "what the mail server said"),
     Column("contradiction", "text", "contradiction", False, "how the verdict was wrong, in words"),
 )
-WAVE_COLUMNS = (Column("wave", "count", "wave", False, "1, 2, ...: the wave of a mailing that the row was released in"),)
+WAVE_COLUMNS = (Column("wave", "count", "wave", False, "1, 2, ...: the wave of a mailing in which the row is"),)
 HELD_COLUMNS = (Column("held", "text", "held", False, "why the row is not mailed now, in words"),)
 RISK_COLUMNS: tuple[Column, ...] = (
     Column("bounce_risk", "rate", "bounce_risk", False, "probability of a hard bounce, from the mails before"),

@@ -53,7 +53,9 @@ MARKS: tuple[tuple[tuple[Column, ...], frozenset[str]], ...] = (
     (WAVE_COLUMNS, frozenset(("wave",))),
     (RISK_COLUMNS, frozenset(("bounce_risk", "risk_low", "risk_high"))),
 )
-EVERY = {each.name: each for columns in (PART_COLUMNS, HELD_COLUMNS, *(columns for columns, _ in MARKS)) for each in columns}
+EVERY = {
+    each.name: each for columns in (PART_COLUMNS, HELD_COLUMNS, *(columns for columns, _ in MARKS)) for each in columns
+}
 WORD = r"[^\s;=]+"  # a service may have reasons and codes of its own
 ANY_TEXT = ".*"
 

@@ -1,0 +1,244 @@
+"""What is learnt from a mailing: the counts, their file, what is refused; and the forecasts made from them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import mailverdict as mv
+from mailverdict.mailings.experience import Experience, calibrate
+
+WHY = {"risky": "catch_all", "valid": None, "unknown": "greylisted"}
+
+
+def a_list(*lines, **columns):
+    """A list as verified by smtp: lines of number of rows, verdict, operator and domain."""
+    cells = [(f"u{n}@{domain}", verdict, operator) for count, verdict, operator, domain in lines for n in range(count)]
+    out = mv.verify(pd.DataFrame({"email": [each[0] for each in cells]}), "email", validation_type="regex")
+    out.attrs.clear()
+    out["email_verdict"] = pd.Categorical([each[1] for each in cells], dtype=mv.VERDICT_DTYPE)
+    for name in ("why", "details"):
+        out[f"email_{name}"] = pd.array([WHY[each[1]] for each in cells], dtype="string")
+    out["email_operator"] = pd.array([each[2] for each in cells], dtype="string")
+    out["email_validation_type"] = "smtp"
+    return out.assign(**columns)
+
+
+def reports(**by_outcome):
+    """Bounces by outcome: lists of addresses."""
+    rows = [(address, outcome) for outcome, addresses in by_outcome.items() for address in addresses]
+    return mv.read_bounces(pd.DataFrame(rows, columns=["who", "what"]), columns={"address": "who", "outcome": "what"})
+
+
+LIST = a_list(
+    (6, "valid", "google", "big.example"), (5, "risky", "self", "firm.example"), (2, "risky", "self", "ada.example")
+)
+BOUNCES = reports(
+    hard=["u0@firm.example", "u1@firm.example", "zoe@other.example"],
+    soft=["u2@firm.example"],
+    blocked=["u3@firm.example", "u0@firm.example"],
+    delivered=["u0@big.example"],
+)
+
+
+def lines_of(experience):
+    return {tuple(row[:4]): tuple(row[4:]) for row in experience.counts.itertuples(index=False)}
+
+
+class TestCounts:
+    @pytest.mark.parametrize("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+    def test_they_are_by_verdict_reason_operator_and_domain(self, make):
+        assert lines_of(mv.learn(make(LIST), "email", BOUNCES)) == {
+            ("valid", "none", "google", "big.example"): (1, 6, 0, 0),
+            ("risky", "catch_all", "self", "firm.example"): (1, 5, 2, 2),
+            ("risky", "catch_all", "self", ""): (1, 2, 0, 0),
+        }
+
+    def test_rows_that_were_not_mailed_teach_nothing(self):
+        is_mailed = LIST["email"].isin(["u0@firm.example", "u4@firm.example"])
+        assert list(lines_of(mv.learn(LIST, "email", BOUNCES, mailed=is_mailed)).values()) == [(1, 2, 1, 0)]
+
+    def test_a_mailbox_counts_once(self):
+        twice = pd.concat([LIST, LIST], ignore_index=True)
+        assert lines_of(mv.learn(twice, "email", BOUNCES)) == lines_of(mv.learn(LIST, "email", BOUNCES))
+
+    def test_without_operators_it_works(self):
+        found = mv.learn(LIST.drop(columns="email_operator"), "email", BOUNCES).counts
+        assert found["operator"].tolist() == ["", "", ""]
+
+    def test_a_valid_address_about_which_no_mail_server_was_asked_is_counted_apart(self):
+        asked = {"email_validation_type": "mx"}
+        assert ("valid", "mailbox_not_asked", "google", "big.example") in lines_of(
+            mv.learn(LIST.assign(**asked), "email", BOUNCES)
+        )
+        by_others = LIST.drop(columns="email_validation_type").assign(email_source="ZeroBounce")
+        assert ("valid", "none", "google", "big.example") in lines_of(mv.learn(by_others, "email", BOUNCES))
+
+
+class TestRefused:
+    def test_an_export_of_another_mailing_is_an_error(self):
+        with pytest.raises(mv.InputError, match="none of the 1 addresses with a report is among the mailed rows"):
+            mv.learn(LIST, "email", reports(hard=["zoe@other.example"]))
+
+    def test_an_empty_export_is_an_error(self):
+        with pytest.raises(mv.InputError, match="wait until they have come"):
+            mv.learn(LIST, "email", reports())
+
+    def test_no_mailed_row_is_an_error(self):
+        with pytest.raises(mv.InputError, match="no row was mailed"):
+            mv.learn(LIST.assign(email_wave=pd.array([pd.NA] * len(LIST), "Int64")), "email", BOUNCES)
+
+    def test_an_export_that_is_mostly_about_others_is_warned_about(self):
+        others = [f"x{n}@other.example" for n in range(9)]
+        with pytest.warns(UserWarning, match="9 of 10 addresses with a report are not in 'email'"):
+            mv.learn(LIST, "email", reports(hard=["u0@firm.example", *others]))
+
+    def test_a_column_of_waves_with_something_else_is_an_error(self):
+        with pytest.raises(mv.InputError, match="something else than 1, 2"):
+            mv.learn(LIST.assign(email_wave="first"), "email", BOUNCES)
+
+    def test_without_bounces_it_says_so(self):
+        with pytest.raises(mv.SettingsError, match="give bounces="):
+            mv.learn(LIST, "email")
+
+
+class TestSum:
+    def waves(self, *numbers):
+        return LIST.assign(email_wave=pd.array(numbers, "Int64"))
+
+    FIRST = (*(1, 1, 1, 2, 2, 2), *(1, 1, 1, 1, 2), *(1, 2))
+
+    def test_each_wave_is_a_mailing_and_is_learnt_again_without_counting_twice(self):
+        out = self.waves(*self.FIRST)
+        delivered = [f"u{n}@big.example" for n in range(6)]
+        first = mv.learn(out, "email", reports(hard=["u0@firm.example"]), mailed=out["email_wave"] == 1)
+        with pytest.warns(UserWarning, match="no report is about wave 2: it is not learnt"):
+            early = mv.learn(out, "email", reports(hard=["u0@firm.example"], delivered=delivered[:3]))
+        late = mv.learn(out, "email", reports(hard=["u0@firm.example", "u1@firm.example"], delivered=delivered))
+        assert [each.wave for each in first.mailings] == [None]
+        assert lines_of(early + late) == lines_of(late)
+        assert lines_of(late + early) == lines_of(late)
+        assert int((early + late).counts["mailed"].sum()) == len(LIST)
+        assert int((early + late).counts["hard"].sum()) == 2
+
+    def test_a_wave_of_which_a_row_was_removed_is_the_same(self):
+        large = a_list((40, "valid", "google", "big.example"), email_wave=1)
+        bounces = reports(hard=["u0@big.example", "u1@big.example"])
+        both = mv.learn(large, "email", bounces) + mv.learn(large[1:], "email", bounces)
+        assert lines_of(both) == {("valid", "none", "google", "big.example"): (1, 40, 2, 0)}
+
+    def test_other_mailings_are_added(self):
+        other = a_list((9, "risky", "self", "firm.example"))
+        both = mv.learn(LIST, "email", BOUNCES) + mv.learn(other, "email", BOUNCES)
+        assert lines_of(both)["risky", "catch_all", "self", "firm.example"] == (1, 14, 4, 4)
+        assert repr(both) == "Experience: 2 mailings, 22 mailboxes, 4 hard bounces (22.2%), 4 blocked or deferred"
+
+
+class TestFile:
+    def test_what_is_saved_is_what_is_read_and_holds_no_address(self, tmp_path):
+        path = tmp_path / "experience.json"
+        experience = mv.learn(LIST, "email", BOUNCES)
+        experience.save(path)
+        assert lines_of(Experience.load(path)) == lines_of(experience)
+        text = path.read_text(encoding="utf-8")
+        assert "@" not in text
+        assert "ada.example" not in text  # a domain with fewer than three mailboxes may be a person
+        assert json.loads(text)["version"] == 1
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("{", "not an experience that learn wrote"),
+            ('{"format": "other", "version": 1, "mailings": []}', "not an experience"),
+            ('{"format": "mailverdict experience", "version": 2, "mailings": []}', "version 2 of the form"),
+            (
+                '{"format": "mailverdict experience", "version": 1, "mailings": '
+                '[{"wave": 1, "counts": [["valid", "none", "", "firm.example", 1, 1, 2, 0]]}]}',
+                "damaged",
+            ),
+        ],
+    )
+    def test_another_file_is_refused(self, tmp_path, text, message):
+        path = tmp_path / "experience.json"
+        path.write_text(text)
+        with pytest.raises(mv.InputError, match=message):
+            Experience.load(path)
+
+    def test_a_file_that_is_not_there_is_an_error(self, tmp_path):
+        with pytest.raises(mv.InputError, match="no such file"):
+            mv.risk(LIST, "email", tmp_path / "none.json")
+
+
+def learnt(rate_of, domains=60, each=30, seed=1):
+    """An experience of domains of two operators with a rate of bounces each, and the list."""
+    chance = np.random.default_rng(seed)
+    lines = [(each, "risky", ("good", "bad")[n % 2], f"d{n}.example") for n in range(domains)]
+    out = a_list(*lines)
+    is_hard = chance.random(len(out)) < out["email_operator"].map(rate_of).astype(float)
+    return mv.learn(out, "email", reports(hard=out["email"][is_hard], delivered=out["email"][~is_hard])), out
+
+
+class TestRisk:
+    def test_it_is_that_of_the_operator_and_domain(self):
+        experience, out = learnt({"good": 0.02, "bad": 0.3})
+        found = mv.risk(out, "email", experience)
+        assert str(found["email_bounce_risk"].dtype) == "Float64"
+        by_operator = found.groupby("email_operator")["email_bounce_risk"].mean()
+        assert by_operator["good"] == pytest.approx(0.02, abs=0.01)
+        assert by_operator["bad"] == pytest.approx(0.3, abs=0.04)
+        assert (found["email_risk_low"] < found["email_bounce_risk"]).all()
+        assert (found["email_bounce_risk"] < found["email_risk_high"]).all()
+
+    def test_the_interval_holds_the_rate_of_most_domains(self):
+        experience, out = learnt({"good": 0.05, "bad": 0.2})
+        found = mv.risk(out, "email", experience).drop_duplicates(
+            ["email_risk_low", "email_risk_high", "email_operator"]
+        )
+        truth = found["email_operator"].map({"good": 0.05, "bad": 0.2}).astype(float)
+        assert truth.between(found["email_risk_low"], found["email_risk_high"]).mean() > 0.9
+
+    def test_it_is_not_known_for_verdicts_that_were_never_mailed(self):
+        experience, _ = learnt({"good": 0.02, "bad": 0.3})
+        found = mv.risk(
+            a_list((1, "unknown", "good", "d0.example"), (1, "risky", "good", "d0.example")), "email", experience
+        )
+        assert found["email_bounce_risk"].isna().tolist() == [True, False]
+
+    def test_without_an_experience_there_is_no_column(self):
+        with pytest.raises(mv.SettingsError, match="nothing is known yet"):
+            mv.risk(LIST, "email", Experience())
+
+    def test_where_operators_and_domains_say_nothing_it_is_the_plain_rate(self):
+        experience, out = learnt({"good": 0.1, "bad": 0.1}, domains=8, each=200, seed=3)
+        assert not experience.calibration.is_better
+        with pytest.warns(UserWarning, match="no better than the plain rate of the verdict"):
+            found = mv.risk(out, "email", experience)
+        counts = experience.counts
+        assert found["email_bounce_risk"].unique().tolist() == [counts["hard"].sum() / counts["mailed"].sum()]
+
+    def test_polars_and_arrow_come_back_as_they_are(self):
+        experience, out = learnt({"good": 0.02, "bad": 0.3})
+        expected = mv.risk(out, "email", experience)["email_bounce_risk"].tolist()
+        assert mv.risk(pl.from_pandas(out), "email", experience)["email_bounce_risk"].to_list() == expected
+        assert mv.risk(pa.Table.from_pandas(out), "email", experience)["email_bounce_risk"].to_pylist() == expected
+
+
+class TestCalibration:
+    def test_domains_that_were_left_out_are_forecast(self):
+        experience, _ = learnt({"good": 0.02, "bad": 0.3})
+        found = experience.calibration
+        assert found.is_better
+        assert found.brier == pytest.approx((0.02 * 0.98 + 0.3 * 0.7) / 2, abs=0.02)
+        assert repr(found).startswith("forecasts are better than the plain rate of the verdict: Brier score 0.1")
+        assert (found.table["expected"] - found.table["seen"]).abs().max() < 0.05
+        assert int(found.table["mailed"].sum()) == 1800
+
+    def test_one_domain_is_too_little_to_say(self):
+        assert not calibrate(
+            mv.learn(a_list((5, "risky", "x", "a.example")), "email", reports(hard=["u0@a.example"])).counts
+        ).is_better

@@ -1,0 +1,85 @@
+"""The hierarchical Beta model: known quantiles, strengths that are there in the data, and forecasts between levels."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mailverdict.mailings.rates import PRIORS, beta_quantile, estimate_strengths, fit_rates, log_gamma
+
+# Closed forms: Beta(1, b) has the quantile 1 - (1 - p)^(1/b), Beta(a, 1) has p^(1/a), Beta(1/2, 1/2) sin(pi p / 2)^2.
+QUANTILES = [
+    *((p, 1, b, 1 - (1 - p) ** (1 / b)) for p in (0.025, 0.5, 0.975) for b in (0.3, 1, 7, 500)),
+    *((p, a, 1, p ** (1 / a)) for p in (0.025, 0.5, 0.975) for a in (0.2, 3, 40)),
+    *((p, 0.5, 0.5, np.sin(np.pi * p / 2) ** 2) for p in (0.025, 0.3, 0.975)),
+]
+
+
+@pytest.mark.parametrize(("chance", "a", "b", "known"), QUANTILES)
+def test_quantiles_of_beta_distributions(chance, a, b, known):
+    assert beta_quantile(chance, np.array([float(a)]), np.array([float(b)]))[0] == pytest.approx(known, abs=1e-6)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (11, 91), (3, 2000), (400, 30)])
+@pytest.mark.parametrize("chance", [0.025, 0.5, 0.975])
+def test_quantiles_of_whole_parameters_are_those_of_the_binomial_distribution(chance, a, b):
+    x = beta_quantile(chance, np.array([float(a)]), np.array([float(b)]))[0]
+    n = a + b - 1
+    assert 1 - sum(comb(n, k) * x**k * (1 - x) ** (n - k) for k in range(a)) == pytest.approx(chance, abs=1e-6)
+
+
+@pytest.mark.parametrize(("x", "known"), [(0.5, np.log(np.pi) / 2), (1, 0), (5, np.log(24)), (0.001, 6.907178885)])
+def test_the_gamma_function(x, known):
+    assert log_gamma(np.array([float(x)]))[0] == pytest.approx(known, abs=1e-8)
+
+
+def cells(*lines, verdict="risky", why="catch_all"):
+    """A table of cells: operator, domain, tried, hard; an empty domain stands for as many small ones as mails."""
+    table = pd.DataFrame(lines, columns=["operator", "domain", "tried", "hard"])
+    domains = np.where(table["domain"] == "", table["tried"].clip(lower=1), 1)
+    return table.assign(verdict=verdict, why=why, domains=domains)
+
+
+def rates_of(table):
+    return fit_rates(table).cells.rate
+
+
+def test_without_experience_the_rates_are_those_that_are_assumed():
+    table = pd.concat([cells(("o", "d", 0, 0)), cells(("o", "d", 0, 0), verdict="valid", why="none")])
+    assert rates_of(table).tolist() == pytest.approx([PRIORS["doubtful"].rate, PRIORS["good"].rate])
+
+
+def test_a_domain_is_between_its_operator_and_what_it_showed():
+    others = [("bad", f"d{n}", 10, 4) for n in range(20)] + [("fine", f"f{n}", 10, 0) for n in range(20)]
+    rate = rates_of(cells(*others, ("bad", "clean", 10, 0), ("bad", "new", 0, 0), ("fine", "new", 0, 0)))
+    clean, new_at_bad, new_at_fine = rate[-3:]
+    assert 0 < new_at_fine < 0.05 < clean < new_at_bad
+    assert new_at_bad == pytest.approx(0.4, abs=0.06)
+
+
+def test_an_operator_that_was_never_mailed_is_less_sure_than_one_that_was():
+    table = cells(*(("o", f"d{n}", 8, 1) for n in range(30)), ("o", "new", 0, 0), ("other", "new", 0, 0))
+    variance = fit_rates(table).cells.variance
+    assert variance[-2] < variance[-1]
+
+
+def test_small_domains_say_as_much_about_their_operator_as_they_are():
+    many = fit_rates(cells(("o", "", 60, 30), ("p", "x", 0, 0))).operators.rate[0]
+    one = fit_rates(cells(("o", "x", 60, 30), ("p", "x", 0, 0))).operators.rate[0]
+    assert 0.4 < many < 0.5
+    assert one < many
+
+
+@pytest.mark.parametrize("strength", [2, 8, 30])
+def test_the_strength_is_found_although_domains_that_bounce_are_mailed_no_further(strength):
+    chance = np.random.default_rng(strength)
+    rate = chance.beta(0.15 * strength, 0.85 * strength, 3000)
+    first = chance.random(3000) < rate
+    more = np.where(first, 0, 12)
+    tried, hard = 1.0 + more, first + chance.binomial(more, rate).astype(float)
+    zeros = np.zeros(3000, np.int64)
+    found = estimate_strengths(tried, hard, np.ones(3000), zeros, np.array([list(PRIORS).index("doubtful")]))
+    assert strength / 1.6 < found[0] < strength * 1.6
