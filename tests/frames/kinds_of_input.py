@@ -205,6 +205,7 @@ ON_FRAMES: dict[str, Verb] = {
     "diff": lambda make, column: mv.diff(make(verified_frame().iloc[2:]), make(verified_frame().iloc[:4]), column),
     "outcomes": lambda make, column: mv.outcomes(make(verified_frame()), column, bounces()),
     "contradicted": lambda make, column: mv.contradicted(make(verified_frame()), column, bounces()),
+    "mailing": lambda make, column: mv.mailing(make(verified_frame()), column).held,
     "report": lambda make, column: mv.report(make(verified_frame()), column),
 }
 VERBS: dict[str, Verb] = {**ON_COLUMNS, **ON_FRAMES}

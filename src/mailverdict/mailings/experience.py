@@ -1,7 +1,7 @@
 """What became of earlier mails, as counts without addresses: `learn` makes them, `risk` forecasts from them.
 
 An `Experience` is a list of mailings, and a mailing is a table of counts by verdict, reason, operator and domain. Its
-file is JSON; the form is in docs/reference/experience.md.
+file is JSON; its form is in docs/reference/around.md.
 """
 
 from __future__ import annotations
@@ -59,6 +59,19 @@ class Calibration:
     table : DataFrame
         Index `forecast` (a range); `mailed`, `hard` (int64), `expected` (float64, the mean forecast),
         `seen` (float64), and the 95 % Wilson interval of what was seen, `low` and `high`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mailverdict as mv
+    >>> df = pd.DataFrame({"email": [f"{n}@firm{n % 9}.example" for n in range(90)]})
+    >>> out = mv.verify(df, "email", validation_type="regex")
+    >>> report = pd.DataFrame({"who": df["email"][:9], "reply": "550 5.1.1 User unknown"})
+    >>> bounces = mv.read_bounces(report, columns={"address": "who", "diagnostic": "reply"})
+    >>> mv.learn(out, "email", bounces).calibration.table[["mailed", "hard", "seen"]]
+                mailed  hard  seen
+    forecast
+    5% to 10%       90     9   0.1
     """
 
     brier: float

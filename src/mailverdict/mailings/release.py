@@ -9,7 +9,9 @@ import numpy as np
 from ..checks.syntax.kernels import Bools
 from .rates import Codes, Floats, Rates
 
-MARGIN = 1.64  # standard deviations above the expected bounces: 95 % of a normal distribution are below
+# Standard deviations above the expected bounces. Of a normal distribution 97 % are below; bounces of a wave are skewed,
+# and of simulated waves 95 % are.
+MARGIN = 1.9
 # Of a domain that is not known well, a wave takes so few rows that its bounces differ by three from what is expected
 # (one standard deviation), and never more than a quarter: the bounces of these decide about the others.
 MOST_UNSURE = 3.0

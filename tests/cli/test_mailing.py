@@ -1,0 +1,97 @@
+"""`mailverdict mailing` and `learn`: a list through two waves, from file to file."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import mailverdict as mv
+from tests.doubles.tables import rows_of_csv
+from tests.mailings.test_experience import a_list
+
+LIST = a_list((400, "valid", "google", "big.example"), (40, "risky", "self", "firm.example"))
+
+
+@pytest.fixture
+def verified(tmp_path):
+    path = tmp_path / "verified.csv"
+    LIST.to_csv(path, index=False)
+    return path
+
+
+def write_bounces(path, rows, hard):
+    lines = [f"{row['email']},{'hard' if at < hard else 'delivered'}" for at, row in enumerate(rows)]
+    path.write_text("\n".join(["who,what", *lines]) + "\n")
+    return path
+
+
+def test_a_list_is_mailed_in_two_waves(run, verified, tmp_path):
+    whole, first, second, learnt = (tmp_path / name for name in ("list.csv", "1.csv", "2.csv", "experience.json"))
+    status, shown, told = run("mailing", verified, "-c", "email", "-o", whole, "--next", first, "--waves", "2")
+    assert status == 0
+    assert shown.startswith("Mailing: wave 1 of 2: ")
+    assert told.endswith(f"written: {whole}\nwritten: {first}\n")
+    mailed = rows_of_csv(first)
+    assert 150 < len(mailed) < 250
+    assert [row["email"] for row in rows_of_csv(whole)] == LIST["email"].tolist()
+    assert [row["email"] for row in rows_of_csv(whole) if row["email_wave"]] == [row["email"] for row in mailed]
+
+    bounces = write_bounces(tmp_path / "bounces.csv", mailed, hard=1)
+    arguments = ("learn", whole, bounces, "--experience", learnt, "--bounce-columns", "address=who,outcome=what")
+    status, shown, told = run(*arguments, "-c", "email")
+    assert (status, told) == (0, f"written: {learnt}\n")
+    assert shown.startswith(f"Experience: 1 mailing, {len(mailed)} mailboxes, 1 hard bounces (")
+    before = learnt.read_text()
+    assert run(*arguments, "-c", "email", "-q")[0] == 0
+    assert learnt.read_text() == before  # the same wave counts once
+
+    options = ("--in-place", "--next", second, "--experience", learnt, "--waves", "2", "-q")
+    assert run("mailing", whole, "-c", "email", *options) == (0, "", "")
+    assert not {row["email"] for row in mailed} & {row["email"] for row in rows_of_csv(second)}
+    assert {row["email_wave"] for row in rows_of_csv(whole)} == {"1", "2", ""} - (
+        {""} if len(rows_of_csv(second)) + len(mailed) == 440 else set()
+    )
+
+
+def test_a_wrong_export_is_one_line_and_the_experience_stays(run, verified, tmp_path):
+    learnt = tmp_path / "experience.json"
+    mv.Experience().save(learnt)
+    before = learnt.read_text()
+    bounces = tmp_path / "bounces.csv"
+    bounces.write_text("who,what\nzoe@other.example,hard\n")
+    columns = ("--bounce-columns", "address=who,outcome=what")
+    status, shown, told = run("learn", verified, bounces, "-c", "email", "--experience", learnt, *columns)
+    assert (status, shown, len(told.splitlines())) == (2, "", 1)
+    assert told.startswith("mailverdict: none of the 1 addresses with a report is among the mailed rows of 'email'")
+    assert learnt.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--next", "{next}"), "--next needs --output"),
+        (("-o", "{list}", "--next", "{list}"), "--next {list} would replace {list}"),
+        (("-o", "{list}", "--experience", "{list}"), "--output {list} would replace {list}"),
+        (("-o", "{list}", "--experience", "{none}"), "{none}: no such file"),
+        (("-o", "{list}", "--max-bounce-rate", "3"), "--max-bounce-rate 3.0: give a part of 1"),
+        (("-o", "{verified}"), "{verified} is the input"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(run, verified, tmp_path, arguments, message):
+    names = {name: tmp_path / name for name in ("next", "list", "none")} | {"verified": verified}
+    names = {name: path if name == "verified" else path.with_suffix(".csv") for name, path in names.items()}
+    status, _, told = run("mailing", verified, "-c", "email", *(each.format(**names) for each in arguments))
+    assert (status, len(told.splitlines())) == (2, 1)
+    assert message.format(**names) in told
+    assert not names["list"].exists()
+
+
+def test_the_column_of_mailed_rows_is_given(run, tmp_path):
+    path, learnt = tmp_path / "verified.csv", tmp_path / "experience.json"
+    LIST.assign(sent=["yes"] * 10 + ["no"] * 430).to_csv(path, index=False)
+    bounces = write_bounces(tmp_path / "bounces.csv", LIST[:10].to_dict("records"), hard=2)
+    columns = ("--bounce-columns", "address=who,outcome=what")
+    status, shown, _ = run("learn", path, bounces, "-c", "email", "--mailed", "sent", "--experience", learnt, *columns)
+    assert status == 0
+    assert "10 mailboxes, 2 hard bounces (20.0%)" in shown
+    assert pd.read_json(learnt, typ="series")["version"] == 1
