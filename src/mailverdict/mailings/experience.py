@@ -71,7 +71,7 @@ class Calibration:
     >>> mv.learn(out, "email", bounces).calibration.table[["mailed", "hard", "seen"]]
                 mailed  hard  seen
     forecast
-    5% to 10%       90     9   0.1
+    10% to 20%      90     9   0.1
     """
 
     brier: float
