@@ -434,6 +434,13 @@ def test_a_word_that_is_not_known_stays_unknown_and_is_named():
     assert found["email_error_message"][0] == "the service gives the reason 'moon_phase'"
 
 
+def test_signs_alone_say_nothing():
+    export = zerobounce(**{"ZB Status": ["-", "invalid,"], "ZB Sub Status": ["?", "--"]})
+    found = mv.read_verdicts(export)
+    assert found["email_status"].tolist() == ["pending", "done"]
+    assert found["email_why"].tolist() == [pd.NA, "invalid"]
+
+
 def test_the_warning_names_few_words():
     cells = [f"word{n}" for n in range(100)]
     export = pd.DataFrame({"email": "a@x.example", "ZB Status": ["valid", *cells]})
@@ -675,5 +682,9 @@ class TestVerifyKnown:
         read = pd.read_csv(io.StringIO(out.drop(columns=["email_clean", "email_change"]).to_csv(index=False)))
         again = mv.verify(read, "email", validation_type="regex", known=SETTLED)
         assert again["email_source"].tolist() == out["email_source"].tolist()
+        alone = mv.verify(
+            read, "email", validation_type="regex"
+        )  # nobody's verdict stays beside the name of another one
+        assert set(alone["email_source"].dropna()) == {"local"}
         with pytest.raises(mv.SettingsError, match="'email_source' that mailverdict did not write"):
             mv.verify(read.assign(email_source="shop"), "email", validation_type="regex", known=SETTLED)

@@ -338,9 +338,10 @@ def judge_row(layout: VerifierLayout, cells: Mapping[str, str]) -> Answer:
     >>> judge_row(bouncer, {"status": "undeliverable", "reason": "rejected_email"}).reasons
     'mailbox_not_found'
     """
-    if "status" not in cells:
+    split = {name: frozenset(map(plain_word, re.split("[,;]", cell))) - {""} for name, cell in cells.items()}
+    words = {name: found for name, found in split.items() if found}  # others are signs alone, as `-`
+    if "status" not in words:
         return Answer(Status.PENDING)
-    words = {name: frozenset(map(plain_word, re.split("[,;]", cell))) for name, cell in cells.items()}
     unknown = next((cells[name] for name in WORDS if not words.get(name, frozenset()) <= layout.words[name]), "")
     found = next((found for fields, found in layout.rows if fits(fields, words)), None)
     if found == SKIP and not unknown:
@@ -349,7 +350,7 @@ def judge_row(layout: VerifierLayout, cells: Mapping[str, str]) -> Answer:
     named = [Reason(each) for each in found.split()] if found and is_reason else []
     flags = {name: True if name in named else truth_of(words.get(name)) for name in FLAGS}
     reasons = order_reasons([*named, *(Reason(name) for name in FLAGS if flags[name] and name != "free")])
-    own = own_word(unknown or cells.get("reason") or cells["status"])
+    own = own_word(unknown or cells["reason" if "reason" in words else "status"])
     if unknown or found is None:
         return Answer(Status.DONE, Verdict.UNKNOWN, ";".join([own, *reasons]), flags, unknown)
     if found == Verdict.INVALID:

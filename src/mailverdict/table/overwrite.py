@@ -153,8 +153,8 @@ def refusal(label: Any, why: str) -> str:
 def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
     """The columns in the frame that earlier calls wrote, by name, and whose content can be ours.
 
-    Of those of a verification the core set, and the others only if they are noted or the whole set is there: the caller
-    may have a column with such a name.
+    Of those of a verification the core set and `source`, which is beside it where another verifier was known; the
+    others only if they are noted or the whole set is there: the caller may have a column with such a name.
     """
     labels = {name: label_of(data.column, prefix, name) for name in EVERY}
     existing, noted = set(data.labels()), data.notes().get("columns", ())
@@ -162,7 +162,7 @@ def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
     ours = {name: each for name, each in present.items() if not foreign_value(data.cells(labels[name]), each)}
     marked = marked_names(ours)
     if not present.keys() >= {c.name for c in COLUMNS if c.name != "why"}:  # which earlier releases did not write
-        marked -= {c.name for c in COLUMNS if not c.in_core}
+        marked -= {c.name for c in COLUMNS if not c.in_core and c.name != "source"}
     return {name: each for name, each in ours.items() if name in marked or str(labels[name]) in noted}
 
 
