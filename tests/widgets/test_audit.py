@@ -43,7 +43,7 @@ def test_a_frame_is_loaded_and_its_column_guessed(contacts):
     audit = ready(contacts, validation_type="regex")
     listed = shown(audit, "list")
     assert listed["columns"][listed["column"]] == "E-Mail"
-    assert listed["examples"][0] == "ada0@example.org"
+    assert listed["preview"]["rows"][0] == ["Person 0", "ada0@example.org"]
     assert listed["size"] == "43 rows, 2 columns"
     assert listed["summary"] == "data frame · 43 rows · column E-Mail"
     assert audit.plan.unique == 40

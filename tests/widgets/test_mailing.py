@@ -1,15 +1,19 @@
-"""What a result means for a mailing: by operator, and bounces that a sender exports."""
+"""What a list means for a mailing: a sample first, by operator, bounces that a sender exports, and what comes next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 
 import mailverdict as mv
+from mailverdict.model.verification import Verification
 from mailverdict.widgets import Audit
-from tests.widgets.conftest import finished, message, ready, shown
+from tests.doubles.answering_backend import AnsweringBackend, valid
+from tests.widgets.conftest import QUICK, finished, message, ready, shown
+from tests.widgets.paced import paced_service, paid
 
 MAILS = ["ada@gmail.com", "nobody@gmail.com", "ada@yahoo.com", "bob@gmail.com", "not an address", "ADA@gmail.com"]
 
@@ -80,3 +84,79 @@ def test_a_file_that_is_about_another_list_or_no_export_is_refused(audit, tmp_pa
     audit.wait(30)
     assert said in message(audit, "decide")
     assert shown(audit, "decide")["bounces"] is None
+
+
+def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
+    def role(email: str, kind: str) -> Verification:
+        return replace(valid(email, kind), result="risky", reasons=("role",), role=True)
+
+    people = [f"user{n}@firm{n % 40}.example" for n in range(2_000)]
+    frame = pd.DataFrame({"mail": [*people, *(f"info@firm{n}.example" for n in range(40)), "ME <user1@firm1.example>"]})
+    backend = AnsweringBackend({"info": role})
+    audit = finished(ready(frame, backend, validation_type="smtp", column="mail", journal=None))
+    state, files = audit._state, []
+    state.on_file = lambda name, path, by: files.append((name, pd.read_csv(path)["mail"].tolist()))
+
+    def make_wave() -> list[str]:
+        state.act("make_wave", kind="csv")
+        audit.wait(60)
+        return files[-1][1]
+
+    assert shown(audit, "decide")["wave"] == {"next": 1, "text": ""}
+    first = make_wave()
+    assert files[-1][0] == "emails-wave-1.csv"
+    assert 0 < len(first) < 1_000
+    assert shown(audit, "decide")["wave"]["text"].startswith(f"Wave 1 of 6: {len(first)} rows. ")
+    rows = [f"{first[0]},1772529300,5.1.1,550 5.1.1 User unknown"]
+    state.use_file(export(tmp_path / "bounces.csv", *rows), "bounces.csv", "bounces")
+    audit.wait(30)
+    mailed = {row[0]: row[1:3] for row in shown(audit, "decide")["bounces"]["rows"]}
+    assert sum(int(count.replace(",", "")) for count, _ in mailed.values()) == len(first)
+    second = make_wave()
+    assert not set(first) & set(second)
+    assert shown(audit, "decide")["wave"]["next"] == 3
+    assert "Nothing has been learnt" not in shown(audit, "decide")["wave"]["text"]
+    finished(audit)
+    assert set(make_wave()).isdisjoint({*first, *second}), "another check forgets nobody"
+    for _ in range(3):
+        state.act("undo")
+    assert shown(audit, "decide")["wave"]["next"] == 1
+
+
+def sampled(service, count: int, **options) -> Audit:
+    frame = pd.DataFrame({"mail": [f"{'gone' if n % 4 == 0 else 'ada'}{n}@firm{n % 9}.example" for n in range(count)]})
+    backend = mv.RemoteBackend(service.url, poll=QUICK)
+    return ready(frame, backend, validation_type="smtp", column="mail", **options)
+
+
+def test_a_sample_says_what_to_expect_and_is_not_paid_again(tmp_path):
+    with paced_service(0, daily_limit=10_000) as service:
+        audit = sampled(service, 1_000, journal=tmp_path / "j.db")
+        assert shown(audit, "check")["sample"] == {"label": "Check 400 first", "running": False, "table": None}
+        audit._state.act("check_sample")
+        assert not shown(audit, "check")["button"]["enabled"]
+        audit._state.act("verify")
+        assert message(audit) == "A sample is being checked; wait until it is done."
+        audit.wait(60)
+        assert paid(service) == 400
+        sample = shown(audit, "check")["sample"]
+        table = {row[0]: row[1:] for row in sample["table"]["rows"]}
+        low, high = (float(each.rstrip("%")) for each in table["Invalid"][1].split(" to "))
+        assert low <= 25 <= high
+        assert sample["table"]["text"].startswith(
+            "What to expect, from 400 of 1,000 addresses; for the whole list 600 "
+        )
+        assert (sample["label"], audit.plan.to_submit) == ("", 600)
+        finished(audit)
+        assert paid(service) == 1_000
+        audit._state.set_repair("case", is_on=False)
+        audit.wait(30)
+        assert shown(audit, "check")["sample"]["table"] is None, "it was about other choices"
+
+
+@pytest.mark.parametrize("options", [{"journal": None}, {"limit": 100}])
+def test_a_sample_is_not_offered_where_it_would_be_paid_twice_or_saves_nothing(options):
+    with paced_service(0, daily_limit=10_000) as service:
+        assert shown(sampled(service, 1_000, **options), "check")["sample"]["label"] == ""
+    free = ready(pd.DataFrame({"mail": [f"ada{n}@firm.example" for n in range(1_000)]}), validation_type="regex")
+    assert shown(free, "check")["sample"]["label"] == ""

@@ -94,6 +94,20 @@ def test_an_audit_comes_back_as_it_was_left(opened, file):
     assert again.result.listing.counts.actions == state.result.listing.counts.actions
 
 
+def test_who_was_mailed_in_a_wave_comes_back(opened, tmp_path):
+    file = tmp_path / "people.csv"
+    file.write_text("mail\n" + "".join(f"user{n}@firm{n % 9}.example\n" for n in range(3_000)))
+    backend = AnsweringBackend()
+    state = opened(file, backend=backend, journal=None)
+    do(state, "set_depth", depth="smtp")
+    do(state, "verify")
+    do(state, "make_wave", kind="csv")
+    assert set(state.choices.waved.values()) == {1}
+    again = opened(file, backend=backend, journal=None)
+    assert again.choices.waved == state.choices.waved
+    assert take_snapshots(again)["decide"]["wave"]["next"] == 2
+
+
 def test_the_same_list_under_another_name_is_the_same_audit_and_another_list_is_not(opened, file, tmp_path, sessions):
     do(opened(file), "decide", rows=[], what="send")
     do(opened(file), "verify")

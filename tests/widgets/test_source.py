@@ -135,14 +135,6 @@ def test_a_column_that_was_written_by_us_is_not_guessed():
     assert read_frame(frame).guess()[0] == 1
 
 
-def test_examples_are_the_first_texts():
-    assert read_frame(pd.Series([None, 1.5, "a@b.example", "", "c", "d", "e"])).examples(0) == [
-        "1.5",
-        "a@b.example",
-        "c",
-    ]
-
-
 @pytest.mark.parametrize(
     "data",
     [

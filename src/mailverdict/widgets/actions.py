@@ -37,6 +37,7 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "set_depth": ("check", {"depth": str}),
     "set_refresh": ("check", {"is_on": bool}),
     "make_plan_again": ("check", {}),
+    "check_sample": ("check", {}),
     "verify": ("check", {}),
     "ask_again": ("decide", {}),
     "pause": ("check", {}),
@@ -50,6 +51,7 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "decide_domain": ("decide", {"domain": str, "what": str}),
     "check_decided": ("decide", {}),
     "remove_bounced": ("decide", {}),
+    "make_wave": ("decide", {"kind": str}),
     "set_policy": ("decide", {"name": str}),
     "download": ("decide", {"which": str, "kind": str}),
 }

@@ -8,7 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from ..model.words import DECISIONS
-from .decisions import NOTHING, Decided, Pair
+from .decisions import NOTHING, Decided, Pair, Waved
+
+NO_WAVES: Waved = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -25,16 +27,22 @@ class Choices:
     depth: str = "mx"
     policy: str = "balanced"
     decided: Decided = field(default_factory=lambda: NOTHING)
+    waved: Waved = field(default_factory=lambda: NO_WAVES)  # who was mailed, and in which wave
 
     def for_tidy(self) -> Choices:
         """What the list as it is verified depends on."""
-        return replace(self, depth="", policy="", decided=NOTHING)
+        return replace(self, depth="", policy="", decided=NOTHING, waved=NO_WAVES)
 
     def for_check(self) -> Choices:
         """What a result depends on: other choices do not make it an earlier one."""
         is_used = self.suppress and bool(self.suppression)
         return replace(
-            self, policy="", decided=NOTHING, suppress=is_used, suppression=self.suppression if is_used else ""
+            self,
+            policy="",
+            decided=NOTHING,
+            waved=NO_WAVES,
+            suppress=is_used,
+            suppression=self.suppression if is_used else "",
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -44,6 +52,7 @@ class Choices:
             "off": sorted(self.off),
             "accepted": sorted(self.accepted),
             "decided": dict(self.decided),
+            "waved": dict(self.waved),
         }
 
     @classmethod
@@ -61,4 +70,5 @@ class Choices:
             depth=str(kept["depth"]),
             policy=str(kept["policy"]),
             decided=MappingProxyType(decided),
+            waved=MappingProxyType({str(key): int(number) for key, number in kept["waved"].items()}),
         )

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 Pair = tuple[str, str]  # the text that is verified without it, and what was meant
 Decided = Mapping[str, str]  # send or remove, by the key of a person
+Waved = Mapping[str, int]  # the wave of a mailing, by the key of a person
 NOTHING: Decided = MappingProxyType({})
 UNDECIDED = "none"
 MAX_TYPOS = 20
@@ -39,7 +41,7 @@ MAX_WORDS = 8  # more than there are codes of decisions
 
 def decide(
     listing: Listing,
-    rows: Sequence[int],
+    rows: Sequence[int] | npt.NDArray[Any],
     what: str,
     decided: Decided = NOTHING,
     accepted: frozenset[Pair] = frozenset(),
@@ -50,8 +52,8 @@ def decide(
     """
     if what not in (*DECISIONS, UNDECIDED):
         raise SettingsError(f"{what!r} is not a decision; there are {', '.join((*DECISIONS, UNDECIDED))}")
-    is_whole = all(type(each) is int for each in rows)
-    if not is_whole or (rows and not 0 <= min(rows) <= max(rows) < len(listing.rows)):
+    is_whole = isinstance(rows, np.ndarray) or all(type(each) is int for each in rows)
+    if not is_whole or (len(rows) and not 0 <= np.min(rows) <= np.max(rows) < len(listing.rows)):
         raise SettingsError("these rows are not in the result: give their positions")
     at = listing.of_same_people(np.asarray(rows, np.int64))
     if what == "send":
@@ -71,12 +73,11 @@ def decide(
     return MappingProxyType(words), accepted | pairs if what == "suggestion" else accepted - pairs
 
 
-def rows_of_domain(listing: Listing, domain: str) -> list[int]:
+def rows_of_domain(listing: Listing, domain: str) -> npt.NDArray[Any]:
     """The rows whose address is at a domain."""
     if domain not in listing.domains:
         raise SettingsError(f"no address is at {domain!r:.80}")
-    rows: list[int] = np.flatnonzero(listing.domain == listing.domains.index(domain)).tolist()
-    return rows
+    return np.flatnonzero(listing.domain == listing.domains.index(domain))
 
 
 def read_decisions(frame: pd.DataFrame, at: int) -> tuple[Decided, frozenset[Pair]]:

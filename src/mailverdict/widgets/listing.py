@@ -45,7 +45,7 @@ from ..table.columns import COLUMNS, DECISION_COLUMNS, REPAIR_COLUMNS, Column, l
 from ..table.overwrite import name_columns
 from ..table.table import Table
 from ..table.text_column import as_text, cut_long, is_text, strip_texts, to_array
-from .decisions import NOTHING, Decided, Pair
+from .decisions import NOTHING, Decided, Pair, Waved
 from .source import printable_label, short_text
 
 PAGE_ROWS = 50
@@ -268,6 +268,12 @@ class Listing:
         """The suggested addresses that are already in the cells of some rows, or are to be checked."""
         corrected = rows[self.rows.is_corrected[rows]]
         return {*self.rows.table["clean"].take(pa.array(corrected)).to_pylist(), *(b for _, b in self.pairs_of(rows))}
+
+    def waves(self, waved: Waved) -> Codes:
+        """The wave of a mailing in which the person of each row was mailed; 0 for none."""
+        at = pc.index_in(self.people, value_set=pa.array(list(waved), pa.string())).fill_null(-1).to_numpy()
+        numbers = np.array([*waved.values(), 0], np.int64)  # the last one: none
+        return np.append(numbers[at], 0)[self.person]
 
     def word_of(self, decision: int) -> str:
         """A decision as the page names it; empty for none."""

@@ -1,4 +1,4 @@
-"""What a result means for a mailing: who runs the mailboxes, and what the bounces of a mailing say about the verdicts.
+"""What a list means for a mailing: a sample first, who runs the mailboxes, what bounces say, and what to mail next.
 
 Each gives a table for the page: a sentence, heads, and rows of texts.
 """
@@ -6,34 +6,110 @@ Each gives a table for the page: a sentence, heads, and rows of texts.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from ..bounces.read import read_bounces
 from ..checks.bounces.outcome import Outcome
 from ..checks.operators import SELF, known_operators
 from ..errors import InputError, MailVerdictError
 from ..frames.policy import read_decided
-from ..model.words import count_of, percent
+from ..local.backend import LocalBackend
+from ..mailings.estimate import LINE_LABELS, estimate, is_verified_whole
+from ..mailings.experience import learn
+from ..mailings.waves import mailing
+from ..model.words import ACTIONS, Verdict, count_of, percent
 from ..reports.by_operator import OperatorCounts
 from ..reports.outcomes import count_outcomes, match_outcomes
+from ..runs.options import Options
+from ..runs.plan import Plan
+from ..table.columns import COLUMNS, label_of
 from ..theme import LABELS
-from .listing import CORE, Listing, Rows
+from .decisions import Waved
+from .listing import Listing, Rows
 from .source import readable
+from .steps import Prepared
 
+SAMPLE = 400  # addresses that are checked first
+WAVES = 6
 MAX_OPERATORS = 10
+SAMPLE_HEADS = ("Verdict", "Share", "95 % range", "Rows")
 OPERATOR_HEADS = ("Operator", "Addresses", "Clear answers", "Why not more")
 BOUNCE_HEADS = ("Verdict", "Mailed", "Does not exist", "Share", "95 % range", "Refused the sender", "Later")
+# What `outcomes`, `learn` and `mailing` read of a result.
+READ = tuple(column for column in COLUMNS if column.in_core or column.name in ("validation_type", "operator"))
 
 
-def table_of(text: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> dict[str, Any]:
-    """A table of the page."""
-    return {"text": text, "heads": list(heads), "rows": [list(row) for row in rows]}
+def table_of(text: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]], notes: Sequence[str]) -> dict[str, Any]:
+    """A table of the page; what was warned of is said with it."""
+    said = " ".join([text, *(f"{each[:1].upper()}{each[1:]}." for each in notes)]).strip()
+    return {"text": said, "heads": list(heads), "rows": [list(row) for row in rows]}
+
+
+def range_text(low: float, high: float) -> str:
+    return "" if low == high else f"{low:.1%} to {high:.1%}"
+
+
+@contextmanager
+def noting(notes: list[str]) -> Iterator[None]:
+    """Collect what is warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    notes += [readable(str(each.message), 300) for each in caught]
+
+
+# --- a sample first --------------------------------------------------------------------------------------------------
+
+
+def is_worth_a_sample(plan: Plan, options: Options) -> bool:
+    """Whether a check is long or costs something, and keeps the answers of a sample."""
+    return plan.to_submit > 2 * SAMPLE and options.journal is not None and not is_verified_whole(options)
+
+
+def check_sample(prepared: Prepared, options: Options) -> dict[str, Any]:
+    """What to expect of the whole list, from the answers to a sample; they are in the journal, and not paid again.
+
+    Domains are looked up first where this computer checks; a person who chose a service did not ask for it.
+    """
+    texts, notes = prepared.read.texts, list[str]()
+    if prepared.read.is_wanted is not None:
+        texts = texts.filter(prepared.read.is_wanted)
+    with noting(notes):
+        found = estimate(
+            pa.table({"email": texts}),
+            "email",
+            sample=SAMPLE,
+            mx="all" if isinstance(options.backend, LocalBackend) or options.screen else None,
+            validation_type=options.validation_type,
+            backend=options.backend,
+            journal=options.journal,
+            screen=options.screen,  # type: ignore[arg-type]  # it was checked
+            clean=False,
+            progress=False,
+        )
+    rows = [
+        (
+            LINE_LABELS[line],
+            percent(row["share"], 1.0),
+            range_text(row["low"], row["high"]),
+            f"{row['rows']:,}",
+        )
+        for line, row in zip(found.shares.index, found.shares.to_dict("records"), strict=True)
+        if row["rows"] or line in tuple(Verdict)
+    ]
+    of = f"{found.sampled:,} of {count_of(found.population, 'address')}"
+    return table_of(f"What to expect, from {of}; for the whole list {found.cost}.", SAMPLE_HEADS, rows, notes)
+
+
+# --- operators -------------------------------------------------------------------------------------------------------
 
 
 def count_operators(listing: Listing) -> dict[str, Any] | None:
@@ -54,7 +130,10 @@ def count_operators(listing: Listing) -> dict[str, Any] | None:
         )
         for name, row in zip(found.index, found.to_dict("records"), strict=True)
     ]
-    return table_of(text, OPERATOR_HEADS, rows)
+    return table_of(text, OPERATOR_HEADS, rows, ())
+
+
+# --- bounces ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,24 +141,30 @@ class Bounced:
     """What a sender's export says about a result."""
 
     table: dict[str, Any]
-    rows: Rows  # whose mailbox or domain does not exist
+    gone: Rows  # whose mailbox or domain does not exist
+    reports: pd.DataFrame  # what `read_bounces` gave
 
 
-def read_outcomes(path: Path, name: str, listing: Listing) -> Bounced:
-    """Compare the verdicts with what became of the mails; mailed are the rows to send, and all that have a report."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+def read_outcomes(path: Path, name: str, listing: Listing, waved: Waved) -> Bounced:
+    """Compare the verdicts with what became of the mails.
+
+    Mailed are the people of the waves in `waved`; without waves the rows to send, and all that have a report.
+    """
+    shown, column, notes = readable(name), listing.column, list[str]()
+    with noting(notes):
         try:
             bounces = read_bounces(path)
         except MailVerdictError as exc:
-            raise type(exc)(str(exc).replace(str(path), readable(name))) from None
-    rows = read_decided(listing.rows.to_frame(columns=CORE), listing.column, None)
-    reported = match_outcomes(rows, bounces)
-    sent = listing.action == 0
-    mailed = pd.Series(sent | np.any([*reported.has.values()], axis=0))
-    found = match_outcomes(rows, bounces, mailed=mailed)
+            raise type(exc)(str(exc).replace(str(path), shown)) from None
+    rows = read_decided(listing.rows.to_frame(columns=READ), column, None)
+    if waved:
+        mailed = listing.waves(waved) > 0
+    else:
+        reported = match_outcomes(rows, bounces)
+        mailed = np.logical_or.reduce([listing.action == ACTIONS.index("send"), *reported.has.values()])
+    found = match_outcomes(rows, bounces, mailed=pd.Series(mailed))
     if not found.matched:
-        raise InputError(f"{readable(name)}: none of its {count_of(found.unmatched, 'address')} is in this list")
+        raise InputError(f"{shown}: none of its {count_of(found.unmatched, 'address')} is in this list")
     counts = count_outcomes(found, np.array([""] * len(rows), object)).loc[["verdict"]].droplevel(0)
     lines = [
         (
@@ -87,7 +172,7 @@ def read_outcomes(path: Path, name: str, listing: Listing) -> Bounced:
             f"{row['mailed']:,}",
             f"{row['hard']:,}",
             percent(row["hard"], row["mailed"]),
-            f"{row['low']:.1%} to {row['high']:.1%}",
+            range_text(row["low"], row["high"]),
             f"{row['blocked']:,}",
             f"{row['soft']:,}",
         )
@@ -97,8 +182,25 @@ def read_outcomes(path: Path, name: str, listing: Listing) -> Bounced:
     gone = np.flatnonzero(found.has[Outcome.HARD] & found.is_mailed)
     people = len({found.keys[row] for row in gone.tolist()})
     others = f", and {count_of(found.unmatched, 'other')}" if found.unmatched else ""
-    text = f"{readable(name)} has {count_of(found.matched, 'address')} of this list{others}. "
-    verb = "does" if people == 1 else "do"
-    text += f"{count_of(people, 'person', 'people')} {verb} not exist any more."
-    notes = [readable(str(each.message), 200) for each in caught]
-    return Bounced(table_of(" ".join([text, *notes]), BOUNCE_HEADS, lines), gone)
+    text = f"{shown} has {count_of(found.matched, 'address')} of this list{others}. "
+    text += f"{count_of(people, 'person does', 'people do')} not exist any more."
+    return Bounced(table_of(text, BOUNCE_HEADS, lines, notes), gone, bounces)
+
+
+# --- waves -----------------------------------------------------------------------------------------------------------
+
+
+def plan_wave(listing: Listing, waved: Waved, bounced: Bounced | None) -> tuple[int, Rows, str]:
+    """The number of the next wave, its rows, and what to expect of it; `bounced` has the reports of those before."""
+    frame, column, notes = listing.rows.to_frame(columns=READ), listing.column, list[str]()
+    label, numbers = label_of(column, None, "wave"), listing.waves(waved)
+    frame[label] = pd.Series(numbers, frame.index, "Int64").where(numbers > 0)
+    waves = max(WAVES, int(numbers.max(initial=0)) + 1)
+    with noting(notes):
+        known = learn(frame, column, bounced.reports) if bounced is not None and waved else None
+        plan = mailing(frame, column, waves=waves, experience=known)
+    rows = np.flatnonzero((plan.frame[label] == plan.wave).fillna(False).to_numpy(np.bool_))
+    expected, low, high = plan.expected
+    forecast = f"{expected:,.0f} hard bounces expected, {low:,.0f} to {high:,.0f}. " if len(rows) else ""
+    text = f"Wave {plan.wave} of {waves}: {count_of(len(rows), 'row')}. {forecast}{plan.why}"
+    return plan.wave, rows, " ".join([text, *notes])

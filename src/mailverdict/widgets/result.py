@@ -40,6 +40,7 @@ class Result:
         self.read_earlier: Callable[[], pd.DataFrame] | None = None  # the audit that it is compared with
         self.operators = count_operators(listing) if info.depth != ValidationType.REGEX else None
         self.bounced: Bounced | None = None  # what a sender's export says
+        self.wave = ""  # what to expect of the wave that was made last
         if looks is not None:
             self.look_as(looks)
         self.find()

@@ -16,10 +16,8 @@ from ..errors import ColumnError, InputError, SettingsError
 from ..files.readers import explain_guess, open_table
 from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..table.table import read_stream
-from ..table.text_column import is_filled, read_values
 
 SAMPLE_ROWS = 2_000
-EXAMPLES = 3  # cells shown beside a column
 LONGEST_LABEL = 60
 LONGEST_PASTE = 50_000_000  # characters
 FROM_MEMORY, FROM_PASTE = "data frame", "pasted list"
@@ -80,11 +78,6 @@ class Source:
     def head(self, at: int) -> pd.Series[Any]:
         """The first cells of a column, by its position."""
         return self.frame.iloc[:SAMPLE_ROWS, at].reset_index(drop=True)
-
-    def examples(self, at: int) -> list[str]:
-        """A few cells of a column."""
-        texts = read_values(self.head(at)).texts
-        return list(texts.filter(is_filled(texts))[:EXAMPLES].to_pylist())
 
     def stem(self) -> str:
         """The name for a file made from this table, without suffix; only characters that all file systems allow."""

@@ -37,8 +37,8 @@ from .choices import Choices
 from .decisions import decide, read_decisions, rows_of_domain
 from .earlier import list_runs, open_run, place_of_run
 from .keeping import keep, open_session, to_keep
-from .listing import Listing
-from .mailing import read_outcomes
+from .listing import Listing, Rows
+from .mailing import SAMPLE, check_sample, plan_wave, read_outcomes
 from .result import Result, file_name
 from .session import AuditSession, Given, KeptAudit, Sessions, id_of
 from .source import Source, readable
@@ -84,6 +84,7 @@ class AuditState:
         self.kept: list[KeptAudit] = [] if sessions is None else sessions.all()
         self.session: AuditSession | None = None
         self.written: tuple[Source | None, Result | None] = (None, None)  # the tables that are kept
+        self.is_sampling = False
         self.asked_by = ""  # the page whose action was the last one
         self.forget()
 
@@ -99,6 +100,7 @@ class AuditState:
         self.made: dict[str, tuple[Any, Any]] = {}  # by step, what it was made from the last time, and what was made
         self.has_known = False  # whether earlier answers can be used, unless the next run asks again
         self.check.forget()
+        self.sample: tuple[Choices, dict[str, Any]] | None = None  # what to expect of a check with these choices
         self.shown_suggestions = 10
         self.result: Result | None = None
         self.work.messages["decide"] = NO_MESSAGE
@@ -131,6 +133,8 @@ class AuditState:
         """Raise an error during a run: what it verifies must not be replaced."""
         if self.check.is_running:
             raise SettingsError("a check is running; pause it first")
+        if self.is_sampling:
+            raise SettingsError("a sample is being checked; wait until it is done")
 
     def close(self) -> None:
         """Stop the run, keep the audit, and remove temporary files."""
@@ -560,10 +564,28 @@ class AuditState:
         """Whether the result is that of the choices as they are now; it names suggestions that are to be checked."""
         return self.result is not None and self.result.info.accepted_by(self.choices, self.check.label())
 
+    def check_sample(self) -> None:
+        """Check some addresses first, and say what to expect of the whole list."""
+        self.require_idle()
+        prepared, choices = self.prepare_now(), self.choices.for_check()
+        self.work.say("check", "")
+
+        def work() -> None:
+            try:
+                self.sample = choices, check_sample(prepared, self.check.options(choices.depth))
+                self.work.spoken = self.sample[1]["text"]
+            finally:
+                self.is_sampling = False
+                self.forget_plan()  # what is known now costs nothing
+
+        self.is_sampling = True
+        self.work.add("check", work, f"Checking {SAMPLE} addresses…")
+
     def verify(self) -> None:
         """Start the check, or go on where the last one stopped."""
         with self.lock:
             if not self.check.is_running:
+                self.require_idle()
                 self.check.is_unseen = False
                 self.start_check()
         self.work.wake()
@@ -664,7 +686,7 @@ class AuditState:
             raise SettingsError(f"{name!r} is not a policy; there are {', '.join(self.policies)}")
         self.choose(policy=name)
 
-    def decide(self, rows: Sequence[int], what: str) -> None:
+    def decide(self, rows: Sequence[int] | Rows, what: str) -> None:
         """Decide about the people of some rows, by their positions."""
         chosen = self.choices
         decided, accepted = decide(self.require_result().listing, rows, what, chosen.decided, chosen.accepted)
@@ -672,7 +694,7 @@ class AuditState:
         self.choose(decided=decided, accepted=accepted)
 
     def decide_shown(self, what: str) -> None:
-        self.decide(self.require_result().found.tolist(), what)
+        self.decide(self.require_result().found, what)
 
     def decide_domain(self, domain: str, what: str) -> None:
         """Decide about the people at a domain."""
@@ -682,17 +704,25 @@ class AuditState:
         """Write rows, or a report, to a file for the browser; see `Result.rows_of`."""
         result, by = self.require_result(), self.asked_by
         rows = result.rows_of(which, kind)
-        name = file_name(self.source.stem() if self.source is not None else "emails", which, kind)
+        name = file_name(self.stem(), which, kind)
 
         def work() -> None:
-            path = Path(tempfile.mkdtemp(dir=self.folder), name)
-            remarks = result.save(which, rows, path, self.check.service())
-            self.work.say("decide", " ".join(remarks), "warned" if remarks else "plain")
-            path.chmod(0o600)
-            self.on_file(name, path, by)
-            self.work.spoken = f"{name} is being downloaded."
+            self.write(name, lambda path: result.save(which, rows, path, self.check.service()), by)
 
         self.work.add("decide", work, f"Writing {name}…")
+
+    def stem(self) -> str:
+        """The beginning of the names of files."""
+        return "emails" if self.source is None else self.source.stem()
+
+    def write(self, name: str, save: Callable[[Path], list[str]], by: str) -> None:
+        """Write a file for the page that asked for it."""
+        path = Path(tempfile.mkdtemp(dir=self.folder), name)
+        remarks = save(path)
+        self.work.say("decide", " ".join(remarks), "warned" if remarks else "plain")
+        path.chmod(0o600)
+        self.on_file(name, path, by)
+        self.work.spoken = f"{name} is being downloaded."
 
     def compare(self, path: Path, name: str) -> None:
         """Compare the result with that of an earlier audit, from a file."""
@@ -710,7 +740,7 @@ class AuditState:
         result = self.require_result()
 
         def work() -> None:
-            result.bounced = read_outcomes(path, name, result.listing)
+            result.bounced = read_outcomes(path, name, result.listing, self.choices.waved)
             self.work.say("decide", "")
             self.work.spoken = result.bounced.table["text"]
 
@@ -719,7 +749,24 @@ class AuditState:
     def remove_bounced(self) -> None:
         """Take people who do not exist off the list."""
         if (bounced := self.require_result().bounced) is not None:
-            self.decide(bounced.rows.tolist(), "remove")
+            self.decide(bounced.gone, "remove")
+
+    def make_wave(self, kind: str) -> None:
+        """Choose the rows to mail now, note that their people are mailed, and write them to a file."""
+        self.require_idle()
+        result, by, before = self.require_result(), self.asked_by, self.choices.waved
+        result.rows_of("send", kind)
+
+        def work() -> None:
+            number, rows, result.wave = plan_wave(result.listing, before, result.bounced)
+            self.work.spoken = result.wave
+            if len(rows):
+                people = dict.fromkeys(result.listing.keys_of(rows), number)
+                self.choose(waved=MappingProxyType({**before, **people}))
+                name = file_name(self.stem(), f"wave-{number}", kind)
+                self.write(name, lambda path: result.save("send", rows, path, ""), by)
+
+        self.work.add("decide", work, "Choosing the rows of the next wave…")
 
 
 BUSY = {"tidy": "Looking through the list…", "check": "Working out the cost…"}  # what is shown while a step is made

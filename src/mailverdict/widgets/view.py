@@ -21,6 +21,7 @@ from .earlier import describe_run
 from .exports import KINDS
 from .listing import FACETS, Listing, cell_texts
 from .listing import WORDS as DECIDED
+from .mailing import SAMPLE, is_worth_a_sample
 from .result import Result
 from .session import Given, KeptAudit
 from .source import ENCODINGS, Source, readable, short_text
@@ -122,7 +123,6 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
         "columns": [],
         "column": state.choices.column,
         "remarks": [],
-        "examples": [],
         "accept": ",".join((*FILE_KINDS, *COMPRESSIONS)),
         "allow_paths": state.allow_paths,
         "encodings": [{"id": code, "label": label} for label, code in ENCODINGS],
@@ -151,7 +151,6 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
     shown["remarks"] = [short_text(each, 200) for each in (*remarks, *source.remarks)[:8]]
     shown["preview"] = preview(source, at)
     if at is not None:
-        shown["examples"] = [readable(cell, 60) for cell in source.examples(at)]
         shown["guess"] = f"Found automatically: {readable(state.guess, 120)}." if state.guess else ""
     return shown
 
@@ -304,6 +303,7 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
         "state": state.check.state,
         "progress": None if progress is None else describe_progress(progress, state.check.rate, addresses),
         "button": button,
+        "sample": sample_part(state),
     }
     if plan is not None and state.is_out_of_quota():
         reset = next_day(datetime.now(UTC))
@@ -312,6 +312,19 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
             f"Today's quota is used up. Press {button['label']} after 00:00 UTC ({duration_words(wait)} from now)."
         )
     return shown
+
+
+def sample_part(state: AuditState) -> dict[str, Any]:
+    """What to expect of the whole list, and whether a sample can be checked first."""
+    found, plan = state.sample, state.plan
+    is_current = found is not None and found[0] == state.choices.for_check()
+    can_start = plan is not None and not state.check.is_running and not state.is_out_of_quota()
+    is_worth = can_start and plan is not None and is_worth_a_sample(plan, state.check.options(state.choices.depth))
+    return {
+        "label": f"Check {SAMPLE} first" if is_worth and not is_current else "",
+        "running": state.is_sampling,
+        "table": found[1] if found is not None and is_current else None,
+    }
 
 
 def check_summary(state: AuditState) -> str:
@@ -335,7 +348,9 @@ def button_of(state: AuditState) -> dict[str, Any]:
         label = "Start again"
     else:
         label = "Verify again" if state.result is not None else "Verify"
-    ready = state.plan is not None and state.prepared is not None and not state.check.is_running
+    ready = (
+        state.plan is not None and state.prepared is not None and not state.check.is_running and not state.is_sampling
+    )
     return {"label": label, "enabled": ready and not state.is_out_of_quota()}
 
 
@@ -389,6 +404,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "comparison": result.comparison,
         "operators": result.operators,
         "bounces": bounces_part(result),
+        "wave": {"next": max(state.choices.waved.values(), default=0) + 1, "text": result.wave},
         "decided": decided_part(listing),
         "typos": find_typos(listing),
         "to_check": to_check(state, listing),
@@ -399,8 +415,11 @@ def bounces_part(result: Result) -> dict[str, Any] | None:
     """What a sender's export says, and whether people in it are still to be removed."""
     if (bounced := result.bounced) is None:
         return None
-    is_left = result.listing.action[bounced.rows] != ACTIONS.index("drop")
-    return {**bounced.table, "can_remove": bool(is_left.any())}
+    action = result.listing.action
+    return {
+        **bounced.table,
+        "can_remove": bool((action[bounced.gone] != ACTIONS.index("drop")).any()),
+    }
 
 
 def decided_part(listing: Listing) -> dict[str, int]:

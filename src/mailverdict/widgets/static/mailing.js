@@ -1,7 +1,22 @@
-// What a result means for a mailing: who runs the mailboxes, and what the bounces of a mailing say about the verdicts.
+// What a list means for a mailing: a sample first, who runs the mailboxes, what bounces say, and what to mail next.
 
 import { html } from "./vendor/preact-htm.js";
-import { Cells, FileButton, Small, Text, Transfers, useAudit } from "./parts.js";
+import { Cells, FileButton, Notices, Small, Transfers, useAudit } from "./parts.js";
+
+// A few addresses first, where the whole list takes long or costs something.
+function Sample() {
+  const { check, act } = useAudit();
+  const { label, running, table } = check.sample;
+  return html`
+    ${(label || running) &&
+    html`<div class="mv-row">
+      <${Small} disabled=${running} onClick=${() => act("check_sample")}>${label || "Checking…"}<//>
+      <span class="mv-soft">Says what to expect of the whole list. What is checked is not paid again.</span>
+    </div>`}
+    ${running && html`<${Notices} busy=${check.busy} />`}
+    ${table && html`<p>${table.text}</p><${Cells} label="What to expect" ...${table} />`}
+  `;
+}
 
 function Operators() {
   const { operators } = useAudit().decide;
@@ -11,7 +26,7 @@ function Operators() {
       <h4>By operator</h4>
       <span class="mv-soft mv-gap">Who runs the mailboxes. ${operators.text}</span>
     </div>
-    <${Cells} label="By operator" ...${operators} />
+    <${Cells} label="Addresses by operator" ...${operators} />
   </section>`;
 }
 
@@ -33,4 +48,19 @@ function Bounces() {
   </section>`;
 }
 
-export { Bounces, Operators };
+// A part of the list first, and more when few of its mails bounce. Undo takes a wave back.
+function Waves() {
+  const { decide, page, act } = useAudit();
+  const { busy, wave } = decide;
+  return html`<section class="mv-part" aria-label="Mail in waves">
+    <div class="mv-row mv-part-head">
+      <h4>Mail in waves</h4>
+      <span class="mv-soft mv-gap">
+        ${wave.text || "A part first, and doubtful rows as long as few mails bounce. Give the bounces before the next wave."}
+      </span>
+      <${Small} disabled=${busy || page.running} onClick=${() => act("make_wave", { kind: "csv" })}>Make wave ${wave.next}<//>
+    </div>
+  </section>`;
+}
+
+export { Bounces, Operators, Sample, Waves };

@@ -5,7 +5,7 @@ import {
   Button, Cells, FileButton, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small, Switch, Text,
   Transfers, UndoRedo, useAudit, useChoice,
 } from "./parts.js";
-import { Bounces, Operators } from "./mailing.js";
+import { Bounces, Operators, Sample, Waves } from "./mailing.js";
 import { DECISIONS, Table } from "./table.js";
 
 const QUOTA_OVER = "Today's quota is used up.";
@@ -265,6 +265,7 @@ function CheckStep() {
     ${check.can_refresh &&
     html`<${Switch} id=${`${id}-refresh`} label="Ask again about addresses without a clear answer" on=${check.is_refreshing}
       disabled=${running} onChange=${(isOn) => act("set_refresh", { is_on: isOn })} />`}
+    <${Sample} />
     <${StartButtons} />
     ${check.quota_over && html`<${Notice} kind="warned" role="status">${check.quota_over}<//>`}
     ${progress && html`<${Progress} progress=${progress} running=${running} />`}
@@ -391,6 +392,7 @@ function DecideStep() {
     <div class="mv-explore"><${Facets} /><${Table} /></div>
     <${Operators} />
     <${Comparison} />
+    <${Waves} />
     <${Bounces} />
   `;
 }
