@@ -6,8 +6,9 @@ loopback addresses; they say nothing about the real providers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from ..checks.dns.names import normal_name
 from ..checks.dns.self_test import load_probes
@@ -292,7 +293,8 @@ OTHER_HOSTS = {
 }
 
 
-def sandbox_zones() -> dict[str, DomainRecords]:
+@cache  # every World begins with them
+def sandbox_zones() -> Mapping[str, DomainRecords]:
     """All names of the sandbox for `DnsServer`: domains, hosts, reverse names and DNS lists.
 
     >>> sandbox_zones()["gmail.com"].records["MX"]
