@@ -16,7 +16,7 @@ import mailverdict.dask
 from mailverdict.errors import BackendError, ColumnError, InputError, SettingsError
 from mailverdict.sandbox import World
 from tests.doubles.scripted_backend import ScriptedBackend
-from tests.doubles.tables import crossed
+from tests.doubles.tables import crossed, each_row
 
 CELLS = ["ada@gmail.com", None, "Ada@GMAIL.com", "nobody", "ada@gmial.com", " ", "info@gone.example", "ada@gmail.com"]
 
@@ -150,7 +150,7 @@ def test_a_deleted_folder_is_an_error_and_not_a_pending_row(ddf, tmp_path):
         out.compute()
 
 
-@pytest.mark.parametrize("kind", ["mx", "smtp"])
+@each_row("kind", ["mx", "smtp"])
 def test_the_call_reads_each_partition_once(kind):
     with mv.sandbox.World() as world, dask.config.set(scheduler="sync"):
         mailverdict.dask.verify(recorded(), "email", validation_type=kind, backend=world.backend, progress=False)

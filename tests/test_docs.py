@@ -10,6 +10,7 @@ import pytest
 
 import mailverdict as mv
 from tests import ROOT
+from tests.doubles.tables import each_row
 
 DOCS = ROOT / "docs"
 NEEDS = {
@@ -35,7 +36,7 @@ def test_examples_give_what_they_say(page):
     assert failed == 0
 
 
-@pytest.mark.parametrize("page", sorted((DOCS / "reference").glob("*.md")), ids=lambda path: path.stem)
+@each_row("page", sorted((DOCS / "reference").glob("*.md")), ids=lambda path: path.stem)
 def test_every_name_in_the_reference_exists(page):
     for name in re.findall(r"^::: ([\w.]+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
         assert pydoc.locate(name) is not None, name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import enum
-import functools
 import importlib
 import inspect
 import re
@@ -20,7 +19,7 @@ from numpydoc.docscrape import FunctionDoc
 from numpydoc.validate import validate
 
 import mailverdict as mv
-from tests.doubles.tables import assert_none_differ
+from tests.doubles.tables import assert_none_differ, each_row
 
 SOURCE = Path(mv.__file__).parent
 MODULES = sorted(
@@ -109,31 +108,28 @@ def test_the_package_says_that_it_is_typed():
     assert (SOURCE / "py.typed").is_file()
 
 
-@functools.cache
-def modules_after(statement):
-    """Modules that a fresh interpreter has loaded after a statement."""
-    code = f"import sys; {statement}; print(*sorted(sys.modules))"
-    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+def modules_after(*statements):
+    """Modules that a fresh interpreter has loaded after each of some statements."""
+    code = "; ".join(["import sys", *(f"{statement}; print(*sorted(sys.modules))" for statement in statements)])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return [set(line.split()) for line in done.stdout.splitlines()]
 
 
 class TestWeight:
-    def test_importing_it_loads_nothing_heavy(self):
-        assert modules_after("import mailverdict") & HEAVY == set()
-
-    def test_working_on_syntax_alone_loads_no_network(self):
-        work = "import mailverdict as mv; mv.verify(['ada@example.org'], validation_type='regex')"
-        assert modules_after(work) & (HEAVY - {"tqdm"}) == set()
-
-    def test_one_check_of_syntax_loads_no_network(self):
-        work = "import mailverdict as mv; mv.check('ada@example.org', validation_type='regex')"
-        assert modules_after(work) & HEAVY == set()
-
-    def test_one_check_of_syntax_reads_no_rules_for_replies(self):
-        work = "import mailverdict as mv; mv.check('ada@example.org', validation_type='regex')"
-        assert "mailverdict.checks.smtp.classify.languages" not in modules_after(work)
+    def test_working_on_syntax_alone_loads_no_network_and_no_rules_for_replies(self):
+        imported, checked, verified = modules_after(
+            "import mailverdict as mv",
+            "mv.check('ada@example.org', validation_type='regex')",
+            "mv.verify(['ada@example.org'], validation_type='regex')",
+        )
+        assert imported & HEAVY == set()
+        assert checked & HEAVY == set()
+        assert verified & (HEAVY - {"tqdm"}) == set()
+        assert "mailverdict.checks.smtp.classify.languages" not in checked
 
     def test_the_command_line_loads_no_service_and_no_client(self):
-        assert modules_after("import mailverdict.cli") & {"httpx", "starlette", "sqlalchemy", "uvicorn"} == set()
+        (loaded,) = modules_after("import mailverdict.cli")
+        assert loaded & {"httpx", "starlette", "sqlalchemy", "uvicorn"} == set()
 
 
 def exemptions(name, thing):
@@ -190,7 +186,7 @@ def what_is_missing(name, thing):
     return [each for each in found if each[0] not in exemptions(name, thing)]
 
 
-@pytest.mark.parametrize("error", [getattr(mv, n) for n in PUBLIC if n.endswith(("Error", "Exceeded", "Limited"))])
+@each_row("error", [getattr(mv, n) for n in PUBLIC if n.endswith(("Error", "Exceeded", "Limited"))])
 def test_errors_are_ours_and_drawn_in_the_tree(error):
     assert issubclass(error, mv.MailVerdictError)
     assert error.__name__ in mv.errors.__doc__.split()
@@ -234,6 +230,6 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize(("value", "names"), SHOWN.values(), ids=SHOWN)
+@each_row(("value", "names"), SHOWN.values(), ids=SHOWN)
 def test_a_value_shows_its_documented_names_and_nothing_else(value, names):
     assert [name for name in dir(value) if not name.startswith("_")] == names.split()

@@ -3,8 +3,6 @@
 import re
 from html.parser import HTMLParser
 
-import pytest
-
 import mailverdict as mv
 from mailverdict.model.words import REASON_LABELS, REASON_MEANING, STATE_MEANING, WHY_MEANING, Reason, count_of
 from mailverdict.reports.explain import Step
@@ -12,6 +10,7 @@ from mailverdict.reports.host_audit import Finding
 from mailverdict.runs.plan import plan_run
 from mailverdict.runs.run import render_progress
 from mailverdict.theme import LABELS, MARKS
+from tests.doubles.tables import each_row
 
 HOSTILE = '<img src=x onerror="alert(1)">\x1b[2J\n&'
 REFUSED = mv.Verification(
@@ -93,9 +92,7 @@ def test_what_was_not_asked_is_said():
     assert str(steps).endswith("verdict: valid\n    not asked: whether the mailbox exists")
 
 
-@pytest.mark.parametrize(
-    "found", [REFUSED, mv.check("ada@@example.org", validation_type="regex")], ids=["smtp", "refused"]
-)
+@each_row("found", [REFUSED, mv.check("ada@@example.org", validation_type="regex")], ids=["smtp", "refused"])
 def test_nothing_is_left_open_by_a_refusal_or_after_the_mailbox(found):
     assert "not asked" not in repr(found)
 
@@ -106,7 +103,7 @@ def test_texts_of_other_hosts_are_cut_and_cannot_move_the_cursor():
     assert all(line.isprintable() for line in lines)
 
 
-@pytest.mark.parametrize("name", VALUES)
+@each_row("name", VALUES)
 def test_a_notebook_shows_it_escaped(name):
     page = Elements(VALUES[name]._repr_html_())
     assert page.open == []
@@ -114,13 +111,13 @@ def test_a_notebook_shows_it_escaped(name):
     assert page.text.strip()
 
 
-@pytest.mark.parametrize("name", VALUES)
+@each_row("name", VALUES)
 def test_a_prompt_shows_it_in_a_few_lines(name):
     assert 1 <= len(repr(VALUES[name]).splitlines()) <= 13
     assert "\x1b" not in repr(VALUES[name])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("quota", "shown"),
     [
         (mv.Quota(100, 40, 60), "60 of 100 addresses left today"),
@@ -165,7 +162,7 @@ class TestWords:
             assert len(label) <= 50, label
             assert not re.search(r"_|\bMX\b|RCPT|\.$", label), label
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("count", "noun", "shown"),
         [
             (0, "row", "0 rows"),

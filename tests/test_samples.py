@@ -19,6 +19,7 @@ from mailverdict.checks.dns.names import normal_name
 from mailverdict.files.readers import open_table
 from mailverdict.sandbox.zones import sandbox_zones
 from tests import ROOT
+from tests.doubles.tables import each_row
 
 SAMPLES = ROOT / "data" / "samples"
 CSV, SEMICOLON, XLSX, PARQUET = (
@@ -140,7 +141,7 @@ class TestFiles:
         texts = [(ours, theirs) for ours, theirs in zip(cells, frame["email"], strict=True) if isinstance(ours, str)]
         assert all(ours == theirs for ours, theirs in texts)
 
-    @pytest.mark.parametrize("path", [CSV, SEMICOLON, XLSX, PARQUET], ids=lambda path: path.name)
+    @each_row("path", [CSV, SEMICOLON, XLSX, PARQUET], ids=lambda path: path.name)
     def test_every_file_is_read_whole_without_options(self, path: Path) -> None:
         opened = open_table(path)
         assert ",".join(opened.columns) == HEADER

@@ -11,6 +11,7 @@ import pytest
 from mailverdict import theme
 from mailverdict.frames.results import BUCKETS
 from mailverdict.model.words import ACTIONS, Verdict
+from tests.doubles.tables import each_row
 
 ROOT = Path(__file__).parents[1]
 SCHEMES = ("light", "dark")
@@ -86,7 +87,7 @@ def ciede2000(one, other):
     return math.sqrt(d_light**2 + d_chroma**2 + d_hue**2 + rotation * d_chroma * d_hue)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "expected"),
     [  # pairs 1, 9 and 17 of the test data of Sharma, Wu, Dalal (2005), table 1
         ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
@@ -122,8 +123,8 @@ class TestContrast:
         assert contrast("accent", "accent-soft", scheme) >= 4.5
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("vision", VISION)
+@each_row("scheme", SCHEMES)
+@each_row("vision", VISION)
 def test_verdicts_can_be_told_apart_without_full_colour_vision(vision, scheme):
     seen = {key: to_lab(VISION[vision] @ linear(key, scheme)) for key in KEYS}
     near = {pair: ciede2000(*(seen[key] for key in pair)) for pair in itertools.combinations(KEYS, 2)}
@@ -169,7 +170,7 @@ CODE = ("reports/page.py", "reports/page.js", "service/http/page.py", "widgets/n
 SCRIPTS = ("connection.js", "page.js", "parts.js", "run.js", "steps.js", "table.js")
 
 
-@pytest.mark.parametrize("path", PAGES)
+@each_row("path", PAGES)
 def test_pages_have_no_colours_of_their_own(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     assert "var(--mv-" in text
@@ -179,7 +180,7 @@ def test_pages_have_no_colours_of_their_own(path):
     )
 
 
-@pytest.mark.parametrize("path", [*CODE, *(f"widgets/static/{name}" for name in SCRIPTS)])
+@each_row("path", [*CODE, *(f"widgets/static/{name}" for name in SCRIPTS)])
 def test_code_of_pages_has_no_colours_of_its_own(path):
     assert LITERAL.findall((ROOT / "src/mailverdict" / path).read_text(encoding="utf-8")) == []
 
@@ -190,6 +191,6 @@ def test_each_script_and_style_sheet_of_the_audit_is_looked_at():
     assert {path.name for path in folder.iterdir() if path.is_file()} <= looked_at  # `vendor` is not ours
 
 
-@pytest.mark.parametrize("text", ["color: #fff;", "border:1px solid #1a7f37", "background: rgb(0 0 0)", "color: white"])
+@each_row("text", ["color: #fff;", "border:1px solid #1a7f37", "background: rgb(0 0 0)", "color: white"])
 def test_a_colour_is_recognized(text):
     assert LITERAL.search(text)

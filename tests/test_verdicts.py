@@ -18,6 +18,7 @@ from mailverdict.model.evidence import (
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import REASON_MEANING, Reason, ValidationType, Verdict
 from mailverdict.verdicts import PRECEDENCE, contradiction_in, order_reasons, settle, settle_saturated, verdict_of
+from tests.doubles.tables import each_row
 
 OK = SyntaxEvidence(ok=True, normalized="ada@example.org", local="ada", ascii_domain="example.org")
 BAD = SyntaxEvidence(ok=False, message="there is no @")
@@ -46,7 +47,7 @@ def test_every_reason_has_a_rank_and_a_meaning():
     assert list(PRECEDENCE) == list(Reason) == list(REASON_MEANING)
 
 
-@pytest.mark.parametrize("kind", ["regex", "mx", "mx_blacklist", "smtp"])
+@each_row("kind", ["regex", "mx", "mx_blacklist", "smtp"])
 def test_a_malformed_address_is_invalid_whatever_was_asked(kind):
     decision = settle(ValidationType(kind), Evidence(BAD))
     assert decision.result == "invalid"
@@ -87,7 +88,7 @@ DOMAIN_CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "seen", "listed", "result", "checks", "error"), DOMAIN_CASES)
+@each_row(("kind", "seen", "listed", "result", "checks", "error"), DOMAIN_CASES)
 def test_types_without_a_session_have_no_reasons(kind, seen, listed, result, checks, error):
     decision = settle(ValidationType(kind), Evidence(OK, seen, listed, flags=Flags(role=True, disposable=True)))
     assert (decision.result, decision.checks, decision.reason) == (result, checks, error)
@@ -112,13 +113,13 @@ MAILBOX_CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("mailbox", "flags", "result", "reasons"), MAILBOX_CASES)
+@each_row(("mailbox", "flags", "result", "reasons"), MAILBOX_CASES)
 def test_smtp_reasons_are_exhaustive_and_in_order(mailbox, flags, result, reasons):
     decision = settle(ValidationType.SMTP, Evidence(OK, MX, mailbox=mailbox, flags=flags))
     assert (decision.result, list(decision.reasons)) == (result, reasons)
 
 
-@pytest.mark.parametrize("reason", [r for r, verdict in PRECEDENCE.items() if verdict is Verdict.UNKNOWN])
+@each_row("reason", [r for r, verdict in PRECEDENCE.items() if verdict is Verdict.UNKNOWN])
 def test_nothing_established_is_never_invalid(reason):
     assert verdict_of(order_reasons([reason, Reason.ROLE, Reason.CATCH_ALL])) == "unknown"
     assert verdict_of(order_reasons([reason, Reason.DISPOSABLE])) == "risky"
@@ -153,19 +154,19 @@ def test_the_first_error_keeps_the_contract_code_and_the_finer_one_follows():
     assert [fault.code for fault in decision.errors] == ["SMTP", "MAILBOX_DISABLED"]
 
 
-@pytest.mark.parametrize("reason", [Reason.THROTTLED, Reason.RATE_LIMITED])
+@each_row("reason", [Reason.THROTTLED, Reason.RATE_LIMITED])
 def test_saturation_says_nothing_of_the_address(reason):
     decision = settle_saturated(reason)
     assert (decision.result, decision.reasons, decision.checks) == ("unknown", (reason,), {})
 
 
-@pytest.mark.parametrize("kind", ["mx", "mx_blacklist", "smtp"])
+@each_row("kind", ["mx", "mx_blacklist", "smtp"])
 def test_evidence_that_is_missing_is_an_error_not_a_verdict(kind):
     with pytest.raises(ValueError, match="evidence"):
         settle(ValidationType(kind), Evidence(OK, None if kind == "mx" else MX))
 
 
-@pytest.mark.parametrize("result", ["valid", "risky", "invalid"])
+@each_row("result", ["valid", "risky", "invalid"])
 def test_a_verdict_stands_only_for_a_reason_that_yields_it(result):
     for reason, verdict in PRECEDENCE.items():
         found = Verification("ada@firm.com", "smtp", result, (str(reason),))
@@ -186,7 +187,7 @@ CONSISTENT = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "result", "reasons"), CONSISTENT)
+@each_row(("kind", "result", "reasons"), CONSISTENT)
 def test_a_verdict_that_may_follow_from_its_reasons_stands(kind, result, reasons):
     assert contradiction_in(Verification("ada@firm.com", kind, result, reasons)) == ""
 
@@ -201,7 +202,7 @@ CONTRADICTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "result", "reasons", "protected", "said"), CONTRADICTIONS)
+@each_row(("kind", "result", "reasons", "protected", "said"), CONTRADICTIONS)
 def test_a_verdict_that_its_reasons_exclude_is_described(kind, result, reasons, protected, said):
     found = Verification("ada@firm.com", kind, result, reasons, protected=protected)
     assert contradiction_in(found).startswith(f"{result!r}, but by the contract")

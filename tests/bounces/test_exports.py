@@ -11,6 +11,7 @@ import mailverdict as mv
 from mailverdict.bounces.exports import choose_layout, conclude_row, parse_moment
 from mailverdict.bounces.services import JUDGE, SENTENCES, SKIP, layouts, meanings
 from mailverdict.checks.bounces.outcome import Outcome
+from tests.doubles.tables import each_row
 
 UNKNOWN = "550 5.1.1 User unknown"
 LISTED = "554 5.7.1 Service unavailable; client blocked using zen.spamhaus.org"
@@ -102,7 +103,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("word", "status", "reply", "outcome", "why"), CASES)
+@each_row(("word", "status", "reply", "outcome", "why"), CASES)
 def test_what_the_service_says_and_the_reply_together(word, status, reply, outcome, why):
     assert conclude_row(word, status, reply).outcome == outcome, why
 
@@ -129,7 +130,7 @@ def test_rows_without_an_address_are_named():
     assert len(found) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("columns", "outcomes", "error", "message"),
     [
         ({"address": "email"}, None, mv.SettingsError, "at least one of 'outcome'"),
@@ -165,7 +166,7 @@ MOMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("value", "expected"), MOMENTS)
+@each_row(("value", "expected"), MOMENTS)
 def test_times_are_read_where_they_are_not_ambiguous(value, expected):
     found = parse_moment(value)
     assert (found and found.isoformat()) == expected

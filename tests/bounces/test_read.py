@@ -14,6 +14,7 @@ import mailverdict as mv
 from mailverdict.bounces.read import OUTCOME_DTYPE
 from mailverdict.checks.bounces.outcome import Outcome
 from tests.checks.bounces.shapes import ADA, SHAPES, dsn, mail, recipient
+from tests.doubles.tables import each_row
 
 REPORTS = [shape for shape in SHAPES if shape.outcome]
 OTHERS = len(SHAPES) - len(REPORTS)
@@ -158,7 +159,7 @@ class TestFrame:
     def test_the_categories_are_all_outcomes(self):
         assert set(OUTCOME_DTYPE.categories) == set(map(str, Outcome))
 
-    @pytest.mark.parametrize("convert", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
+    @each_row("convert", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
     def test_the_kind_of_frame_is_kept(self, convert):
         export = pd.DataFrame({"address": [ADA], "code": ["550"], "error": ["User unknown"], "created_at": ["x"]})
         found = mv.read_bounces(convert(export))

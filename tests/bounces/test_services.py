@@ -16,6 +16,7 @@ import mailverdict as mv
 from mailverdict.bounces.events import MAX_DEPTH
 from mailverdict.bounces.exports import known_layout
 from mailverdict.bounces.services import layouts
+from tests.doubles.tables import each_row
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -59,7 +60,7 @@ def test_every_address_has_its_outcome():
     assert len(cases) >= 50
 
 
-@pytest.mark.parametrize("layout", layouts(), ids=lambda layout: layout.name)
+@each_row("layout", layouts(), ids=lambda layout: layout.name)
 def test_no_layout_hides_another(layout):
     assert known_layout(layout.needs or tuple(layout.columns[ours][0] for ours in layout.columns)).name == layout.name
     assert layout.source

@@ -25,6 +25,7 @@ from mailverdict.model.evidence import BlacklistEvidence, DnsOutcome, DomainEvid
 from mailverdict.model.settings import Blacklist, LocalSettings, Zone
 from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 from mailverdict.sandbox.zones import LISTS, sandbox_zones
+from tests.doubles.tables import each_row
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
@@ -78,7 +79,7 @@ class TestStatic:
         evidence = DomainEvidence("ada.example", DnsOutcome.NXDOMAIN)
         assert check({}, Blacklist(hosts=["ada.example"]), evidence).listed is None
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("entry", "host", "listed"),
         [
             ("mx.bad.example", "mx.bad.example", True),
@@ -105,7 +106,7 @@ class TestStatic:
         )
         assert count == 0
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("entry", "listed"),
         [
             ("198.51.100.7", "198.51.100.7/32"),
@@ -132,7 +133,7 @@ class TestStatic:
         seen = check(zones, Blacklist(ips=["198.51.100.7"]), with_exchanges("mx.ada.example", "mx.bob.example"))
         assert seen.message == "mx.bob.example (198.51.100.7) is in 198.51.100.7/32 (static ips)"
 
-    @pytest.mark.parametrize("rdtype", ["A", "AAAA", "*"])
+    @each_row("rdtype", ["A", "AAAA", "*"])
     def test_addresses_that_are_not_known_are_not_clean(self, rdtype):
         zones = {"mx.ada.example": DomainRecords({"A": ("198.51.100.7",)}, {rdtype: DnsFault.SERVFAIL})}
         seen = check(zones, Blacklist(ips=["192.0.2.1"]))
@@ -191,7 +192,7 @@ class TestZones:
         }
         return {"mx.ada.example": HOST, **TEST_ENTRY, **entries}
 
-    @pytest.mark.parametrize(("code", "listed"), CODES.items())
+    @each_row(("code", "listed"), CODES.items())
     def test_only_configured_codes_mean_listed(self, code, listed):
         seen = check(self.zones(**{"bl.example": DomainRecords({"A": (code,)})}), Blacklist(zones=[ZONE]))
         assert (seen.listed, seen.sources) == (listed, ("bl.example",))
@@ -208,7 +209,7 @@ class TestZones:
         seen = check(zones, Blacklist(zones=[ZONE]))
         assert (seen.listed, seen.message) == (True, "mx.ada.example (198.51.100.7) is on bl.example (127.0.0.4)")
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("codes", "listed"),
         [
             (("127.0.0.10",), False),
@@ -222,7 +223,7 @@ class TestZones:
         zones = self.zones(**{"bl.example": DomainRecords({"A": codes})})
         assert check(zones, Blacklist(zones=[zone])).listed is listed
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("entry", "listed"),
         [
             (DomainRecords(faults={"*": DnsFault.NXDOMAIN}), False),
@@ -238,7 +239,7 @@ class TestZones:
         assert seen.listed is listed
         assert (seen.message == "") is (listed is False)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("name", "fault"),
         [
             ("wildcard-bl.sandbox.example", "it lists 127.0.0.1, which no list does, so it may list everything"),
@@ -278,7 +279,7 @@ class TestZones:
             f"{habit}-bl.sandbox.example" for habit in ("wildcard", "empty", "refusing", "hijacked", "broken")
         }
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("domain", "listed"),
         [
             ("one", False),
@@ -301,7 +302,7 @@ class TestZones:
         seen = check(sandbox_zones(), Blacklist(zones=lists), with_exchanges("mx.listed.example"))
         assert (seen.listed, seen.sources) == (True, ("bl.sandbox.example",))
 
-    @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2"])
+    @each_row("address", ["127.0.0.1", "127.0.0.2"])
     def test_test_entries_do_not_list_an_exchange(self, address):
         zones = {"mx.ada.example": DomainRecords({"A": (address,)}), **TEST_ENTRY}
         assert check(zones, Blacklist(zones=[ZONE])).listed is False
@@ -317,7 +318,7 @@ class TestZonesWithIpv6:
     test_entry = {f"{nibbles('::ffff:127.0.0.2')}.bl.example": DomainRecords({"A": ("127.0.0.2",)})}
     opposite = {f"{nibbles('::ffff:127.0.0.1')}.bl.example": DomainRecords({"A": ("127.0.0.2",)})}
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("entries", "listed", "why"),
         [
             ({**TEST_ENTRY, **test_entry, **listed}, True, "a list that holds IPv6 addresses, and this one"),
@@ -386,7 +387,7 @@ class TestNumberOfQuestions:
 
 
 class TestMerging:
-    @pytest.mark.parametrize(
+    @each_row(
         ("listed", "merged"),
         [
             ((), False),

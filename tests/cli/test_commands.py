@@ -24,6 +24,7 @@ from mailverdict.cli.terminal import GROUPS, app
 from mailverdict.runs.journal.recall import JournalSummary
 from mailverdict.sandbox import World
 from mailverdict.table.options import DEFAULTS
+from tests.doubles.tables import each_row
 from tests.doubles.workbooks import cells_of
 
 EMAILS = "email,name\nada@gmail.com,Ada\nbob@gmial.com,Bob\nbad,\n,Nobody\n"
@@ -94,7 +95,7 @@ def test_h_is_help(run, command):
     assert "Usage: " in out
 
 
-@pytest.mark.parametrize("command", [tables.verify, tables.plan])
+@each_row("command", [tables.verify, tables.plan])
 def test_defaults_are_those_of_the_library(command):
     parameters = inspect.signature(command).parameters
     shared = (parameters.keys() & DEFAULTS.keys()) - {"clean"}  # on by default for files
@@ -301,7 +302,7 @@ def test_runs_lists_and_exports_a_journal(run, contacts, tmp_path, world):
     assert json.loads(run("runs", "--journal", journal, "--json")[1])[0]["settled"] == 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("key", "verdicts", "paid", "lost", "line"),
     [
         ("local:smtp#1f", {"valid": 1}, 0, 0, "Mailbox exists, by this computer: 1 address checked (valid 1)"),
@@ -365,6 +366,7 @@ def serving(*arguments):
         process.communicate()
 
 
+@pytest.mark.slow  # a process; the next test stops one that serves
 def test_the_sandbox_stays_until_ctrl_c():
     with serving("sandbox") as process:
         lines = [process.stdout.readline() for _ in range(4)]

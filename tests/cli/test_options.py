@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from typing import Annotated
 
-import pytest
 import typer
 from typer.testing import CliRunner
 
 from mailverdict.cli.options import with_groups
+from tests.doubles.tables import each_row
 
 
 def pair_options(first: int = 1, second: int = 2) -> tuple[int, int]:
@@ -36,7 +36,7 @@ def test_options_of_groups_are_in_the_place_of_the_group():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "said"),
     [
         (["x"], "x False ('b', (1, 2), 'a') 9\n"),

@@ -13,6 +13,7 @@ from mailverdict.frames.policy import Alike
 from mailverdict.reports.counts import Counts
 from mailverdict.runs.progress import Progress
 from mailverdict.sandbox import World
+from tests.doubles.tables import each_row
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ class TestLimits:
     COUNTS = Counts()
     COUNTS.alike.update({Alike("valid"): 40, Alike("unknown"): 10, Alike("missing"): 50})
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "excess"),
         [
             ("unknown=20%", None),  # of the 50 rows with an address
@@ -52,7 +53,7 @@ class TestLimits:
         counts.alike[Alike("missing")] = 3
         assert FailLimit.parse("unknown=0%").excess(counts) is None
 
-    @pytest.mark.parametrize("text", ["unknown", "unknown=", "unknown=-1", "unknown=2.5", "unknown=101%", "bad=5%"])
+    @each_row("text", ["unknown", "unknown=", "unknown=-1", "unknown=2.5", "unknown=101%", "bad=5%"])
     def test_a_limit_that_cannot_be_read_is_refused(self, text):
         with pytest.raises(SettingsError, match="--fail-above"):
             FailLimit.parse(text)

@@ -7,9 +7,10 @@ import signal
 import pytest
 
 from mailverdict.cli.stopper import Stopper
+from tests.doubles.tables import each_row
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@each_row("number", [signal.SIGTERM, signal.SIGHUP])
 def test_the_signals_of_schedulers_stop_as_an_interrupt_does(number):
     before = signal.getsignal(number)
     with Stopper(clock=iter([0.0, 10.0]).__next__) as stopper:

@@ -35,7 +35,7 @@ from tests.doubles.scripted_backend import ScriptedBackend
 from tests.doubles.scripted_backend import rows_of as settled_rows
 from tests.doubles.scripted_service import ScriptedService, payload
 from tests.doubles.serving import serve
-from tests.doubles.tables import rows_of_csv
+from tests.doubles.tables import each_row, rows_of_csv
 from tests.doubles.waiting import wait_until
 from tests.doubles.workbooks import add_sheet, cells_of, change_parts, write_raw
 
@@ -633,7 +633,7 @@ class TestService:
         assert sorted(each.name for each in tmp_path.iterdir()) == ["in.csv", "out.csv", "out.partial.csv"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "partial"),
     [("a/out.csv", "a/out.partial.csv"), ("my.data.csv", "my.data.partial.csv"), ("x.csv.gz", "x.partial.csv.gz")],
 )
@@ -651,7 +651,7 @@ def begin(*arguments):
 
 
 class TestInterruption:
-    # Ctrl-C is in the next test, too.
+    # test_stopper.py has each signal without a process.
     @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
     def test_a_signal_writes_every_row(self, tmp_path, number):
         rows, status = 50_000, 0
@@ -673,6 +673,7 @@ class TestInterruption:
         assert said.splitlines()[-1] == ending
         assert sorted(each.name for each in tmp_path.iterdir()) == ["big.csv", "out.csv"]
 
+    @pytest.mark.slow  # a process with a large file; tests/cli/test_stopper.py has the second signal
     def test_a_second_ctrl_c_leaves_at_once(self, tmp_path):
         path = big_file(tmp_path, 400_000)
         with begin("verify", path, "-c", "email", "-t", "regex", "-o", "-") as process:
@@ -686,6 +687,7 @@ class TestInterruption:
             assert process.wait() == 130
         assert [each.name for each in tmp_path.iterdir()] == ["big.csv"]
 
+    @pytest.mark.slow  # a process; the signal above leaves nothing either, and `TestKindsOfFiles` copies standard input
     def test_a_signal_while_standard_input_is_copied_leaves_nothing(self, tmp_path):
         process = subprocess.Popen(
             [sys.executable, "-m", "mailverdict", "verify", "-", "-t", "regex", "-o", tmp_path / "out.csv"],

@@ -24,6 +24,7 @@ from mailverdict.contract.envelope import (
 )
 from mailverdict.errors import ContractError
 from mailverdict.model.verification import Verification
+from tests.doubles.tables import each_row
 
 STAMP = {"request_id": "r1", "timestamp": "2026-01-02T03:04:05+00:00"}
 PAYLOAD = Verification("a@b.org", "mx", "valid", checks={"syntax": True}).to_dict()
@@ -35,7 +36,7 @@ def test_a_success_both_ways() -> None:
     assert parse_envelope(dumped, 200) == SuccessEnvelope({"n": 1}, dumped["meta"])
 
 
-@pytest.mark.parametrize("code", ERROR_STATUS)
+@each_row("code", ERROR_STATUS)
 def test_a_failure_both_ways(code: str) -> None:
     dumped = dump_failure(code, "why", **STAMP, details={"limit": 100})
     assert dumped["success"] is False
@@ -47,14 +48,14 @@ def test_details_are_there_only_when_there_is_something_to_add() -> None:
     assert "details" not in dump_failure("X", "m", **STAMP, details={})["error"]
 
 
-@pytest.mark.parametrize("code", SHORT_STATUS)
+@each_row("code", SHORT_STATUS)
 def test_a_short_failure_both_ways(code: str) -> None:
     dumped = dump_short_failure(code, "why")
     assert set(dumped) == {"error"}
     assert parse_envelope(dumped, 400) == ErrorEnvelope(code, "why", 400, {})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "failure"),
     [
         ({}, ErrorEnvelope("", "", 418, {})),
@@ -66,7 +67,7 @@ def test_codes_that_no_table_knows_are_taken_as_they_are(error: Any, failure: Er
     assert parse_envelope({"error": error}, 418) == failure
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [
         None,
@@ -94,7 +95,7 @@ def test_foreign_words_are_bounded() -> None:
     assert failure.message.isprintable()
 
 
-@pytest.mark.parametrize(("value", "number"), [(5, 5), (0, 0), (True, None), ("5", None), (None, None), (5.0, None)])
+@each_row(("value", "number"), [(5, 5), (0, 0), (True, None), ("5", None), (None, None), (5.0, None)])
 def test_whole_numbers_in_details(value: Any, number: int | None) -> None:
     assert ErrorEnvelope("X", "m", 429, {"remaining": value}).whole_number("remaining") == number
 
@@ -123,7 +124,7 @@ def test_a_rejected_line_needs_no_usable_id() -> None:
     assert parse_entry(entry(status="error", job_id=None), "").job_id == ""
 
 
-@pytest.mark.parametrize("job_id", [None, "", ".", "..", 7, "x" * 201, "a\nb", "a\x00"])
+@each_row("job_id", [None, "", ".", "..", 7, "x" * 201, "a\nb", "a\x00"])
 def test_a_job_needs_an_id_that_can_be_polled(job_id: Any) -> None:
     with pytest.raises(ContractError) as raised:
         parse_entry(entry(job_id=job_id), "data.results[0]")
@@ -134,7 +135,7 @@ def job(**fields: Any) -> dict[str, Any]:
     return {"job_id": "j", "result": {"email": "a@b.org", "status": "queued", "verification": None, **fields}}
 
 
-@pytest.mark.parametrize("status", ["queued", "processing", "error"])
+@each_row("status", ["queued", "processing", "error"])
 def test_a_record_without_a_verdict(status: str) -> None:
     record = parse_job(job(status=status))
     assert (record.status, record.verification) == (status, None)
@@ -148,7 +149,7 @@ def test_a_finished_record_has_the_whole_payload() -> None:
     assert record.verification.to_dict() == PAYLOAD
 
 
-@pytest.mark.parametrize("verification", [None, {}, "text", {**PAYLOAD, "result": "great"}])
+@each_row("verification", [None, {}, "text", {**PAYLOAD, "result": "great"}])
 def test_a_finished_record_without_a_usable_payload_is_an_error(verification: Any) -> None:
     with pytest.raises(ContractError) as raised:
         parse_job(job(status="done", verification=verification))
@@ -168,7 +169,7 @@ EARLIER = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "final", "result"),
     [
         ("queued", False, None),
@@ -194,7 +195,7 @@ def test_an_earlier_record_may_name_its_type_in_the_details() -> None:
     assert record.verification.validation_type == "mx"
 
 
-@pytest.mark.parametrize("details", [None, [], "text", {"errors": 5}, {"checks": 5}, {"result": "valid", "valid": 7}])
+@each_row("details", [None, [], "text", {"errors": 5}, {"checks": 5}, {"result": "valid", "valid": 7}])
 def test_odd_details_of_an_earlier_record_do_no_harm(details: Any) -> None:
     record = parse_job({"result": {**EARLIER, "status": "invalid", "details": details}})
     assert record.verification is not None

@@ -16,6 +16,7 @@ from mailverdict.distributed.call import ask_workers, decide_routing, join_organ
 from mailverdict.distributed.scratch import Scratch
 from mailverdict.errors import BackendError, ResolverError, SettingsError
 from tests.doubles.scripted_backend import ScriptedBackend
+from tests.doubles.tables import each_row
 
 EMPTY = pd.DataFrame({"email": pd.Series([], dtype="str")})
 
@@ -79,11 +80,11 @@ class TestScratchFolder:
         with pytest.raises(SettingsError, match=r"scratch=None.*s3://"):
             call(is_local=False)
 
-    @pytest.mark.parametrize("options", [{"validation_type": "regex"}, {"backend": ScriptedBackend()}])
+    @each_row("options", [{"validation_type": "regex"}, {"backend": ScriptedBackend()}])
     def test_it_is_not_needed_where_no_worker_asks(self, options):
         assert call(options, is_local=False).job.scratch is None
 
-    @pytest.mark.parametrize("scratch", [5, ["folder"]])
+    @each_row("scratch", [5, ["folder"]])
     def test_another_type_is_refused(self, scratch):
         with pytest.raises(SettingsError, match="scratch="):
             call(scratch=scratch)

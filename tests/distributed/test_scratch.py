@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mailverdict.distributed.scratch import PieceWriter, Scratch
 from mailverdict.errors import BackendError, SettingsError
+from tests.doubles.tables import each_row
 
 SCHEMA = pa.schema(
     [("key", pa.string()), ("kind", pa.dictionary(pa.int32(), pa.string())), ("checked_at", pa.timestamp("us", "UTC"))]
@@ -112,7 +113,7 @@ class TestExchange:
             scratch.read_groups(["answers/0.parquet"], 0, SCHEMA)
 
 
-@pytest.mark.parametrize("place", ["nowhere://bucket/folder", "/dev/null/folder"])
+@each_row("place", ["nowhere://bucket/folder", "/dev/null/folder"])
 def test_a_place_that_cannot_be_written_is_named(place):
     with pytest.raises(SettingsError, match=place):
         Scratch.open(place)

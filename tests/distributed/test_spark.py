@@ -33,6 +33,7 @@ from mailverdict.errors import BackendError, ColumnError, InputError, SettingsEr
 from mailverdict.model.words import ValidationType
 from mailverdict.table.columns import COLUMNS
 from mailverdict.table.options import check_options
+from tests.doubles.tables import each_row
 
 EMAILS = ["ada@gmail.com", None, "nobody", "bo@gone.example", "ada@gmail.com", "eve@gmail.com"]
 
@@ -142,7 +143,7 @@ class PythonException(Exception):
     """What Spark raises after an error in a Python worker."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("last", "kind"),
     [
         ("mailverdict.errors.SettingsError: give another prefix", SettingsError),
@@ -171,14 +172,14 @@ class TestNames:
     def test_replaced_columns_are_not_refused(self):
         check_names(["email", "email_verdict"], ["email_verdict"], spark_frame().sparkSession)
 
-    @pytest.mark.parametrize("name", ["e.mail", "e`mail"])
+    @each_row("name", ["e.mail", "e`mail"])
     def test_names_that_spark_cannot_give_to_python(self, name):
         with pytest.raises(ColumnError, match="rename it"):
             check_names([name], [], spark_frame().sparkSession)
 
 
 class TestWhatCannotWork:
-    @pytest.mark.parametrize("function", [mailverdict.spark.verify, mailverdict.spark.plan])
+    @each_row("function", [mailverdict.spark.verify, mailverdict.spark.plan])
     def test_frames_of_other_kinds(self, function):
         with pytest.raises(InputError, match=rf"use mailverdict\.{function.__name__}"):
             function(pd.DataFrame({"email": EMAILS}), "email")

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import pandas as pd
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +29,7 @@ from mailverdict.model.evidence import BlacklistEvidence, DnsOutcome, DomainEvid
 from mailverdict.model.words import ValidationType
 from mailverdict.sandbox.zones import sandbox_zones
 from mailverdict.table.options import check_options
+from tests.doubles.tables import each_row
 
 NOW = datetime(2026, 11, 22, 8, 30, tzinfo=UTC)
 CELLS = ["ada@gmail.com", None, "Ada@GMAIL.com", "nobody", 7, " ", "info@gone.example", "ada@gmail.com"]
@@ -77,7 +77,7 @@ class TestWhatIsObserved:
             "rows": [2, 1, 1],
         }
 
-    @pytest.mark.parametrize("kind", ["mx", "smtp"])
+    @each_row("kind", ["mx", "smtp"])
     def test_an_empty_partition_has_counts_alone(self, kind):
         asked, counts = observe(PART.iloc[:0], job(kind))
         assert (len(asked), counts["rows"]) == (0, 0)
@@ -132,7 +132,7 @@ class TestEvidence:
 
 
 class TestOwners:
-    @pytest.mark.parametrize(
+    @each_row(
         ("host", "name"),
         [
             ("aspmx.l.google.com", "google.com"),
@@ -185,8 +185,8 @@ class TestAnswersAtTheirRows:
         assert out["email_mx_records"].dropna().tolist() == ["mx.gmail.com"] * 3
         assert out["email_status"].value_counts()["pending"] == 1
 
-    @pytest.mark.parametrize("columns", ["core", "all"])
-    @pytest.mark.parametrize("kind", ["regex", "mx", "smtp"])
+    @each_row("columns", ["core", "all"])
+    @each_row("kind", ["regex", "mx", "smtp"])
     def test_empty_and_full_partitions_have_one_schema(self, kind, columns):
         wanted = job(kind, columns=columns)
         assert attach(PART.iloc[:0], wanted, None).dtypes.to_dict() == attach(PART, wanted, None).dtypes.to_dict()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import csv
+import functools
+import inspect
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from _pytest.mark import ParameterSet
 
 from mailverdict.model.table import SCHEMA, row_of
 from mailverdict.model.verification import Verification
 
-__all__ = ["assert_none_differ", "crossed", "rows_of_csv", "rows_to_table"]
+__all__ = ["assert_none_differ", "crossed", "each_row", "rows_of_csv", "rows_to_table"]
 
 
 def rows_to_table(verifications: Iterable[Verification], *, source: str) -> pa.Table:
@@ -42,3 +46,35 @@ def crossed(*choices: Sequence[object]) -> list[object]:
         values = [each[place] for each, place in zip(choices, places, strict=True)]
         rows.append(pytest.param(*values, marks=() if places in once else pytest.mark.slow))
     return rows
+
+
+def each_row(
+    names: str | Sequence[str], rows: Iterable[Any], *, ids: Callable[[Any], Any] | Sequence[str] | None = None
+) -> Callable[[Any], Any]:
+    """As `pytest.mark.parametrize` in one test, whose error has each row that fails: for rows that take less than a test.
+
+    The test may have no fixtures, since rows would share them.
+    """
+    expected = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+    table = [row.values if isinstance(row, ParameterSet) else (row,) if len(expected) == 1 else row for row in rows]
+    labels = map(ascii, table) if ids is None or callable(ids) else ids
+    named = [(label, dict(zip(expected, row, strict=True))) for label, row in zip(labels, table, strict=True)]
+
+    def decorate(test: Any) -> Any:
+        @functools.wraps(test)
+        def test_each(*args: Any, **given: Any) -> None:
+            errors: dict[str, BaseException] = {}
+            for label, row in named:
+                try:
+                    test(*args, **given, **row)
+                except (Exception, pytest.fail.Exception) as exc:  # noqa: BLE001 - told with those of the other rows
+                    errors[f"{label[:1_000]}: {exc!r}"] = exc
+            if errors:
+                lines = [f"{len(errors)} of {len(named)} rows fail, the first as above:", *errors]
+                raise AssertionError("\n".join(lines)) from next(iter(errors.values()))
+
+        kept = [each for name, each in inspect.signature(test).parameters.items() if name not in expected]
+        test_each.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
+        return test_each
+
+    return decorate

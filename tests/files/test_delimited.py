@@ -25,6 +25,7 @@ from mailverdict.files.table_file import (
     MAX_COLUMNS,
 )
 from mailverdict.files.writers import FormulaColumns, create_table
+from tests.doubles.tables import each_row
 
 ADDRESS = "+ada@example.org"
 # Encoding, the byte order mark before it, and what the reader must be told.
@@ -81,7 +82,7 @@ def cells(draw, encoding):
     return b"".join(each for each in units if each not in specials)
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(2, 50), (15_000, 5), (30_000, 3)])
+@each_row(("columns", "rows"), [(2, 50), (15_000, 5), (30_000, 3)])
 def test_fewer_rows_of_a_wide_table_are_decoded_to_find_its_beginning(columns, rows):
     data = (b",".join([b"x"] * columns) + b"\n") * 60
     assert len(head_texts(data, b",", "utf-8", is_last=True)) == rows
@@ -150,7 +151,7 @@ def test_regular_rows_are_those_of_pythons_csv_module(rows, columns, end, rest):
         assert count >= len(wanted.cells) - 1
 
 
-@pytest.mark.parametrize("row", ["1,a", '"1","a"', '1,"a\nb"', '"a ""b""\r\n",'])
+@each_row("row", ["1,a", '"1","a"', '1,"a\nb"', '"a ""b""\r\n",'])
 def test_rows_of_usual_files_are_regular(row):
     (_, octets), _ = read_regular(f"{row}\n".encode() * 9, b",", 2, [1])
     assert octets.to_pylist() == [f"{row}\n".encode()] * 8
@@ -258,7 +259,7 @@ def test_a_name_with_the_delimiter_in_it_is_where_the_only_blanks_are(row, colum
     assert found[address_at] == b"x@y.org"
 
 
-@pytest.mark.parametrize("cell", [b"a@b@x.org", b"@" * 100, b"@." * 100, b"<a@b@x.org>"])
+@each_row("cell", [b"a@b@x.org", b"@" * 100, b"@." * 100, b"<a@b@x.org>"])
 def test_a_cell_with_two_at_signs_is_not_an_address_to_align_to(cell):
     assert align([b"x", b"y", cell], 2, b",", 1) == [b"x", b'"y,' + cell + b'"']
 
@@ -488,7 +489,7 @@ class TestBounds:
             ),
             (lambda: f"email,note\n{commas(MAX_COLUMNS + 1, 'a')}\n", 2, "one cell too many"),
             (lambda: "email,note\n" + 'a"b,' * 500_000 + "\n", 2, "a row that is split slowly"),
-            (lambda: 'a"b,' * 500_000 + "\n", 1, "a header that is split slowly"),
+            pytest.param(lambda: 'a"b,' * 500_000 + "\n", 1, "a slowly split header", marks=pytest.mark.slow),
         ],
         ids=lambda v: v if isinstance(v, str) else "",
     )

@@ -8,7 +8,7 @@ import xlsxwriter
 from mailverdict.files.header import EMAIL_NAME, find_start
 from mailverdict.files.readers import ReadOptions, open_table
 from mailverdict.files.writers import create_table
-from tests.doubles.tables import assert_none_differ
+from tests.doubles.tables import assert_none_differ, each_row
 
 A, B = "ada@example.org", "bob@example.org"
 
@@ -55,7 +55,7 @@ def test_the_first_row_of_the_table():
     assert_none_differ((why, start, find_start(rows)) for rows, start, why in STARTS if find_start(rows) != start)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     [
         "email",
@@ -73,7 +73,7 @@ def test_names_of_columns_of_addresses(name):
     assert EMAIL_NAME.fullmatch(name)
 
 
-@pytest.mark.parametrize("name", ["name", "mailing", "Gmail", "female"])
+@each_row("name", ["name", "mailing", "Gmail", "female"])
 def test_other_names(name):
     assert not EMAIL_NAME.fullmatch(name)
 

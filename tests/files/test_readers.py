@@ -27,6 +27,7 @@ from mailverdict.files.delimited import BLOCK, guess_delimiter, parse_delimiter
 from mailverdict.files.encodings import SAMPLE
 from mailverdict.files.readers import SAMPLE_ROWS, ReadOptions, count_addresses, guess_column, open_table
 from mailverdict.files.writers import create_table
+from tests.doubles.tables import each_row
 from tests.doubles.workbooks import change_parts
 
 ROWS = [["1", "ada@example.org"], ["2", ""]]
@@ -536,7 +537,7 @@ class TestGuessedColumn:
         assert guess_column({"backup": ["a@x.org", "", ""], "mail": ["a@x.org", "b@x.org", "c"]}) == "mail"
         assert guess_column({"id": [1, 2, 3, 4, 5], "mail": ["a@x.org", None, None, None, None]}) == "mail"
 
-    @pytest.mark.parametrize(
+    @each_row(
         "written",
         [
             ["mail_clean"],
@@ -551,7 +552,7 @@ class TestGuessedColumn:
         assert guess_column({**dict.fromkeys(written, full), "mail": ["a@x.org", ""]}) == "mail"
         assert guess_column({"mail_clean": full, "id": [1, 2]}) == "mail_clean"
 
-    @pytest.mark.parametrize(
+    @each_row(
         "cells",
         [
             *(["a@b.org; c@d.org"], ["Email: a@b.org"], ["ada [at] b.org"], ["; ".join(["a@b.org"] * 1_000)]),
@@ -582,7 +583,7 @@ class TestGuessedColumn:
         with pytest.raises(ColumnError):
             guess_column({"late": pd.Series(late)})
 
-    @pytest.mark.parametrize("columns", [{"a": []}, {"a": [None], "b": [1]}, {"a": ["x", "y", "ada@example.org", "z"]}])
+    @each_row("columns", [{"a": []}, {"a": [None], "b": [1]}, {"a": ["x", "y", "ada@example.org", "z"]}])
     def test_no_likely_column_is_told(self, columns):
         with pytest.raises(ColumnError, match="no column looks like e-mail addresses; name one of"):
             guess_column(columns)

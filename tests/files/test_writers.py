@@ -28,6 +28,7 @@ from mailverdict.files.writers import (
     create_table,
     neutralize,
 )
+from tests.doubles.tables import each_row
 
 MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 TABLE = pa.table(
@@ -69,7 +70,7 @@ def written(path, *pieces, **options):
     return path
 
 
-@pytest.mark.parametrize(("text", "harmless"), FORMULAS)
+@each_row(("text", "harmless"), FORMULAS)
 def test_formulas_are_neutralised_and_numbers_left(text, harmless):
     assert neutralize(pa.array(["x", text, None, ""], pa.large_string()).slice(1)).to_pylist() == [harmless, None, ""]
 

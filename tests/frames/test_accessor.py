@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
+from tests.doubles.tables import each_row
 
 CELLS = ["Ada@Example.org", "nobody", None]
 FRAME = pd.DataFrame({"email": CELLS}, index=[2, 2, 0])
@@ -69,7 +70,7 @@ def test_an_accessor_shows_its_column_and_methods():
     assert all(len(line) <= 88 for line in repr(frame.mailverdict).splitlines())
 
 
-@pytest.mark.parametrize(
+@each_row(
     "frame",
     [
         pd.DataFrame(),
@@ -83,7 +84,7 @@ def test_a_frame_without_addresses_is_shown_too(frame):
     assert repr(frame.mailverdict).startswith(f"<mailverdict of a DataFrame of {len(frame)} row")
 
 
-@pytest.mark.parametrize("wrong", ["emial", "Email", "e-mail", " email"])
+@each_row("wrong", ["emial", "Email", "e-mail", " email"])
 def test_a_mistyped_column_is_one_line_with_the_name_that_was_meant(wrong):
     with pytest.raises(KeyError) as caught:
         FRAME.mailverdict.verify(wrong)

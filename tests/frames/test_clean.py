@@ -6,7 +6,6 @@ import unicodedata
 
 import pandas as pd
 import pyarrow as pa
-import pytest
 from email_validator import EmailNotValidError, validate_email
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 import mailverdict as mv
 from mailverdict.checks.syntax.address import observe_syntax
 from mailverdict.frames.clean import split_address
+from tests.doubles.tables import each_row
 
 # A cell, the clean address (None: there is none), what was done.
 CASES = [
@@ -55,7 +55,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("cell", "address", "change"), CASES, ids=lambda v: repr(v)[:30])
+@each_row(("cell", "address", "change"), CASES, ids=lambda v: repr(v)[:30])
 def test_a_cell_is_cleaned(cell, address, change):
     row = mv.clean([cell]).fillna("-").iloc[0]
     assert (row["clean"], row["change"]) == (address or "-", "-" if change is None else change)
@@ -83,7 +83,7 @@ def test_new_columns_go_beside_and_the_column_stays():
     assert {str(out[name].dtype) for name in out.columns[1:]} == {"string"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "cells",
     [[], [None], pd.Series([], dtype="str"), pa.array([], pa.string())],
     ids=["empty list", "one missing cell", "empty Series", "empty Arrow array"],

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
+from tests.doubles.tables import each_row
 
 LOCALS = ["ada", "A.da", "ada+x", "a-da", "a_da", "ADA+y.z", "bob", "b.ob"]
 DOMAINS = ["gmail.com", "googlemail.com", "Firm.example", "firm.example", "pm.me", "proton.me", "ya.ru", "yandex.com"]
@@ -60,7 +61,7 @@ def test_it_agrees_with_a_comparison_of_all_pairs(cells):
 TWINS = ["ada@gmail.com", "bob@firm.example", "a.da@googlemail.com", None]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("index", "dtype"),
     [
         (pd.RangeIndex(4), "Int64"),
@@ -87,9 +88,7 @@ def test_a_duplicate_names_the_label_of_the_first_row(index, dtype):
     assert list(frame.columns) == ["email", "n"]
 
 
-@pytest.mark.parametrize(
-    "labels", [[None, "b", "c", "d"], [float("nan"), 1.0, 2.0, 3.0], [pd.NaT, *pd.date_range("2026", periods=3)]]
-)
+@each_row("labels", [[None, "b", "c", "d"], [float("nan"), 1.0, 2.0, 3.0], [pd.NaT, *pd.date_range("2026", periods=3)]])
 def test_a_first_row_without_a_label_is_named_by_its_position(labels):
     found = mv.duplicates(pd.DataFrame({"email": ["bob@firm.example", *TWINS]}, index=["z", *labels]), "email")
     assert found["email_duplicate_of"].isna().tolist() == [True, True, False, False, True]
@@ -105,7 +104,7 @@ def test_polars_and_arrow_frames_name_the_position_of_the_first_row():
     assert arrow["email_duplicate_of"].to_pylist() == [None, None, 0, None]
 
 
-@pytest.mark.parametrize("cells", [[], [None, None], pd.Series([], dtype="string"), pd.Series([1.5, 2.5])])
+@each_row("cells", [[], [None, None], pd.Series([], dtype="string"), pd.Series([1.5, 2.5])])
 def test_a_column_without_addresses_has_no_duplicates(cells):
     out = mv.duplicates(cells)
     assert out.dtypes.astype(str).to_dict() == {"identity": "string", "duplicate_of": "Int64", "copies": "Int64"}

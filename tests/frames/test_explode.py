@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
+from tests.doubles.tables import each_row
 
 CELLS = ["ada@firm.com; Bob <bob@firm.com>", None, " cy@firm.com ", "nobody", "a@x.com\nb@x.com and c@x.com"]
 EXPLODED = ["ada@firm.com", "bob@firm.com", None, " cy@firm.com ", "nobody", "a@x.com", "b@x.com", "c@x.com"]
@@ -20,7 +21,7 @@ PARTS = [1, 2, 1, 1, 1, 1, 2, 3]
 ROWS = [0, 0, 1, 2, 3, 4, 4, 4]
 
 
-@pytest.mark.parametrize("dtype", [object, "str", "string", "category"])
+@each_row("dtype", [object, "str", "string", "category"])
 def test_a_pandas_frame_keeps_its_index_and_other_cells(dtype):
     frame = pd.DataFrame({"n": range(5), "email": pd.Series(CELLS, dtype=dtype)})
     frame.index = pd.Index([7, 7, 8, 9, 10], name="id")
@@ -35,7 +36,7 @@ def test_a_pandas_frame_keeps_its_index_and_other_cells(dtype):
     pd.testing.assert_frame_equal(frame, before)
 
 
-@pytest.mark.parametrize("kind", [pl.String, pl.Categorical])
+@each_row("kind", [pl.String, pl.Categorical])
 def test_a_polars_frame_gives_a_polars_frame(kind):
     out = mv.explode(pl.DataFrame({"n": range(5), "email": pl.Series(CELLS, dtype=kind)}), "email")
     assert out["email"].to_list() == EXPLODED
@@ -44,7 +45,7 @@ def test_a_polars_frame_gives_a_polars_frame(kind):
     assert out.columns == ["n", "email", "email_part"]
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+@each_row("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
 def test_an_arrow_table_gives_an_arrow_table(kind):
     out = mv.explode(pa.table({"n": range(5), "email": pa.array(CELLS, pa.string()).cast(kind)}), "email")
     assert out["email"].to_pylist() == EXPLODED
@@ -80,7 +81,7 @@ PAIR_EXPLODED = ["ada@x.example", "bob@x.example", "cy@x.example", None]
 PAIR_OCTETS = [cell and cell.encode() for cell in PAIR]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "cells",
     [
         pa.array(PAIR, pa.string_view()),
@@ -186,7 +187,7 @@ def test_words_that_ask_for_no_mail_stay_beside_each_address():
     assert out["email_action_why"].str.contains("do not contact").all()
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+@each_row("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_a_cell_that_is_not_text_is_exploded_as_its_text(make):
     out = mv.explode(
         make({"email": [{"own": "a@x.com", "work": "b@x.com"}, {"own": "c@x.com", "work": None}, None]}), "email"

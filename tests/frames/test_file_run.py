@@ -14,6 +14,7 @@ from mailverdict.cli.stopper import Stopper
 from mailverdict.errors import BackendError, JournalError, QuotaExceeded, SettingsError
 from mailverdict.frames.file_run import FileRun
 from tests.doubles.scripted_backend import ScriptedBackend, rows_of
+from tests.doubles.tables import each_row
 
 EMAILS = [[f"{letter}{n}@example.org" for n in range(3)] for letter in "abcd"]
 ALL = [email for emails in EMAILS for email in emails]
@@ -52,7 +53,7 @@ def test_sessions_are_for_the_whole_table():
     assert backend.asked == [ALL]
 
 
-@pytest.mark.parametrize("validation_type", ["regex", "mx"])
+@each_row("validation_type", ["regex", "mx"])
 def test_a_limit_is_for_all_pieces_together(validation_type):
     backend = ScriptedBackend(free=validation_type == "regex")
     seen, _ = run(backend, limit=4, validation_type=validation_type)
@@ -80,7 +81,7 @@ def test_what_another_verifier_settled_is_not_asked_in_any_piece(source, validat
     assert [each == "ZeroBounce" for each in out["email_source"].to_pylist()] == [email not in asked for email in ALL]
 
 
-@pytest.mark.parametrize("result", ["valid", "unknown"])
+@each_row("result", ["valid", "unknown"])
 def test_an_address_is_asked_once_whatever_pieces_it_is_in(result):
     backend = ScriptedBackend([Settled(rows_of([*EMAILS[0], *EMAILS[1]], result))])
     pieces = [PIECES[0], PIECES[0], pa.concat_tables([PIECES[1], PIECES[0]]), PIECES[1]]
@@ -109,7 +110,7 @@ def test_missing_cells_and_repaired_ones_stay_in_their_rows():
     assert backend.asked == [["ada@example.org", "bo@example.org"]]
 
 
-@pytest.mark.parametrize(("source", "validation_type"), [("local", "mx"), ("remote", "mx"), ("local", "regex")])
+@each_row(("source", "validation_type"), [("local", "mx"), ("remote", "mx"), ("local", "regex")])
 def test_cells_with_several_addresses_are_not_asked_about_and_counted_once(source, validation_type):
     cells = [
         ["ada@example.org; bo@example.org", "ada@example.org"],
@@ -125,7 +126,7 @@ def test_cells_with_several_addresses_are_not_asked_about_and_counted_once(sourc
     assert found.notices == []
 
 
-@pytest.mark.parametrize("source", ["local", "remote"])
+@each_row("source", ["local", "remote"])
 def test_a_fault_of_the_last_piece_is_known_before_anything_is_asked(source):
     backend = ScriptedBackend()
     theirs = pa.table({"email": EMAILS[1], "email_verdict": ["mine"] * 3})
@@ -145,14 +146,14 @@ def test_a_quota_that_ends_leaves_the_rest_pending():
     assert (seen, found.is_short_of_quota) == (statuses(3, 1, 0, 0), True)
 
 
-@pytest.mark.parametrize("error", [BackendError("dead"), QuotaExceeded("used up"), JournalError("full")], ids=repr)
+@each_row("error", [BackendError("dead"), QuotaExceeded("used up"), JournalError("full")], ids=repr)
 def test_after_a_failure_every_row_still_comes(error):
     seen, found = run(ScriptedBackend([Settled(rows_of(ALL[:4])), error]))
     assert seen == statuses(3, 1, 0, 0)
     assert found.failure is error
 
 
-@pytest.mark.parametrize("error", [BackendError("dead"), JournalError("full")], ids=repr)
+@each_row("error", [BackendError("dead"), JournalError("full")], ids=repr)
 def test_after_a_failure_in_a_piece_every_row_still_comes(error):
     backend = ScriptedBackend([Settled(rows_of(EMAILS[0]))], [Settled(rows_of(EMAILS[1][:1])), error])
     seen, found = run(backend, source="local")
@@ -188,7 +189,7 @@ def test_one_interrupt_requests_a_stop_and_no_row_is_lost():
     assert found.failure is None
 
 
-@pytest.mark.parametrize(("validation_type", "source"), [("regex", "local"), ("mx", "local"), ("mx", "remote")])
+@each_row(("validation_type", "source"), [("regex", "local"), ("mx", "local"), ("mx", "remote")])
 def test_after_a_request_to_stop_nothing_is_asked(validation_type, source):
     backend, stopper = ScriptedBackend(free=validation_type == "regex"), Stopper()
     stopper.stop()

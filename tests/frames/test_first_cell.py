@@ -17,6 +17,7 @@ import mailverdict.dask
 from mailverdict.frames.planning import plan_pieces
 from mailverdict.sandbox import World
 from mailverdict.table.table import table_of
+from tests.doubles.tables import each_row
 
 SEVERAL = "the cell holds several addresses; none of them was verified"
 # A cell, its repaired address and what was done, the verdict of it by default, and the one of the cell as it stands.
@@ -168,7 +169,7 @@ def test_dask_says_that_addresses_were_repaired_before_and_how_many_rows_hold_se
 
 
 class TestSeveralAddresses:
-    @pytest.mark.parametrize("policy", ["strict", "balanced", "lenient", mv.Policy("mine", drop=["unknown"], retry=[])])
+    @each_row("policy", ["strict", "balanced", "lenient", mv.Policy("mine", drop=["unknown"], retry=[])])
     def test_they_are_reviewed_by_every_policy(self, policy):
         out, _ = verify(frame())
         decided = mv.decide(out, "email", policy=policy)
@@ -195,7 +196,7 @@ class TestSeveralAddresses:
         assert ("unknown", "several_addresses", SEVERAL, 2) in facts.reasons
 
     @pytest.mark.filterwarnings("ignore:.*hold several addresses:UserWarning")
-    @pytest.mark.parametrize("kind", ["mx", "smtp"])
+    @each_row("kind", ["mx", "smtp"])
     def test_a_service_is_never_sent_them(self, kind):
         with World(daily_limit=50) as world:
             before = mv.quota(world.url).used
@@ -299,7 +300,7 @@ class TestPlan:
             assert found.to_submit - as_they_stand.to_submit == found.repaired
             assert "repaired" not in str(as_they_stand)
 
-    @pytest.mark.parametrize("cuts", [(0, 2, 5), (0, 1, 2, 3, 4, 5), (0, 4, 5)])
+    @each_row("cuts", [(0, 2, 5), (0, 1, 2, 3, 4, 5), (0, 4, 5)])
     def test_it_is_the_same_however_the_rows_are_cut(self, cuts):
         data = frame([*reversed(self.CELLS)])
         pieces = [[table_of(data.iloc[start:end], "email")] for start, end in pairwise(cuts)]

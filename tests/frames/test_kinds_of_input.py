@@ -15,6 +15,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import ColumnError, InputError, MailVerdictError, SettingsError
+from tests.doubles.tables import each_row
 from tests.frames.kinds_of_input import CELLS, KINDS, ON_COLUMNS, VERBS, Relation, run, source_frame
 
 PLAIN, *_ = KINDS  # a pandas frame with an ordinary index
@@ -58,7 +59,7 @@ def expected_of(verb):
     return columns_of(run(PLAIN, verb).result)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name.replace(" ", "_"))
+@each_row("kind", KINDS, ids=lambda kind: kind.name.replace(" ", "_"))
 def test_each_function_gives_what_it_gives_for_pandas_or_an_error_that_names_the_way(kind):
     for verb in VERBS:
         cell = run(kind, verb)
@@ -89,7 +90,7 @@ def test_a_stream_is_read_once_for_several_columns_and_as_a_suppression_list():
     assert mv.suppress(["ada@example.org"], against=against)["suppressed"].tolist() == [True]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name not in ("str", "bytes")], ids=lambda k: k.name)
+@each_row("kind", [kind for kind in KINDS if kind.name not in ("str", "bytes")], ids=lambda k: k.name)
 def test_a_suppression_list_may_be_of_every_kind(kind):
     cells = ["ada@example.org", "eve@example.org", None]
     against = kind.make(pd.DataFrame({"email": pd.array(["bob@example.org", "ada@example.org"], dtype="string")}))
@@ -126,7 +127,7 @@ def test_a_reader_of_many_batches_gives_a_row_for_each_address():
 ROWS = [("ada@example.org", 1), ("nobody", 2)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "said"),
     [
         (ROWS, r"rows or frames \(of type tuple\).*as \[row\[0\] for row in data\]"),

@@ -7,6 +7,7 @@ import mailverdict as mv
 from mailverdict.frames.planning import plan_pieces
 from mailverdict.sandbox import World
 from mailverdict.table.table import table_of
+from tests.doubles.tables import each_row
 
 CELLS = ["a@one.example", "A@one.example", "a@ONE.example", " b@one.example ", "bad", 5, None, "", "c@gone.example"]
 
@@ -25,7 +26,7 @@ def test_a_plan_counts_rows_and_spends_nothing(world, tmp_path):
     assert not (tmp_path / "j.db").exists()
 
 
-@pytest.mark.parametrize("clean", [True, False])
+@each_row("clean", [True, False])
 def test_cells_with_several_addresses_have_a_line_of_their_own_unless_cells_are_judged_as_they_stand(clean):
     found = mv.plan(["a@one.example; b@one.example", "nobody", "c@one.example"], validation_type="regex", clean=clean)
     assert (found.malformed, found.several, found.unique) == ((1, 1, 1) if clean else (2, 0, 1))

@@ -11,7 +11,7 @@ import mailverdict as mv
 from mailverdict.frames.policy import POLICIES
 from mailverdict.model.words import ACTIONS, REASON_MEANING, Reason
 from mailverdict.verdicts import PRECEDENCE
-from tests.doubles.tables import crossed
+from tests.doubles.tables import crossed, each_row
 
 FLAGS = ("role", "spamtrap", "disposable", "free", "catch_all", "protected")
 
@@ -63,14 +63,14 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize("at", range(3), ids=list(POLICIES))
+@each_row("at", range(3), ids=list(POLICIES))
 def test_each_policy_does_what_the_table_says(at):
     out = mv.decide(verified([row for row, _, _ in TABLE]), "email", policy=list(POLICIES)[at])
     got = dict(zip((why for _, _, why in TABLE), out["email_action"], strict=True))
     assert got == {why: actions[at] for _, actions, why in TABLE}
 
 
-@pytest.mark.parametrize("name", list(POLICIES))
+@each_row("name", list(POLICIES))
 def test_every_reason_has_an_action_and_invalid_is_never_sent(name):
     rows = [(str(PRECEDENCE[reason]), str(reason), (), None) for reason in Reason]
     out = mv.decide(verified(rows), "email", policy=name)
@@ -101,7 +101,7 @@ ADVICE = [
 ]
 
 
-@pytest.mark.parametrize("name", list(POLICIES))
+@each_row("name", list(POLICIES))
 def test_a_malformed_cell_that_holds_an_address_is_never_dropped(name):
     frame = pd.DataFrame({"email": [cell for cell, *_ in ADVICE]}, index=[1] * len(ADVICE))
     out = mv.verify(frame, "email", validation_type="regex", clean=False)
@@ -153,7 +153,7 @@ def test_an_empty_frame_splits_into_empty_parts():
     assert mv.split(out, "email").counts().sum() == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "message"),
     [
         ({"send": ["maybe"]}, "'maybe' is not a selector"),
@@ -201,7 +201,7 @@ class TestFlagsThatCameBackAsNumbers:
             mv.decide(out.assign(email_disposable=[0.0, 2.0, None]), "email")
 
 
-@pytest.mark.parametrize("policy", ["strict", "balanced", "lenient"])
+@each_row("policy", ["strict", "balanced", "lenient"])
 def test_a_cell_whose_words_ask_for_no_mail_is_reviewed_with_these_words(policy):
     cells = [
         "ada@one.example - do not contact",

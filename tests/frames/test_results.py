@@ -13,12 +13,14 @@ from mailverdict.files.writers import create_table
 from mailverdict.frames.results import Results
 from mailverdict.sandbox import World
 from mailverdict.table.columns import COLUMNS
+from tests.doubles.tables import crossed, each_row
 
 CELLS = ["ada@gmail.com", "info@gmial.com", "x@gone.example", "bad", None]
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.parquet", "out.xlsx"])
-@pytest.mark.parametrize("columns", ["core", "all"])
+@pytest.mark.parametrize(
+    ("columns", "name"), crossed(["core", "all"], ["out.csv", "out.tsv", "out.parquet", "out.xlsx"])
+)
 def test_types_and_values_come_back(tmp_path, name, columns):
     with World() as world:
         options = {"backend": world.backend, "columns": columns, "clean": False}
@@ -57,10 +59,8 @@ def test_results_are_read_alike_from_any_kind_of_column(tmp_path, through):
     assert [str(each)[:19] for each in found["checked_at"]] == [str(each)[:19] for each in wanted["checked_at"]]
 
 
-@pytest.mark.parametrize(
-    ("column", "cell"), [("email_verdict", "maybe"), ("email_role", "perhaps"), ("email_status", "ok")]
-)
-@pytest.mark.parametrize("make", [pa.table, lambda table: pa.table(table).to_pandas()])
+@each_row(("column", "cell"), [("email_verdict", "maybe"), ("email_role", "perhaps"), ("email_status", "ok")])
+@each_row("make", [pa.table, lambda table: pa.table(table).to_pandas()])
 def test_what_verify_never_writes_is_refused(make, column, cell):
     table = {"email": ["a@b.example"], "email_verdict": ["valid"], "email_details": [""], "email_status": ["done"]}
     with pytest.raises(mv.InputError, match=f"column '{column}' holds '{cell}', which verify never writes"):

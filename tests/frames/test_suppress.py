@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
+from tests.doubles.tables import each_row
 
 PEOPLE = ["Ada@firm.example", "<a.da+x@googlemail.com>", "bob@mail.shop.example", "cy@other.example", None, "nobody"]
 
@@ -19,7 +20,7 @@ def suppressed(against, column=PEOPLE, **options):
     return mv.suppress(column, against=against, **options)["suppressed"].tolist()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entry", "rows"),
     [
         ("ada@firm.example", [0]),
@@ -50,7 +51,7 @@ def test_a_name_below_a_provider_s_domain_is_not_the_provider():
     assert suppressed(["ada@fastmail.com"], ["x@ada.fastmail.com", "bob@fastmail.com"]) == [True, False]
 
 
-@pytest.mark.parametrize("entry", ["Ada Lovelace", "com", "co.uk", "10.5.2026", 7, "see firm.example", "ada@", "@"])
+@each_row("entry", ["Ada Lovelace", "com", "co.uk", "10.5.2026", 7, "see firm.example", "ada@", "@"])
 def test_an_entry_that_is_neither_is_counted_and_named(entry):
     with pytest.warns(UserWarning, match=r"2 of 3 entries of the suppression list are neither an address nor a domain"):
         assert suppressed([entry, "ada@firm.example", entry])[:4] == [True, False, False, False]
@@ -112,7 +113,7 @@ def test_of_several_columns_with_addresses_the_one_that_is_read_is_named(tmp_pat
         suppressed(frame[["to", "n"]])
 
 
-@pytest.mark.parametrize("write", [str, lambda mark: str(mark).lower(), float, lambda mark: str(float(mark)), int])
+@each_row("write", [str, lambda mark: str(mark).lower(), float, lambda mark: str(float(mark)), int])
 def test_a_second_list_keeps_what_the_first_marked_in_a_file(write):
     once = mv.suppress(pd.DataFrame({"email": PEOPLE}), "email", ["firm.example"])
     marks = [None if mark is pd.NA else write(mark) for mark in once["email_suppressed"]]
@@ -137,7 +138,7 @@ def test_bad_lists_are_errors_that_say_what_to_give(tmp_path):
         mv.suppress(pd.DataFrame({"email": PEOPLE, "email_suppressed": "x"}), "email", [])
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+@each_row("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_a_second_list_keeps_what_the_first_marked(make):
     once = mv.suppress(make({"email": PEOPLE}), "email", ["firm.example"])
     twice = mv.suppress(once, "email", ["other.example"])
@@ -153,8 +154,8 @@ def test_an_empty_list_suppresses_nobody(tmp_path):
         assert suppressed([]) == suppressed(tmp_path / "none.txt") == [False] * 4 + [pd.NA] * 2
 
 
-@pytest.mark.parametrize("policy", ["strict", "balanced", "lenient"])
-@pytest.mark.parametrize("order", ["before", "after"])
+@each_row("policy", ["strict", "balanced", "lenient"])
+@each_row("order", ["before", "after"])
 def test_suppressed_rows_are_dropped_whatever_their_verdict(policy, order):
     frame = pd.DataFrame({"email": ["ada@firm.example", "bob@gmial.com", "cy@other.example", None]})
     listed = ["firm.example", "gmial.com"]

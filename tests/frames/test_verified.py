@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
-from tests.doubles.tables import crossed
+from tests.doubles.tables import crossed, each_row
 
 CELLS = {"name": ["Ada", "Bo", "Cy"], "email": ["ada@example.org", "nobody", None]}
 BOUNCES = {"address": ["ada@example.org"], "outcome": ["hard"], "diagnostic": ["550 5.1.1 User unknown"]}
@@ -58,7 +58,7 @@ def test_without_a_column_it_is_the_only_verified_one(verb, make, columns):
     pd.testing.assert_frame_equal(as_pandas(VERBS[verb](out)), as_pandas(VERBS[verb](out, "email")))
 
 
-@pytest.mark.parametrize("label", ["e-mail", 0, ("work", "email")])
+@each_row("label", ["e-mail", 0, ("work", "email")])
 def test_a_column_of_any_label_is_found(label):
     frame = pd.DataFrame({"x": CELLS["email"]})
     frame.columns = pd.MultiIndex.from_tuples([label]) if isinstance(label, tuple) else [label]
@@ -72,7 +72,7 @@ def test_a_stream_is_read_once():
     assert mv.summary(out.to_reader()) == mv.summary(out, "email")
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pa.table])
+@each_row("make", [pd.DataFrame, pa.table])
 def test_the_note_of_the_call_says_what_was_verified_with_another_prefix(make):
     out = verified(make, prefix="mail_")
     pd.testing.assert_frame_equal(as_pandas(mv.decide(out)), as_pandas(mv.decide(out, "email", prefix="mail_")))
@@ -83,7 +83,7 @@ def test_without_a_note_the_column_of_another_prefix_has_to_be_given():
         mv.summary(verified(pl.DataFrame, prefix="mail_"))
 
 
-@pytest.mark.parametrize("make", [list, pd.Series])
+@each_row("make", [list, pd.Series])
 def test_the_result_of_a_list_or_series_is_about_its_clean_addresses(make):
     out = mv.verify(make(["Ada <ada@x.org>", "bad", None]), validation_type="regex")
     assert mv.summary(out)["rows"].to_dict() == {
@@ -106,7 +106,7 @@ def test_of_several_verified_columns_one_has_to_be_given():
     assert mv.summary(out, prefix="home_").equals(mv.summary(out, "home"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "frame",
     [
         pd.DataFrame(CELLS),
@@ -119,13 +119,13 @@ def test_a_frame_that_was_not_verified_is_an_error(frame):
         mv.split(frame)
 
 
-@pytest.mark.parametrize("data", [pd.Series(["a@x.org"]), ["a@x.org"], None])
+@each_row("data", [pd.Series(["a@x.org"]), ["a@x.org"], None])
 def test_what_is_not_a_frame_is_an_error(data):
     with pytest.raises(mv.SettingsError, match="give the frame that verify returned"):
         mv.summary(data)
 
 
-@pytest.mark.parametrize("function", [mv.outcomes, mv.contradicted])
+@each_row("function", [mv.outcomes, mv.contradicted])
 def test_outcomes_need_reports(function):
     with pytest.raises(mv.SettingsError, match="give bounces="):
         function(verified())
@@ -137,7 +137,7 @@ def test_the_methods_of_a_frame_find_it_too():
     assert out.mailverdict.diff(out).empty
 
 
-@pytest.mark.parametrize("like", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+@each_row("like", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
 def test_addresses_beside_the_short_set_are_verified_and_what_was_repaired_is_known_again(like):
     cells = {"email": ["<ada@example.org>", "do not contact: bo@example.org", "nobody", "cy@example.org"]}
     out = mv.verify(pd.DataFrame(cells), "email", validation_type="regex", columns="short")

@@ -22,6 +22,7 @@ from mailverdict.model.table import complete_table
 from mailverdict.repair.words import MISSING
 from mailverdict.runs.execution import FREE_BATCH
 from tests.doubles.scripted_backend import ScriptedBackend, rows_of
+from tests.doubles.tables import each_row
 
 CELLS = ["ada@example.org", "Ada@EXAMPLE.org", "ADA@example.org", " ada@example.org ", None, "nobody", 7]
 
@@ -47,7 +48,7 @@ def verify(data, *column, **options):
     return mv.verify(data, *column, validation_type="regex", **options)
 
 
-@pytest.mark.parametrize(("cell", "told"), BAD_TEXT, ids=lambda v: repr(v)[:40])
+@each_row(("cell", "told"), BAD_TEXT, ids=lambda v: repr(v)[:40])
 def test_hostile_text_is_a_row_with_a_reason(cell, told):
     out = verify([cell, "ada@example.org", cell], columns=["verdict", "status", "error_message"], clean=False)
     assert out["status"].tolist() == ["done"] * 3
@@ -138,8 +139,8 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "told"), WRONG, ids=lambda v: str(v)[:40])
-@pytest.mark.parametrize("function", [mv.verify, mv.start, lambda *a, **k: asyncio.run(mv.averify(*a, **k))])
+@each_row(("wrong", "told"), WRONG, ids=lambda v: str(v)[:40])
+@each_row("function", [mv.verify, mv.start, lambda *a, **k: asyncio.run(mv.averify(*a, **k))])
 def test_an_argument_that_cannot_work_is_refused_before_any_work(function, wrong, told):
     backend = ScriptedBackend()
     with pytest.raises(SettingsError, match=told):
@@ -167,7 +168,7 @@ class TestCheck:
         assert payload["email"] == "Ada@Example.ORG"
         assert (payload["result"], payload["checks"], payload["role"]) == ("valid", {"syntax": True}, False)
 
-    @pytest.mark.parametrize(("cell", "told"), BAD_TEXT, ids=lambda v: repr(v)[:40])
+    @each_row(("cell", "told"), BAD_TEXT, ids=lambda v: repr(v)[:40])
     def test_hostile_text_is_a_verdict(self, cell, told):
         told = told and told.replace("U+005C", "U+D800")  # the text of a cell shows the code of what is not a character
         found = mv.check(cell, validation_type="regex")
@@ -177,7 +178,7 @@ class TestCheck:
         if told is not None:
             assert told in found.errors[0].message
 
-    @pytest.mark.parametrize("email", ["", "  ", None, 7, b"ada@example.org", ["ada@example.org"]])
+    @each_row("email", ["", "  ", None, 7, b"ada@example.org", ["ada@example.org"]])
     def test_nothing_to_check_is_refused(self, email):
         with pytest.raises(SettingsError, match="give one address as text"):
             mv.check(email, validation_type="regex")

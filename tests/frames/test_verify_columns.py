@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import mailverdict as mv
 import mailverdict.dask
+from tests.doubles.tables import each_row
 
 DATA = {
     "email": ["ada@firm.example", "bob@firm.example", None, "nobody", "ada@firm.example"],
@@ -29,7 +30,7 @@ def to_pandas(frame):
 
 
 class TestSeveralColumns:
-    @pytest.mark.parametrize("kind", ["regex", "mx"])
+    @each_row("kind", ["regex", "mx"])
     def test_each_column_gets_what_it_gets_alone(self, kind):
         with mv.sandbox.World() as world:
             options = {"validation_type": kind, "backend": world.backend, "progress": False}
@@ -92,8 +93,8 @@ class TestSeveralColumns:
         ):
             pd.testing.assert_frame_equal(mv.verify(once, ["email", "billing"], validation_type="regex"), once)
 
-    @pytest.mark.parametrize("function", [mv.verify, mv.start, mv.plan])
-    @pytest.mark.parametrize(
+    @each_row("function", [mv.verify, mv.start, mv.plan])
+    @each_row(
         ("column", "error", "message"),
         [
             (["email", "email"], mv.ColumnError, "column 'email' is given twice"),
@@ -169,7 +170,7 @@ class TestRepairedCells:
             out.drop(columns=ignored), expected.drop(columns=[name for name in ignored if name in expected])
         )
 
-    @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+    @each_row("make", [pd.DataFrame, pl.DataFrame, pa.table])
     def test_all_kinds_of_frames(self, make):
         out = to_pandas(mv.verify(make({"email": MESSY[:6]}), "email", validation_type="regex"))
         assert out["email"].tolist()[:4] == MESSY[:4]
@@ -218,13 +219,13 @@ class TestRepairedCells:
             plain = mv.verify(cells, validation_type="regex", clean=False)
             pd.testing.assert_frame_equal(out[plain.columns], plain)
 
-    @pytest.mark.parametrize("clean", [None, 1, "yes"])
+    @each_row("clean", [None, 1, "yes"])
     def test_another_value_is_an_error(self, clean):
         for function in (mv.verify, mv.start, mv.plan):
             with pytest.raises(mv.SettingsError, match="give True or False"):
                 function(MESSY, validation_type="regex", clean=clean)
 
-    @pytest.mark.parametrize("kind", ["regex", "mx"])
+    @each_row("kind", ["regex", "mx"])
     def test_dask_frames(self, kind):
         import dask.dataframe as dd
 

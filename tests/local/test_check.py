@@ -20,7 +20,7 @@ from mailverdict.model.words import ValidationType
 from mailverdict.sandbox import World
 from mailverdict.sandbox.zones import CASES as DNS_CASES
 from tests import CASES
-from tests.doubles.tables import rows_of_csv
+from tests.doubles.tables import each_row, rows_of_csv
 
 MOMENT = datetime(2027, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 LISTS = mv.Lists(spamtrap=["trap.example.net"], disposable_deny=["throwaway.example.net"], role_deny=["Équipe", "crew"])
@@ -71,7 +71,7 @@ KNOWN = [
 SYNTAX = [json.loads(row["address_json"]) for row in rows_of_csv(CASES / "syntax_vectors.csv")]
 
 
-@pytest.mark.parametrize("lists", [mv.Lists(), LISTS], ids=["packaged", "own"])
+@each_row("lists", [mv.Lists(), LISTS], ids=["packaged", "own"])
 def test_regex_of_one_address_is_the_row_of_a_batch(lists: mv.Lists) -> None:
     backend = LocalBackend(clock=lambda: MOMENT, lists=lists)
     emails = [email.strip() for email in KNOWN + SYNTAX if email.strip()]

@@ -31,6 +31,7 @@ from tests.doubles.lying_resolver import (
     search_page,
     shared_portal,
 )
+from tests.doubles.tables import each_row
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
@@ -177,7 +178,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.why)
+@each_row("case", CASES, ids=lambda case: case.why)
 def test_a_resolver_that_answers_falsely_harms_no_row(case):
     found = verify(case.lie, **case.given)
     assert wrong(found) == {}
@@ -268,8 +269,8 @@ def test_malformed_rows_alone_need_no_resolver():
 # --- one address, other types, private networks -------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["mx", "mx_blacklist", "smtp"])
-@pytest.mark.parametrize("lie", [always(DnsFault.NXDOMAIN), always(DnsFault.REFUSED), portal])
+@each_row("kind", ["mx", "mx_blacklist", "smtp"])
+@each_row("lie", [always(DnsFault.NXDOMAIN), always(DnsFault.REFUSED), portal])
 def test_one_address_raises(lie, kind):
     with serving(TRUE, lie) as server, backend_for(server) as backend:
         with pytest.raises(mv.ResolverError, match="resolver_check=False"):
@@ -336,7 +337,7 @@ def test_the_setting_is_true_or_false():
         mv.LocalBackend(resolver_check="no")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("entries", "says"),
     [
         (["gmail.com"], "'gmail.com'"),
@@ -378,7 +379,7 @@ def test_plan_asks_nothing_where_nothing_will_be_looked_up():
         assert server.count() == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lie", "settings", "ok", "says"),
     [
         (None, {}, True, "knows domains that exist"),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mailverdict.checks.syntax.address import observe_syntax
 from mailverdict.model.address import address_key, address_keys, lower_domain
+from tests.doubles.tables import each_row
 
 # An address, and the text it is known by.
 CASES = [
@@ -25,7 +25,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("email", "known_by"), CASES)
+@each_row(("email", "known_by"), CASES)
 def test_an_address_is_known_by_one_text(email, known_by):
     assert address_key(email) == known_by
     assert address_keys(pa.array([email.strip()])).to_pylist() == [known_by]

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from mailverdict.errors import SettingsError
 from mailverdict.model.settings import UNIT_SECONDS, parse_duration
+from tests.doubles.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "seconds"),
     [
         (0, 0.0),
@@ -34,7 +35,7 @@ def test_it_is_seconds(value, seconds):
     assert parse_duration(value, name="max_age") == seconds
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     ["", "soon", "5 parsecs", "-5s", "5m5s", "1e3", "٣", -1, timedelta(days=-1), math.nan, True, None, [], b"5s"],
 )

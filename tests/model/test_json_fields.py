@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mailverdict.errors import ContractError
 from mailverdict.model.json_fields import optional_field, require_field, shorten
+from tests.doubles.tables import each_row
 
 
 def test_a_value_of_the_right_kind_is_given() -> None:
@@ -16,7 +17,7 @@ def test_a_value_of_the_right_kind_is_given() -> None:
     assert optional_field({}, "n", int, "") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("record", "kind", "path", "message"),
     [
         ({}, int, "", "n is absent, not a whole number"),

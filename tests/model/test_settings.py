@@ -21,6 +21,7 @@ from mailverdict.model.settings import (
     parse_networks,
     parse_resolver,
 )
+from tests.doubles.tables import each_row
 
 
 def test_the_defaults_are_good():
@@ -38,7 +39,7 @@ def test_every_number_and_duration_is_checked():
     assert numeric - checked == {"mail_from", "catch_all_probe", "resolver_check"}
 
 
-@pytest.mark.parametrize(("name", "low", "high"), WHOLE_NUMBERS)
+@each_row(("name", "low", "high"), WHOLE_NUMBERS)
 def test_whole_numbers_have_bounds(name, low, high):
     for good in (low, high):
         assert getattr(LocalSettings(**{name: good}), name) == good
@@ -47,20 +48,20 @@ def test_whole_numbers_have_bounds(name, low, high):
             LocalSettings(**{name: wrong})
 
 
-@pytest.mark.parametrize("name", DURATIONS)
+@each_row("name", DURATIONS)
 def test_durations_are_seconds(name):
     assert getattr(LocalSettings(**{name: "2min"}), name) == 120.0
     with pytest.raises(SettingsError, match=f"{name}='soon' is not a duration"):
         LocalSettings(**{name: "soon"})
 
 
-@pytest.mark.parametrize("name", ["dns_timeout", "connect_timeout", "command_timeout", "deadline", "session_deadline"])
+@each_row("name", ["dns_timeout", "connect_timeout", "command_timeout", "deadline", "session_deadline"])
 def test_a_wait_for_nothing_is_refused(name):
     with pytest.raises(SettingsError, match=f"{name}=0.0: give more than 0 seconds"):
         LocalSettings(**{name: 0})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "parsed"),
     [
         ("127.0.0.1", ("127.0.0.1", 53)),
@@ -75,9 +76,7 @@ def test_a_resolver_is_address_and_port(value, parsed):
     assert LocalSettings(resolver=value).resolver == value
 
 
-@pytest.mark.parametrize(
-    "value", ["", "dns.example", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:99999", "1:2:3", "[::1", "9.9.9.9:53:5"]
-)
+@each_row("value", ["", "dns.example", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:99999", "1:2:3", "[::1", "9.9.9.9:53:5"])
 def test_another_resolver_is_refused(value):
     with pytest.raises(SettingsError, match="resolver"):
         LocalSettings(resolver=value)
@@ -93,18 +92,18 @@ def test_any_text_is_a_resolver_or_a_settings_error(text):
     assert 1 <= port <= 65_535
 
 
-@pytest.mark.parametrize("value", ["client.example", "a", "[192.0.2.1]", "[IPv6:2001:db8::1]", None])
+@each_row("value", ["client.example", "a", "[192.0.2.1]", "[IPv6:2001:db8::1]", None])
 def test_a_helo_name_is_a_host_or_a_literal(value):
     assert LocalSettings(helo_name=value).helo_name == value
 
 
-@pytest.mark.parametrize("value", ["", "a b", "-x.example", "a\r\nMAIL", "[192.0.2]", "a..b", "x" * 64])
+@each_row("value", ["", "a b", "-x.example", "a\r\nMAIL", "[192.0.2]", "a..b", "x" * 64])
 def test_another_helo_name_is_refused(value):
     with pytest.raises(SettingsError, match="is neither a host name nor an address literal"):
         LocalSettings(helo_name=value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value", ["a@b.org\r\nRCPT TO:<x@y.org>", "<a@b.org>", "a b@c.org", "ä@b.org", "x" * 255, "foo", "@b.org", None]
 )
 def test_a_sender_that_would_break_the_command_is_refused(value):
@@ -132,7 +131,7 @@ class TestBlacklist:
         assert (found.zones[0].name, [str(c) for c in found.zones[0].codes]) == ("bl.example", ["127.0.0.2/32"])
         assert (found.is_empty, mv.Blacklist().is_empty) == (False, True)
 
-    @pytest.mark.parametrize("name", KNOWN_ZONES)
+    @each_row("name", KNOWN_ZONES)
     def test_a_name_is_enough_for_a_known_zone(self, name):
         known = KNOWN_ZONES[name]
         (zone,) = mv.Blacklist(zones=(name.upper() + ".",)).zones
@@ -147,7 +146,7 @@ class TestBlacklist:
         zone = mv.Zone("zen.spamhaus.org", codes=["127.0.0.10/31"])
         assert ([str(code) for code in zone.codes], zone.ignored) == (["127.0.0.10/31"], ())
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("make", "told"),
         [
             (lambda: mv.Blacklist(ips=["x"]), r"Blacklist.ips: 'x' is not an IP address"),

@@ -9,7 +9,6 @@ from typing import get_args
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -34,7 +33,7 @@ from mailverdict.model.words import (
     VerdictWord,
 )
 from mailverdict.verdicts import PRECEDENCE
-from tests.doubles.tables import rows_to_table
+from tests.doubles.tables import each_row, rows_to_table
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
 WORDS = st.text("abc_", min_size=1, max_size=9)
@@ -105,7 +104,7 @@ def test_a_table_is_completed_with_nulls_and_casts():
     assert empty_table().equals(complete_table({}, 0))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "moment"),
     [
         ("2026-01-02T03:04:05Z", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),

@@ -14,7 +14,7 @@ from mailverdict.model.verification import KEYS, Fault, Verification, dump_paylo
 from mailverdict.model.words import Reason, ValidationType, Verdict
 from mailverdict.verdicts import PRECEDENCE
 from tests import CASES
-from tests.doubles.tables import rows_to_table
+from tests.doubles.tables import each_row, rows_to_table
 
 CASES: list[dict[str, Any]] = json.loads((CASES / "payloads.json").read_text(encoding="utf-8"))
 CURRENT = [case for case in CASES if case["revision"] == "current"]
@@ -87,7 +87,7 @@ def test_a_lone_details_stands_for_the_reasons() -> None:
     assert parse_payload(payload).reasons == ("timeout",)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "path"),
     [
         ({"email": None}, "email"),
@@ -114,7 +114,7 @@ def test_what_breaks_the_contract_is_an_error_with_its_path(changes: dict[str, A
     assert nested.value.path == f"data.result.verification.{path}"
 
 
-@pytest.mark.parametrize("payload", [None, [], "text", 7, {}])
+@each_row("payload", [None, [], "text", 7, {}])
 def test_a_non_payload_is_an_error(payload: Any) -> None:
     with pytest.raises(ContractError):
         parse_payload(payload)
@@ -125,7 +125,7 @@ def test_checks_that_are_not_yes_or_no_were_not_made() -> None:
     assert parse_payload(smtp() | {"checks": None}).checks == {}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("errors", "parsed"),
     [
         (None, None),
@@ -155,7 +155,7 @@ def test_an_earlier_payload_without_a_type_was_asked_with_the_default() -> None:
     assert parse_payload({"email": "a@b.org", "valid": True}).validation_type == "smtp"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("result", "valid", "why"),
     [
         ("valid", True, ""),
@@ -183,7 +183,7 @@ def test_parsing_raises_nothing_but_a_contract_error(payload: dict[str, Any]) ->
     assert again.to_dict() == verification.to_dict(), "what was once understood is stable"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("checks", "reason", "result"),
     [
         ({}, "REGEX", "invalid"),
@@ -205,7 +205,7 @@ def test_what_is_not_valid_in_the_earlier_words_is_invalid_only_if_a_check_shows
     assert Verification.from_dict({**earlier, "errors": []}).result == result
 
 
-@pytest.mark.parametrize("reason", [each for each in Reason if PRECEDENCE[each] is Verdict.UNKNOWN])
+@each_row("reason", [each for each in Reason if PRECEDENCE[each] is Verdict.UNKNOWN])
 def test_an_unknown_verdict_is_unknown_again_after_the_earlier_words(reason: Reason) -> None:
     checks = {"syntax": True, "dns": True, "smtp_port": True, "smtp_connection": True, "smtp_rcptto": False}
     found = Verification("a@b.org", "smtp", "unknown", (reason,), checks, reason="SMTP")
@@ -218,7 +218,7 @@ def test_an_earlier_payload_that_is_valid_for_a_reason_is_refused() -> None:
         Verification.from_dict(earlier)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("details", "reasons", "expected"),
     [
         ("timeout", ["timeout", "role"], ("timeout", "role")),

@@ -21,11 +21,12 @@ from mailverdict.remote.api import (
     rows_table,
     success_of,
 )
+from tests.doubles.tables import each_row
 
 DETAILS = {"limit": 100, "remaining": 3, "requested": 50}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "status", "details", "kind"),
     [
         ("QUOTA_EXCEEDED", 429, DETAILS, QuotaExceeded),
@@ -95,7 +96,7 @@ def test_the_row_answers_the_address_that_was_asked() -> None:
     assert (row["email"], row["normalized"], row["source"]) == ("Ada@example.org", "Ada@EXAMPLE.org", "remote")
 
 
-@pytest.mark.parametrize("other", ["bob@example.org", "ada@example.com", "", "ada"])
+@each_row("other", ["bob@example.org", "ada@example.com", "", "ada"])
 def test_an_answer_about_another_address_is_not_a_verdict(other: str) -> None:
     row = rows_table(
         [job_row(Verification(other, "smtp", "invalid", reasons=("mailbox_not_found",)), JOB)]
@@ -103,7 +104,7 @@ def test_an_answer_about_another_address_is_not_a_verdict(other: str) -> None:
     assert (row["email"], row["status"], row["result"], row["error"]) == (JOB.email, "error", None, "OTHER_ADDRESS")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "answered"),
     [
         ("Ada.L+x@GoogleMail.com", "adal@gmail.com"),
@@ -116,7 +117,7 @@ def test_an_address_may_come_back_in_another_form(asked: str, answered: str) -> 
     assert (row["email"], row["result"]) == (asked, "valid")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "used", "result", "status"),
     [
         ("smtp", "regex", "valid", "error"),

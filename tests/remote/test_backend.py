@@ -23,6 +23,7 @@ from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import VirtualLoop, run_virtual
 from tests.doubles.remote import URL, RemoteWorld, addresses
 from tests.doubles.scripted_service import FAULTS, envelope, payload
+from tests.doubles.tables import each_row
 
 
 def test_it_is_a_remote_backend_that_costs_and_is_journalled() -> None:
@@ -39,7 +40,7 @@ def test_secrets_are_not_shown() -> None:
     assert "secret" not in repr(backend)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wrong",
     [
         {"base_url": "verify.example.org"},
@@ -80,7 +81,7 @@ def test_quota_of_something_else_names_the_url() -> None:
         in_world(action)
 
 
-@pytest.mark.parametrize("kind", ["smtp", "mx", "mx_blacklist", "regex"])
+@each_row("kind", ["smtp", "mx", "mx_blacklist", "regex"])
 def test_a_single_check_gives_the_service_s_verdict(kind: str) -> None:
     verification = in_world(lambda world: world.backend.check("ada@example.org", kind))
     assert isinstance(verification, Verification)
@@ -97,7 +98,7 @@ def test_a_single_check_is_not_repeated_once_it_was_sent() -> None:
     assert in_world(action) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "body", "kind"),
     [
         (400, envelope("INVALID_VALIDATION_TYPE"), ServiceError),
@@ -114,7 +115,7 @@ def test_a_single_check_that_fails_is_our_error(status: int, body: bytes, kind: 
         asyncio.run(RemoteBackend(URL, transport=transport).check("ada@example.org", "mx"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [envelope("EMAIL_REQUIRED"), b'{"error": {"code": "E1002", "message": "invalid email"}}'],
     ids=["standard", "short"],

@@ -25,6 +25,7 @@ from mailverdict.remote.bulk import (
 from mailverdict.remote.pace import Pace
 from tests.doubles.clock import NOON, VirtualLoop, run_virtual
 from tests.doubles.remote import addresses
+from tests.doubles.tables import each_row
 
 RESET = NoAnswer(TransportError("POST http://verify.test: the connection was cut"), was_sent=True)
 NOT_SENT = NoAnswer(TransportError("POST http://verify.test: no connection"), was_sent=False)
@@ -186,7 +187,7 @@ def test_a_refusal_with_nothing_remaining_defers_the_rest() -> None:
     assert drive(submission, [quota(0)])[-1].why == "quota"
 
 
-@pytest.mark.parametrize("remaining", [None, 100, -3])
+@each_row("remaining", [None, 100, -3])
 def test_refusals_that_make_no_sense_end_all_the_same(remaining: int | None) -> None:
     submission = new_submission(addresses(90))
     rounds = 0
@@ -205,7 +206,7 @@ def test_a_service_with_a_smaller_limit_is_served_in_smaller_batches() -> None:
     assert not submission.has_work
 
 
-@pytest.mark.parametrize(
+@each_row(
     "failure",
     [
         ErrorEnvelope("INVALID_VALIDATION_TYPE", "m", 400, {"allowed": ["mx"]}),
@@ -245,7 +246,7 @@ UNSURE: list[ApiAnswer] = [
 ]
 
 
-@pytest.mark.parametrize("answer", UNSURE)
+@each_row("answer", UNSURE)
 def test_a_lost_submission_that_was_counted_is_uncertain_with_a_notice(answer: ApiAnswer) -> None:
     submission = new_submission(addresses(5))
     taken = drive(submission, [quota(10), answer, quota(15)])
@@ -257,7 +258,7 @@ def test_a_lost_submission_that_was_counted_is_uncertain_with_a_notice(answer: A
     assert submission.error is None
 
 
-@pytest.mark.parametrize("answer", UNSURE)
+@each_row("answer", UNSURE)
 def test_a_lost_submission_that_was_not_counted_is_sent_once_more_and_no_more(answer: ApiAnswer) -> None:
     submission = new_submission(addresses(5))
     taken = drive(submission, [quota(10), answer, quota(10)])
@@ -332,7 +333,7 @@ def test_a_new_day_after_a_loss_leaves_it_uncertain() -> None:
     assert taken[-2].why == "uncertain"
 
 
-@pytest.mark.parametrize(("midnight_after", "is_uncertain"), [(GRACE, True), (61.0, True), (66.0, False)])
+@each_row(("midnight_after", "is_uncertain"), [(GRACE, True), (61.0, True), (66.0, False)])
 def test_a_loss_at_midnight_is_uncertain_although_the_new_day_has_the_same_number(
     midnight_after: float, *, is_uncertain: bool
 ) -> None:
@@ -454,7 +455,7 @@ def test_the_record_is_read_bare_and_in_an_envelope() -> None:
     assert read_quota(RECORD) == read_quota({"data": RECORD}) == Quota(100, 40, 60)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [
         None,
@@ -473,7 +474,7 @@ def test_a_body_that_is_not_a_quota_record_is_refused(body: Any) -> None:
         read_quota(body)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("left", "remaining", "max_batch", "size", "why"),
     [
         (250, 10_000, 100, 100, "the contract's limit"),
@@ -488,7 +489,7 @@ def test_batch_size(left: int, remaining: int, max_batch: int, size: int, why: s
     assert batch_size(left, remaining, max_batch) == size, why
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("after", "counted", "why"),
     [
         (Quota(100, 40, 60), False, "nothing changed"),

@@ -31,6 +31,7 @@ from mailverdict.remote.client import (
 )
 from tests.doubles.clock import run_virtual
 from tests.doubles.scripted_service import FAULTS, HTML, META, ScriptedService, Wire, envelope
+from tests.doubles.tables import each_row
 
 URL = "http://verify.test"
 GET = ApiRequest("GET", "/api/thing")
@@ -128,7 +129,7 @@ MAY_HAVE_ARRIVED = {
 }
 
 
-@pytest.mark.parametrize(("kind", "was_sent"), MAY_HAVE_ARRIVED.items())
+@each_row(("kind", "was_sent"), MAY_HAVE_ARRIVED.items())
 def test_every_failure_of_the_transport_is_ours_and_it_is_known_whether_the_request_may_have_arrived(
     kind: type[httpx.RequestError], was_sent: bool
 ) -> None:
@@ -166,12 +167,12 @@ def test_a_submission_that_never_left_is_repeated() -> None:
     assert ask(raising(httpx.ConnectError), POST)[1] == 4
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 422])
+@each_row("status", [400, 401, 403, 404, 405, 422])
 def test_a_refusal_is_not_repeated(status: int) -> None:
     assert ask(reply(status, json.loads(envelope("X"))))[1] == 1
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@each_row("status", [500, 502, 503, 504])
 def test_a_server_error_is_repeated_where_that_is_safe(status: int) -> None:
     assert ask(reply(status, HTML))[1] == 4
 
@@ -216,20 +217,20 @@ def test_failed_requests_are_counted_with_the_time_that_was_waited_for_them() ->
     }
 
 
-@pytest.mark.parametrize("status", [302, 401, 403, 413])
+@each_row("status", [302, 401, 403, 413])
 def test_a_service_that_is_closed_to_the_client_has_failed(status: int) -> None:
     closed = reply(status, HTML)
     assert failures_of(closed, closed) == (0.0, {f"answered with status {status}": 2})
 
 
-@pytest.mark.parametrize(("body", "is_page"), [(HTML, True), (b"", True), (b'{"detail": "Not Found"}', False)])
+@each_row(("body", "is_page"), [(HTML, True), (b"", True), (b'{"detail": "Not Found"}', False)])
 def test_it_is_known_whether_an_error_is_a_page(body: bytes, is_page: bool) -> None:
     answer, *_ = ask(reply(404, body))
     assert isinstance(answer, ErrorEnvelope)
     assert answer.is_page is is_page
 
 
-@pytest.mark.parametrize("status", [200, 400, 404, 422])
+@each_row("status", [200, 400, 404, 422])
 def test_answers_about_the_request_are_not_failures_of_the_service(status: int) -> None:
     answer = reply(status, OK if status == 200 else json.loads(envelope("X")))
     assert failures_of(answer, answer) == (0.0, {})
@@ -248,7 +249,7 @@ def test_an_exhausted_quota_is_not_repeated() -> None:
     assert ask(reply(429, body), POST)[1] == 1
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@each_row("status", [301, 302, 307, 308])
 def test_a_redirect_is_not_followed_and_says_where_to(status: int) -> None:
     answer, calls, _ = ask(reply(status, b"", Location="https://elsewhere.test/x"), POST)
     assert isinstance(answer, ErrorEnvelope)
@@ -256,7 +257,7 @@ def test_a_redirect_is_not_followed_and_says_where_to(status: int) -> None:
     assert calls == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [
         b"",
@@ -320,9 +321,7 @@ BODY = json.dumps(OK).encode()
 LATER = gzip.compress(BODY, mtime=0)
 
 
-@pytest.mark.parametrize(
-    "codings", [(), ("",), ("identity",), ("gzip",), ("X-GZip",), ("identity, gzip",), ("deflate",)]
-)
+@each_row("codings", [(), ("",), ("identity",), ("gzip",), ("X-GZip",), ("identity, gzip",), ("deflate",)])
 def test_an_answer_of_one_coding_is_read_although_none_was_asked_for(codings: tuple[str, ...]) -> None:
     packed = {"gzip": LATER, "x-gzip": LATER, "identity, gzip": LATER, "deflate": zlib.compress(BODY)}
     octets = packed.get("".join(codings).lower(), BODY)
@@ -330,10 +329,8 @@ def test_an_answer_of_one_coding_is_read_although_none_was_asked_for(codings: tu
         assert ask_pieces(Pieces(*pieces), *codings) == SuccessEnvelope({"n": 1}, META)
 
 
-@pytest.mark.parametrize(
-    "codings", [("gzip, gzip, gzip",), ("gzip", "gzip"), ("br",), ("zstd",), ("gzip, br",), ("compress",)]
-)
-@pytest.mark.parametrize("status", [200, 502])
+@each_row("codings", [("gzip, gzip, gzip",), ("gzip", "gzip"), ("br",), ("zstd",), ("gzip, br",), ("compress",)])
+@each_row("status", [200, 502])
 def test_an_answer_of_several_or_unknown_codings_is_not_even_taken(codings: tuple[str, ...], status: int) -> None:
     body = Pieces(LATER)
     lost = ask_pieces(body, *codings, status=status)
@@ -376,7 +373,7 @@ def test_no_more_is_unpacked_than_the_limit_and_an_octet() -> None:
     assert body.tell() == limit + 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     "octets",
     [LATER[:-1], LATER + LATER, LATER + b"\0", b"xyz", BODY, LATER[:20] + b"????" + LATER[24:]],
     ids=["truncated", "two members", "more after its end", "not packed", "plain", "damaged"],
@@ -390,7 +387,7 @@ def test_packed_data_that_is_damaged_is_not_an_answer(octets: bytes) -> None:
         assert not lost.is_permanent
 
 
-@pytest.mark.parametrize("codings", [(), ("gzip",)])
+@each_row("codings", [(), ("gzip",)])
 def test_of_a_body_without_end_little_more_than_the_limit_is_taken(codings: tuple[str, ...]) -> None:
     nothing = zlib.compressobj(0).flush(zlib.Z_SYNC_FLUSH) if codings else b" "  # which unpacks to nothing
     rest = b"\0\0\0\xff\xff" * 10_000 if codings else b" " * 50_000
@@ -481,7 +478,7 @@ def test_the_client_sends_json_and_the_headers_it_was_given() -> None:
     assert str(seen[0].url) == f"{URL}/api/bulk-check-email"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "url", "why"),
     [
         ("https://verify.example.org", "https://verify.example.org", "as it is"),
@@ -498,7 +495,7 @@ def test_base_urls_have_one_normal_form(text: str, url: str, why: str) -> None:
     assert parse_base_url(url) == url
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -526,9 +523,7 @@ def test_a_text_that_is_not_a_base_url_is_refused(text: Any) -> None:
         parse_base_url(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["http://user:secret@h", "http://user:secret@h:x", "http://user:secret@h h", "user:secret@h"]
-)
+@each_row("text", ["http://user:secret@h", "http://user:secret@h:x", "http://user:secret@h h", "user:secret@h"])
 def test_credentials_in_a_url_are_refused_and_never_shown(text: str) -> None:
     with pytest.raises(SettingsError) as raised:
         parse_base_url(text)
@@ -545,7 +540,7 @@ def test_parsing_a_url_raises_nothing_but_settings_errors(text: str) -> None:
     assert url.isascii()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "headers", [{"A\r\nB": "x"}, {"A": "x\r\ny"}, {"A": "x\0"}, {"": "x"}, {"A": 5}, {5: "x"}, {"A": "\u20ac"}, "A: b"]
 )
 def test_headers_that_cannot_be_sent_are_refused_without_their_value(headers: Any) -> None:
@@ -553,7 +548,7 @@ def test_headers_that_cannot_be_sent_are_refused_without_their_value(headers: An
         check_headers(headers)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "seconds"),
     [
         (None, None),
@@ -620,7 +615,7 @@ def ask_raw(answer: bytes | None, scheme: str = "http", request: ApiRequest = BA
     return asyncio.run(main())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "scheme", "was_sent", "words"),
     [
         (None, "http", False, "no connection"),

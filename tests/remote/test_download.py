@@ -6,10 +6,9 @@ import asyncio
 import gzip
 from typing import Any
 
-import pytest
-
 from mailverdict.errors import TransportError
 from mailverdict.remote.download import MAX_REDIRECTS, download
+from tests.doubles.tables import each_row
 from tests.remote.test_client import raw_server
 
 
@@ -55,7 +54,7 @@ def test_a_download_asks_for_no_coding_and_reads_one() -> None:
     assert get(page("200 OK", gzip.compress(b"a.example\n"), Content_Encoding="gzip"))[0] == b"a.example\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "words"),
     [
         (

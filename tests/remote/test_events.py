@@ -18,6 +18,7 @@ from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
 from tests.doubles.remote import RemoteWorld, addresses, batch, verify_scripted
 from tests.doubles.scripted_service import FAULTS, Fault, ScriptedService, envelope, payload
+from tests.doubles.tables import each_row
 
 
 def test_every_address_is_settled_once_and_the_service_has_nothing_to_complain_of() -> None:
@@ -67,7 +68,7 @@ def test_polls_of_nearly_the_same_time_are_sent_together_after_those_that_show_t
     assert set(first.values()) == {1}
 
 
-@pytest.mark.parametrize("seconds", [0.5, 3.0, 29.0, 65.0, 200.0])
+@each_row("seconds", [0.5, 3.0, 29.0, 65.0, 200.0])
 def test_requests_per_job_are_within_a_tenth_of_what_the_schedule_needs(seconds: float) -> None:
     count = 40
     _, service = verify_scripted(addresses(count), duration=lambda _: seconds)
@@ -232,7 +233,7 @@ def test_no_fault_makes_an_address_paid_twice(fault: str, endpoint: str, place: 
     assert bool(lost) == any("may have been paid for" in notice for notice in outcome.notices)
 
 
-@pytest.mark.parametrize("fault", [*TRANSIENT, "500 after", "HTML success", "no connection", "never answers"])
+@each_row("fault", [*TRANSIENT, "500 after", "HTML success", "no connection", "never answers"])
 def test_a_service_that_always_fails_to_take_submissions_is_one_error(fault: str) -> None:
     def prepare(service: ScriptedService) -> None:
         service.always["bulk"] = FAULTS[fault]
@@ -244,7 +245,7 @@ def test_a_service_that_always_fails_to_take_submissions_is_one_error(fault: str
     assert len(service.batches) <= RESUBMISSIONS + 1
 
 
-@pytest.mark.parametrize("fault", [*TRANSIENT, "HTML success", "no connection", "never answers"])
+@each_row("fault", [*TRANSIENT, "HTML success", "no connection", "never answers"])
 def test_a_service_whose_quota_cannot_be_read_is_one_error_before_anything_is_sent(fault: str) -> None:
     def prepare(service: ScriptedService) -> None:
         service.always["quota"] = FAULTS[fault]
@@ -325,7 +326,7 @@ def test_a_clock_that_is_set_during_a_run_changes_no_wait(hours: float, monkeypa
     run_virtual(main)
 
 
-@pytest.mark.parametrize("fault", [Fault(503, b""), Fault(503, b"", (("retry-after", "9"),)), FAULTS["short envelope"]])
+@each_row("fault", [Fault(503, b""), Fault(503, b"", (("retry-after", "9"),)), FAULTS["short envelope"]])
 def test_a_service_that_is_unavailable_for_a_while_loses_nothing_and_costs_nothing(fault: Fault) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
@@ -409,6 +410,7 @@ def test_a_limiter_on_polls_slows_all_of_them_down() -> None:
     assert service.requests["poll"] < 500
 
 
+@pytest.mark.slow  # more than a thousand jobs, each polled; the bound is one comparison in events.py
 def test_jobs_in_flight_are_bounded() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop, pace=None)

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from mailverdict.remote.gate import MAX_HOLD, Gate
+from tests.doubles.tables import each_row
 
 
 def pass_requests(gate: Gate, count: int, is_accepted, now: float = 0.0) -> tuple[float, int]:
@@ -44,7 +45,7 @@ def test_it_is_open_until_a_request_is_refused() -> None:
     assert gate.gap == 0.0, "pauses between requests show no limit"
 
 
-@pytest.mark.parametrize("seconds", [0.1, 1.0, 10.0])
+@each_row("seconds", [0.1, 1.0, 10.0])
 def test_the_time_between_requests_is_learned(seconds: float) -> None:
     gate = Gate()
     limiter = OncePer(seconds)
@@ -63,8 +64,8 @@ def test_a_limit_that_was_lifted_is_forgotten() -> None:
     assert gate.gap == 0.0
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.6])
+@each_row("seed", range(5))
+@each_row("share", [0.3, 0.5, 0.6])
 def test_refusals_by_chance_are_not_taken_for_a_limit(share: float, seed: int) -> None:
     chance = random.Random(seed)
     seconds, _ = pass_requests(Gate(), 500, lambda _: chance.random() >= share)

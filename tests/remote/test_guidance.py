@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-import pytest
-
 from tests.doubles.remote import Outcome, addresses, verify_scripted
 from tests.doubles.scripted_service import ScriptedService, payload
+from tests.doubles.tables import each_row
 
 NEVER = 1e9  # seconds that a job takes, or is not found
 
@@ -115,8 +114,8 @@ SENTENCES = [
 ]
 
 
-@pytest.mark.parametrize("earlier", [False, True], ids=["current", "earlier"])
-@pytest.mark.parametrize("sentence", SENTENCES, ids=lambda each: each.text)
+@each_row("earlier", [False, True], ids=["current", "earlier"])
+@each_row("sentence", SENTENCES, ids=lambda each: each.text)
 def test_the_client_polls_as_the_contract_recommends(sentence: Sentence, earlier: bool) -> None:
     outcome, service = verify_scripted(addresses(sentence.count), earlier=earlier, **sentence.service)
     expected = sentence.expected_earlier if earlier and sentence.expected_earlier else sentence.expected

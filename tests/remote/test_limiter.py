@@ -18,6 +18,7 @@ from tests.doubles.clock import VirtualLoop, run_virtual
 from tests.doubles.limiting import limit
 from tests.doubles.remote import URL, Outcome, RemoteWorld, addresses
 from tests.doubles.scripted_service import Fault, ScriptedService
+from tests.doubles.tables import each_row
 
 IDEAL = 24.0  # seconds for 1,500 addresses at 50 a second after a burst of 300
 
@@ -133,7 +134,7 @@ def limit_requests(service: ScriptedService, rate: float, burst: int, fault: Fau
     service.next_fault = next_fault  # type: ignore[method-assign]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rate", "burst", "fault"),
     [
         (1.0, 0, Fault(429)),

@@ -13,6 +13,7 @@ from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.pace import Pace, SentBatch
 from tests.doubles.remote import URL
 from tests.doubles.simulated_services import KINDS, Case, Limiter, measure, random_case
+from tests.doubles.tables import each_row
 
 
 def send(pace: Pace, now: float, left: int = 10_000) -> list[SentBatch]:
@@ -51,7 +52,7 @@ def test_a_part_of_the_list_is_at_risk_while_the_limit_is_not_known() -> None:
     assert most == 1_500
 
 
-@pytest.mark.parametrize(("spare", "at_risk"), [(-500, 100), (0, 100), (250, 250), (100_000, 300)])
+@each_row(("spare", "at_risk"), [(-500, 100), (0, 100), (250, 250), (100_000, 300)])
 def test_it_begins_with_three_batches_if_the_quota_covers_their_refusal(spare: int, at_risk: int) -> None:
     pace = Pace(5_000)
     pace.on_quota(spare)
@@ -159,7 +160,7 @@ def test_a_limit_that_answers_429_is_estimated_by_what_was_accepted() -> None:
     assert pace.limit == pytest.approx(20, rel=0.3)
 
 
-@pytest.mark.parametrize("pace", [0, -1, math.inf, math.nan, True, "fast", [5]])
+@each_row("pace", [0, -1, math.inf, math.nan, True, "fast", [5]])
 def test_a_pace_that_cannot_work_is_refused(pace: Any) -> None:
     with pytest.raises(SettingsError, match="pace="):
         RemoteBackend(URL, pace=pace)
@@ -199,14 +200,14 @@ def check_simulated(kind: str, max_size: int, seed: int = 7) -> None:
     assert result.ratio <= 4
 
 
-@pytest.mark.parametrize("kind", ["bucket by batch", "status 429"])
+@each_row("kind", ["bucket by batch", "status 429"])
 def test_a_simulated_service_loses_nothing_within_four_times_the_ideal(kind: str) -> None:
     check_simulated(kind, 700)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [7, 8])
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("seed", [7, 8])
+@each_row("kind", KINDS)
 def test_every_kind_of_simulated_service_loses_nothing_but_to_windows(kind: str, seed: int) -> None:
     check_simulated(kind, 1_500, seed)
 

@@ -23,6 +23,7 @@ from mailverdict.remote.polling import (
     read_poll,
 )
 from tests.doubles.scripted_service import payload
+from tests.doubles.tables import each_row
 
 JOB = Job("j1", "ada@example.org", "smtp", submitted_at=1000.0)
 VERIFICATION = Verification("ada@example.org", "smtp", "valid")
@@ -58,7 +59,7 @@ def test_schedule_gives_up_at_its_age_and_not_before() -> None:
     assert ages[-1] >= 900 > ages[-2]
 
 
-@pytest.mark.parametrize("final", [VERIFICATION, JobFailure("ERROR", "no")])
+@each_row("final", [VERIFICATION, JobFailure("ERROR", "no")])
 def test_a_final_status_ends_it_at_once(final: PollResult) -> None:
     assert follow(lambda _: final) == (final, [2.0])
 
@@ -113,7 +114,7 @@ def test_first_poll_of_a_resumed_job_is_at_once() -> None:
     assert SCHEDULE.first_poll(JOB, 0, 1, 5000.0) == 5000.0
 
 
-@pytest.mark.parametrize(("age", "seconds"), [(0, 2), (29.9, 2), (30, 5), (119, 5), (120, 15), (1e9, 15)])
+@each_row(("age", "seconds"), [(0, 2), (29.9, 2), (30, 5), (119, 5), (120, 15), (1e9, 15)])
 def test_interval_by_age(age: float, seconds: float) -> None:
     assert SCHEDULE.interval(age) == seconds
 
@@ -122,7 +123,7 @@ def test_the_last_interval_goes_on_past_the_last_step() -> None:
     assert PollSchedule(steps=((10, 1), (20, 4))).interval(10_000) == 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wrong",
     [
         {"steps": ()},
@@ -171,7 +172,7 @@ def test_news_of_a_finished_job_is_its_verification() -> None:
     assert (result.result, result.reasons) == ("risky", ("role",))
 
 
-@pytest.mark.parametrize("status", ["queued", "processing", "paused", "waiting for rain"])
+@each_row("status", ["queued", "processing", "paused", "waiting for rain"])
 def test_news_of_an_unfinished_job_is_its_status_known_or_not(status: str) -> None:
     assert read_poll(JOB, record(status=status)) == status
 
@@ -199,18 +200,14 @@ def test_another_job_s_record_is_not_a_result_of_this_one() -> None:
     assert isinstance(read_poll(JOB, done), ContractError)
 
 
-@pytest.mark.parametrize(
-    "verification", [None, {}, {"email": "a@b.org", "validation_type": "mx", "result": "great"}, 7]
-)
+@each_row("verification", [None, {}, {"email": "a@b.org", "validation_type": "mx", "result": "great"}, 7])
 def test_a_finished_job_with_an_unusable_payload_is_over_all_the_same(verification: Any) -> None:
     result = read_poll(JOB, record(status="done", verification=verification))
     assert isinstance(result, JobFailure)
     assert result.code == "CONTRACT"
 
 
-@pytest.mark.parametrize(
-    "data", [None, [], {}, {"result": None}, {"result": {"status": 5}}, {"job_id": 3, "result": {}}]
-)
+@each_row("data", [None, [], {}, {"result": None}, {"result": {"status": 5}}, {"job_id": 3, "result": {}}])
 def test_data_that_is_not_a_record_is_an_error_of_the_service(data: Any) -> None:
     assert isinstance(read_poll(JOB, SuccessEnvelope(data, {})), ContractError)
 

@@ -31,7 +31,7 @@ from mailverdict.repair.repair import (
     remove_invisible,
     repair_cell,
 )
-from tests.doubles.tables import assert_none_differ, rows_of_csv
+from tests.doubles.tables import assert_none_differ, each_row, rows_of_csv
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -92,7 +92,7 @@ def test_a_well_formed_address_that_looks_odd_is_kept_and_another_one_suggested(
     assert_none_differ(row for row in cleaned("odd") if row[2] != (row[0], row[1] or "-", ""))
 
 
-@pytest.mark.parametrize("repair", REPAIRS, ids=lambda each: each.name)
+@each_row("repair", REPAIRS, ids=lambda each: each.name)
 def test_each_row_of_the_table_shows_what_happens(repair):
     out = clean_all()[repair.before]
     if repair.is_safe:
@@ -194,7 +194,7 @@ BEHIND = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("address", ["ada@firm.com", "Ada.L-x@mail.firm.co"])
+@each_row("address", ["ada@firm.com", "Ada.L-x@mail.firm.co"])
 def test_nothing_that_touches_an_address_becomes_a_part_of_it(address):
     alone = [front for front in IN_FRONT if not is_well_formed(front + address)]
     cells = [front + address + behind for front in ["", *alone] for behind in BEHIND]
@@ -209,7 +209,7 @@ def test_what_can_be_read_but_not_with_certainty_is_told():
     assert repair_cell("nobody").is_unclear is False
 
 
-@pytest.mark.parametrize(
+@each_row(
     "cell",
     [
         "ada@vol ny.com",
@@ -224,14 +224,12 @@ def test_a_cell_that_may_hold_an_address_is_left_to_a_person(cell):
     assert repair_cell(cell) == RepairedCell(is_unclear=True)
 
 
-@pytest.mark.parametrize("cell", ["5 @ 3.50 EUR", "lunch @ 12.30", "ada@work", "user@{{domain}}", "@ada"])
+@each_row("cell", ["5 @ 3.50 EUR", "lunch @ 12.30", "ada@work", "user@{{domain}}", "@ada"])
 def test_an_at_sign_alone_is_nothing_to_look_at(cell):
     assert repair_cell(cell) == RepairedCell()
 
 
-@pytest.mark.parametrize(
-    "cell", ["ad...@firm.com", "{ada,bob}@firm.com", "www.gmail.com", "https://gmail.com", "tariqgmail.com"]
-)
+@each_row("cell", ["ad...@firm.com", "{ada,bob}@firm.com", "www.gmail.com", "https://gmail.com", "tariqgmail.com"])
 def test_no_address_is_guessed_where_letters_are_missing_or_there_is_none(cell):
     assert repair_cell(cell).suggestion is None
 
@@ -375,7 +373,7 @@ def test_a_column_gives_each_malformed_cell_what_it_gets_alone(cells):
         assert alone.addresses or found.suggestion[at].as_py() == alone.suggestion
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "meant"),
     [
         ("'ada@firm.com", "ada@firm.com"),
@@ -460,7 +458,7 @@ def test_words_that_ask_for_no_mail_are_a_remark():
     assert_none_differ(row for row in rows if row[1].addresses != ("ada@firm.com",) or "remark" not in row[1].changes)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "cell",
     [
         "Old Mill Hotel <ada@firm.com>",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pyarrow as pa
-import pytest
 
 import mailverdict as mv
 from mailverdict.frames.policy import Alike
@@ -13,6 +12,7 @@ from mailverdict.frames.results import Results
 from mailverdict.model.words import Reason, ValidationType
 from mailverdict.reports.counts import Counts
 from mailverdict.reports.summary import MEANING_OF_VALID, render_counts
+from tests.doubles.tables import each_row
 
 CELLS = ["ada@example.org", "info@gmial.com", "x@mailinator.com", "nobody", None, 7]
 
@@ -117,6 +117,6 @@ def test_a_code_of_two_verdicts_is_counted_by_what_it_means_also_in_a_frame_of_a
     assert counts.to_dict()["why"] == {"no_answer": 2, "no_mx_record": 1, "new:code": 1}
 
 
-@pytest.mark.parametrize("kind", list(ValidationType))
+@each_row("kind", list(ValidationType))
 def test_every_type_says_what_valid_means(kind):
     assert MEANING_OF_VALID[kind].startswith("valid means ")

@@ -7,6 +7,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.reports.host_audit import audit_here, helo_finding, own_address
 from mailverdict.sandbox import World
+from tests.doubles.tables import each_row
 
 DOMAINS = ["gmail.com"]
 
@@ -53,7 +54,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changes", "check", "ok", "says"), WRONG)
+@each_row(("changes", "check", "ok", "says"), WRONG)
 def test_what_is_wrong_is_said_with_what_to_do(changes, check, ok, says):
     findings, _, _ = audit(**changes)
     assert findings[check].ok is ok
@@ -69,7 +70,7 @@ OWN = [
 ]
 
 
-@pytest.mark.parametrize(("transcript", "expected"), OWN)
+@each_row(("transcript", "expected"), OWN)
 def test_our_address_is_read_from_what_servers_say(transcript, expected):
     assert own_address(transcript) == expected
 

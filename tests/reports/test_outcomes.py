@@ -13,6 +13,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.reports.outcomes import wilson_interval
 from tests.checks.bounces.shapes import dsn, recipient
+from tests.doubles.tables import each_row
 
 # Known values of the 95 % Wilson score interval (Newcombe 1998, table I and others).
 INTERVALS = [
@@ -25,7 +26,7 @@ INTERVALS = [
 ]
 
 
-@pytest.mark.parametrize(("hits", "trials", "low", "high"), INTERVALS)
+@each_row(("hits", "trials", "low", "high"), INTERVALS)
 def test_the_interval_is_that_of_wilson(hits, trials, low, high):
     assert wilson_interval(hits, trials) == pytest.approx((low, high), abs=5e-5)
 
@@ -168,7 +169,7 @@ def test_a_complaint_shows_that_an_invalid_address_received_mail():
     assert wrong["email_outcome"].tolist() == ["complaint"]
 
 
-@pytest.mark.parametrize("convert", [pl.from_pandas, lambda frame: pa.Table.from_pandas(frame, preserve_index=False)])
+@each_row("convert", [pl.from_pandas, lambda frame: pa.Table.from_pandas(frame, preserve_index=False)])
 def test_polars_and_arrow_give_their_own_kind_and_the_same_numbers(convert):
     out, bounces = verified(), reports(**BOUNCES)
     table = mv.outcomes(convert(out), "email", convert(bounces))
@@ -228,7 +229,7 @@ def test_contradicted_needs_no_columns_but_those_of_the_verdict():
     assert mv.contradicted(few, "email", reports(**BOUNCES))["email"].tolist() == ["bo@firm.example", "ed@firm.example"]
 
 
-@pytest.mark.parametrize("convert", [pl.Series, pa.array, np.array, tuple, pd.array], ids=lambda each: each.__module__)
+@each_row("convert", [pl.Series, pa.array, np.array, tuple, pd.array], ids=lambda each: each.__module__)
 def test_mailed_may_be_any_kind_of_column(convert):
     sent = [False, False, True, *[False] * 6]
     table = mv.outcomes(verified(), "email", reports(**BOUNCES), mailed=convert(sent))
@@ -247,7 +248,7 @@ def test_a_path_is_read(tmp_path):
     assert mv.outcomes(verified(), "email", tmp_path / "a.eml").loc[("verdict", "valid"), "hard"] == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "error", "message"),
     [
         ({"mailed": "sent"}, mv.ColumnError, "mailed: no column 'sent'"),

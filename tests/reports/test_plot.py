@@ -10,6 +10,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.theme import COLOURS
+from tests.doubles.tables import each_row
 
 pytest.importorskip("matplotlib")
 
@@ -35,7 +36,7 @@ def texts(picture) -> list[str]:
     return [*(axes.get_title(loc="left") for axes in picture.get_axes()), *legends, *ticks]
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@each_row("dark", [False, True])
 def test_verdicts_are_named_with_their_numbers_in_the_colours_of_the_theme(dark):
     picture = mv.plot(verified(), "email", dark=dark)
     assert texts(picture)[:3] == ["3 rows of email by verdict", "✓ Valid 2 (66.7%)", "○ Empty cell 1 (33.3%)"]

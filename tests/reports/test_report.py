@@ -24,6 +24,7 @@ from mailverdict.reports.workbook import write_workbook
 from mailverdict.runs.retry import ASK_AGAIN
 from mailverdict.sandbox import World
 from mailverdict.verdicts import PRECEDENCE
+from tests.doubles.tables import each_row
 from tests.doubles.workbooks import MAIN, add_sheet, cells_of, parts_of, sheet_xml
 
 
@@ -105,7 +106,7 @@ def test_the_page_fetches_nothing_and_executes_its_own_script_alone(out):
         assert f"{kind}-src '{digest(content)}'" in policy
 
 
-@pytest.mark.parametrize("most", [None, 1])
+@each_row("most", [None, 1])
 def test_every_text_of_a_section_is_escaped(most):
     kinds = ("text", "words", "data", "code")
     columns = [*((HOSTILE, kind) for kind in kinds), (HOSTILE, "bars")]
@@ -231,7 +232,7 @@ class TestTrend:
         assert "2 addresses are new, 1 left the list, and 1 address has another verdict." in page
         assert "That is as many as in the earlier audit of 2026-10-03 (75.0%)." in page
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("moment", "said"),
         [
             ("2026-10-03 12:00:00Z", "(2026-10-03)"),
@@ -502,7 +503,7 @@ class TestPieces:
     """The facts of a column are the same however it is cut into pieces."""
 
     @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
-    @pytest.mark.parametrize("size", [1, 7, 40])
+    @each_row("size", [1, 7, 40])
     def test_facts_of_pieces_are_those_of_the_whole(self, size):
         cells = ["ada@gmail.com", "ben@gmial.com", "n/a", "<cy@web.de>", None, "info@firm.example", "a@x.org; b@x.org"]
         df = pd.DataFrame({"email": [*cells * 2, "dan@gmail.com", "ADA@GMAIL.COM"]})

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.frames.results import BUCKETS
+from tests.doubles.tables import each_row
 
 CELLS = ["ada@x.org", "Ada@X.org", "ada@X.ORG ", "bob@y.org", "nobody", "a..b@x.org", None, 7, "\ud800@x.org", ""]
 
@@ -68,7 +69,7 @@ def test_a_verdict_counts_only_where_the_status_is_done():
     assert mv.summary(frame, "email")["rows"].to_dict() == dict.fromkeys(BUCKETS, 0) | {"valid": 1, "error": 1}
 
 
-@pytest.mark.parametrize("cells", [[], [None, ""]], ids=len)
+@each_row("cells", [[], [None, ""]], ids=len)
 def test_nothing_to_count_gives_all_buckets(cells):
     table = mv.summary(verified(cells), "email")
     assert table["rows"].sum() == len(cells)

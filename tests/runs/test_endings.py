@@ -6,7 +6,6 @@ import warnings
 
 import pandas as pd
 import pyarrow as pa
-import pytest
 
 import mailverdict as mv
 from mailverdict.model.table import complete_table
@@ -15,6 +14,7 @@ from mailverdict.runs.endings import CAUSES, count_causes, count_errors, describ
 from mailverdict.sandbox import World
 from mailverdict.sandbox.dns_table import DnsFault, DomainRecords
 from tests.doubles.answering_backend import AnsweringBackend, unknown
+from tests.doubles.tables import each_row
 
 CASES = [
     ({"DNS": 6, "other": 4}, "the DNS gave no usable answer", "most"),
@@ -33,14 +33,14 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("counts", "says", "why"), CASES)
+@each_row(("counts", "says", "why"), CASES)
 def test_one_function_decides(counts, says, why):
     found = describe_ending(counts, "local")
     assert says in found
     assert bool(found) == bool(says), why
 
 
-@pytest.mark.parametrize("source", ["local", "remote"])
+@each_row("source", ["local", "remote"])
 def test_each_cause_has_a_remedy(source):
     for key in CAUSES:
         found = describe_ending({key: 9, "other": 1}, source)
@@ -95,7 +95,7 @@ def test_verify_warns_of_closed_ports():
         assert "outgoing connections to port 25" in str(warning.message)
 
 
-@pytest.mark.parametrize("reason", [Reason.RATE_LIMITED, Reason.PORT_CLOSED])
+@each_row("reason", [Reason.RATE_LIMITED, Reason.PORT_CLOSED])
 def test_the_run_and_its_progress_name_the_cause(reason):
     backend = AnsweringBackend({f"u{i}": unknown(reason) for i in range(6)})
     emails = [f"{name}@one.example" for name in ("u0", "u1", "u2", "u3", "u4", "u5", "ada", "bob")]

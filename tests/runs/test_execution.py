@@ -31,6 +31,7 @@ from mailverdict.model.words import ValidationType
 from mailverdict.runs.execution import MIN_QUOTA_INTERVAL, Execution, RunSettings, unique_addresses
 from mailverdict.runs.journal.journal import Unclaimed
 from tests.doubles.scripted_backend import ScriptedBackend, rows_of
+from tests.doubles.tables import each_row
 
 EMAILS = [f"{letter}@example.org" for letter in "abcde"]
 
@@ -193,7 +194,7 @@ class TestEnds:
             asyncio.run(execution.run())
         assert (execution.progress.state, execution.progress.message) == ("failed", "a bug")
 
-    @pytest.mark.parametrize("free", [False, True])
+    @each_row("free", [False, True])
     def test_cancelling_closes_the_backends_session_and_keeps_rows(self, free):
         backend = ScriptedBackend([Settled(rows_of(EMAILS[:1]), positions=np.array([0])), Noticed("")], free=free)
         journal = Notes()
@@ -216,8 +217,8 @@ class TestEnds:
         assert journal.is_closed
         assert (execution.progress.state, statuses(execution)) == ("cancelled", ["done"] + ["pending"] * 4)
 
-    @pytest.mark.parametrize("script", [[], [BackendError("dead")]], ids=["well", "badly"])
-    @pytest.mark.parametrize("owned", [True, False])
+    @each_row("script", [[], [BackendError("dead")]], ids=["well", "badly"])
+    @each_row("owned", [True, False])
     def test_sockets_of_a_backend_of_its_own_are_closed_on_any_way_out(self, script, owned):
         backend = ScriptedBackend(script)
         execute(backend, owns_backend=owned)
@@ -241,8 +242,8 @@ class TestEnds:
 
 
 class TestLimits:
-    @pytest.mark.parametrize("limit", [0, 1, 4, 5, 99])
-    @pytest.mark.parametrize("free", [False, True])
+    @each_row("limit", [0, 1, 4, 5, 99])
+    @each_row("free", [False, True])
     def test_no_more_than_the_limit_are_asked_about(self, limit, free):
         backend = ScriptedBackend(free=free)
         done = execute(backend, limit=limit)
@@ -322,7 +323,7 @@ class TestQuota:
         assert naps.taken == [60.0, QUOTA_INTERVAL, MIN_QUOTA_INTERVAL]
         assert (done.progress.state, done.newly_verified) == ("done", 5)
 
-    @pytest.mark.parametrize("why", ["gave_up", "uncertain", "rejected"])
+    @each_row("why", ["gave_up", "uncertain", "rejected"])
     def test_other_delays_do_not_start_a_wait(self, why):
         naps = Naps()
         done = execute(ScriptedBackend([Deferred(tuple(EMAILS), why)]), on_quota="wait", sleep=naps)

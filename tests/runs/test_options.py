@@ -16,6 +16,7 @@ from mailverdict.model.words import ValidationType
 from mailverdict.runs.options import default_journal, open_execution
 from mailverdict.table.options import check_options
 from tests.doubles.scripted_backend import ScriptedBackend
+from tests.doubles.tables import each_row
 
 
 def checked(**given):
@@ -32,18 +33,18 @@ def test_defaults():
     assert options.owns_backend
 
 
-@pytest.mark.parametrize("value", ["regex", "mx", "mx_blacklist", "smtp", ValidationType.SMTP])
+@each_row("value", ["regex", "mx", "mx_blacklist", "smtp", ValidationType.SMTP])
 def test_every_validation_type(value):
     assert checked(validation_type=value, journal=None).validation_type == value
 
 
-@pytest.mark.parametrize("value", ["", "MX", None, 1, ["mx"], "email"])
+@each_row("value", ["", "MX", None, 1, ["mx"], "email"])
 def test_another_validation_type_is_refused_with_those_there_are(value):
     with pytest.raises(SettingsError, match="give one of regex, mx, mx_blacklist, smtp"):
         checked(validation_type=value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "kind", "wanted"),
     [
         ("auto", "regex", None),
@@ -64,19 +65,17 @@ def test_the_default_journal_is_one_file_of_the_users():
     assert default_journal().parts[-2:] == ("mailverdict", "journal.db")
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"), [("12h", 43_200), (90, 90), (1.5, 1.5), (timedelta(days=2), 172_800), ("0", 0)]
-)
+@each_row(("value", "seconds"), [("12h", 43_200), (90, 90), (1.5, 1.5), (timedelta(days=2), 172_800), ("0", 0)])
 def test_durations(value, seconds):
     assert checked(max_age=value).settings.max_age == seconds
 
 
-@pytest.mark.parametrize(("value", "limit"), [(None, None), (0, 0), (7, 7), (np.int64(7), 7)])
+@each_row(("value", "limit"), [(None, None), (0, 0), (7, 7), (np.int64(7), 7)])
 def test_limits(value, limit):
     assert checked(limit=value).settings.limit == limit
 
 
-@pytest.mark.parametrize("value", ["unknown", {"unknown"}, ["unknown"], ("unknown",), (v for v in ["unknown"])])
+@each_row("value", ["unknown", {"unknown"}, ["unknown"], ("unknown",), (v for v in ["unknown"])])
 def test_verdicts_to_ask_again(value):
     assert checked(refresh=value).settings.refresh == {"unknown"}
 

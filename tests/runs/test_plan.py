@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from mailverdict.backend import Quota
 from mailverdict.errors import SettingsError
 from mailverdict.runs.plan import Plan, plan_run
+from tests.doubles.tables import each_row
 
 
 def plan(unique: int, quota: Quota | None = None, **more: Any) -> Plan:
     return plan_run(rows=unique, missing=0, malformed=0, unique=unique, quota=quota, **more)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("to_submit", "limit", "remaining", "batches", "days", "why"),
     [
         (250, 100, 100, 3, 3, "a fresh quota on the first of three days"),
@@ -35,7 +36,7 @@ def test_batches_and_days(to_submit: int, limit: int, remaining: int, batches: i
     assert (made.daily_limit, made.remaining) == (limit, remaining)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("to_submit", "remaining", "day"), [(100, 100, "2026-12-30"), (101, 100, "2026-12-31"), (250, 30, "2027-01-02")]
 )
 def test_the_day_on_which_all_is_done(to_submit: int, remaining: int, day: str) -> None:
@@ -82,7 +83,7 @@ def test_the_most_units_are_printed_where_asking_again_may_cost_more() -> None:
     assert "at most" not in str(plan(0, Quota(100, 0, 100), repeats=2))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wrong",
     [
         {"rows": 5, "missing": 6, "malformed": 0, "unique": 0},

@@ -10,6 +10,7 @@ import pytest
 
 from mailverdict.backend import Quota
 from mailverdict.runs.progress import Progress, ProgressBar, is_notebook, wants_bar
+from tests.doubles.tables import each_row
 
 
 def test_a_snapshot_is_one_line():
@@ -18,14 +19,14 @@ def test_a_snapshot_is_one_line():
     assert str(Progress()) == "running: 0 of 0 addresses checked; valid 0, risky 0, invalid 0, unknown 0"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("state", "is_over"), [("running", False), ("done", True), ("stopped", True), ("cancelled", True), ("failed", True)]
 )
 def test_every_state_but_running_is_an_end(state, is_over):
     assert Progress(state=state, quota=Quota(1, 1, 0)).is_over == is_over
 
 
-@pytest.mark.parametrize("is_free", [True, False])
+@each_row("is_free", [True, False])
 def test_a_bar_is_shown_as_requested(is_free):
     assert wants_bar(progress=True, is_free=is_free)
     assert not wants_bar(progress=False, is_free=is_free)

@@ -1,7 +1,6 @@
 """What to ask again, and when."""
 
 import pyarrow as pa
-import pytest
 
 from mailverdict.model.words import Reason
 from mailverdict.runs.retry import (
@@ -14,6 +13,7 @@ from mailverdict.runs.retry import (
     retry_hint,
     reusable,
 )
+from tests.doubles.tables import each_row
 
 CASES = [
     ("valid", "", False, "an answer"),
@@ -110,7 +110,7 @@ def test_a_hold_doubles_up_to_a_month() -> None:
 NOON = 43_200.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("used_before", "used", "later", "expected"),
     [
         (5, 5, 100.0, LostSubmission.NOT_COUNTED),

@@ -27,6 +27,7 @@ from mailverdict.runs.progress import Progress
 from mailverdict.runs.run import Run, render_progress
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.scripted_backend import ScriptedBackend, rows_of
+from tests.doubles.tables import each_row
 
 EMAILS = ["a@example.org", "b@example.org"]
 HALF = Settled(rows_of(EMAILS[:1]), positions=np.array([0]))
@@ -90,8 +91,8 @@ class TestCancelling:
         assert run.result() in (["done", "pending"], ["pending", "pending"])
         assert run.progress.state == "cancelled"
 
-    @pytest.mark.parametrize("_", range(20))
-    def test_cancelling_right_after_the_start_ends_it_properly(self, _):
+    @each_row("number", range(20))
+    def test_cancelling_right_after_the_start_ends_it_properly(self, number):
         run = run_of(ScriptedBackend([HALF, Noticed("")], gate=threading.Event()))._start()
         run.cancel()
         run.wait()
@@ -309,7 +310,7 @@ def test_the_snapshot_in_a_notebook_is_escaped():
     assert run_of(ScriptedBackend())._repr_html_().startswith("<style>")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "names"),
     [
         (

@@ -14,6 +14,7 @@ from mailverdict.errors import BackendError
 from mailverdict.model.table import SCHEMA
 from mailverdict.runs.progress import SettledRows
 from tests.doubles.scripted_backend import rows_of
+from tests.doubles.tables import each_row
 
 
 def rows_for(count):
@@ -28,7 +29,7 @@ def test_positions_are_found_by_the_key_of_an_address():
         assert found.tolist() == wanted
 
 
-@pytest.mark.parametrize("stranger", ["eve@example.org", "A1@example.org", "", "x" * 9_999])
+@each_row("stranger", ["eve@example.org", "A1@example.org", "", "x" * 9_999])
 def test_an_unknown_address_is_an_error_of_the_backend(stranger):
     with pytest.raises(BackendError, match=r"the backend answered about '.{0,99}, which it was not asked about"):
         rows_for(3).positions_of(pa.chunked_array([["a1@example.org", stranger]]))
@@ -52,7 +53,7 @@ def test_rows_come_out_in_the_order_of_the_addresses(order, settled, at_once):
     assert collected.counts["settled"] == settled
 
 
-@pytest.mark.parametrize("settled", [0, 2, 3])
+@each_row("settled", [0, 2, 3])
 def test_rows_that_come_in_order_stay_where_they_are(settled):
     collected, verdicts = rows_for(3), ["valid", "invalid", "unknown"]
     for n in range(settled):

@@ -17,6 +17,7 @@ import pytest
 from mailverdict.errors import SettingsError
 from mailverdict.model.settings import parse_resolver
 from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
+from tests.doubles.tables import each_row
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
@@ -52,8 +53,8 @@ def serve(
     return asyncio.run(main())
 
 
-@pytest.mark.parametrize("tcp", [False, True])
-@pytest.mark.parametrize(
+@each_row("tcp", [False, True])
+@each_row(
     ("name", "rdtype", "rcode", "answers"),
     [
         ("ada.example", "MX", "NOERROR", ["10 a.ada.example.", "20 b.ada.example."]),
@@ -79,13 +80,13 @@ def test_records_are_answered(name, rdtype, rcode, answers, tcp):
     assert response.flags & dns.flags.RA
 
 
-@pytest.mark.parametrize(("name", "ttl"), [("ada.example", 77), ("c.ada.example", 300)])
+@each_row(("name", "ttl"), [("ada.example", 77), ("c.ada.example", 300)])
 def test_negative_answers_have_a_lifetime(name, ttl):
     response = serve(lambda _, ask: ask(name, "TXT"))
     assert response.resolve_chaining().minimum_ttl == ttl
 
 
-@pytest.mark.parametrize("edns", [False, True])
+@each_row("edns", [False, True])
 def test_answer_that_fits_no_datagram_is_truncated_and_whole_over_tcp(edns):
     async def action(_, ask):
         return await ask("big.example", "TXT", edns=edns), await ask("big.example", "TXT", tcp=True, edns=edns)
@@ -178,7 +179,7 @@ def test_answers_under_way_are_counted():
     assert serve(action) == (0, 5)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "junk",
     [b"", b"junk", b"\0" * 12, b"\xff" * 40, dns.message.make_response(dns.message.make_query("a.b", "A")).to_wire()],
     ids=["empty", "text", "zeros", "ones", "an answer"],
@@ -247,7 +248,7 @@ def test_port_that_is_taken_is_an_error():
         asyncio.run(main())
 
 
-@pytest.mark.parametrize(("rdtype", "record"), [("A", "not an address"), ("MX", "ada.example"), ("NOSUCH", "x")])
+@each_row(("rdtype", "record"), [("A", "not an address"), ("MX", "ada.example"), ("NOSUCH", "x")])
 def test_record_that_cannot_be_read_is_an_error_at_once(rdtype, record):
     with pytest.raises(SettingsError, match=r"bad\.example"):
         DnsServer({"bad.example": DomainRecords({rdtype: (record,)})})

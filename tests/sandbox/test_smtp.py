@@ -12,6 +12,7 @@ import pytest
 from mailverdict.model.words import Reason
 from mailverdict.sandbox.smtp import Exchange, SmtpFault, SmtpServer
 from mailverdict.sandbox.smtp_script import EXCHANGES
+from tests.doubles.tables import each_row
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
@@ -123,7 +124,7 @@ DIALOGUES = [
 ]
 
 
-@pytest.mark.parametrize(("exchange", "commands", "codes", "why"), DIALOGUES)
+@each_row(("exchange", "commands", "codes", "why"), DIALOGUES)
 def test_server_answers_by_its_script(exchange: Exchange, commands: list[str], codes: str, why: str) -> None:
     async def action(server: SmtpServer) -> list[str]:
         client = await connect(server, exchange)

@@ -12,7 +12,7 @@ from tests.doubles.clock import Clock
 from tests.doubles.service import CHANGED, asynchronous, serving, until
 
 
-@pytest.fixture(autouse=True, params=["wait", "settle"])
+@pytest.fixture(autouse=True, params=["wait", pytest.param("settle", marks=pytest.mark.slow)])
 def when_saturated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The contract is the same whether bulk jobs beyond the limits wait or end."""
     monkeypatch.setitem(CHANGED, "when_saturated", request.param)

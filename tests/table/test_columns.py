@@ -19,6 +19,7 @@ from mailverdict.table.columns import (
     to_arrow,
     to_pandas,
 )
+from tests.doubles.tables import each_row
 
 PROMISED = {
     "verdict": pd.CategoricalDtype(["valid", "risky", "invalid", "unknown"]),
@@ -76,7 +77,7 @@ def test_the_table_has_the_promised_columns_and_sets():
     assert [c.name for c in choose_columns("short")] == short[1:]
 
 
-@pytest.mark.parametrize("cells", [CELLS, [], [None, float("nan")], CELLS[:1], CELLS[3:4]], ids=len)
+@each_row("cells", [CELLS, [], [None, float("nan")], CELLS[:1], CELLS[3:4]], ids=len)
 def test_dtypes_are_the_same_whatever_the_rows(cells):
     out = mv.verify(cells, validation_type="regex", columns="all")
     assert list(out.columns) == [*PROMISED, "clean", "change"]
@@ -142,7 +143,7 @@ def test_columns_are_chosen_by_set_or_by_name_in_the_tables_order():
     assert choose_columns([]) == ()
 
 
-@pytest.mark.parametrize("wanted", ["cor", "", ["verdict", "verdicts"]])
+@each_row("wanted", ["cor", "", ["verdict", "verdicts"]])
 def test_unknown_columns_are_refused_with_what_there_is(wanted):
     with pytest.raises(SettingsError, match=r"give 'short', 'core', 'all'|'verdicts' is not one of verdict, why"):
         choose_columns(wanted)
@@ -181,7 +182,7 @@ CONVERSIONS = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value", "name", "shown"), CONVERSIONS)
+@each_row(("field", "value", "name", "shown"), CONVERSIONS)
 def test_fields_become_what_a_user_reads(field, value, name, shown):
     table = table_of(**{field: coded([value, None, value])})
     assert to_arrow(table, column_named(name)).to_pylist() == [shown, None, shown]
@@ -198,7 +199,7 @@ def test_the_message_begins_with_the_flag_that_decides_and_goes_on_with_the_erro
     ]
 
 
-@pytest.mark.parametrize("validation_type", ["regex", "mx", "mx_blacklist", "smtp"])
+@each_row("validation_type", ["regex", "mx", "mx_blacklist", "smtp"])
 def test_every_row_that_is_not_valid_has_a_message_and_no_other_row(validation_type):
     with mv.sandbox.World(dns_timeout=0.2) as world:
         cells = [*(each.address for each in world.addresses), *CELLS]
@@ -228,7 +229,7 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize("chunks", [1, 3])
+@each_row("chunks", [1, 3])
 def test_every_row_says_why_in_a_word(chunks):
     size = -(-len(WORDS) // chunks)
     parts = []
@@ -238,7 +239,7 @@ def test_every_row_says_why_in_a_word(chunks):
     assert to_arrow(pa.concat_tables(parts), column_named("why")).to_pylist() == [row[-1] for row in WORDS]
 
 
-@pytest.mark.parametrize("validation_type", ["regex", "mx", "mx_blacklist", "smtp"])
+@each_row("validation_type", ["regex", "mx", "mx_blacklist", "smtp"])
 def test_every_row_that_is_not_valid_says_why_whatever_was_asked(validation_type):
     with mv.sandbox.World(dns_timeout=0.2) as world:
         cells = [*(each.address for each in world.addresses), *CELLS]
@@ -264,7 +265,7 @@ def test_every_column_is_made_from_a_field_of_the_table():
     assert {field for c in COLUMNS for field in c.fields} <= set(SCHEMA.names)
 
 
-@pytest.mark.parametrize("codes", [pa.int8(), pa.int32(), pa.uint16()])
+@each_row("codes", [pa.int8(), pa.int32(), pa.uint16()])
 def test_messages_are_made_from_codes_of_any_width(codes):
     errors = ['[{"code":"REGEX","message":"There is no @."}]', None, None]
     columns = {"errors": errors, "reasons": ["", "role", None]}
@@ -276,7 +277,7 @@ def test_messages_are_made_from_codes_of_any_width(codes):
     assert made == ["There is no @.", REASON_MEANING[Reason.ROLE], None]
 
 
-@pytest.mark.parametrize("chunks", [1, 2])
+@each_row("chunks", [1, 2])
 def test_rows_are_taken_of_every_type(chunks):
     words = pa.array(["done"] * 5, pa.string()).dictionary_encode()
     codes = pa.array(["a", None, "b", "a", None], pa.string()).dictionary_encode()

@@ -11,6 +11,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.table.list_cells import texts_of
 from mailverdict.table.text_column import read_values
+from tests.doubles.tables import each_row
 
 CELLS = [
     ["ada@firm.com"],
@@ -92,7 +93,7 @@ def test_explode_gives_each_text_of_a_list_a_row(frame):
     assert column(out, "email_part") == [1, 1, 1, 2, *[1] * 6]
 
 
-@pytest.mark.parametrize("column_type", [pa.list_(pa.string()), pa.list_(pa.string(), 1)])
+@each_row("column_type", [pa.list_(pa.string()), pa.list_(pa.string(), 1)])
 def test_an_exploded_column_of_lists_is_text_even_if_all_are_empty(column_type):
     out = mv.explode(pa.table({"email": pa.array([None, [None]], column_type)}), "email")
     assert (out["email"].type, out["email"].to_pylist()) == (pa.string(), [None, None])
@@ -103,7 +104,7 @@ def test_lists_of_a_fixed_size_are_read():
     assert mv.clean(pa.table({"email": cells}), "email")["email_clean"].to_pylist() == ["ada@firm.com", None, None]
 
 
-@pytest.mark.parametrize("cell", [["ada@firm.com", 1], [["ada@firm.com"]], [{"email": "ada@firm.com"}]])
+@each_row("cell", [["ada@firm.com", 1], [["ada@firm.com"]], [{"email": "ada@firm.com"}]])
 def test_a_list_of_something_else_is_read_as_its_text(cell):
     frame = pd.DataFrame({"email": pd.Series([cell, "bob@firm.com"], dtype=object)})
     out = mv.decide(mv.verify(frame, "email", validation_type="regex"), "email")

@@ -15,6 +15,7 @@ from mailverdict import SettingsError
 from mailverdict.cli.tables import plan, verify
 from mailverdict.frames.accessor import FrameAccessor, SeriesAccessor
 from mailverdict.table.options import DEFAULTS, VerifyOptions
+from tests.doubles.tables import each_row
 
 SHARING = [
     mv.verify,
@@ -41,7 +42,7 @@ def test_names_and_defaults_are_the_same_in_the_same_order():
     assert list(DEFAULTS) == list(VerifyOptions.__annotations__)
 
 
-@pytest.mark.parametrize("function", SHARING, ids=names)
+@each_row("function", SHARING, ids=names)
 def test_every_function_shows_all_arguments_with_their_defaults(function):
     changed = {"progress": False} if function.__name__ == "start" else {}
     is_on_clusters = function.__module__.startswith("mailverdict.distributed") and function.__name__ == "verify"
@@ -54,7 +55,7 @@ def test_verify_documents_every_argument_once():
     assert documented == ["data", "column", *DEFAULTS]
 
 
-@pytest.mark.parametrize("function", [mv.verify, mv.start, mv.plan])
+@each_row("function", [mv.verify, mv.start, mv.plan])
 def test_an_unknown_argument_is_named(function):
     with pytest.raises(
         SettingsError, match=r"^\w+ has no argument 'validationtype' \(did you mean 'validation_type'\?\)$"
@@ -75,7 +76,7 @@ def test_notebooks_complete_arguments():
     assert methods == [f".{name}" for name in dir(pd.DataFrame({"email": []}).mailverdict)]
 
 
-@pytest.mark.parametrize("command", [verify, plan])
+@each_row("command", [verify, plan])
 def test_the_command_line_has_the_same_defaults(command):
     """Repeated values are one text on the command line, progress is --quiet, and cells are repaired by default."""
     shared = {name: default for name, default in keyword_arguments_of_command(command).items() if name in DEFAULTS}

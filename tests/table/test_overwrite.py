@@ -16,6 +16,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.frames.results import Results
+from tests.doubles.tables import each_row
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")
 
@@ -142,8 +143,8 @@ class TestRoutes:
         assert texts(again, f"email_{name}") == texts(earlier(), f"email_{name}")
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, pl.DataFrame])
-@pytest.mark.parametrize(
+@each_row("kind", [pd.DataFrame, pa.table, pl.DataFrame])
+@each_row(
     ("name", "values", "found"),
     [
         ("verdict", ["good", "bad", None, None, None], "'good'"),
@@ -183,7 +184,7 @@ def test_a_column_of_the_same_name_that_is_not_asked_for_stays():
     assert texts(again, "email_normalized") == CELLS
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "values"),
     [("verdict", ["valid"] * 5), ("role", [True] * 5), ("suggestion", ["a@b.org"] * 5), ("status", ["done"] * 5)],
 )
@@ -192,8 +193,8 @@ def test_a_lone_column_of_text_or_flags_is_not_replaced(name, values):
         verify(contacts().assign(**{f"email_{name}": values}))
 
 
-@pytest.mark.parametrize("made", ["pandas", "polars", "arrow"])
-@pytest.mark.parametrize(("name", "word"), [("verdict", "valid"), ("status", "done")])
+@each_row("made", ["pandas", "polars", "arrow"])
+@each_row(("name", "word"), [("verdict", "valid"), ("status", "done")])
 def test_a_lone_column_of_categories_is_not_replaced(made, name, word):
     own = contacts().assign(
         **{f"email_{name}": pd.Categorical([word] * 5, verify(contacts())[f"email_{name}"].cat.categories)}
@@ -203,12 +204,12 @@ def test_a_lone_column_of_categories_is_not_replaced(made, name, word):
         verify(frame)
 
 
-@pytest.mark.parametrize("values", [[None] * 5, [np.nan] * 5, [""] * 5])
+@each_row("values", [[None] * 5, [np.nan] * 5, [""] * 5])
 def test_an_empty_column_loses_nothing(values):
     assert texts(verify(contacts().assign(email_verdict=values)), "email_verdict") == VERDICTS
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, pl.DataFrame])
+@each_row("kind", [pd.DataFrame, pa.table, pl.DataFrame])
 def test_without_overwrite_any_column_of_these_names_is_an_error(kind):
     out = verify(contacts(kind))
     with pytest.raises(SettingsError, match="'email_verdict', and overwrite=False: give another prefix"):
@@ -245,7 +246,7 @@ def test_the_other_functions_refuse_what_they_never_write():
         assert list(function(once, "email").columns) == list(once.columns)
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+@each_row("kind", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_what_describes_an_earlier_verdict_is_emptied(kind):
     first = mv.decide(verify(contacts(kind)), "email")
     assert texts(first, "email_action")[:3] == ["send", "review", "drop"]
@@ -259,7 +260,7 @@ def test_what_describes_an_earlier_verdict_is_emptied(kind):
     assert texts(verify(again), "email_clean") == texts(first, "email_clean")
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+@each_row("kind", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_a_reader_of_a_frame_uses_the_cells_and_not_what_an_earlier_call_cleaned(kind):
     cells = ["Ada <ada@one.example>", "bo@two.example"]
     frame = kind({"email": cells})
@@ -268,7 +269,7 @@ def test_a_reader_of_a_frame_uses_the_cells_and_not_what_an_earlier_call_cleaned
     assert texts(again, "email_verdict") == ["invalid", "valid"]
 
 
-@pytest.mark.parametrize("made", ["pandas", "csv"])
+@each_row("made", ["pandas", "csv"])
 def test_a_column_of_the_callers_with_such_a_name_is_not_emptied(made):
     first = verify(contacts(), clean=False).assign(
         email_action=["call", None, "write", "x", "y"], email_clean=list("abcde")
@@ -278,7 +279,7 @@ def test_a_column_of_the_callers_with_such_a_name_is_not_emptied(made):
     assert texts(again, "email_clean") == list("abcde")
 
 
-@pytest.mark.parametrize("made", ["pandas", "polars", "csv"])
+@each_row("made", ["pandas", "polars", "csv"])
 def test_a_reader_of_a_frame_uses_the_cells_if_they_were_verified_beside_cleaned_addresses(made):
     cells = ["ada@one.example", "mailto:ada@one.example", "Bo <bo@two.example>", "nobody", None]
     tidy = mv.clean(pd.DataFrame({"email": cells}), "email")

@@ -15,6 +15,7 @@ import mailverdict as mv
 from mailverdict.cli import app
 from mailverdict.sandbox import World
 from mailverdict.table.columns import COLUMNS, SETS
+from tests.doubles.tables import crossed, each_row
 
 ROWS = {
     "full": ["ada@example.org", "info@gmial.com", "nobody", None],
@@ -75,7 +76,7 @@ def test_spark_ddl_names_every_column_and_quotes_what_is_not_a_word():
     assert mv.schema("spark", ["role"]) == "role BOOLEAN, clean STRING, change STRING"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "message"),
     [
         ({"kind": "dask"}, "kind='dask': give one of pandas, polars, arrow, spark"),
@@ -99,8 +100,7 @@ def parquet_types(path):
     return {c.name: (c.physical_type, str(c.logical_type), c.max_definition_level) for c in columns}
 
 
-@pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize("columns", SETS)
+@pytest.mark.parametrize(("rows", "columns"), crossed([*ROWS], [*SETS]))
 def test_a_parquet_file_has_the_same_types_whatever_wrote_it(tmp_path, rows, columns):
     options = {"validation_type": "regex", "columns": columns}
     table = contacts(rows)
@@ -187,7 +187,7 @@ class TestVersions:
         pq.write_table(again, tmp_path / "new.parquet")
         assert pd.read_parquet(tmp_path / "new.parquet").attrs["mailverdict"]["email"]["version"] == mv.__version__
 
-    @pytest.mark.parametrize("text", [b"\xff", b"[1]", b"{", b'{"email": 1}', b'{"email": {"columns": []}}'])
+    @each_row("text", [b"\xff", b"[1]", b"{", b'{"email": 1}', b'{"email": {"columns": []}}'])
     def test_metadata_of_somebody_else_is_not_a_note(self, text):
         table = contacts("full").replace_schema_metadata({b"mailverdict": text, b"owner": b"crm"})
         out = mv.verify(table, "email", validation_type="regex")

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.table.columns import COLUMNS, REPAIR_COLUMNS
+from tests.doubles.tables import each_row
 
 CELLS = ["ada@example.org", "nobody", None, "ada@example.org"]
 VERDICTS = ["valid", "invalid", None, "valid"]
@@ -51,7 +52,7 @@ INDEXES = {
 }
 
 
-@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+@each_row("index", INDEXES.values(), ids=INDEXES)
 def test_rows_keep_index_order_and_number(index):
     frame = frame_of(index=index)
     out = verify(frame, "email")
@@ -63,7 +64,7 @@ def test_rows_keep_index_order_and_number(index):
     assert verdicts(series["verdict"]) == VERDICTS
 
 
-@pytest.mark.parametrize("dtype", ["object", "string", "category"])
+@each_row("dtype", ["object", "string", "category"])
 def test_the_callers_frame_is_left_as_it_was(dtype):
     frame = frame_of().astype({"email": dtype})
     before, attrs = frame.copy(deep=True), copy.deepcopy(frame.attrs)
@@ -125,14 +126,14 @@ def test_an_empty_lower_label_gives_names_without_a_lead():
 LABELS = [0, -1, 2.5, True, "", "a b", "e\u0301", "x" * 10_000, pd.Timestamp("2026-01-02"), b"email"]
 
 
-@pytest.mark.parametrize("label", LABELS, ids=lambda v: repr(v)[:20])
+@each_row("label", LABELS, ids=lambda v: repr(v)[:20])
 def test_a_label_may_be_anything_hashable(label):
     out = verify(pd.DataFrame({label: CELLS, "other": 1}), label, columns=["verdict"])
     assert verdicts(out.iloc[:, 2]) == VERDICTS
     assert out.columns[0] == label
 
 
-@pytest.mark.parametrize(
+@each_row(
     "columns",
     [
         pd.RangeIndex(2),
@@ -171,7 +172,7 @@ def test_a_subclass_of_a_frame_stays_one():
     assert isinstance(verify(Leads({"email": CELLS}), "email"), Leads)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "column", "told"),
     [
         (pd.DataFrame({"mail": CELLS}), "email", "no column 'email'.*; there are 'mail'"),
@@ -197,7 +198,7 @@ def test_a_missing_or_repeated_column_is_reported_with_the_available_ones(data, 
         verify(data, column)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "told"),
     [
         ("ada@example.org", "of type str; give a list of addresses, or call mailverdict.check"),
@@ -228,10 +229,8 @@ def test_a_column_name_goes_with_a_frame_only():
     assert len(list(pieces)) == len(CELLS)  # none was read
 
 
-@pytest.mark.parametrize(
-    "column", [pd.Index(["email"]), np.array(["email"]), {"email"}], ids=lambda v: type(v).__name__
-)
-@pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, pl.DataFrame])
+@each_row("column", [pd.Index(["email"]), np.array(["email"]), {"email"}], ids=lambda v: type(v).__name__)
+@each_row("kind", [pd.DataFrame, pa.table, pl.DataFrame])
 def test_what_cannot_be_a_column_name_is_an_error(kind, column):
     told = f"column is of type {type(column).__name__}: give one name of 'email'"
     with pytest.raises(mv.ColumnError, match=told):
@@ -240,7 +239,7 @@ def test_what_cannot_be_a_column_name_is_an_error(kind, column):
         mv.clean(kind({"email": CELLS}), ["email"])
 
 
-@pytest.mark.parametrize("prefix", [5, False, ["new_"]])
+@each_row("prefix", [5, False, ["new_"]])
 def test_a_prefix_is_a_text(prefix):
     for data, column in ((pd.DataFrame({"email": CELLS}), "email"), (CELLS, None)):
         for function in (verify, mv.clean, mv.duplicates):
@@ -250,15 +249,15 @@ def test_a_prefix_is_a_text(prefix):
 
 @pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")
 class TestOverwriting:
-    @pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, pl.DataFrame])
-    @pytest.mark.parametrize("name", ["email_role", "email_verdict"])
+    @each_row("kind", [pd.DataFrame, pa.table, pl.DataFrame])
+    @each_row("name", ["email_role", "email_verdict"])
     def test_the_callers_own_column_is_never_replaced(self, kind, name):
         frame = kind({"email": CELLS, name: [1, 2, 3, 4]})
         with pytest.raises(SettingsError, match=f"'{name}' that mailverdict did not write"):
             verify(frame, "email")
         assert verdicts(pd.DataFrame(verify_to_dict(verify(frame, "email", prefix="new_")))["new_verdict"]) == VERDICTS
 
-    @pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, pl.DataFrame])
+    @each_row("kind", [pd.DataFrame, pa.table, pl.DataFrame])
     def test_again_after_cleaning_replaces_what_is_ours(self, kind):
         once = verify(mv.clean(kind({"email": CELLS}), "email"), "email")
         again = verify(verify(once, "email"), "email", columns="all")
@@ -297,11 +296,11 @@ class TestOtherFrames:
         assert out["email_status"].dtype == pl.Categorical
         assert out["email_checked_at"].dtype == pl.Datetime("us", "UTC")
 
-    @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["ada@example.org", "nobody"]), pl.Object])
+    @each_row("dtype", [pl.String, pl.Categorical, pl.Enum(["ada@example.org", "nobody"]), pl.Object])
     def test_every_polars_text_dtype(self, dtype):
         assert verdicts(verify(pl.Series(CELLS, dtype=dtype))["verdict"]) == VERDICTS
 
-    @pytest.mark.parametrize("values", [[1, 2], [[1], None], [{"a": 1}, None], [None, None], [object(), None]])
+    @each_row("values", [[1, 2], [[1], None], [{"a": 1}, None], [None, None], [object(), None]])
     def test_polars_columns_of_something_else(self, values):
         with pytest.warns(UserWarning, match="'email' holds an @") if any(values) else contextlib.nullcontext():
             out = verify(pl.DataFrame({"email": pl.Series(values, strict=False)}), "email")
@@ -315,7 +314,7 @@ class TestOtherFrames:
         assert out["email_verdict"].to_pylist() == VERDICTS
         assert pa.types.is_dictionary(out["email_status"].type)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "cells",
         [
             tuple(CELLS),
@@ -334,7 +333,7 @@ class TestOtherFrames:
         assert list(out.columns) == CORE_NAMES
         assert verdicts(out["verdict"]) == VERDICTS[: len(out)]
 
-    @pytest.mark.parametrize("cells", [pa.array(CELLS), pa.chunked_array([CELLS[:1], CELLS[1:]]), pl.Series(CELLS)])
+    @each_row("cells", [pa.array(CELLS), pa.chunked_array([CELLS[:1], CELLS[1:]]), pl.Series(CELLS)])
     def test_a_column_alone_gives_a_frame_of_its_own_kind(self, cells):
         out = verify(cells, prefix="e_")
         assert isinstance(out, pl.DataFrame if isinstance(cells, pl.Series) else pa.Table)

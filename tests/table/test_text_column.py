@@ -23,6 +23,7 @@ from mailverdict.table.text_column import (
     replace_texts,
     strip_texts,
 )
+from tests.doubles.tables import each_row
 
 ADDRESS = "ada@example.org"
 PIECE_ROWS = 4_096  # instead of many more
@@ -109,13 +110,13 @@ def texts_by_row(read):
     return {row: text for row, text in enumerate(read.texts.to_pylist()) if text}
 
 
-@pytest.mark.parametrize("dtype", TEXT_DTYPES, ids=str)
+@each_row("dtype", TEXT_DTYPES, ids=str)
 def test_every_text_dtype_reads_the_same(dtype):
     read = read_values(pd.Series(CELLS, dtype=dtype, index=[9, 9, 1, 0, 5]))
     assert (texts_by_row(read), len(read.texts)) == (AS_READ, 5)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "values",
     [
         CELLS,
@@ -137,7 +138,7 @@ def test_a_slice_of_an_arrow_array_is_read_as_the_slice():
     assert texts_by_row(read_values(pa.array(["x", *CELLS, "y"]).slice(1, 5))) == AS_READ
 
 
-@pytest.mark.parametrize(("cell", "text"), ODD_CELLS, ids=lambda v: repr(v)[:30])
+@each_row(("cell", "text"), ODD_CELLS, ids=lambda v: repr(v)[:30])
 def test_a_cell_that_is_not_text_is_read_as_its_text_or_missing(cell, text):
     assert read_values([ADDRESS, cell, "b@example.org"]).texts.to_pylist() == [ADDRESS, text, "b@example.org"]
 
@@ -146,7 +147,7 @@ def test_all_odd_cells_at_once_keep_their_rows():
     assert read_values([cell for cell, _ in ODD_CELLS]).texts.to_pylist() == [text for _, text in ODD_CELLS]
 
 
-@pytest.mark.parametrize(("values", "missing"), TYPED_COLUMNS, ids=lambda v: str(getattr(v, "dtype", v))[:30])
+@each_row(("values", "missing"), TYPED_COLUMNS, ids=lambda v: str(getattr(v, "dtype", v))[:30])
 def test_typed_columns_are_missing_where_they_hold_nothing(values, missing):
     texts = read_values(values).texts.to_pylist()
     assert [row for row, text in enumerate(texts) if not text] == list(missing)
@@ -156,7 +157,7 @@ def test_typed_columns_are_missing_where_they_hold_nothing(values, missing):
 OCTETS = [None if cell is None else cell.encode() for cell in CELLS]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "values",
     [
         OCTETS,
@@ -178,7 +179,7 @@ def test_octets_in_utf8_are_text(values):
     assert texts_by_row(read_values(values)) == AS_READ
 
 
-@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)], ids=str)
+@each_row("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)], ids=str)
 def test_octets_of_another_encoding_make_one_cell_invalid(kind):
     assert read_values(pa.array([b"\xff\xfe", b"ok", None], kind)).texts.to_pylist() == [r"\xff\xfe", "ok", ""]
 
@@ -215,7 +216,7 @@ def test_octets_that_are_not_utf8_make_one_cell_invalid():
         assert texts_by_row(read_values(values)) == {0: r"\xff\xfe", 1: ADDRESS}
 
 
-@pytest.mark.parametrize("dtype", ["object", "string[pyarrow]"])
+@each_row("dtype", ["object", "string[pyarrow]"])
 def test_a_huge_cell_is_trimmed_first_and_cut_then(dtype):
     blanks = " " * 10_000_000
     cells = [blanks + ADDRESS, ADDRESS + blanks, ADDRESS + blanks + "x", "x" * 10_000_000]
@@ -260,14 +261,14 @@ class TestMissingTexts:
 
         assert [text for text in STR_NA_VALUES if not says_no_value(text)] == []
 
-    @pytest.mark.parametrize("text", ["kA", "N/A.", "none.", "(none)", "<none>", "s/n", "nd", "sin datos", "[]", "(.)"])
+    @each_row("text", ["kA", "N/A.", "none.", "(none)", "<none>", "s/n", "nd", "sin datos", "[]", "(.)"])
     def test_signs_around_a_word_for_no_value_do_not_count(self, text):
         assert read_values([text, f"{text} x"]).texts.to_pylist() == ["", f"{text} x"]
 
     def test_none_is_longer_than_most_addresses(self):
         assert max(len(text.encode()) for text in MISSING) <= 16  # longer cells are not looked up
 
-    @pytest.mark.parametrize("wrap", [list, pd.Series, pa.array, lambda cells: pa.array(cells).dictionary_encode()])
+    @each_row("wrap", [list, pd.Series, pa.array, lambda cells: pa.array(cells).dictionary_encode()])
     def test_they_are_missing_in_every_kind_of_column(self, wrap):
         cells = [
             *sorted(MISSING),
@@ -304,8 +305,8 @@ def test_blanks_are_stripped_as_arrow_does(texts, start):
     assert (strip_texts(column) is column) == pc.utf8_trim_whitespace(column).equals(column)
 
 
-@pytest.mark.parametrize("start", [0, 3])
-@pytest.mark.parametrize("size", [0, 1, 7, 200_000])
+@each_row("start", [0, 3])
+@each_row("size", [0, 1, 7, 200_000])
 def test_texts_are_replaced_in_any_order_of_the_rows(size, start):
     texts = pa.array([None, "é", "", "ada"] * (size // 4 + 1) + ["x"] * 3, pa.string()).slice(start, size)
     rows = np.random.default_rng(1).permutation(size)[: size // 3]
@@ -365,7 +366,7 @@ def test_the_texts_beside_missing_cells_are_not_copied(missing):
     assert found.texts.to_pylist() == [cell or "" for cell in column.to_pylist()]
 
 
-@pytest.mark.parametrize("start", [0, 3])
+@each_row("start", [0, 3])
 def test_octets_of_nulls_are_not_read(start):
     texts = pa.array([ADDRESS, "secret@example.org", " Bob@Example.org", "N/A", "x" * 5_000, "nope"])
     valid = pa.py_buffer(np.packbits([True, False, True, True, False, True], bitorder="little"))

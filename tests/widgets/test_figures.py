@@ -210,7 +210,10 @@ def check_command(page: dict[str, Any], name: str, folder: Path, capsys: Any) ->
     check_workbook(page, folder / "report.xlsx")
 
 
-@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if at % 3 else ()) for at, name in enumerate(LISTS)],
+)
 def test_each_policy_does_what_it_says_before_it_is_chosen(name):
     mine = mv.Policy("mine", send=["valid", "invalid"], drop=[])
     cells, _, act = LISTS[name]

@@ -21,6 +21,7 @@ from mailverdict.widgets.session import ABOUT, KEPT_FOR, LIST, RESULT, STATE, Se
 from mailverdict.widgets.state import AuditState
 from mailverdict.widgets.view import take_snapshots
 from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.tables import crossed
 from tests.doubles.waiting import wait_until
 from tests.widgets.conftest import QUICK
 from tests.widgets.paced import paced_service, paid
@@ -209,8 +210,7 @@ def test_all_kinds_of_cells_come_back(opened, tmp_path):
     assert (after.name, after.remarks, after.sheets) == (before.name, before.remarks, before.sheets)
 
 
-@pytest.mark.parametrize("broken", [STATE, LIST, RESULT])
-@pytest.mark.parametrize("content", [b"", b"{}", b"nonsense" * 100])
+@pytest.mark.parametrize(("broken", "content"), crossed([STATE, LIST, RESULT], [b"", b"{}", b"nonsense" * 100]))
 def test_an_audit_that_cannot_be_read_starts_anew(opened, file, sessions, broken, content):
     state = do(opened(file), "verify")
     (state.session.folder / broken).write_bytes(content)

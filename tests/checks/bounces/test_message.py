@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.bounces.message import MAX_MESSAGE, MAX_MULTIPARTS, find_address, read_message
 from mailverdict.checks.bounces.outcome import MAX_DIAGNOSTIC, Outcome
 from mailverdict.model.words import Reason
+from tests.doubles.tables import each_row
 
 from .shapes import ADA, SHAPES, complaint, dsn, mail, qmail, recipient
 
@@ -50,12 +50,12 @@ def test_a_report_has_all_that_the_mail_says():
     assert not found.is_delay
 
 
-@pytest.mark.parametrize("name", ["postfix greylisted", "exim delay", "sendmail delay"])
+@each_row("name", ["postfix greylisted", "exim delay", "sendmail delay"])
 def test_a_delay_is_marked(name):
     assert read_message(BY_NAME[name].data).reports[0].is_delay
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("diagnostic", "outcome"),
     [
         ("550 5.1.1 News@shop.example: user unknown", "blocked"),
@@ -122,7 +122,7 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize(("data", "problem"), PROBLEMS.values(), ids=PROBLEMS)
+@each_row(("data", "problem"), PROBLEMS.values(), ids=PROBLEMS)
 def test_what_cannot_be_read_is_a_problem(data, problem):
     reading = read_message(data)
     assert reading.reports == []
@@ -149,7 +149,7 @@ def test_hostile_texts_are_bounded_and_on_one_line():
     assert found.diagnostic.isprintable()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value", ["", "rfc822;", "x400; /c=us/", "rfc822; @", "rfc822; ada@", "a b@x.example", "x" * 400 + "@x.example"]
 )
 def test_a_field_without_an_address_has_none(value):

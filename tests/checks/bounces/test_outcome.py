@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mailverdict.checks.bounces.outcome import Outcome, find_status, judge
 from mailverdict.model.words import Reason
 from tests import CASES
-from tests.doubles.tables import rows_of_csv
+from tests.doubles.tables import each_row, rows_of_csv
 
 # The replies of real servers with the reasons that are right for them.
 REPLIES = [
@@ -75,7 +73,7 @@ def test_status_and_text_together():
         assert reason is None or found.reason is reason, why
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "status"),
     [("5.1.1 (bad)", "5.1.1"), ("10.5.1.1", None), ("5.1.1.9", None), ("", None), ("x 4.2.2;", "4.2.2")],
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.bounces.page_text import MAX_PAGE, page_text
+from tests.doubles.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("page", "text"),
     [
         ("<p>a<br>b</p><div>c</div>d", "a\nb\nc\nd"),

@@ -6,9 +6,8 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 
-import pytest
-
 from mailverdict.checks.dns.answers import AnswerCache
+from tests.doubles.tables import each_row
 
 
 class Source:
@@ -51,7 +50,7 @@ def test_an_answer_without_life_is_shared_by_those_who_wait_all_the_same():
     assert asyncio.run(main()) == (["a1"] * 3, ["a"])
 
 
-@pytest.mark.parametrize("cancelled", [0, 1])
+@each_row("cancelled", [0, 1])
 def test_the_others_get_their_answer_when_one_is_cancelled(cancelled):
     async def main() -> list[object]:
         cache: AnswerCache[str, str] = AnswerCache(lambda _: math.inf, size=5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import math
 from collections import Counter
 from typing import Any
@@ -18,6 +17,7 @@ from mailverdict.checks.dns.wire import make_question
 from mailverdict.model.settings import LocalSettings
 from mailverdict.sandbox.dns import DnsServer, DomainRecords
 from tests.doubles.simulated_resolvers import LIMIT, SimulatedResolver, SimulatedRun, simulate
+from tests.doubles.tables import crossed, each_row
 
 QUESTION = make_question("ada.example", "MX")
 
@@ -30,7 +30,7 @@ def describe(resolver: SimulatedResolver, run: SimulatedRun, questions: int) -> 
 @pytest.mark.parametrize(
     ("rate", "queue", "loss", "delay"),
     [
-        *itertools.product([50, 1000], [20, 500], [0.0, 0.05], [0.001, 0.2]),
+        *crossed([50, 1000], [20, 500], [0.0, 0.05], [0.001, 0.2]),
         *(pytest.param(5000, *rest, marks=pytest.mark.slow) for rest in ((20, 0.05, 0.02), (50, 0.05, 0.2))),
         (100, 50, 0.0, 0.01),
     ],
@@ -58,7 +58,7 @@ def test_one_query_in_five_lost_at_random(rate: int, delay: float) -> None:
     assert run.queries <= 1.4 * 4000, describe(resolver, run, 4000)
 
 
-@pytest.mark.parametrize("most", [50, 150])
+@each_row("most", [50, 150])
 def test_resolver_that_refuses_beyond_a_number_in_flight(most: int) -> None:
     resolver = SimulatedResolver(rate=2000, queue=1000, delay=0.1, most_in_flight=most)
     run = simulate([resolver], 4000)
@@ -83,7 +83,7 @@ def test_lossy_resolver_beside_a_dead_one() -> None:
     assert run.queries <= 1.3 * 4000
 
 
-@pytest.mark.parametrize("questions", [10, 5000])
+@each_row("questions", [10, 5000])
 def test_dead_resolver_ends_in_bounded_time_however_many_questions_there_are(questions: int) -> None:
     dead = SimulatedResolver(dead_from=0.0)
     run = simulate([dead], questions)

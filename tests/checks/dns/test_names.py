@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.dns.names import InvalidNameError, normal_name
+from tests.doubles.tables import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "normal"),
     [
         ("Ada.Example", "ada.example"),
@@ -29,7 +30,7 @@ def test_normal_form(name, normal):
     assert normal_name(name) == normal
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "message"),
     [
         ("a" * 64 + ".example", "a label has at most 63 characters (RFC 1035), one of this name has 64"),

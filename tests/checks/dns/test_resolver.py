@@ -25,7 +25,7 @@ from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 from mailverdict.sandbox.zones import CASES, sandbox_zones
 from tests.doubles.clock import Clock
 from tests.doubles.lying_resolver import LyingServer
-from tests.doubles.tables import assert_none_differ
+from tests.doubles.tables import assert_none_differ, each_row
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
@@ -140,7 +140,7 @@ class TestOutcomes:
     def test_message_describes_the_answer(self, seen, domain, message):
         assert seen[domain].message == message
 
-    @pytest.mark.parametrize("domain", ["Ada.Example", "ADA.EXAMPLE.", "ada.example"])
+    @each_row("domain", ["Ada.Example", "ADA.EXAMPLE.", "ada.example"])
     def test_case_and_final_dot_make_no_difference(self, domain):
         evidence, _ = look_up({"ada.example": MX}, domain)
         assert evidence == DomainEvidence("ada.example", DnsOutcome.MX, (MailExchange(10, "mx.ada.example"),))
@@ -150,7 +150,7 @@ class TestOutcomes:
         assert (evidence.domain, evidence.outcome) == ("xn--mller-bau-q9a.example", DnsOutcome.MX)
         assert server.count("xn--mller-bau-q9a.example", "MX") == 1
 
-    @pytest.mark.parametrize("size", [1, 3])
+    @each_row("size", [1, 3])
     def test_chain_of_aliases_that_the_resolver_does_not_follow(self, size):
         zones = {
             f"a{n}.example": DomainRecords({"CNAME": (f"a{n + 1}.example",)}, {"*": DnsFault.ALIAS_ONLY})
@@ -198,7 +198,7 @@ UNASKABLE = {
 
 
 class TestNames:
-    @pytest.mark.parametrize("domain", UNASKABLE.values(), ids=UNASKABLE)
+    @each_row("domain", UNASKABLE.values(), ids=UNASKABLE)
     def test_what_the_dns_cannot_carry_does_not_exist_and_is_not_asked(self, domain):
         evidence, server = look_up({}, domain)
         assert evidence.outcome is DnsOutcome.NXDOMAIN
@@ -216,7 +216,7 @@ class TestNames:
 
 
 class TestNumberOfQuestions:
-    @pytest.mark.parametrize(
+    @each_row(
         ("records", "asked"),
         [
             (MX, [1, 0, 0]),
@@ -231,7 +231,7 @@ class TestNumberOfQuestions:
         _, server = look_up({"ada.example": records}, "ada.example")
         assert [server.count("ada.example", rdtype) for rdtype in ("MX", "A", "AAAA")] == asked
 
-    @pytest.mark.parametrize("rdtype", ["MX", "A"])
+    @each_row("rdtype", ["MX", "A"])
     def test_a_domain_without_records_is_unknown_if_the_second_answer_has_some(self, rdtype):
         nothing = DomainRecords({"TXT": ("hello",)})
         found = DomainRecords({"MX": ("10 mx.example",)} if rdtype == "MX" else {"A": ("192.0.2.1",)})
@@ -390,7 +390,7 @@ class TestNumberOfQuestions:
 
 
 class TestCache:
-    @pytest.mark.parametrize(
+    @each_row(
         ("records", "fresh", "stale", "questions"),
         [
             (DomainRecords(MX.records, ttl=300), 299, 301, 1),
@@ -448,7 +448,7 @@ class TestFailingServers:
         assert evidence.outcome is DnsOutcome.MX
         assert server.count() == 2
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("fault", "tries"),
         [
             (DnsFault.SILENCE, 3),
@@ -643,9 +643,7 @@ class TestServers:
 
         return asyncio.run(main())
 
-    @pytest.mark.parametrize(
-        "fault", [DnsFault.SILENCE, DnsFault.SERVFAIL, DnsFault.REFUSED, DnsFault.GARBAGE, DnsFault.WRONG_ID]
-    )
+    @each_row("fault", [DnsFault.SILENCE, DnsFault.SERVFAIL, DnsFault.REFUSED, DnsFault.GARBAGE, DnsFault.WRONG_ID])
     def test_next_resolver_is_asked_when_one_fails(self, fault):
         broken = {"ada.example": DomainRecords(faults={"*": fault})}
         [evidence], counts = self.ask([broken, {"ada.example": MX}], ["ada.example"])
@@ -684,7 +682,7 @@ class TestServers:
 
 
 class TestAddresses:
-    @pytest.mark.parametrize(
+    @each_row(
         ("records", "outcome", "addresses", "is_complete"),
         [
             (DomainRecords({"A": ("127.0.0.5",), "AAAA": ("::1",)}), "data", ["127.0.0.5", "::1"], True),
@@ -713,9 +711,7 @@ class TestAddresses:
         answer = serve({}, action)
         assert (answer.outcome, answer.texts, answer.message != "") == (AnswerOutcome.NXDOMAIN, (), True)
 
-    @pytest.mark.parametrize(
-        ("address", "name"), [("127.0.0.5", "5.0.0.127.in-addr.arpa"), ("::1", "1." + "0." * 31 + "ip6.arpa")]
-    )
+    @each_row(("address", "name"), [("127.0.0.5", "5.0.0.127.in-addr.arpa"), ("::1", "1." + "0." * 31 + "ip6.arpa")])
     def test_names_of_an_address(self, address, name):
         async def action(resolver: Resolver, _: DnsServer) -> Any:
             return await resolver.pointer_names(address)
@@ -758,7 +754,7 @@ def test_an_event_loop_may_give_handles_without_a_time():
     assert errors == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("hosts", "outcome", "kept"),
     [
         (["localhost"], DnsOutcome.NO_EXCHANGE, []),

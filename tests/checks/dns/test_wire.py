@@ -7,12 +7,12 @@ import dns.flags
 import dns.message
 import dns.rcode
 import dns.rrset
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.dns.answers import AnswerOutcome, DnsAnswer
 from mailverdict.checks.dns.wire import TYPE_CODES, Question, is_truncated, make_question, parse_answer, rcode_of
+from tests.doubles.tables import each_row
 
 QUESTION = make_question("ada.example", "MX")
 LABEL = st.text("abcdefghijklmnopqrstuvwxyz0123456789-_/*", min_size=1, max_size=63)
@@ -63,7 +63,7 @@ class TestQuestion:
     def test_no_octets_make_matching_raise(self, packet):
         assert QUESTION.is_answered_by(packet) in (True, False)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("packet", "is_answer", "why"),
         [
             (response(), True, "our question"),
@@ -88,7 +88,7 @@ MX_ANSWER = "ada.example.|300|MX|20 b.example.|10 A.Example."
 
 
 class TestAnswer:
-    @pytest.mark.parametrize(
+    @each_row(
         ("packet", "outcome", "ttl"),
         [
             (response(MX_ANSWER), "data", 300),
@@ -117,7 +117,7 @@ class TestAnswer:
         answer = parse_answer(packet, QUESTION)
         assert (answer.outcome, answer.ttl, answer.message) == (outcome, ttl, "")
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("packet", "message"),
         [
             (response(rcode=dns.rcode.SERVFAIL), "SERVFAIL"),
@@ -135,7 +135,7 @@ class TestAnswer:
     def test_message_without_a_result_is_undetermined(self, packet, message):
         assert parse_answer(packet, QUESTION) == DnsAnswer(AnswerOutcome.UNDETERMINED, message=message)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("packet", "message"),
         [
             (response(rcode=dns.rcode.NXDOMAIN, error=15), "an answer that the resolver calls blocked (RFC 8914)"),

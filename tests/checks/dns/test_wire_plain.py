@@ -9,11 +9,11 @@ import dns.message
 import dns.name
 import dns.rcode
 import dns.rrset
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.dns.wire import make_question, parse_message, parse_plain
+from tests.doubles.tables import each_row
 
 LABEL = st.text("abcXYZ019-_", min_size=1, max_size=12)
 ODD_LABEL = st.text("ab\x00\xff.\\ é", min_size=1, max_size=4).map(lambda text: text.encode("latin-1"))
@@ -179,7 +179,7 @@ def changed(**parts) -> bytes:
     return message.to_wire()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("packet", "is_plain", "why"),
     [
         (ONE.to_wire(), True, "what resolvers send"),
@@ -233,7 +233,7 @@ def with_opt(count: int) -> bytes:
     return packet[:10] + count.to_bytes(2, "big") + packet[12:] + bytes.fromhex("00 0029 04d0 00000000 0000") * count
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("packet", "is_plain", "why"),
     [
         (raw([(US, 15, b"\0\x0a\x02mx" + US)], [], []), True, "well made"),

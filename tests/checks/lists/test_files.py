@@ -27,6 +27,7 @@ from mailverdict.checks.lists.update import typo_domains
 from mailverdict.errors import SettingsError
 from mailverdict.model.settings import Lists
 from tests import ROOT
+from tests.doubles.tables import each_row
 
 DATA = files("mailverdict") / "data"
 TABLES = tomllib.loads((DATA / MANIFEST).read_text(encoding="utf-8"))
@@ -53,7 +54,7 @@ def roles(name: str) -> list[str]:
 
 
 class TestPackagedLists:
-    @pytest.mark.parametrize("name", TABLES)
+    @each_row("name", TABLES)
     def test_file_is_the_one_in_the_manifest(self, name: str) -> None:
         data = (DATA / TABLES[name]["file"]).read_bytes()
         assert hashlib.sha256(data).hexdigest() == TABLES[name]["sha256"]
@@ -63,7 +64,7 @@ class TestPackagedLists:
         files = {each.name for each in DATA.iterdir() if each.name.endswith((".txt", ".csv"))}
         assert files == {table["file"] for table in TABLES.values()}
 
-    @pytest.mark.parametrize("name", TABLES)
+    @each_row("name", TABLES)
     def test_licence_and_source_are_noted(self, name: str) -> None:
         table = TABLES[name]
         assert table["licence"] in {"CC0-1.0", "ISC", "MIT", "MPL-2.0"}
@@ -72,12 +73,12 @@ class TestPackagedLists:
             assert table["file"] in NOTICE.read_text(encoding="utf-8")
             assert table["version"] in NOTICE.read_text(encoding="utf-8")
 
-    @pytest.mark.parametrize("name", OF_DOMAINS)
+    @each_row("name", OF_DOMAINS)
     def test_domains_are_in_normal_form_and_unique(self, name: str) -> None:
         assert [each for each in entries(name) if normal_domain(each) != each] == []
         assert len(set(entries(name))) == len(entries(name))
 
-    @pytest.mark.parametrize("name", ROLES)
+    @each_row("name", ROLES)
     def test_roles_are_in_normal_form(self, name: str) -> None:
         assert [each for each in roles(name) if normal_role(each) != each] == []
 
@@ -94,7 +95,7 @@ class TestPackagedLists:
         rfc = "info marketing sales support abuse noc security postmaster hostmaster usenet news webmaster www uucp ftp"
         assert set(rfc.split()) <= set(roles("role_core"))
 
-    @pytest.mark.parametrize("name", ["disposable", "free", "free_more"])
+    @each_row("name", ["disposable", "free", "free_more"])
     def test_no_typo_and_no_public_suffix_is_listed(self, name: str) -> None:
         assert set(entries(name)) & typo_domains() == set()
         suffixes = frozenset(entries("suffixes"))
@@ -222,7 +223,7 @@ def test_a_copy_is_read_whatever_its_source_is_called(source: str) -> None:
         assert in_use(Path(folder)) == ("a.example",)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "expected"),
     [
         ("https://ada:secret@lists.example:8443/a.txt?b=c", "https://lists.example:8443/a.txt?b=c"),

@@ -15,6 +15,7 @@ from mailverdict.checks.syntax.column import observe_column
 from mailverdict.errors import SettingsError
 from mailverdict.model.evidence import Flags
 from mailverdict.model.settings import Lists
+from tests.doubles.tables import each_row
 
 NOWHERE = Path("no-such-folder-of-lists")  # no user's copies: the packaged lists, whoever runs the tests
 RELAYS = read_entries(find_lists(["relays"])["relays"])
@@ -25,7 +26,7 @@ def loaded(**own: object) -> LoadedLists:
 
 
 class TestDomains:
-    @pytest.mark.parametrize(
+    @each_row(
         ("domain", "disposable", "free", "why"),
         [
             ("yopmail.com", True, False, "listed"),
@@ -58,7 +59,7 @@ class TestDomains:
             assert loaded().flags("x7", relay).disposable is False, relay
             assert loaded().flags("x7", f"anna.{relay}").disposable is False, relay
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("own", "domain", "expected", "why"),
         [
             ({"disposable_allow": ["yopmail.com"]}, "yopmail.com", False, "allow beats the list at the same depth"),
@@ -143,7 +144,7 @@ def test_flags_never_raise(local: str, domain: str) -> None:
 
 
 class TestRoles:
-    @pytest.mark.parametrize(
+    @each_row(
         ("local", "expected", "why"),
         [
             ("info", True, "RFC 2142"),
@@ -238,7 +239,7 @@ class TestOwnFiles:
         ):
             loaded(disposable_deny=path)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("own", "message"),
         [
             ({"free_deny": ["com"]}, "Lists.free_deny: 'com' is not a domain"),
@@ -292,7 +293,7 @@ class TestVersion:
 
 
 class TestNormalDomain:
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "expected", "why"),
         [
             ("Example.ORG", "example.org", "case"),

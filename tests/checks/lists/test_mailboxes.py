@@ -10,6 +10,7 @@ import pytest
 from mailverdict.checks.lists.flags import normal_domain
 from mailverdict.checks.lists.mailboxes import find_mailboxes, load_mailbox_rules, parse_mailbox_rules
 from mailverdict.errors import SettingsError
+from tests.doubles.tables import each_row
 
 RULES = load_mailbox_rules()
 
@@ -38,7 +39,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("address", "expected"), CASES)
+@each_row(("address", "expected"), CASES)
 def test_the_mailbox_of_an_address(address: str, expected: str) -> None:
     assert find_mailboxes(pa.array([address])).names.to_pylist() == [expected]
 
@@ -66,7 +67,7 @@ def test_every_rule_has_a_source_and_its_domains_are_in_normal_form() -> None:
         assert len(rule.same) != 1, domain
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("[[provider]", "mailboxes.toml cannot be read"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +22,7 @@ from mailverdict.checks.lists.suggestions import (
     wrong_endings,
 )
 from tests import CASES
-from tests.doubles.tables import assert_none_differ, rows_of_csv
+from tests.doubles.tables import assert_none_differ, each_row, rows_of_csv
 
 COUNT = "count_in_1.47M(bounceshift)"
 
@@ -80,7 +79,7 @@ class TestSilence:
     def test_real_domains_get_no_suggestion(self) -> None:
         assert [domain for domain, each in zip(REAL, suggest_domains(REAL), strict=True) if each] == []
 
-    @pytest.mark.parametrize("name", ["suggestion_targets", "known_domains", "free", "free_more", "relays"])
+    @each_row("name", ["suggestion_targets", "known_domains", "free", "free_more", "relays"])
     def test_never_for_a_known_domain(self, name: str) -> None:
         assert set(suggest_domains(entries(name))) == {None}
 
@@ -90,7 +89,7 @@ class TestSilence:
         free = (*entries("free"), *entries("free_more"))
         assert sorted(each for each in free if rules.suggest(each)) == ["earthling.net", "ymail.com"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("domain", "why"),
         [
             ("mail.com", "a provider"),
@@ -122,7 +121,7 @@ class TestSilence:
 
 
 class TestRules:
-    @pytest.mark.parametrize(
+    @each_row(
         ("domain", "meant", "why"),
         [
             ("yaaho.co.uk", None, "two edits, as yahoo loses one o and gains one a"),
@@ -161,9 +160,7 @@ class TestRules:
         index = build_index(["metal.example"], {"metall.example": "steel.example"}, {"metall.example"})
         assert index.suggest("metall.example") == "steel.example"
 
-    @pytest.mark.parametrize(
-        ("key", "around"), [("g", "fhtyvb"), ("a", "sqwz"), ("p", "o0-l"), ("m", "njk"), ("é", "")]
-    )
+    @each_row(("key", "around"), [("g", "fhtyvb"), ("a", "sqwz"), ("p", "o0-l"), ("m", "njk"), ("é", "")])
     def test_neighbours_on_the_keyboard(self, key: str, around: str) -> None:
         assert sorted(neighbours_of(key)) == sorted(around)
 

@@ -26,6 +26,7 @@ from mailverdict.checks.lists.update import (
 )
 from mailverdict.errors import InputError, SettingsError
 from mailverdict.model.settings import Lists
+from tests.doubles.tables import each_row
 
 PACKAGED = read_entries(find_list("disposable"))
 OLD = frozenset(f"throwaway{n}.example" for n in range(1000))
@@ -42,7 +43,7 @@ def update(folder: Path, *entries: str, **options: object) -> ListUpdate:
 
 
 class TestGuards:
-    @pytest.mark.parametrize(
+    @each_row(
         ("new", "guards", "why"),
         [
             (OLD, [], "the same"),
@@ -79,7 +80,7 @@ class TestGuards:
             "suffix"
         ]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("name", "expected"),
         [("com.br", True), ("ac.uk", True), ("co.uk", True), ("com.example", False), ("aco.uk", False)],
     )
@@ -191,7 +192,7 @@ class TestSource:
     def test_plain_text_with_comments(self) -> None:
         assert parse_source(b"# list\na.example\n\nb.example # x\n", "here") == ("a.example", "b.example")
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("data", "message"),
         [
             (b"\xff\xfe\x00", "this is not UTF-8 text"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.replies import MAX_LINE, MAX_LINES, MAX_REPLY, Reply, ReplyParser, find_enhanced_code
 from tests.checks.smtp.parsing import parse_reply
+from tests.doubles.tables import each_row
 
 ENHANCED = [
     (550, "5.1.1 User unknown", "5.1.1", "right after the basic code"),
@@ -29,7 +30,7 @@ ENHANCED = [
 ]
 
 
-@pytest.mark.parametrize(("code", "text", "expected", "why"), ENHANCED)
+@each_row(("code", "text", "expected", "why"), ENHANCED)
 def test_find_enhanced_code_by_position(code: int, text: str, expected: str | None, why: str) -> None:
     assert find_enhanced_code(code, text) == expected, why
 
@@ -61,7 +62,7 @@ REPLIES = [
 ]
 
 
-@pytest.mark.parametrize(("lines", "expected", "why"), REPLIES)
+@each_row(("lines", "expected", "why"), REPLIES)
 def test_parse_reply_gives_value(lines: list[str | bytes], expected: Reply, why: str) -> None:
     assert parse_reply(lines) == expected, why
 
@@ -84,7 +85,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("lines", "why"), FAULTS)
+@each_row(("lines", "why"), FAULTS)
 def test_parse_reply_refuses_other_text(lines: list[str], why: str) -> None:
     with pytest.raises(ValueError, match=r"line|reply"):
         parse_reply(lines)
@@ -111,9 +112,7 @@ def test_parser_faults_on_an_endless_line_before_its_end() -> None:
     assert not parser.heard_smtp
 
 
-@pytest.mark.parametrize(
-    ("data", "is_inside"), [(b"250-a\r\n", True), (b"25", True), (b"250 a\r\n", False), (b"250 a\r\n2", True)]
-)
+@each_row(("data", "is_inside"), [(b"250-a\r\n", True), (b"25", True), (b"250 a\r\n", False), (b"250 a\r\n2", True)])
 def test_parser_knows_whether_it_is_inside_a_reply(data: bytes, is_inside: bool) -> None:
     parser = ReplyParser()
     parser.feed(data)

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from email_validator import EmailNotValidError, validate_email
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -19,7 +18,7 @@ from mailverdict.checks.syntax.address import (
 from mailverdict.checks.syntax.faults import MAX_OCTETS, TOO_LONG
 from mailverdict.model.evidence import SyntaxEvidence
 from tests import CASES
-from tests.doubles.tables import rows_of_csv
+from tests.doubles.tables import each_row, rows_of_csv
 
 VECTORS = CASES / "syntax_vectors.csv"
 
@@ -61,7 +60,7 @@ def test_answers_are_those_of_the_installed_email_validator_for_every_vector():
     assert [answer(text) for text in texts] == [reference(text) for text in texts]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("form", "text", "accepted"),
     [
         ("quoted local part", '"ada b"@web.de', False),
@@ -83,7 +82,7 @@ def test_policy_for_each_form(form, text, accepted):
     assert observe_syntax(text).ok is accepted, form
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("Ada@WEB.de", SyntaxEvidence(ok=True, normalized="Ada@web.de", local="Ada", ascii_domain="web.de")),
@@ -122,7 +121,7 @@ def test_email_validator_accepts_nothing_longer_than_the_bound(shape, filling):
     assert reference(shape.format(filling)) == (False, "", "", "")
 
 
-@pytest.mark.parametrize("local", ["a" * 63, "é" * 31 + "a"])
+@each_row("local", ["a" * 63, "é" * 31 + "a"])
 def test_the_bound_counts_octets_of_the_whole_address(local):
     domain = ".".join(["d" * 62] * 2 + ["e" * 61, "de"])
     room = MAX_OCTETS - len(f"{local}@".encode())
@@ -147,7 +146,7 @@ def test_a_huge_text_is_refused_without_being_looked_at():
     assert observe_syntax(Untouchable("a" * 10_000_000)) == SyntaxEvidence(ok=False, message=TOO_LONG)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         ("é" * 127 + "@", TOO_LONG),
@@ -186,9 +185,7 @@ NEARLY = st.builds(
 )
 
 
-@pytest.mark.parametrize(
-    "text", ["ada@example.org", "ada.l+news@mail.example.co.uk", "a@b.cd", "0-0@x-y.org", "_@a.bc"]
-)
+@each_row("text", ["ada@example.org", "ada.l+news@mail.example.co.uk", "a@b.cd", "0-0@x-y.org", "_@a.bc"])
 def test_plain_address_has_the_answer_of_the_full_check(text: str) -> None:
     assert observe_syntax(text) == observe_fully(text)
 
@@ -207,7 +204,7 @@ NOT_PLAIN = [
 ]
 
 
-@pytest.mark.parametrize(("text", "why"), NOT_PLAIN, ids=[why for _, why in NOT_PLAIN])
+@each_row(("text", "why"), NOT_PLAIN, ids=[why for _, why in NOT_PLAIN])
 def test_address_that_looks_plain_has_the_answer_of_the_full_check(text: str, why: str) -> None:
     assert observe_syntax(text) == observe_fully(text), why
 

@@ -28,7 +28,7 @@ from mailverdict.checks.syntax.faults import MAX_OCTETS
 from mailverdict.checks.syntax.kernels import BLOCK_OCTETS
 from mailverdict.model.evidence import SyntaxEvidence
 from tests import CASES
-from tests.doubles.tables import crossed, rows_of_csv
+from tests.doubles.tables import crossed, each_row, rows_of_csv
 
 VECTORS = CASES / "syntax_vectors.csv"
 COMMON = "abz09AZ.@-_+"
@@ -163,7 +163,7 @@ def test_column_is_row_by_row_what_one_address_is_for_every_vector():
     assert compare(encodable) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "spoil",
     [
         lambda seen: SyntaxEvidence(not seen.ok, seen.normalized, seen.local, seen.ascii_domain, seen.message),
@@ -217,7 +217,7 @@ def test_rows_in_many_pieces_come_out_as_in_one():
         assert getattr(often, name)().equals(pa.concat_arrays([getattr(once, name)()] * repeats))
 
 
-@pytest.mark.parametrize("shift", range(-6, 6))
+@each_row("shift", range(-6, 6))
 def test_two_dots_are_seen_wherever_a_block_of_octets_ends(shift):
     filler = ["a@b.de"] * ((BLOCK_OCTETS + shift) // 6)
     texts = [*filler, "abc..d@b.de", *filler, "abc.@b.de"]
@@ -242,14 +242,14 @@ def test_arrays_are_valid_and_of_the_promised_types():
     assert messages.null_count == seen.ok.true_count
 
 
-@pytest.mark.parametrize("column", [pa.array([], pa.string()), pa.chunked_array([], pa.large_string())], ids=str)
+@each_row("column", [pa.array([], pa.string()), pa.chunked_array([], pa.large_string())], ids=str)
 def test_empty_column(column):
     seen = observe_column(column)
     assert astuple_lists(seen) == [[], [], [], [], []]
     assert fault_messages(column, seen.ok).to_pylist() == []
 
 
-@pytest.mark.parametrize("texts", [["ada@web.de"], ["x"], [""], ["ada@web.de", "ben@Web.de"], ["", "x", "@"]])
+@each_row("texts", [["ada@web.de"], ["x"], [""], ["ada@web.de", "ben@Web.de"], ["", "x", "@"]])
 def test_all_rows_accepted_or_all_refused(texts):
     assert compare(texts) == []
 
@@ -268,7 +268,7 @@ def test_domains_are_distinct_lower_case_and_ascii():
     assert [domain for domain in domains if not domain.isascii() or domain != domain.lower()] == []
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
+@each_row("kind", [pa.string(), pa.large_string()], ids=str)
 def test_a_huge_cell_is_refused_and_spoils_no_other_row(kind):
     huge = ["a" * 10_000_000, "@" * 10_000_000, "a@" + "b." * 1_000_000 + "de"]
     column = pa.array(["ada@web.de", huge[0], "Ben@WEB.de", *huge[1:], "石@web.de"], kind)
@@ -309,7 +309,7 @@ def test_nothing_combines_with_an_at_sign_so_that_the_first_one_always_separates
     assert [char for char in every_character() if unicodedata.normalize("NFC", "@" + char)[0] != "@"] == []
 
 
-@pytest.mark.parametrize("size", [0, 1, 20_000])
+@each_row("size", [0, 1, 20_000])
 def test_the_forms_of_some_rows_are_those_of_all(size):
     texts = pa.array([*hostile_texts()[:5_000], *["ada@firm.com"] * PIECE_ROWS, *hostile_texts()[:5_000]])
     seen = observe_column(texts)

@@ -4,7 +4,6 @@ import random
 import re
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from mailverdict.checks.syntax.faults import (
     describe_unsafe,
     search_faults,
 )
+from tests.doubles.tables import each_row
 
 ASCII = "".join(map(chr, range(128)))
 
@@ -58,7 +58,7 @@ def test_every_refused_one_of_many_mutated_addresses_has_a_row():
     assert left == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("char", "description"),
     [
         (",", "',' (U+002C)"),
@@ -85,15 +85,13 @@ def test_no_description_contains_a_character_that_hides_or_reorders_text():
     assert [char for char in shown if char in describe_character(char)] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "named"), [("a\u200b@web.de", "U+200B"), ("a@\u0301web.de", "U+0301"), ("é@web.de", None)]
-)
+@each_row(("text", "named"), [("a\u200b@web.de", "U+200B"), ("a@\u0301web.de", "U+0301"), ("é@web.de", None)])
 def test_an_unsafe_character_is_named(text, named):
     message = describe_unsafe(text)
     assert (message is None) if named is None else (message.startswith("There is a character") and named in message)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "local_ok", "domain_ok", "start"),
     [
         ("é@web.de", False, True, "The part before the @"),

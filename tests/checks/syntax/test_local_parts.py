@@ -3,12 +3,12 @@
 import re
 
 import pyarrow as pa
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mailverdict.checks.syntax.column import observe_column
 from mailverdict.checks.syntax.kernels import SEPARATORS, match_names
+from tests.doubles.tables import each_row
 
 NAMES = ["info", "sales", "hr", "no-reply", "x", "büro", "élan", "k"]
 
@@ -21,7 +21,7 @@ def matched(local: pa.StringArray, names: list[str]) -> list[bool]:
     return match_names(local, tuple(names)).tolist()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("local", "found"),
     [
         ("info", True),

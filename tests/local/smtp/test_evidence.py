@@ -2,8 +2,6 @@
 
 import random
 
-import pytest
-
 from mailverdict.checks.smtp.classify.classification import ConnectionFailure, FailureKind, classify_failure
 from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.protocol.steps import SessionEnd, SessionPlan
@@ -20,6 +18,7 @@ from mailverdict.local.smtp.queues import Route
 from mailverdict.model.evidence import Classification
 from mailverdict.model.settings import LocalSettings
 from mailverdict.model.words import Reason
+from tests.doubles.tables import each_row
 
 REPLIES = [
     # reply, reason, rcpt_accepted, catch_all, protected
@@ -31,7 +30,7 @@ REPLIES = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "reason", "accepted", "catch_all", "protected"), REPLIES)
+@each_row(("reply", "reason", "accepted", "catch_all", "protected"), REPLIES)
 def test_a_reply_to_rcpt_shows(reply, reason, accepted, catch_all, protected):
     seen = reply_evidence("mx", classify_reply(reply, phase="rcpt"), reply)
     assert (seen.reason, seen.rcpt_accepted, seen.catch_all, seen.protected) == (reason, accepted, catch_all, protected)
@@ -68,14 +67,14 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize(("end", "port_open", "connected", "protected"), ENDS)
+@each_row(("end", "port_open", "connected", "protected"), ENDS)
 def test_the_end_of_a_session_shows_how_far_it_came(end, port_open, connected, protected):
     seen = end_evidence("mx", end)
     assert (seen.port_open, seen.connected, seen.protected) == (port_open, connected, protected)
     assert (seen.rcpt_accepted, seen.catch_all, seen.reply) == (None, None, end.detail)
 
 
-@pytest.mark.parametrize("reason", [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL, None])
+@each_row("reason", [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL, None])
 def test_the_end_of_a_session_is_never_about_a_mailbox(reason):
     assert end_evidence("mx", SessionEnd(Classification(reason, "rule"), "rcpt", "421")).reason is Reason.INCONCLUSIVE
 
@@ -104,7 +103,7 @@ PICKS = [
 ]
 
 
-@pytest.mark.parametrize(("reasons", "expected", "why"), PICKS)
+@each_row(("reasons", "expected", "why"), PICKS)
 def test_one_closed_exchange_is_reported_for_a_domain(reasons, expected, why):
     route = closed_route(*(SessionEnd(Classification(Reason(each), "rule"), "banner", "") for each in reasons))
     assert closed_evidence(route).reason == expected, why
@@ -136,7 +135,7 @@ SAME = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("own", "other", "expected", "why"), SAME)
+@each_row(("own", "other", "expected", "why"), SAME)
 def test_an_ambiguous_refusal_of_every_address_is_about_the_client(own, other, expected, why):
     assert is_same_refusal(own, "ada@x.example", other, "zq7k@x.example") is expected, why
 

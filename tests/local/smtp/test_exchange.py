@@ -2,8 +2,6 @@
 
 import datetime
 
-import pytest
-
 from mailverdict.checks.operators import Operator
 from mailverdict.checks.smtp.classify.classification import (
     Action,
@@ -20,6 +18,7 @@ from mailverdict.local.smtp.exchange import SmtpExchange
 from mailverdict.local.smtp.queues import Route
 from mailverdict.model.settings import LocalSettings
 from mailverdict.model.words import Reason
+from tests.doubles.tables import each_row
 
 PLAN = SessionPlan("client.example")
 OK = Reply(250, None, "Ok")
@@ -56,7 +55,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("replies", "is_closed", "why"), ROWS)
+@each_row(("replies", "is_closed", "why"), ROWS)
 def test_refusals_of_us_close_an_exchange(replies, is_closed, why):
     host = exchange()
     hear(host, *replies)
@@ -83,7 +82,7 @@ ENDINGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("ends", "reason", "why"), ENDINGS)
+@each_row(("ends", "reason", "why"), ENDINGS)
 def test_sessions_that_end_badly_close_an_exchange(ends, reason, why):
     host = exchange()
     for end in ends:
@@ -177,7 +176,7 @@ LESSONS = [
 ]
 
 
-@pytest.mark.parametrize(("lesson", "expected"), LESSONS)
+@each_row(("lesson", "expected"), LESSONS)
 def test_limits_are_kept_to(lesson, expected):
     host = exchange()
     host.observe_limit(lesson)
@@ -218,7 +217,7 @@ WINDOWS = [
 ]
 
 
-@pytest.mark.parametrize(("accepted", "refused", "size", "most", "expected", "why"), WINDOWS)
+@each_row(("accepted", "refused", "size", "most", "expected", "why"), WINDOWS)
 def test_a_window_is_as_large_as_its_refusals_are_likely_to_fit(accepted, refused, size, most, expected, why):
     host = exchange()
     for code in [250] * accepted + [550] * refused:

@@ -24,6 +24,7 @@ from mailverdict.sandbox.smtp_script import Exchange as Played
 from mailverdict.sandbox.smtp_script import SmtpFault
 from tests.doubles.clock import run_virtual
 from tests.doubles.mail_servers import ScriptedWorld, Server
+from tests.doubles.tables import each_row
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
@@ -103,7 +104,7 @@ NO_ADDRESS = [
 ]
 
 
-@pytest.mark.parametrize(("more", "reason", "why"), NO_ADDRESS)
+@each_row(("more", "reason", "why"), NO_ADDRESS)
 def test_an_exchange_without_an_address_to_dial(more, reason, why):
     async def main():
         async with running({"x.example": ["mx.x.example"]}, more=more) as (run, _, _):
@@ -184,7 +185,7 @@ def test_a_host_given_twice_is_one():
     assert asyncio.run(main()) == ["a", "b"]
 
 
-@pytest.mark.parametrize("hosts", [500])
+@each_row("hosts", [500])
 def test_hosts_that_wait_for_one_machine_cost_nothing_while_they_wait(hosts):
     """However many wait for one address, an event looks at a few of them."""
 

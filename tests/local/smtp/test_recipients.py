@@ -1,12 +1,11 @@
 """What each answer leads to: scripted mail servers in virtual time."""
 
-import pytest
-
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.smtp.exchange import DOUBTED_AFTER, SUSPICIOUS
 from mailverdict.model.words import Reason
 from tests.doubles.clock import run_virtual
 from tests.doubles.mail_servers import OK, UNKNOWN, ScriptedWorld, Server
+from tests.doubles.tables import each_row
 
 FULL = Reply(452, "4.2.2", "Mailbox full")
 GREY = Reply(451, "4.7.1", "Greylisted, try again in 60 seconds")
@@ -49,7 +48,7 @@ def asked(server):
 # --- what the mailbox says, and what the domain does ------------------------------------------------------
 
 
-@pytest.mark.parametrize(("reply", "reason"), [(UNKNOWN, Reason.MAILBOX_NOT_FOUND), (FULL, Reason.MAILBOX_FULL)])
+@each_row(("reply", "reason"), [(UNKNOWN, Reason.MAILBOX_NOT_FOUND), (FULL, Reason.MAILBOX_FULL)])
 def test_what_the_mailbox_says_is_final(reply, reason):
     first, second = Server(script=replies(ada=[reply])), Server()
     assert play(["ada"], first, second)[0] == {"ada": reason}
@@ -95,7 +94,7 @@ NO_ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "why"), NO_ANSWERS)
+@each_row(("reply", "why"), NO_ANSWERS)
 def test_an_address_without_an_answer_is_asked_of_the_next_exchange(reply, why):
     reasons, _, _ = play(["ada"], Server(script=replies(ada=[reply])), Server())
     assert reasons == {"ada": Reason.MAILBOX_NOT_FOUND}, why
@@ -151,7 +150,7 @@ WAITS = [
 ]
 
 
-@pytest.mark.parametrize(("wait", "text", "expected", "why"), WAITS)
+@each_row(("wait", "text", "expected", "why"), WAITS)
 def test_a_second_attempt_comes_after(wait, text, expected, why):
     server = Server(script=lambda address, times: Reply(451, "4.7.1", text))
     _, _, world = play(["user1"], server, retry_greylisted=wait)
@@ -162,7 +161,7 @@ def test_a_second_attempt_comes_after(wait, text, expected, why):
 # --- servers that refuse everybody ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("missing", [1, DOUBTED_AFTER - 1])
+@each_row("missing", [1, DOUBTED_AFTER - 1])
 def test_a_few_missing_mailboxes_need_no_witness(missing):
     server = Server()
     names = ["user1", *(f"no{n}" for n in range(missing))]
@@ -179,7 +178,7 @@ def test_after_missing_mailboxes_in_a_row_an_accepted_address_is_asked_again_in_
     assert (asked(server), len(server.refusals)) == ([*names, "user1"], 1)
 
 
-@pytest.mark.parametrize("denies_after", [1, 2, 3, 4, 5])
+@each_row("denies_after", [1, 2, 3, 4, 5])
 def test_no_mailbox_is_missing_at_a_server_that_refuses_everybody_later_in_each_session(denies_after):
     names = [f"{'no' if n % 4 == 1 else 'user'}{n}" for n in range(300)]
     reasons, _, _ = play(names, Server(denies_after=denies_after))
@@ -194,7 +193,7 @@ WITNESSES = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "rule", "goes_on", "why"), WITNESSES)
+@each_row(("reply", "rule", "goes_on", "why"), WITNESSES)
 def test_missing_mailboxes_are_inconclusive_if_an_accepted_address_is_refused(reply, rule, goes_on, why):
     server = Server(script=replies(user1=[OK, reply]))
     names = ["user1", *(f"no{n}" for n in range(20)), "user2"]
@@ -212,10 +211,8 @@ def test_where_no_address_was_accepted_postmaster_is_asked():
     assert asked(server)[9] == "postmaster"
 
 
-@pytest.mark.parametrize("reply", [UNKNOWN, BLOCKED, TROUBLE])
-@pytest.mark.parametrize(
-    ("count", "reason"), [(SUSPICIOUS - 1, Reason.MAILBOX_NOT_FOUND), (SUSPICIOUS, Reason.INCONCLUSIVE)]
-)
+@each_row("reply", [UNKNOWN, BLOCKED, TROUBLE])
+@each_row(("count", "reason"), [(SUSPICIOUS - 1, Reason.MAILBOX_NOT_FOUND), (SUSPICIOUS, Reason.INCONCLUSIVE)])
 def test_where_postmaster_is_refused_many_missing_mailboxes_are_inconclusive(reply, count, reason):
     server = Server(script=replies(postmaster=[reply]))
     reasons, seen, world = play([f"no{n}" for n in range(count)], server)
@@ -225,7 +222,7 @@ def test_where_postmaster_is_refused_many_missing_mailboxes_are_inconclusive(rep
     assert asked(server).count("postmaster") == 1
 
 
-@pytest.mark.parametrize(("reply", "reason"), [(OK, None), (FULL, Reason.MAILBOX_FULL)])
+@each_row(("reply", "reason"), [(OK, None), (FULL, Reason.MAILBOX_FULL)])
 def test_what_was_held_is_missing_once_an_address_gets_another_reply(reply, reason):
     server = Server(script=replies(postmaster=[UNKNOWN], late=[reply]))
     names = [f"no{n}" for n in range(40)]

@@ -11,6 +11,7 @@ from mailverdict.model.settings import LocalSettings
 from mailverdict.model.words import Reason
 from mailverdict.runs.retry import ASK_AGAIN
 from mailverdict.sandbox import World
+from tests.doubles.tables import each_row
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
@@ -28,7 +29,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "is_full"), NAMES)
+@each_row(("name", "is_full"), NAMES)
 def test_only_full_host_names_are_said(name, is_full):
     assert bool(FULL_NAME.fullmatch(name)) is is_full
 

@@ -545,6 +545,7 @@ def can_unshare() -> bool:
         return False
 
 
+@pytest.mark.slow  # processes; the next tests have two processes without containers
 @pytest.mark.skipif(not can_unshare(), reason="needs namespaces of its own")
 def test_two_containers_never_hold_one_address_and_a_killed_one_holds_nothing(path: Path) -> None:
     process = child(path, inside=UNSHARE)

@@ -6,7 +6,7 @@ import pytest
 from mailverdict.model.table import SCHEMA, complete_table
 from mailverdict.model.verification import Verification
 from mailverdict.runs.journal.recall import PER_ROW, pack, unpack
-from tests.doubles.tables import rows_to_table
+from tests.doubles.tables import each_row, rows_to_table
 
 
 def table(count: int) -> pa.Table:
@@ -65,7 +65,7 @@ def test_a_long_outcome_fits() -> None:
     assert len(unpack([body])["metadata"][0].as_py()) == 20_000_000
 
 
-@pytest.mark.parametrize("bodies", [["{"], ["{}", "nonsense"], ["[1]"], ['{"role": "text"}']])
+@each_row("bodies", [["{"], ["{}", "nonsense"], ["[1]"], ['{"role": "text"}']])
 def test_a_text_that_is_not_an_outcome_is_an_error(bodies: list[str]) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - pyarrow's own message
         unpack(bodies)

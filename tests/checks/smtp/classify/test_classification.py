@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 
-import pytest
-
 from mailverdict.checks.smtp.classify.classification import Action, ConnectionFailure, FailureKind, classify_failure
 from mailverdict.model.words import Reason
 from tests import CASES
+from tests.doubles.tables import each_row
 
 TABLE = {
     FailureKind.NOT_DIALLED: Reason.PORT_CLOSED,
@@ -33,7 +32,7 @@ SEEN = {
 }
 
 
-@pytest.mark.parametrize("kind", FailureKind)
+@each_row("kind", FailureKind)
 def test_failure_has_a_reason(kind: FailureKind) -> None:
     assert classify_failure(ConnectionFailure(kind)).reason is TABLE[kind]
 

@@ -30,7 +30,7 @@ from mailverdict.checks.smtp.replies import Reply
 from mailverdict.model.words import Reason
 from tests import CASES
 from tests.checks.smtp.parsing import parse_reply
-from tests.doubles.tables import assert_none_differ
+from tests.doubles.tables import assert_none_differ, each_row
 
 
 def read_rows(name: str) -> Iterator[dict[str, str]]:
@@ -53,7 +53,7 @@ STEPS = pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.s
 WHOLE_WORDS = {reason.value: reason for reason in Reason} | {"none": None}
 
 
-@pytest.mark.parametrize("name", REPLY_TABLES)
+@each_row("name", REPLY_TABLES)
 def test_reply_gets_the_reason_in_the_table(name: str) -> None:
     rows = [row for row in read_rows(name) if row["phase"] != "rcpt_random"]
     found = [(classify_reply(reply_of(row), phase=row["phase"]), row) for row in rows]
@@ -87,7 +87,7 @@ def test_random_recipient_shows_catch_all_only_when_accepted() -> None:
     assert rows
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("classification", "expected"),
     [
         (Classification(None, "accepted"), True),
@@ -177,21 +177,21 @@ def test_each_sample_of_a_language_has_its_reading() -> None:
         assert reasons == [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL], name
 
 
-@pytest.mark.parametrize("enhanced", [None, "5.1.1", "5.2.1", "5.7.1"])
+@each_row("enhanced", [None, "5.1.1", "5.2.1", "5.7.1"])
 def test_unknown_or_full_is_a_full_mailbox(enhanced: str | None) -> None:
     texts = [text for language in LANGUAGES for text in join_samples(language, language["samples"][2])]
     found = [(text, classify(Reply(550, enhanced, text), phase="rcpt")) for text in texts]
     assert_none_differ(each for each in found if each[1] is not Reason.MAILBOX_FULL)
 
 
-@pytest.mark.parametrize("enhanced", [None, "5.1.1", "5.2.1", "5.7.1"])
+@each_row("enhanced", [None, "5.1.1", "5.2.1", "5.7.1"])
 def test_unknown_or_closed_is_not_established(enhanced: str | None) -> None:
     texts = [text for language in LANGUAGES for text in join_samples(language, language["samples"][1])]
     found = [(text, classify(Reply(550, enhanced, text), phase="rcpt")) for text in texts]
     assert_none_differ(each for each in found if each[1] is not Reason.INCONCLUSIVE)
 
 
-@pytest.mark.parametrize("refused", REFUSED_SAMPLES)
+@each_row("refused", REFUSED_SAMPLES)
 def test_unknown_or_refused_is_not_a_missing_mailbox(refused: str) -> None:
     texts = [text for language in LANGUAGES for text in join_samples(language, refused)]
     found = [(text, classify(Reply(550, "5.1.1", text), phase="rcpt")) for text in texts]
@@ -264,9 +264,7 @@ def test_a_mailbox_code_beside_another_subject_is_not_a_missing_mailbox() -> Non
             assert classify(reply, phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, reply
 
 
-@pytest.mark.parametrize(
-    "text", ["", "Rejected", "<x@example.org>", "Sorry, not here (4XyZ12AbC)", "Recipient refused"]
-)
+@each_row("text", ["", "Rejected", "<x@example.org>", "Sorry, not here (4XyZ12AbC)", "Recipient refused"])
 def test_a_mailbox_code_beside_a_mere_refusal_is_a_missing_mailbox(text: str) -> None:
     assert classify(Reply(550, "5.1.1", text), phase="rcpt") is Reason.MAILBOX_NOT_FOUND
 
@@ -382,7 +380,7 @@ DETAILS = [
 ]
 
 
-@pytest.mark.parametrize(("code", "enhanced", "text", "attribute", "expected"), DETAILS)
+@each_row(("code", "enhanced", "text", "attribute", "expected"), DETAILS)
 def test_classification_carries_code_action_and_wait(
     code: int, enhanced: str | None, text: str, attribute: str, expected: object
 ) -> None:
@@ -406,7 +404,7 @@ WAITS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "seconds"), WAITS)
+@each_row(("text", "seconds"), WAITS)
 def test_find_wait_reads_the_servers_own_hint(text: str, seconds: float | None) -> None:
     assert find_wait(text) == seconds
 
@@ -523,7 +521,7 @@ MASKED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected", "why"), MASKED)
+@each_row(("text", "expected", "why"), MASKED)
 def test_normalize_text_masks_what_is_quoted(text: str, expected: str, why: str) -> None:
     assert normalize_text(text).masked == expected, why
 
@@ -565,7 +563,7 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "recipient", "why"), KEPT)
+@each_row(("text", "recipient", "why"), KEPT)
 def test_a_recipient_is_kept_where_masking_might_change_the_rest(text: str, recipient: str, why: str) -> None:
     assert mask_recipient(text, recipient) == text, why
 
@@ -582,8 +580,8 @@ REFUSALS_OF_ONE_ADDRESS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "why"), REFUSALS_OF_ONE_ADDRESS)
-@pytest.mark.parametrize(
+@each_row(("text", "why"), REFUSALS_OF_ONE_ADDRESS)
+@each_row(
     ("named", "reason"),
     [
         (SENDER, Reason.SENDER_BLOCKED),

@@ -13,6 +13,7 @@ from mailverdict.checks.smtp.classify.encodings import MAX_OCTETS, find_encoding
 from mailverdict.checks.smtp.replies import Reply, ReplyParser
 from mailverdict.model.words import Reason
 from tests import CASES
+from tests.doubles.tables import each_row
 
 ENCODINGS = {
     "Russian": ("cp1251", "koi8_r", "iso8859_5", "cp866"),
@@ -72,7 +73,7 @@ def read_encoded() -> list[tuple[str, bytes, dict[str, str]]]:
 ENCODED = read_encoded()
 
 
-@pytest.mark.parametrize("encoding", sorted({encoding for encoding, _, _ in ENCODED}))
+@each_row("encoding", sorted({encoding for encoding, _, _ in ENCODED}))
 def test_replies_in_a_code_page_are_read_as_in_utf8(encoding: str) -> None:
     rows = [(octets, row) for each, octets, row in ENCODED if each == encoding]
     replies = [parse(f"{row['code']} {row['enhanced']}".encode() + b" " + octets) for octets, row in rows]
@@ -117,7 +118,7 @@ UNDECIDED = [
 ]
 
 
-@pytest.mark.parametrize(("octets", "encoding", "why"), UNDECIDED)
+@each_row(("octets", "encoding", "why"), UNDECIDED)
 def test_latin_1_stays_without_evidence(octets: bytes, encoding: str, why: str) -> None:
     assert find_encoding(octets) == encoding, why
 

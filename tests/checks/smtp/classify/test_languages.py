@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-import pytest
-
 from mailverdict.checks.smtp.classify.languages import TABLE, Language, load_languages
+from tests.doubles.tables import each_row
 
 HEADING = files("mailverdict.data").joinpath(TABLE).read_text(encoding="utf-8").split("\n[")[0]
 TAGS = set(re.findall(r"^# {3}(\w+) {2,}", HEADING, re.MULTILINE))
@@ -15,7 +14,7 @@ REQUIRED = {"seen", "samples", "nouns", "unknown", "closed", "full", "either"}
 UNSEEN = 14  # languages; a new one needs a reply of a real server
 
 ROWS = load_languages().items()
-EACH = pytest.mark.parametrize(("name", "language"), ROWS, ids=[name for name, _ in ROWS])
+EACH = each_row(("name", "language"), ROWS, ids=[name for name, _ in ROWS])
 
 
 def test_english_is_first() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mailverdict.checks.smtp.classify.classifier import normalize_text
 from mailverdict.checks.smtp.classify.rules import SearchedReply
+from tests.doubles.tables import each_row
 
 ADVICE_ROWS = [
     ("User unknown. Please check your settings", "user unknown.", "a sentence"),
@@ -17,6 +16,6 @@ ADVICE_ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected", "why"), ADVICE_ROWS)
+@each_row(("text", "expected", "why"), ADVICE_ROWS)
 def test_statement_has_no_advice(text: str, expected: str, why: str) -> None:
     assert SearchedReply(normalize_text(text)).statement.text == expected, why

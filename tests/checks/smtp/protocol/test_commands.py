@@ -17,7 +17,7 @@ from mailverdict.checks.smtp.protocol.commands import (
 )
 from mailverdict.checks.smtp.replies import Reply
 from tests.checks.smtp.parsing import parse_reply
-from tests.doubles.tables import assert_none_differ
+from tests.doubles.tables import assert_none_differ, each_row
 
 ADDRESSES = [
     ("ada@example.org", True, "plain"),
@@ -54,7 +54,7 @@ def test_is_sendable_by_address() -> None:
     assert_none_differ(row for row in ADDRESSES if is_sendable(row[0]) is not row[1])
 
 
-@pytest.mark.parametrize("address", [address for address, ok, _ in ADDRESSES if not ok])
+@each_row("address", [address for address, ok, _ in ADDRESSES if not ok])
 def test_rcpt_refuses_what_is_not_sendable(address: str) -> None:
     with pytest.raises(ValueError, match="path"):
         rcpt(address)
@@ -90,12 +90,12 @@ EHLO = [
 ]
 
 
-@pytest.mark.parametrize(("lines", "expected", "why"), EHLO)
+@each_row(("lines", "expected", "why"), EHLO)
 def test_parse_extensions_by_line(lines: list[str], expected: dict[str, str], why: str) -> None:
     assert parse_extensions(parse_reply(lines)) == expected, why
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("parameters", "expected"),
     [
         ("RCPTMAX=20 RCPTDOMAINMAX=1", {"RCPTMAX": 20, "RCPTDOMAINMAX": 1}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from mailverdict.checks.smtp.protocol.steps import (
     WindowRequest,
 )
 from tests.checks.smtp.protocol.playing import EHLO, GONE, IN_STEP, SILENCE, UNKNOWN, heard, play, server, to
+from tests.doubles.tables import each_row
 
 ADA, BOB, EVE, ZOE = "ada@x.example", "bob@x.example", "eve@y.example", "zoë@x.example"
 
@@ -108,7 +108,7 @@ HELLOS = [
 ]
 
 
-@pytest.mark.parametrize(("special", "reason", "why"), HELLOS)
+@each_row(("special", "reason", "why"), HELLOS)
 def test_session_ends_at_a_refused_hello(special: dict[str, Any], reason: str, why: str) -> None:
     played = play(to(ADA), server([ADA], special=special))
 
@@ -128,7 +128,7 @@ BANNERS = [
 ]
 
 
-@pytest.mark.parametrize(("banner", "reason", "verbs"), BANNERS)
+@each_row(("banner", "reason", "verbs"), BANNERS)
 def test_session_ends_at_a_bad_greeting(banner: Any, reason: str, verbs: str) -> None:
     played = play(to(ADA), server([ADA]), banner=banner)
 
@@ -148,7 +148,7 @@ def test_session_uses_tls_when_offered_and_says_ehlo_again() -> None:
     assert played.ended.is_secure
 
 
-@pytest.mark.parametrize("starttls", ["demanded", "never"])
+@each_row("starttls", ["demanded", "never"])
 def test_session_leaves_tls_alone_unless_planned(starttls: str) -> None:
     played = play(to(ADA), server([ADA], ehlo=WITH_TLS), plan=plan(starttls=starttls))
 
@@ -170,8 +170,8 @@ def test_failed_handshake_asks_for_a_session_without_tls() -> None:
     assert played.ended.classification.action is Action.WITHOUT_TLS
 
 
-@pytest.mark.parametrize("ehlo", [WITH_TLS, "250-mx.example|250 STARTTLS"])
-@pytest.mark.parametrize("verb", ["MAIL", "RCPT"])
+@each_row("ehlo", [WITH_TLS, "250-mx.example|250 STARTTLS"])
+@each_row("verb", ["MAIL", "RCPT"])
 def test_session_upgrades_when_tls_is_demanded(verb: str, ehlo: str) -> None:
     secure: list[bool] = []
 
@@ -188,7 +188,7 @@ def test_session_upgrades_when_tls_is_demanded(verb: str, ehlo: str) -> None:
     assert played.ended.is_secure
 
 
-@pytest.mark.parametrize("verb", ["MAIL", "RCPT"])
+@each_row("verb", ["MAIL", "RCPT"])
 def test_tls_demanded_and_not_offered_is_inconclusive(verb: str) -> None:
     played = play(to(ADA), server([ADA], special={verb: "530 5.7.0 Must issue a STARTTLS command first"}))
 
@@ -229,7 +229,7 @@ def test_recipient_that_needs_smtputf8_is_asked_again_with_it() -> None:
     assert played.reasons == {ADA: "ok", BOB: "ok"}
 
 
-@pytest.mark.parametrize("address", ["ada@x.example\r\nDATA", "a\x00@x.example", "<a>@x.example", "a b@x.example"])
+@each_row("address", ["ada@x.example\r\nDATA", "a\x00@x.example", "<a>@x.example", "a b@x.example"])
 def test_malformed_address_never_reaches_the_bytes(address: str) -> None:
     played = play(to(address, ADA), server([ADA]))
 
@@ -240,7 +240,7 @@ def test_malformed_address_never_reaches_the_bytes(address: str) -> None:
 # --- sessions that break -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ehlo", [IN_STEP, "250-mx.example|250 PIPELINING"])
+@each_row("ehlo", [IN_STEP, "250-mx.example|250 PIPELINING"])
 def test_answers_before_a_drop_are_kept(ehlo: str) -> None:
     played = play(to(ADA, BOB, EVE), server([ADA], ehlo=ehlo, special={f"RCPT TO:<{EVE}>": GONE}))
 
@@ -286,8 +286,8 @@ MAIL_REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "reason"), MAIL_REFUSALS)
-@pytest.mark.parametrize("ehlo", [IN_STEP, "250-mx.example|250 PIPELINING"])
+@each_row(("reply", "reason"), MAIL_REFUSALS)
+@each_row("ehlo", [IN_STEP, "250-mx.example|250 PIPELINING"])
 def test_refused_mail_is_not_an_answer_about_a_recipient(reply: str, reason: str, ehlo: str) -> None:
     special: dict[str, Any] = {"MAIL": reply, "RCPT": "503 5.5.1 need MAIL command"}
     played = play(to(ADA, BOB), server(special=special, ehlo=ehlo))
@@ -298,7 +298,7 @@ def test_refused_mail_is_not_an_answer_about_a_recipient(reply: str, reason: str
     assert len(played.ended.unasked) == 2
 
 
-@pytest.mark.parametrize("ehlo", [IN_STEP, "250-mx.example|250 PIPELINING"])
+@each_row("ehlo", [IN_STEP, "250-mx.example|250 PIPELINING"])
 def test_capacity_at_rcpt_ends_the_session_for_now(ehlo: str) -> None:
     special: dict[str, Any] = {f"RCPT TO:<{BOB}>": "450 4.7.1 Error: too many connections"}
     played = play(to(ADA, BOB), server([ADA], special=special, ehlo=ehlo))
@@ -379,7 +379,7 @@ def limited(known: list[str], most: int, *, session: int = 1_000_000) -> Any:
     return answer
 
 
-@pytest.mark.parametrize("most", [1, 3])
+@each_row("most", [1, 3])
 def test_too_many_recipients_are_asked_in_smaller_transactions(most: int) -> None:
     known = many(8)
     played = play(to(*known), limited(known, most))
@@ -437,7 +437,7 @@ def test_announced_limits_are_kept() -> None:
     assert played.verbs.count("MAIL") == 3
 
 
-@pytest.mark.parametrize("seconds", [None, lambda reply: 0.0], ids=["together", "one by one"])
+@each_row("seconds", [None, lambda reply: 0.0], ids=["together", "one by one"])
 def test_the_same_reply_to_recipients_in_a_row_is_one_answer(seconds: Any) -> None:
     asked = [ADA, BOB, "x@firm.example", EVE, "*probe@firm.example"]
     played = play(to(*asked), server([ADA, BOB, EVE, "probe@firm.example"]), seconds=seconds)
@@ -459,7 +459,7 @@ def test_answers_before_a_refused_transaction_count() -> None:
     assert [recipient.address for recipient in played.ended.unasked] == [EVE]
 
 
-@pytest.mark.parametrize("seconds", [None, lambda reply: 0.0], ids=["together", "one by one"])
+@each_row("seconds", [None, lambda reply: 0.0], ids=["together", "one by one"])
 def test_replies_before_a_closing_one_count(seconds: Any) -> None:
     closing = server([ADA, BOB, EVE], special={f"RCPT TO:<{BOB}>": "421 4.3.2 Shutting down"})
     played = play(to(ADA, BOB, EVE), closing, seconds=seconds)
@@ -478,7 +478,7 @@ def test_session_ends_at_its_budget_of_refusals() -> None:
     assert played.commands[-1] == "QUIT"
 
 
-@pytest.mark.parametrize("budget", [1, 9, 18])
+@each_row("budget", [1, 9, 18])
 def test_refusals_never_exceed_the_budget(budget: int) -> None:
     known = many(100)[::3]
     played = play(to(*many(100)), server(known), plan=plan(refusal_budget=budget))
@@ -486,7 +486,7 @@ def test_refusals_never_exceed_the_budget(budget: int) -> None:
     assert played.ended.refused == budget
 
 
-@pytest.mark.parametrize(("budget", "asked"), [(1, 1), (9, 17), (18, 35)])
+@each_row(("budget", "asked"), [(1, 1), (9, 17), (18, 35)])
 def test_less_than_two_budgets_are_refused_if_none_was_expected(budget: int, asked: int) -> None:
     played = play(to(*many(100)), server(), plan=plan(refusal_budget=budget), expects_refusals=False)
 
@@ -599,7 +599,7 @@ def test_nothing_counts_of_a_window_where_the_reply_to_quit_comes_too_early() ->
     assert end.classification.action is Action.IN_STEP
 
 
-@pytest.mark.parametrize("reply", [GONE, "421 4.7.0 Too many errors"])
+@each_row("reply", [GONE, "421 4.7.0 Too many errors"])
 def test_quit_is_not_said_again_when_the_window_breaks(reply: Any) -> None:
     flights, asked, end = play_two_windows(server([ADA, BOB], special={f"RCPT TO:<{BOB}>": reply}), ADA, BOB, EVE)
     assert sum(line == "QUIT" for flight in flights for line in flight) == 1
@@ -627,8 +627,8 @@ COUNTS = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "is_out_of_step", "why"), COUNTS)
-@pytest.mark.parametrize("ehlo", [EHLO, IN_STEP])
+@each_row(("reply", "is_out_of_step", "why"), COUNTS)
+@each_row("ehlo", [EHLO, IN_STEP])
 def test_reply_to_quit_shows_whether_replies_belong_to_their_commands(
     reply: Any, is_out_of_step: bool, why: str, ehlo: str
 ) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from mailverdict.checks.smtp.protocol.steps import Recipient
 from mailverdict.checks.smtp.protocol.windows import OpenTransaction, is_misplaced, plan_window, transaction_after
 from mailverdict.checks.smtp.replies import Reply
+from tests.doubles.tables import each_row
 
 A, B, C = Recipient("a@x.example"), Recipient("b@x.example"), Recipient("c@y.example")
 ZOE = Recipient("zoë@x.example")
@@ -62,7 +61,7 @@ def short(entry: Any) -> str:
     return entry.verb[0] + ("8" if b"SMTPUTF8" in entry.data else "")
 
 
-@pytest.mark.parametrize(("recipients", "how", "expected", "why"), WINDOWS)
+@each_row(("recipients", "how", "expected", "why"), WINDOWS)
 def test_plan_window_groups_recipients(
     recipients: list[Recipient], how: dict[str, Any], expected: str, why: str
 ) -> None:
@@ -90,7 +89,7 @@ AFTER = [
 ]
 
 
-@pytest.mark.parametrize(("recipients", "before", "after", "why"), AFTER)
+@each_row(("recipients", "before", "after", "why"), AFTER)
 def test_transaction_after_a_window(recipients: Any, before: Any, after: Any, why: str) -> None:
     assert transaction_after(plan_window(recipients, **PLAIN, transaction=before), before) == after, why
 
@@ -106,7 +105,7 @@ REPLIES = [
 ]
 
 
-@pytest.mark.parametrize(("texts", "expected", "why"), REPLIES)
+@each_row(("texts", "expected", "why"), REPLIES)
 def test_is_misplaced_by_the_address_named(texts: list[str], expected: bool, why: str) -> None:
     entries = plan_window([A, B, C], **PLAIN)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.lists.files import find_lists, read_entries
 from mailverdict.checks.smtp.transport.networks import LISTS, may_dial
-from tests.doubles.tables import assert_none_differ
+from tests.doubles.tables import assert_none_differ, each_row
 
 ROWS = {name: [entry.split(maxsplit=3) for entry in read_entries(each)] for name, each in find_lists(LISTS).items()}
 
@@ -135,7 +134,7 @@ def test_an_address_is_dialled_if_it_and_those_inside_are_public():
     )
 
 
-@pytest.mark.parametrize("text", ["mx.example.org", "", "8.8.8", "8.8.8.8/32"])
+@each_row("text", ["mx.example.org", "", "8.8.8", "8.8.8.8/32"])
 def test_what_is_not_an_address_is_not_dialled(text):
     assert may_dial(text, [ipaddress.ip_network("0.0.0.0/0")]) is False
 
@@ -162,7 +161,7 @@ ALLOWED = [
 ]
 
 
-@pytest.mark.parametrize(("address", "allowed", "expected", "why"), ALLOWED)
+@each_row(("address", "allowed", "expected", "why"), ALLOWED)
 def test_a_user_can_allow_networks(address, allowed, expected, why):
     assert may_dial(address, [ipaddress.ip_network(allowed)]) is expected, why
 
@@ -209,7 +208,7 @@ def test_python_agrees_elsewhere():
         assert ours is theirs or listed, address
 
 
-@pytest.mark.parametrize("name", LISTS)
+@each_row("name", LISTS)
 def test_rows_of_a_list_are_in_normal_form_and_unique(name):
     blocks = [row[0] for row in ROWS[name]]
     assert [each for each in blocks if str(ipaddress.ip_network(each)) != each] == []
