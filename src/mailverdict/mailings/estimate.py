@@ -63,7 +63,7 @@ class EstimatedCost:
     addresses: int  # whose answer is not known yet
     units: int | None  # of the service's quota; None for a backend without one
     days: int | None  # on which something is submitted; None without a quota, or with one that never allows it
-    hours: float | None  # at the pace of the sample; None if half of its answers were known: these are no pace
+    hours: float | None  # at the pace of the sample; None if half of its answers were known before
 
     def __str__(self) -> str:
         """In words."""
