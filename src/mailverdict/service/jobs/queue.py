@@ -34,7 +34,18 @@ from ..settings import DAY, WhenSaturated
 from .backlog import LOCK_BACKLOG, OPEN, Changes, lock_backlog
 from .schema import INSERTS, about, backlog, job, owner, quota, worker
 from .shares import KEPT, WaitingOwner, choose_owners, shares
-from .store import COUNTS, DATABASE_NOW, IS_QUEUED, QUEUED, SELECT_JOB, STORED, Store, StoredJob, WorkerRow
+from .store import (
+    COUNTS,
+    DATABASE_NOW,
+    IS_QUEUED,
+    QUEUED,
+    SELECT_JOB,
+    STORED,
+    Store,
+    StoredJob,
+    WorkerRow,
+    rows_of_marks,
+)
 
 LEASE = 20.0  # seconds for which a worker has its jobs and owners, unless it renews them
 BATCH_LIMIT = 1000  # jobs that are claimed, settled or taken at once
@@ -255,9 +266,8 @@ class Queue:
                 changes.add(row.client, each.status, each.due_in)
                 rows.append(settled_row(each, now))
             if rows:
-                mark = "%s" if self.store.is_shared else "?"
-                places = ", ".join([f"({', '.join([mark] * len(rows[0]))})"] * len(rows))
-                connection.exec_driver_sql(SETTLE.format(places), tuple(chain.from_iterable(rows)))
+                statement = SETTLE.format(rows_of_marks(self.store.mark, rows))
+                connection.exec_driver_sql(statement, tuple(chain.from_iterable(rows)))
             changes.write(connection)
         return {seq for seq, *_ in rows}
 

@@ -15,16 +15,16 @@ import math
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import (
     Connection,
     Engine,
     Row,
-    bindparam,
     func,
     insert,
     literal_column,
@@ -39,7 +39,6 @@ from ..settings import Clock, ServiceSettings, WhenSaturated
 from .backlog import OPEN, STATES, Changes, add_backlog
 from .commit import commit
 from .schema import (
-    INSERTS,
     backlog,
     connect,
     create_file,
@@ -54,6 +53,7 @@ from .schema import (
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Execute = Callable[[str, tuple[Any, ...]], Iterable[Any]]
 WRITERS, READERS = 4, 2  # connections to PostgreSQL
 # The database does not answer, or another process has taken its lock. Later attempts may succeed.
 STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError)
@@ -63,8 +63,7 @@ class QueueFull(Exception):
     """The queue has no room for the jobs of a submission; nothing was written or debited."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(NamedTuple):
     """A job as it is submitted; one that has ended already comes with its result."""
 
     job_id: str
@@ -173,6 +172,7 @@ class Store:
         self.settings = settings
         self.is_shared = parsed.get_backend_name() == "postgresql"
         self.clock = clock or (None if self.is_shared else time.time)
+        self.mark = "%s" if self.is_shared else "?"  # of a parameter, for the driver
         self.unlock: Callable[[], None] = lambda: None
         self.driver: sqlite3.Connection | None = None  # for `debit_quickly`, which uses no other
         if self.is_shared:
@@ -188,8 +188,7 @@ class Store:
         except BaseException:
             self.close()
             raise
-        dialect = parsed.get_backend_name()
-        self.add_used, self.add_open = add_quota(dialect), add_backlog(dialect)
+        self.add_open = add_backlog(parsed.get_backend_name())
         if not self.is_shared:
             self.driver = detached_connection(self.writer)
         can_wait = settings.when_saturated is WhenSaturated.WAIT
@@ -294,26 +293,24 @@ class Store:
             return []
         day = self.settings.day_of(now)
         costs = costs_by_client(debits)
-        results = self.grants(debits, costs, self.try_debit(connection, costs, day), now)
+        results = self.grants(debits, costs, self.try_debit(connection.exec_driver_sql, costs, day), now)
         for number in sorted(set(range(len(debits))) - set(results), key=lambda number: debits[number].client):
             client, cost, _ = debits[number]
-            used = self.try_debit(connection, {client: cost}, day).get(client)
+            used = self.try_debit(connection.exec_driver_sql, {client: cost}, day).get(client)
             remaining = self.settings.daily_limit - (quota_used(connection, client, day) if used is None else used)
             results[number] = Account(now, max(remaining, 0), granted=used is not None)
         return [results[number] for number in range(len(debits))]
 
-    def try_debit(self, connection: Connection, costs: Mapping[str, int], day: str) -> dict[str, int]:
+    def try_debit(self, execute: Execute, costs: Mapping[str, int], day: str) -> dict[str, int]:
         """Add costs to what clients have used where the limit covers it; return their new totals.
 
         A cost above the limit adds nothing, since a new row has no condition; its row is locked like the others.
         """
         most = self.settings.daily_limit
-        rows = [
-            {"client": client, "day": day, "used": cost if cost <= most else 0, "most": min(most, 2**31 - 1)}
-            for client, cost in sorted(costs.items())
-        ]
-        found = connection.execute(self.add_used, rows)
-        return {row.client: row.used for row in found if costs[row.client] <= most}
+        rows = [(client, day, cost if cost <= most else 0) for client, cost in sorted(costs.items())]
+        statement = ADD_USED.format(rows_of_marks(self.mark, rows), self.mark)
+        found = execute(statement, (*chain.from_iterable(rows), min(most, 2**62)))
+        return {client: used for client, used in found if costs[client] <= most}
 
     def grants(
         self, debits: Sequence[Debit], costs: Mapping[str, int], totals: Mapping[str, int], now: float
@@ -334,17 +331,11 @@ class Store:
         theirs are decided by `debit`.
         """
         assert self.clock is not None
-        now, limit = self.clock(), self.settings.daily_limit
-        costs, day = costs_by_client(debits), self.settings.day_of(now)
-        rows = [(client, day, cost) for client, cost in costs.items() if cost <= limit]
-        totals: dict[str, int] = {}
-        if rows:
-            statement = ADD_USED.format(", ".join(["(?, ?, ?)"] * len(rows)))
-            values = [value for row in rows for value in row]
-            try:
-                totals = dict(driver.execute(statement, [*values, min(limit, 2**62)]).fetchall())
-            except sqlite3.Error as exc:
-                raise OperationalError(statement, None, exc) from exc
+        now, costs = self.clock(), costs_by_client(debits)
+        try:
+            totals = self.try_debit(lambda *given: driver.execute(*given).fetchall(), costs, self.settings.day_of(now))
+        except sqlite3.Error as exc:
+            raise OperationalError(ADD_USED, None, exc) from exc
         results: dict[int, Account | Exception] = {**self.grants(debits, costs, totals, now)}
         if left := [number for number in range(len(debits)) if number not in results]:
             others: Sequence[Account | Exception]
@@ -437,42 +428,30 @@ def costs_by_client(debits: Sequence[Debit]) -> dict[str, int]:
 
 
 def job_row(client: str, new: NewJob, now: float) -> dict[str, Any]:
-    return {
-        "job_id": new.job_id,
-        "client": client,
-        "email": new.email,
-        "validation_type": new.validation_type,
-        "status": new.status,
-        "attempt": new.attempt,
-        "due": None if new.due_in is None else now + new.due_in,
-        "verification": new.verification,
-        "message": new.message,
-        "created_at": now,
-        "updated_at": now,
-        "owner": new.owner,
-        "priority": new.priority,
-        "second_pass": False,
-    }
+    row = new._asdict()
+    due_in = row.pop("due_in")
+    due = None if due_in is None else now + due_in
+    return {**row, "client": client, "due": due, "second_pass": False, "created_at": now, "updated_at": now}
 
 
-# --- statements that differ between the databases ---------------------------------------------------
+def insert_jobs(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows to `job`: on PostgreSQL by one statement, which would else have an INSERT for each of them."""
+    if connection.dialect.name == "postgresql":
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        connection.execute(INSERT_ROWS, {**columns, "email": list(map(json.dumps, columns["email"]))})
+    else:
+        connection.execute(insert(job), rows)
 
 
-def add_quota(dialect: str) -> Any:
-    """The statement that adds to `used` of a client and day if the sum is at most `most`; it returns the new sums."""
-    statement = INSERTS[dialect](quota).values(client=bindparam("client"), day=bindparam("day"), used=bindparam("used"))
-    total = quota.c.used + statement.excluded.used
-    return statement.on_conflict_do_update(
-        index_elements=["client", "day"], set_={"used": total}, where=total <= bindparam("most")
-    ).returning(quota.c.client, quota.c.used)
+def rows_of_marks(mark: str, rows: Sequence[Sequence[object]]) -> str:
+    """The rows of a VALUES, each value a mark for a parameter: what differs between the drivers."""
+    return ", ".join([f"({', '.join([mark] * len(rows[0]))})"] * len(rows))
 
 
-# SQLite: the statement of `add_quota` for the driver, with the values of some rows and one limit.
 ADD_USED = """
     INSERT INTO quota (client, day, used) VALUES {} ON CONFLICT (client, day)
-    DO UPDATE SET used = used + excluded.used WHERE used + excluded.used <= ? RETURNING client, used
+    DO UPDATE SET used = quota.used + excluded.used WHERE quota.used + excluded.used <= {} RETURNING client, used
 """
-# PostgreSQL executes an INSERT for each row of several; this is one for all of them.
 INSERT_ROWS = text("""
     INSERT INTO job (
         job_id, client, email, validation_type, status, attempt, due, verification, message, created_at, updated_at,
@@ -486,15 +465,6 @@ INSERT_ROWS = text("""
         CAST(:second_pass AS boolean[])
     )
 """)
-
-
-def insert_jobs(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add rows to `job`."""
-    if connection.dialect.name == "postgresql":
-        columns = {name: [row[name] for row in rows] for name in rows[0]}
-        connection.execute(INSERT_ROWS, {**columns, "email": list(map(json.dumps, columns["email"]))})
-    else:
-        connection.execute(insert(job), rows)
 
 
 def detached_connection(engine: Engine) -> sqlite3.Connection:
