@@ -144,7 +144,7 @@ def test_a_sample_says_what_to_expect_and_is_not_paid_again(tmp_path):
         low, high = (float(each.rstrip("%")) for each in table["Invalid"][1].split(" to "))
         assert low <= 25 <= high
         assert sample["table"]["text"].startswith(
-            "What to expect, from 400 of 1,000 addresses; for the whole list 600 "
+            "What to expect of the whole list, from 400 of 1,000 addresses. To check it whole: 600 addresses left, "
         )
         assert (sample["label"], audit.plan.to_submit) == ("", 600)
         finished(audit)

@@ -106,7 +106,8 @@ def check_sample(prepared: Prepared, options: Options) -> dict[str, Any]:
         if row["rows"] or line in tuple(Verdict)
     ]
     of = f"{found.sampled:,} of {count_of(found.population, 'address')}"
-    return table_of(f"What to expect, from {of}; for the whole list {found.cost}.", SAMPLE_HEADS, rows, notes)
+    text = f"What to expect of the whole list, from {of}. To check it whole: {found.cost}."
+    return table_of(text, SAMPLE_HEADS, rows, notes)
 
 
 # --- operators -------------------------------------------------------------------------------------------------------
