@@ -62,6 +62,24 @@ async def test_each_kind_of_act_is_an_answer() -> None:
 
 
 @asynchronous
+async def test_large_event_is_answered_whole_and_others_have_turns_meanwhile() -> None:
+    emails = [f"user{n}@x.org" for n in range(250)]
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    found = await failures_of(engine_of(Playing(settled(*emails))), *emails)
+    task.cancel()
+    assert list(found.values()) == [None] * 250
+    assert turns > 1
+
+
+@asynchronous
 async def test_notices_of_the_backend_are_logged_once(caplog) -> None:
     engine = engine_of(Playing(Noticed("the resolver lies"), settled("a@x.org")))
     for _ in range(3):
