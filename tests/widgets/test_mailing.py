@@ -94,17 +94,17 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
     frame = pd.DataFrame({"mail": [*people, *(f"info@firm{n}.example" for n in range(40)), "ME <user1@firm1.example>"]})
     backend = AnsweringBackend({"info": role})
     audit = finished(ready(frame, backend, validation_type="smtp", column="mail", journal=None))
-    state, files = audit._state, []
-    state.on_file = lambda name, path, by: files.append((name, pd.read_csv(path)["mail"].tolist()))
+    state, saved = audit._state, []
+    state.on_file = lambda name, path, by: saved.append(path)
 
     def make_wave() -> list[str]:
         state.act("make_wave", kind="csv")
         audit.wait(60)
-        return files[-1][1]
+        return pd.read_csv(saved[-1])["mail"].tolist()
 
     assert shown(audit, "decide")["wave"] == {"next": 1, "text": ""}
     first = make_wave()
-    assert files[-1][0] == "emails-wave-1.csv"
+    assert saved[-1].name == "emails-wave-1.csv"
     assert 0 < len(first) < 1_000
     assert shown(audit, "decide")["wave"]["text"].startswith(f"Wave 1 of 6: {len(first)} rows. ")
     rows = [f"{first[0]},1772529300,5.1.1,550 5.1.1 User unknown"]
@@ -116,11 +116,18 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
     assert not set(first) & set(second)
     assert shown(audit, "decide")["wave"]["next"] == 3
     assert "Nothing has been learnt" not in shown(audit, "decide")["wave"]["text"]
+    out = audit.result
+    assert {1: {*first}, 2: {*second}} == {n: {*part["mail_clean"]} for n, part in out.groupby("mail_wave")}
     finished(audit)
     assert set(make_wave()).isdisjoint({*first, *second}), "another check forgets nobody"
+    state.act("download", which="everything", kind="csv")
+    audit.wait(30)
+    again = finished(ready(saved[-1], AnsweringBackend({"info": role}), validation_type="smtp", column="mail"))
+    assert again._state.choices.waved == state.choices.waved, "also in another audit, by the file of everything"
     for _ in range(3):
         state.act("undo")
     assert shown(audit, "decide")["wave"]["next"] == 1
+    assert "mail_wave" not in audit.result
 
 
 def sampled(service, count: int, **options) -> Audit:

@@ -89,12 +89,30 @@ def read_decisions(frame: pd.DataFrame, at: int) -> tuple[Decided, frozenset[Pai
     words, meant = (read_present(to_array(frame.iloc[:, names.index(label)])) for label in labels)
     rows = pc.indices_nonzero(pc.is_in(words, value_set=pa.array(DECISIONS)))
     words, meant = words.take(rows).to_pylist(), meant.take(rows)
-    cells = read_values(frame.iloc[rows.to_pylist(), at], for_repair=True, longest=MAX_CELL)
-    written = cut_long(repair_column(cells.texts, cells.stripped).texts)
+    written = repaired_texts(frame.iloc[rows.to_pylist(), at])
     keys = people_of(address_keys(pc.coalesce(meant, written))).to_pylist()
     decided = {key: word for key, word in zip(keys, words, strict=True) if word != "suggestion"}
     pairs = zip(written.to_pylist(), meant.to_pylist(), strict=True)
     return MappingProxyType(decided), frozenset(pair for pair in pairs if pair[1] is not None and pair[0] != pair[1])
+
+
+def read_waves(frame: pd.DataFrame, at: int) -> Waved:
+    """Who was mailed in which wave, in a file that was downloaded from the page or made by `mailverdict.mailing`."""
+    wave, clean = (label_of(frame.columns[at], None, name) for name in ("wave", "clean"))
+    names = list(frame.columns)
+    if any(names.count(label) != 1 for label in (wave, clean)):
+        return MappingProxyType({})
+    numbers = pd.to_numeric(frame.iloc[:, names.index(wave)], errors="coerce").fillna(0).astype("int64")
+    rows = np.flatnonzero(numbers > 0)
+    meant = read_present(to_array(frame.iloc[rows, names.index(clean)]))
+    keys = people_of(address_keys(pc.coalesce(meant, repaired_texts(frame.iloc[rows, at]))))
+    return MappingProxyType(dict(zip(keys.to_pylist(), numbers.iloc[rows].tolist(), strict=True)))
+
+
+def repaired_texts(cells: pd.Series[Any]) -> pa.StringArray:
+    """The texts of cells, repaired."""
+    read = read_values(cells, for_repair=True, longest=MAX_CELL)
+    return cut_long(repair_column(read.texts, read.stripped).texts)
 
 
 def find_typos(listing: Listing) -> list[dict[str, Any]]:

@@ -51,7 +51,7 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
         check.is_refreshing, check.asked_since = kept["refreshing"]
         check.info, check.state = run, kept["state"]
         if result is not None:
-            listing = Listing(result[0], state.policy, choices.decided, choices.accepted)
+            listing = Listing(result[0], state.policy, choices.decided, choices.accepted, choices.waved)
             state.result = Result(listing, result[1], kept["view"])
         state.written = source, state.result
         state.session = session

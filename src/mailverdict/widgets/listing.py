@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ from ..reports.counts import TOP_DECIDED, Counts, domains_of, facts_of, keys_of,
 from ..reports.facts import most_common, reason_of
 from ..reports.wording import REASONLESS
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
-from ..table.columns import COLUMNS, DECISION_COLUMNS, REPAIR_COLUMNS, Column, label_of
+from ..table.columns import COLUMNS, DECISION_COLUMNS, REPAIR_COLUMNS, WAVE_COLUMNS, Column, label_of
 from ..table.overwrite import name_columns
 from ..table.table import Table
 from ..table.text_column import as_text, cut_long, is_text, strip_texts, to_array
@@ -56,7 +57,8 @@ Rows = npt.NDArray[np.signedinteger[Any]]
 Codes = npt.NDArray[np.signedinteger[Any]]
 Flags = npt.NDArray[np.bool_]
 # Columns that the audit itself adds to a list.
-NOTES = ("suppressed", "identity", "duplicate_of", "copies", "part", *(column.name for column in DECISION_COLUMNS))
+NOTED = ("suppressed", "identity", "duplicate_of", "copies", "part", "wave")
+NOTES = (*NOTED, *(column.name for column in DECISION_COLUMNS))
 CORE = tuple(column for column in COLUMNS if column.in_core)
 # What decides about a row and is counted in a report.
 COUNTED = tuple(c for c in CORE if c.name not in ("details", "reasons", "error_message")) + tuple(
@@ -81,6 +83,7 @@ class AuditedRows:
         self.frame, self.column, self.note = frame, column, note
         self.table = table  # a row per row of the frame
         self.decision: Codes = np.zeros(len(table), np.int8)  # of each row, of `WORDS`
+        self.wave: Codes = np.zeros(len(table), np.int64)  # of a mailing in which each row was mailed; 0 for none
         self.is_corrected: Flags = np.zeros(len(table), np.bool_)  # the verdict is that of a suggestion
 
     @classmethod
@@ -95,7 +98,7 @@ class AuditedRows:
         return len(self.table)
 
     def to_frame(self, rows: Rows | None = None, columns: Sequence[Column] = COLUMNS) -> pd.DataFrame:
-        """The user's frame with result columns, and with what was decided if anything was: all rows, or some."""
+        """The user's frame with result columns, and with decisions and waves if there are any: all rows, or some."""
         at = slice(None) if rows is None else rows
         frame = self.frame if rows is None else self.frame.take(rows)
         table = self.table if rows is None else self.table.take(pa.array(rows))
@@ -107,6 +110,9 @@ class AuditedRows:
             table = table.append_column("decision", words)
             table = table.append_column("decided_address", pc.if_else(is_corrected, table["clean"], chosen))
             wanted = (*wanted, *DECISION_COLUMNS)
+        if self.wave.any() or label_of(self.column, None, "wave") in self.frame.columns:  # of an earlier file
+            table = table.append_column("wave", pa.array(self.wave[at], mask=self.wave[at] == 0))
+            wanted = (*wanted, *WAVE_COLUMNS)
         out: pd.DataFrame = data.attach(table, name_columns(data, None, wanted), wanted, self.note)
         return out
 
@@ -140,6 +146,7 @@ class Listing:
         policy: Policy | str,
         decided: Decided = NOTHING,
         accepted: frozenset[Pair] = frozenset(),
+        waved: Waved = MappingProxyType({}),
     ) -> None:
         self.rows, self.column, self.policy = rows, rows.column, find_policy(policy)
         found = rows.results()
@@ -158,6 +165,7 @@ class Listing:
         self.order: Rows | None = None
         self.facet_counts: dict[str, dict[str, int]] = {}  # kept until something else is chosen
         self.sorted_by: tuple[str, bool] = ("", False)
+        self.set_waves(waved)
         self.set_decided(decided, accepted)
 
     # --- what is known about each row --------------------------------------------------------------------------------
@@ -269,11 +277,11 @@ class Listing:
         corrected = rows[self.rows.is_corrected[rows]]
         return {*self.rows.table["clean"].take(pa.array(corrected)).to_pylist(), *(b for _, b in self.pairs_of(rows))}
 
-    def waves(self, waved: Waved) -> Codes:
-        """The wave of a mailing in which the person of each row was mailed; 0 for none."""
+    def set_waves(self, waved: Waved) -> None:
+        """Note in which wave of a mailing the people of some rows were mailed, by key."""
         at = pc.index_in(self.people, value_set=pa.array(list(waved), pa.string())).fill_null(-1).to_numpy()
         numbers = np.array([*waved.values(), 0], np.int64)  # the last one: none
-        return np.append(numbers[at], 0)[self.person]
+        self.rows.wave = np.append(numbers[at], 0)[self.person]
 
     def word_of(self, decision: int) -> str:
         """A decision as the page names it; empty for none."""

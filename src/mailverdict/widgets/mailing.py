@@ -32,7 +32,6 @@ from ..runs.options import Options
 from ..runs.plan import Plan
 from ..table.columns import COLUMNS, label_of
 from ..theme import LABELS
-from .decisions import Waved
 from .listing import Listing, Rows
 from .source import readable
 from .steps import Prepared
@@ -146,10 +145,10 @@ class Bounced:
     reports: pd.DataFrame  # what `read_bounces` gave
 
 
-def read_outcomes(path: Path, name: str, listing: Listing, waved: Waved) -> Bounced:
+def read_outcomes(path: Path, name: str, listing: Listing) -> Bounced:
     """Compare the verdicts with what became of the mails.
 
-    Mailed are the people of the waves in `waved`; without waves the rows to send, and all that have a report.
+    Mailed are the rows that have a wave; where none has, the rows to send, and all that have a report.
     """
     shown, column, notes = readable(name), listing.column, list[str]()
     with noting(notes):
@@ -158,9 +157,8 @@ def read_outcomes(path: Path, name: str, listing: Listing, waved: Waved) -> Boun
         except MailVerdictError as exc:
             raise type(exc)(str(exc).replace(str(path), shown)) from None
     rows = read_decided(listing.rows.to_frame(columns=READ), column, None)
-    if waved:
-        mailed = listing.waves(waved) > 0
-    else:
+    mailed = listing.rows.wave > 0
+    if not mailed.any():
         reported = match_outcomes(rows, bounces)
         mailed = np.logical_or.reduce([listing.action == ACTIONS.index("send"), *reported.has.values()])
     found = match_outcomes(rows, bounces, mailed=pd.Series(mailed))
@@ -191,16 +189,16 @@ def read_outcomes(path: Path, name: str, listing: Listing, waved: Waved) -> Boun
 # --- waves -----------------------------------------------------------------------------------------------------------
 
 
-def plan_wave(listing: Listing, waved: Waved, bounced: Bounced | None) -> tuple[int, Rows, str]:
+def plan_wave(listing: Listing, bounced: Bounced | None) -> tuple[int, Rows, str]:
     """The number of the next wave, its rows, and what to expect of it; `bounced` has the reports of those before."""
     frame, column, notes = listing.rows.to_frame(columns=READ), listing.column, list[str]()
-    label, numbers = label_of(column, None, "wave"), listing.waves(waved)
-    frame[label] = pd.Series(numbers, frame.index, "Int64").where(numbers > 0)
-    waves = max(WAVES, int(numbers.max(initial=0)) + 1)
+    last = int(listing.rows.wave.max(initial=0))
+    waves = max(WAVES, last + 1)
     with noting(notes):
-        known = learn(frame, column, bounced.reports) if bounced is not None and waved else None
+        known = learn(frame, column, bounced.reports) if bounced is not None and last else None
         plan = mailing(frame, column, waves=waves, experience=known)
-    rows = np.flatnonzero((plan.frame[label] == plan.wave).fillna(False).to_numpy(np.bool_))
+    is_next = plan.frame[label_of(column, None, "wave")] == plan.wave
+    rows = np.flatnonzero(is_next.fillna(False).to_numpy(np.bool_))
     expected, low, high = plan.expected
     forecast = f"{expected:,.0f} hard bounces expected, {low:,.0f} to {high:,.0f}. " if len(rows) else ""
     text = f"Wave {plan.wave} of {waves}: {count_of(len(rows), 'row')}. {forecast}{plan.why}"

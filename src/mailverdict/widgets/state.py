@@ -34,7 +34,7 @@ from .background import NO_MESSAGE, Background, Task
 from .check import Check
 from .checking import QUOTA_RESET, is_short
 from .choices import Choices
-from .decisions import decide, read_decisions, rows_of_domain
+from .decisions import decide, read_decisions, read_waves, rows_of_domain
 from .earlier import list_runs, open_run, place_of_run
 from .keeping import keep, open_session, to_keep
 from .listing import Listing, Rows
@@ -296,6 +296,8 @@ class AuditState:
             is_decided = (new.decided, new.accepted) != (before.decided, before.accepted)
             if is_decided:
                 result.listing.set_decided(new.decided, new.accepted)
+            if new.waved != before.waved:
+                result.listing.set_waves(new.waved)
             if new.policy != before.policy:
                 result.listing.set_policy(self.policy)
             if is_decided or new.policy != before.policy:
@@ -380,7 +382,8 @@ class AuditState:
             self.choices = replace(self.choices, column=at)
             if at is not None:  # a file that was downloaded here before has what was decided
                 decided, accepted = read_decisions(source.frame, at)
-                self.choices = replace(self.choices, decided=decided, accepted=accepted)
+                waved = read_waves(source.frame, at)
+                self.choices = replace(self.choices, decided=decided, accepted=accepted, waved=waved)
             self.work.say("list", "")
             rows = f"{source.name} is loaded: {count_of(len(source.frame), 'row')}"
             if at is None:
@@ -642,7 +645,8 @@ class AuditState:
         self.work.busy["decide"] = "Putting the result together…"
         self.work.changed()
         with self.work.guarded("check"):
-            listing = Listing(check.take_rows(), self.policy, self.choices.decided, self.choices.accepted)
+            chosen = self.choices
+            listing = Listing(check.take_rows(), self.policy, chosen.decided, chosen.accepted, chosen.waved)
             self.show_result(listing)
             with self.lock:
                 check.say_end()
@@ -740,7 +744,7 @@ class AuditState:
         result = self.require_result()
 
         def work() -> None:
-            result.bounced = read_outcomes(path, name, result.listing, self.choices.waved)
+            result.bounced = read_outcomes(path, name, result.listing)
             self.work.say("decide", "")
             self.work.spoken = result.bounced.table["text"]
 
@@ -758,7 +762,7 @@ class AuditState:
         result.rows_of("send", kind)
 
         def work() -> None:
-            number, rows, result.wave = plan_wave(result.listing, before, result.bounced)
+            number, rows, result.wave = plan_wave(result.listing, result.bounced)
             self.work.spoken = result.wave
             if len(rows):
                 people = dict.fromkeys(result.listing.keys_of(rows), number)

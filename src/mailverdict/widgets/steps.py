@@ -37,6 +37,7 @@ from ..table.columns import (
     PART_COLUMNS,
     REPAIR_COLUMNS,
     SUPPRESS_COLUMNS,
+    WAVE_COLUMNS,
     Column,
     check_column,
     label_of,
@@ -50,7 +51,7 @@ from .tidy import TidyColumn, duplicate_examples
 # The identity of a mailbox is not for people, and as large as the addresses.
 ADDED_COLUMNS = (
     *(*COLUMNS, *REPAIR_COLUMNS, *ACTION_COLUMNS),
-    *(*DUPLICATE_COLUMNS, *SUPPRESS_COLUMNS, *DECISION_COLUMNS, *PART_COLUMNS),
+    *(*DUPLICATE_COLUMNS, *SUPPRESS_COLUMNS, *DECISION_COLUMNS, *PART_COLUMNS, *WAVE_COLUMNS),
 )
 COPY_COLUMNS = tuple(column for column in DUPLICATE_COLUMNS if column.name != "identity")
 
