@@ -18,6 +18,7 @@ from mailverdict.checks.operators import (
     parse_operators,
 )
 from mailverdict.errors import SettingsError
+from tests.doubles.tables import each_row
 
 HINTS = {"refuses_unknown", "accepts_all", "depends", "defers", "blocks", "slow"}
 HOSTS = [
@@ -50,7 +51,7 @@ NESTED = {
 }
 
 
-@pytest.mark.parametrize(("host", "suffix", "operator", "why"), HOSTS)
+@each_row(("host", "suffix", "operator", "why"), HOSTS)
 def test_a_host_belongs_to_the_longest_suffix(host: str, suffix: str | None, operator: str | None, why: str) -> None:
     found = find_operator(host, load_operators())
 
@@ -100,7 +101,7 @@ BEHAVIOUR = [
 ]
 
 
-@pytest.mark.parametrize(("host", "catch_all", "most", "one_domain"), BEHAVIOUR)
+@each_row(("host", "catch_all", "most", "one_domain"), BEHAVIOUR)
 def test_a_longer_name_has_the_behaviour_of_the_shorter(
     host: str, catch_all: bool | None, most: int | None, one_domain: bool
 ) -> None:
@@ -109,7 +110,7 @@ def test_a_longer_name_has_the_behaviour_of_the_shorter(
     assert (found.catch_all, found.rcpt_per_transaction, found.one_domain) == (catch_all, most, one_domain)
 
 
-@pytest.mark.parametrize("row", load_behaviour().values(), ids=lambda row: row.suffix)
+@each_row("row", load_behaviour().values(), ids=lambda row: row.suffix)
 def test_behaviour_changes_a_session(row: Operator) -> None:
     assert row.catch_all is not None or row.rcpt_per_transaction or row.one_domain
 
@@ -134,7 +135,7 @@ def test_a_host_that_is_not_in_the_table_has_the_name_of_its_domain() -> None:
     assert name_operators(pa.array(hosts), pa.array(addresses)).to_pylist() == list(names)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "x.example,x",

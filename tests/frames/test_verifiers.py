@@ -16,6 +16,7 @@ from mailverdict.model.words import Reason, Verdict
 from mailverdict.sandbox import World
 from mailverdict.table.columns import RESULT_NAMES
 from mailverdict.table.verifiers import FLAGS, SKIP, verifier_layouts
+from tests.doubles.tables import each_row
 
 # For each service the header of its file as documented, and rows: cells, then the verdict and the reasons that are right.
 # `{}` stands for an address. A verdict of "-" is a row about which the service says nothing.
@@ -382,7 +383,7 @@ def test_every_layout_has_a_file_and_says_where_it_was_seen():
             assert found in (SKIP, *Verdict) or set(found.split()) <= set(Reason), (layout.service, found)
 
 
-@pytest.mark.parametrize("service", FILES)
+@each_row("service", FILES)
 def test_no_layout_hides_another(service):
     names = FILES[service][0].replace('"', "").replace(";", ",").split(",")
     assert [each.service for each in fitting_layouts(names)] == [service]
@@ -416,7 +417,7 @@ def test_a_row_of_the_export_is_a_row_with_its_index_and_an_address_is_repaired(
     assert found["email_verdict"].isna().tolist() == [False, True]
 
 
-@pytest.mark.parametrize("make", [pa.Table.from_pandas, pl.from_pandas])
+@each_row("make", [pa.Table.from_pandas, pl.from_pandas])
 def test_the_kind_of_the_frame_comes_back(make):
     given = make(zerobounce())
     found = mv.read_verdicts(given)
@@ -645,14 +646,14 @@ class TestVerifyKnown:
         assert mv.verify(["ada@plain.example"], **options, known=SETTLED)["source"].tolist() == ["ZeroBounce"]
         assert mv.plan(["ada@plain.example"], backend=world.url, journal=tmp_path / "j.db", known=SETTLED).given == 1
 
-    @pytest.mark.parametrize("columns", ["short", "core", "all", ["verdict"]])
+    @each_row("columns", ["short", "core", "all", ["verdict"]])
     def test_the_source_is_always_there(self, columns):
         out = mv.verify(LIST, validation_type="regex", known=SETTLED, columns=columns)
         assert out["source"].tolist() == ["ZeroBounce", "ZeroBounce", "local", "local", "ZeroBounce", "local", pd.NA]
         assert out.columns.tolist().count("source") == 1
         assert "source" not in mv.verify(LIST, validation_type="regex", columns=["verdict"])
 
-    @pytest.mark.parametrize("give", [lambda f: f, mv.read_verdicts, pl.from_pandas, pa.Table.from_pandas])
+    @each_row("give", [lambda f: f, mv.read_verdicts, pl.from_pandas, pa.Table.from_pandas])
     def test_it_is_given_as_a_frame(self, give):
         out = mv.verify(LIST, validation_type="regex", known=give(SETTLED))
         assert out["source"].tolist()[:2] == ["ZeroBounce"] * 2

@@ -11,6 +11,7 @@ from mailverdict.errors import SettingsError
 from mailverdict.sandbox.smtp_script import Exchange
 from mailverdict.sandbox.zones import mx
 from tests.doubles.answering_backend import AnsweringBackend, deferred, failed
+from tests.doubles.tables import each_row
 
 ZONES = {
     "one.example": mx("10 mx.host.example"),
@@ -209,7 +210,7 @@ def test_it_prints_as_a_small_table_and_as_html():
     assert "<th>95" not in est._repr_html_()
 
 
-@pytest.mark.parametrize("data", [EMAILS, pd.Series(EMAILS), pl.DataFrame({"email": EMAILS})])
+@each_row("data", [EMAILS, pd.Series(EMAILS), pl.DataFrame({"email": EMAILS})])
 def test_every_kind_of_column_will_do(data):
     with world() as there:
         column = "email" if isinstance(data, pl.DataFrame) else None
@@ -224,7 +225,7 @@ def test_a_list_without_addresses_costs_nothing():
     assert est.cost.addresses == 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wrong", "message"),
     [
         ({"sample": 0}, "sample=0: give a number of addresses, from 1"),

@@ -12,6 +12,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.mailings.experience import Experience, calibrate
+from tests.doubles.tables import each_row
 
 WHY = {"risky": "catch_all", "valid": None, "unknown": "greylisted"}
 
@@ -51,7 +52,7 @@ def lines_of(experience):
 
 
 class TestCounts:
-    @pytest.mark.parametrize("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+    @each_row("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
     def test_they_are_by_verdict_reason_operator_and_domain(self, make):
         assert lines_of(mv.learn(make(LIST), "email", BOUNCES)) == {
             ("valid", "none", "google", "big.example"): (1, 6, 0, 0),

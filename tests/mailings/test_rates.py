@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from mailverdict.mailings.rates import PRIORS, beta_quantile, estimate_strengths, fit_rates, log_gamma
+from tests.doubles.tables import each_row
 
 # Closed forms: Beta(1, b) has the quantile 1 - (1 - p)^(1/b), Beta(a, 1) has p^(1/a), Beta(1/2, 1/2) sin(pi p / 2)^2.
 QUANTILES = [
@@ -18,20 +19,20 @@ QUANTILES = [
 ]
 
 
-@pytest.mark.parametrize(("chance", "a", "b", "known"), QUANTILES)
+@each_row(("chance", "a", "b", "known"), QUANTILES)
 def test_quantiles_of_beta_distributions(chance, a, b, known):
     assert beta_quantile(chance, np.array([float(a)]), np.array([float(b)]))[0] == pytest.approx(known, abs=1e-6)
 
 
-@pytest.mark.parametrize(("a", "b"), [(1, 1), (11, 91), (3, 2000), (400, 30)])
-@pytest.mark.parametrize("chance", [0.025, 0.5, 0.975])
+@each_row(("a", "b"), [(1, 1), (11, 91), (3, 2000), (400, 30)])
+@each_row("chance", [0.025, 0.5, 0.975])
 def test_quantiles_of_whole_parameters_are_those_of_the_binomial_distribution(chance, a, b):
     x = beta_quantile(chance, np.array([float(a)]), np.array([float(b)]))[0]
     n = a + b - 1
     assert 1 - sum(comb(n, k) * x**k * (1 - x) ** (n - k) for k in range(a)) == pytest.approx(chance, abs=1e-6)
 
 
-@pytest.mark.parametrize(("x", "known"), [(0.5, np.log(np.pi) / 2), (1, 0), (5, np.log(24)), (0.001, 6.907178885)])
+@each_row(("x", "known"), [(0.5, np.log(np.pi) / 2), (1, 0), (5, np.log(24)), (0.001, 6.907178885)])
 def test_the_gamma_function(x, known):
     assert log_gamma(np.array([float(x)]))[0] == pytest.approx(known, abs=1e-8)
 
@@ -73,7 +74,7 @@ def test_small_domains_say_as_much_about_their_operator_as_they_are():
     assert one < many
 
 
-@pytest.mark.parametrize("strength", [2, 8, 30])
+@each_row("strength", [2, 8, 30])
 def test_the_strength_is_found_although_domains_that_bounce_are_mailed_no_further(strength):
     chance = np.random.default_rng(strength)
     rate = chance.beta(0.15 * strength, 0.85 * strength, 3000)

@@ -7,6 +7,7 @@ import pytest
 
 from mailverdict.mailings.sampling import FEWEST, Sample, allocate, draw, pool_strata
 from tests.doubles.simulated_lists import VERDICTS, covered, simulated_list
+from tests.doubles.tables import each_row
 
 LISTS = 100
 
@@ -25,7 +26,7 @@ class TestDraw:
         assert allocate(np.array([3, 2]), 100).tolist() == [3, 2]
         assert allocate(np.array([], np.int64), 100).tolist() == []
 
-    @pytest.mark.parametrize("sample", [1, 10, 100, 399, 400])
+    @each_row("sample", [1, 10, 100, 399, 400])
     def test_a_sample_has_the_size_that_was_asked_for(self, sample):
         strata = np.repeat([0, 1, 2], [250, 110, 40])
         found = draw(strata, ranks(400), sample, certain=nothing(400))

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
+from tests.doubles.tables import each_row
 from tests.mailings.test_experience import a_list, reports
 
 GOOD = (1200, "valid", "google", "big.example")
@@ -70,7 +71,7 @@ class TestCampaign:
         first, again = (mv.mailing(BIG, "email") for _ in range(2))
         pd.testing.assert_frame_equal(first.frame, again.frame)
 
-    @pytest.mark.parametrize("make", [pl.from_pandas, pa.Table.from_pandas])
+    @each_row("make", [pl.from_pandas, pa.Table.from_pandas])
     def test_other_frames_come_back_as_their_kind(self, make):
         plan, expected = mv.mailing(make(BIG), "email"), mv.mailing(BIG, "email")
         assert type(plan.next) is type(plan.held) is type(plan.frame) is type(make(BIG))
@@ -81,7 +82,7 @@ class TestCampaign:
 
 
 class TestNever:
-    @pytest.mark.parametrize(
+    @each_row(
         ("column", "value", "why"),
         [
             ("email_suppressed", True, "on your suppression list"),
@@ -91,7 +92,7 @@ class TestNever:
             ("email_status", "pending", "no check has reached the row yet"),
         ],
     )
-    @pytest.mark.parametrize("decision", [None, "send"])
+    @each_row("decision", [None, "send"])
     def test_such_a_row_is_held(self, column, value, why, decision):
         out = a_list(GOOD, email_decision=pd.array([decision] * 1200, "string"), email_decided_address=pd.NA)
         out["email_decided_address"] = out["email_decided_address"].astype("string")
@@ -160,7 +161,7 @@ class TestWarnings:
         with pytest.warns(UserWarning, match="or its verdicts have changed since|list or its verdicts"):
             mv.mailing(changed, "email", experience=experience)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("options", "message"),
         [
             ({"max_bounce_rate": 2}, "max_bounce_rate=2: give a part of 1"),

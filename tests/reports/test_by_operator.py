@@ -11,6 +11,7 @@ import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.frames.results import Results
 from mailverdict.reports.by_operator import OperatorCounts
+from tests.doubles.tables import each_row
 
 ROWS = [  # address, verdict, why, catch_all, operator
     ("a@x.example", "valid", None, False, "hoster.example"),
@@ -92,7 +93,7 @@ def test_the_mail_servers_will_do_for_the_operator():
     assert mv.by_operator(out, "email").index.tolist() == ["google"]
 
 
-@pytest.mark.parametrize(("make", "kind"), [(pl.from_pandas, pl.DataFrame), (pa.Table.from_pandas, pa.Table)])
+@each_row(("make", "kind"), [(pl.from_pandas, pl.DataFrame), (pa.Table.from_pandas, pa.Table)])
 def test_other_frames_get_their_own_kind(make, kind):
     found = mv.by_operator(make(frame()), "email")
     assert isinstance(found, kind)
