@@ -107,7 +107,7 @@ def stable(printed, shown):
     return PORT.sub("2525", printed), texts
 
 
-@pytest.mark.filterwarnings("default")  # as for a user: a warning is text below the cell
+@pytest.mark.filterwarnings("ignore")  # for a user a warning is text below the cell
 def test_its_cells_run_and_give_what_is_stored(notebook, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT / "notebooks")
     checked = checked_of(notebook)

@@ -23,6 +23,7 @@ from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.clock import Clock
 
 CLIENT = "192.0.2.1"
+INTERVAL = 0.01  # seconds between two looks; each is a request, whose work delays the service
 CHANGED: dict[str, Any] = {}  # settings of every service, for fixtures that run a file's tests in several ways
 
 
@@ -40,7 +41,7 @@ async def until(condition: Callable[[], object]) -> None:
     """Let the service work until something is so."""
     async with asyncio.timeout(10):
         while not condition():
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(INTERVAL)
 
 
 @dataclass
@@ -94,14 +95,14 @@ class RunningService:
         """The job record, once it is final."""
         async with asyncio.timeout(10):
             while (record := await self.poll(job_id))["status"] in ("queued", "processing"):
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(INTERVAL)
         return record
 
     async def has_queue(self, **expected: int) -> None:
         """Wait until the queue has so many jobs in some states: waiting, verifying, postponed."""
         async with asyncio.timeout(10):
             while not expected.items() <= (await self.get("/healthz")).json()["queue"].items():
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(INTERVAL)
 
     async def used(self, address: str = CLIENT) -> int:
         return (await self.get("/api/quota", address=address)).json()["used"]

@@ -178,7 +178,17 @@ CASES = [
 ]
 
 
-@each_row("case", CASES, ids=lambda case: case.why)
+# Cases that are much like others, and take half of the time: `make test-rest` has them.
+LIKE_OTHERS = {
+    *("another one is missing", "another search page each time", "a search page at addresses of others"),
+    *("an exchange below each name", "an address for all begins", "NXDOMAIN begins late"),
+}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.slow if case.why in LIKE_OTHERS else (), id=case.why) for case in CASES],
+)
 def test_a_resolver_that_answers_falsely_harms_no_row(case):
     found = verify(case.lie, **case.given)
     assert wrong(found) == {}

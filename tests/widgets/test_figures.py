@@ -124,7 +124,9 @@ def figures_of(audit: Audit) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if at % 2 else ()) for at, name in enumerate(LISTS)]
+)
 def test_page_report_workbook_command_line_and_frame_have_the_same_figures(name, tmp_path, capsys):
     audit = audited(name)
     page, frame = figures_of(audit), audit.result
