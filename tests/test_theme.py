@@ -167,7 +167,7 @@ PAGES = (
     "src/mailverdict/widgets/static/page.css",
 )
 CODE = ("reports/page.py", "reports/page.js", "service/http/page.py", "widgets/notebook.py", "widgets/server.py")
-SCRIPTS = ("connection.js", "page.js", "parts.js", "run.js", "steps.js", "table.js")
+SCRIPTS = ("connection.js", "mailing.js", "page.js", "parts.js", "run.js", "steps.js", "table.js")
 
 
 @each_row("path", PAGES)
