@@ -1,8 +1,8 @@
 """Campaigns in made-up worlds: good contacts won against an oracle, and waves above the bounce budget.
 
 Rows are chosen and bounces are learnt by the real code. Lists have 60,000 good and 20,000 doubtful rows at 3,000
-domains of 12 operators, of which 4 % would bounce if all were mailed. The oracle knows the rate of each domain. The values of a
-figure are those of the lists, and do not depend on the machine. Run it as ``python -m benchmarks mailing``.
+domains of 12 operators, of which 4 % would bounce if all were mailed. The oracle knows the rate of each domain. The
+values of a figure are those of the lists, and do not depend on the machine. Run it as ``python -m benchmarks mailing``.
 """
 
 from __future__ import annotations

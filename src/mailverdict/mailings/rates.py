@@ -36,7 +36,7 @@ class Prior:
 PRIORS = {"good": Prior(0.006, 500, 150), "doubtful": Prior(0.12, 6, 8)}
 STRENGTHS = 2.0 ** np.arange(10)  # that are compared: 1 to 512
 DOUBT = 1.0  # of a strength that is assumed: a factor of two is one standard deviation
-SAME = 1e12  # the strength of a node that is the only one of its parent: both have one rate
+SAME = 1e8  # the strength of a node that is the only one of its parent: both have one rate
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ def fit_rates(cells: pd.DataFrame) -> Rates:
         strength[np.bincount(parent, count, size) <= 1] = SAME
         # Mails of one node are alike, so that they say less about the parent than as many of different ones.
         evidence = evidence_of(tried[-1], count, strength[parent])
-        rate = hard[-1] / np.maximum(tried[-1], 1e-9)
+        mean = mean_below(tried[-1], hard[-1], count, evidence, parent, strength)
         tried.append(np.bincount(parent, evidence, size))
-        hard.append(np.bincount(parent, evidence * rate, size))
+        hard.append(mean * tried[-1])
         strengths.append(strength)
         count = np.ones(size)
     tried[0], hard[0] = (np.where(domains > 1, 0, each) for each in (tried[0], hard[0]))  # only say something together
@@ -118,6 +118,25 @@ def evidence_of(tried: Floats, count: Floats, strength: Floats) -> Floats:
     each = tried / count
     worth: Floats = count * each * (strength + 1) / (each + strength)
     return worth
+
+
+def mean_below(tried: Floats, hard: Floats, count: Floats, evidence: Floats, parent: Codes, strength: Floats) -> Floats:
+    """The rate of each parent that is the most likely one for the counts of its nodes.
+
+    A mean of their rates would be too low where a node that bounces is tried no further. So it is only the beginning;
+    the fixed point is that of the beta-binomial likelihood (Minka 2000).
+    """
+    size = len(strength)
+    rate = np.bincount(parent, evidence * hard / np.maximum(tried, 1e-9), size)
+    rate = rate / np.maximum(np.bincount(parent, evidence, size), 1e-9)
+    for _ in range(10):
+        rate = rate.clip(1e-6, 1 - 1e-6)
+        a, b = (rate * strength)[parent], ((1 - rate) * strength)[parent]
+        bounced = np.where(count > 1, hard, a * (digamma(a + hard) - digamma(a)))
+        reached = np.where(count > 1, tried - hard, b * (digamma(b + tried - hard) - digamma(b)))
+        whole = np.bincount(parent, bounced + reached, size)
+        rate = np.bincount(parent, bounced, size) / np.maximum(whole, 1e-9)
+    return rate
 
 
 def estimate_strengths(tried: Floats, hard: Floats, count: Floats, parent: Codes, kind: Codes) -> Floats:
@@ -212,6 +231,14 @@ def incomplete_beta(x: Floats, a: Floats, b: Floats, beta: Floats) -> Floats:
 def log_beta(a: Floats, b: Floats) -> Floats:
     """The logarithm of the beta function."""
     return log_gamma(a) + log_gamma(b) - log_gamma(a + b)
+
+
+def digamma(x: Floats) -> Floats:
+    """The derivative of the logarithm of the gamma function: its series (DLMF 5.11.2) at x + 8."""
+    below = sum(1 / (x + step) for step in range(8))
+    y = x + 8
+    series: Floats = np.log(y) - 1 / (2 * y) - 1 / (12 * y**2) + 1 / (120 * y**4) - 1 / (252 * y**6) - below
+    return series
 
 
 def log_gamma(x: Floats) -> Floats:

@@ -9,9 +9,9 @@ import numpy as np
 from ..checks.syntax.kernels import Bools
 from .rates import Codes, Floats, Rates
 
-# Standard deviations above the expected bounces. Of a normal distribution 97 % are below; bounces of a wave are skewed,
-# and of simulated waves 95 % are.
-MARGIN = 1.9
+# Standard deviations above the expected bounces. Bounces are skewed, and strengths are estimated: fewer would be enough
+# for 95 % of waves if they were normal.
+MARGIN = 2.0
 # Of a domain that is not known well, a wave takes so few rows that its bounces differ by three from what is expected
 # (one standard deviation), and never more than a quarter: the bounces of these decide about the others.
 MOST_UNSURE = 3.0
@@ -35,9 +35,17 @@ def choose_rows(rates: Rates, cell: Codes, is_good: Bools, budget: float, wave: 
     in_operator = rank_within(rates.cells.parent[cell[rows]])
     forecast = rates.cells.rate[cell[rows]]
     rows = rows[np.lexsort((in_operator, forecast, ~is_good[rows] | (forecast > budget)))]
-    fits = below_budget(rates, cell[rows], budget)
-    if fits.any():
-        return rows[: np.flatnonzero(fits)[-1] + 1]
+    for is_weighed in (False, True):
+        fits = np.flatnonzero(below_budget(rates, cell[rows], budget))
+        if not len(fits):
+            break
+        end = fits[-1] + 1
+        if is_weighed:
+            return rows[:end]
+        # In order of what each adds to the bounces and to the margin: many rows of one operator or domain add more.
+        variance = add_up(rates, cell[rows])[1]
+        margin = MARGIN * np.diff(variance, prepend=0.0) / (2 * np.sqrt(variance[end - 1]))
+        rows = rows[np.argsort(rates.cells.rate[cell[rows]] + margin, kind="stable")]
     # One bounce more than expected is above the budget of a small wave: good rows are mailed if their forecast is not.
     return rows[is_good[rows] & (rates.cells.rate[cell[rows]] <= budget)]
 

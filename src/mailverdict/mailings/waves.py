@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import SettingsError
-from ..frames.policy import Policy, decide_rows, read_decided
+from ..frames.clean import DID_YOU_MEAN
+from ..frames.policy import REMARKED, Policy, decide_rows, read_decided
 from ..frames.results import Results
 from ..model.words import MEANING, SEVERAL_ADDRESSES, Verdict, count_of
 from ..reports.outcomes import mailboxes_of
@@ -36,7 +37,8 @@ RELEASED = Policy(
 LATER = "kept for a later wave"
 REPEATED = "its mailbox is in another row"
 UNVERIFIED = "it has no verdict"
-FORECAST = "forecast of bounces {rate:.1%}: not within the budget now"
+UNSURE = "not within the budget now: forecast of bounces "
+VARIED = (UNSURE, DID_YOU_MEAN, REMARKED)  # what follows is another text in each row
 SHOWN_REASONS = 8
 
 
@@ -75,7 +77,7 @@ class Mailing(Generic[Frame]):
     >>> df = pd.DataFrame({"email": ["ada@example.org", "nobody"]})
     >>> out = mv.verify(df, "email", validation_type="regex")
     >>> mv.mailing(out, "email").held["email_held"].tolist()
-    ['forecast of bounces 12.0%: not within the budget now', 'invalid: not a well-formed address']
+    ['not within the budget now: forecast of bounces 12.0%', 'invalid: not a well-formed address']
     """
 
     wave: int
@@ -210,7 +212,7 @@ def mailing(
     wave_of[now] = wave
     for at in left[wave_of[left] == 0].tolist():
         rate = float(rates.cells.rate[cell[at]])
-        held[at] = LATER if is_good[at] and rate <= max_bounce_rate else FORECAST.format(rate=rate)
+        held[at] = LATER if is_good[at] and rate <= max_bounce_rate else f"{UNSURE}{rate:.1%}"
     waiting = np.flatnonzero(wave_of == 0)
     marks = pa.table({"wave": pa.array(wave_of, mask=wave_of == 0)})
     frame = rows.data.attach(marks, names[:1], WAVE_COLUMNS, {})
@@ -231,7 +233,7 @@ def mailing(
             is_sure=bool(below_budget(rates, cell[now], max_bounce_rate)[-1:].all()),
         ),
         len(now),
-        dict(Counter(held[waiting].tolist())),
+        dict(Counter(map(reason_held, held[waiting].tolist()))),
     )
 
 
@@ -267,6 +269,15 @@ def hold_rows(rows: Results, keys: npt.NDArray[Any], wave_of: Codes) -> npt.NDAr
     is_repeated[order] = pd.Series(keys[order]).duplicated().to_numpy()
     held[is_repeated & (held == "")] = REPEATED
     return held
+
+
+def reason_held(why: str) -> str:
+    """Why a row is held, without what is another text in each row.
+
+    >>> reason_held("not within the budget now: forecast of bounces 12.0%"), reason_held(LATER)
+    ('not within the budget now', 'kept for a later wave')
+    """
+    return why.partition(":")[0] if why.startswith(VARIED) else why
 
 
 def expect(rates: Rates, cell: Codes) -> Expected:
