@@ -82,8 +82,8 @@ def test_the_decision_before_is_not_changed():
     found = listing()
     decided, accepted = decide(found, [1], "send")
     later = decide(found, [0], "remove", decided, accepted)
-    assert (dict(decided), accepted) == ({"bob@gmial.com": "send"}, frozenset())
-    assert dict(later[0]) == {"bob@gmial.com": "send", "ada@example.org": "remove"}
+    assert (decided.to_dict(), accepted) == ({"bob@gmial.com": "send"}, frozenset())
+    assert later[0].to_dict() == {"bob@gmial.com": "send", "ada@example.org": "remove"}
     found.set_decided(*later)
     found.set_decided(decided, accepted)
     assert actions(found)[:2] == ["send", "send"]
@@ -243,5 +243,5 @@ def test_decisions_in_a_file_of_the_page_hold_when_it_is_loaded_again(kind):
     assert again.result["mail_decision"].fillna("").tolist() == [
         *("remove", "suggestion", "send", "suggestion", "remove", "", "remove", "", "")
     ]
-    assert again._state.choices.decided == state.choices.decided
+    assert again._state.choices.decided.to_dict() == state.choices.decided.to_dict()
     assert mv.decide(again.result, "mail")["mail_action"].tolist()[:3] == ["drop", "send", "send"]

@@ -19,7 +19,7 @@ from mailverdict.model.verification import Verification
 from mailverdict.model.words import SEVERAL_ADDRESSES, count_of, reason_label
 from mailverdict.theme import LABELS
 from mailverdict.widgets import Audit
-from mailverdict.widgets.decisions import decide
+from mailverdict.widgets.decisions import NOTHING, decide
 from tests.doubles.answering_backend import AnsweringBackend, valid
 from tests.widgets.conftest import finished, ready, shown
 
@@ -30,7 +30,7 @@ SUPPRESSED = "bob@example.org\nfirm.example\n"
 def decide_some(audit: Audit) -> None:
     """A typo is sent, a person is removed, a suggestion is chosen and not verified yet."""
     listing = audit._state.result.listing
-    found: tuple[Any, Any] = ({}, frozenset())
+    found: tuple[Any, Any] = (NOTHING, frozenset())
     for row, what in ((4, "send"), (0, "remove"), (5, "suggestion")):
         found = decide(listing, [row], what, *found)
     listing.set_decided(*found)

@@ -123,7 +123,9 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
     state.act("download", which="everything", kind="csv")
     audit.wait(30)
     again = finished(ready(saved[-1], AnsweringBackend({"info": role}), validation_type="smtp", column="mail"))
-    assert again._state.choices.waved == state.choices.waved, "also in another audit, by the file of everything"
+    assert again._state.choices.waved.to_dict() == state.choices.waved.to_dict(), (
+        "also in another audit, by the file of everything"
+    )
     for _ in range(3):
         state.act("undo")
     assert shown(audit, "decide")["wave"]["next"] == 1

@@ -103,7 +103,7 @@ def test_who_was_mailed_in_a_wave_comes_back(opened, tmp_path):
     do(state, "set_depth", depth="smtp")
     do(state, "verify")
     do(state, "make_wave", kind="csv")
-    assert set(state.choices.waved.values()) == {1}
+    assert set(state.choices.waved.to_dict().values()) == {1}
     again = opened(file, backend=backend, journal=None)
     assert again.choices.waved == state.choices.waved
     assert take_snapshots(again)["decide"]["wave"]["next"] == 2

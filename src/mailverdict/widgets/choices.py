@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..model.words import DECISIONS
-from .decisions import NOTHING, Decided, Pair, Waved
-
-NO_WAVES: Waved = MappingProxyType({})
+from .decisions import NO_WAVES, NOTHING, ByPerson, Pair
 
 
 @dataclass(frozen=True)
@@ -26,8 +22,8 @@ class Choices:
     accepted: frozenset[Pair] = frozenset()  # suggestions by (written, meant)
     depth: str = "mx"
     policy: str = "balanced"
-    decided: Decided = field(default_factory=lambda: NOTHING)
-    waved: Waved = field(default_factory=lambda: NO_WAVES)  # who was mailed, and in which wave
+    decided: ByPerson = NOTHING  # who is sent or removed by hand
+    waved: ByPerson = NO_WAVES  # who was mailed, and in which wave
 
     def for_tidy(self) -> Choices:
         """What the list as it is verified depends on."""
@@ -46,19 +42,13 @@ class Choices:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Values that JSON can hold."""
-        return {
-            **self.__dict__,
-            "off": sorted(self.off),
-            "accepted": sorted(self.accepted),
-            "decided": dict(self.decided),
-            "waved": dict(self.waved),
-        }
+        """Values that JSON can hold, but for those by person."""
+        kept = {name: value for name, value in self.__dict__.items() if not isinstance(value, ByPerson)}
+        return {**kept, "off": sorted(self.off), "accepted": sorted(self.accepted)}
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Choices:
         """The choices that were kept; an error for anything else."""
-        decided = {str(key): word for key, word in kept["decided"].items() if word in DECISIONS}
         return cls(
             column=None if kept["column"] is None else int(kept["column"]),
             off=frozenset(map(str, kept["off"])),
@@ -69,6 +59,4 @@ class Choices:
             accepted=frozenset((str(written), str(meant)) for written, meant in kept["accepted"]),
             depth=str(kept["depth"]),
             policy=str(kept["policy"]),
-            decided=MappingProxyType(decided),
-            waved=MappingProxyType({str(key): int(number) for key, number in kept["waved"].items()}),
         )

@@ -3,13 +3,13 @@
 A decision belongs to a person: to the mailbox of the row's address, or to the text of a cell without one. So it holds
 for each row that repeats the address, and survives another check, splitting and merging. ``send`` and ``remove`` are
 kept by that key. ``suggestion`` accepts a pair of texts, as the step "Tidy" does: the next check verifies the address
-that was meant. Mappings and sets are never changed, so that the value before undoes a decision.
+that was meant. The values are never changed, so that the one before undoes a decision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,21 +31,54 @@ if TYPE_CHECKING:
     from .listing import Listing
 
 Pair = tuple[str, str]  # the text that is verified without it, and what was meant
-Decided = Mapping[str, str]  # send or remove, by the key of a person
-Waved = Mapping[str, int]  # the wave of a mailing, by the key of a person
-NOTHING: Decided = MappingProxyType({})
+
 UNDECIDED = "none"
 MAX_TYPOS = 20
 MAX_WORDS = 8  # more than there are codes of decisions
+
+
+@dataclass(frozen=True)
+class ByPerson:
+    """A value for some people, by their different keys; columns, since there may be millions."""
+
+    keys: pa.StringArray
+    values: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The value by key."""
+        return dict(zip(self.keys.to_pylist(), self.values.to_pylist(), strict=True))
+
+    def without(self, keys: pa.StringArray) -> ByPerson:
+        """Without the values of some people."""
+        if not len(self):
+            return self
+        is_kept = pc.invert(pc.is_in(self.keys, value_set=keys))
+        return ByPerson(self.keys.filter(is_kept), self.values.filter(is_kept))
+
+    def put(self, keys: pa.StringArray, value: str | int) -> ByPerson:
+        """With one value for some people, in place of theirs."""
+        rest, new = self.without(keys), pa.repeat(pa.scalar(value, self.values.type), len(keys))
+        return ByPerson(pa.concat_arrays([rest.keys, keys]), pa.concat_arrays([rest.values, new]))
+
+    def of(self, people: pa.StringArray) -> pa.Array:
+        """The value of each person; null without one."""
+        return self.values.take(pc.index_in(people, value_set=self.keys))
+
+
+NOTHING = ByPerson(pa.array([], pa.string()), pa.array([], pa.string()))  # nobody is sent or removed by hand
+NO_WAVES = ByPerson(pa.array([], pa.string()), pa.array([], pa.int64()))  # nobody was mailed
 
 
 def decide(
     listing: Listing,
     rows: Sequence[int] | npt.NDArray[Any],
     what: str,
-    decided: Decided = NOTHING,
+    decided: ByPerson = NOTHING,
     accepted: frozenset[Pair] = frozenset(),
-) -> tuple[Decided, frozenset[Pair]]:
+) -> tuple[ByPerson, frozenset[Pair]]:
     """The decisions after one about the people of some rows: `what` is one of `DECISIONS`, or ``none`` to take it back.
 
     A cell without an address cannot be sent, and a row without a suggestion has none to use: these stay as they are.
@@ -61,16 +94,11 @@ def decide(
     if what == "suggestion":
         at = at[listing.pair[at] >= 0]
     keys, pairs = listing.keys_of(at), listing.pairs_of(at)
-    words = decided.copy() if isinstance(decided, MappingProxyType) else dict(decided)  # a third of the time
-    if what in ("send", "remove"):
-        words.update(dict.fromkeys(keys, what))
-    elif words:
-        for key in keys:
-            words.pop(key, None)
+    words = decided.put(keys, what) if what in ("send", "remove") else decided.without(keys)
     if what == UNDECIDED:  # also suggestions that are in the cells already
         meant = listing.accepted_addresses(at)
         accepted = frozenset(each for each in accepted if each[1] not in meant)
-    return MappingProxyType(words), accepted | pairs if what == "suggestion" else accepted - pairs
+    return words, accepted | pairs if what == "suggestion" else accepted - pairs
 
 
 def rows_of_domain(listing: Listing, domain: str) -> npt.NDArray[Any]:
@@ -80,7 +108,7 @@ def rows_of_domain(listing: Listing, domain: str) -> npt.NDArray[Any]:
     return np.flatnonzero(listing.domain == listing.domains.index(domain))
 
 
-def read_decisions(frame: pd.DataFrame, at: int) -> tuple[Decided, frozenset[Pair]]:
+def read_decisions(frame: pd.DataFrame, at: int) -> tuple[ByPerson, frozenset[Pair]]:
     """The decisions in a file that was downloaded from the page, about the column at a position."""
     labels = [label_of(frame.columns[at], None, each.name) for each in DECISION_COLUMNS]
     names = list(frame.columns)
@@ -88,25 +116,33 @@ def read_decisions(frame: pd.DataFrame, at: int) -> tuple[Decided, frozenset[Pai
         return NOTHING, frozenset()
     words, meant = (read_present(to_array(frame.iloc[:, names.index(label)])) for label in labels)
     rows = pc.indices_nonzero(pc.is_in(words, value_set=pa.array(DECISIONS)))
-    words, meant = words.take(rows).to_pylist(), meant.take(rows)
+    words, meant = words.take(rows), meant.take(rows)
     written = repaired_texts(frame.iloc[rows.to_pylist(), at])
-    keys = people_of(address_keys(pc.coalesce(meant, written))).to_pylist()
-    decided = {key: word for key, word in zip(keys, words, strict=True) if word != "suggestion"}
+    is_word = pc.not_equal(words, "suggestion")
+    keys = people_of(address_keys(pc.coalesce(meant, written)))
+    decided = last_of(keys.filter(is_word), words.filter(is_word))
     pairs = zip(written.to_pylist(), meant.to_pylist(), strict=True)
-    return MappingProxyType(decided), frozenset(pair for pair in pairs if pair[1] is not None and pair[0] != pair[1])
+    return decided, frozenset(pair for pair in pairs if pair[1] is not None and pair[0] != pair[1])
 
 
-def read_waves(frame: pd.DataFrame, at: int) -> Waved:
+def last_of(keys: pa.StringArray, values: pa.Array) -> ByPerson:
+    """The last value of each person; a cell without a key is nobody's."""
+    named = pd.Series(keys.to_numpy(zero_copy_only=False))
+    is_last = pa.array(named.notna() & ~named.duplicated(keep="last"))
+    return ByPerson(keys.filter(is_last), values.filter(is_last))
+
+
+def read_waves(frame: pd.DataFrame, at: int) -> ByPerson:
     """Who was mailed in which wave, in a file that was downloaded from the page or made by `mailverdict.mailing`."""
     wave, clean = (label_of(frame.columns[at], None, name) for name in ("wave", "clean"))
     names = list(frame.columns)
     if any(names.count(label) != 1 for label in (wave, clean)):
-        return MappingProxyType({})
+        return NO_WAVES
     numbers = pd.to_numeric(frame.iloc[:, names.index(wave)], errors="coerce").fillna(0).astype("int64")
     rows = np.flatnonzero(numbers > 0)
     meant = read_present(to_array(frame.iloc[rows, names.index(clean)]))
     keys = people_of(address_keys(pc.coalesce(meant, repaired_texts(frame.iloc[rows, at]))))
-    return MappingProxyType(dict(zip(keys.to_pylist(), numbers.iloc[rows].tolist(), strict=True)))
+    return last_of(keys, pa.array(numbers.iloc[rows], pa.int64()))
 
 
 def repaired_texts(cells: pd.Series[Any]) -> pa.StringArray:

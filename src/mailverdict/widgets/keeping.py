@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .choices import Choices
 from .listing import AuditedRows, Listing
 from .result import Result
-from .session import STATE, UNREADABLE, AuditSession, Given, copy_private, describe_source, file_of
+from .session import DECIDED, STATE, UNREADABLE, WAVED, AuditSession, Given, copy_private, describe_source, file_of
 from .source import Source
 from .steps import ResultInfo, Suppression, prepare, read_suppression
 from .wording import date_text
@@ -29,7 +29,9 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
     session.check_owner()
     try:
         kept = session.read()
-        source, choices = session.read_list(kept), replace(Choices.from_json(kept["choices"]), **state.wanted)
+        decided, waved = session.read_people(DECIDED, "string"), session.read_people(WAVED, "int64")
+        choices = replace(Choices.from_json(kept["choices"]), decided=decided, waved=waved, **state.wanted)
+        source = session.read_list(kept)
         suppressions = {
             str(key): read_suppression(session.folder / Path(file).name, str(name))
             for key, (name, file) in kept["suppressions"].items()
@@ -53,7 +55,7 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
         if result is not None:
             listing = Listing(result[0], state.policy, choices.decided, choices.accepted, choices.waved)
             state.result = Result(listing, result[1], kept["view"])
-        state.written = source, state.result
+        state.written = source, state.result, decided, waved
         state.session = session
         when = datetime.fromtimestamp((session.folder / STATE).stat().st_mtime, UTC)
         state.work.say("list", f"{source.name} is as you left it on {date_text(when)}.", "done")
@@ -90,14 +92,15 @@ def keep(state: AuditState) -> None:
         session, source, given, result = state.session, state.source, state.given, state.result
         if session is None or source is None or given is None:
             return
-        made_from = [state.choices, *([] if result is None else [result.info.made_from])]
+        choices = state.choices
+        made_from = [choices, *([] if result is None else [result.info.made_from])]
         used = {each.suppression: state.suppressions[each.suppression] for each in made_from if each.suppression}
         kept = {
             **describe_source(source),
             "given": given.to_json(),
             "guess": state.guess,
             "read": [given.encoding, given.has_header, given.sheet],
-            "choices": state.choices.to_json(),
+            "choices": choices.to_json(),
             "suppressions": {key: [each.name, file_of(key, each)] for key, each in used.items()},
             "refreshing": [state.check.is_refreshing, state.check.asked_since],
             "run": state.check.info and state.check.info.to_json(),
@@ -109,10 +112,13 @@ def keep(state: AuditState) -> None:
     session.make()
     for key, each in used.items():
         copy_private(each.path, session.folder / file_of(key, each))
-    kept_source, kept_result = state.written
+    kept_source, kept_result, decided, waved = state.written
     if kept_source is not source:
         session.write_list(source)
     if result is not None and kept_result is not result:
         session.write_result(result.listing.rows)
-    state.written = source, result
+    for name, people, before in ((DECIDED, choices.decided, decided), (WAVED, choices.waved, waved)):
+        if people is not before:
+            session.write_people(name, people)
+    state.written = source, result, choices.decided, choices.waved
     session.write(kept)

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ from ..table.columns import COLUMNS, DECISION_COLUMNS, REPAIR_COLUMNS, WAVE_COLU
 from ..table.overwrite import name_columns
 from ..table.table import Table
 from ..table.text_column import as_text, cut_long, is_text, strip_texts, to_array
-from .decisions import NOTHING, Decided, Pair, Waved
+from .decisions import NO_WAVES, NOTHING, ByPerson, Pair
 from .source import printable_label, short_text
 
 PAGE_ROWS = 50
@@ -144,9 +143,9 @@ class Listing:
         self,
         rows: AuditedRows,
         policy: Policy | str,
-        decided: Decided = NOTHING,
+        decided: ByPerson = NOTHING,
         accepted: frozenset[Pair] = frozenset(),
-        waved: Waved = MappingProxyType({}),
+        waved: ByPerson = NO_WAVES,
     ) -> None:
         self.rows, self.column, self.policy = rows, rows.column, find_policy(policy)
         found = rows.results()
@@ -192,18 +191,16 @@ class Listing:
 
     # --- decisions and actions ---------------------------------------------------------------------------------------
 
-    def set_decided(self, decided: Decided, accepted: frozenset[Pair]) -> None:
+    def set_decided(self, decided: ByPerson, accepted: frozenset[Pair]) -> None:
         """Use what a person decided: send or remove by key, and suggestions that are accepted; see `decisions`."""
         corrected = np.array([ACCEPTED in (each.change or "").split(";") for each in self.first_kinds], np.bool_)
         self.rows.is_corrected = corrected[self.first_kind]
         word = self.rows.is_corrected * np.int8(WORDS.index("suggestion"))
         is_accepted = np.array([*(pair in accepted for pair in self.pairs), False])  # the last one: no suggestion
         word[is_accepted[self.pair]] = WORDS.index(WAITING)
-        if decided:
-            at = pc.index_in(self.people, value_set=pa.array(list(decided), pa.string())).fill_null(-1).to_numpy()
-            said = pc.index_in(pa.array(decided.values(), pa.string()), value_set=pa.array(WORDS))
-            by_key = np.append(said.to_numpy(), 0).astype(np.int8)  # the last one: nothing
-            of_person = np.append(by_key[at], np.int8(0))[self.person]
+        if len(decided):
+            said = pc.index_in(decided.of(self.people), value_set=pa.array(WORDS)).to_numpy()
+            of_person = np.append(said, 0).astype(np.int8)[self.person]  # the last one: nobody
             word = np.where(of_person, of_person, word)
         self.rows.decision = word
         combined = self.first_kind.astype(np.int64) * len(WORDS) + word
@@ -262,10 +259,9 @@ class Listing:
         """All rows of the people of some rows."""
         return np.flatnonzero(self.is_among(rows)[self.person])
 
-    def keys_of(self, rows: Rows) -> list[str]:
+    def keys_of(self, rows: Rows) -> pa.StringArray:
         """The different keys of the people of some rows."""
-        keys: list[str] = self.people.filter(pa.array(self.is_among(rows)[:-1])).to_pylist()
-        return keys
+        return self.people.filter(pa.array(self.is_among(rows)[:-1]))
 
     def pairs_of(self, rows: Rows) -> frozenset[Pair]:
         """The suggestions for some rows."""
@@ -277,11 +273,10 @@ class Listing:
         corrected = rows[self.rows.is_corrected[rows]]
         return {*self.rows.table["clean"].take(pa.array(corrected)).to_pylist(), *(b for _, b in self.pairs_of(rows))}
 
-    def set_waves(self, waved: Waved) -> None:
+    def set_waves(self, waved: ByPerson) -> None:
         """Note in which wave of a mailing the people of some rows were mailed, by key."""
-        at = pc.index_in(self.people, value_set=pa.array(list(waved), pa.string())).fill_null(-1).to_numpy()
-        numbers = np.array([*waved.values(), 0], np.int64)  # the last one: none
-        self.rows.wave = np.append(numbers[at], 0)[self.person]
+        numbers = np.append(waved.of(self.people).fill_null(0).to_numpy(), 0)  # the last one: nobody
+        self.rows.wave = numbers[self.person]
 
     def word_of(self, decision: int) -> str:
         """A decision as the page names it; empty for none."""

@@ -27,6 +27,8 @@ import pyarrow as pa
 from ..atomic_write import atomic_write
 from ..errors import InputError, SettingsError
 from ..files.table_file import ReadOptions
+from ..model.table import one_array
+from .decisions import ByPerson
 from .listing import AuditedRows
 from .source import TYPES, Source, read_file, read_frame, read_pasted
 from .steps import Prepared, Suppression
@@ -34,6 +36,7 @@ from .steps import Prepared, Suppression
 KEPT_FOR = 30 * 86_400.0  # seconds
 FORM = 2  # of the files
 STATE, LIST, RESULT = "audit.json", "list.arrow", "result.arrow"
+DECIDED, WAVED = "decided.arrow", "waved.arrow"
 ABOUT = "about.json"  # what a list of audits shows, and the process that has the audit open
 DOOR = "page.json"  # port and token
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
@@ -235,6 +238,15 @@ class AuditSession:
         if len(table) != len(prepared.frame):
             return None
         return AuditedRows(prepared.frame, prepared.column, table, note)
+
+    def write_people(self, name: str, people: ByPerson) -> None:
+        """Keep values by person."""
+        write_table(self.folder / name, pa.table({"key": people.keys, "value": people.values}))
+
+    def read_people(self, name: str, kind: str) -> ByPerson:
+        """The values by person that were kept."""
+        table = read_table(self.folder / name).cast(pa.schema({"key": "string", "value": kind})).combine_chunks()
+        return ByPerson(one_array(table["key"]), one_array(table["value"]))
 
 
 def describe_source(source: Source) -> dict[str, Any]:

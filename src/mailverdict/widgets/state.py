@@ -83,7 +83,7 @@ class AuditState:
         self.runs: list[RecordedRun] = []
         self.kept: list[KeptAudit] = [] if sessions is None else sessions.all()
         self.session: AuditSession | None = None
-        self.written: tuple[Source | None, Result | None] = (None, None)  # the tables that are kept
+        self.written: tuple[Any, ...] = (None, None, None, None)  # what is kept as tables: see `keep`
         self.is_sampling = False
         self.asked_by = ""  # the page whose action was the last one
         self.forget()
@@ -472,7 +472,7 @@ class AuditState:
         """Let the audit go, so that another process can open it."""
         if self.session is not None:
             self.session.release()
-        self.session, self.written = None, (None, None)
+        self.session, self.written = None, (None, None, None, None)
         if self.sessions is not None:
             self.kept = self.sessions.all()
 
@@ -765,8 +765,7 @@ class AuditState:
             number, rows, result.wave = plan_wave(result.listing, result.bounced)
             self.work.spoken = result.wave
             if len(rows):
-                people = dict.fromkeys(result.listing.keys_of(rows), number)
-                self.choose(waved=MappingProxyType({**before, **people}))
+                self.choose(waved=before.put(result.listing.keys_of(rows), number))
                 name = file_name(self.stem(), f"wave-{number}", kind)
                 self.write(name, lambda path: result.save("send", rows, path, ""), by)
 

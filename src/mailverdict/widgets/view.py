@@ -404,7 +404,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "comparison": result.comparison,
         "operators": result.operators,
         "bounces": bounces_part(result),
-        "wave": {"next": max(state.choices.waved.values(), default=0) + 1, "text": result.wave},
+        "wave": {"next": max(state.choices.waved.values.unique().to_pylist(), default=0) + 1, "text": result.wave},
         "decided": decided_part(listing),
         "typos": find_typos(listing),
         "to_check": to_check(state, listing),
