@@ -18,7 +18,7 @@ NEEDS = {
     "schemas.md": "pandera",
     "ray.md": "ray",
 }  # the engine of a recipe, without which it is skipped
-PROCESSES = ("orchestrators.md",)  # examples that start the command line several times
+PROCESSES = ("every-day.md",)  # examples that start the command line several times
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "notebooks" not in path.parts)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
