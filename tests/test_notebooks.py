@@ -25,6 +25,7 @@ NAMES = (
     "05_crm_audit",
     "06_why_this_verdict",
     "07_was_it_right",
+    "08_from_list_to_mailing",
 )
 ASKING = {"verify", "averify", "start", "check", "explain"}  # what would ask the real world without a backend
 MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|var|Users|mnt|private)/|[A-Z]:\\\\|file://")

@@ -127,15 +127,15 @@ def mean_below(tried: Floats, hard: Floats, count: Floats, evidence: Floats, par
     the fixed point is that of the beta-binomial likelihood (Minka 2000).
     """
     size = len(strength)
-    rate = np.bincount(parent, evidence * hard / np.maximum(tried, 1e-9), size)
-    rate = rate / np.maximum(np.bincount(parent, evidence, size), 1e-9)
+    whole: Floats = np.maximum(np.bincount(parent, evidence, size), 1e-9)
+    rate: Floats = np.bincount(parent, evidence * hard / np.maximum(tried, 1e-9), size) / whole
     for _ in range(10):
         rate = rate.clip(1e-6, 1 - 1e-6)
         a, b = (rate * strength)[parent], ((1 - rate) * strength)[parent]
         bounced = np.where(count > 1, hard, a * (digamma(a + hard) - digamma(a)))
         reached = np.where(count > 1, tried - hard, b * (digamma(b + tried - hard) - digamma(b)))
-        whole = np.bincount(parent, bounced + reached, size)
-        rate = np.bincount(parent, bounced, size) / np.maximum(whole, 1e-9)
+        whole = np.maximum(np.bincount(parent, bounced + reached, size), 1e-9)
+        rate = np.bincount(parent, bounced, size) / whole
     return rate
 
 

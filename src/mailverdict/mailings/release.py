@@ -11,7 +11,7 @@ from .rates import Codes, Floats, Rates
 
 # Standard deviations above the expected bounces. Bounces are skewed, and strengths are estimated: fewer would be enough
 # for 95 % of waves if they were normal.
-MARGIN = 2.0
+MARGIN = 1.9
 # Of a domain that is not known well, a wave takes so few rows that its bounces differ by three from what is expected
 # (one standard deviation), and never more than a quarter: the bounces of these decide about the others.
 MOST_UNSURE = 3.0
