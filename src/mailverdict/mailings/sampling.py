@@ -40,7 +40,7 @@ def allocate(sizes: Ints, sample: int) -> Ints:
     """How many to draw from each stratum: in proportion, at least one, at most all.
 
     >>> allocate(np.array([1000, 200, 3]), 60).tolist()
-    [50, 10, 1]
+    [49, 10, 1]
     """
     exact = sizes * min(1.0, sample / max(int(sizes.sum()), 1))
     counts: Ints = np.minimum(np.maximum(np.floor(exact), 1), sizes).astype(np.int64)
