@@ -239,7 +239,7 @@ def test_a_command_that_is_killed_opens_the_audit_as_it_was(contacts, tmp_path, 
         until(audit, lambda shown: shown["decide"]["is_ready"] and not shown["page"]["running"])
         act(audit, "decide", rows=[0], what="remove")
         until(audit, lambda shown: shown["decide"]["decided"]["remove"] == 1)
-        wait_until(lambda: any('"remove"' in path.read_text() for path in tmp_path.rglob("audit.json")))
+        wait_until(lambda: any(b"remove" in path.read_bytes() for path in tmp_path.rglob("decided.arrow")))
         audit.end(signal.SIGKILL)
         url = audit.url
     with running_audit(tmp_path, contacts) as audit:
