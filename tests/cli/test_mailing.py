@@ -40,7 +40,7 @@ def test_a_list_is_mailed_in_two_waves(run, verified, tmp_path):
     arguments = ("learn", whole, bounces, "--experience", learnt, "--bounce-columns", "address=who,outcome=what")
     status, shown, told = run(*arguments, "-c", "email")
     assert (status, told) == (0, f"written: {learnt}\n")
-    assert shown.startswith(f"Experience: 1 mailing, {len(mailed)} mailboxes, 1 hard bounces (")
+    assert shown.startswith(f"Experience: 1 mailing, {len(mailed)} mailboxes, 1 hard bounce (")
     before = learnt.read_text()
     assert run(*arguments, "-c", "email", "-q")[0] == 0
     assert learnt.read_text() == before  # the same wave counts once

@@ -38,7 +38,7 @@ VERBS = {
     "report": lambda out, *column: pd.DataFrame([mv.report(out, *column)._facts.counts.buckets]),
     "outcomes": lambda out, *column: mv.outcomes(out, *column, bounces=bounces()),
     "contradicted": lambda out, *column: mv.contradicted(out, *column, bounces=bounces()),
-    "learn": lambda out, *column: mv.learn(out, *column, bounces=bounces()).counts,
+    "learn": lambda out, *column: mv.learn(out, *column, bounces=bounces(), mailed=[True] * len(out)).counts,
     "mailing": lambda out, *column: mv.mailing(out, *column).held,
 }
 

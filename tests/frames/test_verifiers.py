@@ -16,6 +16,7 @@ from mailverdict.model.words import Reason, Verdict
 from mailverdict.sandbox import World
 from mailverdict.table.columns import RESULT_NAMES
 from mailverdict.table.verifiers import FLAGS, SKIP, verifier_layouts
+from tests.doubles.scripted_backend import ScriptedBackend
 from tests.doubles.tables import each_row
 
 # For each service the header of its file as documented, and rows: cells, then the verdict and the reasons that are right.
@@ -581,10 +582,27 @@ class TestKnown:
         }
         assert set(rows["source"]) == {"ZeroBounce"}
 
+    @pytest.mark.parametrize(
+        ("by", "wanted", "asked"),
+        [("regex", "mx", 1), ("mx", "mx", 0), ("mx", "smtp", 1), ("smtp", "mx_blacklist", 1), ("smtp", "smtp", 0)],
+    )
+    @pytest.mark.parametrize("columns", ["core", "all"])
+    def test_what_is_valid_by_a_type_that_asks_less_is_open(self, by, wanted, asked, columns):
+        known = verify_scripted(["ada@plain.example"], by, columns)
+        backend = ScriptedBackend()
+        mv.verify(["ada@plain.example"], validation_type=wanted, backend=backend, journal=None, known=known)
+        assert sum(map(len, backend.asked)) == asked
+
     def test_what_we_settled_is_known_from_an_earlier_run(self):
         out = mv.verify(["a@x.example"], validation_type="regex", columns="all").assign(clean="a@x.example")
         assert read_known(out).rows["source"].to_pylist() == ["journal"]
         assert read_known(mv.read_verdicts(zerobounce())).rows["source"].to_pylist() == ["ZeroBounce"] * 2
+
+
+def verify_scripted(emails, validation_type, columns):
+    backend = ScriptedBackend(free=validation_type == "regex")
+    options = {"validation_type": validation_type, "backend": backend, "journal": None, "columns": columns}
+    return mv.verify(pd.DataFrame({"email": emails}), "email", **options)
 
 
 LIST = [

@@ -121,7 +121,7 @@ def test_an_unfinished_sample_gives_what_it_can(tmp_path):
         wide = est.shares.loc["valid", "high"] - est.shares.loc["valid", "low"]
         assert (est.sampled, est.sample) == (20, 60)
         assert (est.cost.addresses, est.cost.units, est.cost.days) == (80, 80, 4)
-        assert "from 20 of a sample of 60 of 100 addresses (call again to go on)" in str(est)
+        assert "from 20 of a sample of 60 of 100 addresses (no quota for more: call again later)" in str(est)
     with world(daily_limit=100) as there:
         whole = mv.estimate(EMAILS, backend=there.url, screen=there.backend, sample=60, **options | {"journal": None})
     assert whole.sampled == 60
@@ -180,7 +180,12 @@ def test_what_a_local_backend_does_without_mail_servers_is_done_whole():
 
 def test_what_another_verifier_settled_is_not_sampled():
     said = pd.DataFrame(
-        {"email": EMAILS[:10], "email_verdict": ["valid", "invalid"] * 5, "email_status": ["done"] * 10}
+        {
+            "email": EMAILS[:10],
+            "email_verdict": ["valid", "invalid"] * 5,
+            "email_status": "done",
+            "email_source": "Hunter",
+        }
     )
     with world() as there:
         est = estimate(there, sample=1000, known=said.assign(email_why=None), journal=None)

@@ -14,7 +14,7 @@ import mailverdict as mv
 from mailverdict.mailings.experience import Experience, calibrate
 from tests.doubles.tables import each_row
 
-WHY = {"risky": "catch_all", "valid": None, "unknown": "greylisted"}
+WHY = {"risky": "catch_all", "valid": None, "unknown": "greylisted", "invalid": "mailbox_not_found"}
 
 
 def a_list(*lines, **columns):
@@ -90,6 +90,13 @@ class TestRefused:
         with pytest.raises(mv.InputError, match="wait until they have come"):
             mv.learn(LIST, "email", reports())
 
+    def test_invalid_rows_are_not_taken_for_mailed_ones(self):
+        whole = a_list((3, "valid", "google", "big.example"), (1, "invalid", "google", "big.example"))
+        bounces = reports(hard=["u0@big.example"])
+        with pytest.raises(mv.SettingsError, match="1 row is invalid: were they mailed"):
+            mv.learn(whole, "email", bounces)
+        assert mv.learn(whole, "email", bounces, mailed=[True, True, True, False]).counts["mailed"].tolist() == [3]
+
     def test_no_mailed_row_is_an_error(self):
         with pytest.raises(mv.InputError, match="no row was mailed"):
             mv.learn(LIST.assign(email_wave=pd.array([pd.NA] * len(LIST), "Int64")), "email", BOUNCES)
@@ -130,7 +137,8 @@ class TestSum:
     def test_a_wave_of_which_a_row_was_removed_is_the_same(self):
         large = a_list((40, "valid", "google", "big.example"), email_wave=1)
         bounces = reports(hard=["u0@big.example", "u1@big.example"])
-        both = mv.learn(large, "email", bounces) + mv.learn(large[1:], "email", bounces)
+        with pytest.warns(UserWarning, match="1 address is not in 'email' and had a hard bounce"):
+            both = mv.learn(large, "email", bounces) + mv.learn(large[1:], "email", bounces)
         assert lines_of(both) == {("valid", "none", "google", "big.example"): (1, 40, 2, 0)}
 
     def test_other_mailings_are_added(self):
@@ -151,6 +159,21 @@ class TestFile:
         assert "ada.example" not in text  # a domain with fewer than three mailboxes may be a person
         assert json.loads(text)["version"] == 1
 
+    def test_neither_a_word_of_a_service_nor_a_small_operator_names_a_person(self):
+        word = "see_di_private_firm_example"
+        told = {"email_why": word, "email_details": word, "email_operator": "anna-mueller.de"}
+        out = a_list((2, "unknown", "x", "ada.example")).assign(**told)
+        counts = mv.learn(out, "email", reports(hard=["u0@ada.example"])).counts
+        assert counts[["why", "operator", "domain"]].values.tolist() == [["other", "", ""]]
+
+    def test_what_cannot_be_read_or_written_is_an_error_of_ours(self, tmp_path):
+        with pytest.raises(mv.InputError, match="cannot be read"):
+            Experience.load(tmp_path)
+        with pytest.raises(mv.InputError, match="cannot be written"):
+            Experience().save(tmp_path / "none" / "experience.json")
+        with pytest.raises(TypeError, match="unsupported operand"):
+            Experience() + 3
+
     @pytest.mark.parametrize(
         ("text", "message"),
         [
@@ -160,6 +183,12 @@ class TestFile:
             (
                 '{"format": "mailverdict experience", "version": 1, "mailings": '
                 '[{"wave": 1, "counts": [["valid", "none", "", "firm.example", 1, 1, 2, 0]]}]}',
+                "damaged",
+            ),
+            ('{"format": "mailverdict experience", "version": 1, "mailings": [{"wave": -1, "counts": []}]}', "damaged"),
+            (
+                '{"format": "mailverdict experience", "version": 1, "mailings": '
+                '[{"wave": 1, "counts": [["valid", "none", "", "firm.example", 1, 10.7, 2, 0]]}]}',
                 "damaged",
             ),
         ],
@@ -217,7 +246,7 @@ class TestRisk:
     def test_where_operators_and_domains_say_nothing_it_is_the_plain_rate(self):
         experience, out = learnt({"good": 0.1, "bad": 0.1}, domains=8, each=200, seed=3)
         assert not experience.calibration.is_better
-        with pytest.warns(UserWarning, match="no better than the plain rate of the verdict"):
+        with pytest.warns(UserWarning, match="not better than the plain rate of the verdict"):
             found = mv.risk(out, "email", experience)
         counts = experience.counts
         assert found["email_bounce_risk"].unique().tolist() == [counts["hard"].sum() / counts["mailed"].sum()]

@@ -165,7 +165,7 @@ class TestWarnings:
         ("options", "message"),
         [
             ({"max_bounce_rate": 2}, "max_bounce_rate=2: give a part of 1"),
-            ({"waves": 0}, "waves=0: give 1 or more"),
+            ({"waves": 0}, "waves=0: give a whole number from 1"),
             ({"experience": 5}, "experience is of type int"),
         ],
     )
@@ -189,3 +189,24 @@ class TestShown:
         page = mv.mailing(BIG, "email")._repr_html_()
         assert "kept for a later wave" in page
         assert "<script" not in page
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8])
+def test_a_short_list_is_mailed_from_the_first_wave_on(rows):
+    plan = mv.mailing(a_list((rows, "valid", "google", "big.example")), "email")
+    assert len(plan.next) == 1
+    assert plan.frame["email_wave"].max() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_bounce_rate": "2%"}, "max_bounce_rate='2%': give a part of 1"),
+        ({"waves": "6"}, "waves='6': give a whole number"),
+        ({"waves": 2.5}, "waves=2.5"),
+        ({"waves": True}, "waves=True"),
+    ],
+)
+def test_options_of_a_wrong_type_are_refused(options, message):
+    with pytest.raises(mv.SettingsError, match=message):
+        mv.mailing(a_list((3, "valid", "google", "big.example")), "email", **options)

@@ -25,7 +25,7 @@ from ..files.writers import FormulaColumns, check_target, create_table
 from ..frames.suppress import SuppressionList
 from ..frames.verifiers import KnownAnswers, read_known
 from ..model.paths import user_path
-from ..model.words import count_of, first_of
+from ..model.words import ValidationType, count_of, first_of
 from ..table.columns import RESULT_NAMES
 from .options import EscapeFormulas, InPlace, Output, Prefix, Quiet, TableOptions, split_list
 from .status import STATUS, print_status, printed_warnings
@@ -304,11 +304,12 @@ def read_bounce_file(path: str, columns: str | None) -> pd.DataFrame:
     return reports
 
 
-def read_known_file(path: str | None) -> KnownAnswers | None:
+def read_known_file(path: str | None, validation_type: ValidationType) -> KnownAnswers | None:
     """Read what another verifier settled, and print how much that is; None for None."""
     with printed_warnings():
         known = read_known(path)
     if known is not None:
+        known = known.settled_for(validation_type)
         print_status(f"{path}: {count_of(len(known.rows), 'address is', 'addresses are')} settled and not asked")
     return known
 

@@ -136,7 +136,7 @@ def verify(
     check_not_read(output, "--output", suppress, known)
     written = parse_columns(columns, clean=clean)
     listed = None if suppress is None else read_suppression_list(suppress)
-    settled = read_known_file(known)
+    settled = read_known_file(known, validation_type)
     options = {
         "validation_type": validation_type,
         "columns": [*(name for name in written if name not in REPAIRS), *COUNTED],
@@ -375,7 +375,7 @@ def plan(
         options: VerifyOptions = {
             "validation_type": validation_type,
             "backend": asked,
-            "known": read_known_file(known),
+            "known": read_known_file(known, validation_type),
             "limit": limit,
             "journal": parse_journal(journal),
             "max_age": max_age,

@@ -24,7 +24,7 @@ from ..files.readers import guess_column, open_table, rank_columns
 from ..model.address import address_keys
 from ..model.paths import user_path
 from ..model.table import SOURCE_JOURNAL, SOURCE_LOCAL, SOURCE_REMOTE, complete_table, one_array, texts_where
-from ..model.words import Reason, Status, Verdict, count_of, first_of, printable_text
+from ..model.words import Reason, Status, ValidationType, Verdict, count_of, first_of, printable_text
 from ..repair.repair import MAX_CELL
 from ..table.columns import BY_NAME, RESULT_NAMES, check_column, choose_columns, label_of, listed, plain_word, to_string
 from ..table.notices import warn_user
@@ -42,6 +42,12 @@ LONGEST_WORD = 60  # characters of a word that becomes a reason
 TRUTH = {
     **dict.fromkeys(("true", "yes", "y", "1", "10"), True),
     **dict.fromkeys(("false", "no", "n", "0", "00"), False),
+}
+# For each type those whose ``valid`` says as much; `smtp` does not ask blacklists.
+DEEP_ENOUGH = {
+    ValidationType.MX: (ValidationType.MX, ValidationType.MX_BLACKLIST, ValidationType.SMTP),
+    ValidationType.MX_BLACKLIST: (ValidationType.MX_BLACKLIST,),
+    ValidationType.SMTP: (ValidationType.SMTP,),
 }
 WHOSE = "give what read_verdicts returned, a verified frame, or the export of another verifier"
 
@@ -126,6 +132,15 @@ class KnownAnswers:
     """The addresses that another verifier settled, each once."""
 
     rows: pa.Table  # of the result schema; `email` is the key
+
+    def settled_for(self, wanted: ValidationType) -> KnownAnswers:
+        """Without what `verify` found valid by a type that asks less than the wanted one, or that is not known."""
+        if wanted is ValidationType.REGEX:
+            return self  # asking again costs nothing
+        kind, source, verdict = (self.rows[name].cast(pa.string()) for name in ("validation_type", "source", "result"))
+        is_enough = pc.is_in(kind, value_set=pa.array(map(str, DEEP_ENOUGH[wanted])))
+        is_weak = pc.and_not(pc.equal(source, SOURCE_JOURNAL), is_enough)
+        return KnownAnswers(self.rows.filter(pc.invert(pc.and_(is_weak, pc.equal(verdict, str(Verdict.VALID))))))
 
     def find(self, texts: pa.StringArray) -> pa.Int32Array:
         """For each stripped text its row; null where there is none."""
@@ -225,6 +240,7 @@ def own_answers(rows: Results) -> pa.Table:
     }
     columns = {name: values.dictionary_encode() for name, values in words.items()}
     columns |= {name: rows[name] for name in (*FLAGS, "protected", "suggestion")}
+    columns["validation_type"] = kinds_of(rows)
     return complete_table({"email": where_filled(texts, texts), **columns}, len(texts))
 
 
@@ -394,3 +410,10 @@ def check_words(place: str, layout: VerifierLayout, answers: Sequence[Answer], c
         raise InputError(f"{place} has the columns of {layout.service}, but none of its words: it has {shown}")
     rows = count_of(counts.total(), "row has", "rows have")
     warn_user(f"{place}: {rows} words of {layout.service} that are not known, and stay unknown: {shown}")
+
+
+def kinds_of(rows: Results) -> pa.StringArray:
+    """The validation type of each row; null where nothing shows it. Only a mail server shows what is catch-all."""
+    noted = pa.scalar(rows.data.notes().get("validation_type"), pa.string())
+    shown = pc.if_else(rows["catch_all"].is_valid(), pa.scalar(str(ValidationType.SMTP)), noted)
+    return pc.coalesce(rows["validation_type"].cast(pa.string()), shown) if "validation_type" in rows else shown

@@ -352,7 +352,8 @@ def with_known(options: Options) -> Options:
         return options
     from .verifiers import read_known  # noqa: PLC0415 - loads the rules for exports, which few calls need
 
-    return replace(options, known=read_known(options.known))
+    known = read_known(options.known)
+    return replace(options, known=known and known.settled_for(options.validation_type))
 
 
 def read_frame(
@@ -517,10 +518,11 @@ def verify(data: Any, column: ColumnChoice | None = None, **options: Unpack[Veri
         Find domains that cannot receive mail on this machine first, so that no quota is spent on
         them; a local backend has the settings for it.
     known : path or DataFrame, optional
-        What another verifier said, as `read_verdicts` reads or returned it. An address that is ``valid``
-        or ``invalid`` there is not asked: its rows have that verdict, and the column `source`, which is
-        then always there, names the verifier. Whatever else it said, or if it said both, is open and is asked.
-        Not kept in the journal, and preferred to it. Malformed addresses are judged here in any case.
+        What another verifier said, as `read_verdicts` reads or returned it, or an earlier result. An
+        address that is ``valid`` or ``invalid`` there is not asked (``valid`` in a result of ours: by at
+        least this type): its rows have that verdict, and the column `source`, which is then always
+        there, names the verifier. Whatever else it said, or if it said both, is open and is asked. Not
+        kept in the journal, and preferred to it. Malformed addresses are judged here in any case.
     clean : bool, default True
         Repair each cell first, as `mailverdict.clean` does, and verify the repaired address. A cell
         that cannot be repaired is verified as it stands, but one with several addresses is not

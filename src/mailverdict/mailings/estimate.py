@@ -171,7 +171,7 @@ class Estimate:
             return "from all addresses"
         if self.sampled == self.sample:
             return f"from a sample of {self.sampled:,} of {whole}"
-        return f"from {self.sampled:,} of a sample of {self.sample:,} of {whole} (call again to go on)"
+        return f"from {self.sampled:,} of a sample of {self.sample:,} of {whole} (no quota for more: call again later)"
 
     def _repr_html_(self) -> str:
         """The table for notebooks; every text is escaped."""
@@ -258,6 +258,7 @@ def estimate(
     addresses, rows = leave_known(addresses, rows, checked, fixed)
     seen = observe_addresses(addresses, checked, mx)
     fixed.add(Verdict.INVALID, rows, seen.is_dead)
+    dead = addresses.filter(pa.array(seen.is_dead))
     living = np.flatnonzero(~seen.is_dead)
     addresses, rows, seen = addresses.take(pa.array(living)), rows[living], seen.take(living)
 
@@ -270,7 +271,7 @@ def estimate(
     by_rows, by_addresses = Sample(strata, rows, drawn), Sample(strata, np.ones(len(rows)), drawn)
     return Estimate(
         shares=share_table(fixed, by_rows, by_addresses, answers.outcomes),
-        cost=cost_of_rest(addresses, checked, answers),
+        cost=cost_of_rest(addresses, dead, checked, answers),
         operators=operator_table(seen.operators, drawn, answers),
         sampled=len(drawn),
         sample=answers.drawn,
@@ -471,11 +472,18 @@ def share_table(fixed: Fixed, by_rows: Sample, by_addresses: Sample, outcomes: I
     return CountTable(found.astype("float64").assign(**counted))
 
 
-def cost_of_rest(addresses: pa.StringArray, options: Options, answers: SampleAnswers) -> EstimatedCost:
-    """What a verification of all `addresses` would cost now; for free types nothing is left."""
+def cost_of_rest(
+    addresses: pa.StringArray, dead: pa.StringArray, options: Options, answers: SampleAnswers
+) -> EstimatedCost:
+    """What a verification of all would cost now; for free types nothing is left.
+
+    Those that are `dead` by the DNS of this machine are submitted to a service, too, unless `screen` finds them first.
+    """
     if is_verified_whole(options):
         return EstimatedCost(addresses=0, units=None, days=None, hours=None)
-    left = len(addresses) - sum(count_in_journal(addresses, options))
+    asked = len(addresses) - sum(count_in_journal(addresses, options))
+    is_screened = options.screen is not None or isinstance(options.backend, LocalBackend)
+    left = asked if is_screened else asked + len(dead) - sum(count_in_journal(dead, options))
     renewed = options.renewed()
     quota = None if options.settings.offline else ask_quota(renewed.backend, owned=renewed.owns_backend)
     days = None if quota is None else daily_portions(left, quota)
@@ -483,7 +491,7 @@ def cost_of_rest(addresses: pa.StringArray, options: Options, answers: SampleAns
         addresses=left,
         units=None if quota is None else left,
         days=None if days is None else sum(times for _, times in days),
-        hours=left * answers.seconds / answers.asked / 3600 if 2 * answers.asked > answers.drawn else None,
+        hours=asked * answers.seconds / answers.asked / 3600 if 2 * answers.asked > answers.drawn else None,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -19,15 +20,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..atomic_write import atomic_write
 from ..checks.bounces.outcome import Outcome
+from ..checks.operators import SELF, known_operators
 from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import InputError, SettingsError
 from ..frames.results import JUDGED, Results
 from ..model.paths import user_path
 from ..model.table import SOURCE_JOURNAL, SOURCE_LOCAL, SOURCE_REMOTE
-from ..model.words import ValidationType, Verdict, count_of
+from ..model.words import WHY_MEANING, ValidationType, Verdict, count_of
 from ..reports.outcomes import mailboxes_of, match_outcomes, require_bounces, wilson_interval
 from ..reports.tables import CountTable
 from ..table.columns import RISK_COLUMNS
@@ -39,6 +42,8 @@ from .rates import CELL, NO_REASON, beta_of, beta_quantile, fit_rates
 FORMAT, VERSION = "mailverdict experience", 1
 COUNTS = ("domains", "mailed", "hard", "unclear")
 NOT_ASKED = "mailbox_not_asked"  # the reason of a valid row whose mailbox no mail server was asked about
+OTHER = "other"  # the reason where it is a word that only a service has
+KNOWN_REASONS = np.array([NO_REASON, NOT_ASKED, *WHY_MEANING], object)
 SMALL_DOMAIN = 3  # mailboxes of a list: a domain with fewer may be a person, and is counted with others
 SAME_MAILING = 0.9  # of the mailboxes of a wave: so many are still there when it is learnt again
 FOLDS = 5
@@ -85,10 +90,12 @@ class Calibration:
 
     def __repr__(self) -> str:
         """One sentence."""
-        what = "better than" if self.is_better else "no better than"
+        if math.isnan(self.brier):
+            return "too little was learnt to compare forecasts with what was seen"
+        what = "better than" if self.is_better else "not better than"
         return (
-            f"forecasts are {what} the plain rate of the verdict: Brier score {self.brier:.4f} against "
-            f"{self.plain_brier:.4f}, for domains that were left out"
+            f"forecasts are {what} the plain rate of the verdict: Brier score {self.brier:.5f} against "
+            f"{self.plain_brier:.5f}, for domains that were left out"
         )
 
 
@@ -137,6 +144,8 @@ class Experience:
 
     def __add__(self, other: Experience) -> Experience:
         """Both together."""
+        if not isinstance(other, Experience):
+            return NotImplemented
         mailings = list(self.mailings)
         for new in other.mailings:
             same = next((at for at, old in enumerate(mailings) if old.is_same(new)), None)
@@ -177,14 +186,22 @@ class Experience:
         ----------
         path : path
             The JSON file; it is replaced.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
         """
         mailings = [
             {"wave": each.wave, "counts": [list(row) for row in each.counts[[*CELL, *COUNTS]].itertuples(index=False)]}
             for each in self.mailings
         ]
         text = json.dumps({"format": FORMAT, "version": VERSION, "mailings": mailings}, ensure_ascii=False, indent=1)
-        with atomic_write(user_path(path)) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+        try:
+            with atomic_write(user_path(path)) as temporary:
+                temporary.write_text(text + "\n", encoding="utf-8")
+        except OSError as exc:
+            raise InputError(f"{path} cannot be written: {exc.strerror}") from exc
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Experience:
@@ -199,6 +216,11 @@ class Experience:
         -------
         Experience
             What was saved.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read, or is not such a file.
         """
         file = user_path(path)
         if not file.exists():
@@ -209,6 +231,8 @@ class Experience:
                 raise ValueError
             version = found["version"]
             mailings = tuple(read_mailing(each) for each in found["mailings"]) if version == VERSION else ()
+        except OSError as exc:
+            raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
         except (ValueError, KeyError, TypeError):
             raise InputError(f"{path}: not an experience that learn wrote, or damaged") from None
         if version != VERSION:
@@ -224,7 +248,7 @@ class Experience:
         mailed, hard, unclear = (int(self.counts[name].sum()) for name in ("mailed", "hard", "unclear"))
         return (
             f"Experience: {count_of(len(self.mailings), 'mailing')}, {count_of(mailed, 'mailbox', 'mailboxes')}, "
-            f"{hard:,} hard bounces ({hard / max(mailed - unclear, 1):.1%}), {unclear:,} blocked or deferred"
+            f"{count_of(hard, 'hard bounce')} ({hard / max(mailed - unclear, 1):.1%}), {unclear:,} blocked or deferred"
         )
 
     def _repr_html_(self) -> str:
@@ -234,13 +258,15 @@ class Experience:
 
 def read_mailing(found: Any) -> LearntMailing:
     """One mailing of a file; any error if it is not of the form."""
-    counts = pd.DataFrame(found["counts"], columns=[*CELL, *COUNTS])
-    counts = counts.astype(dict.fromkeys(COUNTS, "int64")).astype(dict.fromkeys(CELL, object))
-    numbers = counts[list(COUNTS)].to_numpy()
-    is_wrong = (numbers < 0).any() or (counts["hard"] + counts["unclear"] > counts["mailed"]).any()
+    wave, counts = found["wave"], pd.DataFrame(found["counts"], columns=[*CELL, *COUNTS], dtype=object)
+    numbers = [number for name in COUNTS for number in counts[name]] + ([] if wave is None else [wave - 1])
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise ValueError
+    counts = counts.astype(dict.fromkeys(COUNTS, "int64"))
+    is_wrong = (counts["hard"] + counts["unclear"] > counts["mailed"]).any() or (counts["domains"] < 1).any()
     if is_wrong or not all(isinstance(text, str) and "@" not in text for name in CELL for text in counts[name]):
         raise ValueError
-    return LearntMailing(None if found["wave"] is None else int(found["wave"]), counts)
+    return LearntMailing(wave, counts)
 
 
 def learn(
@@ -267,7 +293,7 @@ def learn(
     mailed : hashable or array-like of bool, optional
         Which rows were mailed, as in `outcomes`. By default those with a number in the column `wave`
         of `mailing`, where each wave is a mailing of its own; without such a column all rows with an
-        address.
+        address, of which none may be invalid.
     prefix : str, optional
         The prefix it was verified with, if not the default.
 
@@ -281,7 +307,7 @@ def learn(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError
-        If `mailed` does not fit.
+        If `mailed` does not fit, or is needed: without it and a column of waves, rows are invalid.
     InputError
         If `bounces` cannot be read, no row was mailed, or no mailed row has a report: then the export is of another
         mailing, or too early.
@@ -289,7 +315,8 @@ def learn(
     Warns
     -----
     UserWarning
-        If no report is about a wave, which is then not learnt; or if most reports are about other addresses.
+        If no report is about a wave, which is then not learnt; if most reports are about other addresses; or if
+        addresses with a hard bounce are not in a list that has waves.
 
     Examples
     --------
@@ -308,6 +335,11 @@ def learn(
     rows = Results(out, column, prefix, JUDGED)
     waves = read_waves(rows)
     is_by_wave = mailed is None and "wave" in rows
+    if mailed is None and not is_by_wave and (never := pc.equal(rows["verdict"], str(Verdict.INVALID))).true_count:
+        raise SettingsError(
+            f"{count_of(never.true_count, 'row is', 'rows are')} invalid: were they mailed? Give Mailing.frame, the "
+            "rows that were mailed, or mailed="
+        )
     found = match_outcomes(rows, bounces, mailed=waves > 0 if is_by_wave else mailed)
     if not found.is_mailed.any():
         raise InputError("no row was mailed: the plan has no wave yet, or mailed= is false for every address")
@@ -316,11 +348,18 @@ def learn(
             f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {rows.column!r}: "
             "give the bounces of this mailing, or wait until they have come"
         )
-    foreign = len(set(found.shown).difference(found.keys))
-    if foreign > len(found.shown) / 2:
+    foreign = set(found.shown).difference(found.keys)
+    gone = sum(found.shown[key]["outcome"] == Outcome.HARD for key in foreign)
+    if len(foreign) > len(found.shown) / 2:
         warn_user(
-            f"{foreign:,} of {len(found.shown):,} addresses with a report are not in {rows.column!r}: are these the "
-            "bounces of this mailing?"
+            f"{len(foreign):,} of {len(found.shown):,} addresses with a report are not in {rows.column!r}: are these "
+            "the bounces of this mailing?"
+        )
+    elif is_by_wave and gone:
+        warn_user(
+            f"{count_of(gone, 'address is', 'addresses are')} not in {rows.column!r} and had a hard bounce. If they "
+            "were taken off the list, these bounces are not counted, and the next wave would be too large: learn from "
+            "the list with them, or add to what was learnt before"
         )
     cells = cells_of(rows, found.keys)
     is_clear = np.logical_or.reduce([found.has[each] for each in (Outcome.HARD, Outcome.DELIVERED, Outcome.COMPLAINT)])
@@ -346,22 +385,35 @@ def count_cells(cells: pd.DataFrame) -> pd.DataFrame:
     return counts.astype("int64").reset_index()
 
 
-def cells_of(rows: Results, keys: npt.NDArray[Any], known: Any = ()) -> pd.DataFrame:
+def cells_of(rows: Results, keys: npt.NDArray[Any], known: pd.DataFrame | None = None) -> pd.DataFrame:
     """The cell of each row, with its mailbox `key` and `own_domain`.
 
-    The domain of a cell is empty if fewer than three mailboxes of the list are there, unless it is one of `known`.
+    The domain of a cell is empty if fewer than three mailboxes of the list are there, and so is an operator that the
+    packaged table does not have, unless they are in `known` counts. A word that only a service has is ``other``, since
+    it may have a part of an address.
     """
     has_key = np.array([key is not None for key in keys], np.bool_)
     own = np.array([str(key).rpartition("@")[2] if key is not None else "" for key in keys], object)
-    sizes = pd.Series(own[has_key]).groupby(pd.Series(keys[has_key])).first().value_counts()
-    named = {domain for domain, count in sizes.items() if count >= SMALL_DOMAIN} | set(known)
+    operator = np.asarray(rows["operator"].cast(pa.string()).fill_null("").to_pylist(), dtype=object)
+    people = pd.DataFrame({"key": keys, "domain": own, "operator": operator})[has_key].drop_duplicates("key")
+    named = {name: large_groups(people[name]) for name in ("domain", "operator")}
+    named["operator"] |= {SELF, *known_operators()}
+    if known is not None:
+        named = {name: each | set(known[name]) for name, each in named.items()}
     verdict = np.asarray(rows.buckets.cast(pa.string()).to_pylist(), dtype=object)
     why = np.asarray(rows.why.fill_null(NO_REASON).to_pylist(), dtype=object)
     why[(verdict == str(Verdict.VALID)) & (why == NO_REASON) & ~is_asked(rows)] = NOT_ASKED
-    operator = np.asarray(rows["operator"].cast(pa.string()).fill_null("").to_pylist(), dtype=object)
-    domain = np.array([each if each in named else "" for each in own], object)
+    why[~np.isin(why, KNOWN_REASONS)] = OTHER
+    operator = np.array([each if each in named["operator"] else "" for each in operator], object)
+    domain = np.array([each if each in named["domain"] else "" for each in own], object)
     columns = {"verdict": verdict, "why": why, "operator": operator, "domain": domain}
     return pd.DataFrame({**columns, "key": keys, "own_domain": own})
+
+
+def large_groups(names: pd.Series[Any]) -> set[Any]:
+    """The names that occur at least `SMALL_DOMAIN` times."""
+    sizes = names.value_counts()
+    return set(sizes.index[sizes >= SMALL_DOMAIN])
 
 
 def is_asked(rows: Results) -> Bools:
@@ -410,7 +462,7 @@ def risk(out: Frame, column: Hashable | None = None, experience: Any = None, *, 
     DataFrame
         The same kind, with `bounce_risk`, `risk_low` and `risk_high` (``Float64``, parts of 1): the
         probability of a hard bounce, and the 95 % interval of the rate of such rows. NA where no row
-        of that verdict was ever mailed. If the forecasts are no better than the plain rate of the
+        of that verdict was ever mailed. If the forecasts are not better than the plain rate of the
         verdict (see `Calibration`), that rate is given, and a warning says so.
 
     Raises
@@ -446,7 +498,7 @@ def risk(out: Frame, column: Hashable | None = None, experience: Any = None, *, 
         raise SettingsError("give an experience, what learn returned or the file it was saved in: nothing is known yet")
     rows = Results(out, column, prefix, JUDGED)
     names = name_columns(rows.data, rows.prefix, RISK_COLUMNS)
-    cells = cells_of(rows, mailboxes_of(rows.addresses), known.counts["domain"])
+    cells = cells_of(rows, mailboxes_of(rows.addresses), known.counts)
     if not known.calibration.is_better:
         warn_user(Note(f"{known.calibration}; the risk is the plain rate of the verdict"))
         found = plain_risk(known.counts).reindex(cells["verdict"]).to_numpy()

@@ -26,7 +26,7 @@ def choose_rows(rates: Rates, cell: Codes, is_good: Bools, budget: float, wave: 
     """
     rank, is_last = rank_within(cell), wave == waves
     share = (waves + wave) / sum(waves + each for each in range(wave, waves + 1))
-    part = np.floor(np.cumsum(is_good) * share)
+    part = np.ceil(np.cumsum(is_good) * share)  # of a short list at least one
     is_open = is_good & (np.diff(part, prepend=0) > 0)
     is_open |= ~is_good & (is_last | (rank < count_openings(rates, cell)[cell]))
     rows = np.flatnonzero(is_open)

@@ -97,10 +97,9 @@ class Mailing(Generic[Frame]):
     def _title(self) -> str:
         bounces, low, high = self.expected
         share = f" ({bounces / self.rows:.1%})" if self.rows else ""
-        return (
-            f"Mailing: wave {self.wave} of {self.waves}: {count_of(self.rows, 'row')}, {bounces:,.0f} hard bounces "
-            f"expected{share}, {low:,.0f} to {high:,.0f}; {sum(self.reasons.values()):,} held"
-        )
+        expected = f"{count_of(round(bounces), 'hard bounce')} expected{share}, {low:,.0f} to {high:,.0f}"
+        rows = f"{count_of(self.rows, 'row')}, {expected}; {sum(self.reasons.values()):,} held"
+        return f"Mailing: wave {self.wave} of {self.waves}: {rows}"
 
     def _shown(self) -> dict[str, int]:
         return dict(sorted(self.reasons.items(), key=lambda each: -each[1])[:SHOWN_REASONS])
@@ -186,10 +185,10 @@ def mailing(
     >>> len(plan.next), len(plan.held)
     (160, 440)
     """
-    if not 0 < max_bounce_rate < 1:
+    if not isinstance(max_bounce_rate, int | float) or not 0 < max_bounce_rate < 1:
         raise SettingsError(f"max_bounce_rate={max_bounce_rate!r}: give a part of 1, as 0.02")
-    if waves < 1:
-        raise SettingsError(f"waves={waves!r}: give 1 or more")
+    if isinstance(waves, bool) or not isinstance(waves, int | np.integer) or waves < 1:
+        raise SettingsError(f"waves={waves!r}: give a whole number from 1")
     known = read_experience(experience) or Experience()
     rows = read_decided(out, column, prefix)
     wave_of = read_waves(rows)
@@ -198,7 +197,7 @@ def mailing(
         raise SettingsError(f"waves={waves}: all of them have been released; give more for another one")
     names = [name_columns(rows.data, rows.prefix, each)[0] for each in (WAVE_COLUMNS, HELD_COLUMNS)]
     keys = mailboxes_of(rows.addresses)
-    cells = cells_of(rows, keys, known.counts["domain"])
+    cells = cells_of(rows, keys, known.counts)
     warn_user(
         *(missing_wave(each, cells[wave_of == each], known) for each in range(1, wave) if (wave_of == each).any())
     )

@@ -207,7 +207,7 @@ def to_wire(answer: dns.message.Message) -> bytes:
 
 
 def fits_datagram(query: dns.message.Message, answer: dns.message.Message) -> bool:
-    """Whether the answer is no larger than the query allows for a datagram."""
+    """Whether the answer is not larger than the query allows for a datagram."""
     return len(to_wire(answer)) <= max(query.payload, MAX_WITHOUT_EDNS)
 
 
