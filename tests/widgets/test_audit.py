@@ -73,8 +73,6 @@ def test_columns_of_the_user_that_are_named_like_results_are_kept_under_another_
         }
     )
     audit = ready(frame, validation_type="regex")
-    audit._state.set_repair("split", True)
-    audit.wait(30)
     assert shown(audit, "list")["remarks"] == [
         "Your column email_status is called email_status_3 here: a result has its name.",
         "Your column email_source is called email_source_2 here: a result has its name.",

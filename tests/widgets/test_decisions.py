@@ -7,6 +7,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
+from mailverdict.widgets import Audit
 from mailverdict.widgets.decisions import NOTHING, decide, describe_to_check, find_typos, rows_of_domain
 from mailverdict.widgets.listing import Listing
 from tests.widgets.conftest import finished, ready, shown
@@ -24,9 +25,15 @@ MAILS = [
 ]
 
 
-def listing(frame: pd.DataFrame | None = None, **options) -> Listing:
-    frame = pd.DataFrame({"mail": MAILS}) if frame is None else frame
-    return finished(ready(frame, column="mail", validation_type="regex", **options))._state.result.listing
+def audited() -> Audit:
+    """An audit of `MAILS` after a run, with a row for each cell."""
+    audit = ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex")
+    audit._state.set_repair("split", is_on=False)
+    return finished(audit)
+
+
+def listing() -> Listing:
+    return audited()._state.result.listing
 
 
 def after(found: Listing, *steps: tuple[list[int], str]) -> Listing:
@@ -126,7 +133,7 @@ def test_what_is_to_be_checked_is_counted_once_per_address():
 
 
 def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_taken_back():
-    audit = finished(ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex"))
+    audit = audited()
     state = audit._state
     state.decide([1, 8], "suggestion")
     decided, accepted = state.choices.decided, state.choices.accepted
@@ -177,7 +184,7 @@ def test_decisions_are_in_the_report_and_in_the_figures_of_a_frame(tmp_path):
 
 
 def test_actions_of_the_page_decide_and_undo_and_the_files_and_the_frame_follow():
-    audit = finished(ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex"))
+    audit = audited()
     state, files = audit._state, []
     state.on_file = lambda name, path, by: files.append(path)
 
@@ -210,7 +217,7 @@ def test_actions_of_the_page_decide_and_undo_and_the_files_and_the_frame_follow(
 
 
 def test_the_cost_of_suggestions_is_said_before_and_they_are_checked_on_request():
-    audit = finished(ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex"))
+    audit = audited()
     state = audit._state
     assert not shown(audit, "decide")["to_check"]
     state.act("decide_domain", domain="gmial.com", what="suggestion")
@@ -227,7 +234,7 @@ def test_the_cost_of_suggestions_is_said_before_and_they_are_checked_on_request(
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
 def test_decisions_in_a_file_of_the_page_hold_when_it_is_loaded_again(kind):
-    audit = finished(ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex"))
+    audit = audited()
     state, files = audit._state, []
     state.on_file = lambda name, path, by: files.append(path)
     for rows, what in (([1], "suggestion"), ([2], "send"), ([0, 4], "remove"), ([6], "suggestion")):
@@ -237,7 +244,9 @@ def test_decisions_in_a_file_of_the_page_hold_when_it_is_loaded_again(kind):
     state.act("download", which="everything", kind=kind)
     audit.wait(30)
     before = audit.result
-    again = finished(ready(files[0], column="mail", validation_type="regex"))
+    again = ready(files[0], column="mail", validation_type="regex")
+    again._state.set_repair("split", is_on=False)
+    finished(again)
     columns = ["mail_decision", "mail_decided_address", "mail_verdict"]
     assert again.result[columns].astype("string").equals(before[columns].astype("string"))
     assert again.result["mail_decision"].fillna("").tolist() == [

@@ -95,6 +95,19 @@ def test_an_audit_comes_back_as_it_was_left(opened, file):
     assert again.result.listing.counts.actions == state.result.listing.counts.actions
 
 
+def test_an_audit_that_was_kept_with_undivided_cells_keeps_them(opened, tmp_path):
+    file = tmp_path / "several.csv"
+    file.write_text("name,mail\nAda,ada@example.org\nBob and Cy,bob@example.org; cy@example.org\n")
+    state = opened(file)
+    assert state.plan.rows == 3
+    do(state, "set_repair", name="split", is_on=False)
+    do(state, "verify")
+    assert json.loads((state.session.folder / STATE).read_text())["choices"]["split"] is False
+    again = opened(file)
+    assert (again.choices.split, again.plan.rows) == (False, 2)
+    assert again.result.listing.rows.to_frame()["mail_why"].tolist()[1] == "several_addresses"
+
+
 def test_who_was_mailed_in_a_wave_comes_back(opened, tmp_path):
     file = tmp_path / "people.csv"
     file.write_text("mail\n" + "".join(f"user{n}@firm{n % 9}.example\n" for n in range(3_000)))

@@ -130,18 +130,33 @@ def test_the_report_says_that_suggestions_were_accepted(messy):
         messy._state.undo()
 
 
-def test_a_split_list_has_a_row_per_address(messy):
-    assert messy.plan.rows == 9
-    messy._state.set_repair("split", True)
-    finished(messy)
+def test_each_of_several_addresses_has_a_row_of_its_own(messy):
+    assert items(messy)["split"]["on"]
     assert messy.plan.rows == 10
+    finished(messy)
     assert messy.result["mail"].tolist()[2:4] == ["x@a.com", "y@b.com"]
     assert messy.result.index.tolist()[2:4] == ["c", "c"]
+    assert messy.result["id"].tolist()[1:5] == [1, 2, 2, 3]
+    assert messy.result["mail_part"].tolist()[1:5] == [1, 1, 2, 1], "which address of the cell it is"
     assert messy.result["mail_verdict"].tolist()[2:4] == ["valid", "valid"]
 
 
+def test_another_column_is_split_too_after_the_first_was_not():
+    frame = pd.DataFrame({"mail": ["ada@example.org; bob@example.org"], "other": ["cy@example.org, di@example.org"]})
+    audit = ready(frame, column="mail", validation_type="regex")
+    audit._state.set_repair("split", False)
+    audit.wait(30)
+    assert audit.plan.rows == 1
+    audit._state.choose_column(1)
+    audit.wait(30)
+    assert audit.plan.rows == 2
+
+
 def test_without_it_cells_with_several_addresses_are_reviewed_and_not_counted_as_unanswered(messy):
+    messy._state.set_repair("split", False)
     finished(messy)
+    assert messy.plan.rows == 9
+    assert "mail_part" not in messy.result
     assert messy.result.loc["c", ["mail_verdict", "mail_why"]].tolist() == ["unknown", "several_addresses"]
     assert messy._state.require_result().listing.count_unclear() == 0
     decided = shown(messy, "decide")
@@ -162,8 +177,7 @@ def test_a_duplicate_names_the_row_that_it_repeats(index):
         "cy@firm.example",
     ]
     audit = ready(pd.DataFrame({"mail": mails}, index=index), validation_type="regex")
-    for name in ("split", "merge"):
-        audit._state.set_repair(name, is_on=True)
+    audit._state.set_repair("merge", is_on=True)
     finished(audit)
     rows = shown(audit, "decide")["table"]["rows"]
     assert [row["row"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
@@ -179,10 +193,11 @@ def test_duplicates_are_removed_from_the_send_list_but_not_lost(messy):
     messy._state.set_repair("merge", True)
     finished(messy)
     decided = messy._state.result.listing.decide()
-    assert len(decided) == 9
-    assert decided["mail_action"].tolist()[5] == "drop"
-    assert decided["mail_action_why"].tolist()[5] == "the same mailbox is in an earlier row"
-    assert decided["mail_duplicate_of"].tolist()[5] == "a"
+    assert len(decided) == 10
+    repeated = decided.loc["f"]
+    assert repeated["mail_action"] == "drop"
+    assert repeated["mail_action_why"] == "the same mailbox is in an earlier row"
+    assert repeated["mail_duplicate_of"] == "a"
 
 
 def test_a_suppression_list_takes_rows_off_the_send_list(messy, tmp_path):
@@ -192,7 +207,7 @@ def test_a_suppression_list_takes_rows_off_the_send_list(messy, tmp_path):
     assert "1 entry in it" in shown(messy, "tidy")["suppression_notes"][0]
     assert items(messy)["suppress"]["count"] == "1 row"
     finished(messy)
-    assert messy._state.result.listing.decide()["mail_action_why"].tolist()[6] == "on your suppression list"
+    assert messy._state.result.listing.decide().loc["g", "mail_action_why"] == "on your suppression list"
     file = tmp_path / "unsubscribed.txt"
     file.write_text("ada@example.org\n")
     messy._state.suppress_file(file, "unsubscribed.txt")

@@ -54,7 +54,8 @@ class Audit:
     result : DataFrame or None
         The rows of the last run as pandas frame with all result columns, `clean` and `change`
         included; rows that are not checked yet are ``pending``. What was chosen in the step "Tidy" is
-        applied: rows may be split, and there may be columns such as `suppressed`. A check that
+        applied: each of several addresses in a cell has a row, with the index of its cell and its
+        place there in the column `part`, and there may be columns such as `suppressed`. A check that
         uses a network leaves out rows that are removed anyway, as suppressed or as duplicates; they
         are ``pending``, too, unless another row has the same mailbox.
     plan : Plan or None

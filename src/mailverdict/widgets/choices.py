@@ -15,7 +15,7 @@ class Choices:
 
     column: int | None = None  # position of the column that holds the addresses
     off: frozenset[str] = frozenset()  # repairs that are not applied
-    split: bool = False  # each of several addresses in a cell gets a row of its own
+    split: bool = True  # each of several addresses in a cell gets a row of its own
     merge: bool = False  # of the rows of one mailbox the first is kept
     suppress: bool = True  # rows on the suppression list are removed
     suppression: str = ""  # the id of the suppression list; empty: none

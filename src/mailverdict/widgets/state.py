@@ -399,7 +399,7 @@ class AuditState:
         if self.source is None or not 0 <= at < len(self.source.labels):
             raise SettingsError(NOTHING_LOADED)
         if at != self.choices.column:
-            self.choose(column=at, off=frozenset(), split=False, merge=False, suppress=True, accepted=frozenset())
+            self.choose(column=at, off=frozenset(), split=True, merge=False, suppress=True, accepted=frozenset())
 
     def list_runs(self) -> None:
         journal = self.check.journal_path()
