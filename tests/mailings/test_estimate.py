@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
+from mailverdict.mailings.estimate import SampleAnswers, cost_of_rest
 from mailverdict.sandbox.smtp_script import Exchange
 from mailverdict.sandbox.zones import mx
+from mailverdict.table.options import check_options
 from tests.doubles.answering_backend import AnsweringBackend, deferred, failed
 from tests.doubles.tables import each_row
 
@@ -245,3 +249,15 @@ def test_a_list_without_addresses_costs_nothing():
 def test_an_argument_that_cannot_work_is_refused(wrong, message):
     with pytest.raises(SettingsError, match=message):
         mv.estimate(EMAILS, **wrong)
+
+
+@pytest.mark.parametrize(("screen", "units"), [(None, 102), ("mx", 100)])
+def test_units_are_those_of_verify_which_submits_dead_domains_unless_they_are_screened(screen, units):
+    dead, answers = (
+        pa.array(["x@gone.example", "y@gone.example"]),
+        SampleAnswers(*[np.array([], np.int64)] * 2, 0, 1.0, 0),
+    )
+    with world(daily_limit=500) as there:
+        given = {"validation_type": "smtp", "backend": there.url, "screen": screen, "journal": None}
+        cost = cost_of_rest(pa.array(EMAILS), dead, check_options("estimate", given), answers)
+    assert (cost.addresses, cost.units) == (units, units)
