@@ -58,7 +58,7 @@ def test_bounces_say_which_verdicts_were_right_and_who_comes_off_the_list(audit,
     state.use_file(path, "bounces.csv", "bounces")
     audit.wait(30)
     found = shown(audit, "decide")["bounces"]
-    assert found["text"] == "bounces.csv has 2 addresses of this list, and 1 other. 1 person does not exist any more."
+    assert found["text"] == "bounces.csv has 2 addresses of this list, and 1 other. 1 mailbox does not exist any more."
     rows = {row[0]: dict(zip(found["heads"], row, strict=True)) for row in found["rows"]}
     expected = mv.outcomes(audit.result, "mail", bounces=path).loc["verdict"]
     assert sum(int(row["Does not exist"]) for row in rows.values()) == expected["hard"].sum() == 1

@@ -48,8 +48,12 @@ READ = tuple(column for column in COLUMNS if column.in_core or column.name in ("
 
 def table_of(text: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]], notes: Sequence[str]) -> dict[str, Any]:
     """A table of the page; what was warned of is said with it."""
-    said = " ".join([text, *(f"{each[:1].upper()}{each[1:]}." for each in notes)]).strip()
-    return {"text": said, "heads": list(heads), "rows": [list(row) for row in rows]}
+    return {"text": with_notes(text, notes), "heads": list(heads), "rows": [list(row) for row in rows]}
+
+
+def with_notes(text: str, notes: Sequence[str]) -> str:
+    """A text, and what was warned of as sentences."""
+    return " ".join([text, *(f"{each[:1].upper()}{each[1:]}." for each in notes)]).strip()
 
 
 def range_text(low: float, high: float) -> str:
@@ -182,7 +186,7 @@ def read_outcomes(path: Path, name: str, listing: Listing) -> Bounced:
     people = len({found.keys[row] for row in gone.tolist()})
     others = f", and {count_of(found.unmatched, 'other')}" if found.unmatched else ""
     text = f"{shown} has {count_of(found.matched, 'address')} of this list{others}. "
-    text += f"{count_of(people, 'person does', 'people do')} not exist any more."
+    text += f"{count_of(people, 'mailbox does', 'mailboxes do')} not exist any more."
     return Bounced(table_of(text, BOUNCE_HEADS, lines, notes), gone, bounces)
 
 
@@ -200,6 +204,6 @@ def plan_wave(listing: Listing, bounced: Bounced | None) -> tuple[int, Rows, str
     is_next = plan.frame[label_of(column, None, "wave")] == plan.wave
     rows = np.flatnonzero(is_next.fillna(False).to_numpy(np.bool_))
     expected, low, high = plan.expected
-    forecast = f"{expected:,.0f} hard bounces expected, {low:,.0f} to {high:,.0f}. " if len(rows) else ""
+    forecast = f"{count_of(round(expected), 'hard bounce')} expected, {low:,.0f} to {high:,.0f}. " if len(rows) else ""
     text = f"Wave {plan.wave} of {waves}: {count_of(len(rows), 'row')}. {forecast}{plan.why}"
-    return plan.wave, rows, " ".join([text, *notes])
+    return plan.wave, rows, with_notes(text, notes)
