@@ -123,6 +123,7 @@ class TestPausing:
         while not run.progress.settled:
             pass
         run.pause()
+        run.wait()  # or the gate may open before the run has stopped, and it ends by itself
         backend.gate.set()
         return run, backend
 
