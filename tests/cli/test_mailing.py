@@ -93,5 +93,5 @@ def test_the_column_of_mailed_rows_is_given(run, tmp_path):
     columns = ("--bounce-columns", "address=who,outcome=what")
     status, shown, _ = run("learn", path, bounces, "-c", "email", "--mailed", "sent", "--experience", learnt, *columns)
     assert status == 0
-    assert "10 mailboxes, 2 hard bounces (20.0%)" in shown
+    assert "10 mailboxes, 2 hard bounces (20.0%, " in shown
     assert pd.read_json(learnt, typ="series")["version"] == 1

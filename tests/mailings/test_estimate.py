@@ -125,7 +125,7 @@ def test_an_unfinished_sample_gives_what_it_can(tmp_path):
         wide = est.shares.loc["valid", "high"] - est.shares.loc["valid", "low"]
         assert (est.sampled, est.sample) == (20, 60)
         assert (est.cost.addresses, est.cost.units, est.cost.days) == (80, 80, 4)
-        assert "from 20 of a sample of 60 of 100 addresses (no quota for more: call again later)" in str(est)
+        assert "from 20 of a sample of 60 of 100 addresses (no quota for more now)" in str(est)
     with world(daily_limit=100) as there:
         whole = mv.estimate(EMAILS, backend=there.url, screen=there.backend, sample=60, **options | {"journal": None})
     assert whole.sampled == 60

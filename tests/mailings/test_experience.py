@@ -110,6 +110,11 @@ class TestRefused:
         with pytest.raises(mv.InputError, match="something else than 1, 2"):
             mv.learn(LIST.assign(email_wave="first"), "email", BOUNCES)
 
+    @each_row("name", ["ada@firm.example", "x" * 81, None])
+    def test_a_name_that_is_an_address_or_too_long_is_refused(self, name):
+        with pytest.raises(mv.SettingsError, match="give a text without @, of at most 80 characters"):
+            mv.learn(LIST, "email", BOUNCES, name=name)
+
     def test_without_bounces_it_says_so(self):
         with pytest.raises(mv.SettingsError, match="give bounces="):
             mv.learn(LIST, "email")
@@ -145,15 +150,56 @@ class TestSum:
         other = a_list((9, "risky", "self", "firm.example"))
         both = mv.learn(LIST, "email", BOUNCES) + mv.learn(other, "email", BOUNCES)
         assert lines_of(both)["risky", "catch_all", "self", "firm.example"] == (1, 14, 4, 4)
-        assert repr(both) == "Experience: 2 mailings, 22 mailboxes, 4 hard bounces (22.2%), 4 blocked or deferred"
+        assert repr(both) == (
+            "Experience: 2 mailings, 22 mailboxes, 4 hard bounces (22.2%, 9.0% to 45.2%), 4 blocked or deferred"
+        )
+
+    def test_two_mailings_that_look_alike_are_told_apart_by_name(self):
+        march, april = (mv.learn(LIST, "email", BOUNCES, name=name) for name in ("march", "april"))
+        assert int((march + april).counts["mailed"].sum()) == 2 * len(LIST)
+        assert int((march + march).counts["mailed"].sum()) == len(LIST)
+        unnamed = mv.learn(LIST, "email", BOUNCES)
+        with pytest.warns(UserWarning, match="a mailing of 13 mailboxes is in both, and counts once"):
+            both = unnamed + unnamed
+        assert int(both.counts["mailed"].sum()) == len(LIST)
+
+    def test_a_named_mailing_is_the_same_however_much_its_list_has_changed(self):
+        whole = a_list((40, "valid", "google", "big.example"))
+        both = mv.learn(whole, "email", reports(hard=["u30@big.example"]), name="march")
+        both += mv.learn(whole[20:], "email", reports(hard=["u30@big.example", "u31@big.example"]), name="march")
+        assert lines_of(both) == {("valid", "none", "google", "big.example"): (1, 20, 2, 0)}
+
+    def test_a_wave_without_bounces_is_learnt_if_all_have_come(self):
+        out = a_list((40, "valid", "google", "big.example"), email_wave=1)
+        for bounces in (reports(), reports(hard=["u1@big.example"])):
+            found = mv.learn(out, "email", bounces, complete=True)
+            assert found.mailings[0].is_complete
+        with pytest.raises(mv.InputError, match="none of the 1 addresses with a report"):
+            mv.learn(out, "email", reports(hard=["zoe@other.example"]), complete=True)
+        two = out.assign(email_wave=[1] * 20 + [2] * 20)
+        assert [
+            each.wave for each in mv.learn(two, "email", reports(hard=["u1@big.example"]), complete=True).mailings
+        ] == [1, 2]
+
+
+def a_file(**changes):
+    """A file with one mailing, of which something is another."""
+    mailing = {"name": "", "wave": 1, "complete": False, "counts": []} | changes
+    return json.dumps({"format": "mailverdict experience", "version": 1, "mailings": [mailing]})
 
 
 class TestFile:
+    def test_the_file_of_these_tests_is_one(self, tmp_path):
+        path = tmp_path / "experience.json"
+        path.write_text(a_file(counts=[["valid", "none", "", "firm.example", 1, 3, 2, 0]]))
+        assert Experience.load(path).counts["mailed"].tolist() == [3]
+
     def test_what_is_saved_is_what_is_read_and_holds_no_address(self, tmp_path):
         path = tmp_path / "experience.json"
-        experience = mv.learn(LIST, "email", BOUNCES)
+        experience = mv.learn(LIST, "email", BOUNCES, name="march", complete=True)
         experience.save(path)
         assert lines_of(Experience.load(path)) == lines_of(experience)
+        assert [(each.name, each.is_complete) for each in Experience.load(path).mailings] == [("march", True)]
         text = path.read_text(encoding="utf-8")
         assert "@" not in text
         assert "ada.example" not in text  # a domain with fewer than three mailboxes may be a person
@@ -180,17 +226,11 @@ class TestFile:
             ("{", "not an experience that learn wrote"),
             ('{"format": "other", "version": 1, "mailings": []}', "not an experience"),
             ('{"format": "mailverdict experience", "version": 2, "mailings": []}', "version 2 of the form"),
-            (
-                '{"format": "mailverdict experience", "version": 1, "mailings": '
-                '[{"wave": 1, "counts": [["valid", "none", "", "firm.example", 1, 1, 2, 0]]}]}',
-                "damaged",
-            ),
-            ('{"format": "mailverdict experience", "version": 1, "mailings": [{"wave": -1, "counts": []}]}', "damaged"),
-            (
-                '{"format": "mailverdict experience", "version": 1, "mailings": '
-                '[{"wave": 1, "counts": [["valid", "none", "", "firm.example", 1, 10.7, 2, 0]]}]}',
-                "damaged",
-            ),
+            (a_file(counts=[["valid", "none", "", "firm.example", 1, 1, 2, 0]]), "damaged"),
+            (a_file(counts=[["valid", "none", "", "firm.example", 1, 10.7, 2, 0]]), "damaged"),
+            (a_file(wave=-1), "damaged"),
+            (a_file(name="ada@firm.example"), "damaged"),
+            (a_file(complete="yes"), "damaged"),
         ],
     )
     def test_another_file_is_refused(self, tmp_path, text, message):

@@ -161,6 +161,21 @@ class TestWarnings:
         with pytest.warns(UserWarning, match="or its verdicts have changed since|list or its verdicts"):
             mv.mailing(changed, "email", experience=experience)
 
+    def test_a_wave_with_far_fewer_bounces_than_expected_does_not_count_until_it_is_complete(self):
+        first = mv.mailing(a_list((9000, "valid", "google", "big.example"), *DOUBTFUL), "email", waves=2)
+        with pytest.warns(UserWarning, match="wave 1 of this list is not in the experience"):
+            without = mv.mailing(first.frame, "email", waves=2)
+        few = reports(hard=first.next["email"][:1].tolist())
+        assert len(first.next) > 3000
+        assert first.expected.low > 1
+        with pytest.warns(UserWarning, match="wave 1 had 1 hard bounce of .* were expected: does its export lack some"):
+            doubted = mv.mailing(first.frame, "email", waves=2, experience=mv.learn(first.frame, "email", few))
+        assert doubted.next.index.equals(without.next.index)
+        whole = mv.learn(first.frame, "email", few, complete=True)
+        believed = mv.mailing(first.frame, "email", waves=2, experience=whole)
+        assert "1 hard bounce of" in believed.why
+        assert believed.expected.high < doubted.expected.high
+
     @each_row(
         ("options", "message"),
         [

@@ -72,6 +72,23 @@ def test_bounces_say_which_verdicts_were_right_and_who_comes_off_the_list(audit,
     assert state.result.listing.counts.actions["send"] == before
 
 
+def test_exports_add_up_and_can_be_taken_back(audit, tmp_path):
+    state = audit._state
+    for name, address in (("first.csv", "bob@gmail.com"), ("second.csv", "ada@yahoo.com")):
+        path = export(tmp_path / name, f"{address},1772529300,5.1.1,550 5.1.1 User unknown")
+        state.use_file(path, name, "bounces")
+        audit.wait(30)
+    text = "second.csv with the exports before has 2 addresses of this list. 2 mailboxes do not exist any more."
+    assert shown(audit, "decide")["bounces"]["text"] == text
+    path = export(tmp_path / "other.csv", "zoe@elsewhere.example,1772529301,5.1.1,550 5.1.1 User unknown")
+    state.use_file(path, "other.csv", "bounces")
+    audit.wait(30)
+    assert "none of its 1 address is in this list" in message(audit, "decide")
+    assert shown(audit, "decide")["bounces"]["text"] == text
+    state.act("forget_bounces")
+    assert shown(audit, "decide")["bounces"] is None
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -114,6 +131,10 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
     assert sum(int(count.replace(",", "")) for count, _ in mailed.values()) == len(first)
     second = make_wave()
     assert not set(first) & set(second)
+    state.act("undo")
+    state.act("set_complete", is_on=True)
+    assert shown(audit, "decide")["bounces"]["is_complete"]
+    assert make_wave() == second
     assert shown(audit, "decide")["wave"]["next"] == 3
     assert "Nothing has been learnt" not in shown(audit, "decide")["wave"]["text"]
     out = audit.result
@@ -130,6 +151,27 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
         state.act("undo")
     assert shown(audit, "decide")["wave"]["next"] == 1
     assert "mail_wave" not in audit.result
+
+
+def test_a_wave_without_bounces_counts_once_they_have_all_come(tmp_path):
+    people = [f"user{n}@firm{n % 4}.example" for n in range(600)]
+    audit = finished(ready(pd.DataFrame({"mail": people}), AnsweringBackend(), validation_type="smtp", journal=None))
+    state, saved = audit._state, []
+    state.on_file = lambda name, path, by: saved.append(pd.read_csv(path)["mail"].tolist())
+    for wave in (1, 2):
+        state.act("make_wave", kind="csv")
+        audit.wait(60)
+        assert len(saved) == wave
+    rows = [f"{saved[0][0]},1772529300,5.1.1,550 5.1.1 User unknown"]
+    state.use_file(export(tmp_path / "bounces.csv", *rows), "bounces.csv", "bounces")
+    audit.wait(30)
+    for is_on in (False, True):
+        state.act("set_complete", is_on=is_on)
+        state.act("make_wave", kind="csv")
+        audit.wait(60)
+        text = shown(audit, "decide")["wave"]["text"]
+        assert ("No report is about wave 2, so that nothing is learnt from it. If all" in text) is not is_on
+        state.act("undo")
 
 
 def sampled(service, count: int, **options) -> Audit:
@@ -153,7 +195,7 @@ def test_a_sample_says_what_to_expect_and_is_not_paid_again(tmp_path):
         low, high = (float(each.rstrip("%")) for each in table["Invalid"][1].split(" to "))
         assert low <= 25 <= high
         assert sample["table"]["text"].startswith(
-            "What to expect of the whole list, from 400 of 1,000 addresses. To check it whole: 600 addresses left, "
+            "What to expect of the whole list, from a sample of 400 of 1,000 addresses. To check it whole: 600 addresses left, "
         )
         assert (sample["label"], audit.plan.to_submit) == ("", 600)
         finished(audit)

@@ -56,6 +56,10 @@ def learn(
         str | None,
         typer.Option("--mailed", help="Column with true for each row that was mailed; by default the column of waves."),
     ] = None,
+    name: Annotated[str, typer.Option("--name", help="What to call the mailing, to tell it apart from others.")] = "",
+    complete: Annotated[
+        bool, typer.Option("--complete", help="All bounces have come: a wave without any is learnt, too.")
+    ] = False,
     prefix: Prefix = None,
     reading: TableOptions,
     quiet: Quiet = False,
@@ -68,12 +72,19 @@ def learn(
     known = mv.Experience.load(experience) if user_path(experience).exists() else mv.Experience()
     reports = read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
-        name = pick_verified(source, column, prefix)
+        label = pick_verified(source, column, prefix)
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in source.pieces()])
     chosen = None if mailed is None else truth_of(whole, mailed)
     with printed_warnings("warning"):
-        learnt = mv.learn(with_core(whole, name, prefix), name, reports, mailed=chosen, prefix=prefix)
-        known += learnt
+        known += mv.learn(
+            with_core(whole, label, prefix),
+            label,
+            reports,
+            mailed=chosen,
+            name=name,
+            complete=complete,
+            prefix=prefix,
+        )
     known.save(experience)
     print_remarks(source, quiet=quiet)
     if not quiet:

@@ -405,6 +405,7 @@ def estimate(
     max_age: MaxAge = "30D",
     refresh: Refresh = "",
     clean: Clean = True,
+    known: Known = None,
     reading: TableOptions,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -416,6 +417,7 @@ def estimate(
     """
     has_own = backend is not None and (resolver is not None or not resolver_check)
     screen = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check) if has_own else None
+    settled = read_known_file(known, validation_type)
     with (
         open_source(file, reading) as source,
         chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
@@ -437,6 +439,7 @@ def estimate(
                 refresh=split_list(refresh),
                 screen=screen,
                 clean=clean,
+                known=settled,
                 progress=False if quiet or STATUS.get().is_json else "auto",
             )
     print_remarks(source, quiet=quiet)

@@ -150,7 +150,7 @@ class Estimate:
             ).rstrip()
             for row in (head, *rows)
         ]
-        return "\n".join([*lines, f"{self._origin()}; {self.cost}"])
+        return "\n".join([*lines, f"{self.origin}; {self.cost}"])
 
     def _shown(self) -> list[str]:
         """The lines that apply."""
@@ -164,19 +164,20 @@ class Estimate:
         interval = "" if low == high else f"{low:.1%} to {high:.1%}"
         return "" if np.isnan(share) else percent(share, 1.0), interval, rows, addresses
 
-    def _origin(self) -> str:
-        """How many addresses it is made from."""
+    @property
+    def origin(self) -> str:
+        """How many addresses it is made from, in words."""
         whole = count_of(self.population, "address")
         if self.sampled == self.population:
             return "from all addresses"
         if self.sampled == self.sample:
             return f"from a sample of {self.sampled:,} of {whole}"
-        return f"from {self.sampled:,} of a sample of {self.sample:,} of {whole} (no quota for more: call again later)"
+        return f"from {self.sampled:,} of a sample of {self.sample:,} of {whole} (no quota for more now)"
 
     def _repr_html_(self) -> str:
         """The table for notebooks; every text is escaped."""
         table = CountTable(self.shares.loc[self._shown()])
-        return f"{table._repr_html_()}{notebook(f'<p>{self._origin()}; {self.cost}</p>')}"
+        return f"{table._repr_html_()}{notebook(f'<p>{self.origin}; {self.cost}</p>')}"
 
 
 LINE_LABELS = {**{name: reason_label(name) for name in LINES}, UNANSWERED: "No answer came"}

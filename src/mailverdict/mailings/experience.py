@@ -46,6 +46,7 @@ OTHER = "other"  # the reason where it is a word that only a service has
 KNOWN_REASONS = np.array([NO_REASON, NOT_ASKED, *WHY_MEANING], object)
 SMALL_DOMAIN = 3  # mailboxes of a list: a domain with fewer may be a person, and is counted with others
 SAME_MAILING = 0.9  # of the mailboxes of a wave: so many are still there when it is learnt again
+MOST_NAME = 80  # characters
 FOLDS = 5
 FORECASTS = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 1)  # limits of the lines of the table of a calibration
 INTERVAL = (0.025, 0.975)
@@ -101,10 +102,22 @@ class Calibration:
 
 @dataclass(frozen=True)
 class LearntMailing:
-    """The counts of one mailing, with the columns of `CELL` and `COUNTS`; and its wave, if `mailing` planned it."""
+    """The counts of one mailing, with the columns of `CELL` and `COUNTS`."""
 
-    wave: int | None
+    wave: int | None  # if `mailing` planned it
     counts: pd.DataFrame
+    name: str = ""
+    is_complete: bool = False  # whether a person said that all bounces had come
+
+    def __str__(self) -> str:
+        """What a person calls it."""
+        wave = "a mailing" if self.wave is None else f"wave {self.wave}"
+        return f"{wave} of {self.name!r}" if self.name else wave
+
+    @property
+    def strength(self) -> tuple[int, bool]:
+        """Of one mailing that was learnt twice, that with the higher one stays."""
+        return int(self.counts["hard"].sum()), self.is_complete
 
     def by_group(self) -> pd.Series[int]:
         """Mailboxes by verdict, reason and operator."""
@@ -115,7 +128,9 @@ class LearntMailing:
         return bool((self.by_group().reindex(groups.index).fillna(0) >= groups).all())
 
     def is_same(self, other: LearntMailing) -> bool:
-        """Whether both are one mailing, of which some rows may have been removed from the list in between."""
+        """Whether both are one mailing: by name; without one by size and kinds of rows, of which a few may be gone."""
+        if self.name or other.name:
+            return (self.name, self.wave) == (other.name, other.wave)
         small, large = sorted((self, other), key=lambda each: int(each.counts["mailed"].sum()))
         part = small.counts["mailed"].sum() / max(large.counts["mailed"].sum(), 1)
         return self.wave == other.wave and part >= SAME_MAILING and large.has_all(small.by_group())
@@ -126,7 +141,8 @@ class Experience:
     """What became of the mails of earlier mailings: counts by verdict, reason, operator and domain, without addresses.
 
     Two are added with ``+``. A mailing that is in both counts once: that of the two with more hard
-    bounces stays, so that a mailing may be learnt again when late bounces have come.
+    bounces stays, so that a mailing may be learnt again when late bounces have come. Mailings are told apart
+    by `name` and wave; without a name by wave, number of mailboxes and kinds of rows.
 
     Parameters
     ----------
@@ -151,7 +167,13 @@ class Experience:
             same = next((at for at, old in enumerate(mailings) if old.is_same(new)), None)
             if same is None:
                 mailings.append(new)
-            elif new.counts["hard"].sum() >= mailings[same].counts["hard"].sum():
+                continue
+            if not new.name and new.wave is None:
+                warn_user(
+                    f"a mailing of {new.counts['mailed'].sum():,} mailboxes is in both, and counts once. If these "
+                    "are two mailings, learn each with a name"
+                )
+            if new.strength >= mailings[same].strength:
                 mailings[same] = new
         return Experience(tuple(mailings))
 
@@ -193,7 +215,12 @@ class Experience:
             If it cannot be written.
         """
         mailings = [
-            {"wave": each.wave, "counts": [list(row) for row in each.counts[[*CELL, *COUNTS]].itertuples(index=False)]}
+            {
+                "name": each.name,
+                "wave": each.wave,
+                "complete": each.is_complete,
+                "counts": [list(row) for row in each.counts[[*CELL, *COUNTS]].itertuples(index=False)],
+            }
             for each in self.mailings
         ]
         text = json.dumps({"format": FORMAT, "version": VERSION, "mailings": mailings}, ensure_ascii=False, indent=1)
@@ -246,9 +273,11 @@ class Experience:
         if not self.mailings:
             return "Experience: no mailing"
         mailed, hard, unclear = (int(self.counts[name].sum()) for name in ("mailed", "hard", "unclear"))
+        low, high = wilson_interval(hard, mailed - unclear)
+        share = "" if mailed == unclear else f" ({hard / (mailed - unclear):.1%}, {low:.1%} to {high:.1%})"
         return (
             f"Experience: {count_of(len(self.mailings), 'mailing')}, {count_of(mailed, 'mailbox', 'mailboxes')}, "
-            f"{count_of(hard, 'hard bounce')} ({hard / max(mailed - unclear, 1):.1%}), {unclear:,} blocked or deferred"
+            f"{count_of(hard, 'hard bounce')}{share}, {unclear:,} blocked or deferred"
         )
 
     def _repr_html_(self) -> str:
@@ -258,15 +287,21 @@ class Experience:
 
 def read_mailing(found: Any) -> LearntMailing:
     """One mailing of a file; any error if it is not of the form."""
-    wave, counts = found["wave"], pd.DataFrame(found["counts"], columns=[*CELL, *COUNTS], dtype=object)
+    wave, name, is_complete = found["wave"], found["name"], found["complete"]
+    counts = pd.DataFrame(found["counts"], columns=[*CELL, *COUNTS], dtype=object)
     numbers = [number for name in COUNTS for number in counts[name]] + ([] if wave is None else [wave - 1])
     if not all(type(number) is int and number >= 0 for number in numbers):
         raise ValueError
     counts = counts.astype(dict.fromkeys(COUNTS, "int64"))
     is_wrong = (counts["hard"] + counts["unclear"] > counts["mailed"]).any() or (counts["domains"] < 1).any()
-    if is_wrong or not all(isinstance(text, str) and "@" not in text for name in CELL for text in counts[name]):
+    texts = [name, *(text for column in CELL for text in counts[column])]
+    if (
+        is_wrong
+        or type(is_complete) is not bool
+        or not all(isinstance(text, str) and "@" not in text for text in texts)
+    ):
         raise ValueError
-    return LearntMailing(wave, counts)
+    return LearntMailing(wave, counts, name, is_complete)
 
 
 def learn(
@@ -275,12 +310,15 @@ def learn(
     bounces: Any = None,
     *,
     mailed: Any = None,
+    name: str = "",
+    complete: bool = False,
     prefix: str | None = None,
 ) -> Experience:
     """Count what became of a mailing, to forecast the bounces of the next one. Uses no network.
 
-    A mailbox that was mailed and has no report was reached. One whose mail was only blocked or
-    deferred says nothing, and is counted apart. Rows that were not mailed teach nothing.
+    A mailbox that was mailed and has no report counts as reached, so wait until all bounces have come. One
+    whose mail was only blocked or deferred says nothing, and is counted apart. Rows that were not mailed teach
+    nothing.
 
     Parameters
     ----------
@@ -294,6 +332,12 @@ def learn(
         Which rows were mailed, as in `outcomes`. By default those with a number in the column `wave`
         of `mailing`, where each wave is a mailing of its own; without such a column all rows with an
         address, of which none may be invalid.
+    name : str, optional
+        What to call the mailing, so that an experience can tell mailings apart that look alike, and knows
+        one again whose list has changed much.
+    complete : bool, default False
+        Whether all bounces have come. Then a wave without any report is learnt, and `mailing` does not
+        doubt that so few mails bounced.
     prefix : str, optional
         The prefix it was verified with, if not the default.
 
@@ -307,7 +351,8 @@ def learn(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError
-        If `mailed` does not fit, or is needed: without it and a column of waves, rows are invalid.
+        If `mailed` does not fit, or is needed: without it and a column of waves, rows are invalid; or if the name
+        is an address or longer than 80 characters.
     InputError
         If `bounces` cannot be read, no row was mailed, or no mailed row has a report: then the export is of another
         mailing, or too early.
@@ -332,6 +377,8 @@ def learn(
     0   valid  firm.example       3     1
     """
     require_bounces(bounces)
+    if not isinstance(name, str) or "@" in name or len(name) > MOST_NAME:
+        raise SettingsError(f"name={name!r:.100}: give a text without @, of at most {MOST_NAME} characters")
     rows = Results(out, column, prefix, JUDGED)
     waves = read_waves(rows)
     is_by_wave = mailed is None and "wave" in rows
@@ -343,7 +390,7 @@ def learn(
     found = match_outcomes(rows, bounces, mailed=waves > 0 if is_by_wave else mailed)
     if not found.is_mailed.any():
         raise InputError("no row was mailed: the plan has no wave yet, or mailed= is false for every address")
-    if not found.matched:
+    if not found.matched and (found.unmatched or not complete):
         raise InputError(
             f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {rows.column!r}: "
             "give the bounces of this mailing, or wait until they have come"
@@ -369,10 +416,13 @@ def learn(
     mailings = []
     for wave in np.unique(waves[found.is_mailed]).tolist() if is_by_wave else [None]:
         of_wave = found.is_mailed & ((waves == wave) if wave else True)
-        if not (has_report & of_wave).any():
-            warn_user(f"no report is about wave {wave}: it is not learnt; learn it when its bounces have come")
+        if not complete and not (has_report & of_wave).any():
+            warn_user(
+                f"no report is about wave {wave}: it is not learnt. Learn it when its bounces have come; if there "
+                "are none, learn it as complete"
+            )
             continue
-        mailings.append(LearntMailing(wave, count_cells(cells[of_wave])))
+        mailings.append(LearntMailing(wave, count_cells(cells[of_wave]), name, complete))
     return Experience(tuple(mailings))
 
 

@@ -23,7 +23,7 @@ from ..table.columns import HELD_COLUMNS, WAVE_COLUMNS
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, Table
-from .experience import INTERVAL, Experience, cells_of, join_cells, read_experience, read_waves
+from .experience import INTERVAL, Experience, LearntMailing, cells_of, join_cells, read_experience, read_waves
 from .rates import CELL, NO_REASON, PRIORS, Codes, Rates, beta_of, beta_quantile, fit_rates
 from .release import add_up, below_budget, choose_rows
 
@@ -37,9 +37,11 @@ RELEASED = Policy(
 LATER = "kept for a later wave"
 REPEATED = "its mailbox is in another row"
 UNVERIFIED = "it has no verdict"
-UNSURE = "not within the budget now: forecast of bounces "
+UNSURE = "not sure enough for this wave: forecast of bounces "
 VARIED = (UNSURE, DID_YOU_MEAN, REMARKED)  # what follows is another text in each row
 SHOWN_REASONS = 8
+NOT_LEARNT = "of this list is not in the experience"
+SURELY = (0.005, 0.995)  # fewer bounces than the lower end of this interval are doubted
 
 
 class Expected(NamedTuple):
@@ -77,7 +79,7 @@ class Mailing(Generic[Frame]):
     >>> df = pd.DataFrame({"email": ["ada@example.org", "nobody"]})
     >>> out = mv.verify(df, "email", validation_type="regex")
     >>> mv.mailing(out, "email").held["email_held"].tolist()
-    ['not within the budget now: forecast of bounces 12.0%', 'invalid: not a well-formed address']
+    ['not sure enough for this wave: forecast of bounces 12.0% (0.0% to 59.4%)', 'invalid: not a well-formed address']
     """
 
     wave: int
@@ -172,6 +174,8 @@ def mailing(
     -----
     UserWarning
         If the experience lacks a wave of the list: then its bounces have not been learnt, or the list has changed.
+        If a mailing has far fewer bounces than were expected: then its export may lack some, and the mailing does not
+        count until it is learnt with more of them, or as ``complete``.
 
     Examples
     --------
@@ -201,17 +205,20 @@ def mailing(
     warn_user(
         *(missing_wave(each, cells[wave_of == each], known) for each in range(1, wave) if (wave_of == each).any())
     )
+    believed, doubts = leave_out_doubtful(known)
+    warn_user(*doubts)
     held = hold_rows(rows, keys, wave_of)
-    table, cell = join_cells(cells, known.counts)
+    table, cell = join_cells(cells, believed.counts)
     rates = fit_rates(table)
     left = np.flatnonzero(held == "")
     left = left[wave_of[left] == 0]
     is_good = ((cells["verdict"] == str(Verdict.VALID)) & (cells["why"] == NO_REASON)).to_numpy()
     now = left[choose_rows(rates, cell[left], is_good[left], max_bounce_rate, wave, waves)]
     wave_of[now] = wave
-    for at in left[wave_of[left] == 0].tolist():
-        rate = float(rates.cells.rate[cell[at]])
-        held[at] = LATER if is_good[at] and rate <= max_bounce_rate else f"{UNSURE}{rate:.1%}"
+    later = left[wave_of[left] == 0]
+    held[later] = np.where(
+        is_good[later] & (rates.cells.rate[cell[later]] <= max_bounce_rate), LATER, forecasts_of(rates)[cell[later]]
+    )
     waiting = np.flatnonzero(wave_of == 0)
     marks = pa.table({"wave": pa.array(wave_of, mask=wave_of == 0)})
     frame = rows.data.attach(marks, names[:1], WAVE_COLUMNS, {})
@@ -225,7 +232,7 @@ def mailing(
         Table(marked.take(waiting), rows.data.column).attach(words, names[1:], HELD_COLUMNS, {}),
         expect(rates, cell[now]),
         explain(
-            known,
+            believed,
             is_good[now],
             len(left),
             max_bounce_rate,
@@ -242,9 +249,48 @@ def missing_wave(wave: int, cells: pd.DataFrame, known: Experience) -> str | Non
     if any(each.wave == wave and each.has_all(groups) for each in known.mailings):
         return None
     return (
-        f"wave {wave} of this list is not in the experience: learn it from its bounces first. If it was learnt, the "
-        "list or its verdicts have changed since; then begin a new experience and learn all waves from this list"
+        f"wave {wave} {NOT_LEARNT}: learn it from its bounces first. If it was learnt, the list or its verdicts have "
+        "changed since; then begin a new experience and learn all waves from this list"
     )
+
+
+def leave_out_doubtful(known: Experience) -> tuple[Experience, list[str]]:
+    """The mailings that count, and a warning about each of the others.
+
+    Far fewer bounces than the mailings before let expect may mean that the export lacks some.
+    """
+    kept, said = Experience(), list[str]()
+    for each in known.mailings:
+        hard, mailed = each.strength[0], int(each.counts["mailed"].sum())
+        _, low, high = forecast(kept, each)
+        if each.is_complete or hard >= int(low):
+            kept = Experience((*kept.mailings, each))
+        else:
+            said.append(
+                f"{each} had {count_of(hard, 'hard bounce')} of {count_of(mailed, 'mail')}, and "
+                f"{low:,.0f} to {high:,.0f} were expected: does its export lack some? It does not count until it is "
+                "learnt with more of them, or as complete: all bounces have come"
+            )
+    return kept, said
+
+
+def forecast(known: Experience, mailing: LearntMailing) -> Expected:
+    """The bounces to expect of a mailing from what others showed."""
+    empty = mailing.counts.assign(**dict.fromkeys(("mailed", "hard", "unclear"), 0))
+    table = Experience((*known.mailings, LearntMailing(None, empty))).counts
+    rates = fit_rates(table.assign(tried=table["mailed"] - table["unclear"]))
+    places = pd.Series(np.arange(len(table)), pd.MultiIndex.from_frame(table[list(CELL)]))
+    at = places.reindex(pd.MultiIndex.from_frame(mailing.counts[list(CELL)])).to_numpy(np.int64)
+    tried = (mailing.counts["mailed"] - mailing.counts["unclear"]).to_numpy(np.int64)
+    return expect(rates, np.repeat(at, tried), SURELY)
+
+
+def forecasts_of(rates: Rates) -> npt.NDArray[Any]:
+    """For each cell, in words, why its rows are held."""
+    rate = rates.cells.rate
+    a, b = beta_of(rate, rates.cells.variance)
+    low, high = (beta_quantile(chance, a, b) for chance in INTERVAL)
+    return np.array([f"{UNSURE}{each:.1%} ({low[at]:.1%} to {high[at]:.1%})" for at, each in enumerate(rate)], object)
 
 
 def hold_rows(rows: Results, keys: npt.NDArray[Any], wave_of: Codes) -> npt.NDArray[Any]:
@@ -273,20 +319,20 @@ def hold_rows(rows: Results, keys: npt.NDArray[Any], wave_of: Codes) -> npt.NDAr
 def reason_held(why: str) -> str:
     """Why a row is held, without what is another text in each row.
 
-    >>> reason_held("not within the budget now: forecast of bounces 12.0%"), reason_held(LATER)
-    ('not within the budget now', 'kept for a later wave')
+    >>> reason_held(f"{UNSURE}12.0% (0.2% to 38.8%)"), reason_held(LATER)
+    ('not sure enough for this wave', 'kept for a later wave')
     """
     return why.partition(":")[0] if why.startswith(VARIED) else why
 
 
-def expect(rates: Rates, cell: Codes) -> Expected:
+def expect(rates: Rates, cell: Codes, interval: tuple[float, float] = INTERVAL) -> Expected:
     """The bounces of some rows; the interval is that of a Beta distribution of their rate."""
     if not len(cell):
         return Expected(0.0, 0.0, 0.0)
     expected, variance = (each[-1:] for each in add_up(rates, cell))
     size = len(cell)
     a, b = beta_of(expected / size, variance / size**2)
-    low, high = (float(beta_quantile(chance, a, b)[0]) * size for chance in INTERVAL)
+    low, high = (float(beta_quantile(chance, a, b)[0]) * size for chance in interval)
     return Expected(float(expected[0]), low, high)
 
 
@@ -296,6 +342,12 @@ def explain(known: Experience, is_good: Bools, left: int, budget: float, *, is_s
     if not known.mailings:
         assumed = " and ".join(f"{each.rate:.1%} of {name} rows" for name, each in PRIORS.items())
         said.append(f"Nothing has been learnt yet: it is assumed, with a wide margin, that {assumed} bounce.")
+    else:
+        last = known.mailings[-1]
+        (hard, _), mailed = last.strength, count_of(int(last.counts["mailed"].sum()), "mail")
+        said.append(
+            f"Of the last mailing {count_of(hard, 'hard bounce')} of {mailed} are known; the others count as reached."
+        )
     if not left:
         said.append("No row is left that may be mailed.")
     elif not len(is_good):

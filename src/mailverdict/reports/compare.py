@@ -75,6 +75,8 @@ class Comparison:
     def _sentences(self) -> list[str]:
         """The figures in words."""
         only = f"{self.only_a:,} only from {self.names[0]}, {self.only_b:,} only from {self.names[1]}"
+        if not self.both:
+            return [f"no address is in both; {only}"]
         same, judged = self._same
         return [
             f"{count_of(self.both, 'address')} in both, {only}",

@@ -51,6 +51,8 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "decide_domain": ("decide", {"domain": str, "what": str}),
     "check_decided": ("decide", {}),
     "remove_bounced": ("decide", {}),
+    "set_complete": ("decide", {"is_on": bool}),
+    "forget_bounces": ("decide", {}),
     "make_wave": ("decide", {"kind": str}),
     "set_policy": ("decide", {"name": str}),
     "download": ("decide", {"which": str, "kind": str}),

@@ -23,8 +23,8 @@ from ..errors import InputError, MailVerdictError
 from ..frames.policy import read_decided
 from ..local.backend import LocalBackend
 from ..mailings.estimate import LINE_LABELS, estimate, is_verified_whole
-from ..mailings.experience import learn
-from ..mailings.waves import mailing
+from ..mailings.experience import Experience, learn
+from ..mailings.waves import NOT_LEARNT, mailing
 from ..model.words import ACTIONS, Verdict, count_of, percent
 from ..reports.by_operator import OperatorCounts
 from ..reports.outcomes import count_outcomes, match_outcomes
@@ -108,8 +108,7 @@ def check_sample(prepared: Prepared, options: Options) -> dict[str, Any]:
         for line, row in zip(found.shares.index, found.shares.to_dict("records"), strict=True)
         if row["rows"] or line in tuple(Verdict)
     ]
-    of = f"{found.sampled:,} of {count_of(found.population, 'address')}"
-    text = f"What to expect of the whole list, from {of}. To check it whole: {found.cost}."
+    text = f"What to expect of the whole list, {found.origin}. To check it whole: {found.cost}."
     return table_of(text, SAMPLE_HEADS, rows, notes)
 
 
@@ -146,11 +145,12 @@ class Bounced:
 
     table: dict[str, Any]
     gone: Rows  # whose mailbox or domain does not exist
-    reports: pd.DataFrame  # what `read_bounces` gave
+    reports: pd.DataFrame  # what `read_bounces` gave, of all exports
+    is_complete: bool = False  # whether a person said that all bounces have come
 
 
-def read_outcomes(path: Path, name: str, listing: Listing) -> Bounced:
-    """Compare the verdicts with what became of the mails.
+def read_outcomes(path: Path, name: str, listing: Listing, earlier: Bounced | None) -> Bounced:
+    """Compare the verdicts with what became of the mails, by an export and those before.
 
     Mailed are the rows that have a wave; where none has, the rows to send, and all that have a report.
     """
@@ -161,13 +161,17 @@ def read_outcomes(path: Path, name: str, listing: Listing) -> Bounced:
         except MailVerdictError as exc:
             raise type(exc)(str(exc).replace(str(path), shown)) from None
     rows = read_decided(listing.rows.to_frame(columns=READ), column, None)
+    new = match_outcomes(rows, bounces)
+    if not new.matched:
+        raise InputError(f"{shown}: none of its {count_of(new.unmatched, 'address')} is in this list")
+    if earlier is not None:
+        bounces = pd.concat([earlier.reports, bounces], ignore_index=True).drop_duplicates()
+        shown += " with the exports before"
     mailed = listing.rows.wave > 0
     if not mailed.any():
         reported = match_outcomes(rows, bounces)
         mailed = np.logical_or.reduce([listing.action == ACTIONS.index("send"), *reported.has.values()])
     found = match_outcomes(rows, bounces, mailed=pd.Series(mailed))
-    if not found.matched:
-        raise InputError(f"{shown}: none of its {count_of(found.unmatched, 'address')} is in this list")
     counts = count_outcomes(found, np.array([""] * len(rows), object)).loc[["verdict"]].droplevel(0)
     lines = [
         (
@@ -196,11 +200,18 @@ def read_outcomes(path: Path, name: str, listing: Listing) -> Bounced:
 def plan_wave(listing: Listing, bounced: Bounced | None) -> tuple[int, Rows, str]:
     """The number of the next wave, its rows, and what to expect of it; `bounced` has the reports of those before."""
     frame, column, notes = listing.rows.to_frame(columns=READ), listing.column, list[str]()
-    last = int(listing.rows.wave.max(initial=0))
-    waves = max(WAVES, last + 1)
+    mailed = set(listing.rows.wave.tolist()) - {0}
+    waves, known = max(WAVES, max(mailed, default=0) + 1), Experience()
+    if bounced is not None and mailed:
+        with noting([]):  # what is not learnt is said below
+            known = learn(frame, column, bounced.reports, complete=bounced.is_complete)
     with noting(notes):
-        known = learn(frame, column, bounced.reports) if bounced is not None and last else None
         plan = mailing(frame, column, waves=waves, experience=known)
+    way = "Give its bounces first." if bounced is None else "If all bounces have come, say so at Bounces."
+    unknown = sorted(mailed - {each.wave for each in known.mailings})
+    notes = [f"No report is about wave {each}, so that nothing is learnt from it. {way}" for each in unknown] + [
+        each for each in notes if NOT_LEARNT not in each
+    ]
     is_next = plan.frame[label_of(column, None, "wave")] == plan.wave
     rows = np.flatnonzero(is_next.fillna(False).to_numpy(np.bool_))
     expected, low, high = plan.expected

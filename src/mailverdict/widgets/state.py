@@ -744,7 +744,7 @@ class AuditState:
         result = self.require_result()
 
         def work() -> None:
-            result.bounced = read_outcomes(path, name, result.listing)
+            result.bounced = read_outcomes(path, name, result.listing, result.bounced)
             self.work.say("decide", "")
             self.work.spoken = result.bounced.table["text"]
 
@@ -754,6 +754,16 @@ class AuditState:
         """Take people who do not exist off the list."""
         if (bounced := self.require_result().bounced) is not None:
             self.decide(bounced.gone, "remove")
+
+    def set_complete(self, *, is_on: bool) -> None:
+        """Say whether all bounces have come."""
+        result = self.require_result()
+        if result.bounced is not None:
+            result.bounced = replace(result.bounced, is_complete=is_on)
+
+    def forget_bounces(self) -> None:
+        """Take back the exports that were given."""
+        self.require_result().bounced = None
 
     def make_wave(self, kind: str) -> None:
         """Choose the rows to mail now, note that their people are mailed, and write them to a file."""

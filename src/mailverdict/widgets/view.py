@@ -418,6 +418,7 @@ def bounces_part(result: Result) -> dict[str, Any] | None:
     action = result.listing.action
     return {
         **bounced.table,
+        "is_complete": bounced.is_complete,
         "can_remove": bool((action[bounced.gone] != ACTIONS.index("drop")).any()),
     }
 

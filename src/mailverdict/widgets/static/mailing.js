@@ -1,7 +1,7 @@
 // What a list means for a mailing: a sample first, who runs the mailboxes, what bounces say, and what to mail next.
 
 import { html } from "./vendor/preact-htm.js";
-import { Cells, FileButton, Notices, Small, Transfers, useAudit } from "./parts.js";
+import { Cells, FileButton, Notices, Small, Switch, Transfers, useAudit } from "./parts.js";
 
 // A few addresses first, where the whole list takes long or costs something.
 function Sample() {
@@ -31,7 +31,7 @@ function Operators() {
 }
 
 function Bounces() {
-  const { decide, page, act } = useAudit();
+  const { id, decide, page, act } = useAudit();
   const { bounces } = decide;
   return html`<section class="mv-part" aria-label="Bounces">
     <div class="mv-row mv-part-head">
@@ -41,9 +41,13 @@ function Bounces() {
       </span>
       ${bounces?.can_remove &&
       html`<${Small} disabled=${page.running} onClick=${() => act("remove_bounced")}>Take them off the list<//>`}
-      <${FileButton} purpose="bounces">Choose the export<//>
+      ${bounces && html`<${Small} disabled=${page.running} onClick=${() => act("forget_bounces")}>Forget it<//>`}
+      <${FileButton} purpose="bounces">${bounces ? "Add an export" : "Choose the export"}<//>
     </div>
     <${Transfers} purpose="bounces" />
+    ${bounces &&
+    html`<${Switch} id=${`${id}-complete`} label="All bounces have come" on=${bounces.is_complete}
+      onChange=${(is_on) => act("set_complete", { is_on })} />`}
     ${bounces && html`<${Cells} label="What became of the mails" ...${bounces} />`}
   </section>`;
 }
