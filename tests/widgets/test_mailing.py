@@ -153,6 +153,20 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
     assert "mail_wave" not in audit.result
 
 
+def test_of_two_spellings_of_somebody_the_one_that_was_mailed_has_the_wave():
+    def gone(email: str, kind: str) -> Verification:
+        return replace(valid(email, kind), result="invalid", reasons=("mailbox_not_found",))
+
+    people = [f"user{n}@firm.example" for n in range(100)]
+    backend = AnsweringBackend({"a.b": gone})
+    frame = pd.DataFrame({"mail": [*people, "a.b@gmail.com", "ab@gmail.com"]})
+    audit = finished(ready(frame, backend, validation_type="smtp", column="mail", journal=None))
+    for _ in range(6):
+        audit._state.act("make_wave", kind="csv")
+        audit.wait(60)
+    assert audit.result["mail_wave"].isna().to_numpy().nonzero()[0].tolist() == [100]
+
+
 def test_a_wave_without_bounces_counts_once_they_have_all_come(tmp_path):
     people = [f"user{n}@firm{n % 4}.example" for n in range(600)]
     audit = finished(ready(pd.DataFrame({"mail": people}), AnsweringBackend(), validation_type="smtp", journal=None))

@@ -274,9 +274,14 @@ class Listing:
         return {*self.rows.table["clean"].take(pa.array(corrected)).to_pylist(), *(b for _, b in self.pairs_of(rows))}
 
     def set_waves(self, waved: ByPerson) -> None:
-        """Note in which wave of a mailing the people of some rows were mailed, by key."""
+        """Note in which wave of a mailing the people of some rows were mailed, by key.
+
+        Somebody with a valid and an invalid spelling was mailed by the valid one.
+        """
         numbers = np.append(waved.of(self.people).fill_null(0).to_numpy(), 0)  # the last one: nobody
-        self.rows.wave = numbers[self.person]
+        is_invalid = np.array([each.bucket == Verdict.INVALID for each in self.first_kinds], np.bool_)[self.first_kind]
+        is_other = is_invalid & self.is_among(~is_invalid)[self.person]
+        self.rows.wave = np.where(is_other, 0, numbers[self.person])
 
     def word_of(self, decision: int) -> str:
         """A decision as the page names it; empty for none."""
