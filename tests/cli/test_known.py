@@ -1,4 +1,4 @@
-"""`verify --known`, `plan --known` and `compare`: results of other verifiers on the command line."""
+"""`verify --known`, `plan --known`, `estimate --known` and `compare`: results of other verifiers on the command line."""
 
 from __future__ import annotations
 
@@ -66,6 +66,13 @@ def test_plan_shows_what_it_saves(run, contacts, export, world):
     assert re.search(r"settled by another verifier \(never sent\) +2\n", out)
     found = json.loads(run(*arguments, "--json")[1])
     assert (found["unique"], found["given"], found["to_submit"]) == (4, 2, 2)
+
+
+def test_an_estimate_draws_from_what_is_open(run, contacts, export, world):
+    arguments = ("estimate", contacts, "-c", "email", "--backend", world.url, "--journal", "none", "--json")
+    resolver = ("--resolver", world.backend.settings.resolver, "--no-resolver-check", "-q")
+    whole, rest = (json.loads(run(*arguments, *resolver, *known)[1]) for known in ((), ("--known", export)))
+    assert (whole["population"], rest["population"]) == (3, 1)
 
 
 def test_an_output_of_ours_is_known_too(run, contacts, tmp_path):
