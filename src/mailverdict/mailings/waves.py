@@ -344,10 +344,8 @@ def explain(known: Experience, is_good: Bools, left: int, budget: float, *, is_s
         said.append(f"Nothing has been learnt yet: it is assumed, with a wide margin, that {assumed} bounce.")
     else:
         last = known.mailings[-1]
-        (hard, _), mailed = last.strength, count_of(int(last.counts["mailed"].sum()), "mail")
-        said.append(
-            f"Of the last mailing {count_of(hard, 'hard bounce')} of {mailed} are known; the others count as reached."
-        )
+        mails, hard = count_of(int(last.counts["mailed"].sum()), "mail"), count_of(last.strength[0], "hard bounce")
+        said.append(f"The last mailing had {mails} and {hard}; mails without a report count as reached.")
     if not left:
         said.append("No row is left that may be mailed.")
     elif not len(is_good):
