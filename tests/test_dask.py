@@ -316,7 +316,7 @@ def test_a_column_of_the_caller_is_found_before_workers_ask(people):
 
 
 @pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")
-@pytest.mark.parametrize("again", ["core", ["verdict", "status"]])
+@pytest.mark.parametrize("again", [pytest.param("core", marks=pytest.mark.slow), ["verdict", "status"]])
 def test_columns_of_an_earlier_call_are_replaced(ddf, again):
     first = mailverdict.dask.verify(ddf, "email", backend=ScriptedBackend(), columns="all", progress=False)
     second = mailverdict.dask.verify(first, "email", backend=ScriptedBackend(), columns=again, progress=False)

@@ -27,6 +27,7 @@ NAMES = (
     "07_was_it_right",
     "08_from_list_to_mailing",
 )
+QUICK = ("01_quick_start", "03_interactive_audit", "05_crm_audit")  # those that `make test` runs
 ASKING = {"verify", "averify", "start", "check", "explain"}  # what would ask the real world without a backend
 MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|var|Users|mnt|private)/|[A-Z]:\\\\|file://")
 REGISTRY = re.compile(r"pypi\.org|pythonhosted|conda\.anaconda|index-url|artifactory|nexus|devpi", re.IGNORECASE)
@@ -108,6 +109,11 @@ def stable(printed, shown):
     return PORT.sub("2525", printed), texts
 
 
+@pytest.mark.parametrize(
+    "notebook",
+    [pytest.param(path, marks=() if path.stem in QUICK else pytest.mark.slow, id=path.stem) for path in NOTEBOOKS],
+    indirect=True,
+)
 @pytest.mark.filterwarnings("ignore")  # for a user a warning is text below the cell
 def test_its_cells_run_and_give_what_is_stored(notebook, tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT / "notebooks")

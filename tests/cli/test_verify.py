@@ -137,6 +137,7 @@ class TestVerify:
             assert said in told
         assert "standard input cannot be replaced" in run("verify", "-", "-t", "regex", "--in-place")[2]
 
+    @pytest.mark.slow
     def test_a_device_is_written_to_and_not_replaced(self, run, contacts, tmp_path):
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
@@ -733,6 +734,7 @@ def written_so_far(folder):
     return sum(each.stat().st_size for each in folder.glob(".out.csv-*.part"))
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_leaves_no_traceback(tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("email\n" + "ada@example.org\n" * 50_000)

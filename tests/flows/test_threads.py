@@ -58,7 +58,9 @@ def world():
         yield opened
 
 
-@pytest.mark.parametrize("kind", ["regex", "mx", "smtp"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param("regex", marks=pytest.mark.slow), "mx", pytest.param("smtp", marks=pytest.mark.slow)]
+)
 def test_eight_threads_with_one_backend_give_what_one_gives(world, kind):
     found = at_once(lambda number: audit(number, world.backend, kind))
     for number, results in enumerate(found):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -27,11 +29,12 @@ def outcome_of(plan, rates=None):
     return {"hard": rows["email"][is_hard].tolist(), "delivered": rows["email"][~is_hard].tolist()}
 
 
-def campaign(out=BIG, waves=4, **options):
-    """The plans of all waves, each learnt from the reports of all waves before."""
-    plans, told, experience = [], {"hard": [], "delivered": []}, None
-    for _ in range(waves):
-        plan = mv.mailing(out, "email", waves=waves, experience=experience, **options)
+@functools.cache
+def campaign(max_bounce_rate=0.02):
+    """The plans of four waves, each learnt from the reports of all waves before."""
+    out, plans, told, experience = BIG, [], {"hard": [], "delivered": []}, None
+    for _ in range(4):
+        plan = mv.mailing(out, "email", waves=4, experience=experience, max_bounce_rate=max_bounce_rate)
         plans.append(plan)
         for word, addresses in outcome_of(plan).items():
             told[word] += addresses

@@ -58,6 +58,7 @@ def test_polls_are_few_at_once_and_spread() -> None:
     assert first[-1] - first[0] > 1.5
 
 
+@pytest.mark.slow
 def test_polls_of_nearly_the_same_time_are_sent_together_after_those_that_show_the_limiter() -> None:
     _, service = verify_scripted(addresses(100), duration=lambda _: 60.0, parallel=100)
     late = Counter(
@@ -68,6 +69,7 @@ def test_polls_of_nearly_the_same_time_are_sent_together_after_those_that_show_t
     assert set(first.values()) == {1}
 
 
+@pytest.mark.slow
 @each_row("seconds", [0.5, 3.0, 29.0, 65.0, 200.0])
 def test_requests_per_job_are_within_a_tenth_of_what_the_schedule_needs(seconds: float) -> None:
     count = 40

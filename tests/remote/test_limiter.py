@@ -84,6 +84,7 @@ def test_without_a_limiter_the_pace_is_not_limited() -> None:
     assert outcome.seconds < 10
 
 
+@pytest.mark.slow
 def test_a_journal_remembers_the_pace_and_what_was_refused(tmp_path: Path) -> None:
     count = 300
 
@@ -134,6 +135,7 @@ def limit_requests(service: ScriptedService, rate: float, burst: int, fault: Fau
     service.next_fault = next_fault  # type: ignore[method-assign]
 
 
+@pytest.mark.slow
 @each_row(
     ("rate", "burst", "fault"),
     [

@@ -212,6 +212,7 @@ def test_every_kind_of_simulated_service_loses_nothing_but_to_windows(kind: str,
     check_simulated(kind, 1_500, seed)
 
 
+@pytest.mark.slow
 def test_throttled_addresses_are_asked_again_when_the_queue_has_room() -> None:
     case = Case("full queue", 150, Limiter(), speed=5.0, queue=30.0)
     result = measure(case, 7)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 
 from mailverdict.service import create_app
 from mailverdict.service.jobs.store import Store
@@ -77,6 +78,7 @@ for absent, statement, extra in {MISSING}:
 """
 
 
+@pytest.mark.slow
 def test_missing_dependency_is_reported_with_its_extra() -> None:
     ended = subprocess.run([sys.executable, "-c", TRIED], capture_output=True, text=True, timeout=60)
     said = dict(line.split(maxsplit=1) for line in ended.stdout.splitlines())

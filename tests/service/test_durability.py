@@ -84,6 +84,7 @@ async def end_of(client: httpx.AsyncClient, job_id: str) -> dict:
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_nothing_is_lost_or_doubled_by_a_kill_in_the_middle(tmp_path: Path) -> None:
     store = tmp_path / "jobs.db"

@@ -116,6 +116,7 @@ async def test_jobs_that_wait_over_midnight_are_charged_to_the_day_of_their_subm
         assert len(await world.submitted(*emails(100, "c"))) == 100
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_submission_without_room_is_refused_before_it_costs_anything(tmp_path: Path) -> None:
     gate = asyncio.Event()

@@ -199,12 +199,14 @@ def beta_quantile(chance: float, a: Floats, b: Floats) -> Floats:
     >>> beta_quantile(0.5, np.array([1.0, 2.0]), np.array([1.0, 3.0])).round(6).tolist()
     [0.5, 0.385728]
     """
+    pairs, place = np.unique(np.stack([a, b]), axis=1, return_inverse=True)  # many cells are alike
+    a, b = pairs
     low, high, beta = np.zeros_like(a), np.ones_like(a), log_beta(a, b)
     for _ in range(30):
         middle = (low + high) / 2
         is_below = incomplete_beta(middle, a, b, beta) < chance
         low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    return (low + high) / 2
+    return np.asarray((low + high) / 2)[place.ravel()]
 
 
 def incomplete_beta(x: Floats, a: Floats, b: Floats, beta: Floats) -> Floats:

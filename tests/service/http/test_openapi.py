@@ -89,6 +89,7 @@ def test_every_reference_leads_somewhere(revision: str) -> None:
         assert reference.rsplit("/", 1)[1] in document["components"]["schemas"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_every_schema_is_a_schema(revision: str) -> None:
     from jsonschema import Draft202012Validator

@@ -73,6 +73,7 @@ def read_encoded() -> list[tuple[str, bytes, dict[str, str]]]:
 ENCODED = read_encoded()
 
 
+@pytest.mark.slow
 @each_row("encoding", sorted({encoding for encoding, _, _ in ENCODED}))
 def test_replies_in_a_code_page_are_read_as_in_utf8(encoding: str) -> None:
     rows = [(octets, row) for each, octets, row in ENCODED if each == encoding]
