@@ -154,12 +154,23 @@ class TestSum:
             "Experience: 2 mailings, 22 mailboxes, 4 hard bounces (22.2%, 9.0% to 45.2%), 4 blocked or deferred"
         )
 
+    def test_a_wave_of_which_many_rows_were_removed_counts_once_and_is_told(self):
+        large = a_list((40, "valid", "google", "big.example"), email_wave=1)
+        first = mv.learn(large, "email", reports(hard=["u30@big.example"]))
+        again = mv.learn(large[20:], "email", reports(hard=["u30@big.example"]))
+        for both in ((first, again), (again, first)):
+            with pytest.warns(
+                UserWarning, match="wave 1 is in both, with .* and counts once. If these are two mailings"
+            ):
+                added = both[0] + both[1]
+            assert lines_of(added) == {("valid", "none", "google", "big.example"): (1, 40, 1, 0)}
+
     def test_two_mailings_that_look_alike_are_told_apart_by_name(self):
         march, april = (mv.learn(LIST, "email", BOUNCES, name=name) for name in ("march", "april"))
         assert int((march + april).counts["mailed"].sum()) == 2 * len(LIST)
         assert int((march + march).counts["mailed"].sum()) == len(LIST)
         unnamed = mv.learn(LIST, "email", BOUNCES)
-        with pytest.warns(UserWarning, match="a mailing of 13 mailboxes is in both, and counts once"):
+        with pytest.warns(UserWarning, match="a mailing is in both, with 13 and 13 mailboxes, and counts once"):
             both = unnamed + unnamed
         assert int(both.counts["mailed"].sum()) == len(LIST)
 
@@ -174,8 +185,9 @@ class TestSum:
         for bounces in (reports(), reports(hard=["u1@big.example"])):
             found = mv.learn(out, "email", bounces, complete=True)
             assert found.mailings[0].is_complete
-        with pytest.raises(mv.InputError, match="none of the 1 addresses with a report"):
-            mv.learn(out, "email", reports(hard=["zoe@other.example"]), complete=True)
+        for wrong in (["zoe@other.example"], ["u1@big.example", "zoe@other.example", "bo@other.example"]):
+            with pytest.raises(mv.InputError, match=r"none of the 1 addresses|2 of 3 addresses with a report are not"):
+                mv.learn(out, "email", reports(hard=wrong), complete=True)
         two = out.assign(email_wave=[1] * 20 + [2] * 20)
         assert [
             each.wave for each in mv.learn(two, "email", reports(hard=["u1@big.example"]), complete=True).mailings
@@ -231,6 +243,7 @@ class TestFile:
             (a_file(wave=-1), "damaged"),
             (a_file(name="ada@firm.example"), "damaged"),
             (a_file(complete="yes"), "damaged"),
+            (a_file(counts=[["valid", "none", "", "firm.example", 1, 10**20, 2, 0]]), "damaged"),
         ],
     )
     def test_another_file_is_refused(self, tmp_path, text, message):

@@ -135,6 +135,7 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
     state.act("set_complete", is_on=True)
     assert shown(audit, "decide")["bounces"]["is_complete"]
     assert make_wave() == second
+    assert not shown(audit, "decide")["bounces"]["is_complete"], "those of the new wave are still to come"
     assert shown(audit, "decide")["wave"]["next"] == 3
     assert "Nothing has been learnt" not in shown(audit, "decide")["wave"]["text"]
     out = audit.result
@@ -151,6 +152,12 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
         state.act("undo")
     assert shown(audit, "decide")["wave"]["next"] == 1
     assert "mail_wave" not in audit.result
+
+
+def test_waves_of_a_file_without_repairs_are_known():
+    given = pd.DataFrame({"mail": ["ada@firm.example", "Bo <bo@firm.example>"], "mail_wave": [pd.NA, 1]})
+    audit = ready(given, AnsweringBackend(), validation_type="smtp", column="mail")
+    assert audit._state.choices.waved.to_dict() == {"bo@firm.example": 1}
 
 
 def test_of_two_spellings_of_somebody_the_one_that_was_mailed_has_the_wave():

@@ -115,25 +115,35 @@ class LearntMailing:
         return f"{wave} of {self.name!r}" if self.name else wave
 
     @property
-    def strength(self) -> tuple[int, bool]:
+    def sums(self) -> tuple[int, int, int]:
+        """Mailboxes that were mailed, those with a hard bounce, and those whose mail was blocked or deferred."""
+        mailed, hard, unclear = (int(self.counts[name].sum()) for name in ("mailed", "hard", "unclear"))
+        return mailed, hard, unclear
+
+    @property
+    def strength(self) -> tuple[int, bool, int]:
         """Of one mailing that was learnt twice, that with the higher one stays."""
-        return int(self.counts["hard"].sum()), self.is_complete
+        mailed, hard, _ = self.sums
+        return hard, self.is_complete, mailed
 
     def by_group(self) -> pd.Series[int]:
-        """Mailboxes by verdict, reason and operator."""
-        return self.counts.groupby(list(CELL[:3]))["mailed"].sum()
+        """Mailboxes by verdict and reason."""
+        return self.counts.groupby(list(CELL[:2]))["mailed"].sum()
 
     def has_all(self, groups: pd.Series[int]) -> bool:
         """Whether the mailing has at least so many mailboxes of each group."""
         return bool((self.by_group().reindex(groups.index).fillna(0) >= groups).all())
 
     def is_same(self, other: LearntMailing) -> bool:
-        """Whether both are one mailing: by name; without one by size and kinds of rows, of which a few may be gone."""
-        if self.name or other.name:
-            return (self.name, self.wave) == (other.name, other.wave)
+        """Whether both are one mailing: by name and wave; without any by their mailboxes."""
+        named = (self.name, self.wave)
+        return named == (other.name, other.wave) and (named != ("", None) or self.is_like(other))
+
+    def is_like(self, other: LearntMailing) -> bool:
+        """Whether both have nearly as many mailboxes of each kind."""
         small, large = sorted((self, other), key=lambda each: int(each.counts["mailed"].sum()))
         part = small.counts["mailed"].sum() / max(large.counts["mailed"].sum(), 1)
-        return self.wave == other.wave and part >= SAME_MAILING and large.has_all(small.by_group())
+        return bool(part >= SAME_MAILING) and large.has_all(small.by_group())
 
 
 @dataclass(frozen=True)
@@ -142,7 +152,7 @@ class Experience:
 
     Two are added with ``+``. A mailing that is in both counts once: that of the two with more hard
     bounces stays, so that a mailing may be learnt again when late bounces have come. Mailings are told apart
-    by `name` and wave; without a name by wave, number of mailboxes and kinds of rows.
+    by name and wave; those without either by their number of mailboxes and kinds of rows.
 
     Parameters
     ----------
@@ -168,9 +178,10 @@ class Experience:
             if same is None:
                 mailings.append(new)
                 continue
-            if not new.name and new.wave is None:
+            old = mailings[same]
+            if not new.name and (new.wave is None or not new.is_like(old)):
                 warn_user(
-                    f"a mailing of {new.counts['mailed'].sum():,} mailboxes is in both, and counts once. If these "
+                    f"{new} is in both, with {old.sums[0]:,} and {new.sums[0]:,} mailboxes, and counts once. If these "
                     "are two mailings, learn each with a name"
                 )
             if new.strength >= mailings[same].strength:
@@ -260,7 +271,7 @@ class Experience:
             mailings = tuple(read_mailing(each) for each in found["mailings"]) if version == VERSION else ()
         except OSError as exc:
             raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             raise InputError(f"{path}: not an experience that learn wrote, or damaged") from None
         if version != VERSION:
             raise InputError(
@@ -336,8 +347,8 @@ def learn(
         What to call the mailing, so that an experience can tell mailings apart that look alike, and knows
         one again whose list has changed much.
     complete : bool, default False
-        Whether all bounces have come. Then a wave without any report is learnt, and `mailing` does not
-        doubt that so few mails bounced.
+        Whether all bounces of all waves have come. Then a wave without any report is learnt, and `mailing` does
+        not doubt that so few mails bounced.
     prefix : str, optional
         The prefix it was verified with, if not the default.
 
@@ -391,17 +402,21 @@ def learn(
     if not found.is_mailed.any():
         raise InputError("no row was mailed: the plan has no wave yet, or mailed= is false for every address")
     if not found.matched and (found.unmatched or not complete):
+        none = f"none of the {found.unmatched:,} addresses with a report is" if found.unmatched else "no report is"
         raise InputError(
-            f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {rows.column!r}: "
-            "give the bounces of this mailing, or wait until they have come"
+            f"{none} among the mailed rows of {rows.column!r}: give the bounces of this mailing, or wait until they "
+            "have come"
         )
     foreign = set(found.shown).difference(found.keys)
     gone = sum(found.shown[key]["outcome"] == Outcome.HARD for key in foreign)
     if len(foreign) > len(found.shown) / 2:
-        warn_user(
+        question = (
             f"{len(foreign):,} of {len(found.shown):,} addresses with a report are not in {rows.column!r}: are these "
             "the bounces of this mailing?"
         )
+        if complete:
+            raise InputError(f"{question} Then give those that are in it")
+        warn_user(question)
     elif is_by_wave and gone:
         warn_user(
             f"{count_of(gone, 'address is', 'addresses are')} not in {rows.column!r} and had a hard bounce. If they "
@@ -484,7 +499,7 @@ def read_waves(rows: Results) -> npt.NDArray[np.int64]:
     """The wave of each row; 0 for none."""
     try:
         numbers = np.array([float(text or 0) for text in rows["wave"].cast(pa.string()).to_pylist()])
-        waves = numbers.astype(np.int64)
+        waves: npt.NDArray[np.int64] = np.nan_to_num(numbers).astype(np.int64)
         is_right = bool((numbers == waves).all() and (waves >= 0).all())
     except (ValueError, OverflowError):
         is_right = False

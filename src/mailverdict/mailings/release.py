@@ -16,6 +16,7 @@ MARGIN = 1.9
 # (one standard deviation), and never more than a quarter: the bounces of these decide about the others.
 MOST_UNSURE = 3.0
 PART = 0.25
+MOST_RATE = 0.5  # rows that are more likely to bounce than not are never mailed, even where the budget has room
 
 
 def choose_rows(rates: Rates, cell: Codes, is_good: Bools, budget: float, wave: int, waves: int) -> Codes:
@@ -29,6 +30,7 @@ def choose_rows(rates: Rates, cell: Codes, is_good: Bools, budget: float, wave: 
     part = np.ceil(np.cumsum(is_good) * share)  # of a short list at least one
     is_open = is_good & (np.diff(part, prepend=0) > 0)
     is_open |= ~is_good & (is_last | (rank < count_openings(rates, cell)[cell]))
+    is_open &= rates.cells.rate[cell] <= MOST_RATE
     rows = np.flatnonzero(is_open)
     # Of equal forecasts those of different domains and operators come first: they teach more.
     rows = rows[np.argsort(rank[rows], kind="stable")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
@@ -37,8 +37,8 @@ RELEASED = Policy(
 LATER = "kept for a later wave"
 REPEATED = "its mailbox is in another row"
 UNVERIFIED = "it has no verdict"
-UNSURE = "not sure enough for this wave: forecast of bounces "
-VARIED = (UNSURE, DID_YOU_MEAN, REMARKED)  # what follows is another text in each row
+UNSURE = "not sure enough for this wave"
+VARIED = (DID_YOU_MEAN, REMARKED)  # what follows is another text in each row
 SHOWN_REASONS = 8
 NOT_LEARNT = "of this list is not in the experience"
 SURELY = (0.005, 0.995)  # fewer bounces than the lower end of this interval are doubted
@@ -71,6 +71,10 @@ class Mailing(Generic[Frame]):
         `bounces`, `low` and `high`: the hard bounces to expect, with their 95 % interval.
     why : str
         How this wave was chosen.
+    rows : int
+        How many are in `next`.
+    reasons : dict
+        How many are held, by reason.
 
     Examples
     --------
@@ -79,7 +83,7 @@ class Mailing(Generic[Frame]):
     >>> df = pd.DataFrame({"email": ["ada@example.org", "nobody"]})
     >>> out = mv.verify(df, "email", validation_type="regex")
     >>> mv.mailing(out, "email").held["email_held"].tolist()
-    ['not sure enough for this wave: forecast of bounces 12.0% (0.0% to 59.4%)', 'invalid: not a well-formed address']
+    ['not sure enough for this wave', 'invalid: not a well-formed address']
     """
 
     wave: int
@@ -89,8 +93,8 @@ class Mailing(Generic[Frame]):
     held: Frame
     expected: Expected
     why: str
-    rows: int  # in `next`
-    reasons: dict[str, int]  # rows that are held, by reason
+    rows: int
+    reasons: dict[str, int]
 
     def __repr__(self) -> str:
         """The rows, the bounces to expect, and why."""
@@ -104,7 +108,9 @@ class Mailing(Generic[Frame]):
         return f"Mailing: wave {self.wave} of {self.waves}: {rows}"
 
     def _shown(self) -> dict[str, int]:
-        return dict(sorted(self.reasons.items(), key=lambda each: -each[1])[:SHOWN_REASONS])
+        order = sorted(self.reasons.items(), key=lambda each: -each[1])
+        others = sum(rows for _, rows in order[SHOWN_REASONS:])
+        return {**dict(order[:SHOWN_REASONS]), **({"other reasons": others} if others else {})}
 
     def _repr_html_(self) -> str:
         """The same for a notebook."""
@@ -174,7 +180,7 @@ def mailing(
     -----
     UserWarning
         If the experience lacks a wave of the list: then its bounces have not been learnt, or the list has changed.
-        If a mailing has far fewer bounces than were expected: then its export may lack some, and the mailing does not
+        If a mailing has far fewer bounces than were expected: then its export may lack some, and only its bounces
         count until it is learnt with more of them, or as ``complete``.
 
     Examples
@@ -189,7 +195,7 @@ def mailing(
     >>> len(plan.next), len(plan.held)
     (160, 440)
     """
-    if not isinstance(max_bounce_rate, int | float) or not 0 < max_bounce_rate < 1:
+    if not isinstance(max_bounce_rate, int | float | np.floating) or not 0 < max_bounce_rate < 1:
         raise SettingsError(f"max_bounce_rate={max_bounce_rate!r}: give a part of 1, as 0.02")
     if isinstance(waves, bool) or not isinstance(waves, int | np.integer) or waves < 1:
         raise SettingsError(f"waves={waves!r}: give a whole number from 1")
@@ -216,9 +222,7 @@ def mailing(
     now = left[choose_rows(rates, cell[left], is_good[left], max_bounce_rate, wave, waves)]
     wave_of[now] = wave
     later = left[wave_of[left] == 0]
-    held[later] = np.where(
-        is_good[later] & (rates.cells.rate[cell[later]] <= max_bounce_rate), LATER, forecasts_of(rates)[cell[later]]
-    )
+    held[later] = np.where(is_good[later] & (rates.cells.rate[cell[later]] <= max_bounce_rate), LATER, UNSURE)
     waiting = np.flatnonzero(wave_of == 0)
     marks = pa.table({"wave": pa.array(wave_of, mask=wave_of == 0)})
     frame = rows.data.attach(marks, names[:1], WAVE_COLUMNS, {})
@@ -232,7 +236,7 @@ def mailing(
         Table(marked.take(waiting), rows.data.column).attach(words, names[1:], HELD_COLUMNS, {}),
         expect(rates, cell[now]),
         explain(
-            believed,
+            known,
             is_good[now],
             len(left),
             max_bounce_rate,
@@ -255,22 +259,23 @@ def missing_wave(wave: int, cells: pd.DataFrame, known: Experience) -> str | Non
 
 
 def leave_out_doubtful(known: Experience) -> tuple[Experience, list[str]]:
-    """The mailings that count, and a warning about each of the others.
+    """What counts of the mailings, and a warning about each of which only the bounces count.
 
     Far fewer bounces than the mailings before let expect may mean that the export lacks some.
     """
     kept, said = Experience(), list[str]()
-    for each in known.mailings:
-        hard, mailed = each.strength[0], int(each.counts["mailed"].sum())
+    for each in sorted(known.mailings, key=lambda each: (each.name, each.wave or 0)):
+        mailed, hard, _ = each.sums
         _, low, high = forecast(kept, each)
-        if each.is_complete or hard >= int(low):
-            kept = Experience((*kept.mailings, each))
-        else:
+        counts = each.counts
+        if hard < int(low) and not each.is_complete:
+            counts = counts.assign(mailed=counts["hard"] + counts["unclear"])
             said.append(
-                f"{each} had {count_of(hard, 'hard bounce')} of {count_of(mailed, 'mail')}, and "
-                f"{low:,.0f} to {high:,.0f} were expected: does its export lack some? It does not count until it is "
-                "learnt with more of them, or as complete: all bounces have come"
+                f"{each} had {count_of(hard, 'hard bounce')} of {count_of(mailed, 'mail')}, and {low:,.0f} to "
+                f"{high:,.0f} were expected: does its export lack some? Only its bounces count until it is learnt with "
+                "more of them, or as complete: all bounces have come"
             )
+        kept = Experience((*kept.mailings, replace(each, counts=counts[counts["mailed"] > 0])))
     return kept, said
 
 
@@ -283,14 +288,6 @@ def forecast(known: Experience, mailing: LearntMailing) -> Expected:
     at = places.reindex(pd.MultiIndex.from_frame(mailing.counts[list(CELL)])).to_numpy(np.int64)
     tried = (mailing.counts["mailed"] - mailing.counts["unclear"]).to_numpy(np.int64)
     return expect(rates, np.repeat(at, tried), SURELY)
-
-
-def forecasts_of(rates: Rates) -> npt.NDArray[Any]:
-    """For each cell, in words, why its rows are held."""
-    rate = rates.cells.rate
-    a, b = beta_of(rate, rates.cells.variance)
-    low, high = (beta_quantile(chance, a, b) for chance in INTERVAL)
-    return np.array([f"{UNSURE}{each:.1%} ({low[at]:.1%} to {high[at]:.1%})" for at, each in enumerate(rate)], object)
 
 
 def hold_rows(rows: Results, keys: npt.NDArray[Any], wave_of: Codes) -> npt.NDArray[Any]:
@@ -319,8 +316,8 @@ def hold_rows(rows: Results, keys: npt.NDArray[Any], wave_of: Codes) -> npt.NDAr
 def reason_held(why: str) -> str:
     """Why a row is held, without what is another text in each row.
 
-    >>> reason_held(f"{UNSURE}12.0% (0.2% to 38.8%)"), reason_held(LATER)
-    ('not sure enough for this wave', 'kept for a later wave')
+    >>> reason_held(f"{DID_YOU_MEAN} ada@gmail.com?"), reason_held(LATER)
+    ('probably mistyped', 'kept for a later wave')
     """
     return why.partition(":")[0] if why.startswith(VARIED) else why
 
@@ -343,9 +340,9 @@ def explain(known: Experience, is_good: Bools, left: int, budget: float, *, is_s
         assumed = " and ".join(f"{each.rate:.1%} of {name} rows" for name, each in PRIORS.items())
         said.append(f"Nothing has been learnt yet: it is assumed, with a wide margin, that {assumed} bounce.")
     else:
-        last = known.mailings[-1]
-        mails, hard = count_of(int(last.counts["mailed"].sum()), "mail"), count_of(last.strength[0], "hard bounce")
-        said.append(f"The last mailing had {mails} and {hard}; mails without a report count as reached.")
+        mailed, hard, unclear = known.mailings[-1].sums
+        counted = f"{count_of(mailed, 'mail')}, {count_of(hard, 'hard bounce')} and {unclear:,} blocked or deferred"
+        said.append(f"The last mailing had {counted}; mails without a report count as reached.")
     if not left:
         said.append("No row is left that may be mailed.")
     elif not len(is_good):

@@ -136,13 +136,14 @@ def read_waves(frame: pd.DataFrame, at: int) -> ByPerson:
     """Who was mailed in which wave, in a file that was downloaded from the page or made by `mailverdict.mailing`."""
     wave, clean = (label_of(frame.columns[at], None, name) for name in ("wave", "clean"))
     names = list(frame.columns)
-    if any(names.count(label) != 1 for label in (wave, clean)):
+    if names.count(wave) != 1:
         return NO_WAVES
     numbers = pd.to_numeric(frame.iloc[:, names.index(wave)], errors="coerce").fillna(0).astype("int64")
     rows = np.flatnonzero(numbers > 0)
-    meant = read_present(to_array(frame.iloc[rows, names.index(clean)]))
-    keys = people_of(address_keys(pc.coalesce(meant, repaired_texts(frame.iloc[rows, at]))))
-    return last_of(keys, pa.array(numbers.iloc[rows], pa.int64()))
+    written = repaired_texts(frame.iloc[rows, at])
+    if names.count(clean) == 1:  # `read_verdicts` does not write it
+        written = pc.coalesce(read_present(to_array(frame.iloc[rows, names.index(clean)])), written)
+    return last_of(people_of(address_keys(written)), pa.array(numbers.iloc[rows], pa.int64()))
 
 
 def repaired_texts(cells: pd.Series[Any]) -> pa.StringArray:

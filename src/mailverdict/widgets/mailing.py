@@ -207,11 +207,11 @@ def plan_wave(listing: Listing, bounced: Bounced | None) -> tuple[int, Rows, str
             known = learn(frame, column, bounced.reports, complete=bounced.is_complete)
     with noting(notes):
         plan = mailing(frame, column, waves=waves, experience=known)
-    way = "Give its bounces first." if bounced is None else "If all bounces have come, say so at Bounces."
-    unknown = sorted(mailed - {each.wave for each in known.mailings})
-    notes = [f"No report is about wave {each}, so that nothing is learnt from it. {way}" for each in unknown] + [
-        each for each in notes if NOT_LEARNT not in each
-    ]
+    notes = [each for each in notes if NOT_LEARNT not in each]
+    if unknown := sorted(mailed - {each.wave for each in known.mailings}):
+        way = "Give its bounces first" if bounced is None else "If all bounces have come, say so at Bounces"
+        wave = f"wave {', '.join(map(str, unknown))}"
+        notes.insert(0, f"No report is about {wave}, so that nothing is learnt from it. {way}")
     is_next = plan.frame[label_of(column, None, "wave")] == plan.wave
     rows = np.flatnonzero(is_next.fillna(False).to_numpy(np.bool_))
     expected, low, high = plan.expected

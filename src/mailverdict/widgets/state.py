@@ -776,6 +776,7 @@ class AuditState:
             self.work.spoken = result.wave
             if len(rows):
                 self.choose(waved=before.put(result.listing.keys_of(rows), number))
+                self.set_complete(is_on=False)  # its own bounces are still to come
                 name = file_name(self.stem(), f"wave-{number}", kind)
                 self.write(name, lambda path: result.save("send", rows, path, ""), by)
 
