@@ -190,10 +190,13 @@ def connect(url: URL, *, writes: bool) -> Engine:
 
 
 def create_postgresql_engine(url: URL, connections: int = 1) -> Engine:
-    """An engine whose connections are replaced if they were dropped."""
+    """An engine whose connections are replaced if they were dropped.
+
+    Nothing is prepared on the server: a plan made while the table of jobs was empty would read the whole table later.
+    """
     common = {"pool_size": connections, "max_overflow": 0, "hide_parameters": True}
     try:
-        engine = create_engine(url, pool_pre_ping=True, **common)
+        engine = create_engine(url, pool_pre_ping=True, connect_args={"prepare_threshold": None}, **common)
     except ModuleNotFoundError as exc:
         raise MissingExtraError("a store on PostgreSQL", "postgres") from exc
     event.listen(engine, "handle_error", hide_row)
