@@ -47,17 +47,17 @@ SCRIPT = {"gone": gone, "info": role, "full": unknown("mailbox_full")}
 
 
 class PacedBackend(AnsweringBackend):
-    """Answers one address after the other, by the letters its local part begins with; without a pace all at once."""
+    """Answers one address after the other, by the letters its local part begins with; with None all at once."""
 
-    def __init__(self, pace: float) -> None:
+    def __init__(self, pace: float | None) -> None:
         super().__init__()
         self.pace = pace
 
     async def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
         emails = batch.addresses.to_pylist()
-        size = 1 if self.pace else len(emails)
+        size = len(emails) if self.pace is None else 1
         for first in range(0, len(emails), size):
-            await asyncio.sleep(self.pace)
+            await asyncio.sleep(self.pace or 0)
             rows = [self.answer(email, batch.validation_type) for email in emails[first : first + size]]
             yield Settled(rows_to_table(rows, source=SOURCE_LOCAL))
 
@@ -85,7 +85,7 @@ class Cable(httpx.AsyncBaseTransport):
 @contextmanager
 def paced_service(pace: float = 0.03, daily_limit: int = 1_000) -> Iterator[ServiceThread]:
     """Serve for as long as the block lasts."""
-    service = ServiceThread(PacedBackend(pace), daily_limit=daily_limit)
+    service = ServiceThread(PacedBackend(pace or None), daily_limit=daily_limit)
     try:
         yield service
     finally:
