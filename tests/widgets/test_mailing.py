@@ -186,6 +186,11 @@ def test_a_wave_without_bounces_counts_once_they_have_all_come(tmp_path):
     rows = [f"{saved[0][0]},1772529300,5.1.1,550 5.1.1 User unknown"]
     state.use_file(export(tmp_path / "bounces.csv", *rows), "bounces.csv", "bounces")
     audit.wait(30)
+    left = next(person for person in people if person not in {*saved[0], *saved[1]})
+    rows = [f"{left},1772529300,5.1.1,550 5.1.1 User unknown"]
+    state.use_file(export(tmp_path / "wrong.csv", *rows), "wrong.csv", "bounces")
+    audit.wait(30)
+    assert "wrong.csv: none of its 1 address was mailed in a wave of this list" in message(audit, "decide")
     for is_on in (False, True):
         state.act("set_complete", is_on=is_on)
         state.act("make_wave", kind="csv")

@@ -99,6 +99,8 @@ class Estimate:
         Addresses that were drawn; more than `sampled` if the quota ended early.
     population : int
         Addresses that it was drawn from: those about which only a mail server or a service can tell more.
+    origin : str
+        The three numbers in words.
 
     Examples
     --------

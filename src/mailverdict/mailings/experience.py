@@ -45,7 +45,7 @@ NOT_ASKED = "mailbox_not_asked"  # the reason of a valid row whose mailbox no ma
 OTHER = "other"  # the reason where it is a word that only a service has
 KNOWN_REASONS = np.array([NO_REASON, NOT_ASKED, *WHY_MEANING], object)
 SMALL_DOMAIN = 3  # mailboxes of a list: a domain with fewer may be a person, and is counted with others
-SAME_MAILING = 0.9  # of the mailboxes of a wave: so many are still there when it is learnt again
+SAME_MAILING = 0.9  # mailings look alike if the smaller one has at least this part of the mailboxes of the other
 MOST_NAME = 80  # characters
 FOLDS = 5
 FORECASTS = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 1)  # limits of the lines of the table of a calibration
@@ -283,7 +283,7 @@ class Experience:
         """What is in it, in one line."""
         if not self.mailings:
             return "Experience: no mailing"
-        mailed, hard, unclear = (int(self.counts[name].sum()) for name in ("mailed", "hard", "unclear"))
+        mailed, hard, unclear = (sum(each) for each in zip(*(one.sums for one in self.mailings), strict=True))
         low, high = wilson_interval(hard, mailed - unclear)
         share = "" if mailed == unclear else f" ({hard / (mailed - unclear):.1%}, {low:.1%} to {high:.1%})"
         return (
@@ -366,7 +366,7 @@ def learn(
         is an address or longer than 80 characters.
     InputError
         If `bounces` cannot be read, no row was mailed, or no mailed row has a report: then the export is of another
-        mailing, or too early.
+        mailing, or too early. With `complete` also if most reports are about other addresses.
 
     Warns
     -----
@@ -410,13 +410,12 @@ def learn(
     foreign = set(found.shown).difference(found.keys)
     gone = sum(found.shown[key]["outcome"] == Outcome.HARD for key in foreign)
     if len(foreign) > len(found.shown) / 2:
-        question = (
-            f"{len(foreign):,} of {len(found.shown):,} addresses with a report are not in {rows.column!r}: are these "
-            "the bounces of this mailing?"
-        )
+        others = f"{len(foreign):,} of {len(found.shown):,} addresses with a report are not in {rows.column!r}"
         if complete:
-            raise InputError(f"{question} Then give those that are in it")
-        warn_user(question)
+            raise InputError(
+                f"{others}: a mailing is learnt as complete from its own bounces only; leave out the others"
+            )
+        warn_user(f"{others}: are these the bounces of this mailing?")
     elif is_by_wave and gone:
         warn_user(
             f"{count_of(gone, 'address is', 'addresses are')} not in {rows.column!r} and had a hard bounce. If they "

@@ -161,13 +161,14 @@ def read_outcomes(path: Path, name: str, listing: Listing, earlier: Bounced | No
         except MailVerdictError as exc:
             raise type(exc)(str(exc).replace(str(path), shown)) from None
     rows = read_decided(listing.rows.to_frame(columns=READ), column, None)
-    new = match_outcomes(rows, bounces)
+    mailed = listing.rows.wave > 0
+    new = match_outcomes(rows, bounces, mailed=pd.Series(mailed) if mailed.any() else None)
     if not new.matched:
-        raise InputError(f"{shown}: none of its {count_of(new.unmatched, 'address')} is in this list")
+        where = "was mailed in a wave of this list" if mailed.any() else "is in this list"
+        raise InputError(f"{shown}: none of its {count_of(new.unmatched, 'address')} {where}")
     if earlier is not None:
         bounces = pd.concat([earlier.reports, bounces], ignore_index=True).drop_duplicates()
         shown += " with the exports before"
-    mailed = listing.rows.wave > 0
     if not mailed.any():
         reported = match_outcomes(rows, bounces)
         mailed = np.logical_or.reduce([listing.action == ACTIONS.index("send"), *reported.has.values()])

@@ -41,7 +41,7 @@ function Bounces() {
       </span>
       ${bounces?.can_remove &&
       html`<${Small} disabled=${page.running} onClick=${() => act("remove_bounced")}>Take them off the list<//>`}
-      ${bounces && html`<${Small} disabled=${page.running} onClick=${() => act("forget_bounces")}>Forget it<//>`}
+      ${bounces && html`<${Small} disabled=${page.running} onClick=${() => act("forget_bounces")}>Forget the exports<//>`}
       <${FileButton} purpose="bounces">${bounces ? "Add an export" : "Choose the export"}<//>
     </div>
     <${Transfers} purpose="bounces" />
