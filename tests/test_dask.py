@@ -16,7 +16,7 @@ import mailverdict.dask
 from mailverdict.errors import BackendError, ColumnError, InputError, SettingsError
 from mailverdict.sandbox import World
 from tests.doubles.scripted_backend import ScriptedBackend
-from tests.doubles.tables import crossed, each_row
+from tests.doubles.tables import crossed, each_row, first_ones
 
 CELLS = ["ada@gmail.com", None, "Ada@GMAIL.com", "nobody", "ada@gmial.com", " ", "info@gone.example", "ada@gmail.com"]
 
@@ -50,6 +50,7 @@ def test_rows_are_those_of_verify_in_memory(ddf, columns, validation_type):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validation_type", ["regex", "mx"])
 def test_what_is_promised_of_the_columns_is_kept(ddf, validation_type):
     out = mailverdict.dask.verify(
@@ -79,6 +80,7 @@ def test_each_distinct_address_is_asked_once_whatever_partitions_it_is_in(ddf):
     ]
 
 
+@pytest.mark.slow
 def test_computing_again_uses_no_network(ddf):
     with mv.sandbox.World() as world:
         out = mailverdict.dask.verify(ddf, "email", backend=world.backend, progress=False)
@@ -125,7 +127,9 @@ def test_one_partition_of_the_result_reads_one_partition_of_the_frame():
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask, which reads the files by it
-@pytest.mark.parametrize("selected", [None, ["email", "c0"], "email"], ids=["whole", "two columns", "a series"])
+@pytest.mark.parametrize(
+    "selected", first_ones([None, ["email", "c0"], "email"], 1), ids=["whole", "two columns", "a series"]
+)
 def test_partitions_of_files_that_dask_would_join_have_their_answers(selected, tmp_path):
     """Of a wide file Dask joins the partitions of the few columns that it reads, when it computes them."""
     wide = pd.DataFrame({"email": [f"user{row}@{('gmail', 'gmial')[row % 2]}.com" for row in range(60)]})
@@ -142,6 +146,7 @@ def test_partitions_of_files_that_dask_would_join_have_their_answers(selected, t
     assert out.partitions[4].compute().tolist() == ["valid", "invalid"] * 5
 
 
+@pytest.mark.slow
 def test_a_deleted_folder_is_an_error_and_not_a_pending_row(ddf, tmp_path):
     with mv.sandbox.World() as world:
         out = mailverdict.dask.verify(ddf, "email", backend=world.backend, scratch=tmp_path, progress=False)
@@ -150,6 +155,7 @@ def test_a_deleted_folder_is_an_error_and_not_a_pending_row(ddf, tmp_path):
         out.compute()
 
 
+@pytest.mark.slow
 @each_row("kind", ["mx", "smtp"])
 def test_the_call_reads_each_partition_once(kind):
     with mv.sandbox.World() as world, dask.config.set(scheduler="sync"):
@@ -182,6 +188,7 @@ def test_regex_reads_nothing_before_it_is_computed():
     assert sorted(READ) == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validation_type", ["regex", "mx"])
 def test_limit_counts_addresses_of_the_whole_frame(ddf, validation_type):
     backend = mv.LocalBackend() if validation_type == "regex" else ScriptedBackend()
@@ -200,7 +207,7 @@ def test_limit_counts_addresses_of_the_whole_frame(ddf, validation_type):
     ]
 
 
-@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+@pytest.mark.parametrize("scheduler", first_ones(["threads", "sync"], 1))
 def test_each_domain_is_asked_once_whatever_partitions_it_is_in(ddf, scheduler):
     with mv.sandbox.World() as world, dask.config.set(scheduler=scheduler):
         out = mailverdict.dask.verify(ddf, "email", backend=world.backend, progress=False)
@@ -229,6 +236,7 @@ def test_mailboxes_are_asked_on_the_workers(ddf):
     assert_frame_equal(out.drop(columns="email_checked_at"), there.drop(columns="email_checked_at"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", [None, ScriptedBackend()], ids=["workers", "one process"])
 def test_several_columns_are_verified_together(people, backend):
     people["work"] = people["email"].tolist()[::-1]
@@ -255,6 +263,7 @@ class TestPlan:
             assert mailverdict.dask.plan(recorded(), "email", backend=world.backend).unique == 1
         assert sorted(READ) == [1, 2]
 
+    @pytest.mark.slow
     def test_a_service_with_a_journal_is_planned_here(self, ddf, tmp_path):
         with mv.sandbox.World() as world:
             options = {"backend": world.url, "validation_type": "mx", "journal": tmp_path / "kept.db"}

@@ -164,6 +164,7 @@ def test_no_browser_for_terminals_is_started(monkeypatch, tmp_path):
     assert open_browser(tmp_path / "open.html") is False
 
 
+@pytest.mark.slow
 def test_only_who_has_the_token_can_use_the_page(contacts, tmp_path):
     with running_audit(tmp_path, contacts, "-t", "regex") as audit:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/#[\w-]{43}", audit.url)
@@ -180,6 +181,7 @@ def test_only_who_has_the_token_can_use_the_page(contacts, tmp_path):
         assert list(audit.places.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_extra_brings_all_that_the_page_imports():
     packages = importlib.metadata.packages_distributions()
     imported = {name.partition(".")[0] for file in WIDGETS.glob("*.py") for name in find_imports(file)}

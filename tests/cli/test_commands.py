@@ -378,6 +378,7 @@ def test_the_sandbox_stays_until_ctrl_c():
     assert "stopped" in err.splitlines()
 
 
+@pytest.mark.slow
 def test_serve_answers_until_it_is_told_to_stop(tmp_path):
     with serving("serve", "--port", "0", "--sandbox", "--store", f"sqlite:///{tmp_path}/jobs.db") as process:
         seen = []

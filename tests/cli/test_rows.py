@@ -41,6 +41,7 @@ def test_duplicates_are_those_of_the_library_and_no_cell_changes(run, quoted, tm
         assert [row[f"email_{name}"] for row in rows] == ["" if pd.isna(v) else str(v) for v in found[name]], name
 
 
+@pytest.mark.slow
 def test_duplicates_are_found_over_the_pieces_of_a_file(run, tmp_path):
     path, out = tmp_path / "long.csv", tmp_path / "out.csv"
     size = 260_000  # more than one piece

@@ -36,7 +36,7 @@ from tests.doubles.scripted_backend import ScriptedBackend
 from tests.doubles.scripted_backend import rows_of as settled_rows
 from tests.doubles.scripted_service import ScriptedService, payload
 from tests.doubles.serving import serve
-from tests.doubles.tables import each_row, rows_of_csv
+from tests.doubles.tables import each_row, first_ones, rows_of_csv
 from tests.doubles.waiting import wait_until
 from tests.doubles.workbooks import add_sheet, cells_of, change_parts, write_raw
 
@@ -103,6 +103,7 @@ class TestVerify:
         status, _, told = run("verify", path, "-c", "email", "-t", "regex", "-o", tmp_path / "out.xlsx")
         assert (status, "1 formula without a saved value" in told) == (0, True)
 
+    @pytest.mark.slow
     def test_a_workbook_of_ours_is_replaced_in_place_and_another_one_is_not(self, run, contacts, tmp_path):
         ours, options = tmp_path / "ours.xlsx", ("-c", "email", "-t", "regex")
         assert run("verify", contacts, *options, "-o", ours)[0] == 0
@@ -512,7 +513,7 @@ class TestService:
         assert (status, backend.asked) == (2, [])
         assert "(it holds 'ask Ada', which mailverdict never writes there)" in said
 
-    @pytest.mark.parametrize("validation_type", ["mx", "regex"])
+    @pytest.mark.parametrize("validation_type", first_ones(["mx", "regex"], 1))
     def test_a_row_that_is_too_wide_is_found_before_anything_is_spent(
         self, run, tmp_path, monkeypatch, validation_type
     ):
@@ -652,9 +653,11 @@ def begin(*arguments):
     )
 
 
+@pytest.mark.slow
 class TestInterruption:
+    @pytest.mark.slow
     # test_stopper.py has each signal without a process.
-    @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_writes_every_row(self, tmp_path, number):
         rows, status = 50_000, 0
         while status == 0:  # it was over before the interrupt came: try with more rows

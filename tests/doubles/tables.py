@@ -17,7 +17,7 @@ from _pytest.mark import ParameterSet
 from mailverdict.model.table import SCHEMA, row_of
 from mailverdict.model.verification import Verification
 
-__all__ = ["assert_none_differ", "crossed", "each_row", "rows_of_csv", "rows_to_table"]
+__all__ = ["assert_none_differ", "crossed", "each_row", "first_ones", "rows_of_csv", "rows_to_table"]
 
 
 def rows_to_table(verifications: Iterable[Verification], *, source: str) -> pa.Table:
@@ -46,6 +46,14 @@ def crossed(*choices: Sequence[object]) -> list[object]:
         values = [each[place] for each, place in zip(choices, places, strict=True)]
         rows.append(pytest.param(*values, marks=() if places in once else pytest.mark.slow))
     return rows
+
+
+def first_ones(rows: Iterable[Any], number: int) -> list[Any]:
+    """Rows for `parametrize`: `make test` has the first so many, `make test-rest` the others."""
+    return [
+        row if at < number else pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.slow)
+        for at, row in enumerate(rows)
+    ]
 
 
 def each_row(

@@ -25,7 +25,7 @@ from mailverdict.files.table_file import (
     MAX_COLUMNS,
 )
 from mailverdict.files.writers import FormulaColumns, create_table
-from tests.doubles.tables import each_row
+from tests.doubles.tables import crossed, each_row, first_ones
 
 ADDRESS = "+ada@example.org"
 # Encoding, the byte order mark before it, and what the reader must be told.
@@ -88,6 +88,7 @@ def test_fewer_rows_of_a_wide_table_are_decoded_to_find_its_beginning(columns, r
     assert len(head_texts(data, b",", "utf-8", is_last=True)) == rows
 
 
+@pytest.mark.slow
 def test_a_title_before_a_wide_header_is_not_the_header(tmp_path):
     names = [f"question {n} of the survey" for n in range(2_500)]  # 60 kB
     rows = [[f"ada{n}@example.org", *["yes"] * (len(names) - 1)] for n in range(20)]
@@ -98,7 +99,7 @@ def test_a_title_before_a_wide_header_is_not_the_header(tmp_path):
         assert sum(map(len, table.pieces())) == 20
 
 
-@pytest.mark.parametrize(("encoding", "mark", "given_encoding"), ENCODINGS, ids=lambda v: repr(v)[:14])
+@pytest.mark.parametrize(("encoding", "mark", "given_encoding"), first_ones(ENCODINGS, 5), ids=lambda v: repr(v)[:14])
 @settings(max_examples=settings.default.max_examples // 5)  # of each encoding
 @given(data=st.data())
 def test_random_bytes_in_other_columns_pass_through(tmp_path_factory, encoding, mark, given_encoding, data):
@@ -303,9 +304,9 @@ TEXTS = {
 RARE = ["^", "~", "¬", "¦", "§", "\x01", "\x1f"]
 
 
-@pytest.mark.parametrize("is_given", [True, False])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
-@pytest.mark.parametrize("delimiter", RARE)
+@pytest.mark.parametrize(
+    ("delimiter", "encoding", "is_given"), crossed(RARE, ["utf-8", "utf-8-sig", "cp1252", "utf-16"], [True, False])
+)
 def test_a_rare_delimiter_is_found_and_every_octet_is_kept(tmp_path, delimiter, encoding, is_given):
     path = tmp_path / "in.csv"
     lines = [
@@ -429,6 +430,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(tmp_path, monkeypatch):
             list(pieces)
 
 
+@pytest.mark.slow
 def test_a_header_of_ten_thousand_columns(tmp_path):
     path = tmp_path / "in.csv"
     header = ",".join(["email", *(f"column with a long name {n}" for n in range(10_000))])
@@ -453,8 +455,9 @@ WIDE_ROWS = [
 SCANS = 40  # of each octet: for each delimiter that is tried, in each part of the beginning that is read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("content", "why"), WIDE_ROWS)
-@pytest.mark.parametrize("size", [1 << 16, pytest.param(1 << 18, marks=pytest.mark.slow), 1 << 20])
+@pytest.mark.parametrize("size", first_ones([1 << 16, 1 << 18, 1 << 20], 1))
 def test_the_octets_of_a_wide_row_are_scanned_a_bounded_number_of_times(tmp_path, monkeypatch, content, why, size):
     monkeypatch.setattr(delimited, "BLOCK", 1 << 21)
     scanned = []
@@ -479,16 +482,22 @@ class TestBounds:
     @pytest.mark.parametrize(
         ("content", "line", "why"),
         [
-            (lambda: f"email,{commas(2_000_000)}\nada@x.org\n", 1, "the header"),
+            pytest.param(lambda: f"email,{commas(2_000_000)}\nada@x.org\n", 1, "the header", marks=pytest.mark.slow),
             (lambda: f"\n\nemail,{commas(2_000_000)}\n", 3, "the header below blank lines"),
             (lambda: f"email,note\n\nada@x.org,1\nbob@x.org,{commas(1_000_000, 'x')}\n", 4, "a row"),
-            (
+            pytest.param(
                 lambda: "email,note\n" + "ada@x.org,1\n" * 200_000 + f"{commas(MAX_COLUMNS + 1)}\n",
                 200_002,
                 "the last row, blocks later",
+                marks=pytest.mark.slow,
             ),
             (lambda: f"email,note\n{commas(MAX_COLUMNS + 1, 'a')}\n", 2, "one cell too many"),
-            (lambda: "email,note\n" + 'a"b,' * 500_000 + "\n", 2, "a row that is split slowly"),
+            pytest.param(
+                lambda: "email,note\n" + 'a"b,' * 500_000 + "\n",
+                2,
+                "a row that is split slowly",
+                marks=pytest.mark.slow,
+            ),
             pytest.param(lambda: 'a"b,' * 500_000 + "\n", 1, "a slowly split header", marks=pytest.mark.slow),
         ],
         ids=lambda v: v if isinstance(v, str) else "",
@@ -502,6 +511,7 @@ class TestBounds:
         ):
             table.check_rows()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("columns", [500, MAX_COLUMNS])
     def test_as_many_columns_as_a_spreadsheet_has_are_read(self, tmp_path, columns):
         path = tmp_path / "in.csv"
@@ -536,9 +546,10 @@ class TestBounds:
                 "line 2: a row is longer than 8,388,608",
                 marks=pytest.mark.slow,
             ),
-            (
+            pytest.param(
                 lambda: "email,x\n,1\n," + "x" * (3 * LONGEST_LINE) + "\n",
                 "line 3: a row is longer than 8,388,608 bytes, or a quote",
+                marks=pytest.mark.slow,
             ),
         ],
         ids=["header", "header of two lines", "cell", "quote", "row", "row beyond two blocks"],
@@ -549,7 +560,8 @@ class TestBounds:
         with pytest.raises(InputError, match=f"in\\.csv, {told}"), open_table(path) as table:
             table.check_rows()
 
-    @pytest.mark.parametrize("size", [1 << 20, pytest.param(LONGEST_CELL - 2, marks=pytest.mark.slow)])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("size", [1 << 20, LONGEST_CELL - 2])
     def test_long_notes_are_read(self, tmp_path, size):
         path = tmp_path / "in.csv"
         notes = "note, " * (size // 6)

@@ -66,6 +66,7 @@ def test_the_service_gives_the_verdicts_of_the_engine_behind_it(world: World, ki
     pd.testing.assert_frame_equal(here[SAME], there[SAME])
 
 
+@pytest.mark.slow
 def test_the_service_gives_the_verdicts_of_sessions_too() -> None:
     """Only exchanges that answer: the others are told from each other by short waits, which a busy machine misses."""
     with World(command_timeout=20, connect_timeout=20, deadline=60) as patient:

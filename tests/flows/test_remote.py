@@ -191,6 +191,7 @@ def test_a_cancelled_run_is_resumed_and_nothing_is_paid_twice(tmp_path: Path) ->
     assert max(bench.service.paid.values()) == 1
 
 
+@pytest.mark.slow
 def test_two_runs_on_one_journal_at_once_pay_once(tmp_path: Path) -> None:
     bench = Bench(tmp_path, duration=lambda _: 0.05)
     options: dict[str, Any] = {"validation_type": "smtp", "backend": bench.backend, "journal": bench.journal}

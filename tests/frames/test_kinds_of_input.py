@@ -65,7 +65,7 @@ def test_each_function_gives_what_it_gives_for_pandas_or_an_error_that_names_the
     check_kind(kind)
 
 
-@each_row("kind", KINDS[::4], ids=lambda kind: kind.name.replace(" ", "_"))
+@each_row("kind", KINDS[::8], ids=lambda kind: kind.name.replace(" ", "_"))
 def test_each_function_gives_that_for_a_part_of_the_kinds(kind):
     check_kind(kind)
 
@@ -100,6 +100,7 @@ def test_a_stream_is_read_once_for_several_columns_and_as_a_suppression_list():
     assert mv.suppress(["ada@example.org"], against=against)["suppressed"].tolist() == [True]
 
 
+@pytest.mark.slow
 @each_row("kind", [kind for kind in KINDS if kind.name not in ("str", "bytes")], ids=lambda k: k.name)
 def test_a_suppression_list_may_be_of_every_kind(kind):
     cells = ["ada@example.org", "eve@example.org", None]

@@ -51,8 +51,9 @@ def verified_once(make, columns):
 SETS_OF_COLUMNS = ("core", "short", ("verdict", "why", "status", "suggestion", "role", "disposable"))
 
 
-@pytest.mark.parametrize(("make", "columns"), crossed([pd.DataFrame, pl.DataFrame, pa.table], SETS_OF_COLUMNS))
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("verb", "make", "columns"), crossed([*VERBS], [pd.DataFrame, pl.DataFrame, pa.table], SETS_OF_COLUMNS)
+)
 def test_without_a_column_it_is_the_only_verified_one(verb, make, columns):
     out = verified_once(make, columns)
     pd.testing.assert_frame_equal(as_pandas(VERBS[verb](out)), as_pandas(VERBS[verb](out, "email")))

@@ -86,6 +86,7 @@ def test_the_same_twice_gives_the_same():
     pd.testing.assert_frame_equal(first, second)
 
 
+@pytest.mark.slow
 def test_more_rows_than_a_batch_keep_their_order():
     cells = np.tile(np.array(["ada@example.org", "nobody", "info@gmial.com"], dtype=object), FREE_BATCH // 3 + 2)
     cells[[0, FREE_BATCH, -1]] = None, "7", None  # texts alone: a number would have each cell read by itself
@@ -99,6 +100,7 @@ def test_more_rows_than_a_batch_keep_their_order():
     assert out["role"].sum() == (cells == "info@gmial.com").sum()
 
 
+@pytest.mark.slow
 def test_many_threads_at_once_each_get_their_own():
     frames = [pd.DataFrame({"email": [f"ada{n}@example.org", "nobody", None] * n}) for n in range(1, 9)]
     with ThreadPoolExecutor(8) as pool:

@@ -225,6 +225,7 @@ class TestRepairedCells:
             with pytest.raises(mv.SettingsError, match="give True or False"):
                 function(MESSY, validation_type="regex", clean=clean)
 
+    @pytest.mark.slow
     @each_row("kind", ["regex", "mx"])
     def test_dask_frames(self, kind):
         import dask.dataframe as dd

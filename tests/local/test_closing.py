@@ -41,8 +41,9 @@ def descriptors_after(limit: int) -> int:
     return count
 
 
+@pytest.mark.slow
 @needs_proc
-@pytest.mark.parametrize("count", [50, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [50, 1_000])
 def test_forgotten_backends_leave_no_descriptor_open(world, count):
     before = open_descriptors()
     for i in range(count):
@@ -51,6 +52,7 @@ def test_forgotten_backends_leave_no_descriptor_open(world, count):
     assert descriptors_after(before) <= before
 
 
+@pytest.mark.slow
 @needs_proc
 def test_backends_used_on_other_event_loops_leave_no_descriptor_open(world):
     before = open_descriptors()

@@ -200,6 +200,7 @@ def test_a_resolver_that_answers_falsely_harms_no_row(case):
         assert "resolver_check=False" in str(found.error)
 
 
+@pytest.mark.slow
 def test_a_few_domains_whose_servers_deny_the_mx_question_harm_no_other_denial():
     odd = {"live7.example", "live123.example"}
     found = verify(lambda name, rdtype: MISSING if name in odd and rdtype == "MX" else None)
@@ -208,6 +209,7 @@ def test_a_few_domains_whose_servers_deny_the_mx_question_harm_no_other_denial()
     assert found.verdicts() == {**expected, **dict.fromkeys(odd, "unknown")}
 
 
+@pytest.mark.slow
 def test_a_resolver_that_contradicts_itself_is_tested_again_before_the_next_run():
     with serving(TRUE, denied_at_times) as server, backend_for(server) as backend:
         with pytest.warns(UserWarning, match="denied records of domains and then gave them"):
@@ -254,7 +256,12 @@ def questions_of_run(emails: list[str], **settings: Any) -> int:
 
 @pytest.mark.parametrize(
     "domains",
-    [pytest.param(DOMAINS, marks=pytest.mark.slow), pytest.param(LIVE, marks=pytest.mark.slow), DEAD, PROVIDERS],
+    [
+        pytest.param(DOMAINS, marks=pytest.mark.slow),
+        pytest.param(LIVE, marks=pytest.mark.slow),
+        DEAD,
+        pytest.param(PROVIDERS, marks=pytest.mark.slow),
+    ],
     ids=["mixed", "live", "dead", "providers"],
 )
 def test_the_test_adds_at_most_eight_questions(domains):
@@ -311,6 +318,7 @@ def test_a_resolver_that_works_again_is_used_again_by_the_same_backend():
         ]
 
 
+@pytest.mark.slow
 def test_answers_of_an_interrupted_run_are_not_used_unconfirmed():
     with serving(TRUE, always(DnsFault.NXDOMAIN), begins_after=250) as server, backend_for(server) as backend:
         with pytest.raises(mv.ResolverError):

@@ -277,6 +277,7 @@ class TestRisk:
         assert (found["email_risk_low"] < found["email_bounce_risk"]).all()
         assert (found["email_bounce_risk"] < found["email_risk_high"]).all()
 
+    @pytest.mark.slow
     def test_the_interval_holds_the_rate_of_most_domains(self):
         experience, out = learnt({"good": 0.05, "bad": 0.2})
         found = mv.risk(out, "email", experience).drop_duplicates(
@@ -304,6 +305,7 @@ class TestRisk:
         counts = experience.counts
         assert found["email_bounce_risk"].unique().tolist() == [counts["hard"].sum() / counts["mailed"].sum()]
 
+    @pytest.mark.slow
     def test_polars_and_arrow_come_back_as_they_are(self):
         experience, out = learnt({"good": 0.02, "bad": 0.3})
         expected = mv.risk(out, "email", experience)["email_bounce_risk"].tolist()

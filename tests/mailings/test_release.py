@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from mailverdict.mailings.rates import fit_rates
 from mailverdict.mailings.release import add_up, choose_rows
@@ -88,6 +89,7 @@ def test_every_good_row_is_mailed_in_one_wave():
     assert sorted(seen) == list(range(1003))
 
 
+@pytest.mark.slow
 def test_campaigns_win_most_of_what_an_oracle_would_and_keep_to_the_budget():
     found = [run_campaign(seed) for seed in range(CAMPAIGNS)]
     waves = [rate > 0.02 for each in found for rate in each.rates]

@@ -109,6 +109,7 @@ class TestShare:
         assert (low, high) == (0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_true_share_in_95_of_100_lists():
     rng = np.random.default_rng(20261127)
     held = np.array([covered(rng) for _ in range(LISTS)])

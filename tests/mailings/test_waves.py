@@ -44,6 +44,7 @@ def campaign(max_bounce_rate=0.02):
 
 
 class TestCampaign:
+    @pytest.mark.slow
     def test_what_does_not_bounce_is_mailed_and_what_does_is_held(self):
         plans = campaign(max_bounce_rate=0.05)
         by_operator = (
@@ -163,6 +164,7 @@ class TestWarnings:
         assert (blind.next["email_operator"] != "google").sum() <= (seen.next["email_operator"] != "google").sum()
         assert blind.why.startswith("Nothing has been learnt yet")
 
+    @pytest.mark.slow
     def test_a_list_that_changed_after_its_wave_was_learnt_is_told(self):
         first = mv.mailing(BIG, "email")
         experience = mv.learn(first.frame, "email", reports(**outcome_of(first)))

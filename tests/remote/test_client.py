@@ -615,6 +615,7 @@ def ask_raw(answer: bytes | None, scheme: str = "http", request: ApiRequest = BA
     return asyncio.run(main())
 
 
+@pytest.mark.slow
 @each_row(
     ("answer", "scheme", "was_sent", "words"),
     [

@@ -50,6 +50,7 @@ def test_a_batch_is_claimed_before_it_is_sent_and_jobs_are_yielded_before_the_fi
     run_virtual(main)
 
 
+@pytest.mark.slow
 def test_polls_are_few_at_once_and_spread() -> None:
     _, service = verify_scripted(addresses(100), duration=lambda _: 20.0, parallel=4)
     assert service.most_parallel <= 4 + 1
@@ -299,6 +300,7 @@ def test_an_outage_shorter_than_a_minute_is_ridden_out() -> None:
     run_virtual(main)
 
 
+@pytest.mark.slow
 def test_polls_pause_while_none_of_them_is_answered() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop, duration=lambda _: 20.0)

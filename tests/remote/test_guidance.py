@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import pytest
+
 from tests.doubles.remote import Outcome, addresses, verify_scripted
 from tests.doubles.scripted_service import ScriptedService, payload
 from tests.doubles.tables import each_row
@@ -114,6 +116,7 @@ SENTENCES = [
 ]
 
 
+@pytest.mark.slow
 @each_row("earlier", [False, True], ids=["current", "earlier"])
 @each_row("sentence", SENTENCES, ids=lambda each: each.text)
 def test_the_client_polls_as_the_contract_recommends(sentence: Sentence, earlier: bool) -> None:

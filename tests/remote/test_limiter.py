@@ -18,7 +18,7 @@ from tests.doubles.clock import VirtualLoop, run_virtual
 from tests.doubles.limiting import limit
 from tests.doubles.remote import URL, Outcome, RemoteWorld, addresses
 from tests.doubles.scripted_service import Fault, ScriptedService
-from tests.doubles.tables import each_row
+from tests.doubles.tables import each_row, first_ones
 
 IDEAL = 24.0  # seconds for 1,500 addresses at 50 a second after a burst of 300
 
@@ -38,7 +38,8 @@ def lost(outcome: Outcome) -> int:
     return sum(1 for row in outcome.rows.values() if row["reasons"] == "rate_limited")
 
 
-@pytest.mark.parametrize("by_batch", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("by_batch", [False, True])
 def test_a_limiter_of_50_a_second_loses_nothing_and_costs_little(by_batch: bool) -> None:
     outcome, service = verify_limited(1_500, lambda service: limit(service, 50, 300, by_batch=by_batch))
     assert sorted(outcome.rows) == sorted(addresses(1_500))
@@ -49,6 +50,7 @@ def test_a_limiter_of_50_a_second_loses_nothing_and_costs_little(by_batch: bool)
     assert any("submitted again" in notice for notice in outcome.notices)
 
 
+@pytest.mark.slow
 def test_without_asking_again_each_address_is_paid_once() -> None:
     outcome, service = verify_limited(600, lambda service: limit(service, 50, 150), ask_again=False)
     assert set(service.paid.values()) == {1}
@@ -71,6 +73,7 @@ def test_nothing_is_asked_again_when_no_quota_is_left() -> None:
     assert any("not submitted again" in notice for notice in outcome.notices)
 
 
+@pytest.mark.slow
 def test_a_pace_that_was_given_is_kept() -> None:
     outcome, service = verify_limited(300, lambda service: limit(service, 50, 300), pace=20.0)
     assert {event.per_second for event in outcome.all(Paced)} == {20.0}
@@ -78,6 +81,7 @@ def test_a_pace_that_was_given_is_kept() -> None:
     assert set(service.paid.values()) == {1}
 
 
+@pytest.mark.slow
 def test_without_a_limiter_the_pace_is_not_limited() -> None:
     outcome, _ = verify_limited(600, lambda _: None)
     assert {event.per_second for event in outcome.all(Paced)} == {None}
@@ -160,7 +164,7 @@ def test_a_limit_of_requests_is_kept_close_to(rate: float, burst: int, fault: Fa
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
-@pytest.mark.parametrize("share", [0.3, 0.6])
+@pytest.mark.parametrize("share", first_ones([0.6, 0.3], 1))
 def test_a_service_that_refuses_a_share_of_all_requests_by_chance_is_not_taken_for_slow(
     share: float, seed: int
 ) -> None:

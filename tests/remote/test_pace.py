@@ -200,6 +200,7 @@ def check_simulated(kind: str, max_size: int, seed: int = 7) -> None:
     assert result.ratio <= 4
 
 
+@pytest.mark.slow
 @each_row("kind", ["bucket by batch", "status 429"])
 def test_a_simulated_service_loses_nothing_within_four_times_the_ideal(kind: str) -> None:
     check_simulated(kind, 700)

@@ -31,7 +31,7 @@ from mailverdict.repair.repair import (
     remove_invisible,
     repair_cell,
 )
-from tests.doubles.tables import assert_none_differ, each_row, rows_of_csv
+from tests.doubles.tables import assert_none_differ, each_row, first_ones, rows_of_csv
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -319,7 +319,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("size", [MAX_CELL // 10, pytest.param(MAX_CELL, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("cell", HUGE.values(), ids=HUGE)
+@pytest.mark.parametrize("cell", first_ones(HUGE.values(), 8), ids=HUGE)
 def test_a_huge_cell_is_read_to_its_end(cell, size):
     """Quadratic time would need hours for the full size, and minutes for a tenth."""
     found = repair_cell(cell if len(cell) <= size else cell[: size // 2] + cell[-size // 2 :])

@@ -229,6 +229,7 @@ def test_contradicted_needs_no_columns_but_those_of_the_verdict():
     assert mv.contradicted(few, "email", reports(**BOUNCES))["email"].tolist() == ["bo@firm.example", "ed@firm.example"]
 
 
+@pytest.mark.slow
 @each_row("convert", [pl.Series, pa.array, np.array, tuple, pd.array], ids=lambda each: each.__module__)
 def test_mailed_may_be_any_kind_of_column(convert):
     sent = [False, False, True, *[False] * 6]

@@ -232,6 +232,7 @@ class TestTrend:
         assert "2 addresses are new, 1 left the list, and 1 address has another verdict." in page
         assert "That is as many as in the earlier audit of 2026-10-03 (75.0%)." in page
 
+    @pytest.mark.slow
     @each_row(
         ("moment", "said"),
         [
@@ -502,6 +503,7 @@ def test_a_greylisted_address_is_verified_again_when_a_run_would():
 class TestPieces:
     """The facts of a column are the same however it is cut into pieces."""
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
     @each_row("size", [1, 7, 40])
     def test_facts_of_pieces_are_those_of_the_whole(self, size):

@@ -290,6 +290,7 @@ except KeyboardInterrupt as interrupt:
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_felt_at_once_and_keeps_what_is_settled():
     with subprocess.Popen(
         [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

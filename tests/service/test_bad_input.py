@@ -148,6 +148,7 @@ def test_thirty_megabytes_are_refused_before_they_are_sent(service: Address) -> 
     assert_still_well(service)
 
 
+@pytest.mark.slow
 def test_client_that_sends_thirty_megabytes_first_can_read_the_refusal(service: Address) -> None:
     body = b'{"emails":["' + b"x" * 30_000_000 + b'"]}'
     answer = service.send(request(body, path=BULK))

@@ -169,6 +169,7 @@ async def test_signal_to_stop_ends_the_service_cleanly(tmp_path: Path) -> None:
         assert (await end_of(client, entry["job_id"]))["status"] == "done"
 
 
+@pytest.mark.slow
 def test_second_service_on_a_store_is_refused_at_once(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'jobs.db'}")
     try:

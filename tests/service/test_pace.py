@@ -12,6 +12,7 @@ import pytest
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.clock import NOON, Clock
 from tests.doubles.service import RunningService, asynchronous, serving, until
+from tests.doubles.tables import first_ones
 
 DAY = 86_400
 OTHER = "192.0.2.2"
@@ -41,7 +42,7 @@ async def advance(world: RunningService, seconds: float) -> None:
     world.state.worker.wakeup.set()
 
 
-@pytest.mark.parametrize("validation_type", ["smtp", "regex"])
+@pytest.mark.parametrize("validation_type", first_ones(["smtp", "regex"], 1))
 @asynchronous
 async def test_what_exceeds_the_burst_waits_and_none_of_it_is_rate_limited(
     tmp_path: Path, validation_type: str
@@ -62,6 +63,7 @@ async def test_what_exceeds_the_burst_waits_and_none_of_it_is_rate_limited(
         assert await world.used() == 300
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_single_checks_are_not_refused_because_bulk_jobs_wait(tmp_path: Path) -> None:
     async with paced(tmp_path, Clock(), rate_limit=1, rate_burst=100) as world:
@@ -85,6 +87,7 @@ async def test_client_that_waits_for_its_pace_does_not_delay_another(tmp_path: P
         await world.has_queue(waiting=400)
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_long_queue_goes_on_at_its_pace_after_a_restart_and_is_charged_once(tmp_path: Path) -> None:
     hand = Clock()
@@ -102,6 +105,7 @@ async def test_long_queue_goes_on_at_its_pace_after_a_restart_and_is_charged_onc
         assert await world.used() == 300
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_jobs_that_wait_over_midnight_are_charged_to_the_day_of_their_submission(tmp_path: Path) -> None:
     clock = Clock(NOON // DAY * DAY + DAY - 1)

@@ -239,6 +239,7 @@ def test_every_row_says_why_in_a_word(chunks):
     assert to_arrow(pa.concat_tables(parts), column_named("why")).to_pylist() == [row[-1] for row in WORDS]
 
 
+@pytest.mark.slow
 @each_row("validation_type", ["regex", "mx", "mx_blacklist", "smtp"])
 def test_every_row_that_is_not_valid_says_why_whatever_was_asked(validation_type):
     with mv.sandbox.World(dns_timeout=0.2) as world:

@@ -216,6 +216,7 @@ def test_octets_that_are_not_utf8_make_one_cell_invalid():
         assert texts_by_row(read_values(values)) == {0: r"\xff\xfe", 1: ADDRESS}
 
 
+@pytest.mark.slow
 @each_row("dtype", ["object", "string[pyarrow]"])
 def test_a_huge_cell_is_trimmed_first_and_cut_then(dtype):
     blanks = " " * 10_000_000

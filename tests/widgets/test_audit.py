@@ -23,6 +23,7 @@ from mailverdict.widgets import Audit
 from mailverdict.widgets.source import read_file
 from tests.doubles.answering_backend import AnsweringBackend, unknown, valid
 from tests.doubles.clock import FastClock
+from tests.doubles.tables import first_ones
 from tests.doubles.waiting import wait_until
 from tests.widgets.conftest import QUICK, SLOW, finished, message, ready, shown, wait_for_settled
 from tests.widgets.paced import Cable, paced_service, paid
@@ -85,6 +86,7 @@ def test_columns_of_the_user_that_are_named_like_results_are_kept_under_another_
     assert out["email_status"].tolist() == ["done"] * 3
 
 
+@pytest.mark.slow
 def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path):
     mails = ["ada@example.org", "ada@example.org", "bob@example.org", "cy@gmial.com", "Di <di@example.org>", None]
     audit = ready(pd.DataFrame({"mail": mails}), validation_type="regex")
@@ -124,7 +126,7 @@ def test_a_duplicate_with_a_remark_is_reviewed(options):
     assert decided["mail_action_why"][1] == "a remark in the cell: please remove"
 
 
-@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+@pytest.mark.parametrize("kind", first_ones(["csv", "xlsx", "parquet"], 1))
 def test_duplicates_of_an_earlier_file_are_removed_only_on_request(kind, tmp_path):
     audit = ready(
         pd.DataFrame({"mail": ["ada@example.org", "bob@example.org", "ADA@EXAMPLE.org"]}), validation_type="regex"
@@ -144,6 +146,7 @@ def test_duplicates_of_an_earlier_file_are_removed_only_on_request(kind, tmp_pat
     assert decided["mail_action"].tolist() == ["send", "send"]
 
 
+@pytest.mark.slow
 def test_the_rest_of_an_edited_set_of_result_columns_is_kept_under_other_names():
     frame = pd.DataFrame({"mail": ["Ada <ada@example.org>", "bob@example.org"]})
     edited = finished(ready(frame, validation_type="regex")).result.assign(mail_change=["moved", "called"])
@@ -409,6 +412,7 @@ def test_a_quota_that_ends_is_shown_before_and_disables_resume_after(contacts, t
     assert primary(audit) == "send", "what is checked so far can be used"
 
 
+@pytest.mark.slow
 def test_a_limit_holds_for_each_press(contacts, service, tmp_path):
     audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db", limit=10)
     assert audit.plan.to_submit == 10
@@ -503,6 +507,7 @@ def test_it_shows_itself_as_a_widget():
     assert "application/vnd.jupyter.widget-view+json" in Audit()._repr_mimebundle_()[0]
 
 
+@pytest.mark.slow
 def test_without_the_extra_it_says_what_to_install():
     program = "import sys; sys.modules['anywidget'] = None; import mailverdict as mv; mv.widgets"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(__file__).parent)
@@ -588,6 +593,7 @@ def test_ask_again_checks_only_the_addresses_without_a_clear_answer(tmp_path):
         audit._state.ask_again()
 
 
+@pytest.mark.slow
 def test_what_asking_again_costs_is_said_and_a_quota_that_is_used_up_starts_nothing(contacts):
     with paced_service(0, daily_limit=45) as service:
         audit = finished(ready(contacts, remote(service), validation_type="smtp"))
@@ -603,6 +609,7 @@ def test_what_asking_again_costs_is_said_and_a_quota_that_is_used_up_starts_noth
         assert audit.result["E-Mail_status"].eq("pending").sum() == 0
 
 
+@pytest.mark.slow
 def test_a_service_that_is_away_when_asked_again_is_a_message_beside_the_button(contacts, tmp_path):
     with paced_service(0) as service:
         audit = finished(ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db"))
@@ -612,6 +619,7 @@ def test_a_service_that_is_away_when_asked_again_is_a_message_beside_the_button(
     assert audit.result["E-Mail_verdict"].value_counts()["valid"] == 11
 
 
+@pytest.mark.slow
 def test_resume_goes_on_with_a_paused_run_that_asked_again(contacts, tmp_path):
     with paced_service(0.05) as service:
         audit = finished(ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db"))
@@ -650,6 +658,7 @@ def test_a_list_with_earlier_answers_offers_to_ask_again_before_the_first_run(tm
     assert shown(audit, "check")["is_refreshing"] is False
 
 
+@pytest.mark.slow
 def test_a_run_that_nobody_looks_at_submits_nothing_more_and_collects_what_was_sent(contacts, tmp_path):
     with paced_service(0.01) as service:
         audit = ready(contacts, remote(service, pace=10.0), validation_type="smtp", journal=tmp_path / "j.db")

@@ -10,6 +10,7 @@ from mailverdict.errors import SettingsError
 from mailverdict.widgets import Audit
 from mailverdict.widgets.decisions import NOTHING, decide, describe_to_check, find_typos, rows_of_domain
 from mailverdict.widgets.listing import Listing
+from tests.doubles.tables import first_ones
 from tests.widgets.conftest import finished, ready, shown
 
 MAILS = [
@@ -232,7 +233,7 @@ def test_the_cost_of_suggestions_is_said_before_and_they_are_checked_on_request(
     assert audit.result["mail_clean"].tolist()[6] == "di@gmail.com"
 
 
-@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+@pytest.mark.parametrize("kind", first_ones(["csv", "xlsx", "parquet"], 1))
 def test_decisions_in_a_file_of_the_page_hold_when_it_is_loaded_again(kind):
     audit = audited()
     state, files = audit._state, []

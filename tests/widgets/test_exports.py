@@ -19,6 +19,7 @@ from mailverdict.files.readers import open_table
 from mailverdict.widgets import Audit
 from mailverdict.widgets.exports import rows_to_save, save_report, save_table, to_send_list, types_of_objects
 from tests.doubles.answering_backend import AnsweringBackend, unknown
+from tests.doubles.tables import first_ones
 from tests.widgets.conftest import finished, message, ready, shown
 
 MAILS = ["Ada <ada@example.org>", "bob@example.org", "nobody", None, "cy@gmial.com"]
@@ -151,7 +152,7 @@ def test_everything_keeps_what_was_written(audit):
     assert "mail_mx_records" not in whole.columns, "the file is for people; the frame has everything"
 
 
-@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+@pytest.mark.parametrize("kind", first_ones(["csv", "xlsx", "parquet"], 1))
 def test_a_report_on_the_file_of_everything_knows_the_check_and_the_day(kind, tmp_path):
     backend = AnsweringBackend()  # answers as of 2 January 2026
     frame = pd.DataFrame({"mail": ["ada@example.org", "bob@example.org", None]})
@@ -194,6 +195,7 @@ def test_the_report_of_a_file_has_the_command_that_asks_again(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_columns_of_an_earlier_check_are_in_no_file_of_the_new_one(tmp_path):
     old = mv.verify(pd.DataFrame({"mail": ["ada@example.org"]}), "mail", validation_type="regex", columns="all")
     audit = finished(ready(old, validation_type="mx", backend=AnsweringBackend(), column="mail"))

@@ -160,6 +160,7 @@ def test_waves_of_a_file_without_repairs_are_known():
     assert audit._state.choices.waved.to_dict() == {"bo@firm.example": 1}
 
 
+@pytest.mark.slow
 def test_of_two_spellings_of_somebody_the_one_that_was_mailed_has_the_wave():
     def gone(email: str, kind: str) -> Verification:
         return replace(valid(email, kind), result="invalid", reasons=("mailbox_not_found",))
@@ -174,6 +175,7 @@ def test_of_two_spellings_of_somebody_the_one_that_was_mailed_has_the_wave():
     assert audit.result["mail_wave"].isna().to_numpy().nonzero()[0].tolist() == [100]
 
 
+@pytest.mark.slow
 def test_a_wave_without_bounces_counts_once_they_have_all_come(tmp_path):
     people = [f"user{n}@firm{n % 4}.example" for n in range(600)]
     audit = finished(ready(pd.DataFrame({"mail": people}), AnsweringBackend(), validation_type="smtp", journal=None))
@@ -206,6 +208,7 @@ def sampled(service, count: int, **options) -> Audit:
     return ready(frame, backend, validation_type="smtp", column="mail", **options)
 
 
+@pytest.mark.slow
 def test_a_sample_says_what_to_expect_and_is_not_paid_again(tmp_path):
     with paced_service(0, daily_limit=10_000) as service:
         audit = sampled(service, 1_000, journal=tmp_path / "j.db")

@@ -97,6 +97,7 @@ def test_pause_resume_and_the_end(run, backend):
     assert run.result()["email_verdict"].value_counts()["valid"] == 6
 
 
+@pytest.mark.slow
 def test_a_paused_run_of_a_service_pays_nothing_twice(tmp_path):
     with paced_service(0.005) as service:
         run = mv.start(MAILS, "email", backend=service.url, validation_type="smtp", journal=tmp_path / "j.db")

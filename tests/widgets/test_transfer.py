@@ -226,6 +226,7 @@ def test_offers_do_not_pile_up(channel):
     assert not (channel.folder / "0.csv").exists()
 
 
+@pytest.mark.slow
 def test_files_are_gone_when_the_process_ends(tmp_path):
     code = f"""
 from mailverdict.widgets.state import AuditState

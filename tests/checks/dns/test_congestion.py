@@ -58,6 +58,7 @@ def test_one_query_in_five_lost_at_random(rate: int, delay: float) -> None:
     assert run.queries <= 1.4 * 4000, describe(resolver, run, 4000)
 
 
+@pytest.mark.slow
 @each_row("most", [50, 150])
 def test_resolver_that_refuses_beyond_a_number_in_flight(most: int) -> None:
     resolver = SimulatedResolver(rate=2000, queue=1000, delay=0.1, most_in_flight=most)
@@ -67,6 +68,7 @@ def test_resolver_that_refuses_beyond_a_number_in_flight(most: int) -> None:
     assert run.seconds <= 2 * 4000 / (most / 0.1)
 
 
+@pytest.mark.slow
 def test_dead_first_resolver_costs_a_second() -> None:
     dead, alive = SimulatedResolver(dead_from=0.0), SimulatedResolver(rate=500, queue=50)
     run = simulate([dead, alive], 4000)
@@ -75,6 +77,7 @@ def test_dead_first_resolver_costs_a_second() -> None:
     assert run.seconds <= 4000 / 500 * 1.5 + 2
 
 
+@pytest.mark.slow
 def test_lossy_resolver_beside_a_dead_one() -> None:
     dead, alive = SimulatedResolver(dead_from=0.0), SimulatedResolver(rate=500, queue=50, loss=0.1)
     run = simulate([alive, dead], 4000)
@@ -92,6 +95,7 @@ def test_dead_resolver_ends_in_bounded_time_however_many_questions_there_are(que
     assert dead.queries <= 3000
 
 
+@pytest.mark.slow
 def test_outage_of_some_seconds_loses_nothing() -> None:
     resolver = SimulatedResolver(rate=500, queue=100, dead_from=3.0, dead_until=18.0)
     run = simulate([resolver], 5000)
@@ -107,6 +111,7 @@ def test_domains_that_are_never_answered_do_not_slow_down_the_others() -> None:
     assert run.seconds <= 2 * 8000 / 4000 + 9
 
 
+@pytest.mark.slow
 def test_fast_resolver_gets_the_full_window() -> None:
     resolver = SimulatedResolver(rate=50_000, queue=2000, delay=0.02)
     run = simulate([resolver], 10_000)
@@ -255,6 +260,7 @@ async def count_outcomes(endpoint: str, domains: list[str]) -> Counter[str]:
 
 @pytest.mark.usefixtures("skipped_waits")
 class TestOnSockets:
+    @pytest.mark.slow
     def test_slow_resolver_with_a_short_queue_answers_every_domain(self) -> None:
         domains = [f"d{number}.example" for number in range(400)]
 

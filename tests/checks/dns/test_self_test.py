@@ -93,6 +93,7 @@ def test_not_more_than_so_many_are_held() -> None:
     assert resolver.checkpoints() == 2
 
 
+@pytest.mark.slow
 def test_a_resolver_that_begins_late_to_contradict_itself_is_noticed() -> None:
     live = [f"live{n}.example" for n in range(100_000)]
     odd = [f"odd{n}.example" for n in range(20)]

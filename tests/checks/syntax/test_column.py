@@ -217,6 +217,7 @@ def test_rows_in_many_pieces_come_out_as_in_one():
         assert getattr(often, name)().equals(pa.concat_arrays([getattr(once, name)()] * repeats))
 
 
+@pytest.mark.slow
 @each_row("shift", range(-6, 6))
 def test_two_dots_are_seen_wherever_a_block_of_octets_ends(shift):
     filler = ["a@b.de"] * ((BLOCK_OCTETS + shift) // 6)
@@ -299,12 +300,14 @@ def every_character() -> Iterator[str]:
     return (chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
 
 
+@pytest.mark.slow
 def test_letters_and_digits_of_any_script_are_of_categories_that_are_never_unsafe():
     matched = [char for char in every_character() if ANY_DOT_ATOM.fullmatch(char)]
     assert len(matched) > 100_000
     assert {unicodedata.category(char)[0] for char in matched} <= set("LNPS")
 
 
+@pytest.mark.slow
 def test_nothing_combines_with_an_at_sign_so_that_the_first_one_always_separates():
     assert [char for char in every_character() if unicodedata.normalize("NFC", "@" + char)[0] != "@"] == []
 
@@ -354,6 +357,7 @@ def test_rows_that_are_replaced_have_the_forms_of_the_other_check():
     assert_same_check(seen.slice(9, 50), expected.slice(9, 50))
 
 
+@pytest.mark.slow
 def test_rows_that_are_not_named_have_common_characters_and_their_normal_form():
     texts = pa.array(hostile_texts()[:20_000])
     seen = observe_column(texts)

@@ -4,6 +4,7 @@ import random
 import re
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ def test_every_refused_ascii_text_has_a_row_unless_it_is_about_idna(text):
         assert search_faults(text) is not None
 
 
+@pytest.mark.slow
 def test_every_refused_one_of_many_mutated_addresses_has_a_row():
     rng = random.Random(5)
     left = []

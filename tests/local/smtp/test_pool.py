@@ -185,6 +185,7 @@ def test_a_host_given_twice_is_one():
     assert asyncio.run(main()) == ["a", "b"]
 
 
+@pytest.mark.slow
 @each_row("hosts", [500])
 def test_hosts_that_wait_for_one_machine_cost_nothing_while_they_wait(hosts):
     """However many wait for one address, an event looks at a few of them."""
@@ -216,7 +217,8 @@ def count_calls(owner, name):
     return calls
 
 
-@pytest.mark.parametrize("limit", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [1, 2])
 @given(seed=st.integers(0, 10_000))
 @example(seed=93)  # a cancelled run had the last questions of a session with missing mailboxes of another
 def test_nobody_starves_and_no_limit_is_broken(limit, seed):

@@ -502,6 +502,7 @@ def who_sends(journal: Journal) -> tuple[list[str], list[str]]:
     return left.elsewhere.to_pylist(), left.held.to_pylist()
 
 
+@pytest.mark.slow
 def test_two_processes_never_hold_one_address_and_a_killed_one_holds_nothing(path: Path) -> None:
     process = child(path)
     try:
@@ -518,6 +519,7 @@ def test_two_processes_never_hold_one_address_and_a_killed_one_holds_nothing(pat
     assert [each.name for each in path.parent.iterdir()] == [path.name], "the lock of the killed one was deleted"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_child_that_outlives_its_parent_holds_nothing(path: Path) -> None:
     process = child(path, "forks")
@@ -579,6 +581,7 @@ def in_another_process(code: str, path: Path, inside: tuple[str, ...] = ()) -> s
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.slow
 def test_opening_a_journal_twice_in_a_process_keeps_its_locks(path: Path) -> None:
     """Without them the other process deletes the write-ahead log, and the job is lost."""
     with Journal(path) as journal:
@@ -601,7 +604,8 @@ def test_threads_share_a_journal(journal: Journal) -> None:
     assert len(known(journal, *(f"user{n}.{i}@x.org" for n in range(4) for i in range(10)))) == 40
 
 
-@pytest.mark.parametrize("number", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [2, 4])
 def test_many_processes_may_create_one_file_at_once(path: Path, number: int) -> None:
     code = "import sys; from mailverdict.runs.journal.journal import Journal; Journal(sys.argv[1]).close()"
     processes = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(number)]

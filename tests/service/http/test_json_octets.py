@@ -18,6 +18,7 @@ def values(integers: st.SearchStrategy[int]) -> st.SearchStrategy[object]:
     )
 
 
+@pytest.mark.slow
 @given(values(st.integers()))
 def test_octets_are_those_of_the_standard_library(value: object) -> None:
     assert encode_json(value) == ENCODER.encode(value).encode()
