@@ -36,6 +36,7 @@ def test_what_another_verifier_settled_is_refused_and_how_to_go_on_is_said(ddf):
         mailverdict.dask.verify(ddf, "email", validation_type="regex", known=pd.DataFrame({"email": []}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "validation_type"), crossed(["core", "all", ["error_message", "verdict"]], ["regex", "mx", "smtp"])
 )
@@ -215,6 +216,7 @@ def test_each_domain_is_asked_once_whatever_partitions_it_is_in(ddf, scheduler):
         assert_frame_equal(out.compute(), mv.verify(ddf.compute(), "email", backend=world.backend, progress=False))
 
 
+@pytest.mark.slow
 def test_a_second_call_on_the_folder_asks_nothing(ddf, tmp_path):
     with mv.sandbox.World() as world:
         first = mailverdict.dask.verify(ddf, "email", backend=world.make_backend(), scratch=tmp_path, progress=False)

@@ -193,6 +193,7 @@ def test_a_report_of_a_parquet_file_says_which_check_was_noted_in_it(run, tmp_pa
     assert "check: Format only" in (tmp_path / "r.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_report_compares_with_an_earlier_file(run, contacts, tmp_path):
     old, new, page = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "page.html"
     assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", old)[0] == 0
@@ -240,6 +241,7 @@ def test_an_earlier_file_that_cannot_be_compared_ends_verify_before_anything_is_
     assert not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "sheets"), [([], 1), (["--policy", "balanced"], 7)])
 def test_a_workbook_has_a_sheet_for_each_action_of_a_policy(run, contacts, tmp_path, policy, sheets):
     out = tmp_path / "out.xlsx"

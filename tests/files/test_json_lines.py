@@ -64,6 +64,7 @@ class TestBounds:
         with pytest.raises(InputError, match=rf"in\.jsonl, line {line}: [0-9,]+ columns or more; 16,384 are read"):
             open_table(path)
 
+    @pytest.mark.slow
     def test_as_many_columns_as_a_spreadsheet_has_are_read(self, tmp_path):
         path = tmp_path / "in.jsonl"
         path.write_text((json.dumps({f"c{n}": 1 for n in range(MAX_COLUMNS)}) + "\n") * 2)
@@ -88,6 +89,7 @@ class TestBounds:
         with pytest.raises(InputError, match="so that 32,768,000 empty cells would be added"):
             open_table(path)
 
+    @pytest.mark.slow
     def test_a_piece_has_fewer_rows_if_there_are_many_columns(self, tmp_path):
         path = tmp_path / "in.jsonl"
         path.write_text(json.dumps({f"c{n}": 1 for n in range(MAX_COLUMNS)}) + "\n" + "{}\n" * 900)

@@ -81,6 +81,7 @@ def test_more_cells_than_are_read_are_refused_and_not_one_is_read(tmp_path):
     assert MOST_CELLS >= 1_048_576 * 30
 
 
+@pytest.mark.slow
 def test_rows_without_cells_cost_next_to_nothing(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", far('<c r="B1048576"><v>0</v></c>'))
     *_, rows = read_sheet(path, "x.xlsx", None, memory=SMALL)
@@ -107,6 +108,7 @@ def test_what_unpacks_to_more_than_such_a_file_does_is_refused(tmp_path, part):
     read_sheet(blown_up(ALWAYS_ALLOWED), "x.xlsx", None)
 
 
+@pytest.mark.slow
 def test_a_text_counts_in_each_cell_that_has_it(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", SHARED * 1_000, strings=LONG)
     assert "it unpacks to more than 16 MiB" in refuse(path)
@@ -122,6 +124,7 @@ def test_of_two_parts_with_one_name_both_count(tmp_path):
     assert "it unpacks to more than 16 MiB" in refuse(path)
 
 
+@pytest.mark.slow
 def test_a_part_that_says_that_it_is_small_is_refused(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", " " * (2 * ALWAYS_ALLOWED))
     octets = path.read_bytes()

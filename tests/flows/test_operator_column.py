@@ -83,6 +83,7 @@ def test_a_journal_and_a_service_know_it(tmp_path):
     assert found_in(remote) == list(EXPECTED.values())[:5]
 
 
+@pytest.mark.slow
 def test_dask_has_it():
     dd = pytest.importorskip("dask.dataframe")
     with world() as there:

@@ -37,6 +37,7 @@ def mailbox_of(cell):
     return f"{local}@{domain}"
 
 
+@pytest.mark.slow
 @given(st.lists(CELLS, max_size=30))
 def test_it_agrees_with_a_comparison_of_all_pairs(cells):
     found = mv.duplicates(cells)

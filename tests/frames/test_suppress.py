@@ -68,6 +68,7 @@ def test_a_warning_is_short_and_printable():
     assert message.endswith(" and 1 more")
 
 
+@pytest.mark.slow
 def test_a_list_may_be_of_any_kind(tmp_path):
     entries = ["ada@firm.example", "shop.example"]
     frame = pd.DataFrame({"name": ["A", "B"], "mail": entries, "n": [1, 2]})

@@ -78,6 +78,7 @@ def test_regex_of_one_address_is_the_row_of_a_batch(lists: mv.Lists) -> None:
     assert one_by_one(backend, emails, "regex") == by_batch(backend, emails, "regex")
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.emails(), st.text(st.characters(codec="utf-8"), max_size=20)), min_size=1, max_size=20))
 def test_regex_of_any_address_is_the_row_of_a_batch(emails: list[str]) -> None:
     backend = LocalBackend(clock=lambda: MOMENT, lists=LISTS)

@@ -65,6 +65,7 @@ def test_backends_used_on_other_event_loops_leave_no_descriptor_open(world):
     assert descriptors_after(before) <= before
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize("how", ["close", "with", "async with"])
 def test_a_closed_backend_has_no_descriptor_open(world, how):

@@ -219,6 +219,7 @@ def test_a_resolver_that_contradicts_itself_is_tested_again_before_the_next_run(
     assert list(again["verdict"]) == ["invalid", "valid"]
 
 
+@pytest.mark.slow
 def test_a_resolver_that_begins_to_give_exchanges_for_all_names_is_noticed():
     with serving(TRUE, exchange_of_many, begins_after=200) as server, backend_for(server) as backend:
         with pytest.warns(UserWarning, match="began during a run to give exchanges"):

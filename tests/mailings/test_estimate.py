@@ -97,6 +97,7 @@ def test_the_sample_is_kept_and_verify_asks_only_the_rest(tmp_path):
     assert out["source"].value_counts().to_dict() == {"journal": 50, "local": 50}
 
 
+@pytest.mark.slow
 def test_another_order_draws_the_same_and_another_seed_others(tmp_path):
     with world() as there:
         one = estimate(there, sample=30, journal=tmp_path / "j.db")
@@ -219,6 +220,7 @@ def test_it_prints_as_a_small_table_and_as_html():
     assert "<th>95" not in est._repr_html_()
 
 
+@pytest.mark.slow
 @each_row("data", [EMAILS, pd.Series(EMAILS), pl.DataFrame({"email": EMAILS})])
 def test_every_kind_of_column_will_do(data):
     with world() as there:

@@ -297,6 +297,7 @@ class TestRisk:
         with pytest.raises(mv.SettingsError, match="nothing is known yet"):
             mv.risk(LIST, "email", Experience())
 
+    @pytest.mark.slow
     def test_where_operators_and_domains_say_nothing_it_is_the_plain_rate(self):
         experience, out = learnt({"good": 0.1, "bad": 0.1}, domains=8, each=200, seed=3)
         assert not experience.calibration.is_better
@@ -314,6 +315,7 @@ class TestRisk:
 
 
 class TestCalibration:
+    @pytest.mark.slow
     def test_domains_that_were_left_out_are_forecast(self):
         experience, _ = learnt({"good": 0.02, "bad": 0.3})
         found = experience.calibration

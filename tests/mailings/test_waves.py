@@ -71,10 +71,12 @@ class TestCampaign:
         with pytest.raises(mv.SettingsError, match="waves=4: all of them have been released"):
             mv.mailing(campaign()[-1].frame, "email", waves=4)
 
+    @pytest.mark.slow
     def test_a_plan_is_the_same_when_it_is_made_again(self):
         first, again = (mv.mailing(BIG, "email") for _ in range(2))
         pd.testing.assert_frame_equal(first.frame, again.frame)
 
+    @pytest.mark.slow
     @each_row("make", [pl.from_pandas, pa.Table.from_pandas])
     def test_other_frames_come_back_as_their_kind(self, make):
         plan, expected = mv.mailing(make(BIG), "email"), mv.mailing(BIG, "email")

@@ -341,6 +341,7 @@ def test_an_answer_of_several_or_unknown_codings_is_not_even_taken(codings: tupl
     assert body.taken == 0
 
 
+@pytest.mark.slow
 def test_a_small_answer_that_unpacks_to_a_large_one_is_unpacked_as_far_as_the_limit() -> None:
     bomb = gzip.compress(bytes(16 * MAX_BODY))
     body = Pieces(*(bomb[i : i + 1000] for i in range(0, len(bomb), 1000)))

@@ -18,7 +18,7 @@ from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
 from tests.doubles.remote import RemoteWorld, addresses, batch, verify_scripted
 from tests.doubles.scripted_service import FAULTS, Fault, ScriptedService, envelope, payload
-from tests.doubles.tables import each_row
+from tests.doubles.tables import crossed, each_row
 
 
 def test_every_address_is_settled_once_and_the_service_has_nothing_to_complain_of() -> None:
@@ -213,10 +213,13 @@ TRANSIENT = ["500", "502", "short envelope", "HTML error", "cut JSON", "reset be
 
 
 @pytest.mark.parametrize(
-    "fault", [*TRANSIENT, "500 after", "HTML success", "no connection", "never answers", "limiter"]
+    ("fault", "endpoint", "place"),
+    crossed(
+        [*TRANSIENT, "500 after", "HTML success", "no connection", "never answers", "limiter"],
+        ["quota", "bulk", "poll"],
+        [0, 1],
+    ),
 )
-@pytest.mark.parametrize("endpoint", ["quota", "bulk", "poll"])
-@pytest.mark.parametrize("place", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_fault_makes_an_address_paid_twice(fault: str, endpoint: str, place: int) -> None:
     """One fault at the first or second request of an endpoint: everything else is settled all the same."""
 

@@ -169,6 +169,7 @@ def test_a_complaint_shows_that_an_invalid_address_received_mail():
     assert wrong["email_outcome"].tolist() == ["complaint"]
 
 
+@pytest.mark.slow
 @each_row("convert", [pl.from_pandas, lambda frame: pa.Table.from_pandas(frame, preserve_index=False)])
 def test_polars_and_arrow_give_their_own_kind_and_the_same_numbers(convert):
     out, bounces = verified(), reports(**BOUNCES)
@@ -184,6 +185,7 @@ def test_polars_and_arrow_give_their_own_kind_and_the_same_numbers(convert):
     )
 
 
+@pytest.mark.slow
 def test_streams_are_read_once():
     out, bounces = (pa.Table.from_pandas(each, preserve_index=False) for each in (verified(), reports(**BOUNCES)))
     expected = mv.outcomes(out, "email", bounces)
@@ -211,6 +213,7 @@ def as_text(frame):
     return pa.table({"email": frame["email"].astype("string").fillna(""), **columns})
 
 
+@pytest.mark.slow
 def test_a_table_of_texts_gives_what_the_frame_gives():
     out, bounces = verified(), reports(**BOUNCES)
     expected = mv.outcomes(out, "email", bounces).reset_index()

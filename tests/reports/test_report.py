@@ -428,6 +428,7 @@ def test_saving_writes_whole_files_of_two_kinds(out, tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
+@pytest.mark.slow
 def test_a_workbook_of_ours_is_replaced_and_one_with_another_sheet_is_not(out, tmp_path):
     for _ in range(2):
         mv.report(out, "email", tmp_path / "r.xlsx")

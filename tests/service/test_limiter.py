@@ -1,5 +1,7 @@
 """The per-client limiter."""
 
+import pytest
+
 from mailverdict.service import limiter as module
 from mailverdict.service.limiter import RateLimiter
 
@@ -51,6 +53,7 @@ def test_zero_rate_grants_everything() -> None:
     assert limiter.buckets == {}
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_however_many_clients_come() -> None:
     hand = Hand()
     limiter = RateLimiter(1.0, 100, clock=hand)

@@ -92,6 +92,7 @@ def attempt_of(folder: Path, job_id: str) -> int:
         connection.close()
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_job_on_a_full_queue_is_throttled_after_twelve_minutes_of_back_off(tmp_path: Path) -> None:
     clock = Clock()

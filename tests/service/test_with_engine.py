@@ -44,6 +44,7 @@ async def test_regex_is_settled_at_once_and_as_in_a_batch(tmp_path: Path) -> Non
         assert await world.used() == 2
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_jobs_of_many_clients_for_one_domain_share_its_look_up(tmp_path: Path) -> None:
     async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend(), gather=1) as world:

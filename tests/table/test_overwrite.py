@@ -279,6 +279,7 @@ def test_a_column_of_the_callers_with_such_a_name_is_not_emptied(made):
     assert texts(again, "email_clean") == list("abcde")
 
 
+@pytest.mark.slow
 @each_row("made", ["pandas", "polars", "csv"])
 def test_a_reader_of_a_frame_uses_the_cells_if_they_were_verified_beside_cleaned_addresses(made):
     cells = ["ada@one.example", "mailto:ada@one.example", "Bo <bo@two.example>", "nobody", None]

@@ -422,6 +422,7 @@ def test_a_limit_holds_for_each_press(contacts, service, tmp_path):
     assert paid(service) == 20
 
 
+@pytest.mark.slow
 def test_a_changed_setting_marks_the_result_until_it_is_verified_again(contacts):
     audit = finished(ready(contacts, validation_type="regex"))
     assert shown(audit, "decide")["title"] == "data frame · column E-Mail"

@@ -298,6 +298,7 @@ def test_names_may_occur_twice_and_be_no_text(tmp_path):
     assert (tmp_path / "x.csv").read_text().splitlines()[0] == "x,x,u_1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_rows_written_in_pieces_have_one_type(kind, tmp_path):
     """The first piece alone would have whole numbers, and no address that differs from what was written."""

@@ -120,6 +120,7 @@ def test_columns_are_distinguished_and_bounded():
     assert len(labels[4]) == LONGEST_LABEL
 
 
+@pytest.mark.slow
 def test_one_of_300_columns_is_found():
     frame = pd.DataFrame({f"c{n}": [n, n] for n in range(300)})
     frame["c217"] = ["ada@example.org", "bob@example.org"]

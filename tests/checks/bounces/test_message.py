@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -130,6 +131,7 @@ def test_what_cannot_be_read_is_a_problem(data, problem):
     assert not reading.is_other
 
 
+@pytest.mark.slow
 def test_a_report_that_is_cut_says_so():
     rows = [recipient("5.1.1", "smtp; 550 5.1.1 User unknown", to=f"a{n}@x.example") for n in range(6_000)]
     reading = read_message(dsn(*rows))

@@ -104,6 +104,7 @@ def test_outage_of_some_seconds_loses_nothing() -> None:
     assert run.seconds <= 2 * (5000 / 500 + 15)
 
 
+@pytest.mark.slow
 def test_domains_that_are_never_answered_do_not_slow_down_the_others() -> None:
     resolver = SimulatedResolver(rate=4000, queue=2000, delay=0.02, silent_every=25)
     run = simulate([resolver], 8000)

@@ -431,6 +431,7 @@ class TestFailingServers:
         assert evidence.outcome is DnsOutcome.MX
         assert [server.count("ada.example", tcp=tcp) for tcp in (False, True)] == [1, 1]
 
+    @pytest.mark.slow
     def test_many_truncated_answers_at_once(self):
         names = [f"d{n}.example" for n in range(150)]
 

@@ -211,6 +211,7 @@ LOCAL_PARTS = st.lists(
 ).map("".join)
 
 
+@pytest.mark.slow
 @given(st.lists(LOCAL_PARTS, max_size=12))
 @example(["inf", "o.x", "urp.", "urp", ".urp", "é.urp"])
 def test_many_local_parts_have_the_same_role_as_one(local: list[str]) -> None:

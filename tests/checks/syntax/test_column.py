@@ -205,6 +205,7 @@ def astuple_lists(seen: SyntaxColumn) -> list[list[object]]:
     return [each.to_pylist() for each in (seen.ok, seen.local(), seen.domain_codes, seen.domains, seen.normalized())]
 
 
+@pytest.mark.slow
 def test_rows_in_many_pieces_come_out_as_in_one():
     texts = [text for text in hostile_texts() if text.isascii()][:10_000] + hostile_texts()[:1_000]
     repeats = 2 * PIECE_ROWS // len(texts)
@@ -312,6 +313,7 @@ def test_nothing_combines_with_an_at_sign_so_that_the_first_one_always_separates
     assert [char for char in every_character() if unicodedata.normalize("NFC", "@" + char)[0] != "@"] == []
 
 
+@pytest.mark.slow
 @each_row("size", [0, 1, 20_000])
 def test_the_forms_of_some_rows_are_those_of_all(size):
     texts = pa.array([*hostile_texts()[:5_000], *["ada@firm.com"] * PIECE_ROWS, *hostile_texts()[:5_000]])
