@@ -127,6 +127,7 @@ def test_one_partition_of_the_result_reads_one_partition_of_the_frame():
     assert READ == [2]  # so that no partition stays in memory until others have been read
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask, which reads the files by it
 @pytest.mark.parametrize(
     "selected", first_ones([None, ["email", "c0"], "email"], 1), ids=["whole", "two columns", "a series"]

@@ -127,6 +127,7 @@ class TestWeight:
         assert verified & (HEAVY - {"tqdm"}) == set()
         assert "mailverdict.checks.smtp.classify.languages" not in checked
 
+    @pytest.mark.slow
     def test_the_command_line_loads_no_service_and_no_client(self):
         (loaded,) = modules_after("import mailverdict.cli")
         assert loaded & {"httpx", "starlette", "sqlalchemy", "uvicorn"} == set()

@@ -99,6 +99,7 @@ def test_outputs_packed_ones_too(places, umask, tmp_path, name, earlier):
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("which", "kind"), [("everything", "csv"), ("everything", "xlsx"), ("report", "html")])
 def test_files_of_the_page(places, which, kind):
     audit = finished(ready(pd.DataFrame({"email": ["ada@example.org"]}), validation_type="regex"))

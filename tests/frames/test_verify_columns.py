@@ -158,6 +158,7 @@ class TestRepairedCells:
         max_size=30,
     )
 
+    @pytest.mark.slow
     @given(CELLS)
     def test_a_repaired_cell_gets_what_its_address_gets(self, cells):
         """The syntax check that the repairs made is the one that the verdict is made of."""

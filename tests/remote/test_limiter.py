@@ -65,6 +65,7 @@ def test_an_address_is_submitted_three_times_at_most() -> None:
     assert len(outcome.rows) == 3
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_again_when_no_quota_is_left() -> None:
     outcome, service = verify_limited(400, lambda service: limit(service, 5, 100), daily_limit=400)
     assert service.used == 400

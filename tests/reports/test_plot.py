@@ -36,6 +36,7 @@ def texts(picture) -> list[str]:
     return [*(axes.get_title(loc="left") for axes in picture.get_axes()), *legends, *ticks]
 
 
+@pytest.mark.slow
 @each_row("dark", [False, True])
 def test_verdicts_are_named_with_their_numbers_in_the_colours_of_the_theme(dark):
     picture = mv.plot(verified(), "email", dark=dark)

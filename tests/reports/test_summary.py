@@ -49,6 +49,7 @@ def test_rows_and_distinct_addresses_by_bucket():
     }
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(BUCKETS)))
 def test_every_row_is_in_one_bucket(buckets):
     table = mv.summary(made(buckets), "email")

@@ -348,6 +348,7 @@ def verify_alone(cell):
         return verify(pd.Series([cell], dtype=object))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:no cell of column:UserWarning")
 @given(st.lists(st.sampled_from([*CELLS, "x@gmial.com", 5, "Ada@Example.ORG"]), max_size=12), st.data())
 def test_each_row_gets_what_it_would_get_alone(cells, data):

@@ -397,6 +397,7 @@ def test_without_an_estimate_the_button_asks_again_instead_of_spending(contacts,
     assert primary(audit) == "verify"
 
 
+@pytest.mark.slow
 def test_a_quota_that_ends_is_shown_before_and_disables_resume_after(contacts, tmp_path):
     with paced_service(0, daily_limit=30) as service:
         audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")

@@ -125,7 +125,7 @@ def figures_of(audit: Audit) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if at % 4 else ()) for at, name in enumerate(LISTS)]
+    "name", [pytest.param(name, marks=pytest.mark.slow if at % 7 else ()) for at, name in enumerate(LISTS)]
 )
 def test_page_report_workbook_command_line_and_frame_have_the_same_figures(name, tmp_path, capsys):
     audit = audited(name)
@@ -214,7 +214,7 @@ def check_command(page: dict[str, Any], name: str, folder: Path, capsys: Any) ->
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow if at % 5 else ()) for at, name in enumerate(LISTS)],
+    [pytest.param(name, marks=pytest.mark.slow if at else ()) for at, name in enumerate(LISTS)],
 )
 def test_each_policy_does_what_it_says_before_it_is_chosen(name):
     mine = mv.Policy("mine", send=["valid", "invalid"], drop=[])

@@ -370,8 +370,6 @@ def plan(
         chosen_backend(backend, sandbox=sandbox) as asked,
     ):
         name = pick_column(source, column)
-        repaired = [label_of(name, None, each.name) for each in REPAIR_COLUMNS]
-        read = [name, *(label for label in repaired if label in source.columns)]
         options: VerifyOptions = {
             "validation_type": validation_type,
             "backend": asked,
@@ -384,7 +382,7 @@ def plan(
             "clean": clean,
         }
         with printed_warnings("warning"):
-            found = plan_pieces(([Table(plain_columns(piece, read), name)] for piece in source.pieces(read)), options)
+            found = plan_pieces(([Table(piece, name)] for piece in addresses_of(source, name)), options)
     print(json.dumps(asdict(found), indent=2, default=str) if as_json else found)
 
 
@@ -423,9 +421,7 @@ def estimate(
         chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
     ):
         name = pick_column(source, column)
-        repaired = [label_of(name, None, each.name) for each in REPAIR_COLUMNS]
-        read = [name, *(label for label in repaired if label in source.columns)]
-        rows = pa.concat_tables(plain_columns(piece, read) for piece in source.pieces(read))
+        rows = pa.concat_tables(addresses_of(source, name))
         with printed_warnings("warning"):
             found = mv.estimate(
                 rows,
@@ -488,9 +484,12 @@ def report(
     print_written(output, quiet=quiet)
 
 
-def plain_columns(piece: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Some columns of a piece as a text file has them."""
-    return pa.table([to_plain(piece.column(piece.column_names.index(name))) for name in names], names=names)
+def addresses_of(source: TableFile, column: str) -> Iterator[pa.Table]:
+    """The column, and its repaired addresses if the file has them, as a text file has them."""
+    repaired = (label_of(column, None, each.name) for each in REPAIR_COLUMNS)
+    names = [column, *(label for label in repaired if label in source.columns)]
+    for piece in source.pieces(names):
+        yield pa.table([to_plain(piece.column(piece.column_names.index(name))) for name in names], names=names)
 
 
 def reported_command(file: str, column: str, counts: Counts) -> str:

@@ -169,6 +169,7 @@ def test_no_damaged_report_raises_an_error(shape, at, octets):
     read_message(shape.data[:at] + octets + shape.data[at + len(octets) :])
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300))
 def test_no_reason_raises_an_error(reason):
     read_message(qmail(reason))

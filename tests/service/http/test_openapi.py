@@ -103,6 +103,7 @@ def test_every_reason_is_documented_with_its_meaning() -> None:
     assert all(f"`{reason}`" in text for reason in Reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", REVISIONS)
 @asynchronous
 async def test_every_kind_of_answer_fits_its_schema(tmp_path: Path, revision: str) -> None:
