@@ -61,7 +61,7 @@ demo: $(DEMO_STAMP)
 audit: $(AUDIT_STAMP)
 	$(BIN)/mailverdict audit $(if $(FILE),"$(FILE)",data/samples/crm_export.csv --sandbox)
 
-# Tests and doctests, notebooks among them; lint, layers and types beside them. The last lines say what failed and how to
+# Tests and doctests, the first notebook among them; lint, layers and types beside them. The last lines say what failed and how to
 # run it alone.
 # Where no test has been compiled, one process does it before all workers would.
 test: $(STAMP)
@@ -74,7 +74,7 @@ test: $(STAMP)
 	else cat $(CHECKS_LOG); echo "Run alone what failed of these: make lint, make types"; failed=1; fi; \
 	exit $$failed
 
-# Each notebook in a kernel, as users run it; `make test` runs their cells in one process, in tests/test_notebooks.py.
+# Each notebook in a kernel, as users run it; `make test` runs the cells of the first in its own process.
 notebooks: $(STAMP)
 	$(PYTEST) --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval_sanitize.cfg notebooks
 

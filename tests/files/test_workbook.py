@@ -1,7 +1,6 @@
 """Workbooks for people: what a reader of the first sheet gets, and what is around it."""
 
 import gc
-import resource
 
 import pandas as pd
 import pyarrow as pa
@@ -53,6 +52,7 @@ def test_the_header_stays_in_view_with_filters_and_widths_that_fit(tmp_path):
 @pytest.fixture
 def small_files():
     """No file of this process may grow beyond 100 kB during the test."""
+    resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     yield

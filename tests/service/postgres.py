@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-import pwd
+import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,8 +42,7 @@ class Cluster:
     def start(self) -> None:
         self.folder.mkdir(parents=True)
         if os.geteuid() == 0:
-            owner = pwd.getpwnam(USER)
-            os.chown(self.folder, owner.pw_uid, owner.pw_gid)
+            shutil.chown(self.folder, USER, USER)
         methods = ("--auth-local=trust", "--auth-host=scram-sha-256")
         self.run("initdb", "-D", str(self.data), "-U", USER, *methods, "-E", "UTF8", "--no-sync")
         self.start_server()

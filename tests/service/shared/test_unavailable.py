@@ -4,7 +4,7 @@ import asyncio
 import logging
 import operator
 import os
-import pwd
+import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -294,9 +294,9 @@ def full_disk(cluster: Cluster, url: str) -> Iterator[Full]:
     if os.geteuid() != 0 or subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode != 0:
         disk.rmdir()
         pytest.skip("no right to mount a file system that can be filled")
-    space, filler, owner = disk / "space", disk / "filler", pwd.getpwnam(USER)
+    space, filler = disk / "space", disk / "filler"
     space.mkdir()
-    os.chown(space, owner.pw_uid, owner.pw_gid)
+    shutil.chown(space, USER, USER)
     rows(admin, f"CREATE TABLESPACE small LOCATION '{space}'")
     rows(admin, f"ALTER DATABASE {name} SET TABLESPACE small")
 
