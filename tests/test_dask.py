@@ -119,6 +119,7 @@ def recorded():
     return dd.from_map(read_partition, [1, 2], meta=pd.DataFrame({"email": pd.Series([], dtype="str")}))
 
 
+@pytest.mark.slow
 def test_one_partition_of_the_result_reads_one_partition_of_the_frame():
     with mv.sandbox.World() as world, dask.config.set(scheduler="sync"):
         out = mailverdict.dask.verify(recorded(), "email", backend=world.backend, progress=False)
@@ -181,6 +182,7 @@ def no_more_rows(part):
     return part
 
 
+@pytest.mark.slow
 def test_regex_reads_nothing_before_it_is_computed():
     ddf = recorded()
     own = mv.LocalBackend(lists=mv.Lists(role_allow=["info"]))
@@ -253,6 +255,7 @@ def test_several_columns_are_verified_together(people, backend):
 
 
 class TestPlan:
+    @pytest.mark.slow
     def test_counts_are_those_of_plan_in_memory(self, ddf):
         with mv.sandbox.World() as world:
             found = mailverdict.dask.plan(ddf, "email", backend=world.backend)
@@ -327,6 +330,7 @@ def test_a_column_of_the_caller_is_found_before_workers_ask(people):
         assert world.dns.count("gmail.com") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")
 @pytest.mark.parametrize("again", [pytest.param("core", marks=pytest.mark.slow), ["verdict", "status"]])
 def test_columns_of_an_earlier_call_are_replaced(ddf, again):

@@ -39,6 +39,7 @@ def test_a_notebook_shows_the_users_line_and_the_message(shell, capsys, name):
     assert len(shown.splitlines()) <= 6
 
 
+@pytest.mark.slow
 def test_another_error_keeps_its_frames(shell, capsys):
     shell.run_cell("mv.verify((1 / 0 for _ in [1]), validation_type='regex')")
     shown = capsys.readouterr().out

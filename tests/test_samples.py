@@ -181,6 +181,7 @@ class TestSandbox:
         plain = frame["email"].str.extract(r"^[\w.+-]+@([^\W_][\w-]*(?:\.[\w-]+)+)$")[0].dropna()
         assert {normal_name(name) for name in plain} - sandbox_zones().keys() == CLOSED | SLIPS
 
+    @pytest.mark.slow
     def test_verdicts_are_mixed_as_in_a_real_export(self, world: mv.sandbox.World) -> None:
         out = mv.verify(pd.read_csv(CSV), "email", validation_type="mx", clean=False, backend=world.backend)
         share = mv.summary(out, "email")["share"]
@@ -190,6 +191,7 @@ class TestSandbox:
         assert 0.08 <= share["missing"] <= 0.15
         assert (share[["risky", "error", "pending"]] == 0).all()
 
+    @pytest.mark.slow
     def test_repairs_save_addresses(self, world: mv.sandbox.World) -> None:
         valid = [
             (mv.verify(pd.read_csv(CSV), "email", clean=clean, backend=world.backend)["email_verdict"] == "valid").sum()

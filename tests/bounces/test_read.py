@@ -166,6 +166,7 @@ class TestFrame:
         assert type(found).__module__.partition(".")[0] == type(convert(export)).__module__.partition(".")[0]
         assert pd.DataFrame(found.to_pandas() if hasattr(found, "to_pandas") else found)["outcome"].tolist() == ["hard"]
 
+    @pytest.mark.slow
     def test_what_was_read_can_be_written_and_read_again(self, tmp_path, mbox):
         found = mv.read_bounces(mbox)
         for name, write in (("a.csv", found.to_csv), ("a.parquet", found.to_parquet)):

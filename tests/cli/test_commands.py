@@ -103,6 +103,7 @@ def test_defaults_are_those_of_the_library(command):
     assert {**given, "refresh": tuple(given["refresh"])} == {name: DEFAULTS[name] for name in shared}
 
 
+@pytest.mark.slow
 def test_plan_prints_a_table_and_json(run, contacts, world):
     status, out, _ = run("plan", contacts, "-c", "email", "--backend", world.url, "--journal", "none")
     assert (status, "to submit" in out) == (0, True)
@@ -128,6 +129,7 @@ def test_quota_tells_what_is_left(run, world):
     assert run("quota")[0] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["html", "xlsx"])
 def test_report_reads_what_verify_wrote(run, contacts, tmp_path, world, ending):
     verified, page = tmp_path / "verified.csv", tmp_path / f"report.{ending}"
@@ -151,6 +153,7 @@ def test_verify_writes_report_and_actions_in_one_go(run, contacts, tmp_path, wor
     assert "can be mailed" in page.read_text()
 
 
+@pytest.mark.slow
 def test_a_report_has_the_command_that_verifies_unclear_rows_again(run, tmp_path, world):
     file, page, journal = tmp_path / "my list.csv", tmp_path / "report.html", tmp_path / "j.db"
     file.write_text("mail\nada@plain.example\nfull@plain.example\n")
@@ -205,6 +208,7 @@ def test_a_report_compares_with_an_earlier_file(run, contacts, tmp_path):
     assert (status, "earlier: " in err) == (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["html", "xlsx"])
 def test_verify_compares_its_report_with_an_earlier_file_that_it_replaces(run, contacts, tmp_path, ending):
     out, page = tmp_path / "out.csv", tmp_path / f"page.{ending}"

@@ -68,6 +68,7 @@ def test_plan_shows_what_it_saves(run, contacts, export, world):
     assert (found["unique"], found["given"], found["to_submit"]) == (4, 2, 2)
 
 
+@pytest.mark.slow
 def test_an_estimate_draws_from_what_is_open(run, contacts, export, world):
     arguments = ("estimate", contacts, "-c", "email", "--backend", world.url, "--journal", "none", "--json")
     resolver = ("--resolver", world.backend.settings.resolver, "--no-resolver-check", "-q")
@@ -104,6 +105,7 @@ def ours(run, contacts, tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_compare_prints_the_figures_and_writes_the_contradictions(run, ours, export, tmp_path):
     out = tmp_path / "wrong.csv"
     status, said, told = run("compare", ours, export, "-o", out)
@@ -114,6 +116,7 @@ def test_compare_prints_the_figures_and_writes_the_contradictions(run, ours, exp
     ]
 
 
+@pytest.mark.slow
 def test_compare_says_who_was_right_also_as_json(run, ours, export, tmp_path):
     bounces = tmp_path / "bounces.csv"
     bounces.write_text("who,what\nbo@plain.example,hard\n")

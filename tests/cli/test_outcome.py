@@ -76,6 +76,7 @@ class TestLimits:
         ]
         assert out.read_text().count("\n") == 5
 
+    @pytest.mark.slow
     def test_the_quota_is_before_a_limit(self, run, contacts, world, tmp_path):
         contacts.write_text("email,n\n" + "".join(f"a{n}@gmail.com,{n}\n" for n in range(4)))
         status, out, _ = run(

@@ -276,12 +276,14 @@ class TestOutcomes:
         assert "addresses with a report: 1 mailed, 1 others; rows whose verdict was wrong: 1" in told
         assert [row["email"] for row in rows_of_csv(out)] == ["bo@firm.example"]
 
+    @pytest.mark.slow
     def test_what_a_mail_server_said_is_not_a_formula(self, run, verified, bounces, tmp_path):
         bounces.write_text("email,created,status,reason\nbo@firm.example,1772529300,5.1.1,=1+1 User unknown\n")
         out = tmp_path / "wrong.csv"
         assert run("outcomes", verified, "-c", "email", "--bounces", bounces, "-o", out, "-q")[0] == 0
         assert [row["email_outcome_diagnostic"] for row in rows_of_csv(out)] == ["'=1+1 User unknown"]
 
+    @pytest.mark.slow
     def test_columns_of_an_export_that_is_not_known_are_given(self, run, verified, bounces, tmp_path):
         bounces.write_text("who,what\nbo@firm.example,hard\n")
         arguments = ("outcomes", verified, "-c", "email", "--bounces", bounces, "-q")
@@ -294,18 +296,21 @@ class TestOutcomes:
         report = ("report", verified, "-c", "email", "-o", tmp_path / "report.html", "--bounces", bounces)
         assert run(*report, "--bounce-columns", "address=who,outcome=what")[0] == 0
 
+    @pytest.mark.slow
     def test_json_has_the_same_numbers(self, run, verified, bounces):
         status, shown, _ = run("outcomes", verified, "-c", "email", "--bounces", bounces, "--json", "-q")
         found = json.loads(shown)
         assert (status, found["contradicted"], found["matched"], found["unmatched"]) == (0, 1, 1, 1)
         assert {(each["by"], each["value"]): each["hard"] for each in found["counts"]}[("verdict", "valid")] == 1
 
+    @pytest.mark.slow
     def test_only_mailed_rows_count(self, run, verified, bounces):
         _, shown, _ = run("outcomes", verified, "-c", "email", "--bounces", bounces, "--mailed", "sent", "--json", "-q")
         assert json.loads(shown)["contradicted"] == 0
         status, _, told = run("outcomes", verified, "-c", "email", "--bounces", bounces, "--mailed", "email_error")
         assert (status, "it needs true or false" in told) == (2, True)
 
+    @pytest.mark.slow
     def test_the_report_command_shows_them(self, run, verified, bounces, tmp_path):
         page = tmp_path / "r.html"
         assert run("report", verified, "-c", "email", "-o", page, "--bounces", bounces, "-q")[0] == 0
@@ -316,6 +321,7 @@ class TestOutcomes:
         assert (status, "no such file or directory" in told) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_verified_column_is_found_before_one_with_more_addresses(run, tmp_path):
     frame = pd.DataFrame({"work": ["a@x.org", "b@x.org"], "home": ["c@x.org", "nobody"]})
     verified, reports = tmp_path / "verified.csv", tmp_path / "bounces.csv"

@@ -89,6 +89,7 @@ class TestVerify:
             assert [row["email"] for row in rows] == [f"+ada{n}@gmail.com" for n in range(len(cells))]
             assert {row["email_verdict"] for row in rows} == {"valid"}
 
+    @pytest.mark.slow
     def test_a_sheet_with_formulas_that_would_be_lost_is_not_replaced(self, run, tmp_path):
         path = tmp_path / "x.xlsx"
         with create_table(path) as table:
@@ -449,6 +450,7 @@ class TestService:
         )
         assert sorted(row["email_status"] for row in rows_of_csv(out)) == ["done"] * 3 + ["pending"] * 3
 
+    @pytest.mark.slow
     def test_without_a_journal_no_later_run_continues(self, run, world, tmp_path):
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
         path.write_text("email\n" + "".join(f"ada{n}@gmail.com\n" for n in range(9)))
@@ -458,6 +460,7 @@ class TestService:
             "the next run begins at the first row, unless --journal keeps the answers"
         )
 
+    @pytest.mark.slow
     def test_rows_about_which_the_service_gave_no_verdict_are_status_4(self, run, tmp_path):
         def verdict(email, kind):
             kind = "regex" if email.startswith("weak") else kind
@@ -489,6 +492,7 @@ class TestService:
         assert "no verdict about 1 address (1 ERROR)" in said
         assert [row["email_status"] for row in rows_of_csv(out)] == ["done", "error"]
 
+    @pytest.mark.slow
     def test_shortly_before_midnight_the_quota_of_the_next_day_is_not_spent(self, run, world, tmp_path):
         service = world.service()
         service.clock_offset += 86_400 - (time.time() + service.clock_offset) % 86_400 - 300
@@ -513,6 +517,7 @@ class TestService:
         assert (status, backend.asked) == (2, [])
         assert "(it holds 'ask Ada', which mailverdict never writes there)" in said
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("validation_type", first_ones(["mx", "regex"], 1))
     def test_a_row_that_is_too_wide_is_found_before_anything_is_spent(
         self, run, tmp_path, monkeypatch, validation_type
@@ -837,6 +842,7 @@ ONE_OF_TWO = b"Email;Name;Email\r\n;Ada;ada@two.example\r\n;Bo;bo@two.example\r\
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
 class TestHeaderThatDoesNotNameEachColumn:
+    @pytest.mark.slow
     @pytest.mark.parametrize("given", [(), ("-c", "E-Mail")])
     def test_addresses_in_columns_without_a_name_are_told_and_verified_by_their_position(
         self, run, tmp_path, kind, given
@@ -867,6 +873,7 @@ class TestHeaderThatDoesNotNameEachColumn:
         else:
             assert out.read_bytes().startswith(b"Name,E-Mail,column_3,column_4,Phone,column_4_verdict\n")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("given", [(), ("-c", "Email")])
     @pytest.mark.parametrize("command", ["verify", "plan"])
     def test_one_of_two_columns_of_a_name_is_used_if_it_alone_has_addresses(self, run, tmp_path, kind, command, given):

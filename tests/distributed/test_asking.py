@@ -195,6 +195,7 @@ class TestMailboxes:
         assert json.loads(ask_mailboxes(0, replace(job, began_at=LATER, max_age=1e12)))["asked"] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ValidationType.MX, ValidationType.SMTP])
 def test_each_partition_gets_the_answers_for_its_rows_whatever_tasks_asked(job, world, kind):
     routing = Routing(3, others=range(3))

@@ -90,6 +90,7 @@ def test_small_values_survive(scratch):
 
 
 class TestExchange:
+    @pytest.mark.slow
     @given(st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)))))
     def test_each_reader_gets_its_rows_in_order(self, tmp_path_factory, pieces):
         scratch = Scratch.open(tmp_path_factory.mktemp("exchange"))

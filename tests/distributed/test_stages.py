@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -185,6 +186,7 @@ class TestAnswersAtTheirRows:
         assert out["email_mx_records"].dropna().tolist() == ["mx.gmail.com"] * 3
         assert out["email_status"].value_counts()["pending"] == 1
 
+    @pytest.mark.slow
     @each_row("columns", ["core", "all"])
     @each_row("kind", ["regex", "mx", "smtp"])
     def test_empty_and_full_partitions_have_one_schema(self, kind, columns):

@@ -99,6 +99,7 @@ def test_a_title_before_a_wide_header_is_not_the_header(tmp_path):
         assert sum(map(len, table.pieces())) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("encoding", "mark", "given_encoding"), first_ones(ENCODINGS, 5), ids=lambda v: repr(v)[:14])
 @settings(max_examples=settings.default.max_examples // 5)  # of each encoding
 @given(data=st.data())
@@ -479,6 +480,7 @@ def commas(cells: int, cell: str = "") -> str:
 
 
 class TestBounds:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("content", "line", "why"),
         [
@@ -525,6 +527,7 @@ class TestBounds:
         assert list(map(len, rows)) == [MAX_COLUMNS]
         assert len(rows[0][0]) == 1_000
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("content", "told"),
         [

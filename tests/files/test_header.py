@@ -128,6 +128,7 @@ def test_tabs_of_a_tsv_count_where_another_delimiter_is_between_addresses(tmp_pa
         assert source.columns == ("name", "email")
 
 
+@pytest.mark.slow
 def test_a_title_and_the_sheets_name_stay_in_a_workbook(tmp_path):
     path = tmp_path / "in.xlsx"
     with xlsxwriter.Workbook(str(path)) as book:

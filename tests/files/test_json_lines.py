@@ -77,6 +77,7 @@ class TestBounds:
             open_table(path)
         assert "leave out what is not needed" in str(refused.value)
 
+    @pytest.mark.slow
     def test_long_notes_are_read(self, tmp_path):
         path = tmp_path / "in.jsonl"
         path.write_text((json.dumps({"email": "ada@x.org", "note": "x" * (7 << 20)}) + "\n") * 3)

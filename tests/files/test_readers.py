@@ -172,6 +172,7 @@ class TestDelimited:
         cell = 'x"' + "x" * 200_000
         assert rows_of(write(tmp_path, "x.csv", f"id,email\n1,{cell}\n"))[0] == [["1", cell]]
 
+    @pytest.mark.slow
     @given(
         st.lists(
             st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=2, max_size=2)
@@ -458,6 +459,7 @@ class TestCompressed:
             assert [piece.to_pylist() for piece in source.pieces()] == [[{"id": a, "email": b} for a, b in ROWS]]
         assert not source.path.exists()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("ending", first_ones(PACKED, 1))
     def test_a_bomb_is_refused_and_leaves_nothing(self, tmp_path, monkeypatch, ending):
         path = tmp_path / f"x.csv{ending}"

@@ -69,6 +69,7 @@ def test_a_false_number_of_texts_does_not_end_this_process(tmp_path):
     assert found == [["email"], ["ada@example.org"]] or "cannot be read with 256 MiB of memory" in found
 
 
+@pytest.mark.slow
 def test_more_cells_than_are_read_are_refused_and_not_one_is_read(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", far('<c r="C4"><v>1</v></c>'))
     assert len(read_sheet(path, "x.xlsx", None, most_cells=12)[4]) == 4
@@ -89,6 +90,7 @@ def test_rows_without_cells_cost_next_to_nothing(tmp_path):
     assert rows[2] is rows[-2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", first_ones(["sheet", "strings", "picture"], 1))
 def test_what_unpacks_to_more_than_such_a_file_does_is_refused(tmp_path, part):
     def blown_up(octets):
@@ -115,6 +117,7 @@ def test_a_text_counts_in_each_cell_that_has_it(tmp_path):
     assert len(read_sheet(write_raw(path, SHARED * 400, strings=LONG), "x.xlsx", None)[4]) == 400
 
 
+@pytest.mark.slow
 def test_of_two_parts_with_one_name_both_count(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", ADDRESS)
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as book:
@@ -172,6 +175,7 @@ def verified():
     return mv.verify(pd.DataFrame({"email": ["ada@x.org"]}), "email", validation_type="regex")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", first_ones(WAYS, 2))
 def test_it_is_the_same_error_on_each_way_in(tmp_path, way):
     path = write_raw(tmp_path / "x.xlsx", ADDRESS + " " * ALWAYS_ALLOWED)

@@ -72,6 +72,7 @@ def test_every_kind_of_frame_has_it(make):
     assert found_in(out, "email_") == list(EXPECTED.values())
 
 
+@pytest.mark.slow
 def test_a_journal_and_a_service_know_it(tmp_path):
     options = {"validation_type": "smtp", "journal": tmp_path / "journal.db", "columns": [*NAMES, "source"]}
     with world() as there:

@@ -89,6 +89,7 @@ def test_250_addresses_take_three_days_and_250_units(world: World, tmp_path: Pat
     assert spent == [100, 100, 50]
 
 
+@pytest.mark.slow
 def test_a_plan_tells_what_happens(world: World, tmp_path: Path) -> None:
     world.next_day()
     column = [f"planned{n}@gmail.com" for n in range(30)]
@@ -130,6 +131,7 @@ def test_a_check_by_url_is_one_request_and_no_job(world: World) -> None:
     assert mv.quota(world.url).used == 2
 
 
+@pytest.mark.slow
 def test_a_check_beyond_the_quota_is_an_exception(world: World) -> None:
     world.next_day()
     verify(world, [f"ada{n}@gmail.com" for n in range(100)], validation_type="regex")
@@ -138,6 +140,7 @@ def test_a_check_beyond_the_quota_is_an_exception(world: World) -> None:
     assert (raised.value.limit, raised.value.remaining, raised.value.requested) == (100, 0, 1)
 
 
+@pytest.mark.slow
 def test_a_service_of_the_earlier_revision_says_yes_and_no(world: World, tmp_path: Path) -> None:
     settings = ServiceSettings(store=f"sqlite:///{tmp_path / 'jobs.db'}", revision="earlier", access_log=False)
     column = ["ada@gmail.com", "ada@gone.example", "nobody"]

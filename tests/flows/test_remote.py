@@ -67,6 +67,7 @@ def test_250_addresses_on_a_quota_of_100_a_day_finish_on_the_third_call(tmp_path
     assert bench.service.violations_and_double_payments == []
 
 
+@pytest.mark.slow
 def test_a_column_seen_before_costs_nothing(bench: Bench) -> None:
     first = bench.verify(addresses(30))
     with no_requests(bench):
@@ -116,6 +117,7 @@ def test_on_quota_raise_carries_the_partial_result(tmp_path: Path) -> None:
     assert (raised.value.limit, raised.value.requested) == (10, 15)
 
 
+@pytest.mark.slow
 def test_refresh_asks_a_verdict_again_and_only_that(tmp_path: Path) -> None:
     kinds = {0: "valid", 1: "unknown"}
     bench = Bench(

@@ -60,6 +60,7 @@ def assert_nothing_is_counted(backend):
     assert {(each.size, len(each.sessions), len(each.held)) for each in pool.exchanges.values()} <= {(0, 0, 0)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 2])
 def test_columns_and_checks_together_keep_to_the_limit_and_no_check_waits_for_a_column(limit):
     ended = []
@@ -92,6 +93,7 @@ def test_columns_and_checks_together_keep_to_the_limit_and_no_check_waits_for_a_
     assert set(ended[:20]) == set(range(20))
 
 
+@pytest.mark.slow
 def test_a_short_column_does_not_wait_for_a_long_one():
     async def run():
         async with World(ZONES, exchanges=[BUSY], max_sessions_per_exchange=1) as world:
@@ -183,6 +185,7 @@ def test_a_server_that_could_not_be_reached_is_dialled_by_the_next_run():
     assert asyncio.run(run()) == ({"port_closed"}, {"catch_all"})
 
 
+@pytest.mark.slow
 def test_calls_in_several_threads_keep_to_the_limit_of_their_backend():
     with World(ZONES, exchanges=[BUSY]) as world, ThreadPoolExecutor(4) as pool:
         backend = world.make_backend()
@@ -226,6 +229,7 @@ async def test_batches_and_single_checks_of_a_service_together_keep_to_the_limit
             assert world.smtp.stats(BUSY.host).most_open == 2
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_jobs_of_a_client_at_slow_servers_do_not_delay_those_of_another(tmp_path):
     slow = [Exchange(f"mx.slow{n}.example", "slow", mailboxes=None, delay=5.0) for n in range(20)]

@@ -196,6 +196,7 @@ ALIKE = (
 )
 
 
+@pytest.mark.slow
 def test_the_single_check_and_the_explanation_are_the_same_as_the_column():
     emails = ALIKE.split()
     with World() as world:
@@ -342,6 +343,7 @@ def test_controls_never_reach_a_socket():
 # --- politeness, counted at the server -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_many_names_of_one_machine_share_its_sessions():
     exchange = Exchange("mx.farm.example", "many names lead here", mailboxes=None, delay=0.002, address="127.0.60.1")
     hosts = {f"mx.customer{i}.example": at("127.0.60.1") for i in range(40)}

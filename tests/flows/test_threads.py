@@ -58,6 +58,7 @@ def world():
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", [pytest.param("regex", marks=pytest.mark.slow), "mx", pytest.param("smtp", marks=pytest.mark.slow)]
 )

@@ -39,6 +39,7 @@ def test_a_series_verifies_cleans_and_comes_apart():
     assert SERIES.mailverdict.is_well_formed.tolist() == [True, False, pd.NA]
 
 
+@pytest.mark.slow
 def test_a_verified_frame_decides_splits_reports_and_compares():
     out = FRAME.reset_index(drop=True).mailverdict.verify("email", validation_type="regex")
     pd.testing.assert_frame_equal(

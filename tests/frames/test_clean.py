@@ -6,6 +6,7 @@ import unicodedata
 
 import pandas as pd
 import pyarrow as pa
+import pytest
 from email_validator import EmailNotValidError, validate_email
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -114,6 +115,7 @@ def test_cleaning_twice_changes_nothing_more(cells):
 ODD = st.from_regex(r"[A-Za-z0-9!#$%&'*+/=?^`{|}~_éΣ王：-]{1,10}@(ada|Firm|sub.FIRM)\.(com|GR|co.uk)", fullmatch=True)
 
 
+@pytest.mark.slow
 @given(ODD | WRAPPED | st.emails() | st.text(max_size=12).map("{}@bücher.example".format))
 @example("INFO@EXAMPLE.ORG")
 @example("ada@\u212bb.example")

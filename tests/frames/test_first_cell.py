@@ -134,6 +134,7 @@ class TestEachKindOfFrame:
             mv.verify(make(own), "email", validation_type="regex")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["regex", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("mx", "smtp"))])
 def test_dask_gives_the_same(kind):
     import dask.dataframe as dd
@@ -154,6 +155,7 @@ def test_dask_gives_the_same(kind):
             )
 
 
+@pytest.mark.slow
 def test_dask_says_that_addresses_were_repaired_before_and_how_many_rows_hold_several():
     import dask.dataframe as dd
 
@@ -300,6 +302,7 @@ class TestPlan:
             assert found.to_submit - as_they_stand.to_submit == found.repaired
             assert "repaired" not in str(as_they_stand)
 
+    @pytest.mark.slow
     @each_row("cuts", [(0, 2, 5), (0, 1, 2, 3, 4, 5), (0, 4, 5)])
     def test_it_is_the_same_however_the_rows_are_cut(self, cuts):
         data = frame([*reversed(self.CELLS)])
@@ -307,6 +310,7 @@ class TestPlan:
         with World(daily_limit=50) as world:
             assert plan_pieces(pieces, {"backend": world.url, "journal": None}).repaired == 2
 
+    @pytest.mark.slow
     def test_what_the_journal_knows_costs_nothing(self, tmp_path):
         with World(daily_limit=50) as world:
             options = {"backend": world.url, "journal": tmp_path / "journal.db"}

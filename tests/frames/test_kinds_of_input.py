@@ -65,6 +65,7 @@ def test_each_function_gives_what_it_gives_for_pandas_or_an_error_that_names_the
     check_kind(kind)
 
 
+@pytest.mark.slow
 @each_row("kind", KINDS[::8], ids=lambda kind: kind.name.replace(" ", "_"))
 def test_each_function_gives_that_for_a_part_of_the_kinds(kind):
     check_kind(kind)

@@ -33,6 +33,7 @@ def test_cells_with_several_addresses_have_a_line_of_their_own_unless_cells_are_
     assert ("rows with several addresses (never sent)" in str(found)) is clean
 
 
+@pytest.mark.slow
 def test_what_the_journal_knows_costs_nothing(world, tmp_path):
     journal = tmp_path / "j.db"
     mv.verify(["a@one.example", "bad"], backend=world.url, journal=journal)
@@ -82,6 +83,7 @@ class TestPieces:
         options = {"validation_type": "regex", "clean": clean, "journal": None}
         assert plan_pieces(pieces, options) == mv.plan(self.CELLS, **options)
 
+    @pytest.mark.slow
     def test_what_the_journal_knows_is_counted_once(self, tmp_path):
         with World() as world:
             options = {"backend": world.url, "journal": tmp_path / "j.db", "clean": True}

@@ -201,6 +201,7 @@ class TestFlagsThatCameBackAsNumbers:
             mv.decide(out.assign(email_disposable=[0.0, 2.0, None]), "email")
 
 
+@pytest.mark.slow
 @each_row("policy", ["strict", "balanced", "lenient"])
 def test_a_cell_whose_words_ask_for_no_mail_is_reviewed_with_these_words(policy):
     cells = [
@@ -243,6 +244,7 @@ MIXED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 @pytest.mark.parametrize(
     ("validation_type", "clean", "make"),

@@ -51,6 +51,7 @@ def test_a_name_below_a_provider_s_domain_is_not_the_provider():
     assert suppressed(["ada@fastmail.com"], ["x@ada.fastmail.com", "bob@fastmail.com"]) == [True, False]
 
 
+@pytest.mark.slow
 @each_row("entry", ["Ada Lovelace", "com", "co.uk", "10.5.2026", 7, "see firm.example", "ada@", "@"])
 def test_an_entry_that_is_neither_is_counted_and_named(entry):
     with pytest.warns(UserWarning, match=r"2 of 3 entries of the suppression list are neither an address nor a domain"):
@@ -101,6 +102,7 @@ def test_a_column_of_the_list_can_be_named(tmp_path):
             suppressed(against, against_column="at")
 
 
+@pytest.mark.slow
 def test_of_several_columns_with_addresses_the_one_that_is_read_is_named(tmp_path):
     frame = pd.DataFrame({"from": ["cy@other.example"] * 2, "to": ["ada@firm.example"] * 2, "n": [1, 2]})
     frame.to_csv(tmp_path / "list.csv", index=False)
@@ -114,6 +116,7 @@ def test_of_several_columns_with_addresses_the_one_that_is_read_is_named(tmp_pat
         suppressed(frame[["to", "n"]])
 
 
+@pytest.mark.slow
 @each_row("write", [str, lambda mark: str(mark).lower(), float, lambda mark: str(float(mark)), int])
 def test_a_second_list_keeps_what_the_first_marked_in_a_file(write):
     once = mv.suppress(pd.DataFrame({"email": PEOPLE}), "email", ["firm.example"])

@@ -51,6 +51,7 @@ def verified_once(make, columns):
 SETS_OF_COLUMNS = ("core", "short", ("verdict", "why", "status", "suggestion", "role", "disposable"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "make", "columns"), crossed([*VERBS], [pd.DataFrame, pl.DataFrame, pa.table], SETS_OF_COLUMNS)
 )
@@ -59,6 +60,7 @@ def test_without_a_column_it_is_the_only_verified_one(verb, make, columns):
     pd.testing.assert_frame_equal(as_pandas(VERBS[verb](out)), as_pandas(VERBS[verb](out, "email")))
 
 
+@pytest.mark.slow
 @each_row("label", ["e-mail", 0, ("work", "email")])
 def test_a_column_of_any_label_is_found(label):
     frame = pd.DataFrame({"x": CELLS["email"]})
@@ -84,6 +86,7 @@ def test_without_a_note_the_column_of_another_prefix_has_to_be_given():
         mv.summary(verified(pl.DataFrame, prefix="mail_"))
 
 
+@pytest.mark.slow
 @each_row("make", [list, pd.Series])
 def test_the_result_of_a_list_or_series_is_about_its_clean_addresses(make):
     out = mv.verify(make(["Ada <ada@x.org>", "bad", None]), validation_type="regex")
@@ -138,6 +141,7 @@ def test_the_methods_of_a_frame_find_it_too():
     assert out.mailverdict.diff(out).empty
 
 
+@pytest.mark.slow
 @each_row("like", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
 def test_addresses_beside_the_short_set_are_verified_and_what_was_repaired_is_known_again(like):
     cells = {"email": ["<ada@example.org>", "do not contact: bo@example.org", "nobody", "cy@example.org"]}

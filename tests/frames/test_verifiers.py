@@ -657,6 +657,7 @@ class TestVerifyKnown:
         later = mv.verify(frame, "email", backend=world.url, journal=journal, offline=True)  # not kept as ours
         assert later["email_status"].tolist() == ["pending", "pending", "done", "done", "pending", "done", "missing"]
 
+    @pytest.mark.slow
     def test_the_other_is_preferred_to_the_journal(self, world, tmp_path):
         options = {"backend": world.url, "journal": tmp_path / "j.db", "columns": ["verdict", "source"]}
         mv.verify(["ada@plain.example"], **options)
@@ -664,6 +665,7 @@ class TestVerifyKnown:
         assert mv.verify(["ada@plain.example"], **options, known=SETTLED)["source"].tolist() == ["ZeroBounce"]
         assert mv.plan(["ada@plain.example"], backend=world.url, journal=tmp_path / "j.db", known=SETTLED).given == 1
 
+    @pytest.mark.slow
     @each_row("columns", ["short", "core", "all", ["verdict"]])
     def test_the_source_is_always_there(self, columns):
         out = mv.verify(LIST, validation_type="regex", known=SETTLED, columns=columns)
@@ -696,6 +698,7 @@ class TestVerifyKnown:
         with pytest.raises(mv.SettingsError, match="give what read_verdicts returned"):
             mv.verify(LIST, validation_type="regex", known=["bo@plain.example"])
 
+    @pytest.mark.slow
     def test_a_file_with_its_source_is_verified_again(self):
         out = mv.verify(pd.DataFrame({"email": LIST}), "email", validation_type="regex", known=SETTLED)
         read = pd.read_csv(io.StringIO(out.drop(columns=["email_clean", "email_change"]).to_csv(index=False)))

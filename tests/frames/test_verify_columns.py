@@ -54,6 +54,7 @@ class TestSeveralColumns:
             "valid", "valid", None, "invalid", "valid",
         ]  # fmt: skip
 
+    @pytest.mark.slow
     def test_an_address_of_several_columns_is_submitted_once(self):
         with mv.sandbox.World(daily_limit=50) as world:
             names = [each.address for each in world.addresses]
@@ -65,6 +66,7 @@ class TestSeveralColumns:
         assert out["a_status"].tolist() == out["b_status"].tolist() == ["done"] * 3
         assert out["a_verdict"].tolist()[1:] == out["b_verdict"].tolist()[:2]
 
+    @pytest.mark.slow
     def test_start_and_averify_and_the_accessor(self):
         expected = mv.verify(FRAME, ["email", "billing"], validation_type="regex")
         run = mv.start(FRAME, ["email", "billing"], validation_type="regex")
@@ -177,6 +179,7 @@ class TestRepairedCells:
         assert out["email"].tolist()[:4] == MESSY[:4]
         assert out["email_clean"].tolist()[:2] == ["ada@firm.example", "bob@gmial.com"]
 
+    @pytest.mark.slow
     def test_a_cell_without_an_at_sign_is_never_submitted(self):
         with mv.sandbox.World(daily_limit=50) as world:
             name = world.addresses[0].address

@@ -71,6 +71,7 @@ KNOWN = [
 SYNTAX = [json.loads(row["address_json"]) for row in rows_of_csv(CASES / "syntax_vectors.csv")]
 
 
+@pytest.mark.slow
 @each_row("lists", [mv.Lists(), LISTS], ids=["packaged", "own"])
 def test_regex_of_one_address_is_the_row_of_a_batch(lists: mv.Lists) -> None:
     backend = LocalBackend(clock=lambda: MOMENT, lists=lists)

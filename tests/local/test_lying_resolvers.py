@@ -127,6 +127,7 @@ def wrong(outcome: Outcome) -> dict[str, str]:
     return {domain: verdict for domain, verdict in outcome.verdicts().items() if verdict == harmful[domain in GOOD]}
 
 
+@pytest.mark.slow
 def test_a_true_resolver_passes():
     found = verify(None)
     assert found.error is None
@@ -255,6 +256,7 @@ def questions_of_run(emails: list[str], **settings: Any) -> int:
         return server.count()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "domains",
     [

@@ -154,6 +154,7 @@ class TestSum:
             "Experience: 2 mailings, 22 mailboxes, 4 hard bounces (22.2%, 9.0% to 45.2%), 4 blocked or deferred"
         )
 
+    @pytest.mark.slow
     def test_a_wave_of_which_many_rows_were_removed_counts_once_and_is_told(self):
         large = a_list((40, "valid", "google", "big.example"), email_wave=1)
         first = mv.learn(large, "email", reports(hard=["u30@big.example"]))
@@ -180,6 +181,7 @@ class TestSum:
         both += mv.learn(whole[20:], "email", reports(hard=["u30@big.example", "u31@big.example"]), name="march")
         assert lines_of(both) == {("valid", "none", "google", "big.example"): (1, 20, 2, 0)}
 
+    @pytest.mark.slow
     def test_a_wave_without_bounces_is_learnt_if_all_have_come(self):
         out = a_list((40, "valid", "google", "big.example"), email_wave=1)
         for bounces in (reports(), reports(hard=["u1@big.example"])):
@@ -286,6 +288,7 @@ class TestRisk:
         truth = found["email_operator"].map({"good": 0.05, "bad": 0.2}).astype(float)
         assert truth.between(found["email_risk_low"], found["email_risk_high"]).mean() > 0.9
 
+    @pytest.mark.slow
     def test_it_is_not_known_for_verdicts_that_were_never_mailed(self):
         experience, _ = learnt({"good": 0.02, "bad": 0.3})
         found = mv.risk(

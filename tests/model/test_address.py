@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def test_a_column_without_capitals_is_not_copied():
 ADDRESSES = st.from_regex(r"[A-Za-z]{1,3}@[A-Za-z\u00c0-\u03ff\u0410-\u044f]{1,6}\.[A-Za-z]{2,3}", fullmatch=True)
 
 
+@pytest.mark.slow
 @given(st.lists(ADDRESSES | st.text(), max_size=6))
 @example(["a@\x1fB", "\u2028a@B.c\u2028"])
 def test_a_column_agrees_with_one_by_one(emails):

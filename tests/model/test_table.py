@@ -9,6 +9,7 @@ from typing import get_args
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ VERIFICATIONS = st.builds(
 PLAIN = Verification("ada@example.org", "mx", "valid")
 
 
+@pytest.mark.slow
 @given(st.lists(VERIFICATIONS, max_size=4))
 @example([Verification("a", "mx", "valid", metadata={"validated_at": "2026-01-02T03:04:05+01:00"})])
 @example([Verification("a", "mx", "valid", metadata={"validated_at": "0001-01-01T00:00:00+01:00"})])
@@ -121,6 +123,7 @@ def test_a_moment_has_an_offset_or_is_none(value, moment):
     assert parse_moment(value) == moment
 
 
+@pytest.mark.slow
 @given(st.dictionaries(TEXT, JSON))
 def test_json_comes_back_with_its_keys_in_order(value):
     back = json.loads(dump_json(value))
@@ -151,6 +154,7 @@ class TestVerification:
     def test_only_smtp_asks_the_mailbox(self):
         assert [Verification("a", kind, "valid").asked_mailbox for kind in ValidationType] == [False] * 3 + [True]
 
+    @pytest.mark.slow
     @given(VERIFICATIONS.filter(lambda v: v.result in set(Verdict) and not v.extra))
     def test_the_payload_is_json(self, verification):
         assert json.loads(json.dumps(verification.to_dict()))["result"] == verification.result

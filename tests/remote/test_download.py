@@ -6,6 +6,8 @@ import asyncio
 import gzip
 from typing import Any
 
+import pytest
+
 from mailverdict.errors import TransportError
 from mailverdict.remote.download import MAX_REDIRECTS, download
 from tests.doubles.tables import each_row
@@ -54,6 +56,7 @@ def test_a_download_asks_for_no_coding_and_reads_one() -> None:
     assert get(page("200 OK", gzip.compress(b"a.example\n"), Content_Encoding="gzip"))[0] == b"a.example\n"
 
 
+@pytest.mark.slow
 @each_row(
     ("answer", "words"),
     [

@@ -99,6 +99,7 @@ def test_what_is_not_finished_after_15_minutes_stays_pending_with_a_notice() -> 
     assert service.violations == []
 
 
+@pytest.mark.slow
 def test_jobs_of_an_earlier_call_are_polled_and_never_submitted() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop, duration=lambda _: 5000.0)
@@ -114,6 +115,7 @@ def test_jobs_of_an_earlier_call_are_polled_and_never_submitted() -> None:
     run_virtual(main)
 
 
+@pytest.mark.slow
 def test_an_old_job_that_is_not_finished_is_polled_once_and_given_up() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop, duration=lambda _: 1e9)
@@ -136,6 +138,7 @@ def test_jobs_that_the_service_forgot_end_as_errors() -> None:
     run_virtual(main)
 
 
+@pytest.mark.slow
 def test_the_quota_is_asked_before_anything_is_sent_and_the_rest_deferred() -> None:
     outcome, service = verify_scripted(addresses(250), daily_limit=120, used=0)
     assert len(outcome.rows) == 120

@@ -164,6 +164,7 @@ def test_a_limit_of_requests_is_kept_close_to(rate: float, burst: int, fault: Fa
     assert all(wait <= outcome.seconds for wait in waits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
 @pytest.mark.parametrize("share", first_ones([0.6, 0.3], 1))
 def test_a_service_that_refuses_a_share_of_all_requests_by_chance_is_not_taken_for_slow(

@@ -194,6 +194,7 @@ BEHIND = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @each_row("address", ["ada@firm.com", "Ada.L-x@mail.firm.co"])
 def test_nothing_that_touches_an_address_becomes_a_part_of_it(address):
     alone = [front for front in IN_FRONT if not is_well_formed(front + address)]
@@ -360,6 +361,7 @@ def test_a_frequent_form_is_read_as_any_other_form(cell):
         assert alone == other._replace(changes=changes)
 
 
+@pytest.mark.slow
 @given(st.lists(st.builds(str.format, FRAMES, PLAIN) | CELLS | st.text(max_size=12), max_size=8))
 @example(["Do Not Mail <ada@firm.com>", "ada at firm dot com", "adagmail.com"])
 def test_a_column_gives_each_malformed_cell_what_it_gets_alone(cells):

@@ -88,6 +88,7 @@ def test_who_was_right_is_counted_where_it_is_known():
     assert right.loc[("NeverBounce", "valid"), ["low", "high"]].round(2).tolist() == [0.09, 0.91]
 
 
+@pytest.mark.slow
 def test_mail_without_a_report_arrived_only_if_the_row_was_mailed():
     a, b = export(A), zerobounce(B)
     bounces = reports({"bo@firm.example": "hard bounce", "di@firm.example": "soft bounce"})
@@ -107,6 +108,7 @@ def test_bounces_of_others_are_told():
         mv.compare(export(A), zerobounce(B), bounces=reports({"zoe@else.example": "hard bounce"}))
 
 
+@pytest.mark.slow
 def test_ours_is_compared_with_an_export_in_any_kind_of_frame_or_file(tmp_path):
     path = tmp_path / "export.csv"
     pd.DataFrame({"Mail": list(A), "email_status": list(A.values())}).to_csv(path, index=False)

@@ -54,6 +54,7 @@ WRONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @each_row(("changes", "check", "ok", "says"), WRONG)
 def test_what_is_wrong_is_said_with_what_to_do(changes, check, ok, says):
     findings, _, _ = audit(**changes)

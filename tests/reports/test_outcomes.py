@@ -93,6 +93,7 @@ def test_dtypes_are_those_documented():
     assert {str(dtype) for name, dtype in dtypes.items() if name not in ("rate", "low", "high")} == {"int64"}
 
 
+@pytest.mark.slow
 def test_actions_in_the_frame_are_used_unless_a_policy_is_given():
     decided = mv.decide(
         verified(), "email", policy=mv.Policy("all", send=["valid", "invalid", "unknown", "risky"], drop=[], retry=[])
@@ -111,6 +112,7 @@ def test_addresses_match_without_regard_to_case_and_form_of_the_domain():
     assert table.attrs["outcomes"] == {"matched": 2, "unmatched": 1}
 
 
+@pytest.mark.slow
 def test_addresses_of_one_mailbox_are_one():
     cells = ["ada@gmail.com", "A.da+news@googlemail.com"]
     out = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex")
@@ -123,6 +125,7 @@ def test_addresses_of_one_mailbox_are_one():
     assert "A.da+news@googlemail.com" in mv.report(out, "email", bounces=bounces).to_html()
 
 
+@pytest.mark.slow
 def test_only_the_mailed_rows_count():
     out = verified()
     out["sent"] = [True, True, False, True, True, False, False, False, False]
@@ -240,6 +243,7 @@ def test_mailed_may_be_any_kind_of_column(convert):
     assert table.loc["verdict", "mailed"].tolist() == [1, 0, 0, 0]
 
 
+@pytest.mark.slow
 def test_rows_without_a_value_in_mailed_were_not_mailed():
     out = verified().assign(sent=pd.array([None, None, True, *[None] * 6], dtype="boolean"))
     for frame in (out, pl.from_pandas(out)):
@@ -276,6 +280,7 @@ def test_another_frame_is_an_error():
 
 
 class TestReport:
+    @pytest.mark.slow
     def test_the_report_shows_outcomes_only_if_bounces_are_given(self):
         out = verified()
         assert "Was the verdict right?" not in mv.report(out, "email").to_html()
@@ -291,6 +296,7 @@ class TestReport:
         assert "<script>alert" not in page
         assert "&lt;script&gt;alert(1)" in page
 
+    @pytest.mark.slow
     def test_a_workbook_has_the_counts(self, tmp_path):
         from python_calamine import CalamineWorkbook
 

@@ -46,6 +46,7 @@ def test_verdicts_are_named_with_their_numbers_in_the_colours_of_the_theme(dark)
     assert bars[0][:3] == pytest.approx([int(valid[at : at + 2], 16) / 255 for at in (1, 3, 5)])
 
 
+@pytest.mark.slow
 def test_reasons_are_in_words_the_most_frequent_first():
     out = verified(verdict=["risky", "invalid", "invalid"], status="done", details=["role", *["mailbox_not_found"] * 2])
     shown = texts(mv.plot(out, "email"))

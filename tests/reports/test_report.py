@@ -161,6 +161,7 @@ def test_an_error_outside_the_domain_is_shown_with_the_whole_address():
 MESSY = ["Ada <ada@firm.example>", "bo@firm.example", "cy@firm.example; di@firm.example", "bo@FIRM.example", "nobody"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
     frame = pd.DataFrame({"email": MESSY})
@@ -221,6 +222,7 @@ class TestTrend:
         assert trend.counts.mailable == 0.75
         assert trend.counts.checked == (date(2026, 10, 3), date(2026, 10, 3))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
     def test_the_earlier_audit_may_be_a_file(self, tmp_path, ending):
         old, path = self.older(), tmp_path / f"old.{ending}"
@@ -296,6 +298,7 @@ def test_who_answered_is_said_in_plain_words():
     assert "known from an earlier run" in repr(mv.plan(["a@x.example"], validation_type="regex"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "source", "how", "command"),
     [
@@ -327,6 +330,7 @@ def test_it_says_how_rows_without_a_clear_answer_are_verified_again(kind, source
     assert any(command in str(first) and str(second).startswith(how) for first, second, *_ in cells)
 
 
+@pytest.mark.slow
 def test_the_command_to_verify_again_has_the_whole_label_for_a_shell(tmp_path):
     label = "E-Mail  (please don't share) " + "x" * 200
     frame = pd.DataFrame({label: ["a@x.example", "b@x.example"]})
@@ -380,6 +384,7 @@ class TestManager:
             mv.report(None, "email", audience="boss")
         assert run_cli("report", "absent.csv", "-o", str(tmp_path / "r.html"), "--audience", "boss") == 2
 
+    @pytest.mark.slow
     def test_the_command_line_makes_the_same_page(self, tmp_path):
         audit([*OLD, "nobody"], columns="all").to_csv(tmp_path / "list.csv", index=False)
         for command in ("report", "verify"):

@@ -115,6 +115,7 @@ def verdicts(execution):
 
 
 class TestEvents:
+    @pytest.mark.slow
     @given(st.permutations(range(5)), st.integers(1, 5), st.booleans(), st.booleans())
     def test_rows_may_come_in_any_order_and_number(self, order, at_once, with_positions, in_capitals):
         script = []

@@ -95,6 +95,7 @@ def test_a_column_without_addresses_gives_an_empty_table():
     assert rows_for(0).table("mx").num_rows == 0
 
 
+@pytest.mark.slow
 def test_it_is_read_while_it_is_written():
     collected, broken = rows_for(200), []
 

@@ -265,6 +265,7 @@ async def test_engine_that_puts_an_address_off_is_asked_again_and_then_the_job_i
         assert len(world.backend.batches) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.embedded
 @asynchronous
 async def test_jobs_of_one_type_share_a_batch_across_clients(tmp_path: Path) -> None:

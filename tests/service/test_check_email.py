@@ -128,6 +128,7 @@ async def test_errors_are_objects_of_code_and_message_and_reason_is_the_first_co
         assert data["reason"].isupper()
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_reasons_that_no_table_knows_pass_through(tmp_path: Path) -> None:
     new = mailbox(result="unknown", reasons=("moon_phase",))

@@ -220,6 +220,7 @@ async def test_document_describes_the_key_only_where_one_is_needed(tmp_path: Pat
         assert "securitySchemes" not in (await world.get("/openapi.json")).json()["components"]
 
 
+@pytest.mark.slow
 def test_remote_backend_sends_the_key(tmp_path: Path, file: Path) -> None:
     key = add_key(file, "first")
     settings = settings_for(tmp_path, key_file=str(file))

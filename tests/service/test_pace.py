@@ -42,6 +42,7 @@ async def advance(world: RunningService, seconds: float) -> None:
     world.state.worker.wakeup.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("validation_type", first_ones(["smtp", "regex"], 1))
 @asynchronous
 async def test_what_exceeds_the_burst_waits_and_none_of_it_is_rate_limited(
@@ -75,6 +76,7 @@ async def test_single_checks_are_not_refused_because_bulk_jobs_wait(tmp_path: Pa
         assert (await world.check()).json()["data"]["details"] == "rate_limited"
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_client_that_waits_for_its_pace_does_not_delay_another(tmp_path: Path) -> None:
     async with paced(tmp_path, Clock(), rate_limit=0.001, rate_burst=100) as world:
@@ -251,6 +253,7 @@ async def test_service_without_rate_limit_announces_the_quota_only(tmp_path: Pat
         assert "ratelimit" not in (await world.submit(["broken"])).headers
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_limits_that_settle_are_announced_too(tmp_path: Path) -> None:
     async with paced(tmp_path, Clock(), rate_limit=10, rate_burst=100, when_saturated="settle") as world:

@@ -115,6 +115,7 @@ async def test_job_on_a_full_queue_is_throttled_after_twelve_minutes_of_back_off
         assert world.backend.batches == [("regex", ["bob@example.org"])]
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_job_is_verified_when_the_queue_has_drained(tmp_path: Path) -> None:
     clock, gate = Clock(), asyncio.Event()
@@ -126,6 +127,7 @@ async def test_job_is_verified_when_the_queue_has_drained(tmp_path: Path) -> Non
         assert record["verification"]["result"] == "valid"
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_retry_takes_only_as_many_jobs_as_there_is_room_for(tmp_path: Path) -> None:
     clock, gate = Clock(), asyncio.Event()

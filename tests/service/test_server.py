@@ -173,6 +173,7 @@ async def test_body_in_chunks_may_have_more_of_them_than_a_head_has_octets(tmp_p
     await closed(protocol)
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_pipeline_is_read_no_further_while_requests_wait(tmp_path: Path) -> None:
     protocol, wire = connection(tmp_path)
@@ -205,6 +206,7 @@ async def test_connection_that_has_more_lets_the_event_loop_turn(tmp_path: Path,
     await closed(protocol)
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_client_that_does_not_read_is_not_read_from(tmp_path: Path) -> None:
     protocol, wire = connection(tmp_path)
@@ -273,6 +275,7 @@ async def test_connection_with_waiting_requests_is_freed_without_the_garbage_col
     await service.close()
 
 
+@pytest.mark.slow
 def test_pipeline_is_answered_in_order_whatever_its_sizes(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, daily_limit=1000)
     sizes = [0, 1, 500, PIECE, 3 * PIECE, 70_000, 200_000] * 5

@@ -201,6 +201,7 @@ def test_a_lone_column_of_text_or_flags_is_not_replaced(name, values):
         verify(contacts().assign(**{f"email_{name}": values}))
 
 
+@pytest.mark.slow
 @each_row("made", ["pandas", "polars", "arrow"])
 @each_row(("name", "word"), [("verdict", "valid"), ("status", "done")])
 def test_a_lone_column_of_categories_is_not_replaced(made, name, word):
@@ -254,6 +255,7 @@ def test_the_other_functions_refuse_what_they_never_write():
         assert list(function(once, "email").columns) == list(once.columns)
 
 
+@pytest.mark.slow
 @each_row("kind", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_what_describes_an_earlier_verdict_is_emptied(kind):
     first = mv.decide(verify(contacts(kind)), "email")

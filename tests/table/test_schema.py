@@ -100,6 +100,7 @@ def parquet_types(path):
     return {c.name: (c.physical_type, str(c.logical_type), c.max_definition_level) for c in columns}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "columns"), crossed([*ROWS], [*SETS]))
 def test_a_parquet_file_has_the_same_types_whatever_wrote_it(tmp_path, rows, columns):
     options = {"validation_type": "regex", "columns": columns}
@@ -149,6 +150,7 @@ class TestVersions:
         assert first["version"].tolist() == [f"mailverdict {mv.__version__}, {lists}"]
         assert again.iloc[0].tolist()[:2] == ["journal", lists]
 
+    @pytest.mark.slow
     def test_of_rows_from_a_service_are_never_those_of_this_machine(self, tmp_path):
         with World() as world:
             out = mv.verify(["ada@plain.example"], backend=world.url, journal=None, columns=["source", "version"])

@@ -52,6 +52,7 @@ INDEXES = {
 }
 
 
+@pytest.mark.slow
 @each_row("index", INDEXES.values(), ids=INDEXES)
 def test_rows_keep_index_order_and_number(index):
     frame = frame_of(index=index)
@@ -257,6 +258,7 @@ class TestOverwriting:
             verify(frame, "email")
         assert verdicts(pd.DataFrame(verify_to_dict(verify(frame, "email", prefix="new_")))["new_verdict"]) == VERDICTS
 
+    @pytest.mark.slow
     @each_row("kind", [pd.DataFrame, pa.table, pl.DataFrame])
     def test_again_after_cleaning_replaces_what_is_ours(self, kind):
         once = verify(mv.clean(kind({"email": CELLS}), "email"), "email")
@@ -314,6 +316,7 @@ class TestOtherFrames:
         assert out["email_verdict"].to_pylist() == VERDICTS
         assert pa.types.is_dictionary(out["email_status"].type)
 
+    @pytest.mark.slow
     @each_row(
         "cells",
         [

@@ -306,6 +306,7 @@ def test_blanks_are_stripped_as_arrow_does(texts, start):
     assert (strip_texts(column) is column) == pc.utf8_trim_whitespace(column).equals(column)
 
 
+@pytest.mark.slow
 @each_row("start", [0, 3])
 @each_row("size", [0, 1, 7, 200_000])
 def test_texts_are_replaced_in_any_order_of_the_rows(size, start):

@@ -126,6 +126,7 @@ def test_a_duplicate_with_a_remark_is_reviewed(options):
     assert decided["mail_action_why"][1] == "a remark in the cell: please remove"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", first_ones(["csv", "xlsx", "parquet"], 1))
 def test_duplicates_of_an_earlier_file_are_removed_only_on_request(kind, tmp_path):
     audit = ready(
@@ -195,6 +196,7 @@ def test_a_file_is_read_again_with_another_encoding_or_header(tmp_path):
     assert shown(audit, "list")["encoding"] == "", "what was chosen for one file does not apply to the next"
 
 
+@pytest.mark.slow
 def test_another_sheet_of_a_workbook_is_read(tmp_path):
     file = tmp_path / "club.xlsx"
     with pd.ExcelWriter(file) as book:
@@ -335,6 +337,7 @@ def test_a_paused_run_goes_on_where_it_stopped_and_pays_once(contacts, service, 
     assert paid(service) == 40
 
 
+@pytest.mark.slow
 def test_a_check_without_a_journal_of_the_user_can_be_paused_too(contacts):
     with mv.sandbox.World() as world:
         audit = ready(contacts, world.backend, validation_type="mx")
@@ -496,6 +499,7 @@ def test_a_run_without_verdicts_is_not_shown_as_a_success():
 # --- the rest --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_snapshots_are_json_and_do_not_grow_with_the_rows():
     script = "<script>alert(1)</script>" * 50
     mails = [f"user{n}@example{n}.org" if n % 50 else script for n in range(20_000)]
@@ -557,6 +561,7 @@ def test_an_empty_normal_form_of_a_service_stays_as_it_is():
     assert audit.result["mail_normalized"].fillna("none").tolist() == expected.fillna("none").tolist()
 
 
+@pytest.mark.slow
 def test_a_new_list_releases_the_run_on_the_list_before():
     frame = pd.DataFrame({"mail": ["ada@example.org"]})
     audit = finished(ready(frame, validation_type="regex"))
@@ -572,6 +577,7 @@ def ask_again(audit: Audit) -> None:
     audit.wait(30)
 
 
+@pytest.mark.slow
 def test_ask_again_checks_only_the_addresses_without_a_clear_answer(tmp_path):
     backend = AnsweringBackend({"ada": unknown("timeout"), "bob": unknown("greylisted")})
     frame = pd.DataFrame({"mail": [f"{name}@one.example" for name in ("ada", "bob", "cy", "di")]})
@@ -642,6 +648,7 @@ def test_resume_goes_on_with_a_paused_run_that_asked_again(contacts, tmp_path):
         assert shown(audit, "check")["is_refreshing"] is False
 
 
+@pytest.mark.slow
 def test_a_list_with_earlier_answers_offers_to_ask_again_before_the_first_run(tmp_path):
     backend = AnsweringBackend({"ada": unknown("timeout")})
     frame = pd.DataFrame({"mail": ["ada@one.example", "bob@one.example"]})

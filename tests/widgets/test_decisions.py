@@ -111,6 +111,7 @@ def test_suppressed_and_repeated_rows_stay_off_the_send_list():
     assert actions(found) == ["send", "drop", "drop"]
 
 
+@pytest.mark.slow
 def test_a_domain_is_decided_at_once_and_typos_are_grouped_by_it():
     found = listing()
     assert find_typos(found) == [
@@ -127,6 +128,7 @@ def test_a_domain_is_decided_at_once_and_typos_are_grouped_by_it():
     assert actions(found)[2] == "send"
 
 
+@pytest.mark.slow
 def test_what_is_to_be_checked_is_counted_once_per_address():
     found = after(listing(), ([1, 3, 8], "suggestion"))
     assert found.addresses_to_check() == ["BOB@gmail.com", "ada@gmail.com", "bob@gmail.com"]
@@ -136,6 +138,7 @@ def test_what_is_to_be_checked_is_counted_once_per_address():
     assert describe_to_check(listing(), is_metered=True) == ""
 
 
+@pytest.mark.slow
 def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_taken_back():
     audit = audited()
     state = audit._state
@@ -223,6 +226,7 @@ def test_actions_of_the_page_decide_and_undo_and_the_files_and_the_frame_follow(
     assert words() == ["", "send", "remove", "send", *[""] * 5], "decisions survive another check"
 
 
+@pytest.mark.slow
 def test_the_cost_of_suggestions_is_said_before_and_they_are_checked_on_request():
     audit = audited()
     state = audit._state
@@ -239,6 +243,7 @@ def test_the_cost_of_suggestions_is_said_before_and_they_are_checked_on_request(
     assert audit.result["mail_clean"].tolist()[6] == "di@gmail.com"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", first_ones(["csv", "xlsx", "parquet"], 1))
 def test_decisions_in_a_file_of_the_page_hold_when_it_is_loaded_again(kind):
     audit = audited()

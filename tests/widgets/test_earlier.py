@@ -22,6 +22,7 @@ def remote(service) -> mv.RemoteBackend:
     return mv.RemoteBackend(service.url, poll=QUICK)
 
 
+@pytest.mark.slow
 def test_a_run_of_the_journal_is_listed_and_opened_without_asking(contacts, service, tmp_path):
     journal = tmp_path / "j.db"
     first = finished(ready(contacts, remote(service), validation_type="smtp", journal=journal))
@@ -75,6 +76,7 @@ def verified(*mails: str, column: str = "mail") -> pd.DataFrame:
     return mv.verify(pd.DataFrame({column: mails}), column, validation_type="regex", columns="all")
 
 
+@pytest.mark.slow
 def test_the_comparison_counts_and_names_what_changed(tmp_path):
     audit = finished(ready(pd.DataFrame({"mail": ["a@x.example", "nobody", "c@x.example"]}), validation_type="regex"))
     old = verified("a@x.example", "nobody", "b@x.example")
@@ -103,6 +105,7 @@ def test_an_address_with_the_same_verdict_for_another_reason_did_not_change_its_
     assert found["addresses"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", first_ones(["html", "xlsx"], 1))
 def test_the_report_compares_with_the_audit_that_the_page_compares_with(kind, tmp_path):
     mails = ["a@x.example", "a@x.example", "nobody"]

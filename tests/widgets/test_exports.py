@@ -39,6 +39,7 @@ def download(audit: Audit, which: str, kind: str = "csv") -> pd.DataFrame:
     return pd.read_excel(file, engine="calamine")
 
 
+@pytest.mark.slow
 def test_the_report_has_the_name_of_the_list_and_the_figures_of_the_page(tmp_path):
     file = tmp_path / "spring.csv"
     mails = ["a@example.org", "A@example.org", "b@mailinator.com", "c@example.org", "d@gmial.com", "e@example.org"]
@@ -123,6 +124,7 @@ def test_one_click_gives_the_rows_of_an_action(audit, kind):
     assert download(audit, "drop", kind)["id"].tolist() == [2]
 
 
+@pytest.mark.slow
 def test_a_send_list_has_few_columns_besides_those_of_the_user():
     mails = ["Ada <ada@example.org>", "bob@example.org", "BOB@example.org", "cy@gmial.com"]
     frame = pd.DataFrame({"mail": mails, "mail_copies": "my own", "name": list("abcd")})
@@ -152,6 +154,7 @@ def test_everything_keeps_what_was_written(audit):
     assert "mail_mx_records" not in whole.columns, "the file is for people; the frame has everything"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", first_ones(["csv", "xlsx", "parquet"], 1))
 def test_a_report_on_the_file_of_everything_knows_the_check_and_the_day(kind, tmp_path):
     backend = AnsweringBackend()  # answers as of 2 January 2026
@@ -173,6 +176,7 @@ def test_a_report_on_the_file_of_everything_knows_the_check_and_the_day(kind, tm
     assert not {"mail_validation_type", "mail_checked_at"} & set(sent.columns), "a send list is for a mailing"
 
 
+@pytest.mark.slow
 def test_the_report_of_a_file_has_the_command_that_asks_again(tmp_path):
     backend = AnsweringBackend({"ada": unknown("timeout")})
     pd.DataFrame({"mail": ["ada@example.org", "bob@example.org"]}).to_csv(tmp_path / "my list.csv", index=False)
@@ -212,6 +216,7 @@ def test_what_is_shown_can_be_downloaded_in_its_order(audit):
     assert download(audit, "shown")["id"].tolist() == [4, 1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "begin"), [("html", b"<!DOCTYPE html>"), ("xlsx", b"PK")])
 def test_a_report_can_be_downloaded(audit, kind, begin):
     files: list[Path] = []
@@ -322,6 +327,7 @@ def test_the_report_of_the_page_is_that_of_the_frame(audit, tmp_path):
     assert pages[0] == pages[1]
 
 
+@pytest.mark.slow
 def test_a_parquet_file_has_each_name_once_and_the_page_says_so():
     frame = pd.DataFrame([["ada@example.org", 1, 2, 3]], columns=["mail", "x", "x", "x_2"])
     audit = finished(ready(frame, validation_type="regex"))
@@ -337,6 +343,7 @@ def test_a_parquet_file_has_each_name_once_and_the_page_says_so():
     assert files[1].read_text().startswith("mail,x,x,x_2,")
 
 
+@pytest.mark.slow
 def test_cells_that_a_workbook_cuts_are_named_on_the_page():
     frame = pd.DataFrame(
         {"mail": [f"a{n}@example.org" for n in range(4)], "note": ["x", "y" * 40_000, "z", "y" * 40_000]}

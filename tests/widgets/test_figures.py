@@ -212,6 +212,7 @@ def check_command(page: dict[str, Any], name: str, folder: Path, capsys: Any) ->
     check_workbook(page, folder / "report.xlsx")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.slow if at else ()) for at, name in enumerate(LISTS)],

@@ -189,6 +189,7 @@ def test_a_column_without_any_answer_can_be_listed():
     assert len(empty.page(empty.found())) == 2
 
 
+@pytest.mark.slow
 def test_the_window_of_the_table_stays_within_the_rows():
     mails = [f"a{n}@example.org" for n in range(2 * PAGE_ROWS + 1)]
     audit = finished(ready(pd.DataFrame({"mail": mails}), validation_type="regex"))

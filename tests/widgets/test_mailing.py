@@ -89,6 +89,7 @@ def test_exports_add_up_and_can_be_taken_back(audit, tmp_path):
     assert shown(audit, "decide")["bounces"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -132,6 +132,7 @@ def test_the_first_line_is_everything_and_later_ones_are_what_changed(page):
             told.update(line)
 
 
+@pytest.mark.slow
 def test_a_page_that_is_loaded_again_gets_everything_again(loaded):
     act(loaded, "verify")
     with loaded.stream() as lines:
@@ -287,6 +288,7 @@ def test_an_upload_that_stops_leaves_nothing(page, tmp_path):
     assert page.state.source is None
 
 
+@pytest.mark.slow
 def test_a_download_is_a_link_for_one_use(loaded):
     act(loaded, "verify")
     offer = loaded.save("send", "csv")
@@ -301,6 +303,7 @@ def test_a_download_is_a_link_for_one_use(loaded):
     assert loaded.page.offers == {}
 
 
+@pytest.mark.slow
 def test_a_name_in_other_letters_is_kept_in_a_download(page):
     put(page, LIST, "Adreßliste ☃.csv")
     act(page, "verify")

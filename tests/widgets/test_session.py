@@ -108,6 +108,7 @@ def test_an_audit_that_was_kept_with_undivided_cells_keeps_them(opened, tmp_path
     assert again.result.listing.rows.to_frame()["mail_why"].tolist()[1] == "several_addresses"
 
 
+@pytest.mark.slow
 def test_who_was_mailed_in_a_wave_comes_back(opened, tmp_path):
     file = tmp_path / "people.csv"
     file.write_text("mail\n" + "".join(f"user{n}@firm{n % 9}.example\n" for n in range(3_000)))
@@ -122,6 +123,7 @@ def test_who_was_mailed_in_a_wave_comes_back(opened, tmp_path):
     assert take_snapshots(again)["decide"]["wave"]["next"] == 2
 
 
+@pytest.mark.slow
 def test_the_same_list_under_another_name_is_the_same_audit_and_another_list_is_not(opened, file, tmp_path, sessions):
     do(opened(file), "decide", rows=[], what="send")
     do(opened(file), "verify")
@@ -134,6 +136,7 @@ def test_the_same_list_under_another_name_is_the_same_audit_and_another_list_is_
     assert {each.name for each in sessions.all()} == {"list.csv", "other.csv"}
 
 
+@pytest.mark.slow
 def test_kept_audits_are_offered_opened_and_deleted(opened, file, sessions):
     do(opened(file), "verify")
     state = opened()
@@ -223,6 +226,7 @@ def test_all_kinds_of_cells_come_back(opened, tmp_path):
     assert (after.name, after.remarks, after.sheets) == (before.name, before.remarks, before.sheets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("broken", "content"), crossed([STATE, LIST, RESULT], [b"", b"{}", b"nonsense" * 100]))
 def test_an_audit_that_cannot_be_read_starts_anew(opened, file, sessions, broken, content):
     state = do(opened(file), "verify")
@@ -278,6 +282,7 @@ def test_a_run_that_was_interrupted_goes_on(opened, file, sessions, tmp_path):
         state.work.wait(30)
 
 
+@pytest.mark.slow
 def test_a_result_of_another_backend_is_an_earlier_one(opened, file):
     do(opened(file), "verify")
     backend = AnsweringBackend()

@@ -74,6 +74,7 @@ def test_untouched_choices_verify_as_clean_does():
     assert repaired["change"].to_pylist() == expected["change"].tolist()
 
 
+@pytest.mark.slow
 def test_a_repair_that_is_off_leaves_the_cell_and_its_verdict_as_they_are(messy):
     messy._state.set_repair("link", False)
     finished(messy)
@@ -94,6 +95,7 @@ def test_a_well_formed_address_whose_repair_is_off_is_still_verified():
     assert audit.result["mail_change"].tolist() == [""]
 
 
+@pytest.mark.slow
 def test_suggestions_are_accepted_one_by_one_or_all_and_undone(messy):
     part = shown(messy, "tidy")["suggestions"]
     assert part["count"] == "3 rows"
@@ -117,6 +119,7 @@ def test_suggestions_are_accepted_one_by_one_or_all_and_undone(messy):
     assert (decided["b"], decided["h"]) == ("review", "send")
 
 
+@pytest.mark.slow
 def test_the_report_says_that_suggestions_were_accepted(messy):
     files = []
     messy._state.on_file = lambda name, path, by: files.append(path)
@@ -152,6 +155,7 @@ def test_another_column_is_split_too_after_the_first_was_not():
     assert audit.plan.rows == 2
 
 
+@pytest.mark.slow
 def test_without_it_cells_with_several_addresses_are_reviewed_and_not_counted_as_unanswered(messy):
     messy._state.set_repair("split", False)
     finished(messy)
@@ -244,6 +248,7 @@ def test_cells_that_are_not_text_are_counted():
     assert finished(audit).result["mail_verdict"].isna().sum() == 1
 
 
+@pytest.mark.slow
 def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     cells = ["ada@gmail.com", "a.da+x@gmail.com", "ada@GMAIL.com", "bob@firm.com", None, "nobody", "cy@example.org"]
     backend = AnsweringBackend()

@@ -45,6 +45,7 @@ def test_few_queries_and_little_time_more_than_ideal(rate: int, queue: int, loss
     assert run.queries <= 1.3 * questions, describe(resolver, run, questions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "delay"),
     first_ones([(50, 0.05), (1000, 0.2), (200, 0.001), (1000, 0.001)], 1),
@@ -86,6 +87,7 @@ def test_lossy_resolver_beside_a_dead_one() -> None:
     assert run.queries <= 1.3 * 4000
 
 
+@pytest.mark.slow
 @each_row("questions", [10, 5000])
 def test_dead_resolver_ends_in_bounded_time_however_many_questions_there_are(questions: int) -> None:
     dead = SimulatedResolver(dead_from=0.0)

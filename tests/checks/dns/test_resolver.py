@@ -281,6 +281,7 @@ class TestNumberOfQuestions:
 
         assert asyncio.run(main()) == [DnsOutcome.UNDETERMINED, DnsOutcome.UNDETERMINED]
 
+    @pytest.mark.slow
     def test_each_unique_domain_is_asked_once_however_often_it_comes(self):
         names = [f"d{n}.example" for n in range(300)]
         domains = [*names, *(name.upper() for name in names), *(f"{name}." for name in reversed(names))]

@@ -9,6 +9,7 @@ import dns.message
 import dns.name
 import dns.rcode
 import dns.rrset
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,7 @@ def test_exchanges_with_usual_names_are_read_here(records, edns):
     assert assert_alike(message_of(records, edns=edns).to_wire())
 
 
+@pytest.mark.slow
 @given(MESSAGES)
 def test_generated_answers_are_read_alike(message):
     assert_alike(message.to_wire())

@@ -138,6 +138,7 @@ def test_many_domains_have_the_same_flags_as_one(domains: list[str]) -> None:
         )
 
 
+@pytest.mark.slow
 @given(st.text(), st.text())
 def test_flags_never_raise(local: str, domain: str) -> None:
     assert loaded().flags(local, domain).spamtrap is None

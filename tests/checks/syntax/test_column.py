@@ -139,6 +139,7 @@ def test_column_is_row_by_row_what_one_address_is_for_any_text(texts):
     assert compare([*texts, *(f"{text}@web.de" for text in texts), *(f"ada@{text}.de" for text in texts)]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3_000, pytest.param(50_000, marks=pytest.mark.slow)])
 def test_column_is_row_by_row_what_one_address_is_for_many_hostile_texts(count):
     texts = hostile_texts()[:count]
@@ -148,6 +149,7 @@ def test_column_is_row_by_row_what_one_address_is_for_many_hostile_texts(count):
     assert differing_rows(texts, rows_of(column, seen)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("longest", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_column_is_row_by_row_what_one_address_is_for_all_short_local_parts_and_domains(longest):
     alphabet = 'aZ9.-@_" \xe9'
@@ -163,6 +165,7 @@ def test_column_is_row_by_row_what_one_address_is_for_every_vector():
     assert compare(encodable) == []
 
 
+@pytest.mark.slow
 @each_row(
     "spoil",
     [
@@ -190,6 +193,7 @@ def as_chunks(texts: list[str], kind: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array([*pieces[:2], pa.array([], kind), *pieces[2:]], kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("threads", "kind"), crossed([1, 2, 5, None], [pa.string(), pa.large_string()]))
 def test_chunks_threads_and_offset_width_make_no_difference(kind, threads):
     texts = hostile_texts()[:2_000]
@@ -229,6 +233,7 @@ def test_two_dots_are_seen_wherever_a_block_of_octets_ends(shift):
     ]
 
 
+@pytest.mark.slow
 def test_arrays_are_valid_and_of_the_promised_types():
     texts = hostile_texts()[:10_000]
     seen = observe_column(pa.array(texts))
@@ -341,6 +346,7 @@ def test_refused_texts_may_be_shortened_before_local_parts_are_matched():
     assert shortened.match_locals({"info"}, {"info"}).to_pylist() == [None, None]
 
 
+@pytest.mark.slow
 def test_the_check_of_a_slice_is_that_of_its_texts():
     texts = pa.array(hostile_texts()[:5_000])
     assert_same_check(observe_column(texts).slice(9, 3_000), observe_column(texts.slice(9, 3_000)))

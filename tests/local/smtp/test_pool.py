@@ -121,6 +121,7 @@ def test_a_domain_without_exchanges_is_settled_at_once():
     assert asyncio.run(main()) == (True, [None, None])
 
 
+@pytest.mark.slow
 def test_backing_off_waits():
     async def main():
         async with running({"x.example": [BUSY.host]}, BUSY, backoff_min=10, backoff_max=60) as (run, server, _):

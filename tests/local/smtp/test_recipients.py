@@ -1,5 +1,7 @@
 """What each answer leads to: scripted mail servers in virtual time."""
 
+import pytest
+
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.smtp.exchange import DOUBTED_AFTER, SUSPICIOUS
 from mailverdict.model.words import Reason
@@ -150,6 +152,7 @@ WAITS = [
 ]
 
 
+@pytest.mark.slow
 @each_row(("wait", "text", "expected", "why"), WAITS)
 def test_a_second_attempt_comes_after(wait, text, expected, why):
     server = Server(script=lambda address, times: Reply(451, "4.7.1", text))

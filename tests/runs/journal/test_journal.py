@@ -591,6 +591,7 @@ def test_opening_a_journal_twice_in_a_process_keeps_its_locks(path: Path) -> Non
         assert "in_flight=1" in in_another_process("print(Journal(sys.argv[1]).summary())", path)
 
 
+@pytest.mark.slow
 def test_threads_share_a_journal(journal: Journal) -> None:
     def work(number: int) -> None:
         for i in range(10):

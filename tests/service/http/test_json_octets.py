@@ -29,6 +29,7 @@ def test_number_keeps_all_its_digits(number: float) -> None:
     assert json.loads(encode_json([number])) == [number]
 
 
+@pytest.mark.slow
 @given(values(st.integers(-(2**63), 2**64 - 1)))
 def test_what_is_written_can_be_read(value: object) -> None:
     octets = encode_json({"value": value})

@@ -255,6 +255,7 @@ def test_a_small_client_gets_half_of_the_claims_beside_one_with_a_long_queue(url
     store.close()
 
 
+@pytest.mark.slow
 def test_number_of_clients_started_together_is_bounded_and_all_have_their_turn(url: str) -> None:
     clock = Clock()
     store = open_store(url, clock, rate_limit=0, concurrency=10_000)

@@ -45,6 +45,7 @@ async def test_client_with_few_jobs_does_not_wait_behind_one_with_many(tmp_path:
         assert order[4:] == [f"many{n}" for n in range(2, 20)]
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_engine_never_has_more_than_the_concurrency(tmp_path: Path) -> None:
     gate = asyncio.Event()
@@ -100,6 +101,7 @@ async def test_done_jobs_still_answer_after_a_restart(tmp_path: Path) -> None:
         assert await world.poll(job_id) == before
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_results_are_removed_after_their_retention_and_not_before(tmp_path: Path) -> None:
     clock = Clock()
@@ -155,6 +157,7 @@ async def test_worker_survives_a_store_that_cannot_be_read(tmp_path: Path) -> No
         assert (await world.get("/healthz")).status_code == 200
 
 
+@pytest.mark.slow
 @asynchronous
 async def test_jobs_are_taken_in_batches_and_not_one_by_one(tmp_path: Path) -> None:
     async with serving(tmp_path, concurrency=40, daily_limit=1000) as world:
@@ -239,6 +242,7 @@ class GreylistingBackend(AnsweringBackend):
             yield event
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("times", "details"), [(1, None), (2, "greylisted")])
 @asynchronous
 async def test_greylisted_job_gets_one_second_pass_and_nothing_waits_meanwhile(

@@ -89,6 +89,7 @@ def test_replies_in_a_code_page_are_read_as_in_utf8(encoding: str) -> None:
     assert sum(found is Reason.MAILBOX_NOT_FOUND for found in missing) >= 0.97 * len(missing)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_reply_is_read_in_a_code_page_of_another_script(step: int) -> None:
     for encoding, octets, row in ENCODED[::step]:
