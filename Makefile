@@ -61,9 +61,8 @@ demo: $(DEMO_STAMP)
 audit: $(AUDIT_STAMP)
 	$(BIN)/mailverdict audit $(if $(FILE),"$(FILE)",data/samples/crm_export.csv --sandbox)
 
-# Tests and doctests, the first notebook among them; lint, layers and types beside them. The last lines say what failed and how to
-# run it alone.
-# Where no test has been compiled, one process does it before all workers would.
+# Tests and doctests, the first notebook among them; lint, layers and types beside them. The last lines say what failed
+# and how to run it alone. Where no test has been compiled, one process does it before all workers would.
 test: $(STAMP)
 	@mkdir -p build; \
 	$(MAKE) --no-print-directory --keep-going lint types >$(CHECKS_LOG) 2>&1 & checks=$$!; \

@@ -91,7 +91,7 @@ def test_rows_without_cells_cost_next_to_nothing(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", first_ones(["sheet", "strings", "picture"], 1))
+@pytest.mark.parametrize("part", ["sheet", "strings", "picture"])
 def test_what_unpacks_to_more_than_such_a_file_does_is_refused(tmp_path, part):
     def blown_up(octets):
         blanks = " " * (octets - 10_000)
@@ -176,7 +176,7 @@ def verified():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", first_ones(WAYS, 2))
+@pytest.mark.parametrize("way", WAYS)
 def test_it_is_the_same_error_on_each_way_in(tmp_path, way):
     path = write_raw(tmp_path / "x.xlsx", ADDRESS + " " * ALWAYS_ALLOWED)
     with pytest.raises(InputError, match="it unpacks to more than 16 MiB") as caught:

@@ -59,9 +59,7 @@ def world():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", [pytest.param("regex", marks=pytest.mark.slow), "mx", pytest.param("smtp", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("kind", ["regex", "mx", "smtp"])
 def test_eight_threads_with_one_backend_give_what_one_gives(world, kind):
     found = at_once(lambda number: audit(number, world.backend, kind))
     for number, results in enumerate(found):

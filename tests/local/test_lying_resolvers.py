@@ -260,10 +260,10 @@ def questions_of_run(emails: list[str], **settings: Any) -> int:
 @pytest.mark.parametrize(
     "domains",
     [
-        pytest.param(DOMAINS, marks=pytest.mark.slow),
-        pytest.param(LIVE, marks=pytest.mark.slow),
+        DOMAINS,
+        LIVE,
         DEAD,
-        pytest.param(PROVIDERS, marks=pytest.mark.slow),
+        PROVIDERS,
     ],
     ids=["mixed", "live", "dead", "providers"],
 )

@@ -244,7 +244,7 @@ def test_the_cost_of_suggestions_is_said_before_and_they_are_checked_on_request(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", first_ones(["csv", "xlsx", "parquet"], 1))
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
 def test_decisions_in_a_file_of_the_page_hold_when_it_is_loaded_again(kind):
     audit = audited()
     state, files = audit._state, []

@@ -215,7 +215,7 @@ def check_command(page: dict[str, Any], name: str, folder: Path, capsys: Any) ->
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow if at else ()) for at, name in enumerate(LISTS)],
+    LISTS,
 )
 def test_each_policy_does_what_it_says_before_it_is_chosen(name):
     mine = mv.Policy("mine", send=["valid", "invalid"], drop=[])

@@ -45,13 +45,13 @@ ROUND_TRIPS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("count", "unknown", "how", "most"), ROUND_TRIPS)
-@pytest.mark.parametrize("seeds", [4, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [4, 20])
 def test_a_queue_needs_few_round_trips(seeds, count, unknown, how, most):
     assert mean_of(seeds, count, unknown, **how) <= most
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [6, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [6, 30])
 def test_refusals_are_almost_never_punished(seeds):
     assert max(Model(600, 0.2, punishes=True, seed=seed).run() for seed in range(seeds)) <= 80
 

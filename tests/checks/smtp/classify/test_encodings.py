@@ -90,7 +90,7 @@ def test_replies_in_a_code_page_are_read_as_in_utf8(encoding: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [10, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [10, 1])
 def test_no_reply_is_read_in_a_code_page_of_another_script(step: int) -> None:
     for encoding, octets, row in ENCODED[::step]:
         found = find_encoding(octets)
