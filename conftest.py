@@ -24,10 +24,16 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+def pytest_collect_file(
+    file_path: Path,
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Look for no doctests in the tests."""
     found = yield
-    return [each for each in found if TESTS not in file_path.parents or not isinstance(each, DoctestModule)]
+    return [
+        each
+        for each in found
+        if TESTS not in file_path.parents or not isinstance(each, DoctestModule)
+    ]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -35,7 +41,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or hasattr(config, "workerinput"):
         return
-    failed = [report.nodeid for kind in ("error", "failed") for report in reporter.stats.get(kind, [])]
+    failed = [
+        report.nodeid for kind in ("error", "failed") for report in reporter.stats.get(kind, [])
+    ]
     commands = list(dict.fromkeys(map(command_for, failed)))
     if commands:
         reporter.write_line("Run alone what failed:")
@@ -51,7 +59,12 @@ def command_for(nodeid: str) -> str:
     options = ["-m", ""]
     if path.endswith(".ipynb"):
         nodeid = path  # a cell needs those before it
-        options = ["--nbval-lax", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval_sanitize.cfg"]
+        options = [
+            "--nbval-lax",
+            "--nbval-current-env",
+            "--nbval-sanitize-with",
+            "tests/nbval_sanitize.cfg",
+        ]
     elif not path.startswith("tests/"):
         options = ["--doctest-modules", "--doctest-glob=*.md"]
     python = Path(sys.executable)

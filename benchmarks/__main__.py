@@ -17,7 +17,15 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from .figures import RESULTS, VARIABLE, Section, installed_versions, load_results, read_figures, store_section
+from .figures import (
+    RESULTS,
+    VARIABLE,
+    Section,
+    installed_versions,
+    load_results,
+    read_figures,
+    store_section,
+)
 from .results import write_page
 
 # In the order of the page.
@@ -53,9 +61,15 @@ def main() -> int:
     """Run each in a process of its own; the worst exit status is ours."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)}")
-    parser.add_argument("--quick", action="store_true", help="small sizes, with results in a folder of their own")
-    parser.add_argument("--folder", type=Path, default=QUICK, help="of the results of --quick; build/quick")
-    parser.add_argument("--page", action="store_true", help="only write the page and pictures from results.json")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, with results in a folder of their own"
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=QUICK, help="of the results of --quick; build/quick"
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="only write the page and pictures from results.json"
+    )
     given = parser.parse_args()
     if unknown := [name for name in given.names if name not in NAMES]:
         parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")
@@ -75,7 +89,9 @@ def run(name: str, quick: Path | None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "figures.jsonl")
         arguments = [sys.executable, "-m", f"benchmarks.{name}", *(["--quick"] if quick else [])]
-        status = subprocess.run(arguments, env={**os.environ, VARIABLE: str(path)}, check=False).returncode
+        status = subprocess.run(
+            arguments, env={**os.environ, VARIABLE: str(path)}, check=False
+        ).returncode
         figures = read_figures(path)
     if status or not figures:
         print(f"{name}: nothing is stored (exit status {status})", flush=True)
@@ -83,7 +99,11 @@ def run(name: str, quick: Path | None) -> int:
     seconds = round(time.perf_counter() - began, 1)
     date = datetime.now(UTC).strftime("%Y-%m-%d")
     results_path = quick / "results.json" if quick else RESULTS
-    store_section(results_path, Section(name, command, date, load, seconds, installed_versions(), figures), NAMES)
+    store_section(
+        results_path,
+        Section(name, command, date, load, seconds, installed_versions(), figures),
+        NAMES,
+    )
     page, pictures = (quick / "RESULTS.md", quick / "pictures") if quick else (PAGE, PICTURES)
     write_page(load_results(results_path), page, pictures)
     return 0

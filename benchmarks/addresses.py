@@ -42,7 +42,9 @@ LAST = words("""
     silva taylor ullmann vogel weber xu young zimmer abbott brandt clark duval eriksen ferrari gruber hughes ito jansen
     kowalski lang
 """)
-FUNCTIONS = words("info sales support contact admin office billing hr jobs noreply webmaster service")
+FUNCTIONS = words(
+    "info sales support contact admin office billing hr jobs noreply webmaster service"
+)
 THEMES = words("""
     north south blue green red silver alpine river lake forest stone iron copper solar lunar urban metro global central
     prime nova terra aqua vento delta sigma orbit pixel cargo trade craft build steel timber garden market health
@@ -118,7 +120,10 @@ def make_addresses(n: int, seed: int = 7) -> list[str]:
 
 def domain_pool(rng: random.Random) -> tuple[list[str], list[float]]:
     """All domains and their cumulated weights: the providers first, then the tail."""
-    names = [f"{a}{sep}{b}.{tld}" for a, sep, b, tld in itertools.product(THEMES, ("", "-", "the"), KINDS, TLDS)]
+    names = [
+        f"{a}{sep}{b}.{tld}"
+        for a, sep, b, tld in itertools.product(THEMES, ("", "-", "the"), KINDS, TLDS)
+    ]
     tail = rng.sample(names, TAIL_DOMAINS)
     ranks = [(rank + 30) ** -TAIL_SLOPE for rank in range(TAIL_DOMAINS)]
     scale = (1 - PROVIDER_SHARE) / sum(ranks)
@@ -136,7 +141,9 @@ def make_address(rng: random.Random, domain: str) -> str:
     if kind < MALFORMED_SHARE + NON_ASCII_SHARE:
         return make_non_ascii(rng, local, domain)
     if kind < MALFORMED_SHARE + NON_ASCII_SHARE + CAPITALS_SHARE:
-        return rng.choice((f"{local.title()}@{domain}", f"{local}@{domain.title()}", f"{local}@{domain}".upper()))
+        return rng.choice(
+            (f"{local.title()}@{domain}", f"{local}@{domain.title()}", f"{local}@{domain}".upper())
+        )
     return f"{local}@{domain}"
 
 
@@ -160,4 +167,6 @@ def make_local(rng: random.Random, domain: str) -> str:
 def make_non_ascii(rng: random.Random, local: str, domain: str) -> str:
     """An internationalised local part, an internationalised domain, or both."""
     accented = f"{rng.choice(ACCENTED)}.{local}"
-    return rng.choice((f"{accented}@{domain}", f"{local}@{rng.choice(IDN)}", f"{accented}@{rng.choice(IDN)}"))
+    return rng.choice(
+        (f"{accented}@{domain}", f"{local}@{rng.choice(IDN)}", f"{accented}@{rng.choice(IDN)}")
+    )

@@ -46,8 +46,15 @@ def write_list(path: Path, rows: int) -> None:
     made[1::200] = [""] * len(made[1::200])
     made[2::500] = [f"user{n}@gmial.com" for n in range(len(made[2::500]))]
     cities = islice(cycle(["London", "Paris", "Rome", "Berlin", "Madrid", "Vienna", "Oslo"]), rows)
-    columns = {"id": range(rows), "name": [f"Person {n}" for n in range(rows)], "email": made, "city": list(cities)}
-    pd.DataFrame({**columns, "amount": [n * 7919 % 100_000 / 100 for n in range(rows)]}).to_csv(path, index=False)
+    columns = {
+        "id": range(rows),
+        "name": [f"Person {n}" for n in range(rows)],
+        "email": made,
+        "city": list(cities),
+    }
+    pd.DataFrame({**columns, "amount": [n * 7919 % 100_000 / 100 for n in range(rows)]}).to_csv(
+        path, index=False
+    )
 
 
 # --- the kernel, without a browser ----------------------------------------------------------------------------------
@@ -68,7 +75,9 @@ TIDYING: dict[str, Callable[[AuditState, int], None]] = {
 }
 DECIDING: dict[str, Callable[[AuditState, int], None]] = {
     "facet": lambda state, number: state.look("set_facet", facet="verdict", value="valid"),
-    "facet of domains": lambda state, number: state.look("set_facet", facet="domain", value="gmail.com"),
+    "facet of domains": lambda state, number: state.look(
+        "set_facet", facet="domain", value="gmail.com"
+    ),
     "search": lambda state, number: state.look("search", text=WORDS[number % len(WORDS)]),
     "search nothing": lambda state, number: state.look("search", text=""),
     "sort by text": lambda state, number: state.look("sort", key="column 2"),
@@ -77,7 +86,9 @@ DECIDING: dict[str, Callable[[AuditState, int], None]] = {
     "page": lambda state, number: state.look("rows", first=5_000 + 50 * number, count=50),
     "policy": lambda state, number: state.set_policy(("strict", "balanced")[number % 2]),
     "decide a row": lambda state, number: state.decide([number], "remove"),
-    "decide a domain": lambda state, number: state.decide_domain("gmail.com", ("send", "remove")[number % 2]),
+    "decide a domain": lambda state, number: state.decide_domain(
+        "gmail.com", ("send", "remove")[number % 2]
+    ),
     "decide all rows": lambda state, number: state.decide_shown(("send", "remove")[number % 2]),
     "undo a decision": lambda state, number: state.undo(),
 }
@@ -99,7 +110,9 @@ def measure_kernel(path: Path) -> None:
     state.close()
 
 
-def measure_actions(state: AuditState, actions: dict[str, Callable[[AuditState, int], None]]) -> None:
+def measure_actions(
+    state: AuditState, actions: dict[str, Callable[[AuditState, int], None]]
+) -> None:
     """One action after the other, each in several rounds; work that it starts in the background is not counted."""
     for name, act in actions.items():
         values = []
@@ -218,9 +231,23 @@ TURNS = 60  # of a wheel, in a round
 @contextmanager
 def audit_address(path: Path) -> Iterator[str]:
     """Run the page of a list; gives its address."""
-    command = [sys.executable, "-m", "mailverdict", "audit", str(path), "--type", "regex", "--no-browser"]
-    own = {**os.environ, "XDG_DATA_HOME": str(path.parent / "data")}  # no audit of an earlier round is opened again
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=own)
+    command = [
+        sys.executable,
+        "-m",
+        "mailverdict",
+        "audit",
+        str(path),
+        "--type",
+        "regex",
+        "--no-browser",
+    ]
+    own = {
+        **os.environ,
+        "XDG_DATA_HOME": str(path.parent / "data"),
+    }  # no audit of an earlier round is opened again
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=own
+    )
     try:
         assert server.stdout is not None
         yield server.stdout.readline().strip()
@@ -254,14 +281,18 @@ def scroll(opened: AuditPage) -> float:
     return float(opened.page.evaluate("Math.max(...window.frames)")) / 1000
 
 
-def measure_clicks(opened: AuditPage, actions: dict[str, tuple[str, str]]) -> Iterator[tuple[str, list[float]]]:
+def measure_clicks(
+    opened: AuditPage, actions: dict[str, tuple[str, str]]
+) -> Iterator[tuple[str, list[float]]]:
     """One action after the other, each in several rounds, with the kernel idle before each."""
     for name, (act, seen) in actions.items():
         values = []
         for number in range(ROUNDS):
             if name in ROUND_TRIPS[0]:
                 opened.figure("to check now")  # the estimate for the round before
-            values.append(float(opened.page.evaluate(CLICK.replace("SEEN", seen).replace("ACT", act), number)))
+            values.append(
+                float(opened.page.evaluate(CLICK.replace("SEEN", seen).replace("ACT", act), number))
+            )
         yield f"click to painted: {name}", values
 
 
@@ -282,9 +313,7 @@ def main() -> None:
 
 def record_kernel(path: Path, rows: int) -> None:
     """Measure the model in a process of its own."""
-    program = (
-        "import pathlib, sys; from benchmarks.audit import measure_kernel; measure_kernel(pathlib.Path(sys.argv[1]))"
-    )
+    program = "import pathlib, sys; from benchmarks.audit import measure_kernel; measure_kernel(pathlib.Path(sys.argv[1]))"
     command = [sys.executable, "-c", program, str(path)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     for name, seconds in map(json.loads, done.stdout.splitlines()):

@@ -47,7 +47,9 @@ def make_messy(addresses: Sequence[str]) -> list[str]:
     """Put every tenth address into one of the forms."""
     choose = random.Random(1)
     forms = choose.choices(list(FORMS), weights=list(FORMS.values()), k=len(addresses) // 10 + 1)
-    return [forms[at // 10].format(each) if at % 10 == 0 else each for at, each in enumerate(addresses)]
+    return [
+        forms[at // 10].format(each) if at % 10 == 0 else each for at, each in enumerate(addresses)
+    ]
 
 
 def measure(functions: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
@@ -76,11 +78,19 @@ def compare(rows: int, rounds: int) -> None:
     made = pd.Series(make_addresses(rows + rows // 20), dtype="str")
     addresses = made[made.mailverdict.is_well_formed][:rows].tolist()
     tidy, messy = (pd.Series(texts, dtype="str") for texts in (addresses, make_messy(addresses)))
-    lower = pd.Series(mv.clean(tidy)["clean"].tolist(), dtype="str")  # domains in lower case: nothing to repair
+    lower = pd.Series(
+        mv.clean(tidy)["clean"].tolist(), dtype="str"
+    )  # domains in lower case: nothing to repair
     tasks: dict[str, dict[str, Callable[[], object]]] = {
         "no messy cell": {"verify": lambda: verify(tidy), "clean": lambda: mv.clean(tidy)},
-        "one messy cell in ten": {"verify": lambda: verify(messy), "clean": lambda: mv.clean(messy)},
-        "nothing to repair": {"verify": lambda: verify(lower), "verify, clean=True": lambda: verify(lower, clean=True)},
+        "one messy cell in ten": {
+            "verify": lambda: verify(messy),
+            "clean": lambda: mv.clean(messy),
+        },
+        "nothing to repair": {
+            "verify": lambda: verify(lower),
+            "verify, clean=True": lambda: verify(lower, clean=True),
+        },
     }
     for task, functions in tasks.items():
         for name, seconds in measure(functions, rounds).items():

@@ -27,18 +27,24 @@ LIMITS = {"daily_limit": 10**6, "concurrency": 100_000, "rcpt_per_transaction": 
 
 def measure_acceptance(cluster: Cluster, folder: Path, batches: int) -> None:
     """One submission after the other, and ten clients at once; nobody verifies meanwhile."""
-    with hosts(cluster.empty_database(), make_world(EXCHANGES, DOMAINS, 0.0), folder, **LIMITS) as running:
+    with hosts(
+        cluster.empty_database(), make_world(EXCHANGES, DOMAINS, 0.0), folder, **LIMITS
+    ) as running:
         api = running.start("serve")
         api.wait()
         _, alone = asyncio.run(submit_all([api], 1, 100, DOMAINS))
         _, together = asyncio.run(submit_all([api], CLIENTS, batches, DOMAINS))
     for name, seconds in (("alone", alone), (f"{CLIENTS} clients at once", together)):
-        record("a bulk of 100 accepted, PostgreSQL", name, [each * 1e3 for each in seconds], "ms", 100)
+        record(
+            "a bulk of 100 accepted, PostgreSQL", name, [each * 1e3 for each in seconds], "ms", 100
+        )
 
 
 def jobs_per_second(cluster: Cluster, folder: Path, workers: int, batches: int) -> float:
     """Submit all jobs, start the workers, and wait for the last result."""
-    with hosts(cluster.empty_database(), make_world(EXCHANGES, DOMAINS, DELAY), folder, **LIMITS) as running:
+    with hosts(
+        cluster.empty_database(), make_world(EXCHANGES, DOMAINS, DELAY), folder, **LIMITS
+    ) as running:
         api = running.start("serve")
         api.wait()
         asyncio.run(submit_all([api], CLIENTS, batches, DOMAINS))
@@ -60,7 +66,13 @@ def measure_workers(cluster: Cluster, folder: Path, batches: int, turns: int) ->
         for workers, values in enumerate(rates.values(), 1):
             values.append(jobs_per_second(cluster, folder, workers, batches))
     for who, values in rates.items():
-        record("jobs by smtp, mail servers that answer after 150 ms", who, values, "jobs/s", CLIENTS * batches * LINES)
+        record(
+            "jobs by smtp, mail servers that answer after 150 ms",
+            who,
+            values,
+            "jobs/s",
+            CLIENTS * batches * LINES,
+        )
 
 
 def main() -> None:

@@ -38,7 +38,9 @@ SIZES = (10_000, 100_000, 1_000_000, 5_000_000)
 ROUNDS = 3
 QUICK_REPEATS = 5  # in each round, of everything but the loops
 LARGEST_LOOP = 1_000_000
-PATTERN = r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$"  # the first that a search engine finds
+PATTERN = (
+    r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$"  # the first that a search engine finds
+)
 LOOP, EMVAL_LOOP, PLUGIN = "email-validator, loop", "emval, loop", "emval, Polars plug-in"
 EMVAL = EmailValidator(deliverable_address=False)
 PLUGIN_OPTIONS: dict[str, Any] = {
@@ -141,12 +143,18 @@ def memory_above(call: Callable[[], Any]) -> int:
 
 def main() -> None:
     given = read_options(__doc__, rows=(SIZES[-1], 100_000), rounds=(ROUNDS, 1))
-    warnings.simplefilter("ignore", UserWarning)  # some addresses are malformed, which is said for each call
+    warnings.simplefilter(
+        "ignore", UserWarning
+    )  # some addresses are malformed, which is said for each call
     sizes = [size for size in SIZES if size <= given.rows] or [given.rows]
     for size in sizes:
         compare(size, given.rounds)
     for size in sizes:
-        command = [sys.executable, "-c", f"from benchmarks.column import print_memory; print_memory({size})"]
+        command = [
+            sys.executable,
+            "-c",
+            f"from benchmarks.column import print_memory; print_memory({size})",
+        ]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
         record("memory above the input, a column by regex", OURS, [float(done.stdout)], "MB", size)
 

@@ -31,4 +31,6 @@ def copy_by_arrow(source: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"arrow": copy_by_arrow, "pandas": copy_by_pandas}[sys.argv[1]](Path(sys.argv[3]), Path(sys.argv[2]))
+    {"arrow": copy_by_arrow, "pandas": copy_by_pandas}[sys.argv[1]](
+        Path(sys.argv[3]), Path(sys.argv[2])
+    )

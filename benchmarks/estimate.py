@@ -16,7 +16,13 @@ def main() -> None:
     rng = np.random.default_rng(given.seed)
     held = np.array([covered(rng) for _ in range(given.lists)])
     for number, share in enumerate(held.mean(axis=0).tolist(), 1):
-        record(f"made-up lists, interval holds the share, verdict {number}", OURS, [100 * share], "%", given.lists)
+        record(
+            f"made-up lists, interval holds the share, verdict {number}",
+            OURS,
+            [100 * share],
+            "%",
+            given.lists,
+        )
 
 
 if __name__ == "__main__":

@@ -69,7 +69,11 @@ class Figure:
 
     def describe(self) -> tuple[str, str]:
         """The median with its unit, and the best and the worst value."""
-        low, high = (max(self.values), min(self.values)) if self.is_rate else (min(self.values), max(self.values))
+        low, high = (
+            (max(self.values), min(self.values))
+            if self.is_rate
+            else (min(self.values), max(self.values))
+        )
         spread = f"{amount(low)} to {amount(high)}" if len(self.values) > 1 else "once"
         return f"{amount(self.median)} {self.unit}", spread
 
@@ -127,8 +131,12 @@ def amount(value: float) -> str:
 
 def read_options(doc: str | None, **numbers: tuple[int, int]) -> argparse.Namespace:
     """What the command line of a benchmark sets: numbers, each with its usual value and that of ``--quick``."""
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, which only show that everything works")
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, which only show that everything works"
+    )
     for name, (usual, quick) in numbers.items():
         parser.add_argument(f"--{name}", type=int, help=f"{usual:,}; {quick:,} with --quick")
     given = parser.parse_args()
@@ -138,7 +146,9 @@ def read_options(doc: str | None, **numbers: tuple[int, int]) -> argparse.Namesp
     return given
 
 
-def record(task: str, subject: str, values: Iterable[float], unit: str = "s", size: int = 0) -> None:
+def record(
+    task: str, subject: str, values: Iterable[float], unit: str = "s", size: int = 0
+) -> None:
     """Print a figure of this run, and keep it."""
     figure = Figure(task, subject, unit, tuple(float(f"{value:.6g}") for value in values), size)
     middle, spread = figure.describe()
@@ -166,7 +176,10 @@ def load_results(path: Path = RESULTS) -> Results:
     if not path.exists():
         return Results({}, ())
     stored = json.loads(path.read_text(encoding="utf-8"))
-    sections = [Section(**{**each, "figures": tuple(map(make_figure, each["figures"]))}) for each in stored["sections"]]
+    sections = [
+        Section(**{**each, "figures": tuple(map(make_figure, each["figures"]))})
+        for each in stored["sections"]
+    ]
     return Results(stored["machine"], tuple(sections))
 
 
@@ -174,7 +187,11 @@ def store_section(path: Path, section: Section, order: Sequence[str]) -> None:
     """Replace the section of a benchmark; sections of another machine are dropped, since they do not compare."""
     earlier, here = load_results(path), describe_machine()
     others = set(order) - {section.name}
-    kept = [each for each in earlier.sections if each.name in others] if earlier.machine == here else []
+    kept = (
+        [each for each in earlier.sections if each.name in others]
+        if earlier.machine == here
+        else []
+    )
     sections = sorted([*kept, section], key=lambda each: order.index(each.name))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(results_json(Results(here, tuple(sections))), encoding="utf-8")
@@ -184,8 +201,12 @@ def results_json(results: Results) -> str:
     """JSON with a line for each figure, so that a new measurement is a short difference."""
     sections = []
     for section in results.sections:
-        fields = json.dumps({key: value for key, value in asdict(section).items() if key != "figures"})
-        figures = ",\n".join(f"   {json.dumps(asdict(figure), ensure_ascii=False)}" for figure in section.figures)
+        fields = json.dumps(
+            {key: value for key, value in asdict(section).items() if key != "figures"}
+        )
+        figures = ",\n".join(
+            f"   {json.dumps(asdict(figure), ensure_ascii=False)}" for figure in section.figures
+        )
         sections.append(f' {fields[:-1]},\n  "figures": [\n{figures}\n  ]}}')
     body = ",\n".join(sections)
     return f'{{"machine": {json.dumps(results.machine)},\n"sections": [\n{body}\n]}}\n'
@@ -218,4 +239,7 @@ def processor_name() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.machine(),
+    )

@@ -26,7 +26,14 @@ from .figures import OURS, read_options, record
 
 
 def write_file(path: Path, cells: Sequence[str]) -> None:
-    frame = pd.DataFrame({"id": range(len(cells)), "name": "Lovelace, Ada", "email": cells, "note": "met in May; call"})
+    frame = pd.DataFrame(
+        {
+            "id": range(len(cells)),
+            "name": "Lovelace, Ada",
+            "email": cells,
+            "note": "met in May; call",
+        }
+    )
     frame.to_csv(path, index=False)
 
 
@@ -40,7 +47,9 @@ def run(*arguments: str | Path) -> None:
             raise RuntimeError(f"{arguments[0]} left with status {exc.code}") from exc
 
 
-def measure(functions: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[tuple[float, float]]]:
+def measure(
+    functions: dict[str, Callable[[], object]], rounds: int
+) -> dict[str, list[tuple[float, float]]]:
     """The wall-clock and CPU seconds of each round of each, in turn."""
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in functions}
     for _ in range(rounds):
@@ -62,11 +71,23 @@ def compare(rows: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "in.csv"), Path(folder, "out.csv")
         write_file(source, make_messy(make_addresses(rows)))
-        verify = ("verify", source, "--column", "email", "--type", "regex", "--quiet", "--output", target)
+        verify = (
+            "verify",
+            source,
+            "--column",
+            "email",
+            "--type",
+            "regex",
+            "--quiet",
+            "--output",
+            target,
+        )
         functions: dict[str, Callable[[], object]] = {
             OURS: lambda: run(*verify),
             "mailverdict, --no-clean": lambda: run(*verify, "--no-clean"),
-            "mailverdict, clean": lambda: run("clean", source, "--column", "email", "--quiet", "--output", target),
+            "mailverdict, clean": lambda: run(
+                "clean", source, "--column", "email", "--quiet", "--output", target
+            ),
             "pandas, no check": lambda: copy_by_pandas(source, target),
             "pyarrow.csv, no check": lambda: copy_by_arrow(source, target),
         }

@@ -61,7 +61,11 @@ def least_ratio(tasks: Sequence[str], to: str, size: int) -> Measured:
 
 def all_of(results: Results, prefix: str, size: int | None = None) -> list[Figure]:
     """The figures of all tasks that begin so."""
-    found = [each for each in results.figures if each.task.startswith(prefix) and size in (None, each.size)]
+    found = [
+        each
+        for each in results.figures
+        if each.task.startswith(prefix) and size in (None, each.size)
+    ]
     if not found:
         raise LookupError(prefix, size)
     return found
@@ -79,7 +83,9 @@ def slowest(prefix: str, size: int) -> Measured:
 
 def middle(task: str) -> Measured:
     """The median of all values of all subjects."""
-    return lambda results: statistics.median(value for each in all_of(results, task) for value in each.values)
+    return lambda results: statistics.median(
+        value for each in all_of(results, task) for value in each.values
+    )
 
 
 def share_lost(results: Results) -> float:
@@ -94,7 +100,9 @@ def share_repeated(results: Results) -> float:
     """Questions to the DNS beyond one for each domain, in per cent, for the frame where they are most."""
     task = "a Dask frame by mx, work"
     sizes = {each.size for each in all_of(results, task)}
-    return max(100 * (ratio(task, "questions to the DNS", "domains", size)(results) - 1) for size in sizes)
+    return max(
+        100 * (ratio(task, "questions to the DNS", "domains", size)(results) - 1) for size in sizes
+    )
 
 
 def at_most(limit: float, unit: str, words: str, measured: Measured) -> Goal:
@@ -107,17 +115,30 @@ def at_least(limit: float, unit: str, words: str, measured: Measured) -> Goal:
 
 COLUMN, MEMORY = "a column by regex", "memory above the input, a column by regex"
 LOOP, PLUGIN = "email-validator, loop", "emval, Polars plug-in"
-CLEAN, CSV, LARGE = "nothing to repair, processor time", "CSV to CSV by regex", "a large CSV by regex, peak memory"
+CLEAN, CSV, LARGE = (
+    "nothing to repair, processor time",
+    "CSV to CSV by regex",
+    "a large CSV by regex, peak memory",
+)
 LOOKUPS = ("MX look-ups, answers after 0 ms", "MX look-ups, answers after 20 ms")
 PROCESSOR = [f"{each}, processor time" for each in LOOKUPS]
 UNANSWERED, DNS_TIME = (
-    f"simulated resolvers, {each}" for each in ("domains without an answer", "time compared with the ideal")
+    f"simulated resolvers, {each}"
+    for each in ("domains without an answer", "time compared with the ideal")
 )
-PUNISHED, UNPUNISHED = (f"mailboxes by smtp: {each}, PIPELINING" for each in ("refusals punished", "no punishment"))
+PUNISHED, UNPUNISHED = (
+    f"mailboxes by smtp: {each}, PIPELINING" for each in ("refusals punished", "no punishment")
+)
 PEER = "aiosmtplib, 200 tasks"
 KNOWN = "a column that the journal knows"
-CHECKS, ECHO, KILL = "single checks by regex over HTTP", "Starlette, bare echo", "jobs of 50 clients and a kill -9:"
-COST, TIME = (f"simulated services, {each}" for each in ("units an address", "time compared with the ideal"))
+CHECKS, ECHO, KILL = (
+    "single checks by regex over HTTP",
+    "Starlette, bare echo",
+    "jobs of 50 clients and a kill -9:",
+)
+COST, TIME = (
+    f"simulated services, {each}" for each in ("units an address", "time compared with the ideal")
+)
 HELD = "made-up lists, interval holds the share, verdict"
 MAILINGS = "made-up mailings"
 CLICK = "audit page, click to painted:"
@@ -125,41 +146,106 @@ CLICK = "audit page, click to painted:"
 # By benchmark; each row is the limit, its unit, what it limits, and where the value is.
 GOALS: dict[str, tuple[Goal, ...]] = {
     "column": (
-        at_least(75, "", "1,000,000 rows: times as fast as email-validator", ratio(COLUMN, LOOP, OURS, MILLION)),
-        at_least(4.5, "", "1,000,000 rows: times as fast as emval's plug-in", ratio(COLUMN, PLUGIN, OURS, MILLION)),
+        at_least(
+            75,
+            "",
+            "1,000,000 rows: times as fast as email-validator",
+            ratio(COLUMN, LOOP, OURS, MILLION),
+        ),
+        at_least(
+            4.5,
+            "",
+            "1,000,000 rows: times as fast as emval's plug-in",
+            ratio(COLUMN, PLUGIN, OURS, MILLION),
+        ),
         at_most(250, "MB", "1,000,000 rows: memory above the input", median(MEMORY, size=MILLION)),
     ),
     "clean": (
-        at_most(1.15, "", "nothing to repair: times `clean=False`", ratio(CLEAN, "verify, clean=True", "verify")),
+        at_most(
+            1.15,
+            "",
+            "nothing to repair: times `clean=False`",
+            ratio(CLEAN, "verify, clean=True", "verify"),
+        ),
     ),
     "files": (
-        at_most(1.7, "", "CSV to CSV: times pandas, which checks nothing", ratio(CSV, OURS, "pandas, no check")),
+        at_most(
+            1.7,
+            "",
+            "CSV to CSV: times pandas, which checks nothing",
+            ratio(CSV, OURS, "pandas, no check"),
+        ),
     ),
     "memory": (at_most(500, "MiB", "CSV to CSV, 5,000,000 rows: peak memory", median(LARGE)),),
     "lookups": (
-        at_least(5, "", "times as many a second as dnspython", least_ratio(LOOKUPS, "dnspython", 20_000)),
-        at_least(1, "", "the same for each processor second, as aiodns", least_ratio(PROCESSOR, "aiodns", 20_000)),
+        at_least(
+            5, "", "times as many a second as dnspython", least_ratio(LOOKUPS, "dnspython", 20_000)
+        ),
+        at_least(
+            1,
+            "",
+            "the same for each processor second, as aiodns",
+            least_ratio(PROCESSOR, "aiodns", 20_000),
+        ),
     ),
     "congestion": (
         at_most(1, "%", "domains without an answer, at the worst resolver", largest(UNANSWERED)),
-        at_most(4, "", "times as long as a client that knows the resolver, at the worst", largest(DNS_TIME)),
+        at_most(
+            4,
+            "",
+            "times as long as a client that knows the resolver, at the worst",
+            largest(DNS_TIME),
+        ),
     ),
     "smtp": (
-        at_least(13, "", "refusals punished: times as fast as aiosmtplib", ratio(f"{PUNISHED} everywhere", PEER, OURS)),
-        at_least(3.5, "", "the same with PIPELINING at 70 %", ratio(f"{PUNISHED} at 70 %", PEER, OURS)),
-        at_least(15, "", "no punishment: times as fast as aiosmtplib", ratio(f"{UNPUNISHED} everywhere", PEER, OURS)),
+        at_least(
+            13,
+            "",
+            "refusals punished: times as fast as aiosmtplib",
+            ratio(f"{PUNISHED} everywhere", PEER, OURS),
+        ),
+        at_least(
+            3.5, "", "the same with PIPELINING at 70 %", ratio(f"{PUNISHED} at 70 %", PEER, OURS)
+        ),
+        at_least(
+            15,
+            "",
+            "no punishment: times as fast as aiosmtplib",
+            ratio(f"{UNPUNISHED} everywhere", PEER, OURS),
+        ),
     ),
-    "journal": (at_most(15, "s", "a column of 1,000,000 known addresses", median(KNOWN, size=MILLION)),),
+    "journal": (
+        at_most(15, "s", "a column of 1,000,000 known addresses", median(KNOWN, size=MILLION)),
+    ),
     "service": (
-        at_least(0.6, "", "single checks a second, times those of a bare echo", ratio(CHECKS, OURS, ECHO)),
+        at_least(
+            0.6, "", "single checks a second, times those of a bare echo", ratio(CHECKS, OURS, ECHO)
+        ),
         at_most(50, "ms", "a bulk of 100 accepted", median("a bulk of 100 accepted, alone")),
-        at_most(0, "", "jobs lost or doubled, or clients with a wrong quota, after `kill -9`", largest(KILL)),
+        at_most(
+            0,
+            "",
+            "jobs lost or doubled, or clients with a wrong quota, after `kill -9`",
+            largest(KILL),
+        ),
         at_most(30, "%", "of a core, to poll 2,000 jobs", median("share of a core, polling")),
     ),
-    "cluster": (at_most(50, "ms", "a bulk of 100 accepted", median("a bulk of 100 accepted, PostgreSQL", "alone")),),
+    "cluster": (
+        at_most(
+            50,
+            "ms",
+            "a bulk of 100 accepted",
+            median("a bulk of 100 accepted, PostgreSQL", "alone"),
+        ),
+    ),
     "scale": (at_most(1, "%", "questions to the DNS beyond one for each domain", share_repeated),),
     "audit": (
-        at_most(0.2, "s", "100,000 rows: the slowest action, from the click until painted", slowest(CLICK, 100_000)),
+        at_most(
+            0.2,
+            "s",
+            "100,000 rows: the slowest action, from the click until painted",
+            slowest(CLICK, 100_000),
+        ),
         at_most(1, "s", "1,000,000 rows: the same", slowest(CLICK, MILLION)),
     ),
     "pace": (
@@ -170,15 +256,33 @@ GOALS: dict[str, tuple[Goal, ...]] = {
         at_most(6, "", "the same, at the worst service", largest(TIME)),
     ),
     "estimate": tuple(
-        make(limit, "%", f"of lists: the 95 % interval holds the share, verdict {number}", median(f"{HELD} {number}"))
+        make(
+            limit,
+            "%",
+            f"of lists: the 95 % interval holds the share, verdict {number}",
+            median(f"{HELD} {number}"),
+        )
         for number in (1, 2, 3, 4)
         for make, limit in ((at_least, 93), (at_most, 99))
     ),
     "mailing": (
         at_least(
-            80, "%", "of an oracle's good contacts are won, median of campaigns", median(f"{MAILINGS}, good contacts")
+            80,
+            "%",
+            "of an oracle's good contacts are won, median of campaigns",
+            median(f"{MAILINGS}, good contacts"),
         ),
-        at_most(5, "%", "of all waves are above the bounce budget", median(f"{MAILINGS}, waves above the budget")),
-        at_most(2, "%", "of the worst campaign's mails bounce, its budget", largest(f"{MAILINGS}, hard bounces")),
+        at_most(
+            5,
+            "%",
+            "of all waves are above the bounce budget",
+            median(f"{MAILINGS}, waves above the budget"),
+        ),
+        at_most(
+            2,
+            "%",
+            "of the worst campaign's mails bounce, its budget",
+            largest(f"{MAILINGS}, hard bounces"),
+        ),
     ),
 }

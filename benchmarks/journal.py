@@ -27,7 +27,12 @@ from .figures import OURS, read_options, record
 
 DOMAINS = 50_000
 PIECE = 50_000
-OUTCOMES = [("valid", ""), ("risky", "role"), ("invalid", "mailbox_not_found"), ("unknown", "mailbox_full")]
+OUTCOMES = [
+    ("valid", ""),
+    ("risky", "role"),
+    ("invalid", "mailbox_not_found"),
+    ("unknown", "mailbox_full"),
+]
 
 
 def refuse(request: httpx.Request) -> httpx.Response:
@@ -74,7 +79,14 @@ def measure(count: int, rounds: int) -> None:
         seconds = []
         for _ in range(rounds):
             begun = time.perf_counter()
-            out = mv.verify(frame, "email", validation_type="smtp", backend=backend, journal=path, progress=False)
+            out = mv.verify(
+                frame,
+                "email",
+                validation_type="smtp",
+                backend=backend,
+                journal=path,
+                progress=False,
+            )
             seconds.append(time.perf_counter() - begun)
             assert (out["email_status"] == "done").all(), "not everything came from the journal"
     record("a column that the journal knows", OURS, seconds, size=count)

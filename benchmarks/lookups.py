@@ -56,12 +56,22 @@ def answer_to(query: bytes) -> bytes:
     opt = OPT if additionals else b""
     if query.startswith(b"gone", HEADER.size + 1):
         soa = b"\xc0" + bytes([HEADER.size + 1 + query[HEADER.size]]) + SOA
-        return HEADER.pack(identifier, 0x8183, 1, 0, 1, additionals) + query[HEADER.size : end] + soa + opt
+        return (
+            HEADER.pack(identifier, 0x8183, 1, 0, 1, additionals)
+            + query[HEADER.size : end]
+            + soa
+            + opt
+        )
     records = b"".join(
         RECORD.pack(0xC00C, 15, 1, 300, 8, preference) + b"\x03" + host + b"\xc0\x0c"
         for preference, host in ((10, b"mx1"), (20, b"mx2"))
     )
-    return HEADER.pack(identifier, 0x8180, 1, 2, 0, additionals) + query[HEADER.size : end] + records + opt
+    return (
+        HEADER.pack(identifier, 0x8180, 1, 2, 0, additionals)
+        + query[HEADER.size : end]
+        + records
+        + opt
+    )
 
 
 def respond(listener: socket.socket, delay: float) -> None:
@@ -98,7 +108,9 @@ def responder(delay: float = 0.020) -> Iterator[int]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         listener.bind(("127.0.0.1", 0))
-        process = multiprocessing.get_context("fork").Process(target=respond, args=(listener, delay), daemon=True)
+        process = multiprocessing.get_context("fork").Process(
+            target=respond, args=(listener, delay), daemon=True
+        )
         process.start()
         try:
             yield listener.getsockname()[1]
@@ -147,7 +159,9 @@ def dnspython_with(concurrency: int) -> Method:
                 answer = await resolver.resolve(domain, "MX", search=False)
             except dns.resolver.NXDOMAIN:
                 return ()
-            return tuple(sorted((r.preference, r.exchange.to_text(omit_final_dot=True)) for r in answer))
+            return tuple(
+                sorted((r.preference, r.exchange.to_text(omit_final_dot=True)) for r in answer)
+            )
 
         return await ask_all(ask, domains, concurrency)
 
@@ -158,7 +172,9 @@ def aiodns_with(concurrency: int) -> Method:
     """Aiodns (c-ares) with this many look-ups in flight."""
 
     async def look_up(port: int, domains: list[str]) -> Found:
-        async with aiodns.DNSResolver(nameservers=[f"127.0.0.1:{port}"], timeout=3.0, tries=3) as resolver:
+        async with aiodns.DNSResolver(
+            nameservers=[f"127.0.0.1:{port}"], timeout=3.0, tries=3
+        ) as resolver:
 
             async def ask(domain: str) -> tuple[tuple[int, str], ...]:
                 try:
@@ -175,7 +191,9 @@ def aiodns_with(concurrency: int) -> Method:
 
 
 async def ask_all(
-    ask: Callable[[str], Awaitable[tuple[tuple[int, str], ...]]], domains: list[str], concurrency: int
+    ask: Callable[[str], Awaitable[tuple[tuple[int, str], ...]]],
+    domains: list[str],
+    concurrency: int,
 ) -> Found:
     """Ask about all domains, so many at a time."""
     found: Found = {}
@@ -201,7 +219,9 @@ class Measured:
     processor: list[float] = field(default_factory=list)
 
 
-def compare(port: int, methods: dict[str, Method], domains: list[str], rounds: int) -> dict[str, Measured]:
+def compare(
+    port: int, methods: dict[str, Method], domains: list[str], rounds: int
+) -> dict[str, Measured]:
     """Run all methods in turn; exit if their answers differ."""
     measured = {name: Measured() for name in methods}
     for _ in range(rounds):
@@ -218,16 +238,24 @@ def compare(port: int, methods: dict[str, Method], domains: list[str], rounds: i
 
 def measure(delay: float, sizes: Sequence[int], rounds: int) -> None:
     """All sizes for one delay; the peers with the number in flight that is the best for each."""
-    domains = [f"{'company' if number % 10 else 'gone'}-{number}.example.com" for number in range(sizes[-1])]
+    domains = [
+        f"{'company' if number % 10 else 'gone'}-{number}.example.com"
+        for number in range(sizes[-1])
+    ]
     task = f"MX look-ups, answers after {delay * 1000:.0f} ms"
     best: dict[str, int] = {}
     with responder(delay) as port:
         ceiling = measure_ceiling(port, min(DOMAINS, sizes[-1]))
-        record(f"{task}, a client that only sends and receives", "responder", [ceiling], "look-ups/s")
+        record(
+            f"{task}, a client that only sends and receives", "responder", [ceiling], "look-ups/s"
+        )
         for size in sizes:
             if size <= DOMAINS:
                 best = {name: find_best(port, name, domains[:size], rounds) for name in PEERS}
-            methods = {OURS: look_up_ours, **{name: PEERS[name](number) for name, number in best.items()}}
+            methods = {
+                OURS: look_up_ours,
+                **{name: PEERS[name](number) for name, number in best.items()},
+            }
             measured = compare(port, methods, domains[:size], rounds)
             for name, each in measured.items():
                 record(task, name, each.wall, "look-ups/s", size)
@@ -248,7 +276,9 @@ def find_best(port: int, name: str, domains: list[str], rounds: int) -> int:
         else:
             rates[number] = statistics.median(measured[name].wall)
     if not rates:
-        raise SystemExit(f"{name} loses answers with every number in flight: this machine is too busy to measure")
+        raise SystemExit(
+            f"{name} loses answers with every number in flight: this machine is too busy to measure"
+        )
     return max(rates, key=rates.__getitem__)
 
 

@@ -21,7 +21,10 @@ def main() -> None:
     waves = [rate for each in results for rate in each.rates]
     record("made-up mailings, good contacts", OURS, [each.won * 100 for each in results], "%")
     record(
-        "made-up mailings, waves above the budget", OURS, [100 * sum(rate > BUDGET for rate in waves) / len(waves)], "%"
+        "made-up mailings, waves above the budget",
+        OURS,
+        [100 * sum(rate > BUDGET for rate in waves) / len(waves)],
+        "%",
     )
     record("made-up mailings, hard bounces", OURS, [each.rate * 100 for each in results], "%")
 

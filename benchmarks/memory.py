@@ -29,7 +29,10 @@ VERIFY = ("-m", "mailverdict", "verify", "--column", "email", "--type", "regex",
 PROGRAMS: dict[str, tuple[str, tuple[str, ...]]] = {
     OURS: ("out.csv", (*VERIFY, "--output")),
     "mailverdict, to Parquet": ("out.parquet", (*VERIFY, "--output")),
-    "mailverdict, plan": ("", ("-m", "mailverdict", "plan", "--column", "email", "--type", "regex")),
+    "mailverdict, plan": (
+        "",
+        ("-m", "mailverdict", "plan", "--column", "email", "--type", "regex"),
+    ),
     "mailverdict, with a report": ("report.html", (*VERIFY, "--report")),
     "pyarrow.csv, no check": ("out.csv", ("-m", "benchmarks.copies", "arrow")),
     "pandas, no check": ("out.csv", ("-m", "benchmarks.copies", "pandas")),
@@ -42,17 +45,24 @@ def write_input(path: Path, rows: int) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "email", "note"])
-        writer.writerows((n, email, f"row {n}, checked") for n, email in enumerate(islice(cycle(addresses), rows)))
+        writer.writerows(
+            (n, email, f"row {n}, checked")
+            for n, email in enumerate(islice(cycle(addresses), rows))
+        )
 
 
 def run(*arguments: str) -> tuple[float, int]:
     """Seconds and highest resident octets of one process."""
     begin = time.perf_counter()
     silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    child = os.posix_spawn(sys.executable, [sys.executable, *arguments], os.environ, file_actions=silent)
+    child = os.posix_spawn(
+        sys.executable, [sys.executable, *arguments], os.environ, file_actions=silent
+    )
     _, status, usage = os.wait4(child, 0)
     if status:
-        raise SystemExit(f"{' '.join(arguments)} left with status {os.waitstatus_to_exitcode(status)}")
+        raise SystemExit(
+            f"{' '.join(arguments)} left with status {os.waitstatus_to_exitcode(status)}"
+        )
     return time.perf_counter() - begin, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 

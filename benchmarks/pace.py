@@ -32,7 +32,9 @@ def measure_random(services: int, seed: int) -> list[Result]:
 def main() -> None:
     given = read_options(__doc__, services=(200, 20), seed=(1, 1))
     results = measure_random(given.services, given.seed)
-    groups = {words: [each for each in results if each.case.kind == kind] for kind, words in KINDS.items()}
+    groups = {
+        words: [each for each in results if each.case.kind == kind] for kind, words in KINDS.items()
+    }
     values: dict[str, tuple[str, Callable[[Result], float]]] = {
         "addresses": ("addresses", lambda result: result.allowed),
         "addresses lost": ("addresses", lambda result: result.lost + result.pending),

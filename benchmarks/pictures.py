@@ -55,7 +55,13 @@ def draw_task(figures: Sequence[Figure]) -> str | None:
     title += f": {figures[0].unit}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">'
     paper = f'<rect class="paper" width="{WIDTH}" height="{height}"/>'
-    parts = [head, f"<title>{html.escape(title)}</title>", f"<style>\n{style()}</style>", paper, text(8, 22, title)]
+    parts = [
+        head,
+        f"<title>{html.escape(title)}</title>",
+        f"<style>\n{style()}</style>",
+        paper,
+        text(8, 22, title),
+    ]
     return "\n".join([*parts, *shapes, "</svg>", ""])
 
 
@@ -91,7 +97,9 @@ def draw_lines(figures: Sequence[Figure], sizes: Sequence[int]) -> Iterator[str]
         yield line(left - 6, y_of(value), right, y_of(value), "grid")
         yield text(left - 10, y_of(value) + 4, f"{value:,.10g}", "soft end")
     subjects = dict.fromkeys(each.subject for each in figures)
-    curves = [sorted((f for f in figures if f.subject == name), key=lambda f: f.size) for name in subjects]
+    curves = [
+        sorted((f for f in figures if f.subject == name), key=lambda f: f.size) for name in subjects
+    ]
     place = math.inf
     for curve in sorted(curves, key=lambda curve: y_of(curve[-1].median), reverse=True):
         points = [(x_of(each.size), y_of(each.median)) for each in curve]
@@ -105,7 +113,12 @@ def ticks(low: float, high: float) -> list[float]:
     """Round values between two; 1, 2 and 5 if they are near each other."""
     steps = (1, 2, 5) if high / low < 100 else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
+    return [
+        step * 10.0**power
+        for power in powers
+        for step in steps
+        if low <= step * 10.0**power <= high
+    ]
 
 
 def role_of(figure: Figure) -> str:

@@ -24,7 +24,11 @@ def write_page(results: Results, page: Path, pictures: Path) -> None:
     pictures.mkdir(parents=True, exist_ok=True)
     for path in pictures.glob("*.svg"):
         path.unlink()
-    lines = ["# Measured", INTRODUCTION, *table(("machine", ""), [*results.machine.items(), *newest(results).items()])]
+    lines = [
+        "# Measured",
+        INTRODUCTION,
+        *table(("machine", ""), [*results.machine.items(), *newest(results).items()]),
+    ]
     lines += ["", "## Goals", "", *goal_lines(results), "", "## Runs", "", *run_lines(results)]
     for section in results.sections:
         lines += ["", f"## {section.name}"]
@@ -34,13 +38,18 @@ def write_page(results: Results, page: Path, pictures: Path) -> None:
                 path = pictures / f"{re.sub('[^a-z0-9]+', '-', task.lower()).strip('-')}.svg"
                 path.write_text(picture, encoding="utf-8")
                 lines += [f"![{task}]({Path(os.path.relpath(path, page.parent)).as_posix()})", ""]
-            lines += table(("size", "who", "median", "best to worst", "times"), figure_rows(figures))
+            lines += table(
+                ("size", "who", "median", "best to worst", "times"), figure_rows(figures)
+            )
     page.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """The lines of a Markdown table."""
-    return [f"| {' | '.join(line)} |".replace("|  |", "| |") for line in (head, ["---"] * len(head), *rows)]
+    return [
+        f"| {' | '.join(line)} |".replace("|  |", "| |")
+        for line in (head, ["---"] * len(head), *rows)
+    ]
 
 
 def newest(results: Results) -> dict[str, str]:
@@ -65,7 +74,9 @@ def run_lines(results: Results) -> list[str]:
     usual, rows = newest(results).items(), []
     for each in results.sections:
         load = "unknown" if each.load is None else f"{each.load:g}"
-        others = ", ".join(f"{name} {version}" for name, version in sorted(each.versions.items() - usual))
+        others = ", ".join(
+            f"{name} {version}" for name, version in sorted(each.versions.items() - usual)
+        )
         others = others if each.versions else "not recorded"
         rows.append((f"`{each.command}`", each.date, load, duration(each.seconds), others))
     return table(("command", "date", "load", "duration", "other versions"), rows)

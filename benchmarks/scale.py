@@ -46,7 +46,9 @@ def make_part(number: int) -> pd.DataFrame:
     rows = np.arange(number * PART_ROWS, (number + 1) * PART_ROWS)
     domain = np.where(rows % 2, (rows // 2) % COMMON, COMMON + rows // ROWS_PER_DOMAIN)
     local = pc.binary_join_element_wise("user", pa.array(rows // 2).cast(pa.string()), "")
-    names = pc.binary_join_element_wise("d", pa.array(domain).cast(pa.string()), ".scale.example", "")
+    names = pc.binary_join_element_wise(
+        "d", pa.array(domain).cast(pa.string()), ".scale.example", ""
+    )
     emails = pc.binary_join_element_wise(local, names, "@")
     return pd.DataFrame({"row": rows, "email": pd.array(emails, dtype=pd.StringDtype("pyarrow"))})
 
@@ -78,16 +80,25 @@ def cluster(workers: int, memory: str = "2GiB") -> Iterator[Any]:
     """A client of a LocalCluster of single-threaded worker processes."""
     from distributed import Client, LocalCluster
 
-    options: dict[str, Any] = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+    options: dict[str, Any] = {
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": "127.0.0.1:0",
+    }
     options["silence_logs"] = logging.ERROR
-    with LocalCluster(n_workers=workers, memory_limit=memory, **options) as made, Client(made) as client:
+    with (
+        LocalCluster(n_workers=workers, memory_limit=memory, **options) as made,
+        Client(made) as client,
+    ):
         yield client
 
 
 def used() -> tuple[float, int]:
     """Seconds of the processor, and the highest resident octets of this process."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )
 
 
 def measure(rows: int) -> None:
@@ -96,12 +107,18 @@ def measure(rows: int) -> None:
 
     import mailverdict.dask
 
-    with dns_server() as (endpoint, pipe), cluster(2) as client, tempfile.TemporaryDirectory() as scratch:
+    with (
+        dns_server() as (endpoint, pipe),
+        cluster(2) as client,
+        tempfile.TemporaryDirectory() as scratch,
+    ):
         backend = mv.LocalBackend(resolver=endpoint, resolver_check=False)
         frame = dd.from_map(make_part, range(rows // PART_ROWS), meta=make_part(0).iloc[:0])
         before = sum(seconds for seconds, _ in client.run(used).values()) + used()[0]
         begin = time.perf_counter()
-        out = mailverdict.dask.verify(frame, "email", backend=backend, scratch=scratch, progress=False)
+        out = mailverdict.dask.verify(
+            frame, "email", backend=backend, scratch=scratch, progress=False
+        )
         counts = out["email_verdict"].value_counts().compute()
         wall = time.perf_counter() - begin
         workers = client.run(used).values()
@@ -128,24 +145,40 @@ def measure_workers(addresses: int) -> None:
     from mailverdict.sandbox.smtp_script import Exchange
 
     hosts = [f"mx.firm{at}.example" for at in range(EXCHANGES)]
-    exchanges = [Exchange(host, "slow", mailboxes=None, delay=DELAY, extensions=()) for host in hosts]
-    zones = {f"firm{at}.example": DomainRecords({"MX": (f"10 {host}",)}) for at, host in enumerate(hosts)}
-    emails = [f"user{number}@firm{at}.example" for number in range(addresses) for at in range(EXCHANGES)]
+    exchanges = [
+        Exchange(host, "slow", mailboxes=None, delay=DELAY, extensions=()) for host in hosts
+    ]
+    zones = {
+        f"firm{at}.example": DomainRecords({"MX": (f"10 {host}",)}) for at, host in enumerate(hosts)
+    }
+    emails = [
+        f"user{number}@firm{at}.example" for number in range(addresses) for at in range(EXCHANGES)
+    ]
     options: dict[str, Any] = {"validation_type": "smtp", "progress": False}
     seconds = {}
     for workers in (1, 2):
-        with mv.sandbox.World(zones, exchanges=exchanges, catch_all_probe=False) as world, cluster(workers):
+        with (
+            mv.sandbox.World(zones, exchanges=exchanges, catch_all_probe=False) as world,
+            cluster(workers),
+        ):
             deadlines = {"deadline": 900.0, "session_deadline": 900.0, "command_timeout": 60.0}
             backend = world.make_backend(max_sessions=SESSIONS * workers, **deadlines)
-            frames = [dd.from_pandas(pd.DataFrame({"email": given}), npartitions=4) for given in (SAMPLE, emails)]
-            mailverdict.dask.verify(frames[0], "email", backend=backend, **options).compute()  # imports the package
+            frames = [
+                dd.from_pandas(pd.DataFrame({"email": given}), npartitions=4)
+                for given in (SAMPLE, emails)
+            ]
+            mailverdict.dask.verify(
+                frames[0], "email", backend=backend, **options
+            ).compute()  # imports the package
             begin = time.perf_counter()
             out = mailverdict.dask.verify(frames[1], "email", backend=backend, **options)
             counts = out["email_verdict"].value_counts().compute()
             seconds[workers] = time.perf_counter() - begin
             most = max(world.smtp.stats(host).most_open for host in hosts)
             if counts["valid"] != len(emails) or most > backend.settings.max_sessions_per_exchange:
-                raise SystemExit(f"not all rows are valid, or too many sessions ({most}): {counts.to_dict()}")
+                raise SystemExit(
+                    f"not all rows are valid, or too many sessions ({most}): {counts.to_dict()}"
+                )
     task = "a Dask frame by smtp, replies after 500 ms, 16 sessions for each worker"
     record(task, "one worker", [seconds[1]], size=len(emails))
     record(task, "two workers", [seconds[2]], size=len(emails))

@@ -92,7 +92,9 @@ def measure_bulk(folder: Path, submissions: int) -> None:
     with program("service", str(port), str(store), "0", port=port):
         for clients, name in ((1, "alone"), (8, "8 clients at once")):
             seconds = asyncio.run(accept(port, clients, submissions))
-            record(f"a bulk of 100 accepted, {name}", OURS, [each * 1e3 for each in seconds], "ms", 100)
+            record(
+                f"a bulk of 100 accepted, {name}", OURS, [each * 1e3 for each in seconds], "ms", 100
+            )
         while count(store, "status NOT IN ('done', 'error')"):
             time.sleep(0.02)
         before, began = count(store, "1 = 1"), time.perf_counter()
@@ -101,7 +103,13 @@ def measure_bulk(folder: Path, submissions: int) -> None:
             time.sleep(0.02)
         jobs = count(store, "1 = 1") - before
         rate = jobs / (time.perf_counter() - began)
-        record("jobs by regex, from the first submission to the last result", OURS, [rate], "jobs/s", jobs)
+        record(
+            "jobs by regex, from the first submission to the last result",
+            OURS,
+            [rate],
+            "jobs/s",
+            jobs,
+        )
 
 
 async def accept(port: int, clients: int, submissions: int) -> list[float]:
@@ -113,7 +121,9 @@ async def accept(port: int, clients: int, submissions: int) -> list[float]:
             for turn in range(submissions // clients):
                 emails = [f"c{number}t{turn}n{n}@example{n}.org" for n in range(100)]
                 began = time.perf_counter()
-                reply = await client.post("/api/bulk-check-email", json={"emails": emails, "validation_type": "regex"})
+                reply = await client.post(
+                    "/api/bulk-check-email", json={"emails": emails, "validation_type": "regex"}
+                )
                 taken.append(time.perf_counter() - began)
                 assert reply.status_code == 202, reply.text
 
@@ -143,9 +153,22 @@ def survive_a_kill(folder: Path) -> None:
     if len(jobs) != CLIENTS * BATCHES * LINES or ended >= len(jobs):
         raise SystemExit(f"{len(jobs):,} jobs were accepted, and {ended:,} had ended at the kill")
     size = len(jobs)
-    record("submissions of 50 clients at once, 100 addresses each, all accepted", OURS, [submitted], size=size)
-    record("jobs of 50 clients and a kill -9: lost or doubled", OURS, [lost + doubled], "jobs", size)
-    record("jobs of 50 clients and a kill -9: clients whose quota is not exact", OURS, [wrong], "clients", size)
+    record(
+        "submissions of 50 clients at once, 100 addresses each, all accepted",
+        OURS,
+        [submitted],
+        size=size,
+    )
+    record(
+        "jobs of 50 clients and a kill -9: lost or doubled", OURS, [lost + doubled], "jobs", size
+    )
+    record(
+        "jobs of 50 clients and a kill -9: clients whose quota is not exact",
+        OURS,
+        [wrong],
+        "clients",
+        size,
+    )
 
 
 async def submit_all(port: int, accepted: dict[str, list[str]]) -> None:
@@ -153,11 +176,17 @@ async def submit_all(port: int, accepted: dict[str, list[str]]) -> None:
 
     async def one(address: str) -> None:
         headers = {"x-forwarded-for": address}
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60
+        ) as client:
             for turn in range(BATCHES):
                 emails = [f"a{turn}n{n}@example{n}.org" for n in range(LINES)]
-                reply = await client.post("/api/bulk-check-email", json={"emails": emails, "validation_type": "regex"})
-                accepted.setdefault(address, []).extend(each["job_id"] for each in reply.json()["data"]["results"])
+                reply = await client.post(
+                    "/api/bulk-check-email", json={"emails": emails, "validation_type": "regex"}
+                )
+                accepted.setdefault(address, []).extend(
+                    each["job_id"] for each in reply.json()["data"]["results"]
+                )
 
     await asyncio.gather(*(one(f"198.51.100.{number}") for number in range(CLIENTS)))
 
@@ -169,9 +198,13 @@ async def audit(port: int, store: Path, accepted: dict[str, list[str]]) -> tuple
         for address, jobs in accepted.items():
             for job_id in jobs:
                 reply = await client.get(f"/api/verification-result/{job_id}")
-                lost += reply.status_code != 200 or reply.json()["data"]["result"]["status"] != "done"
+                lost += (
+                    reply.status_code != 200 or reply.json()["data"]["result"]["status"] != "done"
+                )
             quota = (await client.get("/api/quota", headers={"x-forwarded-for": address})).json()
-            wrong += quota["used"] != len(jobs) or count(store, f"client = '{address}'") != len(jobs)
+            wrong += quota["used"] != len(jobs) or count(store, f"client = '{address}'") != len(
+                jobs
+            )
     return lost, wrong
 
 
@@ -200,7 +233,9 @@ def measure_polling(seconds: int, turns: int) -> None:
             ours.append(used / polls * 1e3)
             alone.append(asyncio.run(poll_alone(url, polls)) * 1e3)
     record("processor time of a poll", OURS, ours, "ms", POLLED)
-    record("processor time of a poll", "httpx alone, nothing parsed but the JSON", alone, "ms", POLLED)
+    record(
+        "processor time of a poll", "httpx alone, nothing parsed but the JSON", alone, "ms", POLLED
+    )
     record("share of a core, polling", OURS, shares, "%", POLLED)
 
 
@@ -235,7 +270,9 @@ async def poll_alone(url: str, polls: int) -> float:
 
 
 def main() -> None:
-    given = read_options(__doc__, seconds=(4, 1), turns=(5, 1), submissions=(100, 24), polling=(30, 5))
+    given = read_options(
+        __doc__, seconds=(4, 1), turns=(5, 1), submissions=(100, 24), polling=(30, 5)
+    )
     with tempfile.TemporaryDirectory(prefix="mailverdict-bench-") as name:
         folder = Path(name)
         compare_with_echo(folder, given.seconds, given.turns)

@@ -62,7 +62,11 @@ class Connection(asyncio.Protocol):
 
 async def load(port: int, path: str, seconds: float) -> float:
     """Requests a second over all connections."""
-    loop, numbers, deadline = asyncio.get_running_loop(), itertools.count(), time.monotonic() + seconds
+    loop, numbers, deadline = (
+        asyncio.get_running_loop(),
+        itertools.count(),
+        time.monotonic() + seconds,
+    )
     pairs = [
         await loop.create_connection(lambda: Connection(path, numbers, deadline), "127.0.0.1", port)
         for _ in range(CONNECTIONS)

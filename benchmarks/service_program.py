@@ -36,7 +36,9 @@ def serve_echo(port: int) -> None:
 
 
 def serve_app(app: Any, port: int) -> None:
-    uvicorn.run(app, port=port, loop="uvloop", http="httptools", access_log=False, log_level="warning")
+    uvicorn.run(
+        app, port=port, loop="uvloop", http="httptools", access_log=False, log_level="warning"
+    )
 
 
 def serve_fastapi(port: int) -> None:
@@ -76,7 +78,12 @@ def serve_queue(port: int) -> None:
     async def count(request: Request) -> JSONResponse:
         return JSONResponse(next(polls))
 
-    serve_app(Starlette(routes=[Route("/api/verification-result/{job_id}", result), Route("/polls", count)]), port)
+    serve_app(
+        Starlette(
+            routes=[Route("/api/verification-result/{job_id}", result), Route("/polls", count)]
+        ),
+        port,
+    )
 
 
 class SlowBackend(LocalBackend):

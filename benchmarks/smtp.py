@@ -55,7 +55,10 @@ def make_queues(addresses: int) -> Queues:
     missing = set(random.Random(7).sample(range(addresses), round(addresses * UNKNOWN_SHARE)))
     numbers = iter(range(addresses))
     return {
-        exchange: [f"{'no' if n in missing else 'user'}{n}@{domain_of(exchange)}" for n in islice(numbers, count)]
+        exchange: [
+            f"{'no' if n in missing else 'user'}{n}@{domain_of(exchange)}"
+            for n in islice(numbers, count)
+        ]
         for exchange, count in sorted(counts.items())
     }
 
@@ -81,14 +84,19 @@ def make_backend(stub: Stub) -> mv.LocalBackend:
 
 def verify(stub: Stub, column: list[str]) -> pd.DataFrame:
     """Ours, as users call it."""
-    return mv.verify(column, validation_type="smtp", backend=make_backend(stub), journal=None, progress=False)
+    return mv.verify(
+        column, validation_type="smtp", backend=make_backend(stub), journal=None, progress=False
+    )
 
 
 def ask_ours(stub: Stub, column: list[str]) -> Codes:
     """Ours, in the terms of the peers; an address that was not settled has no code."""
     out = verify(stub, column)
     codes = {"valid": 250, "invalid": 550}
-    return {address: codes.get(str(verdict), 0) for address, verdict in zip(column, out["verdict"], strict=True)}
+    return {
+        address: codes.get(str(verdict), 0)
+        for address, verdict in zip(column, out["verdict"], strict=True)
+    }
 
 
 Contestant = Callable[[], Codes]
@@ -108,7 +116,12 @@ def measure(stub: Stub, manners: Manners, contestant: Contestant, into: Measured
 
 def check_conduct(counts: Counter[str]) -> None:
     """Fail if a client opened too many sessions, sent a command too early or a message, or closed without QUIT."""
-    ill = ("sessions beyond the limit", "commands sent too early", "messages", "sessions without QUIT")
+    ill = (
+        "sessions beyond the limit",
+        "commands sent too early",
+        "messages",
+        "sessions without QUIT",
+    )
     broken = {name: counts[name] for name in ill if counts[name]}
     if broken:
         sys.exit(f"the exchanges complain: {broken}")
@@ -117,7 +130,11 @@ def check_conduct(counts: Counter[str]) -> None:
 def check_answers(name: str, codes: Codes, column: list[str]) -> None:
     """Fail if a reply code is not the expected one."""
     expected = {address: 250 if address.startswith("user") else 550 for address in column}
-    wrong = Counter(f"{code} as {codes.get(each, 0)}" for each, code in expected.items() if codes.get(each) != code)
+    wrong = Counter(
+        f"{code} as {codes.get(each, 0)}"
+        for each, code in expected.items()
+        if codes.get(each) != code
+    )
     if wrong:
         sys.exit(f"{name} gives wrong answers: {dict(wrong)}")
 
@@ -127,12 +144,19 @@ def compare_speed(queues: Queues, rounds: int) -> None:
     column = flatten(queues)
     with run_stub(EXCHANGES) as stub:
         ceiling = measure_ceiling(stub, Manners(DELAY))
-        record("recipients on one session, each reply after 25 ms", "stub of mail servers", [ceiling], "recipients/s")
+        record(
+            "recipients on one session, each reply after 25 ms",
+            "stub of mail servers",
+            [ceiling],
+            "recipients/s",
+        )
         for name in SCENARIOS:
             compare_scenario(stub, name, queues, column, rounds)
 
 
-def compare_scenario(stub: Stub, scenario: str, queues: Queues, column: list[str], rounds: int) -> None:
+def compare_scenario(
+    stub: Stub, scenario: str, queues: Queues, column: list[str], rounds: int
+) -> None:
     """Run the contestants in turn; the peers, which take long, only in the first round."""
     contestants: dict[str, Contestant] = {
         OURS: lambda: ask_ours(stub, column),
@@ -144,7 +168,9 @@ def compare_scenario(stub: Stub, scenario: str, queues: Queues, column: list[str
     for number in range(rounds):
         for name, contestant in contestants.items():
             if name == OURS or number == 0:
-                check_answers(name, measure(stub, SCENARIOS[scenario], contestant, measured[name]), column)
+                check_answers(
+                    name, measure(stub, SCENARIOS[scenario], contestant, measured[name]), column
+                )
     for name, each in measured.items():
         record(f"mailboxes by smtp: {scenario}", name, each.seconds, size=len(column))
     for name, each in measured.items():

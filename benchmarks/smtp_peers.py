@@ -56,7 +56,13 @@ def ask_py3_validate_email(port: int, queues: Queues) -> Codes:
 
     def ask(host: str, address: str) -> int:
         try:
-            smtp_check(EmailAddress(address), [host], helo_host=HELO_NAME, from_address=sender, skip_tls=True)
+            smtp_check(
+                EmailAddress(address),
+                [host],
+                helo_host=HELO_NAME,
+                from_address=sender,
+                skip_tls=True,
+            )
         except AddressNotDeliverableError:
             return 550
         except SMTPTemporaryError:
@@ -107,7 +113,9 @@ async def ask_in_tasks(port: int, queues: Queues) -> Codes:
 
 async def ask_one(host: str, port: int, address: str) -> int:
     """Give the code of the reply to RCPT, in a session of its own."""
-    client = aiosmtplib.SMTP(hostname=host, port=port, local_hostname=HELO_NAME, use_tls=False, start_tls=False)
+    client = aiosmtplib.SMTP(
+        hostname=host, port=port, local_hostname=HELO_NAME, use_tls=False, start_tls=False
+    )
     await client.connect()
     await client.ehlo()
     await client.mail("")

@@ -21,7 +21,11 @@ from tests.doubles.ports import free_port
 from mailverdict.sandbox.dns_table import DomainRecords, ZoneTable
 
 SESSIONS_PER_EXCHANGE = 2
-SOFT_LIMIT, HARD_LIMIT, PENALTY = 10, 20, 1.0  # smtpd_soft_error_limit, smtpd_hard_error_limit, smtpd_error_sleep_time
+SOFT_LIMIT, HARD_LIMIT, PENALTY = (
+    10,
+    20,
+    1.0,
+)  # smtpd_soft_error_limit, smtpd_hard_error_limit, smtpd_error_sleep_time
 KNOWN = b"RCPT TO:<USER"  # every local part that begins so has a mailbox
 BACKLOG = 1024
 
@@ -141,9 +145,17 @@ class Session(asyncio.Protocol):
             if line[:13].upper() == KNOWN:
                 return b"250 2.1.5 Ok"
             self.refused += 1
-            return b"550 5.1.1 " + line[8:] + b": Recipient address rejected: User unknown in virtual mailbox table"
+            return (
+                b"550 5.1.1 "
+                + line[8:]
+                + b": Recipient address rejected: User unknown in virtual mailbox table"
+            )
         if verb == b"EHLO":
-            return b"250-mx\r\n250-PIPELINING\r\n250 ENHANCEDSTATUSCODES" if self.pipelining else b"250 mx"
+            return (
+                b"250-mx\r\n250-PIPELINING\r\n250 ENHANCEDSTATUSCODES"
+                if self.pipelining
+                else b"250 mx"
+            )
         if verb == b"DATA":
             self.hall.counts["messages"] += 1
         if verb == b"QUIT":
@@ -233,7 +245,9 @@ def end_of_question(message: bytes) -> int:
 
 def zones(exchanges: int) -> dict[str, DomainRecords]:
     """The domains and hosts of all exchanges."""
-    domains = {domain_of(n): DomainRecords({"MX": (f"10 mx.{domain_of(n)}",)}) for n in range(exchanges)}
+    domains = {
+        domain_of(n): DomainRecords({"MX": (f"10 mx.{domain_of(n)}",)}) for n in range(exchanges)
+    }
     hosts = {f"mx.{domain_of(n)}": DomainRecords({"A": (host_of(n),)}) for n in range(exchanges)}
     return {**domains, **hosts}
 
@@ -275,7 +289,9 @@ def run_stub(exchanges: int) -> Iterator[Stub]:
     """Run the exchanges in another process."""
     ours, theirs = multiprocessing.Pipe()
     child = (exchanges, theirs, ours)
-    process = multiprocessing.get_context("fork").Process(target=run_server, args=child, daemon=True)
+    process = multiprocessing.get_context("fork").Process(
+        target=run_server, args=child, daemon=True
+    )
     process.start()
     theirs.close()
     try:

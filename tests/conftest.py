@@ -16,8 +16,12 @@ from hypothesis import HealthCheck, settings
 from tests.doubles.clock import PatientPolicy, skip_waits
 
 # `make test` tries the same few examples each time, `make test-random` many others: `--hypothesis-profile=random`.
-settings.register_profile("random", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("fixed", settings.get_profile("random"), max_examples=25, derandomize=True)
+settings.register_profile(
+    "random", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "fixed", settings.get_profile("random"), max_examples=25, derandomize=True
+)
 settings.load_profile("fixed")
 
 asyncio.set_event_loop_policy(PatientPolicy())
@@ -78,7 +82,9 @@ def loopback_only():
 def own_data_folder():
     """Keep the tests away from the journals, lists and settings of the user who runs them."""
     with tempfile.TemporaryDirectory() as folder:
-        given = {name: value for name, value in os.environ.items() if name.startswith("MAILVERDICT_")}
+        given = {
+            name: value for name, value in os.environ.items() if name.startswith("MAILVERDICT_")
+        }
         for name in given:
             del os.environ[name]
         earlier = os.environ.get("XDG_DATA_HOME")

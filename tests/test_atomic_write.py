@@ -56,7 +56,10 @@ def test_a_failed_write_names_the_file_and_not_the_temporary_one(tmp_path):
     def fill(temporary):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with pytest.raises(OSError, match="No space left") as caught, atomic_write(tmp_path / "a.txt") as temporary:
+    with (
+        pytest.raises(OSError, match="No space left") as caught,
+        atomic_write(tmp_path / "a.txt") as temporary,
+    ):
         fill(temporary)
     assert caught.value.filename == str(tmp_path / "a.txt")
     with pytest.raises(FileNotFoundError) as caught, atomic_write(tmp_path / "nowhere" / "a.txt"):
@@ -87,8 +90,12 @@ def write_new(path):
 
 
 @pytest.mark.parametrize("write", [write_new, check_writable])
-@pytest.mark.parametrize("problem", ["no folder", "a folder", "read-only", "read-only target", "of another user"])
-def test_what_cannot_be_replaced_is_refused_before_anything_is_written(tmp_path, monkeypatch, write, problem):
+@pytest.mark.parametrize(
+    "problem", ["no folder", "a folder", "read-only", "read-only target", "of another user"]
+)
+def test_what_cannot_be_replaced_is_refused_before_anything_is_written(
+    tmp_path, monkeypatch, write, problem
+):
     path = tmp_path / ("nowhere/a.txt" if problem == "no folder" else "a.txt")
     if problem == "a folder":
         path.mkdir()
@@ -162,5 +169,7 @@ def test_threads_that_create_files_meanwhile_keep_their_umask(tmp_path, umask, t
     creator.join()
     assert {mode(path) for path in tmp_path.iterdir()} == {0o640}
     for number in range(2):
-        assert len(set((tmp_path / f"same-{number}.txt").read_text())) == 1  # one writer's content, complete
+        assert (
+            len(set((tmp_path / f"same-{number}.txt").read_text())) == 1
+        )  # one writer's content, complete
     assert not list(tmp_path.glob(".*"))

@@ -18,12 +18,23 @@ from mailverdict.sandbox import World
 from tests.doubles.scripted_backend import ScriptedBackend
 from tests.doubles.tables import crossed, each_row, first_ones
 
-CELLS = ["ada@gmail.com", None, "Ada@GMAIL.com", "nobody", "ada@gmial.com", " ", "info@gone.example", "ada@gmail.com"]
+CELLS = [
+    "ada@gmail.com",
+    None,
+    "Ada@GMAIL.com",
+    "nobody",
+    "ada@gmial.com",
+    " ",
+    "info@gone.example",
+    "ada@gmail.com",
+]
 
 
 @pytest.fixture
 def people():
-    return pd.DataFrame({"name": list("abcdefgh"), "email": CELLS}, index=[10, 10, 20, 30, 40, 50, 50, 60])
+    return pd.DataFrame(
+        {"name": list("abcdefgh"), "email": CELLS}, index=[10, 10, 20, 30, 40, 50, 50, 60]
+    )
 
 
 @pytest.fixture
@@ -33,12 +44,15 @@ def ddf(people):
 
 def test_what_another_verifier_settled_is_refused_and_how_to_go_on_is_said(ddf):
     with pytest.raises(SettingsError, match="known= is not read on a cluster: leave out the rows"):
-        mailverdict.dask.verify(ddf, "email", validation_type="regex", known=pd.DataFrame({"email": []}))
+        mailverdict.dask.verify(
+            ddf, "email", validation_type="regex", known=pd.DataFrame({"email": []})
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("columns", "validation_type"), crossed(["core", "all", ["error_message", "verdict"]], ["regex", "mx", "smtp"])
+    ("columns", "validation_type"),
+    crossed(["core", "all", ["error_message", "verdict"]], ["regex", "mx", "smtp"]),
 )
 def test_rows_are_those_of_verify_in_memory(ddf, columns, validation_type):
     backend = mv.LocalBackend() if validation_type == "regex" else ScriptedBackend()
@@ -105,7 +119,9 @@ def test_answers_travel_to_other_processes(ddf):
     assert_frame_equal(there, out.compute(scheduler="sync"))
 
 
-READ: list[int] = []  # the partitions that were read; a global, since older releases of Dask copy functions
+READ: list[
+    int
+] = []  # the partitions that were read; a global, since older releases of Dask copy functions
 
 
 def read_partition(number):
@@ -116,7 +132,9 @@ def read_partition(number):
 def recorded():
     """A frame of two partitions that notes which of them are read."""
     READ.clear()
-    return dd.from_map(read_partition, [1, 2], meta=pd.DataFrame({"email": pd.Series([], dtype="str")}))
+    return dd.from_map(
+        read_partition, [1, 2], meta=pd.DataFrame({"email": pd.Series([], dtype="str")})
+    )
 
 
 @pytest.mark.slow
@@ -130,10 +148,14 @@ def test_one_partition_of_the_result_reads_one_partition_of_the_frame():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask, which reads the files by it
-@pytest.mark.parametrize("selected", [None, ["email", "c0"], "email"], ids=["whole", "two columns", "a series"])
+@pytest.mark.parametrize(
+    "selected", [None, ["email", "c0"], "email"], ids=["whole", "two columns", "a series"]
+)
 def test_partitions_of_files_that_dask_would_join_have_their_answers(selected, tmp_path):
     """Of a wide file Dask joins the partitions of the few columns that it reads, when it computes them."""
-    wide = pd.DataFrame({"email": [f"user{row}@{('gmail', 'gmial')[row % 2]}.com" for row in range(60)]})
+    wide = pd.DataFrame(
+        {"email": [f"user{row}@{('gmail', 'gmial')[row % 2]}.com" for row in range(60)]}
+    )
     wide = wide.assign(**{f"c{number}": 0.5 for number in range(30)})
     for begin in range(0, 60, 10):
         wide[begin : begin + 10].to_parquet(tmp_path / f"rows{begin:02}.parquet", index=False)
@@ -141,7 +163,9 @@ def test_partitions_of_files_that_dask_would_join_have_their_answers(selected, t
     with mv.sandbox.World() as world, dask.config.set(scheduler="sync"):
         options = {"backend": world.backend, "columns": ["verdict"], "progress": False}
         column, name = (None, "verdict") if selected == "email" else ("email", "email_verdict")
-        out = mailverdict.dask.verify(ddf if selected is None else ddf[selected], column, **options)[name]
+        out = mailverdict.dask.verify(
+            ddf if selected is None else ddf[selected], column, **options
+        )[name]
     assert out.npartitions == 6
     assert out.compute().tolist() == ["valid", "invalid"] * 30
     assert out.partitions[4].compute().tolist() == ["valid", "invalid"] * 5
@@ -150,7 +174,9 @@ def test_partitions_of_files_that_dask_would_join_have_their_answers(selected, t
 @pytest.mark.slow
 def test_a_deleted_folder_is_an_error_and_not_a_pending_row(ddf, tmp_path):
     with mv.sandbox.World() as world:
-        out = mailverdict.dask.verify(ddf, "email", backend=world.backend, scratch=tmp_path, progress=False)
+        out = mailverdict.dask.verify(
+            ddf, "email", backend=world.backend, scratch=tmp_path, progress=False
+        )
     shutil.rmtree(tmp_path)
     with pytest.raises(BackendError, match="was the scratch folder deleted"):
         out.compute()
@@ -160,14 +186,21 @@ def test_a_deleted_folder_is_an_error_and_not_a_pending_row(ddf, tmp_path):
 @each_row("kind", ["mx", "smtp"])
 def test_the_call_reads_each_partition_once(kind):
     with mv.sandbox.World() as world, dask.config.set(scheduler="sync"):
-        mailverdict.dask.verify(recorded(), "email", validation_type=kind, backend=world.backend, progress=False)
+        mailverdict.dask.verify(
+            recorded(), "email", validation_type=kind, backend=world.backend, progress=False
+        )
     assert sorted(READ) == [1, 2]
 
 
 def test_the_folder_keeps_no_rows_of_the_call_but_the_answers(ddf, tmp_path):
     broken = ddf.map_partitions(no_more_rows, meta=ddf._meta)
     with mv.sandbox.World() as world, dask.config.set(scheduler="sync"):
-        options = {"validation_type": "smtp", "backend": world.backend, "scratch": tmp_path, "progress": False}
+        options = {
+            "validation_type": "smtp",
+            "backend": world.backend,
+            "scratch": tmp_path,
+            "progress": False,
+        }
         mailverdict.dask.verify(ddf, "email", **options)
         with pytest.raises(RuntimeError, match="no more rows"):
             mailverdict.dask.verify(broken, "email", **options)
@@ -214,13 +247,17 @@ def test_each_domain_is_asked_once_whatever_partitions_it_is_in(ddf, scheduler):
     with mv.sandbox.World() as world, dask.config.set(scheduler=scheduler):
         out = mailverdict.dask.verify(ddf, "email", backend=world.backend, progress=False)
         assert [world.dns.count(name, "MX") for name in ("gmial.com", "gone.example")] == [1, 1]
-        assert_frame_equal(out.compute(), mv.verify(ddf.compute(), "email", backend=world.backend, progress=False))
+        assert_frame_equal(
+            out.compute(), mv.verify(ddf.compute(), "email", backend=world.backend, progress=False)
+        )
 
 
 @pytest.mark.slow
 def test_a_second_call_on_the_folder_asks_nothing(ddf, tmp_path):
     with mv.sandbox.World() as world:
-        first = mailverdict.dask.verify(ddf, "email", backend=world.make_backend(), scratch=tmp_path, progress=False)
+        first = mailverdict.dask.verify(
+            ddf, "email", backend=world.make_backend(), scratch=tmp_path, progress=False
+        )
         asked = world.dns.count("gone.example")
         seen = []
         again = mailverdict.dask.verify(
@@ -228,13 +265,17 @@ def test_a_second_call_on_the_folder_asks_nothing(ddf, tmp_path):
         )
         assert world.dns.count("gone.example") == asked
         assert_frame_equal(again.compute(), first.compute())
-    assert next(each.message for each in seen if "known before" in each.message).endswith("3 known before")
+    assert next(each.message for each in seen if "known before" in each.message).endswith(
+        "3 known before"
+    )
 
 
 def test_mailboxes_are_asked_on_the_workers(ddf):
     with mv.sandbox.World() as world:
         options = {"validation_type": "smtp", "progress": False, "columns": "all"}
-        out = mailverdict.dask.verify(ddf, "email", backend=world.make_backend(), **options).compute()
+        out = mailverdict.dask.verify(
+            ddf, "email", backend=world.make_backend(), **options
+        ).compute()
         there = mv.verify(ddf.compute(), "email", backend=world.make_backend(), **options)
     assert_frame_equal(out.drop(columns="email_checked_at"), there.drop(columns="email_checked_at"))
 
@@ -270,7 +311,11 @@ class TestPlan:
     @pytest.mark.slow
     def test_a_service_with_a_journal_is_planned_here(self, ddf, tmp_path):
         with mv.sandbox.World() as world:
-            options = {"backend": world.url, "validation_type": "mx", "journal": tmp_path / "kept.db"}
+            options = {
+                "backend": world.url,
+                "validation_type": "mx",
+                "journal": tmp_path / "kept.db",
+            }
             mailverdict.dask.verify(ddf, "email", limit=1, progress=False, **options)
             found = mailverdict.dask.plan(ddf, "email", **options)
         assert (found.unique, found.known, found.to_submit, found.remaining) == (4, 1, 3, 99)
@@ -289,7 +334,9 @@ def test_an_address_that_came_later_is_pending():
 
 def test_a_backend_that_fails_is_reported_at_the_call(ddf):
     with pytest.raises(BackendError, match="gone away") as caught:
-        mailverdict.dask.verify(ddf, "email", backend=ScriptedBackend([BackendError("gone away")]), progress=False)
+        mailverdict.dask.verify(
+            ddf, "email", backend=ScriptedBackend([BackendError("gone away")]), progress=False
+        )
     assert caught.value.partial.num_rows == 5
 
 
@@ -332,8 +379,12 @@ def test_a_column_of_the_caller_is_found_before_workers_ask(people):
 @pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")
 @pytest.mark.parametrize("again", ["core", ["verdict", "status"]])
 def test_columns_of_an_earlier_call_are_replaced(ddf, again):
-    first = mailverdict.dask.verify(ddf, "email", backend=ScriptedBackend(), columns="all", progress=False)
-    second = mailverdict.dask.verify(first, "email", backend=ScriptedBackend(), columns=again, progress=False)
+    first = mailverdict.dask.verify(
+        ddf, "email", backend=ScriptedBackend(), columns="all", progress=False
+    )
+    second = mailverdict.dask.verify(
+        first, "email", backend=ScriptedBackend(), columns=again, progress=False
+    )
     assert second.compute()["email_verdict"].equals(first.compute()["email_verdict"])
 
 

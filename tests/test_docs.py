@@ -23,16 +23,23 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if "notebooks" not in path.pa
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")  # a page may verify a frame again
+@pytest.mark.filterwarnings(
+    "ignore:.*verified as they stand:UserWarning"
+)  # a page may verify a frame again
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=pytest.mark.slow if page.name in PROCESSES else ()) for page in PAGES],
+    [
+        pytest.param(page, marks=pytest.mark.slow if page.name in PROCESSES else ())
+        for page in PAGES
+    ],
     ids=lambda path: str(path.relative_to(DOCS)),
 )
 def test_examples_give_what_they_say(page):
     if engine := NEEDS.get(page.name):
         pytest.importorskip(engine)
-    failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS, encoding="utf-8")
+    failed, _ = doctest.testfile(
+        str(page), module_relative=False, optionflags=FLAGS, encoding="utf-8"
+    )
     assert failed == 0
 
 
@@ -45,15 +52,30 @@ def test_every_name_in_the_reference_exists(page):
 def test_every_public_name_is_in_the_reference():
     pages = " ".join(page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md"))
     documented = set(re.findall(r"^::: [\w.]*?(\w+)$", pages, re.MULTILINE))
-    listed = {"Fault", "Reason", "STATUS_DTYPE", "Status", "VERDICT_DTYPE", "ValidationType", "Verdict", "__version__"}
+    listed = {
+        "Fault",
+        "Reason",
+        "STATUS_DTYPE",
+        "Status",
+        "VERDICT_DTYPE",
+        "ValidationType",
+        "Verdict",
+        "__version__",
+    }
     listed.add("domains")  # the earlier name of `lookup_domains`
-    inside = {name for name in mv.__all__ if name.endswith("Error") or name in ("QuotaExceeded", "RateLimited")}
+    inside = {
+        name
+        for name in mv.__all__
+        if name.endswith("Error") or name in ("QuotaExceeded", "RateLimited")
+    }
     assert set(mv.__all__) - documented - listed - inside - {"errors"} == set()
 
 
 def test_the_landing_page_fits_without_scrolling_sideways():
     blocks = re.findall(
-        r"^```\w+\n(.*?)^```", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        r"^```\w+\n(.*?)^```",
+        (DOCS / "index.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
     )
     assert max(len(line) for block in blocks for line in block.splitlines()) <= 80
     assert len(blocks[0].splitlines()) <= 11

@@ -8,12 +8,18 @@ from IPython.core.interactiveshell import InteractiveShell
 import mailverdict as mv
 
 MISTAKES = {
-    "a mistyped column": ('mv.verify(df, "emial")', "ColumnError: no column 'emial' (did you mean 'email'?)"),
+    "a mistyped column": (
+        'mv.verify(df, "emial")',
+        "ColumnError: no column 'emial' (did you mean 'email'?)",
+    ),
     "a mistyped option": (
         'mv.verify(df, "email", colums="short")',
         "has no argument 'colums' (did you mean 'columns'?)",
     ),
-    "a wrong value": ('mv.verify(df, "email", validation_type="mail")', "SettingsError: validation_type='mail'"),
+    "a wrong value": (
+        'mv.verify(df, "email", validation_type="mail")',
+        "SettingsError: validation_type='mail'",
+    ),
     "through an accessor": ('df.mailverdict.verify("emial")', "ColumnError: no column 'emial'"),
 }
 SETUP = 'import pandas as pd, mailverdict as mv\ndf = pd.DataFrame({"email": ["ada@example.org"]})'
@@ -47,7 +53,9 @@ def test_another_error_keeps_its_frames(shell, capsys):
     assert "mailverdict/" in shown
 
 
-def test_a_message_about_the_data_is_printed_in_a_notebook_and_a_warning_elsewhere(monkeypatch, capsys):
+def test_a_message_about_the_data_is_printed_in_a_notebook_and_a_warning_elsewhere(
+    monkeypatch, capsys
+):
     cells = ["ada@example.org; bo@example.org"]
     with pytest.warns(UserWarning, match="1 row holds several addresses"):
         mv.verify(cells, validation_type="regex")

@@ -35,7 +35,10 @@ def test_it_works_inside_a_running_loop():
 
 def test_it_works_from_many_threads_and_starts_once():
     seen = []
-    threads = [threading.Thread(target=lambda: seen.append((run_sync(answer()), loop_thread()))) for _ in range(20)]
+    threads = [
+        threading.Thread(target=lambda: seen.append((run_sync(answer()), loop_thread())))
+        for _ in range(20)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -28,14 +28,29 @@ NAMES = (
     "08_from_list_to_mailing",
 )
 QUICK = ("01_quick_start",)  # those that `make test` runs
-ASKING = {"verify", "averify", "start", "check", "explain"}  # what would ask the real world without a backend
-MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|var|Users|mnt|private)/|[A-Z]:\\\\|file://")
-REGISTRY = re.compile(r"pypi\.org|pythonhosted|conda\.anaconda|index-url|artifactory|nexus|devpi", re.IGNORECASE)
+ASKING = {
+    "verify",
+    "averify",
+    "start",
+    "check",
+    "explain",
+}  # what would ask the real world without a backend
+MACHINE = re.compile(
+    r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|var|Users|mnt|private)/|[A-Z]:\\\\|file://"
+)
+REGISTRY = re.compile(
+    r"pypi\.org|pythonhosted|conda\.anaconda|index-url|artifactory|nexus|devpi", re.IGNORECASE
+)
 ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
 DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 RESERVED = re.compile(r"(?:^|\.)example(?:\.(?:com|net|org))?$")  # RFC 2606
 PORT = re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}")  # the sandbox takes any free port
-SHOWN_IN_NOTEBOOKS = ("display.max_columns", 20, "display.max_colwidth", 50)  # cells may change these
+SHOWN_IN_NOTEBOOKS = (
+    "display.max_columns",
+    20,
+    "display.max_colwidth",
+    50,
+)  # cells may change these
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -51,7 +66,9 @@ def code_of(notebook):
 
 def checked_of(notebook):
     """The cells whose output has to be the same in each run."""
-    return [cell for cell in code_of(notebook) if "nbval-check-output" in cell.metadata.get("tags", ())]
+    return [
+        cell for cell in code_of(notebook) if "nbval-check-output" in cell.metadata.get("tags", ())
+    ]
 
 
 def texts_in(value):
@@ -74,7 +91,9 @@ def shell_of_a_notebook(folder):
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
-    config = Config(HistoryManager={"enabled": False}, InteractiveShell={"ipython_dir": str(folder)})
+    config = Config(
+        HistoryManager={"enabled": False}, InteractiveShell={"ipython_dir": str(folder)}
+    )
     shell = InteractiveShell.instance(config=config)
     backend = plt.get_backend()
     plt.switch_backend("module://matplotlib_inline.backend_inline")
@@ -97,13 +116,20 @@ def run_cell(shell, source):
     shell.display_trap.hook = CapturingDisplayHook(shell, results)
     with capture_output() as captured:
         shell.run_cell(source).raise_error()
-    return stable(captured.stdout, [output.data for output in captured.outputs] + [each["data"] for each in results])
+    return stable(
+        captured.stdout,
+        [output.data for output in captured.outputs] + [each["data"] for each in results],
+    )
 
 
 def stable(printed, shown):
     """An output without pictures, whatever port the sandbox has."""
     texts = [
-        {kind: PORT.sub("2525", text) for kind, text in data.items() if kind in ("text/plain", "text/html")}
+        {
+            kind: PORT.sub("2525", text)
+            for kind, text in data.items()
+            if kind in ("text/plain", "text/html")
+        }
         for data in shown
     ]
     return PORT.sub("2525", printed), texts
@@ -111,7 +137,10 @@ def stable(printed, shown):
 
 @pytest.mark.parametrize(
     "notebook",
-    [pytest.param(path, marks=() if path.stem in QUICK else pytest.mark.slow, id=path.stem) for path in NOTEBOOKS],
+    [
+        pytest.param(path, marks=() if path.stem in QUICK else pytest.mark.slow, id=path.stem)
+        for path in NOTEBOOKS
+    ],
     indirect=True,
 )
 @pytest.mark.filterwarnings("ignore")  # for a user a warning is text below the cell
@@ -121,7 +150,9 @@ def test_its_cells_run_and_give_what_is_stored(notebook, tmp_path, monkeypatch):
     with shell_of_a_notebook(tmp_path) as shell:
         for cell in code_of(notebook):
             found = run_cell(shell, cell.source)
-            printed = "".join(output.text for output in cell.outputs if output.get("name") == "stdout")
+            printed = "".join(
+                output.text for output in cell.outputs if output.get("name") == "stdout"
+            )
             shown = [output.data for output in cell.outputs if "data" in output]
             assert cell not in checked or found == stable(printed, shown), cell.source
 
@@ -135,9 +166,13 @@ def test_it_is_valid_and_in_the_form_in_which_it_is_stored(notebook):
 
     nbformat.validate(notebook)
     assert notebook.metadata.kernelspec.name == "python3"
-    assert [cell.id for cell in notebook.cells] == [f"cell-{n:02}" for n in range(1, len(notebook.cells) + 1)]
+    assert [cell.id for cell in notebook.cells] == [
+        f"cell-{n:02}" for n in range(1, len(notebook.cells) + 1)
+    ]
     assert {key for cell in notebook.cells for key in cell.metadata} <= {"tags"}
-    assert {tag for cell in notebook.cells for tag in cell.metadata.get("tags", ())} == {"nbval-check-output"}
+    assert {tag for cell in notebook.cells for tag in cell.metadata.get("tags", ())} == {
+        "nbval-check-output"
+    }
 
 
 def test_it_is_stored_executed_from_top_to_bottom(notebook):
@@ -146,7 +181,11 @@ def test_it_is_stored_executed_from_top_to_bottom(notebook):
 
 
 def test_no_cell_failed(notebook):
-    assert [cell.source for cell in code_of(notebook) if any(o.output_type == "error" for o in cell.outputs)] == []
+    assert [
+        cell.source
+        for cell in code_of(notebook)
+        if any(o.output_type == "error" for o in cell.outputs)
+    ] == []
 
 
 def test_cells_whose_output_is_checked_have_one(notebook):
@@ -161,7 +200,12 @@ def test_no_output_that_is_checked_depends_on_the_day(notebook):
 
 
 def test_it_shows_a_picture(notebook):
-    kinds = [kind for cell in code_of(notebook) for output in cell.outputs for kind in output.get("data", {})]
+    kinds = [
+        kind
+        for cell in code_of(notebook)
+        for output in cell.outputs
+        for kind in output.get("data", {})
+    ]
     assert "image/png" in kinds
 
 
@@ -192,7 +236,11 @@ def asks(call):
     target = call.func
     if isinstance(target, ast.Attribute) and target.attr == "pipe" and call.args:
         target = call.args[0]
-    return isinstance(target, ast.Attribute) and target.attr in ASKING and ast.unparse(target.value).startswith("m")
+    return (
+        isinstance(target, ast.Attribute)
+        and target.attr in ASKING
+        and ast.unparse(target.value).startswith("m")
+    )
 
 
 def has_backend(call):
@@ -204,7 +252,9 @@ def test_cells_are_short_and_begin_with_words(notebook):
     assert notebook.cells[0].cell_type == "markdown"
     assert notebook.cells[0].source.startswith("# ")
     assert [cell.source for cell in code_of(notebook) if len(cell.source.splitlines()) > 17] == []
-    assert [line for cell in code_of(notebook) for line in cell.source.splitlines() if len(line) > 110] == []
+    assert [
+        line for cell in code_of(notebook) for line in cell.source.splitlines() if len(line) > 110
+    ] == []
 
 
 def test_links_lead_to_files_that_are_there(notebook):

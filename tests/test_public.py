@@ -23,7 +23,9 @@ from tests.doubles.tables import assert_none_differ, each_row
 
 SOURCE = Path(mv.__file__).parent
 MODULES = sorted(
-    ".".join(("mailverdict", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+    ".".join(("mailverdict", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    )
     for path in SOURCE.rglob("*.py")
     if path.name != "__main__.py"
 )
@@ -76,7 +78,9 @@ class TestNames:
 
     def test_class_names_are_unique(self):
         texts = [path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")]
-        names = Counter(name for text in texts for name in re.findall(r"^ *class (\w+)", text, re.MULTILINE))
+        names = Counter(
+            name for text in texts for name in re.findall(r"^ *class (\w+)", text, re.MULTILINE)
+        )
         assert [name for name, count in names.items() if count > 1] == []
 
     def test_completion_offers_what_users_call_or_make(self):
@@ -87,7 +91,9 @@ class TestNames:
 
     def test_every_name_is_that_of_its_module(self):
         for name, module in mv._MODULES.items():
-            assert getattr(importlib.import_module(f"mailverdict.{module}"), name) is getattr(mv, name)
+            assert getattr(importlib.import_module(f"mailverdict.{module}"), name) is getattr(
+                mv, name
+            )
 
     def test_submodules_are_attributes(self):
         for name in mv._SUBMODULES:
@@ -110,7 +116,9 @@ def test_the_package_says_that_it_is_typed():
 
 def modules_after(*statements):
     """Modules that a fresh interpreter has loaded after each of some statements."""
-    code = "; ".join(["import sys", *(f"{statement}; print(*sorted(sys.modules))" for statement in statements)])
+    code = "; ".join(
+        ["import sys", *(f"{statement}; print(*sorted(sys.modules))" for statement in statements)]
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return [set(line.split()) for line in done.stdout.splitlines()]
 
@@ -153,7 +161,9 @@ def exemptions(name, thing):
 
 def refers_to_another(thing):
     parameters = FunctionDoc(thing)["Parameters"] if inspect.isfunction(thing) else []
-    return any("," in each.name and each.desc and each.desc[0].startswith("As in") for each in parameters)
+    return any(
+        "," in each.name and each.desc and each.desc[0].startswith("As in") for each in parameters
+    )
 
 
 def documented_things():
@@ -173,7 +183,9 @@ DOCUMENTED = dict(documented_things())
 
 
 def test_public_names_are_documented():
-    found = [(name, *each) for name, thing in DOCUMENTED.items() for each in what_is_missing(name, thing)]
+    found = [
+        (name, *each) for name, thing in DOCUMENTED.items() for each in what_is_missing(name, thing)
+    ]
     assert_none_differ(found)
 
 
@@ -182,7 +194,9 @@ def what_is_missing(name, thing):
     owner, _, attribute = name.partition(".")
     home = f"mailverdict.{mv._MODULES[owner]}.{owner}"
     found = validate(f"{home}.{attribute}" if attribute else home)["errors"]
-    if owner == "LocalBackend" and not attribute:  # its arguments are the fields of LocalSettings, by signature
+    if (
+        owner == "LocalBackend" and not attribute
+    ):  # its arguments are the fields of LocalSettings, by signature
         found = [each for each in found if each[0] not in ("PR01", "PR02")]
     return [each for each in found if each[0] not in exemptions(name, thing)]
 
@@ -204,7 +218,9 @@ def test_a_column_error_reads_like_a_sentence():
 
 def test_a_missing_extra_says_what_to_install():
     error = mv.MissingExtraError("reading XLSX", "excel")
-    assert str(error) == "reading XLSX needs an optional dependency: pip install 'mailverdict[excel]'"
+    assert (
+        str(error) == "reading XLSX needs an optional dependency: pip install 'mailverdict[excel]'"
+    )
     assert isinstance(error, ImportError)
 
 

@@ -4,7 +4,14 @@ import re
 from html.parser import HTMLParser
 
 import mailverdict as mv
-from mailverdict.model.words import REASON_LABELS, REASON_MEANING, STATE_MEANING, WHY_MEANING, Reason, count_of
+from mailverdict.model.words import (
+    REASON_LABELS,
+    REASON_MEANING,
+    STATE_MEANING,
+    WHY_MEANING,
+    Reason,
+    count_of,
+)
 from mailverdict.reports.explain import Step
 from mailverdict.reports.host_audit import Finding
 from mailverdict.runs.plan import plan_run
@@ -25,17 +32,32 @@ REFUSED = mv.Verification(
     metadata={"suggestion": "nobody@plane.example"},
 )
 FOREIGN = mv.Verification(
-    HOSTILE, HOSTILE, HOSTILE, (HOSTILE,), errors=(mv.Fault(HOSTILE, HOSTILE),), metadata={"suggestion": HOSTILE}
+    HOSTILE,
+    HOSTILE,
+    HOSTILE,
+    (HOSTILE,),
+    errors=(mv.Fault(HOSTILE, HOSTILE),),
+    metadata={"suggestion": HOSTILE},
 )
 VALUES = {
     "verification": REFUSED,
     "foreign verification": FOREIGN,
     "quota": mv.Quota(100, 40, 60),
     "no quota": mv.Quota(0, 0, 0),
-    "plan": plan_run(rows=260, missing=5, malformed=5, unique=250, in_flight=2, quota=mv.Quota(100, 0, 100), repeats=2),
+    "plan": plan_run(
+        rows=260,
+        missing=5,
+        malformed=5,
+        unique=250,
+        in_flight=2,
+        quota=mv.Quota(100, 0, 100),
+        repeats=2,
+    ),
     "split": mv.Split([0], [], [1], [], []),
     "explanation": mv.Explanation(FOREIGN, (Step(HOSTILE, HOSTILE, (HOSTILE,)),)),
-    "audit": mv.HostAudit(None, HOSTILE, (Finding("port_25", False, HOSTILE), Finding(HOSTILE, None, HOSTILE))),
+    "audit": mv.HostAudit(
+        None, HOSTILE, (Finding("port_25", False, HOSTILE), Finding(HOSTILE, None, HOSTILE))
+    ),
 }
 
 
@@ -92,7 +114,11 @@ def test_what_was_not_asked_is_said():
     assert str(steps).endswith("verdict: valid\n    not asked: whether the mailbox exists")
 
 
-@each_row("found", [REFUSED, mv.check("ada@@example.org", validation_type="regex")], ids=["smtp", "refused"])
+@each_row(
+    "found",
+    [REFUSED, mv.check("ada@@example.org", validation_type="regex")],
+    ids=["smtp", "refused"],
+)
 def test_nothing_is_left_open_by_a_refusal_or_after_the_mailbox(found):
     assert "not asked" not in repr(found)
 
@@ -132,12 +158,23 @@ def test_a_quota_prints_as_a_sentence(quota, shown):
 
 def test_a_split_has_a_badge_and_the_attribute_of_each_part():
     text = Elements(VALUES["split"]._repr_html_()).text
-    for name, rows in (("send", "1 row"), ("review", "0 rows"), ("drop", "0 rows"), ("unchecked", "0 rows")):
+    for name, rows in (
+        ("send", "1 row"),
+        ("review", "0 rows"),
+        ("drop", "0 rows"),
+        ("unchecked", "0 rows"),
+    ):
         assert f"{LABELS[name]}{rows}.{name}" in text
 
 
 def test_a_run_shows_rows_without_a_verdict_too():
-    run = mv.Progress(state="stopped", total=9, settled=6, verdicts=dict.fromkeys(map(str, mv.Verdict), 1), errors=2)
+    run = mv.Progress(
+        state="stopped",
+        total=9,
+        settled=6,
+        verdicts=dict.fromkeys(map(str, mv.Verdict), 1),
+        errors=2,
+    )
     text = Elements(render_progress(run)).text
     assert "Stopped: 6 of 9 addresses checked" in text
     assert "Not checked yet3" in text
@@ -157,7 +194,11 @@ class TestWords:
             assert not words.endswith("."), words
 
     def test_a_label_is_short_and_for_people(self):
-        for label in (*REASON_LABELS.values(), *LABELS.values(), *(m.label for m in MARKS.values())):
+        for label in (
+            *REASON_LABELS.values(),
+            *LABELS.values(),
+            *(m.label for m in MARKS.values()),
+        ):
             assert label[0].isupper(), label
             assert len(label) <= 50, label
             assert not re.search(r"_|\bMX\b|RCPT|\.$", label), label

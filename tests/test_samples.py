@@ -23,18 +23,47 @@ from tests.doubles.tables import each_row
 
 SAMPLES = ROOT / "data" / "samples"
 CSV, SEMICOLON, XLSX, PARQUET = (
-    SAMPLES / name for name in ("crm_export.csv", "crm_export_semicolon.csv", "crm_export.xlsx", "crm_export.parquet")
+    SAMPLES / name
+    for name in (
+        "crm_export.csv",
+        "crm_export_semicolon.csv",
+        "crm_export.xlsx",
+        "crm_export.parquet",
+    )
 )
 ROWS = 2_000
 HEADER = "contact_id,first_name,last_name,company,country,email,billing_email,phone,created_at,newsletter,lifetime_value,notes"
 # Domains of well-formed addresses that have no records.
 CLOSED = {
-    *("thornwick-cutlery.co.uk", "velograf-kurierdienst.de", "amberlight-voyages.fr", "pixelmoor-games.com"),
+    *(
+        "thornwick-cutlery.co.uk",
+        "velograf-kurierdienst.de",
+        "amberlight-voyages.fr",
+        "pixelmoor-games.com",
+    ),
     "dockside-reklame.se",
 }
 SLIPS = {
-    *("gmial.com", "gmail.con", "gamil.com", "gmai.com", "gmail.co", "gnail.com", "gmaill.com", "gmail.comm"),
-    *("hotmial.com", "hotmail.con", "hotmal.com", "yaho.com", "yahooo.com", "outlok.com", "icluod.com", "web.dee"),
+    *(
+        "gmial.com",
+        "gmail.con",
+        "gamil.com",
+        "gmai.com",
+        "gmail.co",
+        "gnail.com",
+        "gmaill.com",
+        "gmail.comm",
+    ),
+    *(
+        "hotmial.com",
+        "hotmail.con",
+        "hotmal.com",
+        "yaho.com",
+        "yahooo.com",
+        "outlok.com",
+        "icluod.com",
+        "web.dee",
+    ),
     "gmx.dee",
 }
 
@@ -58,7 +87,11 @@ KINDS = (
     (r"[^@]+@[^@]+[.,]$", 2, "other trailing punctuation"),
     (r"^['\"].*@.*['\"]$", 3, "in quotes"),
     (r'^=".*@.*"$', 3, "the way exports keep spreadsheets from guessing"),
-    (r"^(E-Mail|email|Mail|e-mail|work|correo|courriel) ?[:-] \S+@\S+$", 8, "the name of the field before it"),
+    (
+        r"^(E-Mail|email|Mail|e-mail|work|correo|courriel) ?[:-] \S+@\S+$",
+        8,
+        "the name of the field before it",
+    ),
     (r"^<a href=\"mailto:|<br>$|&#64;|^<b>", 6, "HTML"),
     ("\uff20", 4, "a full-width sign"),
     (r"^\S+ ?[\[{]at[\]}] ?\S+$", 4, "the sign in brackets"),
@@ -118,11 +151,17 @@ class TestFiles:
         content = SEMICOLON.read_bytes()
         assert content.startswith(b"\xef\xbb\xbf")
         assert content.count(b"\r\n") == ROWS + 1
-        german = pd.read_csv(SEMICOLON, sep=";", encoding="utf-8-sig", dtype=str, keep_default_na=False)
+        german = pd.read_csv(
+            SEMICOLON, sep=";", encoding="utf-8-sig", dtype=str, keep_default_na=False
+        )
         german["lifetime_value"] = german["lifetime_value"].str.replace(",", ".")
-        german["created_at"] = pd.to_datetime(german["created_at"], format="%d.%m.%Y").dt.strftime("%Y-%m-%d")
+        german["created_at"] = pd.to_datetime(german["created_at"], format="%d.%m.%Y").dt.strftime(
+            "%Y-%m-%d"
+        )
         german["email"] = german["email"].str.replace(r"^(\d),(\d{5}E)", r"\1.\2", regex=True)
-        german["email"] = german["email"].str.replace(r"^(\d\d)\.(\d\d)\.(\d{4})$", r"\3-\2-\1", regex=True)
+        german["email"] = german["email"].str.replace(
+            r"^(\d\d)\.(\d\d)\.(\d{4})$", r"\3-\2-\1", regex=True
+        )
         pd.testing.assert_frame_equal(german, frame)
 
     def test_parquet_has_types_and_the_same_text(self, frame: pd.DataFrame) -> None:
@@ -132,13 +171,19 @@ class TestFiles:
         for name in ("first_name", "company", "email", "billing_email", "notes"):
             assert table[name].fillna("").tolist() == frame[name].tolist()
 
-    def test_workbook_has_numbers_and_dates_where_addresses_belong(self, frame: pd.DataFrame) -> None:
+    def test_workbook_has_numbers_and_dates_where_addresses_belong(
+        self, frame: pd.DataFrame
+    ) -> None:
         header, *rows = CalamineWorkbook.from_path(XLSX).get_sheet_by_index(0).to_python()
         cells = [row[header.index("email")] for row in rows]
         assert len(rows) == ROWS
         assert sum(isinstance(cell, int | float) for cell in cells) == 6
         assert sum(isinstance(cell, date | datetime) for cell in cells) == 3
-        texts = [(ours, theirs) for ours, theirs in zip(cells, frame["email"], strict=True) if isinstance(ours, str)]
+        texts = [
+            (ours, theirs)
+            for ours, theirs in zip(cells, frame["email"], strict=True)
+            if isinstance(ours, str)
+        ]
         assert all(ours == theirs for ours, theirs in texts)
 
     @each_row("path", [CSV, SEMICOLON, XLSX, PARQUET], ids=lambda path: path.name)
@@ -155,7 +200,10 @@ class TestFiles:
 class TestMess:
     def test_every_kind_is_there(self, frame: pd.DataFrame) -> None:
         cells = frame["email"].tolist()
-        counts = [(why, sum(bool(re.search(pattern, cell)) for cell in cells), least) for pattern, least, why in KINDS]
+        counts = [
+            (why, sum(bool(re.search(pattern, cell)) for cell in cells), least)
+            for pattern, least, why in KINDS
+        ]
         assert [each for each in counts if each[1] < each[2]] == []
 
     def test_empty_cells(self, frame: pd.DataFrame) -> None:
@@ -183,7 +231,9 @@ class TestSandbox:
 
     @pytest.mark.slow
     def test_verdicts_are_mixed_as_in_a_real_export(self, world: mv.sandbox.World) -> None:
-        out = mv.verify(pd.read_csv(CSV), "email", validation_type="mx", clean=False, backend=world.backend)
+        out = mv.verify(
+            pd.read_csv(CSV), "email", validation_type="mx", clean=False, backend=world.backend
+        )
         share = mv.summary(out, "email")["share"]
         assert 0.70 <= share["valid"] <= 0.75
         assert 0.10 <= share["invalid"] <= 0.17
@@ -194,14 +244,21 @@ class TestSandbox:
     @pytest.mark.slow
     def test_repairs_save_addresses(self, world: mv.sandbox.World) -> None:
         valid = [
-            (mv.verify(pd.read_csv(CSV), "email", clean=clean, backend=world.backend)["email_verdict"] == "valid").sum()
+            (
+                mv.verify(pd.read_csv(CSV), "email", clean=clean, backend=world.backend)[
+                    "email_verdict"
+                ]
+                == "valid"
+            ).sum()
             for clean in (False, True)
         ]
         assert valid[1] >= valid[0] + 50
 
     def test_slips_come_with_a_suggestion(self, world: mv.sandbox.World) -> None:
         out = mv.verify(pd.read_csv(CSV), "email", backend=world.backend)
-        slips = out[out["email"].str.endswith(("@gmial.com", "@hotmial.com", "@gmail.con"), na=False)]
+        slips = out[
+            out["email"].str.endswith(("@gmial.com", "@hotmial.com", "@gmail.con"), na=False)
+        ]
         assert len(slips) > 8
         assert slips["email_suggestion"].str.endswith(("@gmail.com", "@hotmail.com")).all()
 
@@ -211,18 +268,28 @@ class TestDemo:
     def test_it_prints_nothing_on_stderr(self, finished: subprocess.CompletedProcess[str]) -> None:
         assert (finished.returncode, finished.stderr) == (0, "")
 
-    def test_the_first_line_names_the_sandbox(self, finished: subprocess.CompletedProcess[str]) -> None:
+    def test_the_first_line_names_the_sandbox(
+        self, finished: subprocess.CompletedProcess[str]
+    ) -> None:
         assert "sandbox: made-up domains on this machine" in finished.stdout.splitlines()[0]
 
     def test_it_shows_the_mess(self, finished: subprocess.CompletedProcess[str]) -> None:
-        for kind in ("display name", "no-break space", "two addresses", "Excel's number", "placeholder", "typo"):
+        for kind in (
+            "display name",
+            "no-break space",
+            "two addresses",
+            "Excel's number",
+            "placeholder",
+            "typo",
+        ):
             assert re.search(rf"^{kind} +\d{{5}} ", finished.stdout, re.MULTILINE), kind
 
     def test_it_prints_a_summary(self, finished: subprocess.CompletedProcess[str]) -> None:
         assert re.search(r"^  Valid +1,\d{3} +7\d\.\d%", finished.stdout, re.MULTILINE)
         assert "valid means that the domain can receive mail" in finished.stdout
         assert all(
-            cause in finished.stdout for cause in ("does not exist", "accepts no mail", "no answer in", "There is no @")
+            cause in finished.stdout
+            for cause in ("does not exist", "accepts no mail", "no answer in", "There is no @")
         )
 
     def test_it_verifies_mailboxes(self, finished: subprocess.CompletedProcess[str]) -> None:
@@ -244,4 +311,6 @@ class TestDemo:
             "email_suggestion",
         } <= set(written.columns)
         notes = pd.read_csv(CSV, dtype=str)["notes"]
-        assert set(written["notes"].dropna()) == set(notes.dropna()), "cells of the user stay as they are"
+        assert set(written["notes"].dropna()) == set(notes.dropna()), (
+            "cells of the user stay as they are"
+        )

@@ -27,5 +27,12 @@ def test_each_row_that_fails_is_listed_and_the_others_are_tried():
 
 def test_every_value_is_in_a_row_that_is_not_slow():
     rows = crossed("ab", [1, 2, 3])
-    assert [row.values for row in rows] == [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("b", 2), ("b", 3)]
+    assert [row.values for row in rows] == [
+        ("a", 1),
+        ("a", 2),
+        ("a", 3),
+        ("b", 1),
+        ("b", 2),
+        ("b", 3),
+    ]
     assert [row.values for row in rows if not row.marks] == [("a", 1), ("a", 3), ("b", 2)]

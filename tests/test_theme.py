@@ -22,17 +22,33 @@ KEYS = tuple(theme.MARKS)
 VISION = {
     "normal": np.eye(3),
     "protanopia": np.array(
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
     ),
     "deuteranopia": np.array(
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
     ),
     "tritanopia": np.array(
-        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
     ),
 }
 XYZ = np.array(
-    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
 )
 WHITE = np.array([0.95047, 1.0, 1.08883])  # D65
 FAR = 12  # CIEDE2000; about 1 can just be perceived side by side, and 10 is told apart at a glance
@@ -46,7 +62,9 @@ def linear(name, scheme):
 
 def contrast(one, other, scheme):
     """WCAG 2.2, "contrast ratio"."""
-    low, high = sorted(float(linear(name, scheme) @ (0.2126, 0.7152, 0.0722)) for name in (one, other))
+    low, high = sorted(
+        float(linear(name, scheme) @ (0.2126, 0.7152, 0.0722)) for name in (one, other)
+    )
     return (high + 0.05) / (low + 0.05)
 
 
@@ -79,9 +97,16 @@ def ciede2000(one, other):
         + 0.32 * math.cos(math.radians(3 * hue + 6))
         - 0.20 * math.cos(math.radians(4 * hue - 63))
     )
-    d_light = (light2 - light1) / (1 + 0.015 * (light - 50) ** 2 / math.sqrt(20 + (light - 50) ** 2))
+    d_light = (light2 - light1) / (
+        1 + 0.015 * (light - 50) ** 2 / math.sqrt(20 + (light - 50) ** 2)
+    )
     d_chroma = (chroma2 - chroma1) / (1 + 0.045 * chroma)
-    d_hue = 2 * math.sqrt(chroma1 * chroma2) * math.sin(math.radians(turn / 2)) / (1 + 0.015 * chroma * weight)
+    d_hue = (
+        2
+        * math.sqrt(chroma1 * chroma2)
+        * math.sin(math.radians(turn / 2))
+        / (1 + 0.015 * chroma * weight)
+    )
     rotation = -2 * math.sqrt(chroma**7 / (chroma**7 + 25**7))
     rotation *= math.sin(math.radians(60 * math.exp(-(((hue - 275) / 25) ** 2))))
     return math.sqrt(d_light**2 + d_chroma**2 + d_hue**2 + rotation * d_chroma * d_hue)
@@ -127,7 +152,9 @@ class TestContrast:
 @each_row("vision", VISION)
 def test_verdicts_can_be_told_apart_without_full_colour_vision(vision, scheme):
     seen = {key: to_lab(VISION[vision] @ linear(key, scheme)) for key in KEYS}
-    near = {pair: ciede2000(*(seen[key] for key in pair)) for pair in itertools.combinations(KEYS, 2)}
+    near = {
+        pair: ciede2000(*(seen[key] for key in pair)) for pair in itertools.combinations(KEYS, 2)
+    }
     assert {pair: round(distance, 1) for pair, distance in near.items() if distance < FAR} == {}
 
 
@@ -136,7 +163,11 @@ def test_each_verdict_action_and_state_has_a_colour_a_word_and_a_shape():
     assert names <= set(theme.MARK_OF) == set(theme.LABELS)
     assert set(theme.MARK_OF.values()) == set(theme.MARKS)
     marks = theme.MARKS.values()
-    assert len({mark.shape for mark in marks}) == len({mark.glyph for mark in marks}) == len({m.label for m in marks})
+    assert (
+        len({mark.shape for mark in marks})
+        == len({mark.glyph for mark in marks})
+        == len({m.label for m in marks})
+    )
     assert theme.colour("send") == theme.COLOURS["valid"].light
 
 
@@ -145,9 +176,13 @@ def test_the_stylesheet_defines_what_it_uses_in_both_schemes_and_only_inside_its
     used = set(re.findall(r"var\((--mv-[a-z0-9-]+)", text))
     defined = set(re.findall(r"(--mv-[a-z0-9-]+):", text))
     assert used <= defined
-    assert text.count(f"--mv-valid:{theme.COLOURS['valid'].dark}") == 2  # by the browser, by the page around
+    assert (
+        text.count(f"--mv-valid:{theme.COLOURS['valid'].dark}") == 2
+    )  # by the browser, by the page around
     selectors = [
-        s for head in re.findall(r"(?:^|[{}])([^{}@]+)\{", text, re.M) for s in re.split(r",(?![^(]*\))", head)
+        s
+        for head in re.findall(r"(?:^|[{}])([^{}@]+)\{", text, re.M)
+        for s in re.split(r",(?![^(]*\))", head)
     ]
     assert len(selectors) > 20
     assert [s for s in selectors if not s.strip().startswith(".box")] == []
@@ -163,10 +198,20 @@ LITERAL = re.compile(
     r"(?<![&\w])#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})\b|\b(?:rgb|hsl|oklch|lab)a?\(|:\s*(?:white|black|gr[ae]y|red)\b"
 )
 PAGES = (
-    *("src/mailverdict/service/http/page.html", "docs/site.css", "src/mailverdict/reports/page.css"),
+    *(
+        "src/mailverdict/service/http/page.html",
+        "docs/site.css",
+        "src/mailverdict/reports/page.css",
+    ),
     "src/mailverdict/widgets/static/page.css",
 )
-CODE = ("reports/page.py", "reports/page.js", "service/http/page.py", "widgets/notebook.py", "widgets/server.py")
+CODE = (
+    "reports/page.py",
+    "reports/page.js",
+    "service/http/page.py",
+    "widgets/notebook.py",
+    "widgets/server.py",
+)
 SCRIPTS = ("connection.js", "mailing.js", "page.js", "parts.js", "run.js", "steps.js", "table.js")
 
 
@@ -188,9 +233,13 @@ def test_code_of_pages_has_no_colours_of_its_own(path):
 def test_each_script_and_style_sheet_of_the_audit_is_looked_at():
     looked_at = {*SCRIPTS, *(Path(path).name for path in PAGES)}
     folder = ROOT / "src/mailverdict/widgets/static"
-    assert {path.name for path in folder.iterdir() if path.is_file()} <= looked_at  # `vendor` is not ours
+    assert {
+        path.name for path in folder.iterdir() if path.is_file()
+    } <= looked_at  # `vendor` is not ours
 
 
-@each_row("text", ["color: #fff;", "border:1px solid #1a7f37", "background: rgb(0 0 0)", "color: white"])
+@each_row(
+    "text", ["color: #fff;", "border:1px solid #1a7f37", "background: rgb(0 0 0)", "color: white"]
+)
 def test_a_colour_is_recognized(text):
     assert LITERAL.search(text)

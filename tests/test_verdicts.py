@@ -17,7 +17,14 @@ from mailverdict.model.evidence import (
 )
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import REASON_MEANING, Reason, ValidationType, Verdict
-from mailverdict.verdicts import PRECEDENCE, contradiction_in, order_reasons, settle, settle_saturated, verdict_of
+from mailverdict.verdicts import (
+    PRECEDENCE,
+    contradiction_in,
+    order_reasons,
+    settle,
+    settle_saturated,
+    verdict_of,
+)
 from tests.doubles.tables import each_row
 
 OK = SyntaxEvidence(ok=True, normalized="ada@example.org", local="ada", ascii_domain="example.org")
@@ -40,7 +47,9 @@ def dns(outcome, message=""):
 
 def refused(reason, **changes):
     classification = Classification(reason, "rule", **changes)
-    return replace(ACCEPTED, classification=classification, rcpt_accepted=False, catch_all=None, reply="550 no")
+    return replace(
+        ACCEPTED, classification=classification, rcpt_accepted=False, catch_all=None, reply="550 no"
+    )
 
 
 def test_every_reason_has_a_rank_and_a_meaning():
@@ -90,7 +99,9 @@ DOMAIN_CASES = [
 
 @each_row(("kind", "seen", "listed", "result", "checks", "error"), DOMAIN_CASES)
 def test_types_without_a_session_have_no_reasons(kind, seen, listed, result, checks, error):
-    decision = settle(ValidationType(kind), Evidence(OK, seen, listed, flags=Flags(role=True, disposable=True)))
+    decision = settle(
+        ValidationType(kind), Evidence(OK, seen, listed, flags=Flags(role=True, disposable=True))
+    )
     assert (decision.result, decision.checks, decision.reason) == (result, checks, error)
     assert decision.reasons == ()
 
@@ -126,19 +137,29 @@ def test_nothing_established_is_never_invalid(reason):
 
 
 def test_smtp_without_exchanges_needs_no_session():
-    gone = settle(ValidationType.SMTP, Evidence(OK, dns(DnsOutcome.NULL_MX), flags=Flags(role=True)))
+    gone = settle(
+        ValidationType.SMTP, Evidence(OK, dns(DnsOutcome.NULL_MX), flags=Flags(role=True))
+    )
     assert (gone.result, list(gone.reasons), gone.checks) == (
         "invalid",
         ["no_mx_record", "role"],
         {"syntax": True, "dns": False},
     )
-    silent = settle(ValidationType.SMTP, Evidence(OK, dns(DnsOutcome.UNDETERMINED, "SERVFAIL"), flags=Flags()))
-    assert (silent.result, list(silent.reasons), silent.checks) == ("unknown", ["inconclusive"], {"syntax": True})
+    silent = settle(
+        ValidationType.SMTP, Evidence(OK, dns(DnsOutcome.UNDETERMINED, "SERVFAIL"), flags=Flags())
+    )
+    assert (silent.result, list(silent.reasons), silent.checks) == (
+        "unknown",
+        ["inconclusive"],
+        {"syntax": True},
+    )
     assert silent.errors[0].message == "SERVFAIL"
 
 
 def test_smtp_checks_name_only_what_was_reached():
-    closed = MailboxEvidence(Classification(Reason.PORT_CLOSED, "connection_refused"), port_open=False)
+    closed = MailboxEvidence(
+        Classification(Reason.PORT_CLOSED, "connection_refused"), port_open=False
+    )
     decision = settle(ValidationType.SMTP, Evidence(OK, MX, mailbox=closed))
     assert decision.checks == {"syntax": True, "dns": True, "smtp_port": False, "smtp": False}
     assert settle(ValidationType.SMTP, Evidence(OK, MX, mailbox=ACCEPTED)).checks == {
@@ -148,7 +169,8 @@ def test_smtp_checks_name_only_what_was_reached():
 
 def test_the_first_error_keeps_the_contract_code_and_the_finer_one_follows():
     decision = settle(
-        ValidationType.SMTP, Evidence(OK, MX, mailbox=refused(Reason.MAILBOX_NOT_FOUND, error_code="MAILBOX_DISABLED"))
+        ValidationType.SMTP,
+        Evidence(OK, MX, mailbox=refused(Reason.MAILBOX_NOT_FOUND, error_code="MAILBOX_DISABLED")),
     )
     assert decision.reason == "SMTP"
     assert [fault.code for fault in decision.errors] == ["SMTP", "MAILBOX_DISABLED"]
@@ -178,7 +200,11 @@ CONSISTENT = [
     ("smtp", "valid", ()),
     ("smtp", "valid", ("on_holiday",)),  # the vocabulary is open
     ("smtp", "invalid", ("on_holiday", "greylisted")),
-    ("smtp", "invalid", ("greylisted", "mailbox_not_found")),  # one of them yields it, the order is the service's
+    (
+        "smtp",
+        "invalid",
+        ("greylisted", "mailbox_not_found"),
+    ),  # one of them yields it, the order is the service's
     ("smtp", "risky", ("disposable", "mailbox_not_found")),  # the contract does not rank these two
     ("smtp", "unknown", ("mailbox_not_found",)),  # claims nothing
     ("smtp", "invalid", ()),
@@ -193,8 +219,20 @@ def test_a_verdict_that_may_follow_from_its_reasons_stands(kind, result, reasons
 
 
 CONTRADICTIONS = [
-    ("smtp", "invalid", ("greylisted", "role"), None, "by the contract greylisted, role means 'unknown'"),
-    ("smtp", "valid", ("mailbox_not_found", "on_holiday"), None, "mailbox_not_found means 'invalid'"),
+    (
+        "smtp",
+        "invalid",
+        ("greylisted", "role"),
+        None,
+        "by the contract greylisted, role means 'unknown'",
+    ),
+    (
+        "smtp",
+        "valid",
+        ("mailbox_not_found", "on_holiday"),
+        None,
+        "mailbox_not_found means 'invalid'",
+    ),
     ("mx", "valid", ("no_mx_record",), None, "no_mx_record means 'invalid'"),
     ("mx", "invalid", ("timeout",), None, "timeout means 'unknown'"),
     ("smtp", "invalid", ("mailbox_not_found",), True, "the flag protected means 'unknown'"),
@@ -210,5 +248,7 @@ def test_a_verdict_that_its_reasons_exclude_is_described(kind, result, reasons, 
 
 
 def test_a_disposable_domain_behind_a_server_that_refuses_us_is_risky():
-    found = Verification("ada@firm.com", "smtp", "risky", ("disposable", "protected"), protected=True)
+    found = Verification(
+        "ada@firm.com", "smtp", "risky", ("disposable", "protected"), protected=True
+    )
     assert contradiction_in(found) == ""

@@ -32,7 +32,12 @@ from publicsuffixlist import PublicSuffixList
 
 from mailverdict.checks.lists.files import MANIFEST, split_entries
 from mailverdict.checks.lists.flags import below_any
-from mailverdict.checks.lists.suggestions import KNOWN_LISTS, SuggestionIndex, build_index, parse_pairs
+from mailverdict.checks.lists.suggestions import (
+    KNOWN_LISTS,
+    SuggestionIndex,
+    build_index,
+    parse_pairs,
+)
 from mailverdict.checks.lists.update import PROTECTED_LISTS, clean_domains
 
 DATA = Path(__file__).parents[1] / "src" / "mailverdict" / "data"
@@ -58,7 +63,9 @@ DISPOSABLE = Package(
     "disposable_email_domains-0.0.293-py3-none-any.whl",
     "b03e29f3a810a012c200b944ce9ef52ce975da2ea63bcf50d08767bf9e225f8e",
 )
-FREEMAIL = Package("freemail-1.7.0.tgz", "9566335daaa2d0492f91f9efb4f94d09866b3fda691c3d55af308f63530b6fd1")
+FREEMAIL = Package(
+    "freemail-1.7.0.tgz", "9566335daaa2d0492f91f9efb4f94d09866b3fda691c3d55af308f63530b6fd1"
+)
 
 # name: source, licence, version, date; the order is that of the manifest.
 LISTS: Mapping[str, tuple[str, str, str, str]] = {
@@ -102,7 +109,9 @@ def main(folder: Path) -> None:
     write("disposable", DISPOSABLE_HEAD, disposable)
     with tarfile.open(folder / FREEMAIL.file) as package:
         FREEMAIL.read(folder)
-        free, throwaway = (member_lines(package, f"package/data/{name}.txt") for name in ("free", "disposable"))
+        free, throwaway = (
+            member_lines(package, f"package/data/{name}.txt") for name in ("free", "disposable")
+        )
     write("free", FREE_HEAD, build_free(free, {*disposable, *throwaway}, suffixes))
     (DATA / MANIFEST).write_text("\n".join(map(table_of, LISTS)), encoding="utf-8")
 
@@ -112,7 +121,9 @@ def blocklist_of(data: bytes) -> set[str]:
     with zipfile.ZipFile(io.BytesIO(data)) as wheel:
         tree = ast.parse(wheel.read("disposable_email_domains/__init__.py"))
     found = (
-        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "blocklist"
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "blocklist"
     )
     names: set[str] = ast.literal_eval(next(found))
     return names
@@ -148,7 +159,9 @@ def build_disposable(entries: Iterable[str], suffixes: PublicSuffixList) -> froz
     )
 
 
-def build_free(entries: Iterable[str], throwaway: Collection[str], suffixes: PublicSuffixList) -> frozenset[str]:
+def build_free(
+    entries: Iterable[str], throwaway: Collection[str], suffixes: PublicSuffixList
+) -> frozenset[str]:
     """Registrable names that are neither disposable, nor typing errors, nor in the hand-written list."""
     wanted = sorted({entry.strip().lower() for entry in entries if entry.strip()})
     index = typo_index()
@@ -158,7 +171,9 @@ def build_free(entries: Iterable[str], throwaway: Collection[str], suffixes: Pub
         wanted,
         {
             "not registrable": {
-                name for name in wanted if icann.privatesuffix(name) != name or suffixes.privatesuffix(name) != name
+                name
+                for name in wanted
+                if icann.privatesuffix(name) != name or suffixes.privatesuffix(name) != name
             },
             "disposable": below(wanted, throwaway),
             "a typo of a provider": {name for name in wanted if index.suggest(name)},
@@ -182,7 +197,9 @@ def below(names: list[str], parents: Collection[str]) -> Iterator[str]:
 
 
 def clean(title: str, wanted: list[str], unwanted: Mapping[str, Iterable[str]]) -> frozenset[str]:
-    names, left_out = clean_domains(wanted, {cause: frozenset(those) for cause, those in unwanted.items()})
+    names, left_out = clean_domains(
+        wanted, {cause: frozenset(those) for cause, those in unwanted.items()}
+    )
     print(f"{title}: {len(names):,} of {len(wanted):,}")
     for cause, those in left_out.items():
         print(f"  {cause}: {len(those):,}: {' '.join(those)}")
@@ -190,15 +207,26 @@ def clean(title: str, wanted: list[str], unwanted: Mapping[str, Iterable[str]]) 
 
 
 def write(name: str, head: str, entries: Iterable[str]) -> None:
-    (DATA / f"{name}.txt").write_text(head + "".join(f"{entry}\n" for entry in sorted(entries)), encoding="utf-8")
+    (DATA / f"{name}.txt").write_text(
+        head + "".join(f"{entry}\n" for entry in sorted(entries)), encoding="utf-8"
+    )
 
 
 def table_of(name: str) -> str:
     source, licence, version, date = LISTS[name]
     path = DATA / (f"{name}.csv" if name == "operators" else f"{name}.txt")
     digest, rows = hashlib.sha256(path.read_bytes()).hexdigest(), len(entries_of(path))
-    values = {"file": path.name, "source": source, "licence": licence, "version": version, "date": date}
-    lines = (f"{key} = {json.dumps(value)}" for key, value in {**values, "sha256": digest, "rows": rows}.items())
+    values = {
+        "file": path.name,
+        "source": source,
+        "licence": licence,
+        "version": version,
+        "date": date,
+    }
+    lines = (
+        f"{key} = {json.dumps(value)}"
+        for key, value in {**values, "sha256": digest, "rows": rows}.items()
+    )
     return "\n".join([f"[{name}]", *lines, ""])
 
 

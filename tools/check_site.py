@@ -27,8 +27,12 @@ LOADING = {
 }
 LINKS_NOT_LOADED = {"canonical", "next", "prev", "alternate", "author", "license", "edit"}
 OTHER_SITE = re.compile(r"^\s*(?:https?:)?//", re.IGNORECASE)
-IN_STYLE = re.compile(r"(?:url\(\s*['\"]?|@import\s+['\"])((?:https?:)?//[^'\")\s]+)", re.IGNORECASE)
-IN_SCRIPT = re.compile(r"(?:import\s*\(?|from|\.src\s*=|importScripts\()\s*['\"]((?:https?:)?//[^'\"]+)")
+IN_STYLE = re.compile(
+    r"(?:url\(\s*['\"]?|@import\s+['\"])((?:https?:)?//[^'\")\s]+)", re.IGNORECASE
+)
+IN_SCRIPT = re.compile(
+    r"(?:import\s*\(?|from|\.src\s*=|importScripts\()\s*['\"]((?:https?:)?//[^'\"]+)"
+)
 
 
 class LoadedUrls(HTMLParser):
@@ -45,7 +49,9 @@ class LoadedUrls(HTMLParser):
         self.element = tag
         if tag == "link" and LINKS_NOT_LOADED & set(given.get("rel", "").split()):
             return
-        self.urls += [given[name] for name in LOADING.get(tag, ()) if OTHER_SITE.match(given.get(name, ""))]
+        self.urls += [
+            given[name] for name in LOADING.get(tag, ()) if OTHER_SITE.match(given.get(name, ""))
+        ]
         self.urls += IN_STYLE.findall(given.get("style", ""))
 
     def handle_endtag(self, tag: str) -> None:
@@ -71,7 +77,9 @@ def loaded_urls(path: Path) -> list[str]:
 def main() -> int:
     """Print what is loaded; returns exit status 1 if anything is, or if there are no pages."""
     paths = [path for path in sorted(SITE.rglob("*")) if path.suffix in (".html", ".css")]
-    found = [f"{path.relative_to(SITE)} loads {url[:120]}" for path in paths for url in loaded_urls(path)]
+    found = [
+        f"{path.relative_to(SITE)} loads {url[:120]}" for path in paths for url in loaded_urls(path)
+    ]
     print("\n".join(found) or f"{len(paths)} pages and style sheets load nothing from other sites")
     return 0 if paths and not found else 1
 

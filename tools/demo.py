@@ -95,7 +95,9 @@ def headline(text: str) -> None:
 def show(table: pd.DataFrame) -> None:
     """Print a table with text aligned to the left."""
     numbers = table.select_dtypes("number").columns
-    shown = {name: table[name].tolist() if name in numbers else align_left(table[name]) for name in table}
+    shown = {
+        name: table[name].tolist() if name in numbers else align_left(table[name]) for name in table
+    }
     print(pd.DataFrame(shown, index=table.index.tolist()).to_string(justify="left"))
 
 
@@ -111,8 +113,12 @@ def visible(text: str) -> str:
 
 def show_mess(df: pd.DataFrame) -> None:
     """Print one row for each kind of mess."""
-    headline(f"1. A CRM export, {EXPORT.relative_to(ROOT)}: {len(df):,} rows, {len(df.columns)} columns")
-    rows = pd.concat([first(df, df["email"].str.contains(pattern, na=False)) for pattern in MESSY.values()])
+    headline(
+        f"1. A CRM export, {EXPORT.relative_to(ROOT)}: {len(df):,} rows, {len(df.columns)} columns"
+    )
+    rows = pd.concat(
+        [first(df, df["email"].str.contains(pattern, na=False)) for pattern in MESSY.values()]
+    )
     show(rows[["contact_id", "last_name", "email"]].set_axis(list(MESSY), axis="index"))
     print(f"\n... and {df['email'].isna().sum():,} rows without any address.")
 
@@ -123,22 +129,34 @@ def first(df: pd.DataFrame, mask: pd.Series[bool]) -> pd.DataFrame:
 
 def tidy(df: pd.DataFrame) -> pd.DataFrame:
     """Show what `explode` and `clean` do; the rows are those of `explode`."""
-    headline('2. mv.explode(df, "email"), mv.clean(df, "email"): one address a cell, without what is around it')
+    headline(
+        '2. mv.explode(df, "email"), mv.clean(df, "email"): one address a cell, without what is around it'
+    )
     exploded = mv.explode(df, "email")
-    print(f"{len(df):,} rows become {len(exploded):,}: cells with several addresses are made rows.\n")
+    print(
+        f"{len(df):,} rows become {len(exploded):,}: cells with several addresses are made rows.\n"
+    )
     tidied = mv.clean(exploded, "email")
     changed = tidied[tidied["email_change"] != ""]
     show(changed.drop_duplicates("email_change")[["email", "email_clean", "email_change"]].head(8))
-    print(f"\n{len(changed):,} cells cleaned. A domain is never changed; corrections are only suggested.")
+    print(
+        f"\n{len(changed):,} cells cleaned. A domain is never changed; corrections are only suggested."
+    )
     return exploded
 
 
 def mark(df: pd.DataFrame) -> pd.DataFrame:
     """Mark duplicates and the rows on the suppression list."""
-    headline(f'3. mv.duplicates(df, "email"), mv.suppress(df, "email", "{UNSUBSCRIBED.relative_to(ROOT)}")')
+    headline(
+        f'3. mv.duplicates(df, "email"), mv.suppress(df, "email", "{UNSUBSCRIBED.relative_to(ROOT)}")'
+    )
     marked = mv.suppress(mv.duplicates(df, "email"), "email", UNSUBSCRIBED)
     repeated = marked[marked["email_duplicate_of"].notna()]
-    show(repeated.drop_duplicates("email_identity")[["email", "email_identity", "email_duplicate_of"]].head(4))
+    show(
+        repeated.drop_duplicates("email_identity")[
+            ["email", "email_identity", "email_duplicate_of"]
+        ].head(4)
+    )
     print(f"\n{len(repeated):,} rows repeat the mailbox of an earlier row; ", end="")
     print(f"{marked['email_suppressed'].sum():,} rows are on the suppression list.")
     return marked
@@ -148,10 +166,14 @@ def verify(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
     """Verify the column and show the summary."""
     headline('4. mv.verify(df, "email", validation_type="mx"): a verdict for every row')
     began = perf_counter()
-    out: pd.DataFrame = mv.verify(df, "email", validation_type="mx", columns="all", backend=world.backend)
+    out: pd.DataFrame = mv.verify(
+        df, "email", validation_type="mx", columns="all", backend=world.backend
+    )
     took = perf_counter() - began
     sum_up(out, ValidationType.MX)
-    print(f"\n{len(out):,} rows, {world.dns.count():,} DNS queries, {took:.1f} s; one of the servers never answers.")
+    print(
+        f"\n{len(out):,} rows, {world.dns.count():,} DNS queries, {took:.1f} s; one of the servers never answers."
+    )
     return out
 
 
@@ -166,7 +188,9 @@ def ask_mailboxes(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
     """Verify the mailboxes, and show the summary and the policy."""
     headline('7. mv.verify(df, "email", validation_type="smtp"): does the mailbox exist?')
     began = perf_counter()
-    out: pd.DataFrame = mv.verify(df, "email", validation_type="smtp", columns="all", backend=world.backend)
+    out: pd.DataFrame = mv.verify(
+        df, "email", validation_type="smtp", columns="all", backend=world.backend
+    )
     took = perf_counter() - began
     sum_up(out, ValidationType.SMTP)
     print(f"\n{took:.1f} s, no mail sent. What to do with each row, mv.split(out, 'email'):")
@@ -189,9 +213,14 @@ def show_domains(out: pd.DataFrame) -> None:
 
 def show_reasons(out: pd.DataFrame) -> None:
     """Print one row for each reason."""
-    headline("6. The reason for each row (columns email_verdict, email_error_message, email_suggestion)")
+    headline(
+        "6. The reason for each row (columns email_verdict, email_error_message, email_suggestion)"
+    )
     message = out["email_error_message"]
-    masks = [out["email_suggestion"].notna(), *(message.str.contains(text, regex=False) for text in INSTRUCTIVE)]
+    masks = [
+        out["email_suggestion"].notna(),
+        *(message.str.contains(text, regex=False) for text in INSTRUCTIVE),
+    ]
     rows = pd.concat([first(out, mask) for mask in masks])
     show(rows[["email", "email_verdict", "email_error_message", "email_suggestion"]])
 

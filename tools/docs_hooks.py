@@ -48,7 +48,13 @@ PAGE_FIXES = (
 # How much a hit counts in the search, by folder.
 BOOSTS = {"explanation": 4.0, "how-to": 4.0, "notebooks": 0.05, "reference": 0.1}
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-DTYPE = {"verdict": "category", "status": "category", "text": "string", "bool": "boolean", "moment": "datetime, UTC"}
+DTYPE = {
+    "verdict": "category",
+    "status": "category",
+    "text": "string",
+    "bool": "boolean",
+    "moment": "datetime, UTC",
+}
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -91,27 +97,45 @@ def words() -> str:
 
 
 def reasons() -> str:
-    rows = [(str(rank), f"`{r}`", f"`{PRECEDENCE[r]}`", REASON_MEANING[r]) for rank, r in enumerate(PRECEDENCE, 1)]
+    rows = [
+        (str(rank), f"`{r}`", f"`{PRECEDENCE[r]}`", REASON_MEANING[r])
+        for rank, r in enumerate(PRECEDENCE, 1)
+    ]
     return table(("", "reason", "verdict", "meaning"), rows)
 
 
 def policies() -> str:
     actions = ("send", "review", "retry", "drop")
     rows = [
-        (f"**{name}**", *(", ".join(f"`{selector}`" for selector in getattr(policy, action)) for action in actions))
+        (
+            f"**{name}**",
+            *(
+                ", ".join(f"`{selector}`" for selector in getattr(policy, action))
+                for action in actions
+            ),
+        )
         for name, policy in POLICIES.items()
     ]
     return table(("policy", *actions), rows)
 
 
 def zones() -> str:
-    rows = [(f"`{z.name}`", ", ".join(z.codes), z.meaning, z.source, z.date) for z in KNOWN_ZONES.values()]
+    rows = [
+        (f"`{z.name}`", ", ".join(z.codes), z.meaning, z.source, z.date)
+        for z in KNOWN_ZONES.values()
+    ]
     return table(("zone", "answers that mean listed", "contains", "source", "read on"), rows)
 
 
 def repairs() -> str:
     rows = [
-        (f"`{r.name}`", "safe" if r.is_safe else "ask", shown_text(r.before), shown_text(r.after), r.why)
+        (
+            f"`{r.name}`",
+            "safe" if r.is_safe else "ask",
+            shown_text(r.before),
+            shown_text(r.after),
+            r.why,
+        )
         for r in REPAIRS
     ]
     return table(("repair", "class", "before", "after", "why"), rows)
@@ -119,7 +143,9 @@ def repairs() -> str:
 
 def shown_text(text: str) -> str:
     """A cell as code, with the characters that cannot be seen written as escapes."""
-    visible = "".join(c if c.isprintable() and not unicodedata.combining(c) else f"\\u{ord(c):04x}" for c in text)
+    visible = "".join(
+        c if c.isprintable() and not unicodedata.combining(c) else f"\\u{ord(c):04x}" for c in text
+    )
     return f"<code>{html.escape(visible).replace(' ', '&nbsp;')}</code>"
 
 
@@ -141,9 +167,17 @@ def load_inputs() -> ModuleType:
 
 
 def lists() -> str:
-    manifest = tomllib.loads(files("mailverdict.data").joinpath("MANIFEST.toml").read_text(encoding="utf-8"))
+    manifest = tomllib.loads(
+        files("mailverdict.data").joinpath("MANIFEST.toml").read_text(encoding="utf-8")
+    )
     rows = [
-        (f"`{entry['file']}`", f"{entry['rows']:,}", str(entry["date"]), entry["licence"], entry["source"])
+        (
+            f"`{entry['file']}`",
+            f"{entry['rows']:,}",
+            str(entry["date"]),
+            entry["licence"],
+            entry["source"],
+        )
         for entry in manifest.values()
     ]
     return table(("file", "entries", "date", "licence", "source"), rows)
@@ -179,19 +213,34 @@ def mailboxes() -> str:
 def benchmarks() -> str:
     """The first paragraph of each benchmark's docstring."""
     named = re.search(
-        r"^NAMES = (\(.*?\))", (BENCHMARKS / "__main__.py").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        r"^NAMES = (\(.*?\))",
+        (BENCHMARKS / "__main__.py").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
     )
     assert named is not None
-    paths = {name: BENCHMARKS / f"{name.replace('.', '/')}.py" for name in ast.literal_eval(named[1])}
-    docs = {name: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for name, path in paths.items()}
-    return table(("benchmark", "measures"), [(f"`{name}`", text.partition("\n\n")[0]) for name, text in docs.items()])
+    paths = {
+        name: BENCHMARKS / f"{name.replace('.', '/')}.py" for name in ast.literal_eval(named[1])
+    }
+    docs = {
+        name: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        for name, path in paths.items()
+    }
+    return table(
+        ("benchmark", "measures"),
+        [(f"`{name}`", text.partition("\n\n")[0]) for name, text in docs.items()],
+    )
 
 
 def cli() -> str:
     """Every command with its help text."""
     paths = walk((), typer.main.get_command(app))
-    pages = ((path, CliRunner().invoke(app, [*path, "--help"], terminal_width=100).output) for path in paths)
-    return "\n\n".join(f"## mailverdict {' '.join(path)}\n\n```text\n{text.strip()}\n```" for path, text in pages)
+    pages = (
+        (path, CliRunner().invoke(app, [*path, "--help"], terminal_width=100).output)
+        for path in paths
+    )
+    return "\n\n".join(
+        f"## mailverdict {' '.join(path)}\n\n```text\n{text.strip()}\n```" for path, text in pages
+    )
 
 
 def walk(path: tuple[str, ...], command: Any) -> Iterator[tuple[str, ...]]:

@@ -31,5 +31,7 @@ def to_griffe(parameter: inspect.Parameter) -> griffe.Parameter:
         parameter.name,
         annotation=None if parameter.annotation is parameter.empty else str(parameter.annotation),
         kind=griffe.ParameterKind(parameter.kind.description),
-        default="..." if default and default.startswith("<") else default,  # a factory of a dataclass field
+        default="..."
+        if default and default.startswith("<")
+        else default,  # a factory of a dataclass field
     )

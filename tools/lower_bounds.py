@@ -10,8 +10,20 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = ("cli", "excel", "polars", "dask", "spark", "service", "postgres")  # those that `make test-lower` uses
-TIED = ("distributed", "py4j", "psycopg-binary")  # whose release follows from that of Dask, PySpark or psycopg
+EXTRAS = (
+    "cli",
+    "excel",
+    "polars",
+    "dask",
+    "spark",
+    "service",
+    "postgres",
+)  # those that `make test-lower` uses
+TIED = (
+    "distributed",
+    "py4j",
+    "psycopg-binary",
+)  # whose release follows from that of Dask, PySpark or psycopg
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*\])?>=(?P<lowest>[\d.]+)")
 
 
@@ -27,7 +39,11 @@ def lower_bounds(project: dict[str, dict[str, object]]) -> dict[str, str]:
 def main() -> None:
     lowest = lower_bounds(tomllib.loads((ROOT / "pyproject.toml").read_text()))
     pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
-    others = {name: release for name, release in pins.items() if name.lower().replace("_", "-") not in (*lowest, *TIED)}
+    others = {
+        name: release
+        for name, release in pins.items()
+        if name.lower().replace("_", "-") not in (*lowest, *TIED)
+    }
     for name, release in {**others, **lowest}.items():
         print(f"{name}=={release}")
 

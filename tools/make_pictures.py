@@ -57,9 +57,18 @@ def main() -> None:
 def make_report(folder: Path) -> Path:
     """A report on the sample list with an earlier audit."""
     contacts = pd.read_csv(SAMPLE, dtype="string", keep_default_na=False, na_values=[""])
-    with mv.sandbox.World() as world, warnings.catch_warnings(action="ignore", category=UserWarning):
-        options: dict[str, Any] = {"validation_type": "smtp", "backend": world.backend, "columns": "all"}
-        earlier = mv.verify(contacts.head(EARLIER_ROWS), "email", journal=None, progress=False, **options)
+    with (
+        mv.sandbox.World() as world,
+        warnings.catch_warnings(action="ignore", category=UserWarning),
+    ):
+        options: dict[str, Any] = {
+            "validation_type": "smtp",
+            "backend": world.backend,
+            "columns": "all",
+        }
+        earlier = mv.verify(
+            contacts.head(EARLIER_ROWS), "email", journal=None, progress=False, **options
+        )
         now = mv.verify(contacts, "email", journal=None, progress=False, **options)
     earlier["email_checked_at"] -= pd.Timedelta(days=91)
     mv.report(now, "email", folder / "report.html", earlier=earlier, name=SAMPLE.name)
@@ -70,7 +79,9 @@ def take_pictures(browser: Any, theme: str) -> None:
     """Go through an audit, and save a screenshot of each step; that of the result is called ``audit-light.png``."""
     with tempfile.TemporaryDirectory() as name, audit_page(browser) as opened:
         folder = Path(name)
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CODE.strip())], metadata=METADATA)
+        notebook = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(CODE.strip())], metadata=METADATA
+        )
         nbformat.write(notebook, folder / "audit.ipynb")
         with jupyter_lab(folder, is_dark=theme == "dark") as url:
             opened.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})

@@ -20,11 +20,23 @@ NOTEBOOKS = ROOT / "notebooks"
 TIMEOUT = 120  # seconds for one cell
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 STABLE = (
-    (re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}|(?<=, port )\d{4,5}"), "2525"),  # the sandbox takes any free port
+    (
+        re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}|(?<=, port )\d{4,5}"),
+        "2525",
+    ),  # the sandbox takes any free port
     (re.compile(r"(?<=\d\.)\d{3}(?= [CS*] )"), "001"),  # milliseconds in a dialogue
-    (re.compile(r"(?<=[<;])[a-z0-9]{16}(?=@)"), "x7k2v9q4m1z8r5t0"),  # the random local part of catch-all probes
-    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"), "2026-03-01 09:00 UTC"),  # when a report was made
-    (re.compile(r"(?<=checked )\d{4}-\d\d-\d\d(?: to \d{4}-\d\d-\d\d)?"), "2026-03-01"),  # when its rows were checked
+    (
+        re.compile(r"(?<=[<;])[a-z0-9]{16}(?=@)"),
+        "x7k2v9q4m1z8r5t0",
+    ),  # the random local part of catch-all probes
+    (
+        re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"),
+        "2026-03-01 09:00 UTC",
+    ),  # when a report was made
+    (
+        re.compile(r"(?<=checked )\d{4}-\d\d-\d\d(?: to \d{4}-\d\d-\d\d)?"),
+        "2026-03-01",
+    ),  # when its rows were checked
     (re.compile(r"\S*/ipykernel_\d+/\d+\.py:\d+: "), ""),  # where a warning came from
     (re.compile(r" at 0x[0-9a-f]{8,}"), ""),  # the address of an object
 )
@@ -45,7 +57,10 @@ def main(names: Iterable[str]) -> None:
 def execute(notebook: Any) -> Any:
     """Run the cells in the notebook's folder; the first error stops it."""
     client = NotebookClient(
-        notebook, timeout=TIMEOUT, kernel_name="python3", resources={"metadata": {"path": str(NOTEBOOKS)}}
+        notebook,
+        timeout=TIMEOUT,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(NOTEBOOKS)}},
     )
     return client.execute()
 
@@ -79,7 +94,8 @@ def in_texts(value: Any, change: Callable[[str], str]) -> Any:
         return change(value)
     if isinstance(value, dict):
         return {
-            key: part if str(key).startswith("image/png") else in_texts(part, change) for key, part in value.items()
+            key: part if str(key).startswith("image/png") else in_texts(part, change)
+            for key, part in value.items()
         }
     return [in_texts(part, change) for part in value] if isinstance(value, list) else value
 

@@ -44,7 +44,12 @@ def packed(size: int, times: int) -> bytes:
 
 
 def answer(body: bytes, coding: str, status: str = "200 OK", **fields: str) -> bytes:
-    head = {"Content-Length": f"{len(body)}", "Content-Encoding": coding, "Connection": "close", **fields}
+    head = {
+        "Content-Length": f"{len(body)}",
+        "Content-Encoding": coding,
+        "Connection": "close",
+        **fields,
+    }
     lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in head.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
@@ -120,7 +125,9 @@ def measure(call: str, argument: str) -> None:
 
 
 def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (MIB if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+        MIB if sys.platform == "darwin" else 1024
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -129,7 +136,10 @@ def peak() -> float:
 def wheel(kind: int, size: int) -> bytes:
     """A wheel with so many zeros in its module, of which the archive says that there are 100."""
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", kind) as archive, archive.open(MODULE, "w", force_zip64=True) as module:
+    with (
+        zipfile.ZipFile(out, "w", kind) as archive,
+        archive.open(MODULE, "w", force_zip64=True) as module,
+    ):
         for _ in range(size // MIB):
             module.write(bytes(MIB))
     data = bytearray(out.getvalue())
@@ -157,7 +167,9 @@ def main() -> None:
     served: dict[str, Any] = {
         "three gzips": stacked,
         "one gzip": answer(packed(size, 1), "gzip"),
-        "three gzips beside a redirection": stacked.replace(b"200 OK\r\n", b"302 Found\r\nLocation: /one%20gzip/\r\n"),
+        "three gzips beside a redirection": stacked.replace(
+            b"200 OK\r\n", b"302 Found\r\nLocation: /one%20gzip/\r\n"
+        ),
         "octet by octet": None,
     }
     with serve({name.replace(" ", "%20"): octets for name, octets in served.items()}) as url:

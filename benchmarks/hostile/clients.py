@@ -49,8 +49,19 @@ KINDS = {
 def service(folder: Path) -> Iterator[tuple[int, psutil.Process, Path]]:
     """The service as a process: its port, the process, and the file of its log."""
     port, log = free_port(), folder / "service.log"
-    command = [sys.executable, "-m", "benchmarks.service_program", "service", str(port), str(folder / "jobs.db"), "0"]
-    with log.open("wb") as stderr, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.service_program",
+        "service",
+        str(port),
+        str(folder / "jobs.db"),
+        "0",
+    ]
+    with (
+        log.open("wb") as stderr,
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr) as process,
+    ):
         try:
             deadline = time.monotonic() + 30
             while b"running on" not in log.read_bytes():
@@ -102,7 +113,10 @@ class Attack(threading.Thread):
     def send(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
         """Send the next octets of a connection; one that has sent all, or was closed, is only kept."""
         at: int = key.data
-        rest = self.first[at:] or memoryview(self.repeated)[(at - len(self.first)) % len(self.repeated) :]
+        rest = (
+            self.first[at:]
+            or memoryview(self.repeated)[(at - len(self.first)) % len(self.repeated) :]
+        )
         try:
             sent: int = key.fileobj.send(rest)  # type: ignore[union-attr]
         except BlockingIOError:
@@ -132,7 +146,10 @@ def health_seconds(port: int) -> float:
 
 def measure(kind: str, connections: int, seconds: int) -> None:
     """One kind of client, against a service of its own."""
-    with tempfile.TemporaryDirectory(prefix="mailverdict-bench-") as name, service(Path(name)) as (port, process, log):
+    with (
+        tempfile.TemporaryDirectory(prefix="mailverdict-bench-") as name,
+        service(Path(name)) as (port, process, log),
+    ):
         idle = [health_seconds(port) for _ in range(5)]
         before = process.memory_info().rss
         attack = Attack(port, connections, kind, process)
@@ -148,13 +165,27 @@ def measure(kind: str, connections: int, seconds: int) -> None:
         after = process.memory_info().rss
         waits_after = [health_seconds(port) for _ in range(5)]
         tracebacks = log.read_text(encoding="utf-8").count("Traceback")
-    print(f"{kind}: {connections} connections sent {attack.sent / MIB:,.0f} MiB, {len(waits)} requests for /healthz")
+    print(
+        f"{kind}: {connections} connections sent {attack.sent / MIB:,.0f} MiB, {len(waits)} requests for /healthz"
+    )
     record(f"/healthz alone, before {kind}", OURS, [1e3 * each for each in idle], "ms")
-    record(f"/healthz during {kind}: each wait", OURS, [1e3 * each for each in waits], "ms", connections)
+    record(
+        f"/healthz during {kind}: each wait",
+        OURS,
+        [1e3 * each for each in waits],
+        "ms",
+        connections,
+    )
     record(f"/healthz during {kind}: the longest wait", OURS, [1e3 * max(waits)], "ms", connections)
     record(f"/healthz after {kind}", OURS, [1e3 * each for each in waits_after], "ms", connections)
     record(f"memory before {kind}", OURS, [before / MIB], "MiB", connections)
-    record(f"more memory during {kind}", OURS, [(attack.highest_memory - before) / MIB], "MiB", connections)
+    record(
+        f"more memory during {kind}",
+        OURS,
+        [(attack.highest_memory - before) / MIB],
+        "MiB",
+        connections,
+    )
     record(f"more memory after {kind}", OURS, [(after - before) / MIB], "MiB", connections)
     record(f"tracebacks in the log of {kind}", OURS, [tracebacks], "tracebacks", connections)
 

@@ -24,18 +24,34 @@ MEMBERS = ", ".join(f'"c{n}": 1' for n in range(COLUMNS - 1))
 # What is in each file, by a number of cells: refused are those with too many, the others are read.
 TABLES: dict[str, tuple[str, Callable[[int], str]]] = {
     "a small file": ("csv", lambda cells: "email,note\nada@example.org,x\n"),
-    "a header": ("csv", lambda cells: "email" + ",a" * cells + "\nada@example.org" + "," * cells + "\n"),
-    "a row": ("csv", lambda cells: "email,note\nada@example.org,x\nbob@example.org" + ",x" * cells + "\n"),
-    "a row with quotes in its cells": ("csv", lambda cells: "email,note\nada@example.org," + 'a"b,' * cells + "\n"),
+    "a header": (
+        "csv",
+        lambda cells: "email" + ",a" * cells + "\nada@example.org" + "," * cells + "\n",
+    ),
+    "a row": (
+        "csv",
+        lambda cells: "email,note\nada@example.org,x\nbob@example.org" + ",x" * cells + "\n",
+    ),
+    "a row with quotes in its cells": (
+        "csv",
+        lambda cells: "email,note\nada@example.org," + 'a"b,' * cells + "\n",
+    ),
     "a header with quotes in its cells": ("csv", lambda cells: 'a"b,' * cells + "\n"),
-    "a JSON object": ("jsonl", lambda cells: "{" + ", ".join(f'"c{n}": 1' for n in range(cells)) + "}\n"),
+    "a JSON object": (
+        "jsonl",
+        lambda cells: "{" + ", ".join(f'"c{n}": 1' for n in range(cells)) + "}\n",
+    ),
     "JSON objects with other members each": (
         "jsonl",
         lambda cells: "".join(
-            "{" + ", ".join(f'"c{n + i}": 1' for i in range(1000)) + "}\n" for n in range(0, cells, 1000)
+            "{" + ", ".join(f'"c{n + i}": 1' for i in range(1000)) + "}\n"
+            for n in range(0, cells, 1000)
         ),
     ),
-    "short rows below 16,384 columns": ("csv", lambda cells: f"{NAMES}\n" + "ada@example.org\n" * (cells // 2)),
+    "short rows below 16,384 columns": (
+        "csv",
+        lambda cells: f"{NAMES}\n" + "ada@example.org\n" * (cells // 2),
+    ),
     "empty objects below 16,384 members": (
         "jsonl",
         lambda cells: f'{{"email": "ada@example.org", {MEMBERS}}}\n' + "{}\n" * (cells // 2),
@@ -57,7 +73,17 @@ TABLES: dict[str, tuple[str, Callable[[int], str]]] = {
 
 def verify(path: str, target: str) -> None:
     """Verify a file, and print the seconds of processor time and the MiB of the process that does it."""
-    command = [sys.executable, "-m", "mailverdict", "verify", path, "--column", "email", "--type", "regex"]
+    command = [
+        sys.executable,
+        "-m",
+        "mailverdict",
+        "verify",
+        path,
+        "--column",
+        "email",
+        "--type",
+        "regex",
+    ]
     done = subprocess.run([*command, "--output", target], capture_output=True, check=False)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     mib = usage.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1024)
@@ -66,8 +92,17 @@ def verify(path: str, target: str) -> None:
 
 def measure(path: Path) -> tuple[float, float, int] | None:
     """What a file costs, and the exit status; None if it took too long."""
-    command = [sys.executable, "-m", "benchmarks.hostile.tables", "one", str(path), str(path.with_name("out.csv"))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as child:
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.hostile.tables",
+        "one",
+        str(path),
+        str(path.with_name("out.csv")),
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as child:
         try:
             seconds, mib, status = json.loads(child.communicate(timeout=LONGEST)[0])
         except subprocess.TimeoutExpired:

@@ -28,13 +28,19 @@ ROWS, COLUMNS = 1_048_576, 16_384
 LINK = f'<Relationships xmlns="{PACKAGE}"><Relationship Id="r" Type="{OFFICE}/%s" Target="%s"/></Relationships>'
 
 
-def write_book(path: Path, sheet: Iterable[str], strings: Iterable[str] = (), sheets: int = 1) -> None:
+def write_book(
+    path: Path, sheet: Iterable[str], strings: Iterable[str] = (), sheets: int = 1
+) -> None:
     """A workbook with this text in its sheet, and in its texts; all sheets are the same part."""
-    names = "".join(f'<sheet name="{number}" sheetId="{number}" r:id="r"/>' for number in range(1, sheets + 1))
+    names = "".join(
+        f'<sheet name="{number}" sheetId="{number}" r:id="r"/>' for number in range(1, sheets + 1)
+    )
     parts: dict[str, Iterable[str]] = {
         "_rels/.rels": [LINK % ("officeDocument", "xl/workbook.xml")],
         "xl/_rels/workbook.xml.rels": [LINK % ("worksheet", "worksheets/sheet1.xml")],
-        "xl/workbook.xml": [f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{names}</sheets></workbook>'],
+        "xl/workbook.xml": [
+            f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{names}</sheets></workbook>'
+        ],
         "xl/worksheets/sheet1.xml": chain(
             [f'<worksheet xmlns="{MAIN}"><sheetData>'], sheet, ["</sheetData></worksheet>"]
         ),
@@ -58,7 +64,9 @@ def honest(path: Path, rows: int) -> None:
         sheet.write_row(0, 0, ["email", "name", "n", "share", "when", "ok", "city", "note"])
         moment = book.add_format({"num_format": "yyyy-mm-dd hh:mm"})
         for at in range(1, rows + 1):
-            sheet.write_row(at, 0, [f"person{at}@example{at % 997}.org", f"Person {at}", at, at / 7])
+            sheet.write_row(
+                at, 0, [f"person{at}@example{at % 997}.org", f"Person {at}", at, at / 7]
+            )
             sheet.write_number(at, 4, 43_831 + at / 24, moment)
             sheet.write_row(at, 5, [at % 2 == 0, ("Rome", "Bern", "Ulm")[at % 3], "x" * (at % 30)])
 
@@ -86,15 +94,21 @@ def attacks(size: int) -> dict[str, Callable[[Path], None]]:
         "a sheet with one long text": lambda path: write_book(
             path, chain(['<row><c t="str"><v>'], blanks(size), ["</v></c></row>"])
         ),
-        "a sheet with blanks between rows": lambda path: write_book(path, chain(cells("A1"), blanks(size))),
+        "a sheet with blanks between rows": lambda path: write_book(
+            path, chain(cells("A1"), blanks(size))
+        ),
         "one long text beside the sheet": lambda path: write_book(
-            path, cells("A1"), chain([f'<sst xmlns="{MAIN}"><si><t>'], blanks(size), ["</t></si></sst>"])
+            path,
+            cells("A1"),
+            chain([f'<sst xmlns="{MAIN}"><si><t>'], blanks(size), ["</t></si></sst>"]),
         ),
         "a number of texts that is not true": lambda path: write_book(path, cells("A1"), many),
         "one text in 200,000 cells": lambda path: write_book(
             path, ['<row><c t="s"><v>0</v></c></row>' * 200_000], [text]
         ),
-        "a sheet of 100 MiB, 1,000 times": lambda path: write_book(path, blanks(min(size, 100 * MIB)), sheets=1_000),
+        "a sheet of 100 MiB, 1,000 times": lambda path: write_book(
+            path, blanks(min(size, 100 * MIB)), sheets=1_000
+        ),
     }
 
 
@@ -107,17 +121,30 @@ def honest_ones(rows: int) -> dict[str, Callable[[Path], None]]:
 
 def run(path: Path) -> tuple[int, float, float]:
     """Exit status, seconds and MiB of one command."""
-    arguments = ["-m", "mailverdict", "clean", str(path), "--column", "email", "-o", str(path.with_suffix(".csv"))]
+    arguments = [
+        "-m",
+        "mailverdict",
+        "clean",
+        str(path),
+        "--column",
+        "email",
+        "-o",
+        str(path.with_suffix(".csv")),
+    ]
     begin = time.perf_counter()
     silent = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    child = os.posix_spawn(sys.executable, [sys.executable, *arguments], os.environ, file_actions=silent)
+    child = os.posix_spawn(
+        sys.executable, [sys.executable, *arguments], os.environ, file_actions=silent
+    )
     _, status, usage = os.wait4(child, 0)
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / MIB
     return os.waitstatus_to_exitcode(status), time.perf_counter() - begin, peak
 
 
 def main() -> None:
-    given = read_options(__doc__, rows=(200_000, 2_000), rounds=(3, 1), unpacked=(2_500 * MIB, 200 * MIB))
+    given = read_options(
+        __doc__, rows=(200_000, 2_000), rounds=(3, 1), unpacked=(2_500 * MIB, 200 * MIB)
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "in.xlsx")
         wrong = []

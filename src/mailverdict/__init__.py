@@ -180,9 +180,25 @@ _NOT_LISTED = {
         "Quota",
         "Report",
     ),
-    *("Reason", "Run", "STATUS_DTYPE", "Split", "Status", "VERDICT_DTYPE", "ValidationType", "Verdict", "domains"),
+    *(
+        "Reason",
+        "Run",
+        "STATUS_DTYPE",
+        "Split",
+        "Status",
+        "VERDICT_DTYPE",
+        "ValidationType",
+        "Verdict",
+        "domains",
+    ),
 }
-_SUBMODULES = ("dask", "sandbox", "service", "spark", "widgets")  # imported when first used as an attribute
+_SUBMODULES = (
+    "dask",
+    "sandbox",
+    "service",
+    "spark",
+    "widgets",
+)  # imported when first used as an attribute
 
 __all__ = [
     "BackendError",

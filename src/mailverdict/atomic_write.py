@@ -15,7 +15,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def atomic_write(
-    path: str | os.PathLike[str], *, sync: bool = False, choose: Callable[[], str | os.PathLike[str]] | None = None
+    path: str | os.PathLike[str],
+    *,
+    sync: bool = False,
+    choose: Callable[[], str | os.PathLike[str]] | None = None,
 ) -> Iterator[Path]:
     """Yield the path of an empty temporary file that replaces `path` at the end, or is removed on an exception.
 
@@ -82,10 +85,18 @@ def check_replaceable(path: str | os.PathLike[str], target: Path, mode: int) -> 
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not mode & 0o222 or not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "it is read-only; make it writable, or give another name", str(path))
+        raise PermissionError(
+            errno.EACCES, "it is read-only; make it writable, or give another name", str(path)
+        )
     folder = target.parent.stat()
-    if folder.st_mode & stat.S_ISVTX and os.geteuid() not in (0, folder.st_uid, target.stat().st_uid):
-        raise PermissionError(errno.EPERM, "it belongs to another user; give another name", str(path))
+    if folder.st_mode & stat.S_ISVTX and os.geteuid() not in (
+        0,
+        folder.st_uid,
+        target.stat().st_uid,
+    ):
+        raise PermissionError(
+            errno.EPERM, "it belongs to another user; give another name", str(path)
+        )
 
 
 def is_device(path: str | os.PathLike[str]) -> bool:
@@ -94,7 +105,9 @@ def is_device(path: str | os.PathLike[str]) -> bool:
         found = Path(path).stat()
     except OSError:
         return False
-    is_descriptor = Path(path).is_symlink() and str(Path(path).readlink()).startswith(("/proc/", "/dev/fd/"))
+    is_descriptor = Path(path).is_symlink() and str(Path(path).readlink()).startswith(
+        ("/proc/", "/dev/fd/")
+    )
     return is_descriptor or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
 
 

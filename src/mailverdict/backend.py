@@ -41,13 +41,23 @@ __all__ = [
 class Batch:
     """Addresses to verify."""
 
-    addresses: pa.StringArray  # stripped, without nulls; unique unless the type is free (see `Backend.is_free`)
+    addresses: (
+        pa.StringArray
+    )  # stripped, without nulls; unique unless the type is free (see `Backend.is_free`)
     validation_type: str  # regex, mx, mx_blacklist or smtp
     syntax: Any = None  # the `SyntaxColumn` of the addresses, if they were checked already
-    fields: frozenset[str] | None = None  # columns of the rows that are used; the rows may lack the others; None: all
-    clients: Sequence[Hashable] | None = None  # for whom each address is: clients get their SMTP sessions in turn
-    lost_batches: tuple[Submitting, ...] = ()  # lost submissions of ended runs, to be sent again as they were
-    known_pace: KnownPace | None = None  # how fast earlier runs could submit to the service (see `Paced`)
+    fields: frozenset[str] | None = (
+        None  # columns of the rows that are used; the rows may lack the others; None: all
+    )
+    clients: Sequence[Hashable] | None = (
+        None  # for whom each address is: clients get their SMTP sessions in turn
+    )
+    lost_batches: tuple[
+        Submitting, ...
+    ] = ()  # lost submissions of ended runs, to be sent again as they were
+    known_pace: KnownPace | None = (
+        None  # how fast earlier runs could submit to the service (see `Paced`)
+    )
     claim: Callable[[Submitting], tuple[str, ...]] | None = None
     """Called before addresses are sent that cost quota; returns those that may be sent, in their order.
 
@@ -105,7 +115,9 @@ class Submitting:
 
     token: str  # identifies this attempt
     emails: tuple[str, ...]
-    used_before: int | None  # the quota's `used` just before; shows whether a lost answer was counted
+    used_before: (
+        int | None
+    )  # the quota's `used` just before; shows whether a lost answer was counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +137,9 @@ class Settled:
     # Index in the batch of each row. None: the rows name their addresses in `email`; for a type that needs no network
     # they are in the order of the batch.
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
-    is_asked_again: bool = False  # whether these addresses are submitted again; their next row replaces this one
+    is_asked_again: bool = (
+        False  # whether these addresses are submitted again; their next row replaces this one
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +162,12 @@ class Waiting:
 
 DAY = 86_400.0  # seconds
 GRACE = 5.0  # seconds that a service may need to count a submission; an unchanged quota means nothing before
-QUOTA_INTERVAL = 900.0  # seconds between readings of a used-up quota; services do not announce when it is reset
-CLOCKS_DIFFER = 60.0  # seconds by which a service's clock may be ahead of this machine's, or behind it
+QUOTA_INTERVAL = (
+    900.0  # seconds between readings of a used-up quota; services do not announce when it is reset
+)
+CLOCKS_DIFFER = (
+    60.0  # seconds by which a service's clock may be ahead of this machine's, or behind it
+)
 
 
 def is_same_day(since: float, until: float) -> bool:
@@ -188,7 +206,9 @@ class Paced:
     """The present pace of submissions."""
 
     service: str  # its base URL
-    per_second: float | None  # addresses; None: not limited; 0: the service refuses, and a trial is under way
+    per_second: (
+        float | None
+    )  # addresses; None: not limited; 0: the service refuses, and a trial is under way
     seconds_left: float | None  # until all is submitted; None: not known
     known: KnownPace | None = None  # what a later run should know; None: nothing
 

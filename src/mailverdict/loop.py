@@ -23,7 +23,9 @@ class LoopThread:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever, name="mailverdict-loop", daemon=True)
+        self.thread = threading.Thread(
+            target=self.loop.run_forever, name="mailverdict-loop", daemon=True
+        )
         self.thread.start()
 
     def is_usable(self) -> bool:

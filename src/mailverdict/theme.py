@@ -30,7 +30,9 @@ COLOURS: Mapping[str, Colour] = {
     "sunken": Colour("#e9edf1", "#2a313b"),  # tracks of bars, heads of tables, code
     "text": Colour("#1b2430", "#e8edf3"),
     "text-soft": Colour("#4f5b69", "#a9b4c1"),  # second lines, labels
-    "line": Colour("#d5dbe2", "#39434f"),  # between rows and around cards; not needed to understand a page
+    "line": Colour(
+        "#d5dbe2", "#39434f"
+    ),  # between rows and around cards; not needed to understand a page
     "line-strong": Colour("#76828f", "#8592a1"),  # around fields and buttons, 3:1
     "accent": Colour("#0f5cad", "#82b6ff"),  # links, the primary button, the chosen step
     "on-accent": Colour("#ffffff", "#0d1522"),
@@ -56,7 +58,10 @@ COLOURS: Mapping[str, Colour] = {
 # The type scale and the spacing, in pixels: the host page decides what `rem` is, and hosts differ.
 SIZES: Mapping[str, str] = {
     **{f"space-{step}": f"{4 * step}px" for step in (1, 2, 3, 4, 5, 6, 8, 10, 12)},
-    **{f"font-{name}": f"{size}px" for name, size in (("xs", 12), ("s", 13), ("m", 15), ("l", 18), ("xl", 24))},
+    **{
+        f"font-{name}": f"{size}px"
+        for name, size in (("xs", 12), ("s", 13), ("m", 15), ("l", 18), ("xl", 24))
+    },
     "font-figure": "44px",  # the one figure that a page is about
     "radius": "8px",
     "radius-small": "4px",
@@ -82,9 +87,14 @@ class Mark:
 MARKS: Mapping[str, Mark] = {
     "valid": Mark("Valid", "✓", "M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1z", "M4.7 8.3 7 10.6l4.3-5"),
     "risky": Mark("Risky", "▲", "M8 1.1 15.6 14.6H.4z", "M8 6.2v4M8 12.3v.2"),
-    "invalid": Mark("Invalid", "✗", "M5 1h6l4 4v6l-4 4H5l-4-4V5z", "m5.4 5.4 5.2 5.2m0-5.2-5.2 5.2"),
+    "invalid": Mark(
+        "Invalid", "✗", "M5 1h6l4 4v6l-4 4H5l-4-4V5z", "m5.4 5.4 5.2 5.2m0-5.2-5.2 5.2"
+    ),
     "unknown": Mark(
-        "Unknown", "?", "M8 .3 15.7 8 8 15.7.3 8z", "M6.2 6.4a1.8 1.8 0 1 1 2.7 1.6c-.6.35-.9.7-.9 1.3M8 11.4v.2"
+        "Unknown",
+        "?",
+        "M8 .3 15.7 8 8 15.7.3 8z",
+        "M6.2 6.4a1.8 1.8 0 1 1 2.7 1.6c-.6.35-.9.7-.9 1.3M8 11.4v.2",
     ),
     "unchecked": Mark("Not checked", "○", "", ""),
 }
@@ -190,12 +200,18 @@ def notebook(body: str) -> str:
 
 def bar(counts: Mapping[str, int]) -> str:
     """One bar with a part for each verdict, action or state; a list with the same figures must be beside it."""
-    parts = (f'<span class="mv-{name}" style="flex:{count}"></span>' for name, count in counts.items() if count)
+    parts = (
+        f'<span class="mv-{name}" style="flex:{count}"></span>'
+        for name, count in counts.items()
+        if count
+    )
     return f'<div class="mv-stack" aria-hidden="true">{"".join(parts)}</div>'
 
 
 def properties(*, is_dark: bool) -> str:
-    return "".join(f"--mv-{name}:{each.dark if is_dark else each.light};" for name, each in COLOURS.items())
+    return "".join(
+        f"--mv-{name}:{each.dark if is_dark else each.light};" for name, each in COLOURS.items()
+    )
 
 
 def within(scope: str, pages: str) -> str:
@@ -216,6 +232,4 @@ def symbol(name: str) -> str:
 
 def badge(name: str, label: str | None = None) -> str:
     """A verdict, action or state as colour, shape and word; the label is escaped."""
-    return (
-        f'<span class="mv-badge mv-{name}">{symbol(name)}{html.escape(LABELS[name] if label is None else label)}</span>'
-    )
+    return f'<span class="mv-badge mv-{name}">{symbol(name)}{html.escape(LABELS[name] if label is None else label)}</span>'

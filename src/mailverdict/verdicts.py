@@ -50,7 +50,9 @@ class Decision(NamedTuple):
     """The verdict on one address, and what it follows from."""
 
     result: Verdict
-    reasons: tuple[Reason, ...] = ()  # in order of precedence; empty for types without an SMTP session
+    reasons: tuple[
+        Reason, ...
+    ] = ()  # in order of precedence; empty for types without an SMTP session
     checks: Mapping[str, bool] = MappingProxyType({})  # the sub-checks that gave an answer
     errors: tuple[Fault, ...] | None = None
 
@@ -172,12 +174,16 @@ def settle_blacklist(evidence: Evidence, checks: dict[str, bool]) -> Decision:
     if blacklist is None:
         raise ValueError("mx_blacklist needs blacklist evidence")
     if blacklist.listed is None:
-        return Decision(Verdict.UNKNOWN, checks=checks, errors=(Fault("BLACKLIST", blacklist.message),))
+        return Decision(
+            Verdict.UNKNOWN, checks=checks, errors=(Fault("BLACKLIST", blacklist.message),)
+        )
     if not blacklist.sources:
         return Decision(Verdict.VALID, checks=checks)
     checks = {**checks, "blacklist": not blacklist.listed}
     if blacklist.listed:
-        return Decision(Verdict.INVALID, checks=checks, errors=(Fault("BLACKLIST", blacklist.message),))
+        return Decision(
+            Verdict.INVALID, checks=checks, errors=(Fault("BLACKLIST", blacklist.message),)
+        )
     return Decision(Verdict.VALID, checks=checks)
 
 
@@ -202,7 +208,11 @@ def settle_mailbox(dns: DomainEvidence, mailbox: MailboxEvidence | None, flags: 
 
 def flag_reasons(flags: Flags) -> list[Reason]:
     """The reasons from lists; `free` is a commercial signal and gives none."""
-    by_flag = ((flags.spamtrap, Reason.SPAMTRAP), (flags.disposable, Reason.DISPOSABLE), (flags.role, Reason.ROLE))
+    by_flag = (
+        (flags.spamtrap, Reason.SPAMTRAP),
+        (flags.disposable, Reason.DISPOSABLE),
+        (flags.role, Reason.ROLE),
+    )
     return [reason for flag, reason in by_flag if flag]
 
 

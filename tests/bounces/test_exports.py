@@ -58,7 +58,9 @@ EXPORTS = {
 }
 
 
-@pytest.mark.parametrize(("name", "text", "outcomes"), [(n, *rest) for n, rest in EXPORTS.items()], ids=EXPORTS)
+@pytest.mark.parametrize(
+    ("name", "text", "outcomes"), [(n, *rest) for n, rest in EXPORTS.items()], ids=EXPORTS
+)
 def test_a_known_export_is_read(tmp_path, name, text, outcomes):
     (tmp_path / "export.csv").write_text(text)
     found = mv.read_bounces(tmp_path / "export.csv")
@@ -69,7 +71,11 @@ def test_a_known_export_is_read(tmp_path, name, text, outcomes):
 
 def test_every_word_has_a_meaning():
     assert {layout.name for layout in layouts()} > {"mailverdict", *EXPORTS}
-    assert {*meanings("words").values(), *meanings("reasons").values(), *dict(SENTENCES).values()} <= {
+    assert {
+        *meanings("words").values(),
+        *meanings("reasons").values(),
+        *dict(SENTENCES).values(),
+    } <= {
         *Outcome,
         JUDGE,
         SKIP,
@@ -85,7 +91,13 @@ CASES = [
     ("hard", None, "452 4.2.2 mailbox full", "soft", "a full mailbox exists"),
     ("hard", "550", "5.1.1 unknown", "hard", "a reply code in a column of its own"),
     ("soft", "5.1.1", UNKNOWN, "hard", "a final reply that names the mailbox"),
-    ("soft", "5.1.1", "550 Rejected", "soft", "the status is the service's own, the reply names nothing"),
+    (
+        "soft",
+        "5.1.1",
+        "550 Rejected",
+        "soft",
+        "the status is the service's own, the reply names nothing",
+    ),
     ("soft", "5.1.1", "User unknown", "soft", "not the reply of a server"),
     ("soft", "4.1.1", "450 4.1.1 User unknown", "soft", "not final"),
     ("hard", "4.2.2 (mailbox full)", None, "soft", "the status with its comment outranks the word"),
@@ -115,7 +127,10 @@ def frame(**columns):
 def test_columns_can_be_given():
     export = frame(Who=["a@x.example", "b@x.example", "c@x.example"], Result=["Dead", "ok", "Hard"])
     columns = {"address": "Who", "outcome": "Result"}
-    with pytest.warns(UserWarning, match=r"1 of 3 .*row 1: the outcome is not known \(1 row\); give outcomes={'Dead'"):
+    with pytest.warns(
+        UserWarning,
+        match=r"1 of 3 .*row 1: the outcome is not known \(1 row\); give outcomes={'Dead'",
+    ):
         mv.read_bounces(export, columns=columns, outcomes={"ok": "skip"})
     found = mv.read_bounces(export, columns=columns, outcomes={"Dead": "hard", "ok": "delivered"})
     assert found["outcome"].tolist() == ["hard", "delivered", "hard"]
@@ -124,7 +139,8 @@ def test_columns_can_be_given():
 def test_rows_without_an_address_are_named():
     export = frame(email=["a@x.example", None, "nobody"], Type=["Hard"] * 3)
     with pytest.warns(
-        UserWarning, match=r"2 of 3 .*the frame, row 2: '' is not an address; the frame, row 3: 'nobody'"
+        UserWarning,
+        match=r"2 of 3 .*the frame, row 2: '' is not an address; the frame, row 3: 'nobody'",
     ):
         found = mv.read_bounces(export, columns={"address": "email", "outcome": "Type"})
     assert len(found) == 1
@@ -148,7 +164,9 @@ def test_rows_without_an_address_are_named():
 )
 def test_wrong_arguments_are_errors(columns, outcomes, error, message):
     with pytest.raises(error, match=message):
-        mv.read_bounces(frame(email=["a@x.example"], Type=["Hard"]), columns=columns, outcomes=outcomes)
+        mv.read_bounces(
+            frame(email=["a@x.example"], Type=["Hard"]), columns=columns, outcomes=outcomes
+        )
 
 
 MOMENTS = [

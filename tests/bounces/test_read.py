@@ -73,9 +73,16 @@ class TestMailboxes:
         )
         (tmp_path / "picture.png").write_bytes(b"\x89PNG")
         (tmp_path / ".hidden.eml").write_bytes(BOUNCE)
-        with pytest.warns(UserWarning, match=r"1 of \d+ mails and rows could not be read: picture\.png: not a mailbox"):
+        with pytest.warns(
+            UserWarning,
+            match=r"1 of \d+ mails and rows could not be read: picture\.png: not a mailbox",
+        ):
             found = mv.read_bounces(tmp_path)
-        assert final(rows_of(found)) == [*final(EXPECTED), ("bo@firm.example", "hard"), *[(ADA, "hard")] * 2]
+        assert final(rows_of(found)) == [
+            *final(EXPECTED),
+            ("bo@firm.example", "hard"),
+            *[(ADA, "hard")] * 2,
+        ]
 
     def test_nothing_is_written_to_the_mailbox(self, mbox):
         mbox.chmod(0o400)
@@ -86,11 +93,19 @@ class TestMailboxes:
     def test_what_cannot_be_read_is_named_with_its_place(self, tmp_path):
         path = tmp_path / "box"
         parts = [BOUNCE, mail("Something went wrong.\n"), BOUNCE, b"\n", BOUNCE]
-        path.write_bytes(b"".join(b"From x Tue Mar  3 10:15:00 2026\n" + part + b"\n" for part in parts))
-        with pytest.warns(UserWarning, match=r"2 of 5 mails and rows could not be read: box, mail 2: a bounce without"):
+        path.write_bytes(
+            b"".join(b"From x Tue Mar  3 10:15:00 2026\n" + part + b"\n" for part in parts)
+        )
+        with pytest.warns(
+            UserWarning,
+            match=r"2 of 5 mails and rows could not be read: box, mail 2: a bounce without",
+        ):
             found = mv.read_bounces(path)
         assert len(found) == 3
-        assert [place for place, _ in found.attrs["bounces"]["problems"]] == ["box, mail 2", "box, mail 4"]
+        assert [place for place, _ in found.attrs["bounces"]["problems"]] == [
+            "box, mail 2",
+            "box, mail 4",
+        ]
 
     @pytest.mark.parametrize(
         ("name", "data", "message"),
@@ -133,7 +148,11 @@ class TestDelays:
         assert found.attrs["bounces"]["replaced_delays"] == 1
 
     def test_a_delivery_replaces_a_delay(self, tmp_path):
-        found = self.mails(tmp_path, self.delay(), dsn(recipient("2.0.0", action="delivered"), returned=self.sent(1)))
+        found = self.mails(
+            tmp_path,
+            self.delay(),
+            dsn(recipient("2.0.0", action="delivered"), returned=self.sent(1)),
+        )
         assert rows_of(found) == [(ADA, "delivered")]
 
     def test_a_delay_of_another_mail_stays(self, tmp_path):
@@ -141,7 +160,10 @@ class TestDelays:
         assert rows_of(found) == [(ADA, "soft"), (ADA, "hard")]
 
     def test_a_repeated_delay_is_one_row(self, tmp_path):
-        assert rows_of(self.mails(tmp_path, self.delay(), self.delay(), self.delay(2))) == [(ADA, "soft")] * 2
+        assert (
+            rows_of(self.mails(tmp_path, self.delay(), self.delay(), self.delay(2)))
+            == [(ADA, "soft")] * 2
+        )
 
 
 class TestFrame:
@@ -151,20 +173,36 @@ class TestFrame:
         for name, size in (("a.eml", 1), ("b.eml", 0)):
             found = mv.read_bounces(tmp_path / name)
             assert len(found) == size
-            assert list(found.columns) == ["address", "at", "outcome", "status", "diagnostic", "reason"]
+            assert list(found.columns) == [
+                "address",
+                "at",
+                "outcome",
+                "status",
+                "diagnostic",
+                "reason",
+            ]
             assert found["outcome"].dtype == OUTCOME_DTYPE
             assert str(found["at"].dtype) == "datetime64[us, UTC]"
-            assert {str(found[each].dtype) for each in ("address", "status", "diagnostic", "reason")} == {"string"}
+            assert {
+                str(found[each].dtype) for each in ("address", "status", "diagnostic", "reason")
+            } == {"string"}
 
     def test_the_categories_are_all_outcomes(self):
         assert set(OUTCOME_DTYPE.categories) == set(map(str, Outcome))
 
     @each_row("convert", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
     def test_the_kind_of_frame_is_kept(self, convert):
-        export = pd.DataFrame({"address": [ADA], "code": ["550"], "error": ["User unknown"], "created_at": ["x"]})
+        export = pd.DataFrame(
+            {"address": [ADA], "code": ["550"], "error": ["User unknown"], "created_at": ["x"]}
+        )
         found = mv.read_bounces(convert(export))
-        assert type(found).__module__.partition(".")[0] == type(convert(export)).__module__.partition(".")[0]
-        assert pd.DataFrame(found.to_pandas() if hasattr(found, "to_pandas") else found)["outcome"].tolist() == ["hard"]
+        assert (
+            type(found).__module__.partition(".")[0]
+            == type(convert(export)).__module__.partition(".")[0]
+        )
+        assert pd.DataFrame(found.to_pandas() if hasattr(found, "to_pandas") else found)[
+            "outcome"
+        ].tolist() == ["hard"]
 
     @pytest.mark.slow
     def test_what_was_read_can_be_written_and_read_again(self, tmp_path, mbox):
@@ -183,7 +221,10 @@ class TestFrame:
 class TestSuppression:
     def test_only_hard_bounces_and_complaints_are_suppressed(self, tmp_path):
         frame = pd.DataFrame(
-            {"email": [f"{name}@x.example" for name in "abcde"], "Type": [*OUTCOME_DTYPE.categories]},
+            {
+                "email": [f"{name}@x.example" for name in "abcde"],
+                "Type": [*OUTCOME_DTYPE.categories],
+            },
         )
         bounces = mv.read_bounces(frame, columns={"address": "email", "outcome": "Type"})
         bounces.to_csv(tmp_path / "b.csv", index=False)

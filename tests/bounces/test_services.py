@@ -41,7 +41,9 @@ def outcomes_of(name, columns):
             found = mv.read_bounces(CASES / "bounces" / name, columns=given)
     except mv.MailVerdictError as exc:
         return {}, f"{type(exc).__name__}: {exc}"
-    return dict(zip(found["address"], found["outcome"].astype(str), strict=True)), found.attrs["bounces"]["problems"]
+    return dict(zip(found["address"], found["outcome"].astype(str), strict=True)), found.attrs[
+        "bounces"
+    ]["problems"]
 
 
 def test_every_address_has_its_outcome():
@@ -62,7 +64,10 @@ def test_every_address_has_its_outcome():
 
 @each_row("layout", layouts(), ids=lambda layout: layout.name)
 def test_no_layout_hides_another(layout):
-    assert known_layout(layout.needs or tuple(layout.columns[ours][0] for ours in layout.columns)).name == layout.name
+    assert (
+        known_layout(layout.needs or tuple(layout.columns[ours][0] for ours in layout.columns)).name
+        == layout.name
+    )
     assert layout.source
     assert "address" in layout.columns
 
@@ -80,9 +85,17 @@ EVENT = '{"email": "ada@firm.example", "event": "bounce", "timestamp": 177252930
         (f"[{EVENT}]\n[{EVENT}]\n", 2, 0),
         (f'[{EVENT}, {{"other": 1}}, 3, "text"]', 1, 3),
         (f'{{"page": {{"results": [{EVENT}, {{"other": [1]}}]}}}}', 1, 1),
-        (f'{{"Message": {json.dumps(EVENT)}}}\n{{"Message": "You have chosen to subscribe"}}', 1, 1),
+        (
+            f'{{"Message": {json.dumps(EVENT)}}}\n{{"Message": "You have chosen to subscribe"}}',
+            1,
+            1,
+        ),
         (f'{{"Message": {json.dumps(EVENT)}}}\n{{"Message": "[Spring] a mail"}}', 1, 1),
-        (f"[{EVENT}, {json.dumps({f'm{i}': i for i in range(600)} | {'list': [json.loads(EVENT)]})}]", 1, 1),
+        (
+            f"[{EVENT}, {json.dumps({f'm{i}': i for i in range(600)} | {'list': [json.loads(EVENT)]})}]",
+            1,
+            1,
+        ),
     ],
 )
 def test_events_are_found_wherever_they_stand(tmp_path, text, count, other):
@@ -99,7 +112,11 @@ def test_events_are_found_wherever_they_stand(tmp_path, text, count, other):
         (f'{EVENT}\n{{"a": ', mv.InputError, "line 2: not valid JSON"),
         (f"{EVENT}\n\udcff", mv.InputError, "line 2: not valid JSON"),
         ('{"a":' * 100_000, mv.InputError, "line 1: not valid JSON"),
-        ('{"a":' * (MAX_DEPTH + 1) + EVENT + "}" * (MAX_DEPTH + 1), mv.ColumnError, "no events of a sending service"),
+        (
+            '{"a":' * (MAX_DEPTH + 1) + EVENT + "}" * (MAX_DEPTH + 1),
+            mv.ColumnError,
+            "no events of a sending service",
+        ),
         ('{"email": "ada@firm.example"}', mv.ColumnError, "no events of a sending service"),
     ],
 )

@@ -63,7 +63,10 @@ def serve(
 
 
 def check(
-    zones: dict[str, DomainRecords], blacklist: Blacklist, evidence: DomainEvidence = ADA, **given: Any
+    zones: dict[str, DomainRecords],
+    blacklist: Blacklist,
+    evidence: DomainEvidence = ADA,
+    **given: Any,
 ) -> BlacklistEvidence:
     async def action(resolver: Resolver, _: DnsServer) -> BlacklistEvidence:
         return await BlacklistCheck(blacklist, resolver).observe(evidence)
@@ -119,7 +122,9 @@ class TestStatic:
         ],
     )
     def test_addresses_of_both_families(self, entry, listed):
-        zones = {"mx.ada.example": DomainRecords({"A": ("198.51.100.7",), "AAAA": ("2001:db8::25",)})}
+        zones = {
+            "mx.ada.example": DomainRecords({"A": ("198.51.100.7",), "AAAA": ("2001:db8::25",)})
+        }
         seen = check(zones, Blacklist(ips=[entry]))
         assert (seen.listed, seen.sources) == (listed is not None, ("static ips",))
         assert listed is None or f"is in {listed} (static ips)" in seen.message
@@ -130,18 +135,26 @@ class TestStatic:
 
     def test_one_exchange_of_several_is_enough(self):
         zones = {"mx.bob.example": HOST, "mx.ada.example": DomainRecords({"A": ("192.0.2.1",)})}
-        seen = check(zones, Blacklist(ips=["198.51.100.7"]), with_exchanges("mx.ada.example", "mx.bob.example"))
+        seen = check(
+            zones,
+            Blacklist(ips=["198.51.100.7"]),
+            with_exchanges("mx.ada.example", "mx.bob.example"),
+        )
         assert seen.message == "mx.bob.example (198.51.100.7) is in 198.51.100.7/32 (static ips)"
 
     @each_row("rdtype", ["A", "AAAA", "*"])
     def test_addresses_that_are_not_known_are_not_clean(self, rdtype):
-        zones = {"mx.ada.example": DomainRecords({"A": ("198.51.100.7",)}, {rdtype: DnsFault.SERVFAIL})}
+        zones = {
+            "mx.ada.example": DomainRecords({"A": ("198.51.100.7",)}, {rdtype: DnsFault.SERVFAIL})
+        }
         seen = check(zones, Blacklist(ips=["192.0.2.1"]))
         assert seen.listed is None
         assert "SERVFAIL from 127.0.0.1" in seen.message
 
     def test_listed_beats_what_is_not_known(self):
-        zones = {"mx.ada.example": DomainRecords({"A": ("198.51.100.7",)}, {"AAAA": DnsFault.SERVFAIL})}
+        zones = {
+            "mx.ada.example": DomainRecords({"A": ("198.51.100.7",)}, {"AAAA": DnsFault.SERVFAIL})
+        }
         assert check(zones, Blacklist(ips=["198.51.100.7"])).listed is True
 
     def test_exchange_without_address_is_on_no_list(self):
@@ -149,8 +162,13 @@ class TestStatic:
 
     def test_more_exchanges_than_are_looked_up_leave_the_question_open(self):
         hosts = [f"mx{n}.ada.example" for n in range(MAX_EXCHANGES + 1)]
-        seen = check(dict.fromkeys(hosts, HOST), Blacklist(ips=["192.0.2.1"]), with_exchanges(*hosts))
-        assert (seen.listed, seen.message) == (None, "only 32 of 33 mail servers of the domain were looked up")
+        seen = check(
+            dict.fromkeys(hosts, HOST), Blacklist(ips=["192.0.2.1"]), with_exchanges(*hosts)
+        )
+        assert (seen.listed, seen.message) == (
+            None,
+            "only 32 of 33 mail servers of the domain were looked up",
+        )
 
     @given(
         st.lists(st.ip_addresses(), max_size=20),
@@ -188,13 +206,18 @@ class TestZones:
     def zones(self, **records: DomainRecords) -> dict[str, DomainRecords]:
         entries = {
             f"7.100.51.198.{name}": each
-            for name, each in {"bl.example": DomainRecords(faults={"*": DnsFault.NXDOMAIN}), **records}.items()
+            for name, each in {
+                "bl.example": DomainRecords(faults={"*": DnsFault.NXDOMAIN}),
+                **records,
+            }.items()
         }
         return {"mx.ada.example": HOST, **TEST_ENTRY, **entries}
 
     @each_row(("code", "listed"), CODES.items())
     def test_only_configured_codes_mean_listed(self, code, listed):
-        seen = check(self.zones(**{"bl.example": DomainRecords({"A": (code,)})}), Blacklist(zones=[ZONE]))
+        seen = check(
+            self.zones(**{"bl.example": DomainRecords({"A": (code,)})}), Blacklist(zones=[ZONE])
+        )
         assert (seen.listed, seen.sources) == (listed, ("bl.example",))
         assert f"({code})" in seen.message or f"answered {code}" in seen.message
 
@@ -207,7 +230,10 @@ class TestZones:
     def test_one_code_that_counts_is_enough(self):
         zones = self.zones(**{"bl.example": DomainRecords({"A": ("127.0.0.10", "127.0.0.4")})})
         seen = check(zones, Blacklist(zones=[ZONE]))
-        assert (seen.listed, seen.message) == (True, "mx.ada.example (198.51.100.7) is on bl.example (127.0.0.4)")
+        assert (seen.listed, seen.message) == (
+            True,
+            "mx.ada.example (198.51.100.7) is on bl.example (127.0.0.4)",
+        )
 
     @each_row(
         ("codes", "listed"),
@@ -242,27 +268,42 @@ class TestZones:
     @each_row(
         ("name", "fault"),
         [
-            ("wildcard-bl.sandbox.example", "it lists 127.0.0.1, which no list does, so it may list everything"),
-            ("empty-bl.sandbox.example", "it lacks the test entry 127.0.0.2, so it may be out of service"),
-            ("no-such-bl.example", "it lacks the test entry 127.0.0.2, so it may be out of service"),
+            (
+                "wildcard-bl.sandbox.example",
+                "it lists 127.0.0.1, which no list does, so it may list everything",
+            ),
+            (
+                "empty-bl.sandbox.example",
+                "it lacks the test entry 127.0.0.2, so it may be out of service",
+            ),
+            (
+                "no-such-bl.example",
+                "it lacks the test entry 127.0.0.2, so it may be out of service",
+            ),
             (
                 "refusing-bl.sandbox.example",
                 "it refuses to answer, or the resolver answers in its place (127.255.255.254)",
             ),
-            ("hijacked-bl.sandbox.example", "it refuses to answer, or the resolver answers in its place (192.0.2.80)"),
+            (
+                "hijacked-bl.sandbox.example",
+                "it refuses to answer, or the resolver answers in its place (192.0.2.80)",
+            ),
             ("broken-bl.sandbox.example", "its self-test got no answer (SERVFAIL from 127.0.0.1)"),
             ("a" * 64 + ".example", None),
         ],
     )
     def test_list_that_fails_its_self_test_is_not_asked_and_not_clean(self, name, fault):
         zone = (
-            Zone(name, codes=["127.0.0.2"]) if len(name) < 64 else Zone(".".join(["a" * 60] * 4), codes=["127.0.0.2"])
+            Zone(name, codes=["127.0.0.2"])
+            if len(name) < 64
+            else Zone(".".join(["a" * 60] * 4), codes=["127.0.0.2"])
         )
 
         async def action(resolver: Resolver, server: DnsServer) -> Any:
             blacklist = BlacklistCheck(Blacklist(zones=[zone]), resolver)
             seen = [
-                await blacklist.observe(with_exchanges(host)) for host in ("mx1.cases.example", "mx2.cases.example")
+                await blacklist.observe(with_exchanges(host))
+                for host in ("mx1.cases.example", "mx2.cases.example")
             ]
             return seen, blacklist.notices, server.count(f"1.30.0.127.{zone.name}")
 
@@ -271,12 +312,15 @@ class TestZones:
         assert len(notices) == 1
         assert count == 0
         if fault:
-            assert notices == [f"The DNS list {name} is not used: {fault}. What it lists is undetermined."]
+            assert notices == [
+                f"The DNS list {name} is not used: {fault}. What it lists is undetermined."
+            ]
             assert seen[0].message == f"{name} is not used: {fault}"
 
     def test_all_lists_of_the_sandbox_are_covered(self):
         assert set(LISTS) - {"bl.sandbox.example"} == {
-            f"{habit}-bl.sandbox.example" for habit in ("wildcard", "empty", "refusing", "hijacked", "broken")
+            f"{habit}-bl.sandbox.example"
+            for habit in ("wildcard", "empty", "refusing", "hijacked", "broken")
         }
 
     @each_row(
@@ -293,12 +337,17 @@ class TestZones:
     def test_cases_of_the_sandbox(self, domain, listed):
         async def action(resolver: Resolver, _: DnsServer) -> BlacklistEvidence:
             blacklist = Blacklist(zones=[Zone("bl.sandbox.example", codes=["127.0.0.2"])])
-            return await BlacklistCheck(blacklist, resolver).observe(await resolver.observe_domain(f"{domain}.example"))
+            return await BlacklistCheck(blacklist, resolver).observe(
+                await resolver.observe_domain(f"{domain}.example")
+            )
 
         assert serve(sandbox_zones(), action).listed is listed
 
     def test_one_bad_list_does_not_hide_a_hit_on_another(self):
-        lists = [Zone("empty-bl.sandbox.example", codes=["127.0.0.2"]), Zone("bl.sandbox.example", codes=["127.0.0.2"])]
+        lists = [
+            Zone("empty-bl.sandbox.example", codes=["127.0.0.2"]),
+            Zone("bl.sandbox.example", codes=["127.0.0.2"]),
+        ]
         seen = check(sandbox_zones(), Blacklist(zones=lists), with_exchanges("mx.listed.example"))
         assert (seen.listed, seen.sources) == (True, ("bl.sandbox.example",))
 
@@ -321,10 +370,18 @@ class TestZonesWithIpv6:
     @each_row(
         ("entries", "listed", "why"),
         [
-            ({**TEST_ENTRY, **test_entry, **listed}, True, "a list that holds IPv6 addresses, and this one"),
+            (
+                {**TEST_ENTRY, **test_entry, **listed},
+                True,
+                "a list that holds IPv6 addresses, and this one",
+            ),
             ({**TEST_ENTRY, **test_entry}, False, "and not this one"),
             ({**TEST_ENTRY}, False, "a list of IPv4 addresses: none other can be on it"),
-            ({**TEST_ENTRY, **test_entry, **opposite}, None, "it fails the self-test of this family"),
+            (
+                {**TEST_ENTRY, **test_entry, **opposite},
+                None,
+                "it fails the self-test of this family",
+            ),
             ({**test_entry, **listed}, None, "it fails that of the other one"),
         ],
     )
@@ -346,20 +403,31 @@ class TestNumberOfQuestions:
         seen, server = serve(zones, action)
         assert seen == {False: 120}
         assert server.count("7.100.51.198.bl.example", "A") == 1
-        assert server.count("2.0.0.127.bl.example", "A") == server.count("1.0.0.127.bl.example", "A") == 1
+        assert (
+            server.count("2.0.0.127.bl.example", "A")
+            == server.count("1.0.0.127.bl.example", "A")
+            == 1
+        )
         assert [server.count(host) for host in hosts] == [2] * 5
 
     def test_host_with_more_addresses_than_are_looked_up_stays_open(self):
         zones = {
-            "mx.ada.example": DomainRecords({"A": tuple(f"198.51.100.{n}" for n in range(MAX_ADDRESSES + 8))}),
+            "mx.ada.example": DomainRecords(
+                {"A": tuple(f"198.51.100.{n}" for n in range(MAX_ADDRESSES + 8))}
+            ),
             **TEST_ENTRY,
         }
 
         async def action(resolver: Resolver, server: DnsServer) -> Any:
-            return await BlacklistCheck(Blacklist(zones=[ZONE]), resolver).observe(ADA), server.count()
+            return await BlacklistCheck(Blacklist(zones=[ZONE]), resolver).observe(
+                ADA
+            ), server.count()
 
         seen, count = serve(zones, action)
-        assert (seen.listed, seen.message) == (None, "only 32 of 40 addresses of mx.ada.example were looked up")
+        assert (seen.listed, seen.message) == (
+            None,
+            "only 32 of 40 addresses of mx.ada.example were looked up",
+        )
         assert count == 2 + 2 + MAX_ADDRESSES  # the host's A and AAAA, the self-test, the look-ups
 
     def test_lists_are_tested_anew_an_hour_later_or_a_minute_if_distrusted(self):
@@ -398,8 +466,12 @@ class TestMerging:
         ],
     )
     def test_listed_beats_undetermined_beats_clean(self, listed, merged):
-        assert merge_results([BlacklistEvidence(each, str(each)) for each in listed]).listed is merged
+        assert (
+            merge_results([BlacklistEvidence(each, str(each)) for each in listed]).listed is merged
+        )
 
     def test_messages_and_sources_come_once_and_not_without_end(self):
-        found = merge_results([BlacklistEvidence(True, f"m{n % 5}", ("a", f"s{n % 2}")) for n in range(50)])
+        found = merge_results(
+            [BlacklistEvidence(True, f"m{n % 5}", ("a", f"s{n % 2}")) for n in range(50)]
+        )
         assert (found.message, found.sources) == ("m0; m1; m2", ("a", "s0", "s1"))

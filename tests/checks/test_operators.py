@@ -23,13 +23,28 @@ from tests.doubles.tables import each_row
 HINTS = {"refuses_unknown", "accepts_all", "depends", "defers", "blocks", "slow"}
 HOSTS = [
     ("mta5.am0.yahoodns.net", "am0.yahoodns.net", "yahoo", "Yahoo"),
-    ("mx-biz.mail.am0.yahoodns.net", "mx-biz.mail.am0.yahoodns.net", "yahoo-smallbiz", "the longest suffix"),
+    (
+        "mx-biz.mail.am0.yahoodns.net",
+        "mx-biz.mail.am0.yahoodns.net",
+        "yahoo-smallbiz",
+        "the longest suffix",
+    ),
     ("yahoodns.net", "yahoodns.net", "yahoo", "the suffix itself"),
     ("eur.olc.protection.outlook.com", "olc.protection.outlook.com", "outlook", "Outlook.com"),
-    ("contoso-com.mail.protection.outlook.com", "mail.protection.outlook.com", "microsoft365", "a tenant"),
+    (
+        "contoso-com.mail.protection.outlook.com",
+        "mail.protection.outlook.com",
+        "microsoft365",
+        "a tenant",
+    ),
     ("alt1.gmail-smtp-in.l.google.com", "gmail-smtp-in.l.google.com", "gmail", "Gmail"),
     ("alt2.aspmx.l.google.com", "aspmx.l.google.com", "google", "Google Workspace"),
-    ("firm-com.mail.protection.outlook.com.firm.example", None, None, "a forgotten final dot is not Microsoft"),
+    (
+        "firm-com.mail.protection.outlook.com.firm.example",
+        None,
+        None,
+        "a forgotten final dot is not Microsoft",
+    ),
     ("notyahoodns.net", None, None, "only whole labels count"),
     ("phone.com", None, None, "one.com is the end of its text, not of its labels"),
     ("mx.example.org", None, None, "nobody"),
@@ -52,7 +67,9 @@ NESTED = {
 
 
 @each_row(("host", "suffix", "operator", "why"), HOSTS)
-def test_a_host_belongs_to_the_longest_suffix(host: str, suffix: str | None, operator: str | None, why: str) -> None:
+def test_a_host_belongs_to_the_longest_suffix(
+    host: str, suffix: str | None, operator: str | None, why: str
+) -> None:
     found = find_operator(host, load_operators())
 
     assert (found and found.suffix, found and found.operator) == (suffix, operator), why
@@ -107,7 +124,11 @@ def test_a_longer_name_has_the_behaviour_of_the_shorter(
 ) -> None:
     found = find_operator(host, load_behaviour())
     assert found is not None
-    assert (found.catch_all, found.rcpt_per_transaction, found.one_domain) == (catch_all, most, one_domain)
+    assert (found.catch_all, found.rcpt_per_transaction, found.one_domain) == (
+        catch_all,
+        most,
+        one_domain,
+    )
 
 
 @each_row("row", load_behaviour().values(), ids=lambda row: row.suffix)

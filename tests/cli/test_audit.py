@@ -89,7 +89,9 @@ def running_audit(folder: Path, *arguments: object, code: str = PROGRAM) -> Iter
 
 
 def own_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("MAILVERDICT_")}
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith("MAILVERDICT_")
+    }
 
 
 def run(capsys, *arguments: object) -> tuple[int, str]:
@@ -171,7 +173,9 @@ def test_only_who_has_the_token_can_use_the_page(contacts, tmp_path):
         assert httpx.get(audit.base, timeout=LIMIT).status_code == 200
         events = f"{audit.base}/events?tab=tab-00000001"
         assert httpx.get(events, timeout=LIMIT).status_code == 401
-        with httpx.stream("GET", events, headers={"Authorization": f"Bearer {audit.token}"}, timeout=LIMIT) as reply:
+        with httpx.stream(
+            "GET", events, headers={"Authorization": f"Bearer {audit.token}"}, timeout=LIMIT
+        ) as reply:
             first = next(line for line in map(json.loads, reply.iter_lines()) if line)
             assert first["page"]["can"]["decide"] is False
             assert audit.token not in " ".join(psutil.Process(audit.process.pid).cmdline())
@@ -184,8 +188,12 @@ def test_only_who_has_the_token_can_use_the_page(contacts, tmp_path):
 @pytest.mark.slow
 def test_the_extra_brings_all_that_the_page_imports():
     packages = importlib.metadata.packages_distributions()
-    imported = {name.partition(".")[0] for file in WIDGETS.glob("*.py") for name in find_imports(file)}
-    needed = {packages[name][0].lower() for name in imported - sys.stdlib_module_names - {"mailverdict"}}
+    imported = {
+        name.partition(".")[0] for file in WIDGETS.glob("*.py") for name in find_imports(file)
+    }
+    needed = {
+        packages[name][0].lower() for name in imported - sys.stdlib_module_names - {"mailverdict"}
+    }
     assert {"starlette", "uvicorn", "anywidget", "pandas"} <= needed
     assert needed <= installed_by("audit")
 
@@ -201,7 +209,9 @@ def find_imports(file: Path) -> Iterator[str]:
 
 def installed_by(extra: str) -> set[str]:
     """The distributions that pip installs for an extra, with all that they require."""
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads(
+        (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
     extras = project["optional-dependencies"]
     waiting, found = [*project["dependencies"], *extras[extra]], set()
     while waiting:
@@ -211,7 +221,11 @@ def installed_by(extra: str) -> set[str]:
         elif wanted.name.lower() not in found:
             found.add(wanted.name.lower())
             required = map(Requirement, importlib.metadata.requires(wanted.name) or [])
-            waiting += [str(each) for each in required if each.marker is None or each.marker.evaluate({"extra": ""})]
+            waiting += [
+                str(each)
+                for each in required
+                if each.marker is None or each.marker.evaluate({"extra": ""})
+            ]
     return {name.replace("-", "_") for name in found} | found
 
 
@@ -219,7 +233,9 @@ def until(audit: RunningAudit, is_there: Callable[[dict[str, Any]], bool]) -> di
     """The sections of the page once they are as expected."""
     shown: dict[str, Any] = {}
     headers = {"Authorization": f"Bearer {audit.token}"}
-    with httpx.stream("GET", f"{audit.base}/events?tab=tab-00000001", headers=headers, timeout=LIMIT) as reply:
+    with httpx.stream(
+        "GET", f"{audit.base}/events?tab=tab-00000001", headers=headers, timeout=LIMIT
+    ) as reply:
         for line in reply.iter_lines():
             shown |= json.loads(line)
             if shown and is_there(shown):
@@ -229,19 +245,25 @@ def until(audit: RunningAudit, is_there: Callable[[dict[str, Any]], bool]) -> di
 
 def act(audit: RunningAudit, name: str, /, **arguments: Any) -> None:
     headers = {"Authorization": f"Bearer {audit.token}"}
-    reply = httpx.post(f"{audit.base}/act", json={"act": name, **arguments}, headers=headers, timeout=LIMIT)
+    reply = httpx.post(
+        f"{audit.base}/act", json={"act": name, **arguments}, headers=headers, timeout=LIMIT
+    )
     assert reply.status_code == 204
 
 
 @pytest.mark.slow  # five processes; tests/widgets/test_session.py opens kept audits in this one
-def test_a_command_that_is_killed_opens_the_audit_as_it_was(contacts, tmp_path, capsys, monkeypatch):
+def test_a_command_that_is_killed_opens_the_audit_as_it_was(
+    contacts, tmp_path, capsys, monkeypatch
+):
     with running_audit(tmp_path, contacts, "-t", "regex") as audit:
         until(audit, lambda shown: shown["check"]["button"]["enabled"])
         act(audit, "verify")
         until(audit, lambda shown: shown["decide"]["is_ready"] and not shown["page"]["running"])
         act(audit, "decide", rows=[0], what="remove")
         until(audit, lambda shown: shown["decide"]["decided"]["remove"] == 1)
-        wait_until(lambda: any(b"remove" in path.read_bytes() for path in tmp_path.rglob("decided.arrow")))
+        wait_until(
+            lambda: any(b"remove" in path.read_bytes() for path in tmp_path.rglob("decided.arrow"))
+        )
         audit.end(signal.SIGKILL)
         url = audit.url
     with running_audit(tmp_path, contacts) as audit:
@@ -250,7 +272,9 @@ def test_a_command_that_is_killed_opens_the_audit_as_it_was(contacts, tmp_path, 
         assert (shown["decide"]["decided"]["remove"], shown["check"]["depth"]) == (1, "regex")
     with running_audit(tmp_path, contacts, "-t", "mx", "--policy", "strict", "--sandbox") as audit:
         shown = until(audit, lambda shown: shown["list"].get("name") == "contacts.csv")
-        assert (shown["check"]["depth"], shown["decide"]["policy"]) == ("mx", "strict"), "what the command names holds"
+        assert (shown["check"]["depth"], shown["decide"]["policy"]) == ("mx", "strict"), (
+            "what the command names holds"
+        )
     with running_audit(tmp_path) as audit:
         (kept,) = until(audit, lambda shown: True)["page"]["kept"]
         assert kept["name"] == "contacts.csv"
@@ -262,7 +286,9 @@ def test_a_command_that_is_killed_opens_the_audit_as_it_was(contacts, tmp_path, 
 
 @pytest.mark.browser
 @pytest.mark.timeout(120)
-@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium")
+@pytest.mark.skipif(
+    not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"
+)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_person_opens_the_page_and_ends_the_command(contacts, tmp_path, number):
     with running_audit(tmp_path, contacts, "--sandbox") as audit, chromium() as browser:

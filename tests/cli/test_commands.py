@@ -44,7 +44,10 @@ def contacts(tmp_path):
 
 
 def test_every_command_is_in_one_group_of_the_help(run):
-    names = [command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands]
+    names = [
+        command.name or command.callback.__name__.replace("_", "-")
+        for command in app.registered_commands
+    ]
     names += [group.name for group in app.registered_groups]
     assert sorted(names) == sorted(name for group in GROUPS.values() for name in group)
     shown = run("--help")[1]
@@ -87,7 +90,9 @@ def test_version_is_printed(run):
     assert run("--version") == (0, f"mailverdict {mv.__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", [[], ["verify"], ["audit-host"], ["lists"], ["lists", "update"]])
+@pytest.mark.parametrize(
+    "command", [[], ["verify"], ["audit-host"], ["lists"], ["lists", "update"]]
+)
 def test_h_is_help(run, command):
     status, out, err = run(*command, "-h")
     assert (status, err) == (0, "")
@@ -100,12 +105,16 @@ def test_defaults_are_those_of_the_library(command):
     parameters = inspect.signature(command).parameters
     shared = (parameters.keys() & DEFAULTS.keys()) - {"clean"}  # on by default for files
     given = {name: parameters[name].default for name in shared}
-    assert {**given, "refresh": tuple(given["refresh"])} == {name: DEFAULTS[name] for name in shared}
+    assert {**given, "refresh": tuple(given["refresh"])} == {
+        name: DEFAULTS[name] for name in shared
+    }
 
 
 @pytest.mark.slow
 def test_plan_prints_a_table_and_json(run, contacts, world):
-    status, out, _ = run("plan", contacts, "-c", "email", "--backend", world.url, "--journal", "none")
+    status, out, _ = run(
+        "plan", contacts, "-c", "email", "--backend", world.url, "--journal", "none"
+    )
     assert (status, "to submit" in out) == (0, True)
     status, out, _ = run("plan", contacts, "--backend", world.url, "--journal", "none", "--json")
     found = json.loads(out)
@@ -134,7 +143,9 @@ def test_quota_tells_what_is_left(run, world):
 def test_report_reads_what_verify_wrote(run, contacts, tmp_path, world, ending):
     verified, page = tmp_path / "verified.csv", tmp_path / f"report.{ending}"
     resolver = world.backend.settings.resolver
-    assert run("verify", contacts, "-c", "email", "--resolver", resolver, "-o", verified, "-q")[0] == 0
+    assert (
+        run("verify", contacts, "-c", "email", "--resolver", resolver, "-o", verified, "-q")[0] == 0
+    )
     status, _, err = run("report", verified, "-c", "email", "-o", page, "--policy", "strict")
     assert (status, page.stat().st_size > 2000) == (0, True)
     assert str(page) in err
@@ -144,11 +155,25 @@ def test_verify_writes_report_and_actions_in_one_go(run, contacts, tmp_path, wor
     out, page = tmp_path / "out.csv", tmp_path / "page.html"
     resolver = world.backend.settings.resolver
     status, _, err = run(
-        "verify", contacts, "-c", "email", "--resolver", resolver, "-o", out, "--report", page, "--policy", "balanced"
+        "verify",
+        contacts,
+        "-c",
+        "email",
+        "--resolver",
+        resolver,
+        "-o",
+        out,
+        "--report",
+        page,
+        "--policy",
+        "balanced",
     )
     assert status == 0, err
     assert "email_action" in out.read_text().splitlines()[0]
-    assert [line.rsplit(",", 2)[1] for line in out.read_text().splitlines()[1:3]] == ["send", "review"]
+    assert [line.rsplit(",", 2)[1] for line in out.read_text().splitlines()[1:3]] == [
+        "send",
+        "review",
+    ]
     assert "E-mail audit of contacts.csv" in page.read_text()
     assert "can be mailed" in page.read_text()
 
@@ -174,7 +199,17 @@ def test_a_report_has_the_command_that_verifies_unclear_rows_again(run, tmp_path
     (command,) = re.findall(r'<code class="mv-command">(.*?)</code>', page.read_text())
     words = shlex.split(html.unescape(command))
     assert words == [
-        *("mailverdict", "verify", str(file), "--type", "smtp", "--backend", world.url, "--report", str(page)),
+        *(
+            "mailverdict",
+            "verify",
+            str(file),
+            "--type",
+            "smtp",
+            "--backend",
+            world.url,
+            "--report",
+            str(page),
+        ),
         *("--no-clean", "--journal", str(journal), "--refresh", "unknown"),
     ]
     status, _, err = run(*words[1:], "-o", tmp_path / "verified.csv", "--columns", "all")
@@ -187,7 +222,9 @@ def test_a_report_has_the_command_that_verifies_unclear_rows_again(run, tmp_path
 @pytest.mark.parametrize("kind", ["pandas", "arrow"])
 def test_a_report_of_a_parquet_file_says_which_check_was_noted_in_it(run, tmp_path, kind):
     table = pa.table({"email": ["ada@firm.example", "nobody"]})
-    out = mv.verify(table.to_pandas() if kind == "pandas" else table, "email", validation_type="regex")
+    out = mv.verify(
+        table.to_pandas() if kind == "pandas" else table, "email", validation_type="regex"
+    )
     if kind == "pandas":
         out.to_parquet(tmp_path / "v.parquet")
     else:
@@ -210,7 +247,9 @@ def test_a_report_compares_with_an_earlier_file(run, contacts, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["html", "xlsx"])
-def test_verify_compares_its_report_with_an_earlier_file_that_it_replaces(run, contacts, tmp_path, ending):
+def test_verify_compares_its_report_with_an_earlier_file_that_it_replaces(
+    run, contacts, tmp_path, ending
+):
     out, page = tmp_path / "out.csv", tmp_path / f"page.{ending}"
     assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out)[0] == 0
     contacts.write_text(f"{EMAILS}cy@firm.example,Cy\n", encoding="utf-8")
@@ -247,14 +286,22 @@ def test_an_earlier_file_that_cannot_be_compared_ends_verify_before_anything_is_
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "sheets"), [([], 1), (["--policy", "balanced"], 7)])
-def test_a_workbook_has_a_sheet_for_each_action_of_a_policy(run, contacts, tmp_path, policy, sheets):
+def test_a_workbook_has_a_sheet_for_each_action_of_a_policy(
+    run, contacts, tmp_path, policy, sheets
+):
     out = tmp_path / "out.xlsx"
     for _ in range(2):  # it replaces its own
         status, _, err = run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, *policy)
         assert status == 0, err
     book = cells_of(out)
     assert len(book) == sheets
-    assert [row[0] for row in book["verified"]] == ["email", "ada@gmail.com", "bob@gmial.com", "bad", None]
+    assert [row[0] for row in book["verified"]] == [
+        "email",
+        "ada@gmail.com",
+        "bob@gmial.com",
+        "bad",
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +317,9 @@ def test_a_workbook_has_a_sheet_for_each_action_of_a_policy(run, contacts, tmp_p
         (("explain", " "), "give one address"),
     ],
 )  # fmt: skip
-def test_wrong_usage_is_one_line_and_status_2(run, contacts, tmp_path, monkeypatch, arguments, message):
+def test_wrong_usage_is_one_line_and_status_2(
+    run, contacts, tmp_path, monkeypatch, arguments, message
+):
     monkeypatch.chdir(tmp_path)
     status, _, err = run(*(a.format(csv=contacts) for a in arguments))
     assert status == 2
@@ -282,7 +331,9 @@ def test_wrong_usage_is_one_line_and_status_2(run, contacts, tmp_path, monkeypat
 
 
 def test_a_service_that_is_not_there_is_status_4(run, contacts):
-    status, _, err = run("verify", contacts, "-c", "email", "--backend", "http://127.0.0.1:9", "--journal", "none")
+    status, _, err = run(
+        "verify", contacts, "-c", "email", "--backend", "http://127.0.0.1:9", "--journal", "none"
+    )
     assert (status, "127.0.0.1:9" in err) == (4, True)
 
 
@@ -301,9 +352,17 @@ def test_json_lines_without_rows_go_through_every_command(run, tmp_path):
 
 def test_runs_lists_and_exports_a_journal(run, contacts, tmp_path, world):
     journal, export = tmp_path / "j.db", tmp_path / "all.parquet"
-    assert run("verify", contacts, "-c", "email", "--backend", world.url, "--journal", journal, "-q")[0] == 0
+    assert (
+        run("verify", contacts, "-c", "email", "--backend", world.url, "--journal", journal, "-q")[
+            0
+        ]
+        == 0
+    )
     status, out, _ = run("runs", "--journal", journal, "--export", export)
-    assert (status, f"Domain can receive mail, by {world.url}: 3 addresses checked (" in out) == (0, True)
+    assert (status, f"Domain can receive mail, by {world.url}: 3 addresses checked (" in out) == (
+        0,
+        True,
+    )
     assert export.exists()
     assert json.loads(run("runs", "--journal", journal, "--json")[1])[0]["settled"] == 3
 
@@ -311,7 +370,13 @@ def test_runs_lists_and_exports_a_journal(run, contacts, tmp_path, world):
 @each_row(
     ("key", "verdicts", "paid", "lost", "line"),
     [
-        ("local:smtp#1f", {"valid": 1}, 0, 0, "Mailbox exists, by this computer: 1 address checked (valid 1)"),
+        (
+            "local:smtp#1f",
+            {"valid": 1},
+            0,
+            0,
+            "Mailbox exists, by this computer: 1 address checked (valid 1)",
+        ),
         ("sandbox:mx", {}, 0, 0, "sandbox:mx: 0 addresses checked"),
         (
             *("smtp https://v.example.org", {"valid": 1200, "error": 3}, 12, 7),
@@ -321,14 +386,21 @@ def test_runs_lists_and_exports_a_journal(run, contacts, tmp_path, world):
     ],
 )
 def test_a_line_of_runs_names_check_service_and_units(key, verdicts, paid, lost, line):
-    assert render_entry(JournalSummary(key, sum(verdicts.values()), verdicts, paid, lost, None, None)) == line
+    assert (
+        render_entry(JournalSummary(key, sum(verdicts.values()), verdicts, paid, lost, None, None))
+        == line
+    )
 
 
 def test_lists_shows_each_list_with_its_licence(run):
     status, out, _ = run("lists")
     assert status == 0
     assert re.search(r"disposable +[\d,]+ rows +CC0", out)
-    assert {row["list"] for row in json.loads(run("lists", "--json")[1])} >= {"disposable", "free", "relays"}
+    assert {row["list"] for row in json.loads(run("lists", "--json")[1])} >= {
+        "disposable",
+        "free",
+        "relays",
+    }
 
 
 def test_updating_from_a_poisoned_file_is_refused(run, tmp_path):
@@ -351,7 +423,9 @@ def test_check_and_explain_answer_in_a_sandbox(run):
 
 def test_audit_host_says_what_is_wrong_and_leaves_with_1(run, world):
     resolver = world.backend.settings.resolver
-    status, out, _ = run("audit-host", "--resolver", resolver, "--port", "9", "--helo-name", "client.example")
+    status, out, _ = run(
+        "audit-host", "--resolver", resolver, "--port", "9", "--helo-name", "client.example"
+    )
     assert status == 1
     assert "mail servers are likely to refuse this host" in out
 
@@ -386,7 +460,9 @@ def test_the_sandbox_stays_until_ctrl_c():
 
 @pytest.mark.slow
 def test_serve_answers_until_it_is_told_to_stop(tmp_path):
-    with serving("serve", "--port", "0", "--sandbox", "--store", f"sqlite:///{tmp_path}/jobs.db") as process:
+    with serving(
+        "serve", "--port", "0", "--sandbox", "--store", f"sqlite:///{tmp_path}/jobs.db"
+    ) as process:
         seen = []
         for line in process.stderr:
             seen.append(line)
@@ -433,12 +509,17 @@ def test_key_of_the_environment_is_sent_to_the_service(run, tmp_path, monkeypatc
 
 @pytest.mark.parametrize("kind", ["REGEX", "Regex", " regex "])
 def test_a_type_is_read_in_any_case(run, kind):
-    assert run("check", "ada@example.org", "--type", kind)[1].startswith("ada@example.org is valid (regex)")
+    assert run("check", "ada@example.org", "--type", kind)[1].startswith(
+        "ada@example.org is valid (regex)"
+    )
 
 
 def test_an_unknown_type_is_named_with_the_choices(run):
     status, _, said = run("check", "ada@example.org", "--type", "mail")
-    assert (status, "'mail' is not one of 'regex', 'mx', 'mx_blacklist', 'smtp'" in said) == (2, True)
+    assert (status, "'mail' is not one of 'regex', 'mx', 'mx_blacklist', 'smtp'" in said) == (
+        2,
+        True,
+    )
     assert "Value error" not in said
 
 
@@ -447,7 +528,10 @@ def test_an_unknown_type_is_named_with_the_choices(run):
     ("url", "said"),
     [
         ("verify.example", "--backend='verify.example': give a URL"),
-        ("https://ada:secret@verify.example", "--backend holds credentials; set MAILVERDICT_KEY instead"),
+        (
+            "https://ada:secret@verify.example",
+            "--backend holds credentials; set MAILVERDICT_KEY instead",
+        ),
     ],
 )
 def test_a_wrong_url_is_explained_by_the_option(run, monkeypatch, key, url, said):

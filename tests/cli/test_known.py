@@ -12,7 +12,14 @@ import mailverdict as mv
 from mailverdict.sandbox import World
 from tests.doubles.tables import rows_of_csv
 
-LIST = ["ada@plain.example", "bo@plain.example", "Cy <cy@plain.example>", "bo@plain.example", "", "di@gone.example"]
+LIST = [
+    "ada@plain.example",
+    "bo@plain.example",
+    "Cy <cy@plain.example>",
+    "bo@plain.example",
+    "",
+    "di@gone.example",
+]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +46,9 @@ def export(tmp_path):
 
 
 @pytest.mark.parametrize("through", ["service", "here", "regex"])
-def test_verify_asks_only_what_the_export_left_open(run, contacts, export, world, tmp_path, through):
+def test_verify_asks_only_what_the_export_left_open(
+    run, contacts, export, world, tmp_path, through
+):
     out = tmp_path / "out.csv"
     resolver = world.backend.settings.resolver
     way = {
@@ -48,7 +57,9 @@ def test_verify_asks_only_what_the_export_left_open(run, contacts, export, world
         "regex": ("-t", "regex"),
     }
     used = mv.quota(world.url).used
-    status, _, told = run("verify", contacts, "-c", "email", "--known", export, "-o", out, *way[through])
+    status, _, told = run(
+        "verify", contacts, "-c", "email", "--known", export, "-o", out, *way[through]
+    )
     assert status == 0
     assert f"{export}: 2 addresses are settled and not asked\n" in told
     rows = rows_of_csv(out)
@@ -60,7 +71,18 @@ def test_verify_asks_only_what_the_export_left_open(run, contacts, export, world
 
 
 def test_plan_shows_what_it_saves(run, contacts, export, world):
-    arguments = ("plan", contacts, "-c", "email", "--backend", world.url, "--journal", "none", "--known", export)
+    arguments = (
+        "plan",
+        contacts,
+        "-c",
+        "email",
+        "--backend",
+        world.url,
+        "--journal",
+        "none",
+        "--known",
+        export,
+    )
     status, out, _ = run(*arguments)
     assert status == 0
     assert re.search(r"settled by another verifier \(never sent\) +2\n", out)
@@ -70,9 +92,21 @@ def test_plan_shows_what_it_saves(run, contacts, export, world):
 
 @pytest.mark.slow
 def test_an_estimate_draws_from_what_is_open(run, contacts, export, world):
-    arguments = ("estimate", contacts, "-c", "email", "--backend", world.url, "--journal", "none", "--json")
+    arguments = (
+        "estimate",
+        contacts,
+        "-c",
+        "email",
+        "--backend",
+        world.url,
+        "--journal",
+        "none",
+        "--json",
+    )
     resolver = ("--resolver", world.backend.settings.resolver, "--no-resolver-check", "-q")
-    whole, rest = (json.loads(run(*arguments, *resolver, *known)[1]) for known in ((), ("--known", export)))
+    whole, rest = (
+        json.loads(run(*arguments, *resolver, *known)[1]) for known in ((), ("--known", export))
+    )
     assert (whole["population"], rest["population"]) == (3, 1)
 
 
@@ -80,13 +114,21 @@ def test_an_output_of_ours_is_known_too(run, contacts, tmp_path):
     out = tmp_path / "out.csv"
     assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, "-q")[0] == 0
     again = tmp_path / "again.csv"
-    assert run("verify", contacts, "-c", "email", "-t", "regex", "--known", out, "-o", again, "-q")[0] == 0
+    assert (
+        run("verify", contacts, "-c", "email", "-t", "regex", "--known", out, "-o", again, "-q")[0]
+        == 0
+    )
     assert {row["email_source"] for row in rows_of_csv(again)} == {"journal", ""}
 
 
 def test_the_known_file_is_not_replaced(run, contacts, export):
-    status, _, told = run("verify", contacts, "-c", "email", "-t", "regex", "--known", export, "-o", export)
-    assert (status, told) == (2, f"mailverdict: --output {export} would replace {export}: give another name\n")
+    status, _, told = run(
+        "verify", contacts, "-c", "email", "-t", "regex", "--known", export, "-o", export
+    )
+    assert (status, told) == (
+        2,
+        f"mailverdict: --output {export} would replace {export}: give another name\n",
+    )
 
 
 def test_a_file_of_nobody_is_one_line(run, contacts, tmp_path):
@@ -94,7 +136,9 @@ def test_a_file_of_nobody_is_one_line(run, contacts, tmp_path):
     path.write_text("email,opinion\nada@plain.example,good\n")
     status, _, told = run("verify", contacts, "-c", "email", "-t", "regex", "--known", path)
     assert status == 2
-    assert told.startswith(f"mailverdict: {path} is not an export of a verifier that is known (ZeroBounce, ")
+    assert told.startswith(
+        f"mailverdict: {path} is not an export of a verifier that is known (ZeroBounce, "
+    )
     assert told.count("\n") == 1
 
 
@@ -112,7 +156,13 @@ def test_compare_prints_the_figures_and_writes_the_contradictions(run, ours, exp
     assert (status, told) == (0, f"written: {out}\n")
     assert said == f"{mv.compare(ours, export)}\n"
     assert rows_of_csv(out) == [
-        {"address": "bo@plain.example", "a": "valid", "b": "invalid", "why_a": "", "why_b": "mailbox_not_found"}
+        {
+            "address": "bo@plain.example",
+            "a": "valid",
+            "b": "invalid",
+            "why_a": "",
+            "why_b": "mailbox_not_found",
+        }
     ]
 
 
@@ -120,12 +170,25 @@ def test_compare_prints_the_figures_and_writes_the_contradictions(run, ours, exp
 def test_compare_says_who_was_right_also_as_json(run, ours, export, tmp_path):
     bounces = tmp_path / "bounces.csv"
     bounces.write_text("who,what\nbo@plain.example,hard\n")
-    arguments = ("compare", ours, export, "--bounces", bounces, "--bounce-columns", "address=who,outcome=what")
+    arguments = (
+        "compare",
+        ours,
+        export,
+        "--bounces",
+        bounces,
+        "--bounce-columns",
+        "address=who,outcome=what",
+    )
     assert "who was right" in run(*arguments)[1]
     status, said, _ = run(*arguments, "--json")
     found = json.loads(said)
     assert status == 0
-    assert (found["a"], found["b"], found["both"], found["contradictions"]) == ("mailverdict", "ZeroBounce", 3, 1)
+    assert (found["a"], found["b"], found["both"], found["contradictions"]) == (
+        "mailverdict",
+        "ZeroBounce",
+        3,
+        1,
+    )
     assert found["agreement"]["valid"] == {"valid": 1, "risky": 0, "invalid": 1, "unknown": 1}
     right = {(each["by"], each["claim"]): (each["known"], each["right"]) for each in found["right"]}
     assert right["ZeroBounce", "where they contradict"] == (1, 1)
@@ -140,4 +203,7 @@ def test_compare_writes_to_standard_output_alone(run, ours, export):
 def test_compare_replaces_no_file_that_it_reads(run, ours, export):
     for path in (ours, export):
         status, _, told = run("compare", ours, export, "-o", path)
-        assert (status, told) == (2, f"mailverdict: --output {path} would replace {path}: give another name\n")
+        assert (status, told) == (
+            2,
+            f"mailverdict: --output {path} would replace {path}: give another name\n",
+        )

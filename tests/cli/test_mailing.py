@@ -20,24 +20,40 @@ def verified(tmp_path):
 
 
 def write_bounces(path, rows, hard):
-    lines = [f"{row['email']},{'hard' if at < hard else 'delivered'}" for at, row in enumerate(rows)]
+    lines = [
+        f"{row['email']},{'hard' if at < hard else 'delivered'}" for at, row in enumerate(rows)
+    ]
     path.write_text("\n".join(["who,what", *lines]) + "\n")
     return path
 
 
 def test_a_list_is_mailed_in_two_waves(run, verified, tmp_path):
-    whole, first, second, learnt = (tmp_path / name for name in ("list.csv", "1.csv", "2.csv", "experience.json"))
-    status, shown, told = run("mailing", verified, "-c", "email", "-o", whole, "--next", first, "--waves", "2")
+    whole, first, second, learnt = (
+        tmp_path / name for name in ("list.csv", "1.csv", "2.csv", "experience.json")
+    )
+    status, shown, told = run(
+        "mailing", verified, "-c", "email", "-o", whole, "--next", first, "--waves", "2"
+    )
     assert status == 0
     assert shown.startswith("Mailing: wave 1 of 2: ")
     assert told.endswith(f"written: {whole}\nwritten: {first}\n")
     mailed = rows_of_csv(first)
     assert 150 < len(mailed) < 250
     assert [row["email"] for row in rows_of_csv(whole)] == LIST["email"].tolist()
-    assert [row["email"] for row in rows_of_csv(whole) if row["email_wave"]] == [row["email"] for row in mailed]
+    assert [row["email"] for row in rows_of_csv(whole) if row["email_wave"]] == [
+        row["email"] for row in mailed
+    ]
 
     bounces = write_bounces(tmp_path / "bounces.csv", mailed, hard=1)
-    arguments = ("learn", whole, bounces, "--experience", learnt, "--bounce-columns", "address=who,outcome=what")
+    arguments = (
+        "learn",
+        whole,
+        bounces,
+        "--experience",
+        learnt,
+        "--bounce-columns",
+        "address=who,outcome=what",
+    )
     status, shown, told = run(*arguments, "-c", "email")
     assert (status, told) == (0, f"written: {learnt}\n")
     assert shown.startswith(f"Experience: 1 mailing, {len(mailed)} mailboxes, 1 hard bounce (")
@@ -60,9 +76,13 @@ def test_a_wrong_export_is_one_line_and_the_experience_stays(run, verified, tmp_
     bounces = tmp_path / "bounces.csv"
     bounces.write_text("who,what\nzoe@other.example,hard\n")
     columns = ("--bounce-columns", "address=who,outcome=what")
-    status, shown, told = run("learn", verified, bounces, "-c", "email", "--experience", learnt, *columns)
+    status, shown, told = run(
+        "learn", verified, bounces, "-c", "email", "--experience", learnt, *columns
+    )
     assert (status, shown, len(told.splitlines())) == (2, "", 1)
-    assert told.startswith("mailverdict: none of the 1 addresses with a report is among the mailed rows of 'email'")
+    assert told.startswith(
+        "mailverdict: none of the 1 addresses with a report is among the mailed rows of 'email'"
+    )
     assert learnt.read_text() == before
 
 
@@ -79,8 +99,13 @@ def test_a_wrong_export_is_one_line_and_the_experience_stays(run, verified, tmp_
 )
 def test_what_cannot_be_done_is_one_line(run, verified, tmp_path, arguments, message):
     names = {name: tmp_path / name for name in ("next", "list", "none")} | {"verified": verified}
-    names = {name: path if name == "verified" else path.with_suffix(".csv") for name, path in names.items()}
-    status, _, told = run("mailing", verified, "-c", "email", *(each.format(**names) for each in arguments))
+    names = {
+        name: path if name == "verified" else path.with_suffix(".csv")
+        for name, path in names.items()
+    }
+    status, _, told = run(
+        "mailing", verified, "-c", "email", *(each.format(**names) for each in arguments)
+    )
     assert (status, len(told.splitlines())) == (2, 1)
     assert message.format(**names) in told
     assert not names["list"].exists()
@@ -91,7 +116,9 @@ def test_the_column_of_mailed_rows_is_given(run, tmp_path):
     LIST.assign(sent=["yes"] * 10 + ["no"] * 430).to_csv(path, index=False)
     bounces = write_bounces(tmp_path / "bounces.csv", LIST[:10].to_dict("records"), hard=2)
     columns = ("--bounce-columns", "address=who,outcome=what")
-    status, shown, _ = run("learn", path, bounces, "-c", "email", "--mailed", "sent", "--experience", learnt, *columns)
+    status, shown, _ = run(
+        "learn", path, bounces, "-c", "email", "--mailed", "sent", "--experience", learnt, *columns
+    )
     assert status == 0
     assert "10 mailboxes, 2 hard bounces (20.0%, " in shown
     assert pd.read_json(learnt, typ="series")["version"] == 1

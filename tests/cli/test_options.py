@@ -24,7 +24,11 @@ def outer_options(
 
 @with_groups
 def command(
-    name: str, *, loud: bool = False, outer: Annotated[tuple[str, tuple[int, int], str], outer_options], last: int = 9
+    name: str,
+    *,
+    loud: bool = False,
+    outer: Annotated[tuple[str, tuple[int, int], str], outer_options],
+    last: int = 9,
 ) -> None:
     """Say what was given."""
     print(name, loud, outer, last)

@@ -53,7 +53,9 @@ class TestLimits:
         counts.alike[Alike("missing")] = 3
         assert FailLimit.parse("unknown=0%").excess(counts) is None
 
-    @each_row("text", ["unknown", "unknown=", "unknown=-1", "unknown=2.5", "unknown=101%", "bad=5%"])
+    @each_row(
+        "text", ["unknown", "unknown=", "unknown=-1", "unknown=2.5", "unknown=101%", "bad=5%"]
+    )
     def test_a_limit_that_cannot_be_read_is_refused(self, text):
         with pytest.raises(SettingsError, match="--fail-above"):
             FailLimit.parse(text)
@@ -64,7 +66,9 @@ class TestLimits:
         ]  # fmt: skip
         assert parse_limits(None) == []
 
-    def test_an_exceeded_limit_is_status_5_after_everything_is_written(self, run, contacts, tmp_path):
+    def test_an_exceeded_limit_is_status_5_after_everything_is_written(
+        self, run, contacts, tmp_path
+    ):
         out = tmp_path / "out.csv"
         verify = ("verify", contacts, "-c", "email", "-t", "regex", "-q", "-o", out)
         assert run(*verify, "--fail-above", "invalid=50%") == (0, "", "")
@@ -128,7 +132,10 @@ class TestMessages:
 
     def test_an_unknown_format_is_refused(self, run, monkeypatch):
         monkeypatch.setenv("MAILVERDICT_LOG_FORMAT", "xml")
-        assert run("verify", "no.csv")[::2] == (2, "mailverdict: log-format is 'xml': give one of text, json\n")
+        assert run("verify", "no.csv")[::2] == (
+            2,
+            "mailverdict: log-format is 'xml': give one of text, json\n",
+        )
 
     def test_progress_without_a_terminal_is_a_line_now_and_then(self, capfd):
         now = [0.0]

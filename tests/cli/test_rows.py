@@ -38,14 +38,18 @@ def test_duplicates_are_those_of_the_library_and_no_cell_changes(run, quoted, tm
     rows = rows_of_csv(out)
     assert [row["email"] for row in rows] == CELLS
     for name in ("identity", "duplicate_of", "copies"):
-        assert [row[f"email_{name}"] for row in rows] == ["" if pd.isna(v) else str(v) for v in found[name]], name
+        assert [row[f"email_{name}"] for row in rows] == [
+            "" if pd.isna(v) else str(v) for v in found[name]
+        ], name
 
 
 @pytest.mark.slow
 def test_duplicates_are_found_over_the_pieces_of_a_file(run, tmp_path):
     path, out = tmp_path / "long.csv", tmp_path / "out.csv"
     size = 260_000  # more than one piece
-    pd.DataFrame({"email": [f"a{n % 200_000}@firm.example" for n in range(size)]}).to_csv(path, index=False)
+    pd.DataFrame({"email": [f"a{n % 200_000}@firm.example" for n in range(size)]}).to_csv(
+        path, index=False
+    )
     assert run("duplicates", path, "-o", out, "-q")[0] == 0
     last = pd.read_csv(out).iloc[-1]
     assert (last["email_duplicate_of"], last["email_copies"]) == (59_999, 2)
@@ -56,9 +60,18 @@ def test_suppressed_rows_are_marked_and_wrong_entries_are_told(run, quoted, tmp_
     listed.write_text("# since May\nada@gmail.com\n@firm.example\nnot an address\n")
     status, _, told = run("suppress", quoted, listed, "-c", "email", "-o", out)
     assert status == 0
-    assert told.startswith("note: 1 of 3 entries of the suppression list are neither an address nor a domain")
+    assert told.startswith(
+        "note: 1 of 3 entries of the suppression list are neither an address nor a domain"
+    )
     assert told.endswith(f"rows: 6; rows on the list: 3\nwritten: {out}\n")
-    assert [row["email_suppressed"] for row in rows_of_csv(out)] == ["", "true", "true", "true", "", ""]
+    assert [row["email_suppressed"] for row in rows_of_csv(out)] == [
+        "",
+        "true",
+        "true",
+        "true",
+        "",
+        "",
+    ]
 
 
 def test_verify_drops_what_is_on_the_suppression_list(run, quoted, tmp_path):
@@ -75,9 +88,18 @@ def test_verify_drops_what_is_on_the_suppression_list(run, quoted, tmp_path):
 
 
 def test_report_of_a_file_knows_its_suppressed_rows(run, quoted, tmp_path):
-    listed, out, made = tmp_path / "unsubscribed.txt", tmp_path / "out.csv", tmp_path / "report.xlsx"
+    listed, out, made = (
+        tmp_path / "unsubscribed.txt",
+        tmp_path / "out.csv",
+        tmp_path / "report.xlsx",
+    )
     listed.write_text("gmail.com\n")
-    assert run("verify", quoted, "-o", out, "-c", "email", "-t", "regex", "-q", "--suppress", listed)[0] == 0
+    assert (
+        run("verify", quoted, "-o", out, "-c", "email", "-t", "regex", "-q", "--suppress", listed)[
+            0
+        ]
+        == 0
+    )
     assert run("report", out, "-c", "email", "-o", made, "-q")[0] == 0
     dropped = pd.read_excel(made, sheet_name="Remove", engine="calamine")
     assert dropped["email_action_why"].tolist().count("on your suppression list") == 2
@@ -92,7 +114,9 @@ def test_the_cells_of_a_csv_are_copied_byte_for_byte(run, tmp_path, command):
     against = (listed,) if command == "suppress" else ()
     assert run(command, path, *against, "-c", "email", "-o", out, "-q")[0] == 0
     written = out.read_bytes().split(b"\r\n")
-    assert [line.startswith(own + b";") for line, own in zip(written[1:], lines, strict=False)] == [True] * 5
+    assert [line.startswith(own + b";") for line, own in zip(written[1:], lines, strict=False)] == [
+        True
+    ] * 5
 
 
 @pytest.mark.parametrize(
@@ -101,7 +125,10 @@ def test_the_cells_of_a_csv_are_copied_byte_for_byte(run, tmp_path, command):
         (("suppress", "{file}", "{folder}/none.txt", "-c", "email"), "no such file"),
         (("duplicates", "{file}", "-c", "mail"), "no column 'mail'"),
         (("duplicates", "{file}", "-c", "email", "-o", "{file}"), "is the input"),
-        (("verify", "{file}", "-c", "email", "-t", "regex", "--suppress", "{folder}/none.csv"), "no such file"),
+        (
+            ("verify", "{file}", "-c", "email", "-t", "regex", "--suppress", "{folder}/none.csv"),
+            "no such file",
+        ),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(run, quoted, tmp_path, arguments, message):
@@ -112,7 +139,13 @@ def test_wrong_usage_is_one_line_and_status_2(run, quoted, tmp_path, arguments, 
     assert told.count("\n") == 1
 
 
-MESSY = ["Ada <ada@firm.example>", "bo@firm.example", "cy at firm.example", "", "di@firm.example; ed@firm.example"]
+MESSY = [
+    "Ada <ada@firm.example>",
+    "bo@firm.example",
+    "cy at firm.example",
+    "",
+    "di@firm.example; ed@firm.example",
+]
 
 
 def test_a_list_that_a_command_reads_is_not_replaced(run, quoted, tmp_path):
@@ -124,7 +157,10 @@ def test_a_list_that_a_command_reads_is_not_replaced(run, quoted, tmp_path):
         ("report", quoted, "--earlier", listed),
     ):
         status, _, told = run(*command, "-c", "email", "-o", listed)
-        assert (status, told) == (2, f"mailverdict: --output {listed} would replace {listed}: give another name\n")
+        assert (status, told) == (
+            2,
+            f"mailverdict: --output {listed} would replace {listed}: give another name\n",
+        )
 
 
 def test_verify_repairs_each_cell_and_keeps_the_users_own(run, tmp_path):
@@ -133,7 +169,13 @@ def test_verify_repairs_each_cell_and_keeps_the_users_own(run, tmp_path):
     assert run("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q")[0] == 0
     rows = rows_of_csv(out)
     assert [row["email"] for row in rows] == MESSY
-    assert [row["email_clean"] for row in rows] == ["ada@firm.example", "bo@firm.example", "", "", ""]
+    assert [row["email_clean"] for row in rows] == [
+        "ada@firm.example",
+        "bo@firm.example",
+        "",
+        "",
+        "",
+    ]
     assert [row["email_verdict"] for row in rows] == ["valid", "valid", "invalid", "", "unknown"]
     assert rows[2]["email_suggestion"] == "cy@firm.example"
     assert run("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q", "--no-clean")[0] == 0
@@ -152,7 +194,9 @@ def test_plan_counts_the_repaired_addresses(run, tmp_path):
 
 def test_explode_gives_each_address_a_row_and_keeps_the_other_cells(run, tmp_path):
     path, out = tmp_path / "messy.csv", tmp_path / "out.csv"
-    pd.DataFrame({"email": MESSY, "note": ["-5.3e-05", "=x", "", "é", "a,b"]}).to_csv(path, index=False)
+    pd.DataFrame({"email": MESSY, "note": ["-5.3e-05", "=x", "", "é", "a,b"]}).to_csv(
+        path, index=False
+    )
     status, _, told = run("explode", path, "-c", "email", "-o", out)
     assert (status, told) == (0, f"rows: 5; rows after: 6\nwritten: {out}\n")
     rows = rows_of_csv(out)
@@ -169,9 +213,22 @@ def test_verify_explodes_cleans_and_suppresses_in_this_order(run, tmp_path):
     status, said, _ = run("verify", path, "-c", "email", "-t", "regex", "-o", out, *options)
     assert status == 0
     counts = json.loads(said)
-    assert [counts[name] for name in ("rows", "valid", "invalid", "missing", "cleaned")] == [6, 4, 1, 1, 1]
+    assert [counts[name] for name in ("rows", "valid", "invalid", "missing", "cleaned")] == [
+        6,
+        4,
+        1,
+        1,
+        1,
+    ]
     rows = rows_of_csv(out)
-    assert [row["email_action"] for row in rows] == ["drop", "send", "review", "unchecked", "send", "drop"]
+    assert [row["email_action"] for row in rows] == [
+        "drop",
+        "send",
+        "review",
+        "unchecked",
+        "send",
+        "drop",
+    ]
     assert [row["email_suppressed"] for row in rows] == ["true", "false", "", "", "false", "true"]
     assert [row["n"] for row in rows] == ["0", "1", "2", "3", "4", "4"]
 
@@ -187,29 +244,42 @@ def test_duplicates_reads_a_column_of_categories(run, tmp_path):
 
 def test_a_quote_that_stays_open_is_told_before_a_service_is_asked(run, tmp_path):
     path = tmp_path / "in.csv"
-    path.write_text('email,note\nada@firm.example,5" pipe\nbob@firm.example,"open\ncy@firm.example,z\n')
+    path.write_text(
+        'email,note\nada@firm.example,5" pipe\nbob@firm.example,"open\ncy@firm.example,z\n'
+    )
     status, _, told = run("verify", path, "--backend", "http://127.0.0.1:9", "--journal", "none")
     assert status == 2
-    assert "in.csv ends inside quotes: it is truncated, or a quote is not doubled; the row begins in line 3" in told
+    assert (
+        "in.csv ends inside quotes: it is truncated, or a quote is not doubled; the row begins in line 3"
+        in told
+    )
 
 
 class TestEstimate:
     @pytest.fixture
     def people(self, tmp_path):
         path = tmp_path / "people.csv"
-        names = [f"{n}@{domain}" for n in ("ada", "nobody", "bo") for domain in ("gmail.com", "gone.example")]
+        names = [
+            f"{n}@{domain}"
+            for n in ("ada", "nobody", "bo")
+            for domain in ("gmail.com", "gone.example")
+        ]
         pd.DataFrame({"email": [*names, "nobody"]}).to_csv(path, index=False)
         return path
 
     def test_a_table_is_printed(self, run, people):
-        status, shown, _ = run("estimate", people, "-c", "email", "--sandbox", "--journal", "none", "-q")
+        status, shown, _ = run(
+            "estimate", people, "-c", "email", "--sandbox", "--journal", "none", "-q"
+        )
         assert status == 0
         assert shown.splitlines()[3].split() == ["Invalid", "71.4%", "5", "5"]
         assert shown.splitlines()[-1].startswith("from all addresses; 3 addresses left, ")
 
     def test_json_has_it_all(self, run, people):
         common = ("--sandbox", "--journal", "none", "-q", "--json")
-        found = json.loads(run("estimate", people, "-c", "email", "--sample", "2", "--seed", "3", *common)[1])
+        found = json.loads(
+            run("estimate", people, "-c", "email", "--sample", "2", "--seed", "3", *common)[1]
+        )
         assert (found["sampled"], found["population"], found["cost"]["addresses"]) == (2, 3, 3)
         assert [each["bucket"] for each in found["shares"]][:3] == ["valid", "risky", "invalid"]
         assert found["operators"][0]["operator"] == "bigmail.example"
@@ -226,7 +296,11 @@ class TestOperators:
         people = ["ada@gmail.com", "nobody@gmail.com", "ada@yahoo.com", "nobody"]
         with mv.sandbox.World() as world:
             out = mv.verify(
-                pd.DataFrame({"email": people}), "email", validation_type="smtp", backend=world.backend, columns="all"
+                pd.DataFrame({"email": people}),
+                "email",
+                validation_type="smtp",
+                backend=world.backend,
+                columns="all",
             )
         out.to_csv(path, index=False)
         return path
@@ -238,14 +312,21 @@ class TestOperators:
             ["bigmail.example", "2", "2", "100.0%", "0", "0", "0", "0", "1"],
             ["oldmail.example", "1", "0", "0.0%", "1", "0", "0", "0", "0"],
         ]
-        assert shown.splitlines()[3] == "  1 of 1 accept every address, so an accepted one proves little"
+        assert (
+            shown.splitlines()[3]
+            == "  1 of 1 accept every address, so an accepted one proves little"
+        )
 
     def test_json_has_the_table(self, run, verified):
         found = json.loads(run("operators", verified, "-c", "email", "--top", "1", "--json")[1])
-        assert [(each["operator"], each["clear"], each["note"]) for each in found] == [("bigmail.example", 2, None)]
+        assert [(each["operator"], each["clear"], each["note"]) for each in found] == [
+            ("bigmail.example", 2, None)
+        ]
 
     def test_a_file_without_mail_servers_says_what_to_do(self, run, verified):
-        pd.read_csv(verified).drop(columns=["email_operator", "email_mx_records"]).to_csv(verified, index=False)
+        pd.read_csv(verified).drop(columns=["email_operator", "email_mx_records"]).to_csv(
+            verified, index=False
+        )
         status, _, told = run("operators", verified, "-c", "email")
         assert (status, "verify with columns='all'" in told) == (2, True)
 
@@ -254,7 +335,9 @@ class TestOutcomes:
     @pytest.fixture
     def verified(self, tmp_path):
         path = tmp_path / "verified.csv"
-        frame = pd.DataFrame({"email": ["ada@firm.example", "bo@firm.example", "cy@"], "sent": ["yes", "no", "no"]})
+        frame = pd.DataFrame(
+            {"email": ["ada@firm.example", "bo@firm.example", "cy@"], "sent": ["yes", "no", "no"]}
+        )
         mv.verify(frame, "email", validation_type="regex", columns="all").to_csv(path, index=False)
         return path
 
@@ -269,51 +352,107 @@ class TestOutcomes:
 
     def test_counts_are_printed_and_wrong_rows_written(self, run, verified, bounces, tmp_path):
         out = tmp_path / "wrong.csv"
-        status, shown, told = run("outcomes", verified, "-c", "email", "--bounces", bounces, "-o", out)
+        status, shown, told = run(
+            "outcomes", verified, "-c", "email", "--bounces", bounces, "-o", out
+        )
         assert status == 0
-        assert shown.splitlines()[1].split() == ["verdict", "valid", "2", "1", "50.0%", "9.5%", "to", "90.5%", "0", "0"]
-        assert "note: 1 of 3 mails and rows could not be read: bounces.csv, row 3: 'nobody' is not an address" in told
-        assert "addresses with a report: 1 mailed, 1 others; rows whose verdict was wrong: 1" in told
+        assert shown.splitlines()[1].split() == [
+            "verdict",
+            "valid",
+            "2",
+            "1",
+            "50.0%",
+            "9.5%",
+            "to",
+            "90.5%",
+            "0",
+            "0",
+        ]
+        assert (
+            "note: 1 of 3 mails and rows could not be read: bounces.csv, row 3: 'nobody' is not an address"
+            in told
+        )
+        assert (
+            "addresses with a report: 1 mailed, 1 others; rows whose verdict was wrong: 1" in told
+        )
         assert [row["email"] for row in rows_of_csv(out)] == ["bo@firm.example"]
 
     @pytest.mark.slow
     def test_what_a_mail_server_said_is_not_a_formula(self, run, verified, bounces, tmp_path):
-        bounces.write_text("email,created,status,reason\nbo@firm.example,1772529300,5.1.1,=1+1 User unknown\n")
+        bounces.write_text(
+            "email,created,status,reason\nbo@firm.example,1772529300,5.1.1,=1+1 User unknown\n"
+        )
         out = tmp_path / "wrong.csv"
-        assert run("outcomes", verified, "-c", "email", "--bounces", bounces, "-o", out, "-q")[0] == 0
-        assert [row["email_outcome_diagnostic"] for row in rows_of_csv(out)] == ["'=1+1 User unknown"]
+        assert (
+            run("outcomes", verified, "-c", "email", "--bounces", bounces, "-o", out, "-q")[0] == 0
+        )
+        assert [row["email_outcome_diagnostic"] for row in rows_of_csv(out)] == [
+            "'=1+1 User unknown"
+        ]
 
     @pytest.mark.slow
-    def test_columns_of_an_export_that_is_not_known_are_given(self, run, verified, bounces, tmp_path):
+    def test_columns_of_an_export_that_is_not_known_are_given(
+        self, run, verified, bounces, tmp_path
+    ):
         bounces.write_text("who,what\nbo@firm.example,hard\n")
         arguments = ("outcomes", verified, "-c", "email", "--bounces", bounces, "-q")
         status, _, told = run(*arguments)
         assert (status, "--bounce-columns address=" in told) == (2, True)
-        status, shown, _ = run(*arguments, "--json", "--bounce-columns", "address=who, outcome=what")
+        status, shown, _ = run(
+            *arguments, "--json", "--bounce-columns", "address=who, outcome=what"
+        )
         assert (status, json.loads(shown)["contradicted"]) == (0, 1)
         status, _, told = run(*arguments, "--bounce-columns", "who,outcome=what")
         assert (status, "'who' names no column; write address=Recipient" in told) == (2, True)
-        report = ("report", verified, "-c", "email", "-o", tmp_path / "report.html", "--bounces", bounces)
+        report = (
+            "report",
+            verified,
+            "-c",
+            "email",
+            "-o",
+            tmp_path / "report.html",
+            "--bounces",
+            bounces,
+        )
         assert run(*report, "--bounce-columns", "address=who,outcome=what")[0] == 0
 
     @pytest.mark.slow
     def test_json_has_the_same_numbers(self, run, verified, bounces):
-        status, shown, _ = run("outcomes", verified, "-c", "email", "--bounces", bounces, "--json", "-q")
+        status, shown, _ = run(
+            "outcomes", verified, "-c", "email", "--bounces", bounces, "--json", "-q"
+        )
         found = json.loads(shown)
         assert (status, found["contradicted"], found["matched"], found["unmatched"]) == (0, 1, 1, 1)
-        assert {(each["by"], each["value"]): each["hard"] for each in found["counts"]}[("verdict", "valid")] == 1
+        assert {(each["by"], each["value"]): each["hard"] for each in found["counts"]}[
+            ("verdict", "valid")
+        ] == 1
 
     @pytest.mark.slow
     def test_only_mailed_rows_count(self, run, verified, bounces):
-        _, shown, _ = run("outcomes", verified, "-c", "email", "--bounces", bounces, "--mailed", "sent", "--json", "-q")
+        _, shown, _ = run(
+            "outcomes",
+            verified,
+            "-c",
+            "email",
+            "--bounces",
+            bounces,
+            "--mailed",
+            "sent",
+            "--json",
+            "-q",
+        )
         assert json.loads(shown)["contradicted"] == 0
-        status, _, told = run("outcomes", verified, "-c", "email", "--bounces", bounces, "--mailed", "email_error")
+        status, _, told = run(
+            "outcomes", verified, "-c", "email", "--bounces", bounces, "--mailed", "email_error"
+        )
         assert (status, "it needs true or false" in told) == (2, True)
 
     @pytest.mark.slow
     def test_the_report_command_shows_them(self, run, verified, bounces, tmp_path):
         page = tmp_path / "r.html"
-        assert run("report", verified, "-c", "email", "-o", page, "--bounces", bounces, "-q")[0] == 0
+        assert (
+            run("report", verified, "-c", "email", "-o", page, "--bounces", bounces, "-q")[0] == 0
+        )
         assert "Was the verdict right?" in page.read_text(encoding="utf-8")
 
     def test_a_mailbox_that_is_not_there_is_an_error(self, run, verified, tmp_path):

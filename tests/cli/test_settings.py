@@ -33,7 +33,11 @@ class TestOrder:
             ({}, 'type = "mx"', "mx"),
             ({}, FILE, "smtp"),  # the command's table before the lines above it
             ({"MAILVERDICT_TYPE": "regex"}, FILE, "regex"),
-            ({"MAILVERDICT_TYPE": "regex", "MAILVERDICT_VERIFY_TYPE": "mx_blacklist"}, FILE, "mx_blacklist"),
+            (
+                {"MAILVERDICT_TYPE": "regex", "MAILVERDICT_VERIFY_TYPE": "mx_blacklist"},
+                FILE,
+                "mx_blacklist",
+            ),
             ({"MAILVERDICT_TYPE": ""}, FILE, "smtp"),  # an empty variable is not set
         ],
     )
@@ -47,7 +51,10 @@ class TestOrder:
         assert (status, "with a verdict by regex" in err) == (0, True)
         assert err.startswith("note: options are read from mailverdict.toml\n")
         monkeypatch.setenv("MAILVERDICT_TYPE", "regex")
-        assert "3 rows, 2 with a verdict by regex" in run("verify", "in.csv", "-c", "email", "--config", "none")[2]
+        assert (
+            "3 rows, 2 with a verdict by regex"
+            in run("verify", "in.csv", "-c", "email", "--config", "none")[2]
+        )
 
     def test_a_general_option_reaches_every_command_that_has_it(self, tmp_path):
         found = options_of(tmp_path, {}, 'column = "mail"')
@@ -56,7 +63,12 @@ class TestOrder:
         assert {values["column"] for values in found.values()} == {"mail"}
 
     def test_what_the_service_reads_itself_is_not_set_a_second_time(self, tmp_path):
-        environ = {"MAILVERDICT_DAILY_LIMIT": "5", "MAILVERDICT_SERVE_PORT": "9", "MAILVERDICT_CONFIG": "", "HOME": "/"}
+        environ = {
+            "MAILVERDICT_DAILY_LIMIT": "5",
+            "MAILVERDICT_SERVE_PORT": "9",
+            "MAILVERDICT_CONFIG": "",
+            "HOME": "/",
+        }
         assert options_of(tmp_path, environ) == {"serve": {"port": "9"}}
         assert service_environment(environ) == {"MAILVERDICT_DAILY_LIMIT": "5", "HOME": "/"}
 
@@ -66,7 +78,9 @@ class TestValues:
         text = '[verify]\nclean = false\nlimit = 5\nsheet = 2026\nfail_above = ["unknown=5%", "error=0"]\n[lists.update]\ndry-run = true'
         found = options_of(tmp_path, {"MAILVERDICT_HEADER": "no", "MAILVERDICT_EXPLODE": "1"}, text)
         assert found["lists"] == {"update": {"dry_run": "True"}}
-        with GROUP.commands["verify"].make_context("verify", ["a.csv"], default_map=found["verify"]) as context:
+        with GROUP.commands["verify"].make_context(
+            "verify", ["a.csv"], default_map=found["verify"]
+        ) as context:
             read = {**context.params, "fail_above": list(context.params["fail_above"])}
         assert {name: read[name] for name in ("clean", "limit", "sheet", "header", "explode", "fail_above")} == {
             "clean": False, "limit": 5, "sheet": "2026", "header": False, "explode": True,
@@ -80,8 +94,14 @@ class TestValues:
         [
             ("tipe = 1", "'tipe' is not an option of any command; did you mean type?"),
             ("[verfy]\ntype = 1", "[verfy] is not a command; did you mean verify?"),
-            ("[verify]\ncolumm = 1", "'columm' in [verify] is not an option of it; did you mean column or columns?"),
-            ("[verify]\nlimit = [1, 2]", "verify --limit is [1, 2]; give one text, number, true or false"),
+            (
+                "[verify]\ncolumm = 1",
+                "'columm' in [verify] is not an option of it; did you mean column or columns?",
+            ),
+            (
+                "[verify]\nlimit = [1, 2]",
+                "verify --limit is [1, 2]; give one text, number, true or false",
+            ),
             ("type = ", "cannot be read as TOML"),
         ],
     )
@@ -91,20 +111,27 @@ class TestValues:
         assert message in str(raised.value)
         assert "own.toml" in str(raised.value)
 
-    @pytest.mark.parametrize(("name", "value"), [("LIMIT", "2.5"), ("LIMIT", "true"), ("CLEAN", "maybe")])
+    @pytest.mark.parametrize(
+        ("name", "value"), [("LIMIT", "2.5"), ("LIMIT", "true"), ("CLEAN", "maybe")]
+    )
     def test_a_wrong_value_is_named_and_where_it_may_be_from(self, run, monkeypatch, name, value):
         monkeypatch.setenv(f"MAILVERDICT_{name}", value)
         status, _, err = run("verify", "in.csv")
         assert status == 2
         assert f"Invalid value for '--{name.lower()}'" in err
-        assert f"'{value}' is from the environment or the settings file; see mailverdict verify --help" in err
+        assert (
+            f"'{value}' is from the environment or the settings file; see mailverdict verify --help"
+            in err
+        )
 
     def test_a_wrong_value_of_the_file_is_named(self, run, tmp_path):
         (tmp_path / "mailverdict.toml").write_text("limit = true")
         status, _, err = run("verify", "in.csv")
         assert (status, "'True' is from the environment or the settings file" in err) == (2, True)
 
-    @pytest.mark.parametrize(("given", "message"), [("no.toml", "no such file"), (".", "it is not a file")])
+    @pytest.mark.parametrize(
+        ("given", "message"), [("no.toml", "no such file"), (".", "it is not a file")]
+    )
     def test_a_file_that_cannot_be_read_is_an_error(self, run, given, message):
         status, _, err = run("verify", "in.csv", "--config", given)
         assert (status, message in err) == (2, True)

@@ -40,7 +40,9 @@ from tests.doubles.tables import each_row, rows_of_csv
 from tests.doubles.waiting import wait_until
 from tests.doubles.workbooks import add_sheet, cells_of, change_parts, write_raw
 
-CONTACTS = 'id,email,note\n1,ada@example.org,"a, b"\n2,Bob@GMIAL.com,+49 30 1\n3,,=1+1\n4,not one,@x\n'
+CONTACTS = (
+    'id,email,note\n1,ada@example.org,"a, b"\n2,Bob@GMIAL.com,+49 30 1\n3,,=1+1\n4,not one,@x\n'
+)
 ADDED = [
     "verdict", "why", "details", "reasons", "role", "spamtrap", "disposable", "free", "catch_all", "protected", "status",
     "suggestion", "error_message", "clean", "change",
@@ -73,7 +75,9 @@ class TestVerify:
         assert told.splitlines()[-1] == f"written: {out}"
 
     def test_quiet_says_nothing(self, run, contacts, tmp_path):
-        assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", tmp_path / "o.csv", "-q") == (0, "", "")
+        assert run(
+            "verify", contacts, "-c", "email", "-t", "regex", "-o", tmp_path / "o.csv", "-q"
+        ) == (0, "", "")
 
     def test_the_caller_s_cells_are_as_they_were_unless_escaped(self, run, tmp_path):
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
@@ -81,12 +85,30 @@ class TestVerify:
         lines = [f"+ada{n}@gmail.com,{cell}" for n, cell in enumerate(cells)]
         path.write_text("\n".join(["email,note", *lines]) + "\n")
         for more in ((), ("--escape-formulas",)):
-            arguments = ("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q", "--columns", "verdict")
+            arguments = (
+                "verify",
+                path,
+                "-c",
+                "email",
+                "-t",
+                "regex",
+                "-o",
+                out,
+                "-q",
+                "--columns",
+                "verdict",
+            )
             assert run(*arguments, *more)[0] == 0
             rows = rows_of_csv(out)
-            escaped = ["-5.3e-05", "-inf", "'@ada", "'-5 EUR", "'=1+1", "'x"] if "--escape-formulas" in more else cells
+            escaped = (
+                ["-5.3e-05", "-inf", "'@ada", "'-5 EUR", "'=1+1", "'x"]
+                if "--escape-formulas" in more
+                else cells
+            )
             assert [row["note"] for row in rows] == escaped
-            assert [row["email"] for row in rows] == [f"+ada{n}@gmail.com" for n in range(len(cells))]
+            assert [row["email"] for row in rows] == [
+                f"+ada{n}@gmail.com" for n in range(len(cells))
+            ]
             assert {row["email_verdict"] for row in rows} == {"valid"}
 
     @pytest.mark.slow
@@ -95,20 +117,29 @@ class TestVerify:
         with create_table(path) as table:
             table.write(pa.table({"email": ["ada@example.org", "ben@example.org"]}))
         formula = b'<c r="A3"><f>"ben@example.org"</f><v /></c></row>'  # as openpyxl writes it
-        change_parts(path, "xl/worksheets/", lambda octets: re.sub(rb'<c r="A3".*?</row>', formula, octets))
+        change_parts(
+            path, "xl/worksheets/", lambda octets: re.sub(rb'<c r="A3".*?</row>', formula, octets)
+        )
         before = path.read_bytes()
         status, _, told = run("verify", path, "-c", "email", "-t", "regex", "--in-place")
         assert status == 2
         assert "1 formula without a saved value in its sheets, and replacing it would empty" in told
         assert path.read_bytes() == before
-        status, _, told = run("verify", path, "-c", "email", "-t", "regex", "-o", tmp_path / "out.xlsx")
+        status, _, told = run(
+            "verify", path, "-c", "email", "-t", "regex", "-o", tmp_path / "out.xlsx"
+        )
         assert (status, "1 formula without a saved value" in told) == (0, True)
 
     @pytest.mark.slow
-    def test_a_workbook_of_ours_is_replaced_in_place_and_another_one_is_not(self, run, contacts, tmp_path):
+    def test_a_workbook_of_ours_is_replaced_in_place_and_another_one_is_not(
+        self, run, contacts, tmp_path
+    ):
         ours, options = tmp_path / "ours.xlsx", ("-c", "email", "-t", "regex")
         assert run("verify", contacts, *options, "-o", ours)[0] == 0
-        for command in (("clean", ours, "-c", "email"), ("verify", ours, *options, "--policy", "balanced")):
+        for command in (
+            ("clean", ours, "-c", "email"),
+            ("verify", ours, *options, "--policy", "balanced"),
+        ):
             assert run(*command, "--in-place")[0] == 0
         assert len(cells_of(ours)) == 7
         add_sheet(ours)
@@ -118,13 +149,18 @@ class TestVerify:
             for command in ("clean", "verify", "explode", "duplicates"):
                 status, _, told = run(command, path, "-c", "email", "--in-place")
                 assert (status, told.count("\n")) == (2, 1)
-                assert f"{path} has sheets that this version of mailverdict did not write, and is not repl" in told
+                assert (
+                    f"{path} has sheets that this version of mailverdict did not write, and is not repl"
+                    in told
+                )
             assert path.read_bytes() == before
 
     def test_the_input_is_replaced_only_when_told(self, run, contacts, tmp_path):
         (tmp_path / "link.csv").symlink_to(contacts)
         for name in ("contacts.csv", "link.csv"):
-            status, _, told = run("verify", contacts, "-c", "email", "-t", "regex", "-o", tmp_path / name)
+            status, _, told = run(
+                "verify", contacts, "-c", "email", "-t", "regex", "-o", tmp_path / name
+            )
             assert (status, told) == (
                 2,
                 f"mailverdict: {tmp_path / name} is the input: name another output, or add --in-place to replace it\n",
@@ -134,29 +170,50 @@ class TestVerify:
             (("-o", tmp_path / "other.csv"), "--in-place replaces"),
             (("-o", "-"), "--in-place replaces"),
         ):
-            status, _, told = run("verify", contacts, "-c", "email", "-t", "regex", "--in-place", *more)
+            status, _, told = run(
+                "verify", contacts, "-c", "email", "-t", "regex", "--in-place", *more
+            )
             assert status == 2
             assert said in told
-        assert "standard input cannot be replaced" in run("verify", "-", "-t", "regex", "--in-place")[2]
+        assert (
+            "standard input cannot be replaced"
+            in run("verify", "-", "-t", "regex", "--in-place")[2]
+        )
 
     @pytest.mark.slow
     def test_a_device_is_written_to_and_not_replaced(self, run, contacts, tmp_path):
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
-        with begin("verify", contacts, "-c", "email", "-t", "regex", "-q", "-o", "/dev/stdout") as process:
+        with begin(
+            "verify", contacts, "-c", "email", "-t", "regex", "-q", "-o", "/dev/stdout"
+        ) as process:
             assert process.stdout.read().count("\n") == 5
             assert (process.wait(), process.stderr.read()) == (0, "")
         with ThreadPoolExecutor(1) as reader:
             read = reader.submit(pipe.read_text)
             for output in ("/dev/null", pipe):
-                assert run("verify", contacts, "-c", "email", "-t", "regex", "-q", "-o", output) == (0, "", "")
+                assert run(
+                    "verify", contacts, "-c", "email", "-t", "regex", "-q", "-o", output
+                ) == (0, "", "")
             assert read.result().count("\n") == 5
         assert Path("/dev/null").is_char_device()
         assert pipe.is_fifo()
 
     def test_standard_input_to_standard_output(self, tmp_path):
         done = subprocess.run(
-            [sys.executable, "-m", "mailverdict", "verify", "-", "-t", "regex", "-o", "-", "--columns", "verdict"],
+            [
+                sys.executable,
+                "-m",
+                "mailverdict",
+                "verify",
+                "-",
+                "-t",
+                "regex",
+                "-o",
+                "-",
+                "--columns",
+                "verdict",
+            ],
             input=CONTACTS.encode(),
             capture_output=True,
             check=True,
@@ -196,17 +253,40 @@ class TestVerify:
             "note: column 'email': the addresses in 'email_clean' were verified as they stand; drop 'email_clean' to "
             "have the cells repaired again\n"
         )
-        said = "" if columns == "verdict,status,role" and "email_clean" not in first.read_text() else kept
+        said = (
+            ""
+            if columns == "verdict,status,role" and "email_clean" not in first.read_text()
+            else kept
+        )
         assert run("verify", first, *common, "-o", second) == (0, "", said)
         rows = rows_of_csv(second)
         assert list(rows[0]) == list(rows_of_csv(first)[0])
         assert [row["email_verdict"] for row in rows] == ["valid", "valid", ""]
 
-    @pytest.mark.parametrize("columns", ["verdict", "verdict, status", "short", "all", "core,normalized"])
+    @pytest.mark.parametrize(
+        "columns", ["verdict", "verdict, status", "short", "all", "core,normalized"]
+    )
     def test_only_the_columns_asked_for_are_written(self, run, contacts, tmp_path, columns):
         out = tmp_path / "o.csv"
-        assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, "-q", "--columns", columns)[0] == 0
-        written = [name.removeprefix("email_") for name in rows_of_csv(out)[0] if name.startswith("email_")]
+        assert (
+            run(
+                "verify",
+                contacts,
+                "-c",
+                "email",
+                "-t",
+                "regex",
+                "-o",
+                out,
+                "-q",
+                "--columns",
+                columns,
+            )[0]
+            == 0
+        )
+        written = [
+            name.removeprefix("email_") for name in rows_of_csv(out)[0] if name.startswith("email_")
+        ]
         if columns == "short":
             assert written == list(SHORT)
         elif columns == "all":
@@ -219,11 +299,22 @@ class TestVerify:
     def test_the_input_s_delimiter_and_mark_are_kept(self, run, tmp_path):
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
         path.write_bytes("\ufeffid;email\n1;ada@example.org\n".encode())
-        assert run("verify", path, "-t", "regex", "-o", out, "-q", "--no-clean", "--columns", "verdict")[0] == 0
-        assert out.read_bytes() == "\ufeffid;email;email_verdict\n1;ada@example.org;valid\n".encode()
+        assert (
+            run(
+                "verify", path, "-t", "regex", "-o", out, "-q", "--no-clean", "--columns", "verdict"
+            )[0]
+            == 0
+        )
+        assert (
+            out.read_bytes() == "\ufeffid;email;email_verdict\n1;ada@example.org;valid\n".encode()
+        )
 
     def test_other_kinds_in_and_out(self, run, tmp_path):
-        source, sheet, parquet = tmp_path / "in.parquet", tmp_path / "out.xlsx", tmp_path / "out.parquet"
+        source, sheet, parquet = (
+            tmp_path / "in.parquet",
+            tmp_path / "out.xlsx",
+            tmp_path / "out.parquet",
+        )
         pa.parquet.write_table(pa.table({"n": [1, 2], "email": ["ada@example.org", None]}), source)
         assert run("verify", source, "-c", "email", "-t", "regex", "-o", sheet, "-q")[0] == 0
         assert run("verify", sheet, "-c", "email", "-t", "regex", "-o", parquet, "-q")[0] == 0
@@ -248,8 +339,18 @@ class TestVerify:
 
     def test_a_limit_is_for_the_whole_file(self, run, contacts, tmp_path):
         out = tmp_path / "out.csv"
-        assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, "-q", "--limit", "1")[0] == 0
-        assert [row["email_status"] for row in rows_of_csv(out)] == ["done", "pending", "missing", "pending"]
+        assert (
+            run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, "-q", "--limit", "1")[
+                0
+            ]
+            == 0
+        )
+        assert [row["email_status"] for row in rows_of_csv(out)] == [
+            "done",
+            "pending",
+            "missing",
+            "pending",
+        ]
 
 
 class TestClean:
@@ -259,7 +360,11 @@ class TestClean:
         status, printed, told = run("clean", path, "-c", "email", "-o", out)
         assert (status, printed) == (0, "")
         assert told == f"rows: 3; cells cleaned: 1\nwritten: {out}\n"
-        assert [row["email_clean"] for row in rows_of_csv(out)] == ["Ada@example.org", "ada@example.org", ""]
+        assert [row["email_clean"] for row in rows_of_csv(out)] == [
+            "Ada@example.org",
+            "ada@example.org",
+            "",
+        ]
 
     def test_what_was_cleaned_can_be_verified(self, run, contacts):
         assert run("clean", contacts, "-c", "email", "-o", contacts, "--in-place", "-q")[0] == 0
@@ -280,7 +385,18 @@ FAR = (  # apart, so that the rectangle has more cells than there is memory
         ("verify", "{far}", "-t", "regex", "-o", "{out}"),
         ("verify", "{far}", "-t", "regex", "-o", "{sheets}"),
         ("verify", "{csv}", "-t", "regex", "-o", "{out}", "--suppress", "{far}"),
-        ("verify", "{csv}", "-t", "regex", "-o", "{out}", "--report", "{folder}/r.html", "--earlier", "{far}"),
+        (
+            "verify",
+            "{csv}",
+            "-t",
+            "regex",
+            "-o",
+            "{out}",
+            "--report",
+            "{folder}/r.html",
+            "--earlier",
+            "{far}",
+        ),
         ("clean", "{far}", "-o", "{out}"),
         ("clean", "{far}", "--in-place"),
         ("explode", "{far}", "-o", "{out}"),
@@ -290,7 +406,9 @@ FAR = (  # apart, so that the rectangle has more cells than there is memory
     ],
     ids=" ".join,
 )
-def test_a_workbook_that_asks_for_too_much_is_one_line_status_2_and_nothing_lost(run, contacts, tmp_path, command):
+def test_a_workbook_that_asks_for_too_much_is_one_line_status_2_and_nothing_lost(
+    run, contacts, tmp_path, command
+):
     out, sheets = tmp_path / "out.csv", tmp_path / "out.xlsx"
     out.write_text("before")
     with create_table(sheets) as table:
@@ -310,9 +428,24 @@ WRONG = [
     ("x.csv", None, (), "x.csv: no such file"),
     ("x.csv", ..., (), "x.csv is a directory without Parquet files; give a file"),
     ("x.csv", b"", (), "x.csv is empty"),
-    ("x.jsonl", b"", (), "the table has no columns to choose from: name the one with the addresses"),
-    ("x.ods", b"PK\x03\x04", (), "x.ods is a spreadsheet of a kind that is not read: save it as .xlsx or .csv"),
-    ("x.XLSB", b"\xd0\xcf", (), "x.XLSB is a spreadsheet of a kind that is not read: save it as .xlsx or .csv"),
+    (
+        "x.jsonl",
+        b"",
+        (),
+        "the table has no columns to choose from: name the one with the addresses",
+    ),
+    (
+        "x.ods",
+        b"PK\x03\x04",
+        (),
+        "x.ods is a spreadsheet of a kind that is not read: save it as .xlsx or .csv",
+    ),
+    (
+        "x.XLSB",
+        b"\xd0\xcf",
+        (),
+        "x.XLSB is a spreadsheet of a kind that is not read: save it as .xlsx or .csv",
+    ),
     ("x.foo", b"email\n", (), "x.foo: cannot tell what kind of table this is; known endings: .csv"),
     (
         "x.csv",
@@ -326,11 +459,31 @@ WRONG = [
         ("-c", "2"),
         "x.csv: no column '2' (give its name, not its position); there are 'id', 'mail'",
     ),
-    ("x.csv", b"email,email\n1,2\n", ("-c", "email"), "x.csv: the column name 'email' occurs 2 times"),
-    ("x.csv", b"id,name\n1,Ada\n", (), "no column looks like e-mail addresses; name one of 'id', 'name'"),
+    (
+        "x.csv",
+        b"email,email\n1,2\n",
+        ("-c", "email"),
+        "x.csv: the column name 'email' occurs 2 times",
+    ),
+    (
+        "x.csv",
+        b"id,name\n1,Ada\n",
+        (),
+        "no column looks like e-mail addresses; name one of 'id', 'name'",
+    ),
     ("x.csv", b"id,name\n1,J\xf6rg\n", (), "name one of 'id', 'name'; encoding: cp1252 (guessed"),
-    ("x.csv", b"id,email\n1,a@b.org\n2\n", ("-c", "email", "--strict"), "x.csv, line 3: 1 cell where the header has 2"),
-    ("x.csv", b'id,email\n1,"a@b.org\n2,b\n', ("-c", "email"), "x.csv ends inside quotes: it is truncated"),
+    (
+        "x.csv",
+        b"id,email\n1,a@b.org\n2\n",
+        ("-c", "email", "--strict"),
+        "x.csv, line 3: 1 cell where the header has 2",
+    ),
+    (
+        "x.csv",
+        b'id,email\n1,"a@b.org\n2,b\n',
+        ("-c", "email"),
+        "x.csv ends inside quotes: it is truncated",
+    ),
     (
         "x.csv",
         "name,email\nJörg,a@b.org\n".encode("latin-1"),
@@ -353,18 +506,43 @@ WRONG = [
         ("-c", "email"),
         "a column 'email_role' that mailverdict did not write; give another prefix",
     ),
-    ("x.csv", b"email\na@b.org\n", ("--columns", "verdicts"), "columns: 'verdicts' is not one of verdict, why"),
-    ("x.csv", b"email\na@b.org\n", ("--max-age", "soon"), "mailverdict: --max-age 'soon' is not a duration"),
+    (
+        "x.csv",
+        b"email\na@b.org\n",
+        ("--columns", "verdicts"),
+        "columns: 'verdicts' is not one of verdict, why",
+    ),
+    (
+        "x.csv",
+        b"email\na@b.org\n",
+        ("--max-age", "soon"),
+        "mailverdict: --max-age 'soon' is not a duration",
+    ),
     (
         "x.csv",
         b"email\na@b.org\n",
         ("--on-quota", "cry"),
         "mailverdict: --on-quota 'cry': give one of stop, raise, wait",
     ),
-    ("x.csv", b"email\na@b.org\n", ("--limit", "-1"), "mailverdict: --limit -1: give a whole number"),
-    ("x.csv", b"email\na@b.org\n", ("--resolver", "dns"), "mailverdict: --resolver 'dns': give an IP address"),
+    (
+        "x.csv",
+        b"email\na@b.org\n",
+        ("--limit", "-1"),
+        "mailverdict: --limit -1: give a whole number",
+    ),
+    (
+        "x.csv",
+        b"email\na@b.org\n",
+        ("--resolver", "dns"),
+        "mailverdict: --resolver 'dns': give an IP address",
+    ),
     ("x.csv", b"email\na@b.org\n", ("-o", "{folder}/nowhere/out.csv"), "there is no directory"),
-    ("x.csv", b"email\na@b.org\n", ("-o", "{folder}/out.doc"), "cannot tell what kind of table to write"),
+    (
+        "x.csv",
+        b"email\na@b.org\n",
+        ("-o", "{folder}/out.doc"),
+        "cannot tell what kind of table to write",
+    ),
 ]
 
 
@@ -390,7 +568,10 @@ def test_what_is_wrong_is_one_line_status_2_and_no_file(run, tmp_path, name, con
     ("arguments", "told"),
     [
         (("verify",), "Missing argument"),
-        (("verify", "x.csv", "-t", "mxx"), "'mxx' is not one of 'regex', 'mx', 'mx_blacklist', 'smtp'"),
+        (
+            ("verify", "x.csv", "-t", "mxx"),
+            "'mxx' is not one of 'regex', 'mx', 'mx_blacklist', 'smtp'",
+        ),
         (("verify", "x.csv", "--colour"), "No such option"),
         (("verfy",), "No such command 'verfy'"),
         (("verify", "", "-t", "regex"), "the name of the file is empty"),
@@ -413,19 +594,29 @@ def test_without_an_output_a_person_reads_that_no_table_was_written(run, contact
 def test_json_and_a_table_do_not_share_standard_output(run, contacts):
     status, printed, said = run("verify", contacts, "-t", "regex", "--json", "-o", "-")
     assert (status, printed) == (2, "")
-    assert said == "mailverdict: --json and -o - cannot both use standard output: write the table to a file\n"
+    assert (
+        said
+        == "mailverdict: --json and -o - cannot both use standard output: write the table to a file\n"
+    )
 
 
 def test_columns_of_an_earlier_run_are_replaced_or_emptied(run, tmp_path):
     first, second, third, fourth = (tmp_path / f"{n}.csv" for n in (1, 2, 3, 4))
     first.write_text("id,email,x\n1,ada@plain.example,q\n2,Bo <bo@plain.example>,r\n")
-    for source, target, options in ((first, second, ("--policy", "balanced")), (second, third, ("--policy", "strict"))):
+    for source, target, options in (
+        (first, second, ("--policy", "balanced")),
+        (second, third, ("--policy", "strict")),
+    ):
         assert run("verify", source, "-c", "email", "-t", "regex", "-o", target, *options)[0] == 0
-    assert third.read_text().splitlines()[0] == second.read_text().splitlines()[0], "no column twice"
+    assert third.read_text().splitlines()[0] == second.read_text().splitlines()[0], (
+        "no column twice"
+    )
     assert run("verify", third, "-c", "email", "-t", "regex", "-o", fourth, "--no-clean")[0] == 0
     rows = rows_of_csv(fourth)
     assert [row["email_verdict"] for row in rows] == ["valid", "invalid"]
-    assert {row[f"email_{name}"] for row in rows for name in ("clean", "change", "action", "action_why")} == {""}
+    assert {
+        row[f"email_{name}"] for row in rows for name in ("clean", "change", "action", "action_why")
+    } == {""}
 
 
 @pytest.fixture
@@ -440,21 +631,40 @@ class TestService:
     def test_a_quota_that_ends_is_status_3_with_every_row(self, run, world, tmp_path):
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
         path.write_text("email\n" + "".join(f"ada{n}@gmail.com\n" for n in range(5)) + "nobody\n")
-        arguments = ("verify", path, "-t", "mx", "-o", out, "--backend", world.url, "--journal", tmp_path / "j.db")
+        arguments = (
+            "verify",
+            path,
+            "-t",
+            "mx",
+            "-o",
+            out,
+            "--backend",
+            world.url,
+            "--journal",
+            tmp_path / "j.db",
+        )
         status, _, said = run(*arguments, "--limit", "2")
-        assert (status, sorted(row["email_status"] for row in rows_of_csv(out))) == (0, ["done"] * 3 + ["pending"] * 3)
+        assert (status, sorted(row["email_status"] for row in rows_of_csv(out))) == (
+            0,
+            ["done"] * 3 + ["pending"] * 3,
+        )
         status, _, said = run(*arguments)
         assert status == 3
         assert said.splitlines()[-1] == (
             "mailverdict: today's quota is used up: 3 rows are not checked yet; run the command again to continue"
         )
-        assert sorted(row["email_status"] for row in rows_of_csv(out)) == ["done"] * 3 + ["pending"] * 3
+        assert (
+            sorted(row["email_status"] for row in rows_of_csv(out))
+            == ["done"] * 3 + ["pending"] * 3
+        )
 
     @pytest.mark.slow
     def test_without_a_journal_no_later_run_continues(self, run, world, tmp_path):
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
         path.write_text("email\n" + "".join(f"ada{n}@gmail.com\n" for n in range(9)))
-        status, _, said = run("verify", path, "-o", out, "--backend", world.url, "--journal", "none")
+        status, _, said = run(
+            "verify", path, "-o", out, "--backend", world.url, "--journal", "none"
+        )
         assert status == 3
         assert said.splitlines()[-1].endswith(
             "the next run begins at the first row, unless --journal keeps the answers"
@@ -464,17 +674,33 @@ class TestService:
     def test_rows_about_which_the_service_gave_no_verdict_are_status_4(self, run, tmp_path):
         def verdict(email, kind):
             kind = "regex" if email.startswith("weak") else kind
-            result, reasons = ("invalid", ["greylisted"]) if email.startswith("torn") else ("valid", [])
-            return None if email.startswith("lost") else payload(email, kind, result, reasons=reasons)
+            result, reasons = (
+                ("invalid", ["greylisted"]) if email.startswith("torn") else ("valid", [])
+            )
+            return (
+                None if email.startswith("lost") else payload(email, kind, result, reasons=reasons)
+            )
 
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
-        path.write_text("email\nada@one.example\nlost@one.example\nweak@one.example\ntorn@one.example\n")
+        path.write_text(
+            "email\nada@one.example\nlost@one.example\nweak@one.example\ntorn@one.example\n"
+        )
         service = ScriptedService(time.time, verdict=verdict, duration=lambda _: 0.0)
         with serve(service) as url:
-            status, printed, said = run("verify", path, "-t", "mx", "-o", out, "--backend", url, "-q", "--json")
+            status, printed, said = run(
+                "verify", path, "-t", "mx", "-o", out, "--backend", url, "-q", "--json"
+            )
         assert (status, json.loads(printed)["exit_status"]) == (4, 4)
-        assert "no verdict about 3 addresses (1 ERROR, 1 OTHER_TYPE, 1 CONTRADICTION)" in said.splitlines()[-1]
-        assert [row["email_status"] for row in rows_of_csv(out)] == ["done", "error", "error", "error"]
+        assert (
+            "no verdict about 3 addresses (1 ERROR, 1 OTHER_TYPE, 1 CONTRADICTION)"
+            in said.splitlines()[-1]
+        )
+        assert [row["email_status"] for row in rows_of_csv(out)] == [
+            "done",
+            "error",
+            "error",
+            "error",
+        ]
         assert "checked by 'regex', not by 'mx'" in rows_of_csv(out)[2]["email_error_message"]
         assert "greylisted means 'unknown'" in rows_of_csv(out)[3]["email_error_message"]
 
@@ -493,17 +719,30 @@ class TestService:
         assert [row["email_status"] for row in rows_of_csv(out)] == ["done", "error"]
 
     @pytest.mark.slow
-    def test_shortly_before_midnight_the_quota_of_the_next_day_is_not_spent(self, run, world, tmp_path):
+    def test_shortly_before_midnight_the_quota_of_the_next_day_is_not_spent(
+        self, run, world, tmp_path
+    ):
         service = world.service()
         service.clock_offset += 86_400 - (time.time() + service.clock_offset) % 86_400 - 300
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
         path.write_text("email\n" + "".join(f"ada{n}@gmail.com\n" for n in range(9)))
         status, _, _ = run(
-            "verify", path, "-t", "mx", "-o", out, "--backend", world.url, "--journal", tmp_path / "j.db"
+            "verify",
+            path,
+            "-t",
+            "mx",
+            "-o",
+            out,
+            "--backend",
+            world.url,
+            "--journal",
+            tmp_path / "j.db",
         )
         assert (status, "pending" in {row["email_status"] for row in rows_of_csv(out)}) == (3, True)
 
-    def test_a_column_that_must_not_be_replaced_is_found_before_anything_is_spent(self, run, tmp_path, monkeypatch):
+    def test_a_column_that_must_not_be_replaced_is_found_before_anything_is_spent(
+        self, run, tmp_path, monkeypatch
+    ):
         rows = [
             {"email": f"ada{n}@gmail.com", "email_verdict": verdict, "email_status": "done"}
             for n, verdict in enumerate(["valid", "risky", "ask Ada"])
@@ -530,22 +769,35 @@ class TestService:
         assert (status, out.exists()) == (2, False)
         assert not backend.asked or validation_type == "regex"
         assert (
-            "in.csv, line 1000002: 2,000,001 columns or more; 16,384 are read at most: give another --delimiter" in said
+            "in.csv, line 1000002: 2,000,001 columns or more; 16,384 are read at most: give another --delimiter"
+            in said
         )
 
     @pytest.mark.parametrize(
         ("more", "told"),
         [
-            (("--report", "nowhere/r.html"), "nowhere/r.html cannot be written: there is no directory nowhere"),
+            (
+                ("--report", "nowhere/r.html"),
+                "nowhere/r.html cannot be written: there is no directory nowhere",
+            ),
             (("--report", "read-only.html"), "read-only.html cannot be written: it is read-only"),
             (("-o", "read-only.csv"), "read-only.csv cannot be written: it is read-only"),
-            (("-o", "read-only.csv", "--report", "r.html"), "read-only.csv cannot be written: it is read-only"),
+            (
+                ("-o", "read-only.csv", "--report", "r.html"),
+                "read-only.csv cannot be written: it is read-only",
+            ),
             (("-o", "x.xlsx"), "more than 2 rows do not fit a workbook"),
             (("-o", "x.xlsx", "--explode"), "more than 2 rows do not fit a workbook"),
             (("-o", "x.jsonl"), "2 columns are named 'note', which an object of JSON cannot have"),
-            (("-o", "x.xlsx", "--report", "./x.xlsx"), "--report ./x.xlsx would replace x.xlsx: give another name"),
+            (
+                ("-o", "x.xlsx", "--report", "./x.xlsx"),
+                "--report ./x.xlsx would replace x.xlsx: give another name",
+            ),
             (("--report", "in.csv"), "--report in.csv would replace in.csv"),
-            (("-o", "list.csv", "--suppress", "list.csv"), "--output list.csv would replace list.csv"),
+            (
+                ("-o", "list.csv", "--suppress", "list.csv"),
+                "--output list.csv would replace list.csv",
+            ),
             (("--in-place",), "in.csv cannot be written: it is read-only"),
         ],
     )
@@ -553,9 +805,15 @@ class TestService:
         self, run, tmp_path, monkeypatch, more, told
     ):
         monkeypatch.chdir(tmp_path)
-        Path("in.csv").write_text("email,note,note\na@gmail.com; b@gmail.com,,\nc@gmail.com,,\nd@gmail.com,,\n")
+        Path("in.csv").write_text(
+            "email,note,note\na@gmail.com; b@gmail.com,,\nc@gmail.com,,\nd@gmail.com,,\n"
+        )
         Path("list.csv").write_text("email\nc@gmail.com\n")
-        for name in ("read-only.html", "read-only.csv", *(["in.csv"] if more == ("--in-place",) else ())):
+        for name in (
+            "read-only.html",
+            "read-only.csv",
+            *(["in.csv"] if more == ("--in-place",) else ()),
+        ):
             Path(name).touch()
             Path(name).chmod(0o444)
         before = {path: path.read_bytes() for path in Path().iterdir()}
@@ -576,7 +834,9 @@ class TestService:
             ("-o", "failed.xlsx"),  # beside which a run that fails writes failed.partial.xlsx
         ],
     )
-    def test_a_workbook_of_somebody_else_is_not_replaced_and_nothing_is_asked(self, run, tmp_path, monkeypatch, more):
+    def test_a_workbook_of_somebody_else_is_not_replaced_and_nothing_is_asked(
+        self, run, tmp_path, monkeypatch, more
+    ):
         monkeypatch.chdir(tmp_path)
         Path("in.csv").write_text("email\na@gmail.com\n")
         for name in ("mine.xlsx", "failed.partial.xlsx"):
@@ -586,13 +846,26 @@ class TestService:
         monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
         status, _, said = run("verify", "in.csv", "-c", "email", *more)
         assert (status, backend.asked, said.count("\n")) == (2, [], 1)
-        assert said.endswith("did not write, and is not replaced: give another name, or remove it\n")
+        assert said.endswith(
+            "did not write, and is not replaced: give another name, or remove it\n"
+        )
         assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
     def test_a_home_directory_is_known_in_every_path(self, run, contacts, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.setenv("USERPROFILE", str(tmp_path))
-        more = ("-c", "email", "-t", "regex", "-o", "~/out.csv", "--report", "~/r.html", "--suppress", "~/contacts.csv")
+        more = (
+            "-c",
+            "email",
+            "-t",
+            "regex",
+            "-o",
+            "~/out.csv",
+            "--report",
+            "~/r.html",
+            "--suppress",
+            "~/contacts.csv",
+        )
         assert run("verify", "~/contacts.csv", *more)[0] == 0
         assert (len(rows_of_csv(tmp_path / "out.csv")), (tmp_path / "r.html").exists()) == (4, True)
         assert "is the input" in run("verify", contacts, "-c", "email", "-o", "~/contacts.csv")[2]
@@ -602,9 +875,13 @@ class TestService:
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
         path.write_text("email\n" + "".join(f"ada{n}@example.org\n" for n in range(5)))
         emails = [f"ada{n}@example.org" for n in range(5)]
-        backend = ScriptedBackend([Settled(settled_rows(emails[:3])), Deferred(tuple(emails[3:]), why)])
+        backend = ScriptedBackend(
+            [Settled(settled_rows(emails[:3])), Deferred(tuple(emails[3:]), why)]
+        )
         monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
-        status, printed, said = run("verify", path, "-c", "email", "-o", out, "--json", "--fail-above", "pending=0")
+        status, printed, said = run(
+            "verify", path, "-c", "email", "-o", out, "--json", "--fail-above", "pending=0"
+        )
         assert (status, json.loads(printed)["exit_status"]) == (4, 4)
         assert [row["email_status"] for row in rows_of_csv(out)] == ["done"] * 3 + ["pending"] * 2
         assert said.splitlines()[-1].startswith(
@@ -615,17 +892,34 @@ class TestService:
         out = tmp_path / "out.csv"
         contacts.write_text("email\nada@example.org\n")
         status, _, said = run(
-            "verify", contacts, "-c", "email", "-o", out, "--backend", "http://127.0.0.1:9", "--journal", "none"
+            "verify",
+            contacts,
+            "-c",
+            "email",
+            "-o",
+            out,
+            "--backend",
+            "http://127.0.0.1:9",
+            "--journal",
+            "none",
         )
         assert (status, out.exists()) == (4, False)
         assert len(said.splitlines()) == 1
 
-    def test_a_failed_run_leaves_the_older_output_and_writes_beside_it(self, run, tmp_path, monkeypatch):
+    def test_a_failed_run_leaves_the_older_output_and_writes_beside_it(
+        self, run, tmp_path, monkeypatch
+    ):
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
         path.write_text("email\n" + "".join(f"ada{n}@example.org\n" for n in range(6)))
         out.write_text("yesterday")
-        pieces = [pa.table({"email": [f"ada{n}@example.org" for n in rows]}) for rows in ((0, 1, 2), (3, 4, 5))]
-        script = [Settled(settled_rows(pieces[0]["email"].to_pylist())), BackendError("the service is down")]
+        pieces = [
+            pa.table({"email": [f"ada{n}@example.org" for n in rows]})
+            for rows in ((0, 1, 2), (3, 4, 5))
+        ]
+        script = [
+            Settled(settled_rows(pieces[0]["email"].to_pylist())),
+            BackendError("the service is down"),
+        ]
         backend = ScriptedBackend(script)
         monkeypatch.setattr(DelimitedFile, "read", lambda *_, **__: iter(pieces))
         monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
@@ -638,12 +932,20 @@ class TestService:
             "3 rows are not checked yet; the next run begins at the first row, unless --journal keeps the answers",
             "mailverdict: the service is down",
         ]
-        assert sorted(each.name for each in tmp_path.iterdir()) == ["in.csv", "out.csv", "out.partial.csv"]
+        assert sorted(each.name for each in tmp_path.iterdir()) == [
+            "in.csv",
+            "out.csv",
+            "out.partial.csv",
+        ]
 
 
 @each_row(
     ("path", "partial"),
-    [("a/out.csv", "a/out.partial.csv"), ("my.data.csv", "my.data.partial.csv"), ("x.csv.gz", "x.partial.csv.gz")],
+    [
+        ("a/out.csv", "a/out.partial.csv"),
+        ("my.data.csv", "my.data.partial.csv"),
+        ("x.csv.gz", "x.partial.csv.gz"),
+    ],
 )
 def test_a_partial_output_has_the_same_ending(path, partial):
     assert str(files.partial_path(path)) == partial
@@ -670,7 +972,9 @@ class TestInterruption:
             for each in tmp_path.iterdir():
                 each.unlink()
             path, out = big_file(tmp_path, rows), tmp_path / "out.csv"
-            with begin("verify", path, "-c", "email", "-t", "regex", "-o", out, "--columns", "status") as process:
+            with begin(
+                "verify", path, "-c", "email", "-t", "regex", "-o", out, "--columns", "status"
+            ) as process:
                 wait_until(lambda: process.poll() is not None or written_so_far(tmp_path))
                 process.send_signal(number)
                 _, said = process.communicate()
@@ -693,14 +997,26 @@ class TestInterruption:
             process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=30)
-            process.send_signal(signal.SIGINT)  # one that comes just before a write to a full pipe waits for its end
+            process.send_signal(
+                signal.SIGINT
+            )  # one that comes just before a write to a full pipe waits for its end
             assert process.wait() == 130
         assert [each.name for each in tmp_path.iterdir()] == ["big.csv"]
 
     @pytest.mark.slow  # a process; the signal above leaves nothing either, and `TestKindsOfFiles` copies standard input
     def test_a_signal_while_standard_input_is_copied_leaves_nothing(self, tmp_path):
         process = subprocess.Popen(
-            [sys.executable, "-m", "mailverdict", "verify", "-", "-t", "regex", "-o", tmp_path / "out.csv"],
+            [
+                sys.executable,
+                "-m",
+                "mailverdict",
+                "verify",
+                "-",
+                "-t",
+                "regex",
+                "-o",
+                tmp_path / "out.csv",
+            ],
             stdin=subprocess.PIPE,
             env={**os.environ, "TMPDIR": str(tmp_path)},
         )
@@ -708,7 +1024,10 @@ class TestInterruption:
             process.stdin.write(b"email\n" + b"ada@example.org\n" * 100_000)
             process.stdin.flush()
             wait_until(
-                lambda: any(tmp_path.iterdir()) and psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING
+                lambda: (
+                    any(tmp_path.iterdir())
+                    and psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING
+                )
             )
             process.send_signal(signal.SIGHUP)  # while it waits for more
             assert process.wait() == 128 + signal.SIGHUP
@@ -717,7 +1036,9 @@ class TestInterruption:
 
 def big_file(folder, rows):
     path = folder / "big.csv"
-    path.write_text("id,email\n" + "".join(f"{n},ada{n}@d{n % 999}.example.org\n" for n in range(rows)))
+    path.write_text(
+        "id,email\n" + "".join(f"{n},ada{n}@d{n % 999}.example.org\n" for n in range(rows))
+    )
     return path
 
 
@@ -811,7 +1132,9 @@ class TestKindsOfFiles:
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         with (tmp_path / source).open() as file:
             monkeypatch.setattr(sys, "stdin", file)
-            status, printed, told = run("verify", "-", "-t", "regex", "-o", "-", "--columns", "verdict")
+            status, printed, told = run(
+                "verify", "-", "-t", "regex", "-o", "-", "--columns", "verdict"
+            )
         assert status == 0, told
         rows = list(csv.DictReader(io.StringIO(printed)))
         assert [row["mail_verdict"] for row in rows] == ["valid", "invalid", ""]
@@ -833,9 +1156,7 @@ def write_table(folder, kind, octets):
     return path
 
 
-SPANNED = (
-    b'Name;E-Mail;;;Phone\r\nAda;ada@one.example;ada@two.example;;12\r\n"Bo";bo@one.example;;"bo@four.example";\r\n'
-)
+SPANNED = b'Name;E-Mail;;;Phone\r\nAda;ada@one.example;ada@two.example;;12\r\n"Bo";bo@one.example;;"bo@four.example";\r\n'
 REPEATED = b"Email;Name;Email\nada@one.example;Ada;ada@two.example\nbo@one.example;Bo;\n"
 ONE_OF_TWO = b"Email;Name;Email\r\n;Ada;ada@two.example\r\n;Bo;bo@two.example\r\n"
 
@@ -847,11 +1168,17 @@ class TestHeaderThatDoesNotNameEachColumn:
     def test_addresses_in_columns_without_a_name_are_told_and_verified_by_their_position(
         self, run, tmp_path, kind, given
     ):
-        path, out, again = write_table(tmp_path, kind, SPANNED), tmp_path / "out.csv", tmp_path / "again.csv"
+        path, out, again = (
+            write_table(tmp_path, kind, SPANNED),
+            tmp_path / "out.csv",
+            tmp_path / "again.csv",
+        )
         options = ("-t", "regex", "--columns", "verdict", "--no-clean")
         status, _, said = run("verify", path, *given, "-o", out, *options)
         assert status == 0
-        note = next(line for line in said.splitlines() if line.startswith("note: addresses are also in "))
+        note = next(
+            line for line in said.splitlines() if line.startswith("note: addresses are also in ")
+        )
         assert re.findall("'([^']+)'", note) == ["column_3", "column_4"]
         assert "--column" in note
         status, _, said = run("verify", out, "-c", "column_4", "-o", again, *options)
@@ -869,14 +1196,20 @@ class TestHeaderThatDoesNotNameEachColumn:
         assert run("verify", path, "-c", "column_4", "-t", "regex", "-o", out, *only)[0] == 0
         if kind == "csv":
             own, end = SPANNED.splitlines(), (b";column_4_verdict", b";", b";valid")
-            assert out.read_bytes() == b"".join(a + b + b"\r\n" for a, b in zip(own, end, strict=True))
+            assert out.read_bytes() == b"".join(
+                a + b + b"\r\n" for a, b in zip(own, end, strict=True)
+            )
         else:
-            assert out.read_bytes().startswith(b"Name,E-Mail,column_3,column_4,Phone,column_4_verdict\n")
+            assert out.read_bytes().startswith(
+                b"Name,E-Mail,column_3,column_4,Phone,column_4_verdict\n"
+            )
 
     @pytest.mark.slow
     @pytest.mark.parametrize("given", [(), ("-c", "Email")])
     @pytest.mark.parametrize("command", ["verify", "plan"])
-    def test_one_of_two_columns_of_a_name_is_used_if_it_alone_has_addresses(self, run, tmp_path, kind, command, given):
+    def test_one_of_two_columns_of_a_name_is_used_if_it_alone_has_addresses(
+        self, run, tmp_path, kind, command, given
+    ):
         path = write_table(tmp_path, kind, ONE_OF_TWO)
         status, _, said = run(command, path, *given, "-t", "regex")
         assert (status, said.count("using column 'column_3'")) == (0, 1)
@@ -888,16 +1221,26 @@ class TestHeaderThatDoesNotNameEachColumn:
         self, run, tmp_path, kind, command, given
     ):
         status, _, said = run(command, write_table(tmp_path, kind, REPEATED), *given)
-        assert (status, "the column name 'Email' occurs 2 times (columns 1 and 3 of 3)" in said) == (2, True)
+        assert (
+            status,
+            "the column name 'Email' occurs 2 times (columns 1 and 3 of 3)" in said,
+        ) == (2, True)
         assert "or give column_1 or column_3" in said
 
-    @pytest.mark.parametrize(("number", "verdicts"), [(1, [b"valid", b"valid"]), (3, [b"valid", b""])])
+    @pytest.mark.parametrize(
+        ("number", "verdicts"), [(1, [b"valid", b"valid"]), (3, [b"valid", b""])]
+    )
     def test_each_of_them_can_be_given_by_its_position(self, run, tmp_path, kind, number, verdicts):
         path, out = write_table(tmp_path, kind, REPEATED), tmp_path / "out.csv"
         only = ("--columns", "verdict", "--no-clean", "-q")
-        assert run("verify", path, "-c", f"column_{number}", "-t", "regex", "-o", out, *only)[0] == 0
+        assert (
+            run("verify", path, "-c", f"column_{number}", "-t", "regex", "-o", out, *only)[0] == 0
+        )
         lines, delimiter = out.read_bytes().splitlines(), b";" if kind == "csv" else b","
-        assert [line.rpartition(delimiter)[2] for line in lines] == [f"column_{number}_verdict".encode(), *verdicts]
+        assert [line.rpartition(delimiter)[2] for line in lines] == [
+            f"column_{number}_verdict".encode(),
+            *verdicts,
+        ]
         if kind == "csv":
             assert [line.rpartition(b";")[0] for line in lines] == REPEATED.splitlines()
 

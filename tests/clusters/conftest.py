@@ -34,7 +34,9 @@ def pytest_collection_modifyitems(items):
         if "clusters" in item.path.parts:
             item.add_marker(pytest.mark.clusters)
             item.add_marker(pytest.mark.filterwarnings("default"))
-            item.add_marker(pytest.mark.timeout(900))  # a busy machine needs minutes to start an engine
+            item.add_marker(
+                pytest.mark.timeout(900)
+            )  # a busy machine needs minutes to start an engine
 
 
 def check_counts(world: World, names: list[str], *, repeated: int = 0) -> None:
@@ -47,7 +49,11 @@ def check_counts(world: World, names: list[str], *, repeated: int = 0) -> None:
     assert min(counts.values(), default=1) >= 1
     assert sum(counts.values()) - len(counts) <= repeated + len(counts) // 4
     limit = world.backend.settings.max_sessions_per_exchange
-    assert {host: world.smtp.stats(host).most_open for host in world.smtp.exchanges if over(world, host, limit)} == {}
+    assert {
+        host: world.smtp.stats(host).most_open
+        for host in world.smtp.exchanges
+        if over(world, host, limit)
+    } == {}
 
 
 def over(world: World, host: str, limit: int) -> bool:
@@ -56,7 +62,9 @@ def over(world: World, host: str, limit: int) -> bool:
 
 def rcpts_of(world: World) -> list[int]:
     """How often each recipient was asked about."""
-    return [count for host in world.smtp.exchanges for count in world.smtp.stats(host).rcpts.values()]
+    return [
+        count for host in world.smtp.exchanges for count in world.smtp.stats(host).rcpts.values()
+    ]
 
 
 def is_asking(process: psutil.Process, world: World) -> bool:
@@ -64,7 +72,11 @@ def is_asking(process: psutil.Process, world: World) -> bool:
     port = world.backend.settings.smtp_port
     try:
         every = [process, *process.children(recursive=True)]
-        return any(each.raddr and each.raddr.port == port for one in every for each in one.net_connections("tcp"))
+        return any(
+            each.raddr and each.raddr.port == port
+            for one in every
+            for each in one.net_connections("tcp")
+        )
     except psutil.NoSuchProcess:
         return False
 
@@ -77,7 +89,11 @@ class Killer:
         self.killed: list[int] = []
 
     def __call__(self, progress: Progress) -> None:
-        if self.killed or progress.message != f"stage {self.stage}" or not 100 <= progress.settled < progress.total:
+        if (
+            self.killed
+            or progress.message != f"stage {self.stage}"
+            or not 100 <= progress.settled < progress.total
+        ):
             return
         for pid in sorted(self.pids()):
             if self.stage == "domains" or is_asking(psutil.Process(pid), self.world):
@@ -87,22 +103,37 @@ class Killer:
 
 
 @contextmanager
-def slow_world(*, dns_delay: float = 0.02, round_trip: float = 0.02) -> Iterator[tuple[World, pd.DataFrame]]:
+def slow_world(
+    *, dns_delay: float = 0.02, round_trip: float = 0.02
+) -> Iterator[tuple[World, pd.DataFrame]]:
     """A world in which a column takes seconds: domains with slow answers, and mail servers with a round trip.
 
     Every second domain has a second exchange, of the owner of the next: so that all owners share domains in a ring.
     """
     names = [f"mx.owner{at}.example" for at in range(OWNERS)]
-    exchanges = [Exchange(name, "slow", mailboxes=None, delay=round_trip, extensions=()) for name in names]
+    exchanges = [
+        Exchange(name, "slow", mailboxes=None, delay=round_trip, extensions=()) for name in names
+    ]
     zones = {}
     for at in range(DOMAINS):
-        second = f"20 mx.owner{(at + 1) % OWNERS}.example" if at % 2 else f"20 mx.owner{at % OWNERS}.example"
+        second = (
+            f"20 mx.owner{(at + 1) % OWNERS}.example"
+            if at % 2
+            else f"20 mx.owner{at % OWNERS}.example"
+        )
         records = (f"10 mx.owner{at % OWNERS}.example", second)
-        zones[f"d{at}.example"] = DomainRecords({"MX": tuple(dict.fromkeys(records))}, delay=dns_delay)
+        zones[f"d{at}.example"] = DomainRecords(
+            {"MX": tuple(dict.fromkeys(records))}, delay=dns_delay
+        )
     emails = [f"user{row}@d{row % DOMAINS}.example" for row in range(3 * DOMAINS)]
     # Without the fast answers to the resolver's test: after those a slow one would be asked for again.
     settings = {"dns_concurrency": CONCURRENCY, "resolver_check": False, "catch_all_probe": False}
     # And with time-outs that a busy machine keeps: after one of them a recipient would be asked about again.
-    settings |= {"deadline": 600.0, "session_deadline": 600.0, "connect_timeout": 30.0, "command_timeout": 60.0}
+    settings |= {
+        "deadline": 600.0,
+        "session_deadline": 600.0,
+        "connect_timeout": 30.0,
+        "command_timeout": 60.0,
+    }
     with World(zones, exchanges=exchanges, dns_timeout=5.0, **settings) as world:
         yield world, pd.DataFrame({"row": range(len(emails)), "email": emails})

@@ -23,7 +23,9 @@ from tests.clusters.conftest import (
     slow_world,
 )
 
-distributed = pytest.importorskip("distributed", reason="needs dask[distributed]: see `make test-clusters`")
+distributed = pytest.importorskip(
+    "distributed", reason="needs dask[distributed]: see `make test-clusters`"
+)
 dd = pytest.importorskip("dask.dataframe")
 mailverdict_dask = pytest.importorskip("mailverdict.dask")
 
@@ -32,23 +34,39 @@ PARTS = 5
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+    options = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": "127.0.0.1:0",
+    }
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         yield client
 
 
 def verified(frame, world, **options):
     ddf = dd.from_pandas(frame, npartitions=PARTS)
-    return mailverdict_dask.verify(ddf, "email", backend=world.backend, **{"progress": False, **options})
+    return mailverdict_dask.verify(
+        ddf, "email", backend=world.backend, **{"progress": False, **options}
+    )
 
 
 @pytest.mark.parametrize("kind", ["regex", "mx", "mx_blacklist"])
 def test_verdicts_are_those_of_one_process(client, kind):
     with mv.sandbox.World() as world:
-        frame = pd.DataFrame({"email": [*(each.address for each in world.addresses), None, "", "nobody"] * 4})
+        frame = pd.DataFrame(
+            {"email": [*(each.address for each in world.addresses), None, "", "nobody"] * 4}
+        )
         frame["email"] = frame["email"].astype("string[pyarrow]")  # Dask's own dtype for text
         out = verified(frame, world, validation_type=kind, columns="all").compute()
-        there = mv.verify(frame, "email", validation_type=kind, backend=world.backend, columns="all", progress=False)
+        there = mv.verify(
+            frame,
+            "email",
+            validation_type=kind,
+            backend=world.backend,
+            columns="all",
+            progress=False,
+        )
     assert_frame_equal(out.drop(columns="email_checked_at"), there.drop(columns="email_checked_at"))
 
 
@@ -65,7 +83,9 @@ def test_a_worker_killed_while_it_asks_the_dns_repeats_only_what_was_not_written
     with slow_world(dns_delay=DELAY) as (world, frame):
         killer = Killer("domains", world, lambda: list(client.run(os.getpid).values()))
         out = verified(frame, world, progress=killer).compute()
-        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_QUESTIONS)
+        check_counts(
+            world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_QUESTIONS
+        )
     assert killer.killed
     assert out["email_verdict"].value_counts()["valid"] == len(frame)
 
@@ -106,13 +126,22 @@ def test_a_remote_service_pays_once_for_each_address(client):
     with mv.sandbox.World() as world:
         frame = pd.DataFrame({"email": ["ada@gmail.com", "bo@gone.example", "nobody"] * 20})
         ddf = dd.from_pandas(frame, npartitions=PARTS)
-        out = mailverdict_dask.verify(ddf, "email", backend=world.url, journal=None, progress=False).compute()
+        out = mailverdict_dask.verify(
+            ddf, "email", backend=world.url, journal=None, progress=False
+        ).compute()
         assert mv.quota(world.url).used == 2
-    assert out["email_verdict"].value_counts().to_dict() == {"valid": 20, "invalid": 40, "risky": 0, "unknown": 0}
+    assert out["email_verdict"].value_counts().to_dict() == {
+        "valid": 20,
+        "invalid": 40,
+        "risky": 0,
+        "unknown": 0,
+    }
 
 
 def test_a_scratch_folder_is_required_on_other_machines(client, monkeypatch):
     there = {"tcp://192.0.2.7:1": {"host": "192.0.2.7"}}
-    monkeypatch.setattr(client, "scheduler_info", lambda **_: {"address": "tcp://192.0.2.1:8786", "workers": there})
+    monkeypatch.setattr(
+        client, "scheduler_info", lambda **_: {"address": "tcp://192.0.2.1:8786", "workers": there}
+    )
     with mv.sandbox.World() as world, pytest.raises(SettingsError, match="scratch=None"):
         verified(pd.DataFrame({"email": ["ada@gmail.com"]}), world)

@@ -48,10 +48,16 @@ def spark():
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.sql.shuffle.partitions", "4").config("spark.driver.host", "127.0.0.1")
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").config(
+        "spark.ui.enabled", "false"
+    )
+    builder = builder.config("spark.sql.shuffle.partitions", "4").config(
+        "spark.driver.host", "127.0.0.1"
+    )
     # The files of a killed executor are gone: do not try for 15 seconds to fetch each of them.
-    builder = builder.config("spark.shuffle.io.maxRetries", "1").config("spark.shuffle.io.retryWait", "500ms")
+    builder = builder.config("spark.shuffle.io.maxRetries", "1").config(
+        "spark.shuffle.io.retryWait", "500ms"
+    )
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
@@ -61,7 +67,8 @@ def spark():
 def frame_of(spark, table: pd.DataFrame, partitions=4):
     types = ", ".join(f"`{name}` {'long' if name == 'row' else 'string'}" for name in table.columns)
     rows = [
-        tuple(None if value is None else value for value in row) for row in table.astype(object).to_numpy().tolist()
+        tuple(None if value is None else value for value in row)
+        for row in table.astype(object).to_numpy().tolist()
     ]
     return spark.createDataFrame(rows, types).repartition(partitions)
 
@@ -82,7 +89,9 @@ def in_memory(table: pd.DataFrame, column, **options) -> dict[str, list[object]]
 def executors() -> list[int]:
     """The process ids of the executors."""
     whole = [each for each in psutil.Process().children(recursive=True) if each.name() == "java"]
-    return [each.pid for each in whole if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline())]
+    return [
+        each.pid for each in whole if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline())
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,15 +100,23 @@ def executors() -> list[int]:
     ids=["regex, two columns repaired", "mx", "mx, two columns repaired"],
 )
 def test_rows_are_those_of_one_process(spark, kind, clean, column):
-    table = pd.DataFrame({"row": range(16), "email": EMAILS * 2, "work": (EMAILS * 2)[::-1]}, dtype=object)
+    table = pd.DataFrame(
+        {"row": range(16), "email": EMAILS * 2, "work": (EMAILS * 2)[::-1]}, dtype=object
+    )
     options = {"validation_type": kind, "columns": "all", "clean": clean}
     with mv.sandbox.World() as world:
-        out = mailverdict.spark.verify(frame_of(spark, table), column, backend=world.backend, progress=False, **options)
+        out = mailverdict.spark.verify(
+            frame_of(spark, table), column, backend=world.backend, progress=False, **options
+        )
         found, there = collected(out), in_memory(table, column, backend=world.backend, **options)
-        check_counts(world, ["gone.example"] if kind == "mx" else [], repeated=1)  # once more by `in_memory`
+        check_counts(
+            world, ["gone.example"] if kind == "mx" else [], repeated=1
+        )  # once more by `in_memory`
     moments = [name for name in there if name.endswith("checked_at")]
     for name in moments:
-        assert [each is None for each in found.pop(name)] == [each is None for each in there.pop(name)]
+        assert [each is None for each in found.pop(name)] == [
+            each is None for each in there.pop(name)
+        ]
     assert found == there
     types = dict(out.dtypes)
     assert types["email_verdict"] == "string"
@@ -119,13 +136,19 @@ def test_a_frame_without_rows_has_the_same_schema(spark):
             progress=False,
         )
     assert out.schema == full.schema
-    assert mailverdict.spark.verify(out, "email", validation_type="regex").schema == out.schema  # columns are replaced
+    assert (
+        mailverdict.spark.verify(out, "email", validation_type="regex").schema == out.schema
+    )  # columns are replaced
 
 
 def test_each_owner_is_asked_by_one_task(spark):
     with slow_world() as (world, table):
         out = mailverdict.spark.verify(
-            frame_of(spark, table), "email", validation_type="smtp", backend=world.backend, progress=False
+            frame_of(spark, table),
+            "email",
+            validation_type="smtp",
+            backend=world.backend,
+            progress=False,
         )
         found = collected(out)
         check_counts(world, [f"d{at}.example" for at in range(DOMAINS)])
@@ -136,9 +159,13 @@ def test_each_owner_is_asked_by_one_task(spark):
 def test_an_executor_killed_while_it_asks_the_dns_repeats_only_what_was_not_written(spark):
     with slow_world(dns_delay=DELAY) as (world, table):
         killer = Killer("domains", world, executors)
-        out = mailverdict.spark.verify(frame_of(spark, table), "email", backend=world.backend, progress=killer)
+        out = mailverdict.spark.verify(
+            frame_of(spark, table), "email", backend=world.backend, progress=killer
+        )
         found = collected(out)
-        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_QUESTIONS)
+        check_counts(
+            world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_QUESTIONS
+        )
     assert killer.killed
     assert found["email_verdict"] == ["valid"] * len(table)
 
@@ -161,7 +188,9 @@ def test_an_executor_killed_while_it_reads_rows_asks_nothing_twice(spark, tmp_pa
         for batch in batches:
             if 0 in batch["row"].to_pylist() and not flag.exists():
                 flag.touch()
-                executor = next(each for each in psutil.Process().parents() if each.name() == "java")
+                executor = next(
+                    each for each in psutil.Process().parents() if each.name() == "java"
+                )
                 executor.kill()
             yield batch
 
@@ -190,7 +219,13 @@ def test_a_plan_counts_before_anything_is_asked(spark):
     with mv.sandbox.World() as world:
         found = mailverdict.spark.plan(frame_of(spark, table), "email", backend=world.backend)
         assert world.dns.count("gone.example") == 0
-    assert (found.rows, found.missing, found.malformed, found.unique, found.domains) == (16, 4, 2, 4, 3)
+    assert (found.rows, found.missing, found.malformed, found.unique, found.domains) == (
+        16,
+        4,
+        2,
+        4,
+        3,
+    )
 
 
 class TestWhatCannotWork:
@@ -199,11 +234,17 @@ class TestWhatCannotWork:
             mailverdict.spark.verify(spark.createDataFrame([("x",)], "email string"), "mail")
 
     def test_a_column_of_the_caller(self, spark):
-        frame = spark.createDataFrame([("ada@gmail.com", "ask Ada")], "email string, email_verdict string")
+        frame = spark.createDataFrame(
+            [("ada@gmail.com", "ask Ada")], "email string, email_verdict string"
+        )
         with World() as world:
             for backend in (world.backend, world.url):
-                with pytest.raises(SettingsError, match="'email_verdict' that mailverdict did not write"):
-                    mailverdict.spark.verify(frame, "email", backend=backend, journal=None, progress=False)
+                with pytest.raises(
+                    SettingsError, match="'email_verdict' that mailverdict did not write"
+                ):
+                    mailverdict.spark.verify(
+                        frame, "email", backend=backend, journal=None, progress=False
+                    )
             assert (world.dns.count("gmail.com"), mv.quota(world.url).used) == (0, 0)
 
     def test_frames_of_other_kinds(self, spark):

@@ -40,7 +40,9 @@ def test_a_success_both_ways() -> None:
 def test_a_failure_both_ways(code: str) -> None:
     dumped = dump_failure(code, "why", **STAMP, details={"limit": 100})
     assert dumped["success"] is False
-    assert parse_envelope(dumped, ERROR_STATUS[code]) == ErrorEnvelope(code, "why", ERROR_STATUS[code], {"limit": 100})
+    assert parse_envelope(dumped, ERROR_STATUS[code]) == ErrorEnvelope(
+        code, "why", ERROR_STATUS[code], {"limit": 100}
+    )
 
 
 def test_details_are_there_only_when_there_is_something_to_add() -> None:
@@ -63,7 +65,9 @@ def test_a_short_failure_both_ways(code: str) -> None:
         ({"code": 5, "message": None, "details": []}, ErrorEnvelope("5", "", 418, {})),
     ],
 )
-def test_codes_that_no_table_knows_are_taken_as_they_are(error: Any, failure: ErrorEnvelope) -> None:
+def test_codes_that_no_table_knows_are_taken_as_they_are(
+    error: Any, failure: ErrorEnvelope
+) -> None:
     assert parse_envelope({"error": error}, 418) == failure
 
 
@@ -95,7 +99,9 @@ def test_foreign_words_are_bounded() -> None:
     assert failure.message.isprintable()
 
 
-@each_row(("value", "number"), [(5, 5), (0, 0), (True, None), ("5", None), (None, None), (5.0, None)])
+@each_row(
+    ("value", "number"), [(5, 5), (0, 0), (True, None), ("5", None), (None, None), (5.0, None)]
+)
 def test_whole_numbers_in_details(value: Any, number: int | None) -> None:
     assert ErrorEnvelope("X", "m", 429, {"remaining": value}).whole_number("remaining") == number
 
@@ -107,7 +113,13 @@ def test_a_quota_both_ways() -> None:
 
 
 def entry(**fields: Any) -> dict[str, Any]:
-    return {"email": "a@b.org", "status": "queued", "message": "Queued for verification", "job_id": "j", **fields}
+    return {
+        "email": "a@b.org",
+        "status": "queued",
+        "message": "Queued for verification",
+        "job_id": "j",
+        **fields,
+    }
 
 
 def test_an_entry_names_the_job_of_its_address() -> None:
@@ -132,7 +144,10 @@ def test_a_job_needs_an_id_that_can_be_polled(job_id: Any) -> None:
 
 
 def job(**fields: Any) -> dict[str, Any]:
-    return {"job_id": "j", "result": {"email": "a@b.org", "status": "queued", "verification": None, **fields}}
+    return {
+        "job_id": "j",
+        "result": {"email": "a@b.org", "status": "queued", "verification": None, **fields},
+    }
 
 
 @each_row("status", ["queued", "processing", "error"])
@@ -179,7 +194,9 @@ EARLIER = {
         ("error", True, None),
     ],
 )
-def test_an_earlier_record_s_status_is_the_verdict(status: str, final: bool, result: str | None) -> None:
+def test_an_earlier_record_s_status_is_the_verdict(
+    status: str, final: bool, result: str | None
+) -> None:
     record = parse_job({"job_id": "j", "result": {**EARLIER, "status": status}}, "mx_blacklist")
     assert record.is_final is final
     assert record.message == "m"
@@ -190,12 +207,16 @@ def test_an_earlier_record_s_status_is_the_verdict(status: str, final: bool, res
 
 
 def test_an_earlier_record_may_name_its_type_in_the_details() -> None:
-    record = parse_job({"result": {**EARLIER, "status": "valid", "details": {"validation_type": "mx"}}}, "smtp")
+    record = parse_job(
+        {"result": {**EARLIER, "status": "valid", "details": {"validation_type": "mx"}}}, "smtp"
+    )
     assert record.verification is not None
     assert record.verification.validation_type == "mx"
 
 
-@each_row("details", [None, [], "text", {"errors": 5}, {"checks": 5}, {"result": "valid", "valid": 7}])
+@each_row(
+    "details", [None, [], "text", {"errors": 5}, {"checks": 5}, {"result": "valid", "valid": 7}]
+)
 def test_odd_details_of_an_earlier_record_do_no_harm(details: Any) -> None:
     record = parse_job({"result": {**EARLIER, "status": "invalid", "details": details}})
     assert record.verification is not None
@@ -212,7 +233,10 @@ ANY = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["success", "data", "error", "code", "result", "results", "status", "email"]), inner
+            st.sampled_from(
+                ["success", "data", "error", "code", "result", "results", "status", "email"]
+            ),
+            inner,
         )
     ),
     max_leaves=12,
@@ -221,7 +245,12 @@ ANY = st.recursive(
 
 @given(ANY)
 def test_parsing_raises_nothing_but_a_contract_error(body: Any) -> None:
-    for parse in (lambda b: parse_envelope(b, 200), parse_quota, parse_job, lambda b: parse_entry(b, "")):
+    for parse in (
+        lambda b: parse_envelope(b, 200),
+        parse_quota,
+        parse_job,
+        lambda b: parse_entry(b, ""),
+    ):
         message = ""
         try:
             parse(body)

@@ -35,7 +35,15 @@ from mailverdict.table.columns import COLUMNS, REPAIR_COLUMNS
 from mailverdict.table.options import check_options
 
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
-EMAILS = ["ada@gmail.com", "ada@one.example", "bo@gone.example", "no", None, "ada@gmail.com", "nobody@one.example"]
+EMAILS = [
+    "ada@gmail.com",
+    "ada@one.example",
+    "bo@gone.example",
+    "no",
+    None,
+    "ada@gmail.com",
+    "nobody@one.example",
+]
 PART = pd.DataFrame({"email": EMAILS})
 
 
@@ -91,7 +99,9 @@ class TestDomains:
         report = json.loads(ask_domains(0, job))
         assert report["asked"] == 2
         assert questions(world, "one.example") == [0]
-        assert dict(zip(*read_answers(0, job).select(["key", "result"]).to_pydict().values(), strict=True)) == {
+        assert dict(
+            zip(*read_answers(0, job).select(["key", "result"]).to_pydict().values(), strict=True)
+        ) == {
             "one.example": "invalid",
             "gmail.com": "valid",
             "gone.example": "invalid",
@@ -105,7 +115,12 @@ class TestDomains:
             (DnsOutcome.UNDETERMINED, 600, 3),
             (DnsOutcome.UNDETERMINED, -1, 2),
         ],
-        ids=["established", "too old", "not established by an earlier call", "not established by this call"],
+        ids=[
+            "established",
+            "too old",
+            "not established by an earlier call",
+            "not established by this call",
+        ],
     )
     def test_what_an_earlier_call_wrote_is_used_if_it_still_holds(self, job, outcome, age, asked):
         known = DomainEvidence("one.example", outcome, message="known")
@@ -113,17 +128,23 @@ class TestDomains:
         job.scratch.write(DOMAINS, 0, evidence_table([("one.example", known, None)], at))
         assert json.loads(ask_domains(0, job))["asked"] == asked
 
-    @pytest.mark.parametrize(("refresh", "asked"), [({"invalid"}, 3), ({"valid"}, 2), ({"unknown"}, 2)])
+    @pytest.mark.parametrize(
+        ("refresh", "asked"), [({"invalid"}, 3), ({"valid"}, 2), ({"unknown"}, 2)]
+    )
     def test_verdicts_to_refresh_are_asked_again(self, job, refresh, asked):
         known = DomainEvidence("one.example", DnsOutcome.NXDOMAIN, message="known")
         job.scratch.write(
-            DOMAINS, 0, evidence_table([("one.example", known, None)], job.began_at - timedelta(seconds=60))
+            DOMAINS,
+            0,
+            evidence_table([("one.example", known, None)], job.began_at - timedelta(seconds=60)),
         )
         report = ask_domains(0, replace(job, refresh=frozenset(refresh)))
         assert json.loads(report)["asked"] == asked
 
     def test_a_resolver_that_cannot_be_used_is_in_the_report(self, job):
-        silent = replace(job, backend=pickle.dumps(mv.LocalBackend(resolver="127.0.0.1:9", dns_timeout=0.1)))
+        silent = replace(
+            job, backend=pickle.dumps(mv.LocalBackend(resolver="127.0.0.1:9", dns_timeout=0.1))
+        )
         report = json.loads(ask_domains(0, silent))
         name, message = report["error"]
         assert name == "ResolverError"
@@ -156,7 +177,9 @@ class TestMailboxes:
     def test_answers_are_those_of_a_column(self, job, world):
         report = json.loads(ask_mailboxes(0, job))
         assert (report["keys"], report["asked"]) == (4, 4)
-        expected = mv.verify(PART, "email", validation_type="smtp", backend=world.make_backend(), progress=False)
+        expected = mv.verify(
+            PART, "email", validation_type="smtp", backend=world.make_backend(), progress=False
+        )
         pd.testing.assert_frame_equal(attach(PART, job, read_answers(0, job)), expected)
 
     def test_domains_are_not_looked_up_again(self, job, world):
@@ -192,7 +215,9 @@ class TestMailboxes:
             (tmp_path / MAILBOXES / "0" / piece).unlink()
         job.scratch.write(MAILBOXES, 0, rows)
         assert json.loads(ask_mailboxes(0, job))["asked"] == 0
-        assert json.loads(ask_mailboxes(0, replace(job, began_at=LATER, max_age=1e12)))["asked"] == 4
+        assert (
+            json.loads(ask_mailboxes(0, replace(job, began_at=LATER, max_age=1e12)))["asked"] == 4
+        )
 
 
 @pytest.mark.slow
@@ -213,8 +238,12 @@ def test_each_partition_gets_the_answers_for_its_rows_whatever_tasks_asked(job, 
     for task, count in [*asking, (write_answers, job.answering)]:
         for number in range(count):
             task(number, job)
-    out = pd.concat([attach(part, job, read_part_answers(number, job)) for number, part in parts.items()])
-    expected = mv.verify(PART, "email", validation_type=kind, backend=world.make_backend(), progress=False)
+    out = pd.concat(
+        [attach(part, job, read_part_answers(number, job)) for number, part in parts.items()]
+    )
+    expected = mv.verify(
+        PART, "email", validation_type=kind, backend=world.make_backend(), progress=False
+    )
     pd.testing.assert_frame_equal(out, expected)
 
 
@@ -234,8 +263,18 @@ def test_a_partition_in_pieces_has_the_counts_of_all(job):
 def test_reports_of_all_tasks_are_added_up():
     merged = merge_reports(
         [
-            json.dumps({"keys": 2, "asked": 1, "causes": {"DNS": 1}, "notices": ["a"], "owners": {"x": 1}}),
-            json.dumps({"keys": 3, "asked": 3, "causes": {"DNS": 2}, "notices": ["a", "b"], "shared": [["x", "y"]]}),
+            json.dumps(
+                {"keys": 2, "asked": 1, "causes": {"DNS": 1}, "notices": ["a"], "owners": {"x": 1}}
+            ),
+            json.dumps(
+                {
+                    "keys": 3,
+                    "asked": 3,
+                    "causes": {"DNS": 2},
+                    "notices": ["a", "b"],
+                    "shared": [["x", "y"]],
+                }
+            ),
         ]
     )
     assert (merged["keys"], merged["asked"], merged["causes"]["DNS"]) == (5, 4, 3)

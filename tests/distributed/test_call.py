@@ -23,7 +23,9 @@ EMPTY = pd.DataFrame({"email": pd.Series([], dtype="str")})
 
 def call(options=(), *, scratch=None, is_local=True, slots=2, **more):
     given = {**dict(options), **more}
-    return open_call("verify", EMPTY, "email", given, scratch=scratch, is_local=is_local, slots=slots)
+    return open_call(
+        "verify", EMPTY, "email", given, scratch=scratch, is_local=is_local, slots=slots
+    )
 
 
 class ReportingEngine:
@@ -103,16 +105,25 @@ class TestReports:
         failed = {"keys": 1, "asked": 1, "error": ["ResolverError", "no answer"]}
         seen = []
         with pytest.raises(ResolverError, match="no answer"):
-            ask_workers(call(scratch=tmp_path, progress=seen.append), ReportingEngine(counts(), [failed]))
+            ask_workers(
+                call(scratch=tmp_path, progress=seen.append), ReportingEngine(counts(), [failed])
+            )
         assert (seen[-1].state, seen[-1].message) == ("failed", "no answer")
 
     def test_one_cause_for_most_rows_is_a_warning(self, tmp_path):
         report = {"keys": 2, "asked": 2, "causes": {"DNS": 9, "other": 1}}
-        with pytest.warns(UserWarning, match="9 of 10 rows have no verdict, since the DNS gave no usable answer"):
-            ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine(counts(malformed=5), [report]))
+        with pytest.warns(
+            UserWarning, match="9 of 10 rows have no verdict, since the DNS gave no usable answer"
+        ):
+            ask_workers(
+                call(scratch=tmp_path, progress=False),
+                ReportingEngine(counts(malformed=5), [report]),
+            )
 
     @pytest.mark.parametrize(("texts", "is_told"), [(0, True), (3, False)])
-    def test_a_column_without_text_is_a_warning_if_no_partition_has_some(self, tmp_path, texts, is_told):
+    def test_a_column_without_text_is_a_warning_if_no_partition_has_some(
+        self, tmp_path, texts, is_told
+    ):
         observed = counts(texts=texts, notices=["no cell of column 'email' holds an @"])
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
@@ -127,7 +138,9 @@ class TestReports:
             call(scratch=tmp_path, progress=seen.append, validation_type="smtp"),
             ReportingEngine(counts(), [domains], [mailboxes]),
         )
-        stages = [(each.unit, each.total, each.message) for each in seen if each.message.partition(":")[2]]
+        stages = [
+            (each.unit, each.total, each.message) for each in seen if each.message.partition(":")[2]
+        ]
         assert stages == [
             ("domains", 3, "stage domains: 3 domains by 1 tasks, 1 known before"),
             ("addresses", 4, "stage mailboxes: 4 addresses by 1 tasks, 0 known before"),
@@ -143,7 +156,12 @@ class TestOwners:
 
     def test_each_task_gets_about_as_many_rows_as_the_others(self, tmp_path):
         job = call(scratch=tmp_path, validation_type="smtp", slots=3).job
-        sizes = {"google.com": 500, "outlook.com": 300, "outlook.de": 100, **{f"s{at}.de": 1 for at in range(300)}}
+        sizes = {
+            "google.com": 500,
+            "outlook.com": 300,
+            "outlook.de": 100,
+            **{f"s{at}.de": 1 for at in range(300)},
+        }
         shared = [["outlook.com", "outlook.de"]]
         routing = decide_routing(job, {"shared": shared, "owners": sizes}, counts(texts=1200))
         shards = dict(zip(sizes, routing.shard_of(pa.array(sizes)).tolist(), strict=True))
@@ -152,7 +170,10 @@ class TestOwners:
             rows[shard] += sizes[name]
         assert rows == {0: 500, 1: 400, 2: 300}
         assert shards["outlook.com"] == shards["outlook.de"]
-        assert set(routing.shard_of(pa.array([f"not-reported-{at}.de" for at in range(99)]))) == {1, 2}
+        assert set(routing.shard_of(pa.array([f"not-reported-{at}.de" for at in range(99)]))) == {
+            1,
+            2,
+        }
 
     @pytest.mark.parametrize(("texts", "shards"), [(10, 3), (150_001, 4), (10**9, 4096)])
     def test_the_number_of_tasks_bounds_their_memory(self, tmp_path, texts, shards):
@@ -162,13 +183,19 @@ class TestOwners:
 
     def test_a_later_call_on_the_folder_keeps_what_was_decided(self, tmp_path):
         job = call(scratch=tmp_path, validation_type="smtp").job
-        first = decide_routing(job, {"shared": [["a.de", "b.de"]], "owners": {"a.de": 100}}, counts())
+        first = decide_routing(
+            job, {"shared": [["a.de", "b.de"]], "owners": {"a.de": 100}}, counts()
+        )
         found = {"shared": [["b.de", "c.de"]], "owners": {"z.de": 900}}
         later = decide_routing(job, found, counts(texts=10**6))
         names = pa.array(["a.de", "b.de", "c.de"])
         assert first.shard_of(names.slice(0, 2)).tolist() == [0, 0]
         assert later.shard_of(names).tolist() == [0, 0, 0]
-        assert (later.shards, later.placed, later.others) == (first.shards, first.placed, first.others)
+        assert (later.shards, later.placed, later.others) == (
+            first.shards,
+            first.placed,
+            first.others,
+        )
 
     def test_the_folder_keeps_it_as_json(self, tmp_path):
         job = call(scratch=tmp_path, validation_type="smtp").job

@@ -17,13 +17,19 @@ from mailverdict.errors import BackendError, SettingsError
 from tests.doubles.tables import each_row
 
 SCHEMA = pa.schema(
-    [("key", pa.string()), ("kind", pa.dictionary(pa.int32(), pa.string())), ("checked_at", pa.timestamp("us", "UTC"))]
+    [
+        ("key", pa.string()),
+        ("kind", pa.dictionary(pa.int32(), pa.string())),
+        ("checked_at", pa.timestamp("us", "UTC")),
+    ]
 )
 
 
 def rows(*keys, kind="mx", minute=0):
     at = datetime(2026, 11, 22, 8, minute, tzinfo=UTC)
-    return pa.table({"key": list(keys), "kind": [kind] * len(keys), "checked_at": [at] * len(keys)}).cast(SCHEMA)
+    return pa.table(
+        {"key": list(keys), "kind": [kind] * len(keys), "checked_at": [at] * len(keys)}
+    ).cast(SCHEMA)
 
 
 @pytest.fixture
@@ -59,7 +65,9 @@ def test_files_of_a_shard_are_one_table_in_which_the_latest_row_counts(scratch):
 
 def test_a_file_that_was_not_finished_is_not_read(scratch, tmp_path):
     scratch.write("domains", 1, rows("a"))
-    (tmp_path / "new" / "folder" / "domains" / "1" / "rows-9-ff.parquet.ab12.part").write_bytes(b"PAR1")
+    (tmp_path / "new" / "folder" / "domains" / "1" / "rows-9-ff.parquet.ab12.part").write_bytes(
+        b"PAR1"
+    )
     assert scratch.read("domains", 1, SCHEMA)["key"].to_pylist() == ["a"]
     assert scratch.counts("domains") == (0, 1)
 
@@ -94,7 +102,10 @@ class TestExchange:
     @given(st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)))))
     def test_each_reader_gets_its_rows_in_order(self, tmp_path_factory, pieces):
         scratch = Scratch.open(tmp_path_factory.mktemp("exchange"))
-        tables = [(rows(*(key for key, _ in piece)), np.array([to for _, to in piece], np.int64)) for piece in pieces]
+        tables = [
+            (rows(*(key for key, _ in piece)), np.array([to for _, to in piece], np.int64))
+            for piece in pieces
+        ]
         scratch.write_groups("0.parquet", SCHEMA, tables)
         scratch.write_groups("1.parquet", SCHEMA, [])
         for reader in range(4):
@@ -110,7 +121,9 @@ class TestExchange:
         scratch.write_groups("answers/0.parquet", SCHEMA, [])
         scratch.delete("answers")
         scratch.delete("answers")
-        with pytest.raises(BackendError, match=r"answers/0\.parquet is missing: was the scratch folder deleted"):
+        with pytest.raises(
+            BackendError, match=r"answers/0\.parquet is missing: was the scratch folder deleted"
+        ):
             scratch.read_groups(["answers/0.parquet"], 0, SCHEMA)
 
 

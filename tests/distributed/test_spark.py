@@ -106,7 +106,9 @@ class TestBatches:
             [observed] = whole(observe_batches(batches(), job=wanted))["report"].to_pylist()
             wanted = replace(wanted, parts=[json.loads(observed)["part"]])
             shards = pa.record_batch({"id": [0, 1]})
-            reports = whole(run_batches([shards], task=ask_domains, job=wanted))["report"].to_pylist()
+            reports = whole(run_batches([shards], task=ask_domains, job=wanted))[
+                "report"
+            ].to_pylist()
         assert sum(json.loads(report)["keys"] for report in reports) == 2
         with pytest.raises(BackendError, match="was the scratch folder deleted"):
             whole(read_batches([shards], job=replace(wanted, scratch=Scratch(f"{tmp_path}/gone"))))
@@ -120,8 +122,12 @@ class TestBatches:
 
     def test_rows_of_a_service_come_back_as_result_columns(self):
         rows = mv.verify(EMAILS, validation_type="regex", columns=["verdict"])
-        table = pa.table({"key": ["a", "b"], "result": pa.array(["valid", "invalid"]).dictionary_encode()})
-        found = final_columns(table, job("text", columns=[each for each in COLUMNS if each.name == "verdict"]))
+        table = pa.table(
+            {"key": ["a", "b"], "result": pa.array(["valid", "invalid"]).dictionary_encode()}
+        )
+        found = final_columns(
+            table, job("text", columns=[each for each in COLUMNS if each.name == "verdict"])
+        )
         assert found.to_pydict() == {"key": ["a", "b"], "verdict": ["valid", "invalid"]}
         assert rows["verdict"].isna().sum() == 1
 
@@ -131,7 +137,12 @@ class TestBatches:
 
     def test_distinct_keys_are_counted(self):
         rows = whole(count_batches(batches(size=100), job=job())).to_pylist()
-        assert [row["address"] for row in rows] == ["ada@gmail.com", "bo@gone.example", "eve@gmail.com", None]
+        assert [row["address"] for row in rows] == [
+            "ada@gmail.com",
+            "bo@gone.example",
+            "eve@gmail.com",
+            None,
+        ]
         assert json.loads(rows[-1]["counts"])["malformed"] == 1
 
 
@@ -152,9 +163,7 @@ class PythonException(Exception):
     ],
 )
 def test_an_error_of_this_package_in_a_task_is_raised_as_itself(last, kind):
-    quoted_trace = (
-        f"An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  ...\n{last}\n"
-    )
+    quoted_trace = f"An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  ...\n{last}\n"
     with pytest.raises(kind, match="give another prefix") as caught, own_errors():
         raise PythonException(quoted_trace)
     assert caught.type is kind

@@ -33,11 +33,22 @@ from mailverdict.table.options import check_options
 from tests.doubles.tables import each_row
 
 NOW = datetime(2026, 11, 22, 8, 30, tzinfo=UTC)
-CELLS = ["ada@gmail.com", None, "Ada@GMAIL.com", "nobody", 7, " ", "info@gone.example", "ada@gmail.com"]
+CELLS = [
+    "ada@gmail.com",
+    None,
+    "Ada@GMAIL.com",
+    "nobody",
+    7,
+    " ",
+    "info@gone.example",
+    "ada@gmail.com",
+]
 PART = pd.DataFrame({"email": pd.Series(CELLS, dtype=object)})
 SEEN = [
     DomainEvidence(
-        "one.example", DnsOutcome.MX, (MailExchange(10, "mx.one.example"), MailExchange(20, "mx.two.example"))
+        "one.example",
+        DnsOutcome.MX,
+        (MailExchange(10, "mx.one.example"), MailExchange(20, "mx.two.example")),
     ),
     DomainEvidence("bare.example", DnsOutcome.IMPLICIT_MX, (MailExchange(0, "bare.example"),)),
     DomainEvidence("gone.example", DnsOutcome.NXDOMAIN, message="the domain does not exist"),
@@ -91,7 +102,9 @@ class TestWhatIsObserved:
 
 
 class TestShards:
-    @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1), st.integers(1, 99))
+    @given(
+        st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1), st.integers(1, 99)
+    )
     def test_equal_texts_have_one_shard_wherever_they_are(self, texts, shards):
         whole = shard_of(pa.array(texts, pa.string()), shards)
         assert whole.tolist() == [shard_of(pa.array([text]), shards)[0] for text in texts]
@@ -115,7 +128,9 @@ SHARDS_OF_NAMES = [735, 973, 417, 114, 0]
 
 class TestEvidence:
     def test_it_survives_the_table(self):
-        listed = BlacklistEvidence(listed=True, message="mx on a list", sources=("bl.example", "hosts"))
+        listed = BlacklistEvidence(
+            listed=True, message="mx on a list", sources=("bl.example", "hosts")
+        )
         unknown = BlacklistEvidence(listed=None, message="no answer", sources=("bl.example",))
         pairs = [(SEEN[0], listed), (SEEN[1], None), (SEEN[2], None), (SEEN[3], unknown)]
         table = evidence_table(((dns.domain, dns, blacklist) for dns, blacklist in pairs), NOW)
@@ -123,7 +138,9 @@ class TestEvidence:
         assert [evidence_of(row) for row in table.to_pylist()] == pairs
 
     def test_each_domain_is_settled_as_in_a_column(self):
-        answers = settle_domains(evidence_table(((e.domain, e, None) for e in SEEN), NOW), ValidationType.MX, "lists 1")
+        answers = settle_domains(
+            evidence_table(((e.domain, e, None) for e in SEEN), NOW), ValidationType.MX, "lists 1"
+        )
         assert answers["key"].to_pylist() == [each.domain for each in SEEN]
         assert answers["result"].to_pylist() == ["valid", "valid", "invalid", "unknown"]
         assert json.loads(answers["metadata"][0].as_py()) == {
@@ -148,9 +165,14 @@ class TestOwners:
         assert registered_domain(host) == name
 
     def test_addresses_go_to_the_task_of_their_exchanges(self):
-        seen = [*SEEN, DomainEvidence("three.example", DnsOutcome.MX, (MailExchange(5, "mx.two.example"),))]
+        seen = [
+            *SEEN,
+            DomainEvidence("three.example", DnsOutcome.MX, (MailExchange(5, "mx.two.example"),)),
+        ]
         evidence = evidence_table(((e.domain, e, None) for e in seen), NOW)
-        part = pd.DataFrame({"email": ["a@one.example", "b@three.example", "c@bare.example", "d@gone.example"]})
+        part = pd.DataFrame(
+            {"email": ["a@one.example", "b@three.example", "c@bare.example", "d@gone.example"]}
+        )
         asked, _ = observe(part, job("smtp"))
         owners = {"one.example": "one.example", "two.example": "one.example"}
         routing = Routing(9, owners, {"one.example": 0}, others=range(1, 9))
@@ -191,7 +213,10 @@ class TestAnswersAtTheirRows:
     @each_row("kind", ["regex", "mx", "smtp"])
     def test_empty_and_full_partitions_have_one_schema(self, kind, columns):
         wanted = job(kind, columns=columns)
-        assert attach(PART.iloc[:0], wanted, None).dtypes.to_dict() == attach(PART, wanted, None).dtypes.to_dict()
+        assert (
+            attach(PART.iloc[:0], wanted, None).dtypes.to_dict()
+            == attach(PART, wanted, None).dtypes.to_dict()
+        )
         table = pa.table({"email": pa.array(["ada@one.example"])})
         assert attach(table[:0], wanted, None).schema == attach(table, wanted, None).schema
 

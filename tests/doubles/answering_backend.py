@@ -18,7 +18,9 @@ CHECKS = {
     "regex": {"syntax": True},
     "mx": {"syntax": True, "dns": True},
     "mx_blacklist": {"syntax": True, "dns": True, "blacklist": True},
-    "smtp": dict.fromkeys(("syntax", "dns", "smtp_port", "smtp_connection", "smtp_rcptto", "smtp"), True),
+    "smtp": dict.fromkeys(
+        ("syntax", "dns", "smtp_port", "smtp_connection", "smtp_rcptto", "smtp"), True
+    ),
 }
 
 
@@ -27,7 +29,13 @@ def valid(email: str, validation_type: str) -> Verification:
     server = {"catch_all": False, "protected": False} if validation_type == "smtp" else {}
     stamp = {"validated_at": "2026-01-02T03:04:05.000006+00:00"}
     return Verification(
-        email, validation_type, "valid", checks=CHECKS[validation_type], metadata=stamp, **FLAGS, **server
+        email,
+        validation_type,
+        "valid",
+        checks=CHECKS[validation_type],
+        metadata=stamp,
+        **FLAGS,
+        **server,
     )
 
 
@@ -36,7 +44,15 @@ def unknown(reason: str) -> Answer:
 
     def answer(email: str, validation_type: str) -> Verification:
         fault = (Fault("SMTP", "mx.example: nothing"),)
-        return Verification(email, validation_type, "unknown", (reason,), {"syntax": True}, reason="SMTP", errors=fault)
+        return Verification(
+            email,
+            validation_type,
+            "unknown",
+            (reason,),
+            {"syntax": True},
+            reason="SMTP",
+            errors=fault,
+        )
 
     return answer
 
@@ -54,7 +70,9 @@ class AnsweringBackend:
 
     source = SOURCE_LOCAL
 
-    def __init__(self, script: dict[str, object] | None = None, gate: asyncio.Event | None = None) -> None:
+    def __init__(
+        self, script: dict[str, object] | None = None, gate: asyncio.Event | None = None
+    ) -> None:
         self.script = script or {}
         self.gate = gate
         self.batches: list[tuple[str, list[str]]] = []

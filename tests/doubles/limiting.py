@@ -7,7 +7,9 @@ from mailverdict.service.limiter import RateLimiter
 from tests.doubles.scripted_service import ScriptedService, payload
 
 
-def limit(service: ScriptedService, rate: float, burst: int, *, by_batch: bool = False) -> Counter[str]:
+def limit(
+    service: ScriptedService, rate: float, burst: int, *, by_batch: bool = False
+) -> Counter[str]:
     """Limit the addresses a second; gives how often each address was granted."""
     limiter = RateLimiter(rate, burst, clock=service.clock)
     granted: Counter[str] = Counter()
@@ -20,7 +22,9 @@ def limit(service: ScriptedService, rate: float, burst: int, *, by_batch: bool =
         for emails in service.batches[before:]:
             is_whole = by_batch and not limiter.try_acquire("client", len(emails))
             for email in emails:
-                is_refused[email] = is_whole or (not by_batch and not limiter.try_acquire("client", 1))
+                is_refused[email] = is_whole or (
+                    not by_batch and not limiter.try_acquire("client", 1)
+                )
                 granted[email] += not is_refused[email]
         return answer
 

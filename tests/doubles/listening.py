@@ -66,7 +66,9 @@ def read_answer(connection: socket.socket) -> Answer:
         data += more
     head, _, body = data.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    headers = {
+        name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+    }
     while len(body) < int(headers["content-length"]):
         more = connection.recv(65_536)
         assert more, "the connection ended within the body"

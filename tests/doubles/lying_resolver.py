@@ -31,7 +31,9 @@ def portal(name: str, rdtype: str) -> DomainRecords:
 
 def portal_of_many(name: str, rdtype: str) -> DomainRecords:
     """Another address of a portal for each name; never the same one below .com and .org."""
-    return DomainRecords({"A": (f"192.0.2.{10 + sum(name.encode()) % 100 + 100 * name.endswith('.org')}",)})
+    return DomainRecords(
+        {"A": (f"192.0.2.{10 + sum(name.encode()) % 100 + 100 * name.endswith('.org')}",)}
+    )
 
 
 def shared_portal(name: str, rdtype: str) -> DomainRecords:
@@ -93,7 +95,11 @@ class LyingServer(DnsServer):
         self.answered = 0
 
     def _set_table(self, *, tcp: bool) -> None:
-        is_false = self.lie is not None and self.answered >= self.begins_after and not (tcp and self.only_udp)
+        is_false = (
+            self.lie is not None
+            and self.answered >= self.begins_after
+            and not (tcp and self.only_udp)
+        )
         self._table = LyingTable(self.true, self.lie) if is_false else self.true  # type: ignore[assignment, arg-type]
 
     def _send(self, query: dns.message.Message, source: tuple[str, int]) -> None:
@@ -101,6 +107,8 @@ class LyingServer(DnsServer):
         self.answered += 1
         super()._send(query, source)
 
-    async def _serve_query(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_query(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self._set_table(tcp=True)
         await super()._serve_query(reader, writer)

@@ -36,7 +36,10 @@ from mailverdict.model.settings import Lists, LocalSettings
 
 LOOPBACK = int(ipaddress.IPv4Address("127.0.1.0"))  # address of the first server
 DELAY = 0.025  # seconds from a command to its reply
-GREETING, BUSY = Reply(220, None, "mx.example"), Reply(421, "4.7.0", "mx.example too many connections")
+GREETING, BUSY = (
+    Reply(220, None, "mx.example"),
+    Reply(421, "4.7.0", "mx.example too many connections"),
+)
 EHLO = Reply(250, None, "", ("mx.example", "PIPELINING"))
 OK, UNKNOWN = Reply(250, "2.1.5", "Ok"), Reply(550, "5.1.1", "User unknown")
 
@@ -46,11 +49,17 @@ class Server:
     """A mail server: it knows ``user...`` and postmaster, and perhaps everybody, or from some time on nobody."""
 
     delay: float = DELAY
-    punishes: bool = False  # as a default Postfix: a second for each reply after 10 refusals, and at most 20
+    punishes: bool = (
+        False  # as a default Postfix: a second for each reply after 10 refusals, and at most 20
+    )
     accepts_all: bool = False
     capacity: int = 99  # sessions at once at its IP address; others are turned away
-    denies_after: int = 1 << 31  # refused recipients in one session after which everybody is refused
-    script: Callable[[str, int], Reply | None] = lambda address, times: None  # other replies, by how often it was asked
+    denies_after: int = (
+        1 << 31
+    )  # refused recipients in one session after which everybody is refused
+    script: Callable[[str, int], Reply | None] = lambda address, times: (
+        None
+    )  # other replies, by how often it was asked
     asked: list[str] = field(default_factory=list)
     refusals: list[int] = field(default_factory=list)  # by session
 
@@ -109,7 +118,9 @@ class ScriptedWorld:
             codes = results.codes
             for code, domain in enumerate(batch.syntax.domains.to_pylist()):
                 hosts = self.exchanges.get(domain, [(10, f"mx.{domain}")])
-                seen = DomainEvidence(domain, DnsOutcome.MX, tuple(MailExchange(*each) for each in hosts))
+                seen = DomainEvidence(
+                    domain, DnsOutcome.MX, tuple(MailExchange(*each) for each in hosts)
+                )
                 run.add(code, seen, np.flatnonzero(codes == code))
             while not run.is_done():
                 await run.wait(0.2)

@@ -90,7 +90,9 @@ class RemoteWorld:
         """Verify to the end; an error is kept on the outcome."""
         outcome, begun = Outcome(), self.loop.time()
         try:
-            async with aclosing(self.backend.verify(batch(emails, validation_type), in_flight)) as events:
+            async with aclosing(
+                self.backend.verify(batch(emails, validation_type), in_flight)
+            ) as events:
                 async for event in events:
                     outcome.events.append(event)
         except Exception as exc:  # noqa: BLE001 - what was raised is what tests look at
@@ -99,7 +101,9 @@ class RemoteWorld:
         return outcome
 
 
-def verify_scripted(emails: Sequence[str], prepare: Any = None, **options: Any) -> tuple[Outcome, ScriptedService]:
+def verify_scripted(
+    emails: Sequence[str], prepare: Any = None, **options: Any
+) -> tuple[Outcome, ScriptedService]:
     """One call against one service: what came of it, and what the service saw."""
     validation_type = options.pop("validation_type", "smtp")
 

@@ -49,7 +49,10 @@ class ScriptedBackend:
     source = "remote"
 
     def __init__(
-        self, *scripts: Sequence[Event | Exception], gate: threading.Event | None = None, free: bool = False
+        self,
+        *scripts: Sequence[Event | Exception],
+        gate: threading.Event | None = None,
+        free: bool = False,
     ) -> None:
         self.scripts, self.gate, self.free = list(scripts), gate, free
         self.batches: list[Batch] = []
@@ -71,7 +74,11 @@ class ScriptedBackend:
         self.batches.append(batch)
         self.asked.append(batch.addresses.to_pylist())
         self.continued.append(list(in_flight))
-        script = self.scripts.pop(0) if self.scripts else [Settled(rows_of(self.asked[-1], kind=batch.validation_type))]
+        script = (
+            self.scripts.pop(0)
+            if self.scripts
+            else [Settled(rows_of(self.asked[-1], kind=batch.validation_type))]
+        )
         try:
             for number, event in enumerate(script, 1):
                 if self.gate is not None and number == len(script):

@@ -14,7 +14,12 @@ from typing import Any
 
 import httpx
 
-CHECK, QUOTA, BULK, POLL = "/api/check-email", "/api/quota", "/api/bulk-check-email", "/api/verification-result/"
+CHECK, QUOTA, BULK, POLL = (
+    "/api/check-email",
+    "/api/quota",
+    "/api/bulk-check-email",
+    "/api/verification-result/",
+)
 ENDPOINTS = {"check": CHECK, "quota": QUOTA, "bulk": BULK, "poll": POLL}
 FLAGS = {"role": False, "disposable": False, "free": False}
 HTML = b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
@@ -46,13 +51,17 @@ class Fault:
 
 
 def envelope(code: str, message: str = "no", **details: Any) -> bytes:
-    return json.dumps({"success": False, "error": {"code": code, "message": message, "details": details}}).encode()
+    return json.dumps(
+        {"success": False, "error": {"code": code, "message": message, "details": details}}
+    ).encode()
 
 
 FAULTS = {
     "500": Fault(500, envelope("INTERNAL_ERROR")),
     "502": Fault(502, envelope("UPSTREAM_ERROR")),
-    "short envelope": Fault(503, b'{"error": {"code": "E1005", "message": "upstream unavailable"}}'),
+    "short envelope": Fault(
+        503, b'{"error": {"code": "E1005", "message": "upstream unavailable"}}'
+    ),
     "HTML error": Fault(502, HTML, (("content-type", "text/html"),)),
     "HTML success": Fault(200, HTML, (("content-type", "text/html"),)),
     "cut JSON": Fault(truncate=True, is_done=True),
@@ -139,14 +148,19 @@ class ScriptedService:
     @property
     def violations_and_double_payments(self) -> list[str]:
         """Everything that a client must never do."""
-        return [*self.violations, *(f"{email} was paid {n} times" for email, n in self.paid.items() if n > 1)]
+        return [
+            *self.violations,
+            *(f"{email} was paid {n} times" for email, n in self.paid.items() if n > 1),
+        ]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         endpoint = self.endpoint_of(scope["raw_path"].decode())
         await self.serve(scope, receive, send, self.next_fault(endpoint))
 
     def next_fault(self, endpoint: str) -> Fault | None:
-        return self.faults[endpoint].popleft() if self.faults[endpoint] else self.always.get(endpoint)
+        return (
+            self.faults[endpoint].popleft() if self.faults[endpoint] else self.always.get(endpoint)
+        )
 
     async def serve(self, scope: Any, receive: Any, send: Any, fault: Fault | None) -> None:
         body = b""
@@ -161,7 +175,9 @@ class ScriptedService:
     def endpoint_of(self, path: str) -> str:
         return next((name for name, start in ENDPOINTS.items() if path.startswith(start)), "none")
 
-    def handle(self, path: str, body: bytes, fault: Fault | None) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    def handle(
+        self, path: str, body: bytes, fault: Fault | None
+    ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         endpoint = self.endpoint_of(path)
         self.requests[endpoint] += 1
         answer = self.answer(endpoint, path, body) if fault is None or fault.is_done else (0, {})
@@ -186,7 +202,11 @@ class ScriptedService:
         return 200, self.quota()
 
     def quota(self) -> dict[str, int]:
-        return {"daily_limit": self.daily_limit, "used": self.used, "remaining": max(0, self.daily_limit - self.used)}
+        return {
+            "daily_limit": self.daily_limit,
+            "used": self.used,
+            "remaining": max(0, self.daily_limit - self.used),
+        }
 
     def answer_check(self, path: str, body: bytes) -> tuple[int, Any]:
         asked = json.loads(body)
@@ -208,18 +228,34 @@ class ScriptedService:
         self.used += len(good)
         self.paid.update(good)
         self.batches.append(emails)
-        return 202, success({"results": [self.entry(email, asked["validation_type"]) for email in emails]})
+        return 202, success(
+            {"results": [self.entry(email, asked["validation_type"]) for email in emails]}
+        )
 
     def refusal(self, requested: int) -> dict[str, int]:
-        return {"limit": self.daily_limit, "remaining": max(0, self.daily_limit - self.used), "requested": requested}
+        return {
+            "limit": self.daily_limit,
+            "remaining": max(0, self.daily_limit - self.used),
+            "requested": requested,
+        }
 
     def entry(self, email: str, validation_type: str) -> dict[str, str]:
         job_id = str(uuid.uuid4())
         if self.is_malformed(email) and not self.earlier:
             self.rejected.add(job_id)
-            return {"email": email, "status": "error", "message": "Invalid email format", "job_id": job_id}
+            return {
+                "email": email,
+                "status": "error",
+                "message": "Invalid email format",
+                "job_id": job_id,
+            }
         self.jobs[job_id] = ServedJob(job_id, email, validation_type, self.clock())
-        return {"email": email, "status": "queued", "message": "Queued for verification", "job_id": job_id}
+        return {
+            "email": email,
+            "status": "queued",
+            "message": "Queued for verification",
+            "job_id": job_id,
+        }
 
     def answer_poll(self, path: str, body: bytes) -> tuple[int, Any]:
         job_id = path.removeprefix(POLL)
@@ -276,7 +312,9 @@ def failure(code: str, **details: Any) -> dict[str, Any]:
 class Wire(httpx.AsyncBaseTransport):
     """The transport to a scripted service: without sockets, and with every way to break."""
 
-    def __init__(self, service: ScriptedService, sleep: Callable[[float], Any], latency: float = 0.01) -> None:
+    def __init__(
+        self, service: ScriptedService, sleep: Callable[[float], Any], latency: float = 0.01
+    ) -> None:
         self.service, self.sleep, self.latency = service, sleep, latency
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -292,6 +330,8 @@ class Wire(httpx.AsyncBaseTransport):
         fault = self.service.next_fault(self.service.endpoint_of(request.url.raw_path.decode()))
         await self.sleep(self.latency + (fault.delay if fault else 0.0))
         try:
-            return await httpx.ASGITransport(partial(self.service.serve, fault=fault)).handle_async_request(request)
+            return await httpx.ASGITransport(
+                partial(self.service.serve, fault=fault)
+            ).handle_async_request(request)
         except Cut as cut:
             raise cut.kind("scripted", request=request) from None

@@ -24,7 +24,9 @@ from tests.doubles.clock import Clock
 
 CLIENT = "192.0.2.1"
 INTERVAL = 0.01  # seconds between two looks; each is a request, whose work delays the service
-CHANGED: dict[str, Any] = {}  # settings of every service, for fixtures that run a file's tests in several ways
+CHANGED: dict[
+    str, Any
+] = {}  # settings of every service, for fixtures that run a file's tests in several ways
 
 
 def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
@@ -62,10 +64,16 @@ class RunningService:
         transport = httpx.ASGITransport(app=self.app, client=(address, 50_000))
         return httpx.AsyncClient(transport=transport, base_url="http://service.example")
 
-    async def post(self, path: str, body: Any, *, address: str = CLIENT, **headers: str) -> httpx.Response:
-        content = json.dumps(body)  # in ASCII: a lone surrogate is an escape, which httpx's own encoder cannot write
+    async def post(
+        self, path: str, body: Any, *, address: str = CLIENT, **headers: str
+    ) -> httpx.Response:
+        content = json.dumps(
+            body
+        )  # in ASCII: a lone surrogate is an escape, which httpx's own encoder cannot write
         async with self.client(address) as client:
-            return await client.post(path, content=content, headers={"content-type": "application/json", **headers})
+            return await client.post(
+                path, content=content, headers={"content-type": "application/json", **headers}
+            )
 
     async def get(self, path: str, *, address: str = CLIENT, **headers: str) -> httpx.Response:
         async with self.client(address) as client:
@@ -74,12 +82,20 @@ class RunningService:
     async def check(
         self, email: Any = "ada@example.org", validation_type: Any = "regex", **more: Any
     ) -> httpx.Response:
-        return await self.post("/api/check-email", {"email": email, "validation_type": validation_type}, **more)
+        return await self.post(
+            "/api/check-email", {"email": email, "validation_type": validation_type}, **more
+        )
 
-    async def submit(self, emails: Any, validation_type: Any = "regex", **more: Any) -> httpx.Response:
-        return await self.post("/api/bulk-check-email", {"emails": emails, "validation_type": validation_type}, **more)
+    async def submit(
+        self, emails: Any, validation_type: Any = "regex", **more: Any
+    ) -> httpx.Response:
+        return await self.post(
+            "/api/bulk-check-email", {"emails": emails, "validation_type": validation_type}, **more
+        )
 
-    async def submitted(self, *emails: str, validation_type: str = "regex", address: str = CLIENT) -> list[str]:
+    async def submitted(
+        self, *emails: str, validation_type: str = "regex", address: str = CLIENT
+    ) -> list[str]:
         """Submit, and give the job identifiers."""
         reply = await self.submit(list(emails), validation_type, address=address)
         assert reply.status_code == 202, reply.text
@@ -134,7 +150,9 @@ async def serving(
 
 
 @asynccontextmanager
-async def working(settings: ServiceSettings, backend: Backend, clock: Clock, **abilities: Any) -> AsyncIterator[Any]:
+async def working(
+    settings: ServiceSettings, backend: Backend, clock: Clock, **abilities: Any
+) -> AsyncIterator[Any]:
     """Run a worker beside the service if its store needs one: PostgreSQL."""
     if not is_shared(settings.store):
         yield None

@@ -39,12 +39,18 @@ def simulated_list(rng: np.random.Generator, size: int) -> SimulatedList:
     shares = rng.dirichlet(np.ones(VERDICTS - 1))
     rare = np.exp(rng.uniform(np.log(RAREST), np.log(RARE)))
     shares = np.insert(shares * (1 - rare), rng.integers(VERDICTS), rare)
-    of_operator = [rng.dirichlet(np.maximum(shares * rng.choice([2, 10, 50]), 1e-3)) for _ in range(operators)]
+    of_operator = [
+        rng.dirichlet(np.maximum(shares * rng.choice([2, 10, 50]), 1e-3)) for _ in range(operators)
+    ]
     likeness = rng.choice([1.0, 5.0, 50.0])
     parts = rng.standard_gamma(np.maximum(np.array(of_operator)[operator] * likeness, 1e-3))
     of_domain = parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300)
     domain = np.repeat(np.arange(len(sizes)), sizes)[:size]
-    verdicts = (of_domain.cumsum(axis=1)[domain] < rng.random((size, 1))).sum(axis=1).clip(max=VERDICTS - 1)
+    verdicts = (
+        (of_domain.cumsum(axis=1)[domain] < rng.random((size, 1)))
+        .sum(axis=1)
+        .clip(max=VERDICTS - 1)
+    )
     flagged = operators * (rng.random(size) < 0.1)
     rows = np.where(rng.random(size) < 0.1, rng.geometric(0.4, size) + 1, 1).astype(np.float64)
     return SimulatedList(operator[domain] + flagged, np.repeat([0, 1], operators), rows, verdicts)

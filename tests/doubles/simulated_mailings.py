@@ -59,7 +59,9 @@ def contacts_of_oracle(world: World, budget: float) -> float:
     order = np.argsort(world.rate)
     mailed = world.good + np.cumsum(world.size[order])
     bounced = world.good * world.good_rate + np.cumsum((world.size * world.rate)[order])
-    best = order[: np.argmax(np.append(bounced / mailed > budget, True))]  # up to the first above the budget
+    best = order[
+        : np.argmax(np.append(bounced / mailed > budget, True))
+    ]  # up to the first above the budget
     return float((world.size * (1 - world.rate))[best].sum())
 
 
@@ -89,7 +91,9 @@ def run_campaign(
     chance = np.random.default_rng(seed)
     world = make_world(chance, good=good, doubtful=doubtful)
     cells, cell_of = make_cells(world)
-    domain = chance.permutation(np.repeat(np.arange(len(cell_of)), np.append(world.size, world.good)))
+    domain = chance.permutation(
+        np.repeat(np.arange(len(cell_of)), np.append(world.size, world.good))
+    )
     bounces = chance.random(len(domain)) < np.append(world.rate, world.good_rate)[domain]
     cell, is_good = cell_of[domain], domain == len(cell_of) - 1
     is_mailed = np.zeros(len(domain), np.bool_)
@@ -102,4 +106,6 @@ def run_campaign(
         is_mailed[now] = True
         rates.append(float(bounces[now].mean()) if len(now) else 0.0)
     won = int((is_mailed & ~bounces & ~is_good).sum())
-    return CampaignResult(won / contacts_of_oracle(world, budget), rates, float(bounces[is_mailed].mean()))
+    return CampaignResult(
+        won / contacts_of_oracle(world, budget), rates, float(bounces[is_mailed].mean())
+    )

@@ -10,7 +10,13 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mailverdict.checks.dns.congestion import INITIAL_WINDOW, Query, QueryScheduler, Repeat, Transmission
+from mailverdict.checks.dns.congestion import (
+    INITIAL_WINDOW,
+    Query,
+    QueryScheduler,
+    Repeat,
+    Transmission,
+)
 from mailverdict.checks.dns.retry import Effort
 from mailverdict.checks.dns.wire import make_question
 from mailverdict.model.settings import LocalSettings
@@ -42,7 +48,9 @@ class SimulatedResolver:
         rate = min(self.rate, LIMIT / self.delay)
         return questions / rate / (1 - self.loss) + math.log2(LIMIT / INITIAL_WINDOW) * self.delay
 
-    def receive(self, number: int, now: float, randomness: random.Random) -> tuple[float, bool] | None:
+    def receive(
+        self, number: int, now: float, randomness: random.Random
+    ) -> tuple[float, bool] | None:
         """The time of the answer, and whether it is a refusal; None: lost."""
         self.queries += 1
         if self.dead_from <= now < self.dead_until or randomness.random() < self.loss:
@@ -78,9 +86,20 @@ class Simulation:
     """Asks as `Resolver.observe_domains` does: `limit` questions at once, the unanswered once more at the end."""
 
     def __init__(
-        self, resolvers: Sequence[SimulatedResolver], *, seed: int, limit: int, timeout: float, attempts: int
+        self,
+        resolvers: Sequence[SimulatedResolver],
+        *,
+        seed: int,
+        limit: int,
+        timeout: float,
+        attempts: int,
     ) -> None:
-        self.resolvers, self.limit, self.timeout, self.attempts = resolvers, limit, timeout, attempts
+        self.resolvers, self.limit, self.timeout, self.attempts = (
+            resolvers,
+            limit,
+            timeout,
+            attempts,
+        )
         self.randomness = random.Random(seed)
         self.scheduler = QueryScheduler(len(resolvers), limit=limit, timeout=timeout)
         self.arriving: list[tuple[float, int, Transmission, bool]] = []
@@ -105,18 +124,24 @@ class Simulation:
                 ended = self.scheduler.expire(self.now)
                 self.working -= len(ended)
                 failed += [query.owner for query in ended]
-            self.largest_window = max(self.largest_window, *(window.size for window in self.scheduler.windows))
+            self.largest_window = max(
+                self.largest_window, *(window.size for window in self.scheduler.windows)
+            )
         return failed
 
     def query(self, number: int, *, is_last: bool) -> Query:
         """A question with the effort of a first or a last attempt."""
         settings = LocalSettings(dns_timeout=self.timeout, dns_attempts=self.attempts)
         effort = Effort.last(settings) if is_last else Effort.brief(settings)
-        return Query(QUESTION, number, is_new=effort.is_new, attempts=effort.queries, lifetime=effort.seconds)
+        return Query(
+            QUESTION, number, is_new=effort.is_new, attempts=effort.queries, lifetime=effort.seconds
+        )
 
     def send(self) -> None:
         for sent in self.scheduler.sends(self.now):
-            result = self.resolvers[sent.server].receive(sent.query.owner, self.now, self.randomness)
+            result = self.resolvers[sent.server].receive(
+                sent.query.owner, self.now, self.randomness
+            )
             if result is not None:
                 heapq.heappush(self.arriving, (result[0], next(self.order), sent, result[1]))
 
@@ -156,4 +181,6 @@ def simulate(
     unanswered = run.ask(range(1, questions + 1), is_last=False)
     unknown = run.ask(unanswered, is_last=True)
     queries = sum(each.queries for each in resolvers)
-    return SimulatedRun(max(run.ended_at, run.now), run.answered, len(unknown), queries, run.largest_window)
+    return SimulatedRun(
+        max(run.ended_at, run.now), run.answered, len(unknown), queries, run.largest_window
+    )

@@ -121,7 +121,9 @@ class SimulatedService:
         await asyncio.sleep(self.case.latency * self.chance.uniform(0.5, 1.5))
         if request.path == "/api/quota":
             used, limit = self.used, self.case.quota
-            return SuccessEnvelope({"daily_limit": limit, "used": used, "remaining": limit - used}, {})
+            return SuccessEnvelope(
+                {"daily_limit": limit, "used": used, "remaining": limit - used}, {}
+            )
         if request.body is not None:
             return self.submit(list(request.body["emails"]))
         return SuccessEnvelope(self.poll(request.path.rpartition("/")[2]), {})
@@ -152,7 +154,9 @@ class SimulatedService:
         waiting = max(0.0, self.busy_until - now) * case.speed
         if waiting > case.queue and waiting - case.backoff * case.speed > case.queue:
             return now + case.backoff, "throttled"
-        if waiting > case.queue and self.chance.random() < 0.5:  # others are faster to use the room that is made
+        if (
+            waiting > case.queue and self.chance.random() < 0.5
+        ):  # others are faster to use the room that is made
             return now + case.backoff, "throttled"
         self.busy_until = max(self.busy_until, now) + 1 / case.speed
         return self.busy_until + case.duration, ""
@@ -162,8 +166,18 @@ class SimulatedService:
         record: dict[str, Any] = {"email": email, "status": "queued", "verification": None}
         if self.loop.time() >= ends:
             reasons = [how] if how else []
-            payload = {"email": email, "validation_type": "mx", "result": "unknown" if how else "valid"}
-            payload |= {"details": how or None, "reasons": reasons, "checks": {}, "reason": None, "errors": None}
+            payload = {
+                "email": email,
+                "validation_type": "mx",
+                "result": "unknown" if how else "valid",
+            }
+            payload |= {
+                "details": how or None,
+                "reasons": reasons,
+                "checks": {},
+                "reason": None,
+                "errors": None,
+            }
             record |= {"status": "done", "verification": payload}
         return {"job_id": job_id, "result": record}
 
@@ -212,7 +226,13 @@ def run_case(
         async with aclosing(stream.events(())) as events:
             async for event in events:
                 if isinstance(event, Settled):
-                    outcome.update(zip(event.rows["email"].to_pylist(), event.rows["reasons"].to_pylist(), strict=True))
+                    outcome.update(
+                        zip(
+                            event.rows["email"].to_pylist(),
+                            event.rows["reasons"].to_pylist(),
+                            strict=True,
+                        )
+                    )
         return loop.time(), outcome, service
 
     return run_virtual(main)
@@ -230,16 +250,32 @@ class NoPace(Pace):
 
 def measure(case: Case, seed: int) -> Result:
     allowed = min(case.size, case.quota)
-    free = Case(case.kind, allowed, Limiter(), latency=case.latency, duration=case.duration, speed=case.speed)
+    free = Case(
+        case.kind,
+        allowed,
+        Limiter(),
+        latency=case.latency,
+        duration=case.duration,
+        speed=case.speed,
+    )
     fastest, _, _ = run_case(free, seed, NoPace)
     ideal = max(fastest, case.limiter.ideal(allowed) + FIRST_POLL + case.duration)
-    if case.queue < math.inf:  # that a queue is full shows only when the service's own attempts are over
+    if (
+        case.queue < math.inf
+    ):  # that a queue is full shows only when the service's own attempts are over
         ideal += case.backoff
     seconds, outcome, service = run_case(deepcopy(case), seed)
     refused = sum(1 for reasons in outcome.values() if reasons)
     lost = refused if service.used < case.quota else 0
     return Result(
-        case, seconds, ideal, lost, allowed - len(outcome), refused - lost, allowed, sum(service.paid.values())
+        case,
+        seconds,
+        ideal,
+        lost,
+        allowed - len(outcome),
+        refused - lost,
+        allowed,
+        sum(service.paid.values()),
     )
 
 
@@ -253,19 +289,29 @@ def random_case(chance: random.Random) -> Case:
     rate = log(1, 200)
     burst = math.ceil(rate * log(1, 30)) + 10
     latency, refused_after, duration = log(0.005, 0.08), log(0.1, 2.5), log(0.2, 6)
-    common: dict[str, Any] = {"latency": latency, "refused_after": refused_after, "duration": duration}
+    common: dict[str, Any] = {
+        "latency": latency,
+        "refused_after": refused_after,
+        "duration": duration,
+    }
     kind = chance.choice(list(KINDS))
     cases: dict[str, Callable[[], Case]] = {
         "unlimited": lambda: Case(kind, size, Limiter(), **common),
         "bucket by address": lambda: Case(kind, size, Limiter(rate, burst), **common),
         "bucket by batch": lambda: Case(kind, size, Limiter(rate, burst, is_whole=True), **common),
-        "fixed window": lambda: Case(kind, size, Limiter(burst=int(log(50, 1_000)), window=log(10, 300)), **common),
+        "fixed window": lambda: Case(
+            kind, size, Limiter(burst=int(log(50, 1_000)), window=log(10, 300)), **common
+        ),
         "daily quota": lambda: Case(
             kind, size, Limiter(rate, burst), quota=int(size * chance.uniform(0.2, 1.3)), **common
         ),
         "slow queue": lambda: Case(kind, min(size, 800), Limiter(), speed=log(5, 100), **common),
-        "saturation": lambda: Case(kind, size, Limiter(rate, burst, off=(begin, begin + log(5, 300))), **common),
-        "full queue": lambda: Case(kind, min(size, 600), Limiter(), speed=log(2, 20), queue=log(50, 300), **common),
+        "saturation": lambda: Case(
+            kind, size, Limiter(rate, burst, off=(begin, begin + log(5, 300))), **common
+        ),
+        "full queue": lambda: Case(
+            kind, min(size, 600), Limiter(), speed=log(2, 20), queue=log(50, 300), **common
+        ),
         "status 429": lambda: Case(
             kind, size, Limiter(rate, max(100, burst), is_whole=True), answers_429=True, **common
         ),

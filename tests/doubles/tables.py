@@ -17,7 +17,14 @@ from _pytest.mark import ParameterSet
 from mailverdict.model.table import SCHEMA, row_of
 from mailverdict.model.verification import Verification
 
-__all__ = ["assert_none_differ", "crossed", "each_row", "first_ones", "rows_of_csv", "rows_to_table"]
+__all__ = [
+    "assert_none_differ",
+    "crossed",
+    "each_row",
+    "first_ones",
+    "rows_of_csv",
+    "rows_to_table",
+]
 
 
 def rows_to_table(verifications: Iterable[Verification], *, source: str) -> pa.Table:
@@ -51,22 +58,33 @@ def crossed(*choices: Sequence[object]) -> list[object]:
 def first_ones(rows: Iterable[Any], number: int) -> list[Any]:
     """Rows for `parametrize`: `make test` has the first so many, `make test-rest` the others."""
     return [
-        row if at < number else pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.slow)
+        row
+        if at < number
+        else pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.slow)
         for at, row in enumerate(rows)
     ]
 
 
 def each_row(
-    names: str | Sequence[str], rows: Iterable[Any], *, ids: Callable[[Any], Any] | Sequence[str] | None = None
+    names: str | Sequence[str],
+    rows: Iterable[Any],
+    *,
+    ids: Callable[[Any], Any] | Sequence[str] | None = None,
 ) -> Callable[[Any], Any]:
     """As `pytest.mark.parametrize` in one test, whose error has each row that fails: for rows that take less than a test.
 
     The test may have no fixtures, since rows would share them.
     """
     expected = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
-    table = [row.values if isinstance(row, ParameterSet) else (row,) if len(expected) == 1 else row for row in rows]
+    table = [
+        row.values if isinstance(row, ParameterSet) else (row,) if len(expected) == 1 else row
+        for row in rows
+    ]
     labels = map(ascii, table) if ids is None or callable(ids) else ids
-    named = [(label, dict(zip(expected, row, strict=True))) for label, row in zip(labels, table, strict=True)]
+    named = [
+        (label, dict(zip(expected, row, strict=True)))
+        for label, row in zip(labels, table, strict=True)
+    ]
 
     def decorate(test: Any) -> Any:
         @functools.wraps(test)
@@ -81,7 +99,11 @@ def each_row(
                 lines = [f"{len(errors)} of {len(named)} rows fail, the first as above:", *errors]
                 raise AssertionError("\n".join(lines)) from next(iter(errors.values()))
 
-        kept = [each for name, each in inspect.signature(test).parameters.items() if name not in expected]
+        kept = [
+            each
+            for name, each in inspect.signature(test).parameters.items()
+            if name not in expected
+        ]
         test_each.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
         return test_each
 

@@ -15,8 +15,14 @@ ADDED = b'<sheet name="mine" sheetId="99" r:id="rId1"/></sheets>'
 def cells_of(path):
     """The rows of each sheet, by its name; None is an empty cell."""
     book = CalamineWorkbook.from_path(str(path))
-    whole = {name: book.get_sheet_by_name(name).to_python(skip_empty_area=False) for name in book.sheet_names}
-    return {name: [tuple(None if cell == "" else cell for cell in row) for row in rows] for name, rows in whole.items()}
+    whole = {
+        name: book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+        for name in book.sheet_names
+    }
+    return {
+        name: [tuple(None if cell == "" else cell for cell in row) for row in rows]
+        for name, rows in whole.items()
+    }
 
 
 def sheet_xml(path, number=1):
@@ -43,7 +49,13 @@ def add_sheet(path):
     change_parts(path, "xl/workbook.xml", lambda octets: octets.replace(b"</sheets>", ADDED))
 
 
-def write_raw(path, rows="", *, sheet='<worksheet xmlns="%s"><sheetData>%s</sheetData></worksheet>', strings=None):
+def write_raw(
+    path,
+    rows="",
+    *,
+    sheet='<worksheet xmlns="%s"><sheetData>%s</sheetData></worksheet>',
+    strings=None,
+):
     """A workbook with these rows as its XML, and these shared texts."""
     namespace = MAIN.strip("{}")
     book = f'<workbook xmlns="{namespace}" xmlns:r="{OFFICE}"><sheets><sheet name="s" sheetId="1" r:id="r"/></sheets>'

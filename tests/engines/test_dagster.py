@@ -43,13 +43,21 @@ def execute(job_file):
     spec.loader.exec_module(module)
 
     def execute(*arguments, **config):
-        return module.contacts.execute_in_process(run_config=run_config(*arguments, **config), raise_on_error=False)
+        return module.contacts.execute_in_process(
+            run_config=run_config(*arguments, **config), raise_on_error=False
+        )
 
     return execute
 
 
 def run_config(*arguments, **config):
-    return {"ops": {"verify_contacts": {"config": {"arguments": [str(each) for each in arguments], **config}}}}
+    return {
+        "ops": {
+            "verify_contacts": {
+                "config": {"arguments": [str(each) for each in arguments], **config}
+            }
+        }
+    }
 
 
 def write_contacts(path, count):
@@ -79,7 +87,9 @@ def test_a_run_that_verifies_all_succeeds_with_the_summary(execute, tmp_path):
     source, target = tmp_path / "contacts.csv", tmp_path / "verified.csv"
     write_contacts(source, 3)
     with World() as world:
-        result = execute(source, "--backend", world.url, "--journal", tmp_path / "j.db", "-o", target)
+        result = execute(
+            source, "--backend", world.url, "--journal", tmp_path / "j.db", "-o", target
+        )
     assert result.success
     summary = result.output_for_node("verify_contacts")
     assert (summary["rows"], summary["valid"], summary["cost"]["submitted"]) == (3, 3, 3)
@@ -95,8 +105,13 @@ def test_data_beyond_a_limit_is_a_failure_without_a_retry(execute, tmp_path):
             "--fail-above", "unknown=5%", seconds_to_wait=0,
         )  # fmt: skip
     assert not result.success
-    assert (count_events(result, "STEP_UP_FOR_RETRY"), count_events(result, "STEP_FAILURE")) == (0, 1)
-    assert "exit status 5" in str(result.get_step_failure_events()[0].step_failure_data.user_failure_data)
+    assert (count_events(result, "STEP_UP_FOR_RETRY"), count_events(result, "STEP_FAILURE")) == (
+        0,
+        1,
+    )
+    assert "exit status 5" in str(
+        result.get_step_failure_events()[0].step_failure_data.user_failure_data
+    )
     assert statuses(target) == ["done"] * 3, "the table is written all the same"
 
 
@@ -119,14 +134,22 @@ def test_pending_rows_are_verified_by_a_later_attempt_of_the_same_run(execute, t
     assert result.success
     assert count_events(result, "STEP_UP_FOR_RETRY") >= 1
     assert statuses(target) == ["done"] * 3
-    assert result.output_for_node("verify_contacts")["cost"]["submitted"] == 1, "the rest is from the journal"
+    assert result.output_for_node("verify_contacts")["cost"]["submitted"] == 1, (
+        "the rest is from the journal"
+    )
 
 
 @pytest.mark.skipif(os.name != "posix", reason="terminates with SIGTERM")
 def test_a_terminated_run_keeps_what_is_paid_for_and_the_next_one_goes_on(job_file, tmp_path):
-    source, target, config = (tmp_path / name for name in ("contacts.csv", "verified.csv", "run.json"))
+    source, target, config = (
+        tmp_path / name for name in ("contacts.csv", "verified.csv", "run.json")
+    )
     emails = write_contacts(source, 10)
-    config.write_text(json.dumps(run_config(source, "--backend", "URL", "--journal", tmp_path / "j.db", "-o", target)))
+    config.write_text(
+        json.dumps(
+            run_config(source, "--backend", "URL", "--journal", tmp_path / "j.db", "-o", target)
+        )
+    )
     service = ScriptedService(time.time, duration=lambda email: 0.0 if email < "user5" else 1e9)
     with serve(service) as url:
         config.write_text(config.read_text().replace("URL", url))
@@ -146,5 +169,17 @@ def test_a_terminated_run_keeps_what_is_paid_for_and_the_next_one_goes_on(job_fi
 
 
 def start(job_file, config):
-    command = [sys.executable, "-m", "dagster", "job", "execute", "-f", job_file, "-a", "contacts", "-c", config]
+    command = [
+        sys.executable,
+        "-m",
+        "dagster",
+        "job",
+        "execute",
+        "-f",
+        job_file,
+        "-a",
+        "contacts",
+        "-c",
+        config,
+    ]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -60,7 +60,10 @@ class TestArrow:
     def test_what_is_written_is_read_by_pandas(self, tmp_path):
         path = tmp_path / "out.feather"
         with create_table(path) as writer:
-            for piece in (TABLE, TABLE.set_column(3, "kind", pa.array(["c", "d", None]).dictionary_encode())):
+            for piece in (
+                TABLE,
+                TABLE.set_column(3, "kind", pa.array(["c", "d", None]).dictionary_encode()),
+            ):
                 writer.write(piece)
         found = pd.read_feather(path)
         assert found["kind"].astype(object).where(found["kind"].notna(), None).tolist() == [
@@ -79,7 +82,8 @@ class TestArrow:
         assert whole(path).schema.names == TABLE.column_names
 
     @pytest.mark.parametrize(
-        ("content", "message"), [(b"FEA1\0\0\0\0", "Feather version 1"), (b"id,mail\n", "in.feather: ")]
+        ("content", "message"),
+        [(b"FEA1\0\0\0\0", "Feather version 1"), (b"id,mail\n", "in.feather: ")],
     )
     def test_another_kind_of_file_is_refused(self, tmp_path, content, message):
         path = tmp_path / "in.feather"
@@ -114,18 +118,25 @@ class TestParquet:
         (folder / "_SUCCESS").write_text("")
         (folder / "notes.txt").write_text("x")
         with open_table(folder) as table:
-            assert table.remarks == ["2 Parquet files", "1 other file in the folder is not read: 'notes.txt'"]
+            assert table.remarks == [
+                "2 Parquet files",
+                "1 other file in the folder is not read: 'notes.txt'",
+            ]
         assert whole(folder)["id"].to_pylist() == [1, 2, 3]
         assert whole(folder, ["mail"])["mail"].to_pylist() == TABLE["mail"].to_pylist()
 
     def test_many_rows_stay_in_order(self, tmp_path, monkeypatch):
         monkeypatch.setattr(columnar, "PIECE_ROWS", 1_000)
-        parts = {f"p{n}": pa.table({"n": np.arange(n * 5_000, n * 5_000 + 5_000)}) for n in range(4)}
+        parts = {
+            f"p{n}": pa.table({"n": np.arange(n * 5_000, n * 5_000 + 5_000)}) for n in range(4)
+        }
         folder = self.folder(tmp_path, **parts)
         assert whole(folder)["n"].to_pylist() == list(range(20_000))
 
     def test_names_of_folders_are_a_column(self, tmp_path):
-        folder = self.folder(tmp_path, country_is_de__a=TABLE.slice(0, 1), country_is_fr__a=TABLE.slice(1))
+        folder = self.folder(
+            tmp_path, country_is_de__a=TABLE.slice(0, 1), country_is_fr__a=TABLE.slice(1)
+        )
         found = whole(folder)
         assert found["country"].to_pylist() == ["de", "fr", "fr"]
         assert found["id"].to_pylist() == [1, 2, 3]
@@ -134,7 +145,9 @@ class TestParquet:
         folder = self.folder(tmp_path, a=TABLE.select(["id"]), b=TABLE.select(["id", "mail"]))
         assert whole(folder)["mail"].to_pylist() == [None] * 3 + TABLE["mail"].to_pylist()
         with open_table(folder) as table:
-            assert table.remarks[1:] == ["not every file has 'mail': in the rows of the others it is empty"]
+            assert table.remarks[1:] == [
+                "not every file has 'mail': in the rows of the others it is empty"
+            ]
 
     def test_types_that_contradict_each_other_are_refused(self, tmp_path):
         folder = self.folder(tmp_path, a=pa.table({"id": [1]}), b=pa.table({"id": ["x"]}))
@@ -159,7 +172,10 @@ class TestParquet:
         folder = self.folder(tmp_path, a=TABLE)
         (folder / log).parent.mkdir()
         (folder / log).touch()
-        with pytest.raises(InputError, match=f"data is {kind}, whose folder also has the files of deleted rows: read"):
+        with pytest.raises(
+            InputError,
+            match=f"data is {kind}, whose folder also has the files of deleted rows: read",
+        ):
             open_table(folder)
 
     def test_a_folder_without_tables_is_refused(self, tmp_path):
@@ -187,5 +203,8 @@ def test_more_columns_than_a_spreadsheet_has_are_refused(tmp_path, name):
         if is_read:
             assert whole(path, ["c0"]).num_columns == columns
         else:
-            with pytest.raises(InputError, match=f"{name}: 16,385 columns or more; 16,384 are read at most: leave out"):
+            with pytest.raises(
+                InputError,
+                match=f"{name}: 16,385 columns or more; 16,384 are read at most: leave out",
+            ):
                 open_table(path)

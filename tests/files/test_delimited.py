@@ -54,7 +54,11 @@ def copied(path, out, *, column="email", columns=("verdict",), in_all=False, **h
         escaped = FormulaColumns(column, None, in_all=in_all)
         with create_table(out, is_escaped=escaped, like=source.format) as writer:
             for piece in source.pieces([column], with_lines=True):
-                writer.write(mv.verify(piece, column, validation_type="regex", columns=list(columns), clean=False))
+                writer.write(
+                    mv.verify(
+                        piece, column, validation_type="regex", columns=list(columns), clean=False
+                    )
+                )
         remarks = [*source.remarks, *source.final_remarks()]
     return out.read_bytes(), remarks
 
@@ -100,24 +104,35 @@ def test_a_title_before_a_wide_header_is_not_the_header(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("encoding", "mark", "given_encoding"), ENCODINGS, ids=lambda v: repr(v)[:14])
+@pytest.mark.parametrize(
+    ("encoding", "mark", "given_encoding"), ENCODINGS, ids=lambda v: repr(v)[:14]
+)
 @settings(max_examples=settings.default.max_examples // 5)  # of each encoding
 @given(data=st.data())
-def test_random_bytes_in_other_columns_pass_through(tmp_path_factory, encoding, mark, given_encoding, data):
+def test_random_bytes_in_other_columns_pass_through(
+    tmp_path_factory, encoding, mark, given_encoding, data
+):
     folder = tmp_path_factory.mktemp("csv")
     end = data.draw(st.sampled_from(["\n", "\r\n", "\r"])).encode(encoding)
     comma = ",".encode(encoding)
     rows = data.draw(st.lists(st.tuples(cells(encoding), cells(encoding)), min_size=1, max_size=20))
     addresses = [f"ada{n}@example.org" if n % 3 else "not one @" for n in range(len(rows))]
     header = comma.join([each.encode(encoding) for each in ("left", "email", "right")])
-    lines = [comma.join([a, e.encode(encoding), b]) for e, (a, b) in zip(addresses, rows, strict=True)]
+    lines = [
+        comma.join([a, e.encode(encoding), b]) for e, (a, b) in zip(addresses, rows, strict=True)
+    ]
     last = data.draw(st.booleans())
     whole = mark + end.join([header, *lines]) + (end if last else b"")
     (folder / "in.csv").write_bytes(whole)
     written, _ = copied(folder / "in.csv", folder / "out.csv", encoding=given_encoding)
-    verdicts = [("valid" if "@example" in address else "invalid").encode(encoding) for address in addresses]
+    verdicts = [
+        ("valid" if "@example" in address else "invalid").encode(encoding) for address in addresses
+    ]
     wanted = end.join(
-        [header + comma + "email_verdict".encode(encoding), *map(comma.join, zip(lines, verdicts, strict=True))]
+        [
+            header + comma + "email_verdict".encode(encoding),
+            *map(comma.join, zip(lines, verdicts, strict=True)),
+        ]
     )
     assert written == mark + wanted + (end if last else b"")
 
@@ -131,13 +146,20 @@ def test_rows_are_those_of_pythons_csv_module(text):
     octets = [rows.octets(at) for at in range(len(rows.cells))]
     assert rows.cells == wanted
     assert b"".join(octets) == text.encode()
-    assert [[unquote(cell).decode() for cell in split_cells(split_end(each)[0], b",")] for each in octets] == wanted
+    assert [
+        [unquote(cell).decode() for cell in split_cells(split_end(each)[0], b",")]
+        for each in octets
+    ] == wanted
 
 
-CELLS = st.sampled_from(["", "a", '"a"', '"', 'a"', '"a" b', '"a,b"', '"a""b"', '""""', '"a\nb"', '"\n\n"', '"\r\n"'])
+CELLS = st.sampled_from(
+    ["", "a", '"a"', '"', 'a"', '"a" b', '"a,b"', '"a""b"', '""""', '"a\nb"', '"\n\n"', '"\r\n"']
+)
 
 
-@given(st.lists(st.lists(CELLS, max_size=3)), st.integers(1, 3), st.sampled_from(["\n", "\r\n"]), CELLS)
+@given(
+    st.lists(st.lists(CELLS, max_size=3)), st.integers(1, 3), st.sampled_from(["\n", "\r\n"]), CELLS
+)
 def test_regular_rows_are_those_of_pythons_csv_module(rows, columns, end, rest):
     text = "".join(",".join(row) + end for row in rows) + rest
     found = read_regular(text.encode(), b",", columns, range(columns))
@@ -146,7 +168,8 @@ def test_regular_rows_are_those_of_pythons_csv_module(rows, columns, end, rest):
         (*cells, octets), size = found
         count = len(octets)
         assert [
-            list(map(bytes.decode, row)) for row in zip(*map(pa.Array.to_pylist, cells), strict=True)
+            list(map(bytes.decode, row))
+            for row in zip(*map(pa.Array.to_pylist, cells), strict=True)
         ] == wanted.cells[:count]
         assert octets.to_pylist() == [wanted.octets(at) for at in range(count)]
         assert size == wanted.starts[count]
@@ -174,7 +197,9 @@ def test_blocks_of_any_size_give_the_same_file(tmp_path, monkeypatch, block, end
 
 def test_results_of_an_earlier_run_are_replaced_in_place(tmp_path):
     path = tmp_path / "in.csv"
-    path.write_bytes(b'email,email_verdict,email_status,"no te"\nada@x.org,invalid,done,"x"\nbad,,,\xff\n')
+    path.write_bytes(
+        b'email,email_verdict,email_status,"no te"\nada@x.org,invalid,done,"x"\nbad,,,\xff\n'
+    )
     with open_table(path) as source:
         piece = next(source.pieces(["email"], with_lines=True))
         with create_table(tmp_path / "out.csv", like=source.format) as writer:
@@ -187,7 +212,9 @@ def test_results_of_an_earlier_run_are_replaced_in_place(tmp_path):
 
 def test_formulas_of_the_caller_are_escaped_on_request_and_other_cells_stay(tmp_path):
     path = tmp_path / "in.csv"
-    path.write_bytes(b'email,note\n+ada@x.org,"=1+1"\n=b@x.org,-5.3e-05\nc@x.org,"say ""hi"""\nd@x.org,@x\n')
+    path.write_bytes(
+        b'email,note\n+ada@x.org,"=1+1"\n=b@x.org,-5.3e-05\nc@x.org,"say ""hi"""\nd@x.org,@x\n'
+    )
     written, _ = copied(path, tmp_path / "out.csv", in_all=True)
     assert written == (
         b'email,note,email_verdict\n+ada@x.org,"\'=1+1",valid\n=b@x.org,-5.3e-05,valid\n'
@@ -201,7 +228,11 @@ RAGGED = [
     ("id,email,note", "1", ["1", "", ""]),
     ("id,name,email", "1,ada@x.org", ["1", "", "ada@x.org"]),
     ("name,email,note", "Lovelace, Ada,ada@x.org,hi", ["Lovelace, Ada", "ada@x.org", "hi"]),
-    ("id,name,email,note", "1,Lovelace, Ada,ada@x.org,hi", ["1", "Lovelace, Ada", "ada@x.org", "hi"]),
+    (
+        "id,name,email,note",
+        "1,Lovelace, Ada,ada@x.org,hi",
+        ["1", "Lovelace, Ada", "ada@x.org", "hi"],
+    ),
     ("name,id,email", "Lovelace, Ada,1,ada@x.org", ["Lovelace, Ada", "1", "ada@x.org"]),
     ("email,note", "ada@x.org,hi, there, you", ["ada@x.org", "hi, there, you"]),
     ("email,note", 'ada@x.org,"hi, ""there""",you', ["ada@x.org", 'hi, "there",you']),
@@ -225,12 +256,19 @@ def test_ragged_rows_are_kept_and_aligned(tmp_path, header, line, values):
     path.write_text(f"{header}\n{good}\n{line}\n{blank}{good}\n")
     written, remarks = copied(path, tmp_path / "out.csv")
     rows = list(csv.reader(io.StringIO(written.decode(), newline="")))
-    assert [row[:-1] for row in rows if row] == [header.split(","), good.split(","), values, good.split(",")]
+    assert [row[:-1] for row in rows if row] == [
+        header.split(","),
+        good.split(","),
+        values,
+        good.split(","),
+    ]
     assert remarks == ["1 row with too many or too few cells, kept and aligned: line 3"]
 
 
 @given(
-    st.lists(st.sampled_from([b"", b"x", b" y", b'"q"', b"a@x.org", b"b@x.org"]), min_size=1, max_size=8),
+    st.lists(
+        st.sampled_from([b"", b"x", b" y", b'"q"', b"a@x.org", b"b@x.org"]), min_size=1, max_size=8
+    ),
     st.integers(1, 6),
     st.none() | st.integers(0, 5),
 )
@@ -252,9 +290,15 @@ def test_a_name_with_the_delimiter_in_it_is_where_the_only_blanks_are(row, colum
     if not 0 < address_at < columns or len(row) <= columns or row.count(b"x@y.org") != 1:
         return  # a name is before the address
     shift = row.index(b"x@y.org") - address_at
-    if not 0 < shift <= len(row) - columns or (shift < len(row) - columns and address_at == columns - 1):
+    if not 0 < shift <= len(row) - columns or (
+        shift < len(row) - columns and address_at == columns - 1
+    ):
         return  # what is too much is joined into the last column
-    fitting = [at for at in range(address_at) if all(c.startswith(b" ") for c in row[at + 1 : at + shift + 1])]
+    fitting = [
+        at
+        for at in range(address_at)
+        if all(c.startswith(b" ") for c in row[at + 1 : at + shift + 1])
+    ]
     place = fitting[0] if len(fitting) == 1 else max(0, address_at - 1)
     found = align(row, columns, b",", address_at)
     assert found[place] == b'"' + b",".join(row[place : place + shift + 1]) + b'"'
@@ -283,13 +327,17 @@ class TestHeader:
         with open_table(path, ReadOptions(**hints)) as source:
             assert source.columns == columns
             assert sum(map(len, source.pieces())) == rows
-            assert any("no header line" in remark for remark in source.remarks) == (columns[0] == "column_1")
+            assert any("no header line" in remark for remark in source.remarks) == (
+                columns[0] == "column_1"
+            )
 
     def test_a_file_without_a_header_gets_one(self, tmp_path):
         path = tmp_path / "in.csv"
         path.write_bytes(b"1;ada@x.org\r\n2;b@x.org")
         written, remarks = copied(path, tmp_path / "out.csv", column="column_2")
-        assert written == b"column_1;column_2;column_2_verdict\r\n1;ada@x.org;valid\r\n2;b@x.org;valid"
+        assert (
+            written == b"column_1;column_2;column_2_verdict\r\n1;ada@x.org;valid\r\n2;b@x.org;valid"
+        )
         assert remarks == ["no header line: the columns are column_1 to column_2"]
 
 
@@ -306,7 +354,8 @@ RARE = ["^", "~", "¬", "¦", "§", "\x01", "\x1f"]
 
 
 @pytest.mark.parametrize(
-    ("delimiter", "encoding", "is_given"), crossed(RARE, ["utf-8", "utf-8-sig", "cp1252", "utf-16"], [True, False])
+    ("delimiter", "encoding", "is_given"),
+    crossed(RARE, ["utf-8", "utf-8-sig", "cp1252", "utf-16"], [True, False]),
 )
 def test_a_rare_delimiter_is_found_and_every_octet_is_kept(tmp_path, delimiter, encoding, is_given):
     path = tmp_path / "in.csv"
@@ -317,11 +366,17 @@ def test_a_rare_delimiter_is_found_and_every_octet_is_kept(tmp_path, delimiter, 
         "3¬^\x01¬",
         '4¬;¬"Cy¬ <cy@x.org>"',
     ]
-    lines = [line.replace("¬", delimiter) for line in lines if delimiter not in "^\x01\x1f" or line[0] in "i24"]
+    lines = [
+        line.replace("¬", delimiter)
+        for line in lines
+        if delimiter not in "^\x01\x1f" or line[0] in "i24"
+    ]
     path.write_bytes("\r\n".join(lines).encode(encoding))
     verdicts = {"1": "valid", "2": "valid", "3": "", "4": "invalid"}
     wanted = [f"{line}{delimiter}{verdicts.get(line[0], 'email_verdict')}" for line in lines]
-    written, remarks = copied(path, tmp_path / "out.csv", **({"delimiter": delimiter} if is_given else {}))
+    written, remarks = copied(
+        path, tmp_path / "out.csv", **({"delimiter": delimiter} if is_given else {})
+    )
     assert written == "\r\n".join(wanted).encode(encoding)
     assert [each for each in remarks if "encoding" not in each] == []
     with open_table(path, ReadOptions(delimiter=delimiter)) as source:
@@ -337,9 +392,15 @@ def test_cells_of_ours_may_hold_a_delimiter_that_is_not_ascii(tmp_path, encoding
     with open_table(path) as source:
         (piece,) = source.pieces(["email"], with_lines=True)
         with create_table(tmp_path / "out.csv", like=source.format) as writer:
-            writer.write(piece.set_column(1, "old", pa.array(["a¬b"])).append_column("x¬", pa.array(["\x1f ¬ ł"])))
+            writer.write(
+                piece.set_column(1, "old", pa.array(["a¬b"])).append_column(
+                    "x¬", pa.array(["\x1f ¬ ł"])
+                )
+            )
     last = "\x1f ¬ ł".encode(encoding, "backslashreplace").decode(encoding)
-    assert (tmp_path / "out.csv").read_bytes() == f'email¬old¬"x¬"\nada@x.org¬"a¬b"¬"{last}"\n'.encode(encoding)
+    assert (
+        tmp_path / "out.csv"
+    ).read_bytes() == f'email¬old¬"x¬"\nada@x.org¬"a¬b"¬"{last}"\n'.encode(encoding)
 
 
 def test_octets_that_are_not_in_the_encoding_are_kept_beside_a_rare_delimiter(tmp_path):
@@ -370,7 +431,11 @@ def test_a_file_of_one_column_stays_one_where_a_rare_delimiter_is_in_its_text(tm
 
 def test_a_delimiter_that_is_not_ascii_does_not_disturb_the_guess_of_the_encoding(tmp_path):
     path = tmp_path / "in.csv"
-    path.write_bytes('name¬email\r\nJörg "X"¬ada@x.org; bob@y.org\r\n¬c@x.org,d@x.org\r\nAnn¬e@x.org'.encode("cp1252"))
+    path.write_bytes(
+        'name¬email\r\nJörg "X"¬ada@x.org; bob@y.org\r\n¬c@x.org,d@x.org\r\nAnn¬e@x.org'.encode(
+            "cp1252"
+        )
+    )
     with open_table(path) as source:
         assert source.columns == ("name", "email")
         assert next(source.pieces())["name"][0].as_py() == 'Jörg "X"'
@@ -378,7 +443,9 @@ def test_a_delimiter_that_is_not_ascii_does_not_disturb_the_guess_of_the_encodin
 
 def test_cells_with_several_addresses_show_a_rare_delimiter_too(tmp_path):
     path = tmp_path / "in.csv"
-    path.write_text("sep=¬\nname¬email\nAda¬ada@x.org; bob@x.org\nCy¬\nDee¬c@x.org,d@x.org\n", encoding="utf-8")
+    path.write_text(
+        "sep=¬\nname¬email\nAda¬ada@x.org; bob@x.org\nCy¬\nDee¬c@x.org,d@x.org\n", encoding="utf-8"
+    )
     with open_table(path) as source:
         assert source.columns == ("name", "email")
         assert sum(map(len, source.pieces())) == 3
@@ -388,7 +455,10 @@ def test_a_file_without_a_header_may_have_a_rare_delimiter(tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("1¬ada@x.org\n2¬bob@x.org\n", encoding="utf-8")
     written, _ = copied(path, tmp_path / "out.csv", column="column_2")
-    assert written.decode() == "column_1¬column_2¬column_2_verdict\n1¬ada@x.org¬valid\n2¬bob@x.org¬valid\n"
+    assert (
+        written.decode()
+        == "column_1¬column_2¬column_2_verdict\n1¬ada@x.org¬valid\n2¬bob@x.org¬valid\n"
+    )
 
 
 @pytest.mark.parametrize("encoding", TEXTS)
@@ -396,9 +466,17 @@ def test_encodings_are_detected_and_said(tmp_path, encoding):
     path = tmp_path / "in.csv"
     path.write_bytes(TEXTS[encoding].encode(encoding))
     with open_table(path) as source:
-        rows = [row for piece in source.pieces() for row in zip(*(c.to_pylist() for c in piece.columns), strict=True)]
+        rows = [
+            row
+            for piece in source.pieces()
+            for row in zip(*(c.to_pylist() for c in piece.columns), strict=True)
+        ]
         assert [",".join(source.columns), *map(",".join, rows)] == TEXTS[encoding].splitlines()
-        said = [] if encoding == "utf-8" else [f"encoding: {encoding} (guessed; give another with --encoding)"]
+        said = (
+            []
+            if encoding == "utf-8"
+            else [f"encoding: {encoding} (guessed; give another with --encoding)"]
+        )
         assert source.remarks == said
 
 
@@ -406,7 +484,9 @@ def test_an_address_in_a_code_page_is_read_as_text(tmp_path):
     path = tmp_path / "in.csv"
     path.write_bytes("name,email\nMüller,jörg@example.org\n".encode("cp1252"))
     written, _ = copied(path, tmp_path / "out.csv", columns=("verdict", "normalized"))
-    assert written.decode("cp1252").splitlines()[1] == "Müller,jörg@example.org,valid,jörg@example.org"
+    assert (
+        written.decode("cp1252").splitlines()[1] == "Müller,jörg@example.org,valid,jörg@example.org"
+    )
 
 
 def test_damaged_characters_are_kept_and_counted(tmp_path):
@@ -427,7 +507,10 @@ def test_a_file_that_changes_while_it_is_read_is_told(tmp_path, monkeypatch):
         next(pieces)
         with path.open("a") as file:
             file.write("bob@example.org\n")
-        with pytest.raises(InputError, match=r"in\.csv changed while it was read; run again when nothing writes to it"):
+        with pytest.raises(
+            InputError,
+            match=r"in\.csv changed while it was read; run again when nothing writes to it",
+        ):
             list(pieces)
 
 
@@ -442,7 +525,9 @@ def test_a_header_of_ten_thousand_columns(tmp_path):
 
 def test_a_cell_of_a_megabyte_and_many_columns_of_quotes(tmp_path):
     path = tmp_path / "in.csv"
-    path.write_text(f'note,email\n"{"x" * (1 << 20)}",ada@x.org\n{",".join([chr(34) * 2000, "bob@x.org"])}\n')
+    path.write_text(
+        f'note,email\n"{"x" * (1 << 20)}",ada@x.org\n{",".join([chr(34) * 2000, "bob@x.org"])}\n'
+    )
     written, _ = copied(path, tmp_path / "out.csv")
     assert written.count(b",valid\n") == 2
 
@@ -450,8 +535,14 @@ def test_a_cell_of_a_megabyte_and_many_columns_of_quotes(tmp_path):
 WIDE_ROWS = [
     (lambda size: 'note,email\n"' + "x" * size + '",ada@x.org\n', "one cell of the second row"),
     (lambda size: '"' + "x" * size + '",email\n1,ada@x.org\n', "one cell of the header"),
-    (lambda size: ",".join(["email", *(f"{n:0{size // 500}}" for n in range(500))]) + "\n", "many columns"),
-    (lambda size: 'note,email\n"' + "x" * size + '" y,ada@x.org\n', "text after a closing quote: split slowly"),
+    (
+        lambda size: ",".join(["email", *(f"{n:0{size // 500}}" for n in range(500))]) + "\n",
+        "many columns",
+    ),
+    (
+        lambda size: 'note,email\n"' + "x" * size + '" y,ada@x.org\n',
+        "text after a closing quote: split slowly",
+    ),
 ]
 SCANS = 40  # of each octet: for each delimiter that is tried, in each part of the beginning that is read
 
@@ -459,7 +550,9 @@ SCANS = 40  # of each octet: for each delimiter that is tried, in each part of t
 @pytest.mark.slow
 @pytest.mark.parametrize(("content", "why"), WIDE_ROWS)
 @pytest.mark.parametrize("size", [1 << 16, 1 << 18, 1 << 20])
-def test_the_octets_of_a_wide_row_are_scanned_a_bounded_number_of_times(tmp_path, monkeypatch, content, why, size):
+def test_the_octets_of_a_wide_row_are_scanned_a_bounded_number_of_times(
+    tmp_path, monkeypatch, content, why, size
+):
     monkeypatch.setattr(delimited, "BLOCK", 1 << 21)
     scanned = []
 
@@ -486,7 +579,11 @@ class TestBounds:
         [
             (lambda: f"email,{commas(2_000_000)}\nada@x.org\n", 1, "the header"),
             (lambda: f"\n\nemail,{commas(2_000_000)}\n", 3, "the header below blank lines"),
-            (lambda: f"email,note\n\nada@x.org,1\nbob@x.org,{commas(1_000_000, 'x')}\n", 4, "a row"),
+            (
+                lambda: f"email,note\n\nada@x.org,1\nbob@x.org,{commas(1_000_000, 'x')}\n",
+                4,
+                "a row",
+            ),
             (
                 lambda: "email,note\n" + "ada@x.org,1\n" * 200_000 + f"{commas(MAX_COLUMNS + 1)}\n",
                 200_002,
@@ -506,7 +603,10 @@ class TestBounds:
         path = tmp_path / "in.csv"
         path.write_text(content())
         with (
-            pytest.raises(InputError, match=rf"in\.csv, line {line}: [0-9,]+ columns or more; 16,384 are read at most"),
+            pytest.raises(
+                InputError,
+                match=rf"in\.csv, line {line}: [0-9,]+ columns or more; 16,384 are read at most",
+            ),
             open_table(path) as table,
         ):
             table.check_rows()
@@ -515,7 +615,9 @@ class TestBounds:
     @pytest.mark.parametrize("columns", [500, MAX_COLUMNS])
     def test_as_many_columns_as_a_spreadsheet_has_are_read(self, tmp_path, columns):
         path = tmp_path / "in.csv"
-        path.write_text(f"email,{','.join(f'c{n}' for n in range(1, columns))}\nada@x.org,{commas(columns - 1, 'y')}\n")
+        path.write_text(
+            f"email,{','.join(f'c{n}' for n in range(1, columns))}\nada@x.org,{commas(columns - 1, 'y')}\n"
+        )
         written, _ = copied(path, tmp_path / "out.csv")
         assert written.endswith(b",y,valid\n")
 
@@ -533,7 +635,10 @@ class TestBounds:
                 lambda: f"email,{'x' * LONGEST_HEADER}\nada@x.org,1\n",
                 "line 1: the header has 2,097,158 bytes, and 2,097,152 are",
             ),
-            (lambda: f'email,"\n{"x" * LONGEST_HEADER}"\nada@x.org,1\n', "line 1: the header has 2,097,161 bytes"),
+            (
+                lambda: f'email,"\n{"x" * LONGEST_HEADER}"\nada@x.org,1\n',
+                "line 1: the header has 2,097,161 bytes",
+            ),
             (
                 lambda: f"email,x\n,y\nada@x.org,{'x' * (LONGEST_CELL + 1)}\n",
                 "line 3: a cell is longer than 4,194,304 bytes",
@@ -570,10 +675,13 @@ class TestBounds:
 
     def test_rows_with_far_too_few_cells_are_refused(self, tmp_path):
         path, columns = tmp_path / "in.csv", 10_000
-        path.write_text(f"email,{','.join(f'c{n}' for n in range(1, columns))}\n" + "ada@x.org\n" * 2_500)
+        path.write_text(
+            f"email,{','.join(f'c{n}' for n in range(1, columns))}\n" + "ada@x.org\n" * 2_500
+        )
         with (
             pytest.raises(
-                InputError, match=r"lines from 2 on: rows have far fewer cells than .* so that 24,997,500 empty"
+                InputError,
+                match=r"lines from 2 on: rows have far fewer cells than .* so that 24,997,500 empty",
             ),
             open_table(path) as table,
         ):
@@ -584,7 +692,9 @@ class TestBounds:
         monkeypatch.setattr(table_file, "ALWAYS_ADDED", 200_000)
         monkeypatch.setattr(delimited, "PIECE_SIZE", 50_000)
         path, columns = tmp_path / "in.csv", 1_000
-        path.write_text(f"email,{','.join(f'c{n}' for n in range(1, columns))}\n" + "ada@x.org\n" * 150)
+        path.write_text(
+            f"email,{','.join(f'c{n}' for n in range(1, columns))}\n" + "ada@x.org\n" * 150
+        )
         with open_table(path) as table:
             table.check_rows()
             for _ in range(2):
@@ -611,7 +721,8 @@ class TestEscapedQuotes:
         path.write_bytes(b"note,email\n1,bob@x.example\n" + row + b"\n")
         line = 4 if b"\n" in row else 3
         with pytest.raises(
-            InputError, match=rf"in\.csv, line {line}: a quote within a cell is escaped with a backslash"
+            InputError,
+            match=rf"in\.csv, line {line}: a quote within a cell is escaped with a backslash",
         ):
             open_table(path)
 
@@ -628,4 +739,6 @@ class TestEscapedQuotes:
         path = tmp_path / "in.csv"
         path.write_bytes(b"note,email\n" + row + b"\n")
         with open_table(path) as table:
-            assert pa.concat_tables(table.pieces()).to_pylist() == [{"note": note, "email": "ada@x.example"}]
+            assert pa.concat_tables(table.pieces()).to_pylist() == [
+                {"note": note, "email": "ada@x.example"}
+            ]

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from mailverdict.files import encodings
 
 
-@given(text=st.text(st.sampled_from("aé€😀")), damage=st.binary(max_size=2), block=st.integers(1, 9))
+@given(
+    text=st.text(st.sampled_from("aé€😀")), damage=st.binary(max_size=2), block=st.integers(1, 9)
+)
 def test_utf8_is_recognized_across_blocks(tmp_path_factory, text, damage, block):
     path = tmp_path_factory.mktemp("scan") / "x.csv"
     data = text.encode() + damage + text.encode()

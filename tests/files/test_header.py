@@ -20,7 +20,11 @@ STARTS = [
     ([["Ada", "ada@firm"], ["Bob", B]], (0, False), "a malformed address in the first row"),
     ([["Ada", "n/a"], ["Bob", B]], (0, False), "a placeholder where others have an address"),
     ([["Ada", "unknown"], ["Bob", B]], (0, False), "another placeholder"),
-    ([["Ada", "", "12"], ["Bob", B, "7"]], (0, False), "a gap where others have an address, and a number"),
+    (
+        [["Ada", "", "12"], ["Bob", B, "7"]],
+        (0, False),
+        "a gap where others have an address, and a number",
+    ),
     ([["", "email"], ["1", A]], (0, True), "an index without a name"),
     ([["@timestamp", "email"], ["1", A]], (0, True), "a name that begins with @"),
     ([["Contacts"], ["name", "email"], ["Ada", A]], (1, True), "a title"),
@@ -29,30 +33,60 @@ STARTS = [
         (2, True),
         "a title with delimiters",
     ),
-    ([["# export"], ["# of 2026"], ["name", "email"], ["Ada", A]], (2, True), "as many title rows as others"),
+    (
+        [["# export"], ["# of 2026"], ["name", "email"], ["Ada", A]],
+        (2, True),
+        "as many title rows as others",
+    ),
     (
         [["Club"], [f"Contact: {A}", "", ""], ["no", "name", "E-Mail"], ["1", "Ada", A]],
         (2, True),
         "a title with an address",
     ),
-    ([[f"Contact: {A}", "", ""], ["no", "name", "E-Mail"], ["1", "Ada", A]], (1, True), "a first row with an address"),
-    ([[A, "", ""], ["no", "name", "E-Mail"], ["1", "Ada", B]], (0, False), "an address alone is a contact"),
-    ([[f"Bo <{A}>", "", ""], ["no", "name", "E-Mail"], ["1", "Ada", B]], (0, False), "a contact, with a name"),
-    ([[f"Ada: {A}", "", ""], ["Bo", B, "E-Mail"], ["1", "Ada", B]], (0, False), "a word in a row of data"),
+    (
+        [[f"Contact: {A}", "", ""], ["no", "name", "E-Mail"], ["1", "Ada", A]],
+        (1, True),
+        "a first row with an address",
+    ),
+    (
+        [[A, "", ""], ["no", "name", "E-Mail"], ["1", "Ada", B]],
+        (0, False),
+        "an address alone is a contact",
+    ),
+    (
+        [[f"Bo <{A}>", "", ""], ["no", "name", "E-Mail"], ["1", "Ada", B]],
+        (0, False),
+        "a contact, with a name",
+    ),
+    (
+        [[f"Ada: {A}", "", ""], ["Bo", B, "E-Mail"], ["1", "Ada", B]],
+        (0, False),
+        "a word in a row of data",
+    ),
     (
         [["Contacts", "", "", ""], ["Name", "E-Mail", "", ""], ["Ada", A, B, ""]],
         (1, True),
         "one name over several columns",
     ),
     ([["email"], ["one, more"], [A]], (0, True), "one column"),
-    ([["email", "", ""], ["x", "y", "z"], [A, "1", "2"]], (0, True), "unnamed columns beside the one of addresses"),
-    ([["Contacts"], ["name", "email"], ["Ada", "none"]], (0, True), "no address that shows where the data is"),
+    (
+        [["email", "", ""], ["x", "y", "z"], [A, "1", "2"]],
+        (0, True),
+        "unnamed columns beside the one of addresses",
+    ),
+    (
+        [["Contacts"], ["name", "email"], ["Ada", "none"]],
+        (0, True),
+        "no address that shows where the data is",
+    ),
     ([], (0, True), "nothing"),
 ]
 
 
 def test_the_first_row_of_the_table():
-    assert_none_differ((why, start, find_start(rows)) for rows, start, why in STARTS if find_start(rows) != start)
+    assert_none_differ(
+        (why, start, find_start(rows)) for rows, start, why in STARTS if find_start(rows) != start
+    )
 
 
 @each_row(
@@ -98,7 +132,9 @@ def test_what_is_before_the_header_is_copied(tmp_path, content, columns, remarks
     path.write_bytes(whole.encode(encoding))
     with open_table(path) as source:
         assert source.columns == columns
-        assert [remark[: len(begin)] for remark, begin in zip(source.remarks, remarks, strict=True)] == remarks
+        assert [
+            remark[: len(begin)] for remark, begin in zip(source.remarks, remarks, strict=True)
+        ] == remarks
         (piece,) = source.pieces(with_lines=True)
         assert piece.column("email").to_pylist() == [A]
         with create_table(tmp_path / "out.csv", like=source.format) as writer:

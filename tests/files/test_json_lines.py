@@ -12,7 +12,15 @@ from mailverdict.files.table_file import LONGEST_LINE, MAX_COLUMNS
 from mailverdict.files.writers import create_table
 
 LINES = [
-    {"email": "ada@x.example", "n": 1, "share": 1, "ok": True, "tags": ["a", {"b": None}], "mixed": 5, "long": 2**70},
+    {
+        "email": "ada@x.example",
+        "n": 1,
+        "share": 1,
+        "ok": True,
+        "tags": ["a", {"b": None}],
+        "mixed": 5,
+        "long": 2**70,
+    },
     {"email": None, "n": 2**62, "share": 0.5, "ok": None, "tags": None, "mixed": "x", "long": 1},
     {"email": "jürgen@x.example", "late": "only here"},
 ]
@@ -60,8 +68,12 @@ class TestBounds:
     )
     def test_too_many_columns_are_refused_with_the_line(self, tmp_path, lines, line, why):
         path = tmp_path / "in.jsonl"
-        path.write_text("".join(json.dumps({f"c{n}": 1 for n in numbers}) + "\n" for numbers in lines))
-        with pytest.raises(InputError, match=rf"in\.jsonl, line {line}: [0-9,]+ columns or more; 16,384 are read"):
+        path.write_text(
+            "".join(json.dumps({f"c{n}": 1 for n in numbers}) + "\n" for numbers in lines)
+        )
+        with pytest.raises(
+            InputError, match=rf"in\.jsonl, line {line}: [0-9,]+ columns or more; 16,384 are read"
+        ):
             open_table(path)
 
     @pytest.mark.slow
@@ -73,7 +85,9 @@ class TestBounds:
     def test_a_line_that_is_too_long_is_not_read_to_its_end(self, tmp_path):
         path = tmp_path / "in.jsonl"
         path.write_text('{"note": "short"}\n{"note": "' + "x" * LONGEST_LINE + "\n")
-        with pytest.raises(InputError, match=r"in\.jsonl, line 2 is longer than 8,388,608 bytes") as refused:
+        with pytest.raises(
+            InputError, match=r"in\.jsonl, line 2 is longer than 8,388,608 bytes"
+        ) as refused:
             open_table(path)
         assert "leave out what is not needed" in str(refused.value)
 
@@ -82,11 +96,15 @@ class TestBounds:
         path = tmp_path / "in.jsonl"
         path.write_text((json.dumps({"email": "ada@x.org", "note": "x" * (7 << 20)}) + "\n") * 3)
         with open_table(path) as table:
-            assert [len(piece) for piece in table.pieces()] == [2, 1], "a piece is bounded by its octets, too"
+            assert [len(piece) for piece in table.pieces()] == [2, 1], (
+                "a piece is bounded by its octets, too"
+            )
 
     def test_objects_with_far_fewer_members_than_there_are_columns_are_refused(self, tmp_path):
         path = tmp_path / "in.jsonl"
-        path.write_text(json.dumps({f"c{n}": 1 for n in range(MAX_COLUMNS)}) + "\n" + "{}\n" * 2_000)
+        path.write_text(
+            json.dumps({f"c{n}": 1 for n in range(MAX_COLUMNS)}) + "\n" + "{}\n" * 2_000
+        )
         with pytest.raises(InputError, match="so that 32,768,000 empty cells would be added"):
             open_table(path)
 
@@ -217,7 +235,9 @@ def copied(path, out, values, put=None):
     """Write a file again as the command line does, with a column of ours."""
     with open_table(path) as source, create_table(out, columns=source.columns) as writer:
         for piece in source.pieces(["email", "email_verdict"], with_lines=True):
-            writer.write(put(piece) if put else piece.append_column("email_verdict", pa.array(values)))
+            writer.write(
+                put(piece) if put else piece.append_column("email_verdict", pa.array(values))
+            )
     return out.read_bytes()
 
 
@@ -232,7 +252,8 @@ def test_lines_are_copied_octet_for_octet_and_ours_are_added(tmp_path):
         for line, v in zip(ODD_LINES, values, strict=True)
     ]
     assert written == b"".join(
-        line[:end] + ours + line[end:] for line, ours, end in zip(ODD_LINES, added, ends, strict=True)
+        line[:end] + ours + line[end:]
+        for line, ours, end in zip(ODD_LINES, added, ends, strict=True)
     )
     assert [json.loads(line)["email_verdict"] for line in written.splitlines()] == values
 
@@ -248,7 +269,9 @@ def test_members_of_an_earlier_run_are_replaced_where_they_are(tmp_path):
         path,
         out,
         None,
-        lambda piece: piece.set_column(piece.column_names.index("email_verdict"), "email_verdict", values),
+        lambda piece: piece.set_column(
+            piece.column_names.index("email_verdict"), "email_verdict", values
+        ),
     )
     assert written == (
         b'{"email_verdict" : "valid", "x":{"email_verdict":1}, "email":"a@x.org" }\n'

@@ -25,7 +25,13 @@ from mailverdict.errors import ColumnError, InputError
 from mailverdict.files import delimited
 from mailverdict.files.delimited import BLOCK, guess_delimiter, parse_delimiter
 from mailverdict.files.encodings import SAMPLE
-from mailverdict.files.readers import SAMPLE_ROWS, ReadOptions, count_addresses, guess_column, open_table
+from mailverdict.files.readers import (
+    SAMPLE_ROWS,
+    ReadOptions,
+    count_addresses,
+    guess_column,
+    open_table,
+)
 from mailverdict.files.writers import create_table
 from tests.doubles.tables import each_row
 from tests.doubles.workbooks import change_parts
@@ -43,7 +49,11 @@ def write(folder, name, content):
 def rows_of(path, **hints):
     """Every row of a file as lists, and its columns."""
     with open_table(path, ReadOptions(**hints)) as file:
-        whole = [row for piece in file.pieces() for row in zip(*(c.to_pylist() for c in piece.columns), strict=True)]
+        whole = [
+            row
+            for piece in file.pieces()
+            for row in zip(*(c.to_pylist() for c in piece.columns), strict=True)
+        ]
         return [list(row) for row in whole], list(file.columns)
 
 
@@ -74,7 +84,11 @@ class TestDelimited:
             ("mark.csv", "\ufeffid,email\n1,ada@example.org\n2,\n", {}),
             ("mark, told.csv", "\ufeffid,email\n1,ada@example.org\n2,\n", {"encoding": "utf-8"}),
             ("utf-16.csv", "id,email\n1,ada@example.org\n2,\n".encode("utf-16"), {}),
-            ("utf-16-le.csv", "id,email\n1,ada@example.org\n2,\n".encode("utf-16-le"), {"encoding": "utf-16-le"}),
+            (
+                "utf-16-le.csv",
+                "id,email\n1,ada@example.org\n2,\n".encode("utf-16-le"),
+                {"encoding": "utf-16-le"},
+            ),
             ("UPPER.CSV", "id,email\n1,ada@example.org\n2,\n", {}),
         ],
     )
@@ -83,20 +97,37 @@ class TestDelimited:
 
     def test_cells_are_text_and_stay_as_they_are(self, tmp_path):
         content = 'a,b\n007,NULL\n1e5, x \n"l1\nl2","say ""hi"""\n5" pipe,NA\ntrue,2026-01-02\n'
-        wanted = [["007", "NULL"], ["1e5", " x "], ["l1\nl2", 'say "hi"'], ['5" pipe', "NA"], ["true", "2026-01-02"]]
+        wanted = [
+            ["007", "NULL"],
+            ["1e5", " x "],
+            ["l1\nl2", 'say "hi"'],
+            ['5" pipe', "NA"],
+            ["true", "2026-01-02"],
+        ]
         assert rows_of(write(tmp_path, "x.csv", content))[0] == wanted
 
     def test_names_may_be_twice_empty_or_over_two_lines(self, tmp_path):
         path = write(tmp_path, "x.csv", 'a,a,,"e\nmail"\n1,2,3,x@example.org\n')
-        assert rows_of(path) == ([["1", "2", "3", "x@example.org"]], ["a", "a", "column_3", "e\nmail"])
+        assert rows_of(path) == (
+            [["1", "2", "3", "x@example.org"]],
+            ["a", "a", "column_3", "e\nmail"],
+        )
 
     def test_a_blank_line_is_a_row_where_a_row_is_one_cell(self, tmp_path):
-        assert rows_of(write(tmp_path, "x.csv", "email\na@b.org\n\nc@d.org\n"))[0] == [["a@b.org"], [""], ["c@d.org"]]
+        assert rows_of(write(tmp_path, "x.csv", "email\na@b.org\n\nc@d.org\n"))[0] == [
+            ["a@b.org"],
+            [""],
+            ["c@d.org"],
+        ]
 
-    @pytest.mark.parametrize("content", ["id,email\n", "id,email", "id,email\r\n", "\ufeffid,email\n", "id,email\n\n"])
+    @pytest.mark.parametrize(
+        "content", ["id,email\n", "id,email", "id,email\r\n", "\ufeffid,email\n", "id,email\n\n"]
+    )
     def test_a_header_alone_is_a_table_without_rows(self, tmp_path, content):
         with open_table(write(tmp_path, "x.csv", content)) as file:
-            assert [(len(piece), piece.column_names) for piece in file.pieces()] == [(0, ["id", "email"])]
+            assert [(len(piece), piece.column_names) for piece in file.pieces()] == [
+                (0, ["id", "email"])
+            ]
 
     def test_another_encoding_is_read_when_told(self, tmp_path):
         path = write(tmp_path, "x.csv", "name,email\nJörg €,a@b.org\n".encode("cp1252"))
@@ -118,7 +149,11 @@ class TestDelimited:
             ("\n\n", {}, " has no header line"),
             (",,\n1,2,3\n", {}, " has no header line"),
             ("id,email\n1\n", {"is_strict": True}, ", line 2: 1 cell where the header has 2"),
-            ('id,email\n"a\nb",2\n1,2,3\n', {"is_strict": True}, ", line 4: 3 cells where the header has 2"),
+            (
+                'id,email\n"a\nb",2\n1,2,3\n',
+                {"is_strict": True},
+                ", line 4: 3 cells where the header has 2",
+            ),
             (
                 'id,email\n1,"ada@example.org\n2,x\n',
                 {},
@@ -135,7 +170,11 @@ class TestDelimited:
                 {"is_strict": True},
                 ", line 65547: a byte is not utf-8; give its encoding",
             ),
-            ("id,email\n1,x\n", {"encoding": "utf-99"}, "encoding 'utf-99' is not known; try utf-8"),
+            (
+                "id,email\n1,x\n",
+                {"encoding": "utf-99"},
+                "encoding 'utf-99' is not known; try utf-8",
+            ),
             ("id,email\n1,x\n", {"encoding": "base64"}, "encoding 'base64' is not known"),
             ("id,email\n1,x\n", {"encoding": "utf-16"}, "is not utf-16-le: "),
             ("id,email\n1,ada@x.org\n".encode("utf-16") + b"\0", {}, "is not utf-16-le: "),
@@ -144,9 +183,17 @@ class TestDelimited:
                 {"encoding": "utf-16"},
                 "nothing in it is readable as utf-16-le; give another --encoding",
             ),
-            ("id,email\n1,x\n".encode("utf-32"), {}, "x.csv is UTF-32, which is not read: save it as UTF-8"),
+            (
+                "id,email\n1,x\n".encode("utf-32"),
+                {},
+                "x.csv is UTF-32, which is not read: save it as UTF-8",
+            ),
             ("id,email\n1,x\n", {"encoding": "utf-32"}, "is UTF-32, which is not read"),
-            ("id,email\n1,x\n", {"delimiter": "ab"}, "delimiter 'ab': give one character, or one of tab"),
+            (
+                "id,email\n1,x\n",
+                {"delimiter": "ab"},
+                "delimiter 'ab': give one character, or one of tab",
+            ),
             ("id,email\n1,x\n", {"delimiter": ""}, "delimiter ''"),
             ("id,email\n1,x\n", {"delimiter": "\n"}, "delimiter '\\n'"),
             ('id,"' + "x" * 140_000, {}, " ends inside quotes"),
@@ -155,7 +202,11 @@ class TestDelimited:
                 {},
                 " is not a text table but a Parquet file; give a table, with the ending of its kind",
             ),
-            ("\n<!DOCTYPE html>\n<table><tr><td>a@b.org", {}, " is not a text table but a web page; open it in"),
+            (
+                "\n<!DOCTYPE html>\n<table><tr><td>a@b.org",
+                {},
+                " is not a text table but a web page; open it in",
+            ),
             ("<TABLE border=1><tr><td>a@b.org", {}, " is not a text table but a web page"),
         ],
         ids=lambda v: repr(v)[:25],
@@ -166,7 +217,10 @@ class TestDelimited:
     def test_a_first_line_too_long_for_memory_is_told(self, tmp_path, monkeypatch):
         monkeypatch.setattr(delimited, "LONGEST_LINE", 1 << 18)
         path = write(tmp_path, "x.csv", 'id,"' + "x" * (BLOCK + 1))
-        assert ": the first line is longer than 262,144 bytes, or a quote is not closed" in fault_of(path)
+        assert (
+            ": the first line is longer than 262,144 bytes, or a quote is not closed"
+            in fault_of(path)
+        )
 
     def test_a_long_cell_with_a_lone_quote_is_read(self, tmp_path):
         cell = 'x"' + "x" * 200_000
@@ -175,7 +229,11 @@ class TestDelimited:
     @pytest.mark.slow
     @given(
         st.lists(
-            st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=2, max_size=2)
+            st.lists(
+                st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+                min_size=2,
+                max_size=2,
+            )
         )
     )
     def test_whatever_python_writes_is_read_back(self, tmp_path_factory, rows):
@@ -207,10 +265,14 @@ class TestParquet:
     def test_a_file_cut_off_is_told(self, tmp_path, part):
         pa.parquet.write_table(TABLE, tmp_path / "x.parquet")
         whole = (tmp_path / "x.parquet").read_bytes()
-        assert "x.parquet: " in fault_of(write(tmp_path, "x.parquet", whole[: int(len(whole) * part)]))
+        assert "x.parquet: " in fault_of(
+            write(tmp_path, "x.parquet", whole[: int(len(whole) * part)])
+        )
 
     def test_a_damaged_page_is_told_while_reading(self, tmp_path):
-        pa.parquet.write_table(pa.table({"email": [f"{i}@example.org" for i in range(9_000)]}), tmp_path / "x.parquet")
+        pa.parquet.write_table(
+            pa.table({"email": [f"{i}@example.org" for i in range(9_000)]}), tmp_path / "x.parquet"
+        )
         whole = bytearray((tmp_path / "x.parquet").read_bytes())
         whole[100:9_000] = bytes(8_900)
         assert "x.parquet: " in fault_of(write(tmp_path, "x.parquet", bytes(whole)))
@@ -264,17 +326,28 @@ class TestWorkbook:
             sheet = book.add_worksheet()
             for at, row in enumerate((["email", "took"], ["a@b.org"], ["c@d.org", "long"])):
                 sheet.write_row(at, 0, row)
-            sheet.write_number(1, 1, (30 + 5 / 60) / 24, book.add_format({"num_format": "[h]:mm:ss"}))
+            sheet.write_number(
+                1, 1, (30 + 5 / 60) / 24, book.add_format({"num_format": "[h]:mm:ss"})
+            )
         assert rows_of(path)[0] == [["a@b.org", "30:05:00"], ["c@d.org", "long"]]
 
     def test_a_sheet_of_a_header_alone_has_no_rows(self, tmp_path):
-        assert rows_of(write_book(tmp_path / "x.xlsx", [["email"]]), sheet="People") == ([], ["email"])
+        assert rows_of(write_book(tmp_path / "x.xlsx", [["email"]]), sheet="People") == (
+            [],
+            ["email"],
+        )
 
     @pytest.mark.parametrize(
         ("sheet", "told"),
         [
-            ("Poeple", "has no sheet 'Poeple' (did you mean 'People'?); there are 'Cover', 'People'"),
-            ("1", "has no sheet '1' (give its name, not its position); there are 'Cover', 'People'"),
+            (
+                "Poeple",
+                "has no sheet 'Poeple' (did you mean 'People'?); there are 'Cover', 'People'",
+            ),
+            (
+                "1",
+                "has no sheet '1' (give its name, not its position); there are 'Cover', 'People'",
+            ),
             ("Cover", "has no header"),
         ],
     )
@@ -284,17 +357,23 @@ class TestWorkbook:
     def test_the_first_sheet_that_is_not_empty_is_read_and_named(self, tmp_path):
         with open_table(write_book(tmp_path / "x.xlsx", [["email"], ["a@b.org"]])) as source:
             assert source.columns == ("email",)
-            assert source.remarks == ["only sheet 'People' is read, and not 'Cover'; give another with --sheet"]
+            assert source.remarks == [
+                "only sheet 'People' is read, and not 'Cover'; give another with --sheet"
+            ]
 
     def test_an_address_in_the_first_row_is_data(self, tmp_path):
-        with open_table(write_book(tmp_path / "x.xlsx", [["a@b.org", 1], ["c@d.org", 2, "x"]])) as source:
+        with open_table(
+            write_book(tmp_path / "x.xlsx", [["a@b.org", 1], ["c@d.org", 2, "x"]])
+        ) as source:
             assert source.columns == ("column_1", "column_2", "column_3")
             assert sum(map(len, source.pieces())) == 2
 
     @pytest.mark.parametrize("part", [0.1, 0.5, 0.99])
     def test_a_file_cut_off_is_told(self, tmp_path, part):
         whole = write_book(tmp_path / "x.xlsx", [["email"], ["a@b.org"]]).read_bytes()
-        assert "cannot be read as XLSX" in fault_of(write(tmp_path, "x.xlsx", whole[: int(len(whole) * part)]))
+        assert "cannot be read as XLSX" in fault_of(
+            write(tmp_path, "x.xlsx", whole[: int(len(whole) * part)])
+        )
 
     def test_a_workbook_with_a_password_is_told(self, tmp_path):
         path = write(tmp_path, "x.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600)
@@ -306,10 +385,16 @@ class TestWorkbook:
         with xlsxwriter.Workbook(str(path)) as book:
             for name in ("Ünsorted & more", "other"):
                 sheet = book.add_worksheet(name)
-                for at, row in enumerate((["email", "n"], ["ada@example.org", "=1+1"], ['="cy@example.org"', 2])):
+                for at, row in enumerate(
+                    (["email", "n"], ["ada@example.org", "=1+1"], ['="cy@example.org"', 2])
+                ):
                     for column, cell in enumerate(row):
-                        sheet.write(at, column, cell, None, *([""] if str(cell).startswith("=") else []))
-        change_parts(path, SHEETS, lambda octets: octets.replace(b"<v></v>", b"<v />"))  # as openpyxl writes it
+                        sheet.write(
+                            at, column, cell, None, *([""] if str(cell).startswith("=") else [])
+                        )
+        change_parts(
+            path, SHEETS, lambda octets: octets.replace(b"<v></v>", b"<v />")
+        )  # as openpyxl writes it
         if mode:
             prefix_cells(path, mode.encode())
         with open_table(path, ReadOptions(sheet="Ünsorted & more")) as source:
@@ -361,7 +446,9 @@ class TestOpening:
     def test_a_column_that_is_not_there_once_is_told_with_the_file(self, tmp_path):
         with open_table(write(tmp_path, "x.csv", "a,b,b\n")) as file:
             file.check_column("a")
-            with pytest.raises(ColumnError, match=r"x\.csv: no column 'email'; there are 'a', 'b', 'b'"):
+            with pytest.raises(
+                ColumnError, match=r"x\.csv: no column 'email'; there are 'a', 'b', 'b'"
+            ):
                 file.check_column("email")
             with pytest.raises(ColumnError, match=r"x\.csv: the column name 'b' occurs 2 times"):
                 file.check_column("b")
@@ -382,13 +469,17 @@ def zipped(name, text):
 class TestStandardInput:
     def test_a_closed_one_is_told(self, monkeypatch):
         monkeypatch.setattr(sys, "stdin", None)
-        assert fault_of("-") == "standard input is closed: give a file, or pipe a table to the command"
+        assert (
+            fault_of("-") == "standard input is closed: give a file, or pipe a table to the command"
+        )
 
     def test_it_is_read_as_csv_and_its_copy_goes(self, monkeypatch):
         stdin_of(b"\xef\xbb\xbfid;email\n1;ada@example.org\n2;\n", monkeypatch)
         with open_table("-") as file:
             assert file.path.exists()
-            assert [piece.to_pylist() for piece in file.pieces()] == [[{"id": a, "email": b} for a, b in ROWS]]
+            assert [piece.to_pylist() for piece in file.pieces()] == [
+                [{"id": a, "email": b} for a, b in ROWS]
+            ]
         assert not file.path.exists()
 
     @pytest.mark.parametrize(
@@ -397,7 +488,10 @@ class TestStandardInput:
             (b"", "standard input is empty"),
             (b'id\n"x\n', "standard input ends inside quotes"),
             (b"\n", "no header"),
-            (gzip.compress(b"email\n"), "compressed with gzip; unpack it first, or give a file whose name ends as"),
+            (
+                gzip.compress(b"email\n"),
+                "compressed with gzip; unpack it first, or give a file whose name ends as",
+            ),
             (
                 zipped("contacts.csv", "email\n"),
                 "cannot be read as XLSX: it is a zip file without a workbook in it; give the table itself",
@@ -456,7 +550,9 @@ class TestCompressed:
         assert [each.name for each in tmp_path.iterdir()] == [path.name]
         with open_table(path) as source:
             assert source.path.exists()
-            assert [piece.to_pylist() for piece in source.pieces()] == [[{"id": a, "email": b} for a, b in ROWS]]
+            assert [piece.to_pylist() for piece in source.pieces()] == [
+                [{"id": a, "email": b} for a, b in ROWS]
+            ]
         assert not source.path.exists()
 
     @pytest.mark.slow
@@ -473,7 +569,9 @@ class TestCompressed:
         with create_table(path) as writer:
             writer.write(pa.table({"email": [f"ada{n}@example.org" for n in range(9_000)]}))
         path.write_bytes(path.read_bytes()[:-900])
-        self.check_refused(path, tmp_path, monkeypatch, "cannot be unpacked: it is damaged, or its ending is wrong")
+        self.check_refused(
+            path, tmp_path, monkeypatch, "cannot be unpacked: it is damaged, or its ending is wrong"
+        )
 
     def check_refused(self, path, folder, monkeypatch, told):
         scratch = folder / "scratch"
@@ -487,7 +585,9 @@ class TestCompressed:
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("a.csv", "email")
             archive.writestr("b.csv", "email")
-        assert "holds 2 files ('a.csv', 'b.csv'); give a zip file with one table in it" in fault_of(path)
+        assert "holds 2 files ('a.csv', 'b.csv'); give a zip file with one table in it" in fault_of(
+            path
+        )
 
     def test_the_ending_of_the_file_in_a_zip_file_counts_too(self, tmp_path):
         path = tmp_path / "x.zip"
@@ -502,12 +602,16 @@ class TestCompressed:
             archive.writestr("inner/contacts.csv", "id,email\n1,ada@example.org\n2,\n")
         assert rows_of(path) == (ROWS, ["id", "email"])
 
-    @pytest.mark.parametrize(("names", "told"), [(["a.png"], "holds 'a.png'"), ([], "holds no file")])
+    @pytest.mark.parametrize(
+        ("names", "told"), [(["a.png"], "holds 'a.png'"), ([], "holds no file")]
+    )
     def test_a_zip_file_without_a_table_is_told(self, tmp_path, names, told):
         with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
             for name in names:
                 archive.writestr(name, "x")
-        assert f"x.zip: {told}; give a zip file with one table in it" in fault_of(tmp_path / "x.zip")
+        assert f"x.zip: {told}; give a zip file with one table in it" in fault_of(
+            tmp_path / "x.zip"
+        )
 
     def test_a_workbook_is_not_packed_again(self, tmp_path):
         with (
@@ -536,8 +640,14 @@ class TestGuessedColumn:
         assert guess_column({"work": ADDRESSES, "home": ADDRESSES}) == "work"
 
     def test_empty_cells_count_against_a_column(self):
-        assert guess_column({"backup": ["a@x.org", "", ""], "mail": ["a@x.org", "b@x.org", "c"]}) == "mail"
-        assert guess_column({"id": [1, 2, 3, 4, 5], "mail": ["a@x.org", None, None, None, None]}) == "mail"
+        assert (
+            guess_column({"backup": ["a@x.org", "", ""], "mail": ["a@x.org", "b@x.org", "c"]})
+            == "mail"
+        )
+        assert (
+            guess_column({"id": [1, 2, 3, 4, 5], "mail": ["a@x.org", None, None, None, None]})
+            == "mail"
+        )
 
     @each_row(
         "written",
@@ -557,7 +667,12 @@ class TestGuessedColumn:
     @each_row(
         "cells",
         [
-            *(["a@b.org; c@d.org"], ["Email: a@b.org"], ["ada [at] b.org"], ["; ".join(["a@b.org"] * 1_000)]),
+            *(
+                ["a@b.org; c@d.org"],
+                ["Email: a@b.org"],
+                ["ada [at] b.org"],
+                ["; ".join(["a@b.org"] * 1_000)],
+            ),
             pa.array([["a@b.org"], ["a@b.org", "c@d.org"]]),
         ],
     )
@@ -573,7 +688,9 @@ class TestGuessedColumn:
             guess_column({"email": [], "work email": []})
 
     def test_the_name_decides_where_addresses_are_within_text(self):
-        assert guess_column({"note": ["call c@d.org now"], "email": ["write to a@b.org"]}) == "email"
+        assert (
+            guess_column({"note": ["call c@d.org now"], "email": ["write to a@b.org"]}) == "email"
+        )
 
     @given(st.lists(st.text("ab@. []()at;<>=:\n", max_size=20) | st.none(), max_size=5))
     def test_cells_that_are_not_read_hold_no_address(self, cells):
@@ -585,7 +702,9 @@ class TestGuessedColumn:
         with pytest.raises(ColumnError):
             guess_column({"late": pd.Series(late)})
 
-    @each_row("columns", [{"a": []}, {"a": [None], "b": [1]}, {"a": ["x", "y", "ada@example.org", "z"]}])
+    @each_row(
+        "columns", [{"a": []}, {"a": [None], "b": [1]}, {"a": ["x", "y", "ada@example.org", "z"]}]
+    )
     def test_no_likely_column_is_told(self, columns):
         with pytest.raises(ColumnError, match="no column looks like e-mail addresses; name one of"):
             guess_column(columns)
@@ -613,9 +732,13 @@ def test_options_of_a_csv_are_remarked_on_for_another_file(tmp_path):
         assert not any("only for CSV" in remark for remark in source.remarks)
 
 
-@pytest.mark.parametrize("row", ['{}   , Ada Lovelace  , "{{""old"": true}} ,', "{}; Ada, Countess", "{},Ada"])
+@pytest.mark.parametrize(
+    "row", ['{}   , Ada Lovelace  , "{{""old"": true}} ,', "{}; Ada, Countess", "{},Ada"]
+)
 def test_rows_with_more_cells_than_the_only_one_of_the_header_are_one_cell(tmp_path, row):
-    content = "email    \n" + "".join(row.format(f"{name}@firm.example") + "\n" for name in ("ada", "bob", "cy"))
+    content = "email    \n" + "".join(
+        row.format(f"{name}@firm.example") + "\n" for name in ("ada", "bob", "cy")
+    )
     with open_table(write(tmp_path, "x.csv", content)) as source:
         assert source.columns == ("email",)
         (piece,) = source.pieces(with_lines=True)
@@ -630,7 +753,10 @@ def test_rows_with_more_cells_than_the_only_one_of_the_header_are_one_cell(tmp_p
 @pytest.mark.parametrize(
     ("line", "people"),
     [
-        ('"Smith, Alice" <alice@firm.example>; "Jones, Bob" <bob@firm.example>; carol@firm.example', 3),
+        (
+            '"Smith, Alice" <alice@firm.example>; "Jones, Bob" <bob@firm.example>; carol@firm.example',
+            3,
+        ),
         ("Alice Smith <alice@firm.example>, Bob Jones <bob@firm.example>", 2),
         ("alice@firm.example;bob@firm.example\r\n", 2),
         ("alice@firm.example, bob@firm.example, carol@firm.example", 3),

@@ -17,7 +17,9 @@ from tests.doubles.tables import first_ones
 from tests.doubles.workbooks import write_raw
 
 MIB = 1 << 20
-SMALL = 256 * MIB  # of memory: what the program takes without a workbook, and some millions of cells
+SMALL = (
+    256 * MIB
+)  # of memory: what the program takes without a workbook, and some millions of cells
 ADDRESS = '<row><c r="A1" t="str"><v>email</v></c></row><row><c r="A2" t="str"><v>ada@example.org</v></c></row>'
 WIDE = f"<row>{'<c><v>1</v></c>' * 16_384}</row>"
 MANY = '<sst uniqueCount="100000000000"><si><t>x</t></si></sst>'
@@ -66,7 +68,10 @@ def test_a_false_number_of_texts_does_not_end_this_process(tmp_path):
         found = read_sheet(path, path.name, None, memory=SMALL)[4]
     except InputError as exc:
         found = str(exc)
-    assert found == [["email"], ["ada@example.org"]] or "cannot be read with 256 MiB of memory" in found
+    assert (
+        found == [["email"], ["ada@example.org"]]
+        or "cannot be read with 256 MiB of memory" in found
+    )
 
 
 @pytest.mark.slow
@@ -139,9 +144,14 @@ def test_a_part_that_says_that_it_is_small_is_refused(tmp_path):
 
 
 def test_entities_do_not_expand(tmp_path):
-    lines = "".join(f'<!ENTITY {name} "{f"&{inner};" * 50}">' for name, inner in zip("bcdefg", "abcdef", strict=True))
+    lines = "".join(
+        f'<!ENTITY {name} "{f"&{inner};" * 50}">'
+        for name, inner in zip("bcdefg", "abcdef", strict=True)
+    )
     sheet = f'<?xml version="1.0"?><!DOCTYPE w [<!ENTITY a "xxxxxxxxxx">{lines}]>'
-    sheet += '<worksheet><sheetData><row><c r="A1" t="str"><v>&g;</v></c></row></sheetData></worksheet>'
+    sheet += (
+        '<worksheet><sheetData><row><c r="A1" t="str"><v>&g;</v></c></row></sheetData></worksheet>'
+    )
     said = refuse(write_raw(tmp_path / "x.xlsx", sheet=sheet.encode()))
     assert said == "x.xlsx cannot be read as XLSX: at 0..0: unrecognized entity `&g;`"
 
@@ -154,14 +164,17 @@ def test_a_dimension_that_is_not_true_changes_nothing(tmp_path):
 
 def test_what_takes_too_long_is_stopped(tmp_path):
     with pytest.raises(
-        InputError, match=re.escape("in 0.001 seconds (it was stopped), which a table in a file of its")
+        InputError,
+        match=re.escape("in 0.001 seconds (it was stopped), which a table in a file of its"),
     ):
         run_program(write_raw(tmp_path / "x.xlsx", ADDRESS), "x.xlsx", seconds=0.001)
 
 
 WAYS = {
     "a table": open_table,
-    "a list of people": lambda path: mv.suppress(pd.DataFrame({"email": ["ada@x.org"]}), "email", path),
+    "a list of people": lambda path: mv.suppress(
+        pd.DataFrame({"email": ["ada@x.org"]}), "email", path
+    ),
     "what became of mails": mv.read_bounces,
     "an earlier audit": lambda path: mv.report(verified(), "email", earlier=path),
     "a file of the page": lambda path: pytest.importorskip(
@@ -212,7 +225,9 @@ class TestLinks:
             "cy@firm.example",
             "Di",
         ]
-        assert "2 cells with an address in the link only: read as 'text <address>'" in opened.remarks
+        assert (
+            "2 cells with an address in the link only: read as 'text <address>'" in opened.remarks
+        )
 
     def test_a_workbook_without_links_has_no_such_remark(self, tmp_path):
         opened = open_table(write_raw(tmp_path / "x.xlsx", ADDRESS))

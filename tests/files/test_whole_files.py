@@ -54,7 +54,9 @@ class TestContacts:
 
     def test_letters_that_are_not_utf_8_are_those_of_western_windows(self, tmp_path):
         octets = "BEGIN:VCARD\nFN:J\u00f6rg\nEMAIL:j@firm.example\nEND:VCARD\n".encode("cp1252")
-        assert rows(write(tmp_path / "a.vcf", octets))[0] == [{"name": "J\u00f6rg", "email": "j@firm.example"}]
+        assert rows(write(tmp_path / "a.vcf", octets))[0] == [
+            {"name": "J\u00f6rg", "email": "j@firm.example"}
+        ]
 
     def test_a_file_without_a_contact_is_an_error(self, tmp_path):
         with pytest.raises(InputError, match=r"a\.vcf has no contact: no line is BEGIN:VCARD"):
@@ -72,7 +74,10 @@ class TestArrays:
     @pytest.mark.parametrize(
         ("text", "says"),
         [
-            ('["ada@firm.example"]', "has items that are not objects; give addresses alone as text"),
+            (
+                '["ada@firm.example"]',
+                "has items that are not objects; give addresses alone as text",
+            ),
             ('[{"email": "ada@firm.example"}', "not valid JSON"),
             ("[" * 100_000, "not valid JSON"),
         ],
@@ -104,12 +109,20 @@ class TestOldWorkbooks:
     @pytest.mark.parametrize(
         ("octets", "next_step"),
         [
-            (b"<html><body><table><tr><td>email", "it is a web page; open it in a spreadsheet program"),
-            (b"email\tname\nada@firm.example\tAda\n", "it is text; if it is a table, rename it to .csv"),
+            (
+                b"<html><body><table><tr><td>email",
+                "it is a web page; open it in a spreadsheet program",
+            ),
+            (
+                b"email\tname\nada@firm.example\tAda\n",
+                "it is text; if it is a table, rename it to .csv",
+            ),
         ],
     )
     @pytest.mark.parametrize("ending", [".xls", ".xlsx"])
-    def test_a_page_or_text_with_the_ending_of_a_workbook_has_a_next_step(self, tmp_path, ending, octets, next_step):
+    def test_a_page_or_text_with_the_ending_of_a_workbook_has_a_next_step(
+        self, tmp_path, ending, octets, next_step
+    ):
         with pytest.raises(InputError, match=next_step):
             rows(write(tmp_path / f"a{ending}", octets))
 

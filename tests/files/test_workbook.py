@@ -15,7 +15,13 @@ from tests.doubles.workbooks import MAIN, add_sheet, cells_of, change_parts, par
 ACTION = "email_action"
 SHEETS = ["verified", "Summary", "Send list", "To review", "Ask again", "Remove", "Not checked"]
 PIECES = [
-    pa.table({"email": ["ada@x.example", "=1+1"], "n": [1, 2], ACTION: pa.array(["send", "drop"]).dictionary_encode()}),
+    pa.table(
+        {
+            "email": ["ada@x.example", "=1+1"],
+            "n": [1, 2],
+            ACTION: pa.array(["send", "drop"]).dictionary_encode(),
+        }
+    ),
     pa.table({"email": ["bo@x.example", None], "n": [3, None], ACTION: ["send", "unchecked"]}),
 ]
 
@@ -34,7 +40,12 @@ def frozen_rows(path, number):
 
 def test_the_header_stays_in_view_with_filters_and_widths_that_fit(tmp_path):
     piece = pa.table(
-        {"email": ["a" * 30 + "@x.example"], "note": ["x" * 500], "n": [1], "a long name of a column": [1]}
+        {
+            "email": ["a" * 30 + "@x.example"],
+            "note": ["x" * 500],
+            "n": [1],
+            "a long name of a column": [1],
+        }
     )
     write(tmp_path / "x.xlsx", [piece])
     sheet = sheet_xml(tmp_path / "x.xlsx")
@@ -60,7 +71,13 @@ def small_files():
 
 
 def test_a_workbook_that_does_not_fit_is_an_error_with_its_name(tmp_path, small_files):
-    piece = pa.table({"email": [f"{number * 0x9E3779B97F4A7C15 % 2**64:x}@x.example" for number in range(20_000)]})
+    piece = pa.table(
+        {
+            "email": [
+                f"{number * 0x9E3779B97F4A7C15 % 2**64:x}@x.example" for number in range(20_000)
+            ]
+        }
+    )
     with pytest.raises(OSError, match="too large") as caught:
         write(tmp_path / "a.xlsx", [piece])
     assert caught.value.filename == str(tmp_path / "a.xlsx")
@@ -71,7 +88,9 @@ def test_a_workbook_that_does_not_fit_is_an_error_with_its_name(tmp_path, small_
 def test_a_table_without_rows_has_a_header(tmp_path):
     book = write(tmp_path / "x.xlsx", [PIECES[0].slice(0, 0)], by_action=ACTION)
     assert book["verified"] == [("email", "n", ACTION)]
-    assert [each.get("ref") for each in sheet_xml(tmp_path / "x.xlsx").iter(f"{MAIN}autoFilter")] == ["A1:C1"]
+    assert [
+        each.get("ref") for each in sheet_xml(tmp_path / "x.xlsx").iter(f"{MAIN}autoFilter")
+    ] == ["A1:C1"]
 
 
 def test_each_row_is_on_the_first_sheet_and_on_that_of_its_action(tmp_path):
@@ -86,7 +105,9 @@ def test_each_row_is_on_the_first_sheet_and_on_that_of_its_action(tmp_path):
     ]
     assert book["Send list"] == [header, whole[0], whole[2]]
     assert book["Remove"] == [header, whole[1]]
-    assert not list(sheet_xml(tmp_path / "x.xlsx", SHEETS.index("Remove") + 1).iter(f"{MAIN}f"))  # no formula
+    assert not list(
+        sheet_xml(tmp_path / "x.xlsx", SHEETS.index("Remove") + 1).iter(f"{MAIN}f")
+    )  # no formula
     assert book["Not checked"] == [header, whole[3]]
     assert book["To review"] == book["Ask again"] == [header]
     tables = [number for number, name in enumerate(SHEETS, 1) if name != "Summary"]
@@ -99,7 +120,9 @@ def test_each_row_is_on_the_first_sheet_and_on_that_of_its_action(tmp_path):
         "Remove": (1, 0.25),
         "Not checked": (1, 0.25),
     }
-    assert [name for name in parts_of(tmp_path / "x.xlsx") if name.startswith("xl/charts/")] == ["xl/charts/chart1.xml"]
+    assert [name for name in parts_of(tmp_path / "x.xlsx") if name.startswith("xl/charts/")] == [
+        "xl/charts/chart1.xml"
+    ]
 
 
 def test_pandas_reads_the_whole_table(tmp_path):
@@ -109,7 +132,9 @@ def test_pandas_reads_the_whole_table(tmp_path):
     assert len(frame) == 4
 
 
-@pytest.mark.parametrize("options", [{}, {"by_action": ACTION}, {"like": FileFormat(sheet="people")}])
+@pytest.mark.parametrize(
+    "options", [{}, {"by_action": ACTION}, {"like": FileFormat(sheet="people")}]
+)
 def test_it_replaces_its_own_workbook_as_a_whole(tmp_path, options):
     first = write(tmp_path / "x.xlsx", PIECES, **options)
     assert len(next(iter(first.values()))) == 5
@@ -145,7 +170,10 @@ def former(path):
 
 
 OTHERS = {
-    "of another program": (lambda path: foreign(path, ["people", "Budget"]), "has sheets that this version"),
+    "of another program": (
+        lambda path: foreign(path, ["people", "Budget"]),
+        "has sheets that this version",
+    ),
     "with our name": (lambda path: foreign(path, ["verified"]), "has sheets that this version"),
     "with a sheet more": (added, "has sheets that this version"),
     "with a sheet that was renamed": (renamed, "has sheets that this version"),

@@ -72,7 +72,11 @@ def written(path, *pieces, **options):
 
 @each_row(("text", "harmless"), FORMULAS)
 def test_formulas_are_neutralised_and_numbers_left(text, harmless):
-    assert neutralize(pa.array(["x", text, None, ""], pa.large_string()).slice(1)).to_pylist() == [harmless, None, ""]
+    assert neutralize(pa.array(["x", text, None, ""], pa.large_string()).slice(1)).to_pylist() == [
+        harmless,
+        None,
+        "",
+    ]
 
 
 def test_cells_are_the_same_where_columns_repeat_few_values(tmp_path):
@@ -83,8 +87,12 @@ def test_cells_are_the_same_where_columns_repeat_few_values(tmp_path):
         "ok": [(True, False, None)[n % 3] for n in range(rows)],
         "none": pa.nulls(rows, pa.string()),
         "note": [notes[n % 5 - n % 2] for n in range(rows)],
-        "verdict": pa.array([("valid", None, "risky")[n % 3] for n in range(rows)]).dictionary_encode(),
-        "late": [None if n < 2_000 else f"y{n}" for n in range(rows)],  # few values in its first rows only
+        "verdict": pa.array(
+            [("valid", None, "risky")[n % 3] for n in range(rows)]
+        ).dictionary_encode(),
+        "late": [
+            None if n < 2_000 else f"y{n}" for n in range(rows)
+        ],  # few values in its first rows only
         "empty": pa.nulls(rows, pa.bool_()),
     }
     with create_table(tmp_path / "x.csv", is_escaped=lambda name: name == "note") as writer:
@@ -114,14 +122,25 @@ class TestCsv:
 
     def test_formulas_are_escaped_only_in_the_columns_that_are_named(self, tmp_path):
         texts = [text for text, _ in FORMULAS]
-        path = written(tmp_path / "x.csv", pa.table({"=a": texts, "b": texts}), is_escaped=lambda name: name == "b")
+        path = written(
+            tmp_path / "x.csv",
+            pa.table({"=a": texts, "b": texts}),
+            is_escaped=lambda name: name == "b",
+        )
         with path.open(newline="") as file:
             header, *rows = csv.reader(file)
         assert header == ["=a", "b"]
         assert [tuple(row) for row in rows] == FORMULAS
 
     def test_messages_are_escaped_always_and_addresses_never(self):
-        columns = ("email", "email_clean", "email_suggestion", "email_error_message", "email_reasons", "note")
+        columns = (
+            "email",
+            "email_clean",
+            "email_suggestion",
+            "email_error_message",
+            "email_reasons",
+            "note",
+        )
         for in_all, escaped in ((False, [0, 0, 0, 1, 1, 0]), (True, [0, 0, 0, 1, 1, 1])):
             is_escaped = FormulaColumns("email", None, in_all=in_all)
             assert [is_escaped(name) for name in columns] == [bool(each) for each in escaped]
@@ -130,18 +149,21 @@ class TestCsv:
         texts = pa.array(["a,b", "c,d", ""])
         texts = pa.Array.from_buffers(pa.string(), 3, [pa.py_buffer(b"\x05"), *texts.buffers()[1:]])
         assert texts.to_pylist() == ["a,b", None, ""]
-        assert written(tmp_path / "x.csv", pa.table({"a": texts, "b": ["1", "2", "3"]})).read_text() == (
-            'a,b\n"a,b",1\n,2\n,3\n'
-        )
+        assert written(
+            tmp_path / "x.csv", pa.table({"a": texts, "b": ["1", "2", "3"]})
+        ).read_text() == ('a,b\n"a,b",1\n,2\n,3\n')
 
     def test_a_byte_order_mark_where_the_input_had_one(self, tmp_path):
-        path = written(tmp_path / "x.csv", pa.table({"a": ["ö"]}), like=FileFormat(head=b"\xef\xbb\xbf"))
+        path = written(
+            tmp_path / "x.csv", pa.table({"a": ["ö"]}), like=FileFormat(head=b"\xef\xbb\xbf")
+        )
         assert path.read_bytes() == b"\xef\xbb\xbfa\n\xc3\xb6\n"
 
     @given(
         st.lists(
             st.tuples(
-                st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+                st.none()
+                | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
                 st.text(st.sampled_from(';",\r\n x'), max_size=4),
             ),
             min_size=1,
@@ -176,7 +198,8 @@ class TestParquet:
 
     def test_no_rows_are_a_readable_file(self, tmp_path):
         assert (
-            pd.read_parquet(written(tmp_path / "x.parquet", TABLE.slice(0, 0))).columns.tolist() == TABLE.column_names
+            pd.read_parquet(written(tmp_path / "x.parquet", TABLE.slice(0, 0))).columns.tolist()
+            == TABLE.column_names
         )
 
 
@@ -185,7 +208,9 @@ class TestWorkbook:
         piece = TABLE.append_column("formula", pa.array(["=1+1", "https://x.org", "007"]))
         piece = piece.append_column("odd", pa.array([float("nan"), float("inf"), 0.5]))
         path = written(tmp_path / "x.xlsx", piece)
-        header, *rows = python_calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
+        header, *rows = (
+            python_calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
+        )
         assert header == piece.column_names
         naive = MOMENT.replace(tzinfo=None)
         assert rows[0][:7] == ["ada@example.org", 1.0, True, naive, "valid", '["a"]', "=1+1"]
@@ -195,14 +220,18 @@ class TestWorkbook:
     def test_dates_before_those_of_workbooks_and_long_cells_are_text(self, tmp_path):
         early = datetime.datetime(1066, 10, 14, tzinfo=datetime.UTC)
         path = written(tmp_path / "x.xlsx", pa.table({"when": [early], "long": ["x" * 40_000]}))
-        _, row = python_calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
+        _, row = (
+            python_calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
+        )
         assert row == ["1066-10-14 00:00:00+00:00", "x" * 32_767]
 
     def test_cells_that_a_workbook_cuts_are_counted(self, tmp_path):
         with create_table(tmp_path / "x.xlsx") as table:
             for texts in (["x" * 32_768, "y" * 32_767, None], ["z" * 40_000, "", "a"]):
                 table.write(pa.table({"id": [1, 2, 3], "text": texts}))
-        assert table.remarks == ["2 cells cut to 32,767 characters, the most that a workbook allows, in rows 2, 5"]
+        assert table.remarks == [
+            "2 cells cut to 32,767 characters, the most that a workbook allows, in rows 2, 5"
+        ]
 
     def test_more_columns_than_a_workbook_holds_are_refused_before_the_first_row(self, tmp_path):
         names = [f"c{n}" for n in range(16_385)]
@@ -214,14 +243,18 @@ class TestWorkbook:
 
     def test_columns_that_json_cannot_have_are_refused_before_the_first_row(self, tmp_path):
         with (
-            pytest.raises(InputError, match="2 columns are named 'a', which an object of JSON cannot have"),
+            pytest.raises(
+                InputError, match="2 columns are named 'a', which an object of JSON cannot have"
+            ),
             create_table(tmp_path / "x.jsonl", columns=["a", "b", "a"]),
         ):
             raise AssertionError("not reached")
 
     def test_more_rows_than_a_workbook_holds_are_refused(self, tmp_path):
         piece = pa.table({"n": pa.nulls(XLSX_ROWS, pa.int8())})
-        with pytest.raises(InputError, match="more than 1,048,575 rows do not fit a workbook; write CSV or Parquet"):
+        with pytest.raises(
+            InputError, match="more than 1,048,575 rows do not fit a workbook; write CSV or Parquet"
+        ):
             written(tmp_path / "x.xlsx", piece)
         assert list(tmp_path.iterdir()) == []
 
@@ -247,8 +280,12 @@ TYPED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "kind", "cell", "member"), TYPED, ids=[str(each[2])[:30] for each in TYPED])
-def test_values_that_a_text_file_does_not_have_are_json_and_iso_8601(tmp_path, value, kind, cell, member):
+@pytest.mark.parametrize(
+    ("value", "kind", "cell", "member"), TYPED, ids=[str(each[2])[:30] for each in TYPED]
+)
+def test_values_that_a_text_file_does_not_have_are_json_and_iso_8601(
+    tmp_path, value, kind, cell, member
+):
     piece = pa.table({"email": ["a@x.org", "b@x.org"], "n": pa.array([value, None], kind)})
     rows = csv.reader(written(tmp_path / "x.csv", piece).read_text("utf-8").splitlines())
     assert [row[1] for row in rows] == ["n", cell, ""]
@@ -261,23 +298,43 @@ def test_values_that_a_text_file_does_not_have_are_json_and_iso_8601(tmp_path, v
 
 def cells_of_workbook(path):
     return [
-        row[1] for row in python_calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()[1:]
+        row[1]
+        for row in python_calamine.CalamineWorkbook.from_path(str(path))
+        .get_sheet_by_index(0)
+        .to_python()[1:]
     ]
 
 
-@pytest.mark.parametrize(("number", "cell"), [("12.50", 12.5), ("1234567890123456.78", "1234567890123456.78")])
+@pytest.mark.parametrize(
+    ("number", "cell"), [("12.50", 12.5), ("1234567890123456.78", "1234567890123456.78")]
+)
 def test_decimals_are_numbers_in_a_workbook_if_it_holds_them_exactly(tmp_path, number, cell):
-    piece = pa.table({"email": ["a@x.org"], "n": pa.array([decimal.Decimal(number)], pa.decimal128(18, 2))})
+    piece = pa.table(
+        {"email": ["a@x.org"], "n": pa.array([decimal.Decimal(number)], pa.decimal128(18, 2))}
+    )
     assert cells_of_workbook(written(tmp_path / "x.xlsx", piece)) == [cell]
 
 
 def test_a_closed_standard_output_is_told_before_the_first_row(monkeypatch):
     monkeypatch.setattr("sys.stdout", None)
-    with pytest.raises(InputError, match="standard output is closed: give a file with --output"), create_table("-"):
+    with (
+        pytest.raises(InputError, match="standard output is closed: give a file with --output"),
+        create_table("-"),
+    ):
         raise AssertionError("not reached")
 
 
-ENDINGS = [".csv", ".tsv", ".jsonl", ".parquet", ".feather", ".xlsx", ".csv.gz", ".jsonl.zst", ".tsv.zip"]
+ENDINGS = [
+    ".csv",
+    ".tsv",
+    ".jsonl",
+    ".parquet",
+    ".feather",
+    ".xlsx",
+    ".csv.gz",
+    ".jsonl.zst",
+    ".tsv.zip",
+]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -334,9 +391,14 @@ class TestAtomic:
         with pytest.raises(InputError, match=told), create_table(tmp_path / name):
             pass
 
-    @pytest.mark.skipif(not Path("/proc").is_dir(), reason="nothing here that not even root may write to")
+    @pytest.mark.skipif(
+        not Path("/proc").is_dir(), reason="nothing here that not even root may write to"
+    )
     def test_a_folder_that_may_not_be_written_is_told(self, tmp_path):
-        with pytest.raises(InputError, match=r"/proc/x\.csv cannot be written: "), create_table("/proc/x.csv"):
+        with (
+            pytest.raises(InputError, match=r"/proc/x\.csv cannot be written: "),
+            create_table("/proc/x.csv"),
+        ):
             pass
 
 
@@ -358,5 +420,8 @@ def test_odd_columns_are_written_and_long_identifiers_stay_themselves(tmp_path):
             writer.write(table)
         with open_table(tmp_path / name) as source:
             back = pa.concat_tables(source.pieces()).to_pylist()[0]
-        assert (str(back["id"]), str(back["huge"])) == ("1234567890123456789", "18446744073709551615")
+        assert (str(back["id"]), str(back["huge"])) == (
+            "1234567890123456789",
+            "18446744073709551615",
+        )
         assert float(back["big"]) == 1e20

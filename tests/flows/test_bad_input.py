@@ -73,7 +73,9 @@ def frame():
 @pytest.mark.parametrize("kind", first_ones(["regex", "smtp", "mx", "mx_blacklist"], 2))
 def test_every_row_comes_back_with_a_status_and_the_frame_is_unchanged(world, frame, kind):
     before = copy.deepcopy(frame)
-    out = mv.verify(frame, "email", validation_type=kind, backend=world.backend, journal=None, columns="all")
+    out = mv.verify(
+        frame, "email", validation_type=kind, backend=world.backend, journal=None, columns="all"
+    )
     pd.testing.assert_frame_equal(frame, before)
     assert out.index.tolist() == frame.index.tolist()
     assert out["id"].tolist() == list(range(len(CELLS)))
@@ -102,7 +104,9 @@ def test_what_is_malformed_is_invalid_whatever_is_asked(world, frame):
 def test_a_service_is_never_sent_what_is_malformed_or_no_text(world, frame):
     before = mv.quota(world.url).used
     plan = mv.plan(frame, "email", backend=world.url, journal=None, clean=False)
-    out = mv.verify(frame, "email", validation_type="mx", backend=world.url, journal=None, clean=False)
+    out = mv.verify(
+        frame, "email", validation_type="mx", backend=world.url, journal=None, clean=False
+    )
     assert mv.quota(world.url).used - before == plan.to_submit
     here = mv.verify(frame, "email", validation_type="regex", clean=False)
     well_formed = frame["email"][(here["email_verdict"] == "valid").to_numpy()]

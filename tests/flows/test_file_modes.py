@@ -83,7 +83,9 @@ def test_a_table_on_its_way_to_standard_output(places):
         assert modes_of_files(places) == PRIVATE
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.jsonl.zst", "out.parquet", "out.xlsx"])
+@pytest.mark.parametrize(
+    "name", ["out.csv", "out.csv.gz", "out.jsonl.zst", "out.parquet", "out.xlsx"]
+)
 @pytest.mark.parametrize("earlier", [None, 0o640, 0o600])
 def test_outputs_packed_ones_too(places, umask, tmp_path, name, earlier):
     path = tmp_path / "outputs" / name
@@ -94,13 +96,17 @@ def test_outputs_packed_ones_too(places, umask, tmp_path, name, earlier):
         path.chmod(earlier)
     with create_table(path) as table:
         table.write(TABLE)
-        assert len(list(path.parent.iterdir())) == 1 + (earlier is not None)  # nothing beside the file in the making
+        assert len(list(path.parent.iterdir())) == 1 + (
+            earlier is not None
+        )  # nothing beside the file in the making
     assert mode(path) == (0o666 & ~umask if earlier is None else earlier)
     assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("which", "kind"), [("everything", "csv"), ("everything", "xlsx"), ("report", "html")])
+@pytest.mark.parametrize(
+    ("which", "kind"), [("everything", "csv"), ("everything", "xlsx"), ("report", "html")]
+)
 def test_files_of_the_page(places, which, kind):
     audit = finished(ready(pd.DataFrame({"email": ["ada@example.org"]}), validation_type="regex"))
     files: list[Path] = []
@@ -112,7 +118,9 @@ def test_files_of_the_page(places, which, kind):
 
 
 @pytest.mark.parametrize("is_given", [False, True])
-def test_scratch_on_this_machine_and_a_folder_that_others_may_share(places, umask, tmp_path, is_given):
+def test_scratch_on_this_machine_and_a_folder_that_others_may_share(
+    places, umask, tmp_path, is_given
+):
     given = str(tmp_path / "shared") if is_given else None
     empty = pd.DataFrame({"email": pd.Series([], dtype="str")})
     job = open_call("verify", empty, "email", {}, scratch=given, is_local=True, slots=2).job

@@ -21,11 +21,15 @@ KILLS = 50
 PER_ROUND = 12
 
 
-def run_killable(url: str, journal: Path, seed: int, per_round: int, longest: float) -> dict[str, dict[str, str]]:
+def run_killable(
+    url: str, journal: Path, seed: int, per_round: int, longest: float
+) -> dict[str, dict[str, str]]:
     """Kill and resume in another process; give each address's row at the end."""
     numbers = map(str, (KILLS, seed, per_round, longest))
     command = [sys.executable, "-m", "tests.flows.killable", url, str(journal), *numbers]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return {row["email"]: row for row in json.loads(done.stdout)}
 
@@ -38,11 +42,15 @@ def test_50_kills_at_random_instants_lose_nothing_and_pay_nothing_twice(tmp_path
     with serve(service) as url:
         rows = run_killable(url, journal, seed=5, per_round=PER_ROUND, longest=0.3)
     assert max(service.paid.values()) == 1
-    assert [v for v in service.violations if "terminal" not in v] == [], "only the dead may ask again what they heard"
+    assert [v for v in service.violations if "terminal" not in v] == [], (
+        "only the dead may ask again what they heard"
+    )
     settled = {email for email, row in rows.items() if row["status"] == "done"}
     held = set(rows) - settled
     assert len(rows) >= KILLS * PER_ROUND
-    assert set(rows) == set(service.paid), "all is paid for once, what is held too: it was lost on the way"
+    assert set(rows) == set(service.paid), (
+        "all is paid for once, what is held too: it was lost on the way"
+    )
     assert settled
     with Journal(journal) as left:
         (entry,) = left.summary()
@@ -51,7 +59,9 @@ def test_50_kills_at_random_instants_lose_nothing_and_pay_nothing_twice(tmp_path
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills with signals and forks")
-def test_50_kills_while_a_limiter_refuses_pay_again_only_for_what_was_refused(tmp_path: Path) -> None:
+def test_50_kills_while_a_limiter_refuses_pay_again_only_for_what_was_refused(
+    tmp_path: Path,
+) -> None:
     service = ScriptedService(time.time, duration=lambda _: 0.02)
     granted = limit(service, rate=50.0, burst=20)
     journal = tmp_path / "journal.db"
@@ -64,7 +74,9 @@ def test_50_kills_while_a_limiter_refuses_pay_again_only_for_what_was_refused(tm
     refused = {email for email, row in rows.items() if row["status"] == "done"} - settled
     held = set(rows) - settled - refused
     assert settled <= set(granted)
-    assert all(service.paid[email] >= 3 for email in refused), "refused three times, and so not asked again"
+    assert all(service.paid[email] >= 3 for email in refused), (
+        "refused three times, and so not asked again"
+    )
     with Journal(journal) as left:
         (entry,) = left.summary()
         assert (entry.in_flight, entry.uncertain) == (0, len(held))

@@ -21,7 +21,13 @@ from mailverdict.table.columns import COLUMNS
 from mailverdict.table.options import check_options
 
 NAMES = ("operator", "parked", "disposable_suspected")
-HOSTS = ("mta5.am0.yahoodns.net", "park-mx.above.com", "smtp.yopmail.com", "mx.bücher.example", "mx1.hoster.example")
+HOSTS = (
+    "mta5.am0.yahoodns.net",
+    "park-mx.above.com",
+    "smtp.yopmail.com",
+    "mx.bücher.example",
+    "mx1.hoster.example",
+)
 ZONES = {
     "old.example": mx("10 mta5.am0.yahoodns.net", "20 park-mx.above.com"),
     "sale.example": mx("10 park-mx.above.com"),
@@ -44,7 +50,9 @@ NOW = datetime(2026, 11, 27, tzinfo=UTC)
 
 def world():
     hosts = [each.encode("idna").decode() for each in HOSTS]
-    return mv.sandbox.World(ZONES, exchanges=[Exchange(each, "accepts all", mailboxes=None) for each in hosts])
+    return mv.sandbox.World(
+        ZONES, exchanges=[Exchange(each, "accepts all", mailboxes=None) for each in hosts]
+    )
 
 
 def found_in(out, prefix=""):
@@ -56,7 +64,9 @@ def found_in(out, prefix=""):
 @pytest.mark.parametrize("kind", ["mx", "smtp"])
 def test_the_operator_is_known_where_the_mail_servers_are(kind):
     with world() as there:
-        out = mv.verify(EMAILS, validation_type=kind, backend=there.backend, columns="all", journal=None)
+        out = mv.verify(
+            EMAILS, validation_type=kind, backend=there.backend, columns="all", journal=None
+        )
     assert found_in(out) == list(EXPECTED.values())
 
 
@@ -74,7 +84,11 @@ def test_every_kind_of_frame_has_it(make):
 
 @pytest.mark.slow
 def test_a_journal_and_a_service_know_it(tmp_path):
-    options = {"validation_type": "smtp", "journal": tmp_path / "journal.db", "columns": [*NAMES, "source"]}
+    options = {
+        "validation_type": "smtp",
+        "journal": tmp_path / "journal.db",
+        "columns": [*NAMES, "source"],
+    }
     with world() as there:
         mv.verify(EMAILS, backend=there.backend, **options)
         again = mv.verify(EMAILS, backend=there.backend, **options)
@@ -89,7 +103,9 @@ def test_dask_has_it():
     dd = pytest.importorskip("dask.dataframe")
     with world() as there:
         frame = dd.from_pandas(pd.DataFrame({"email": EMAILS}), npartitions=2)
-        out = mv.dask.verify(frame, "email", backend=there.backend, columns="all", progress=False).compute()
+        out = mv.dask.verify(
+            frame, "email", backend=there.backend, columns="all", progress=False
+        ).compute()
     assert found_in(out, "email_") == list(EXPECTED.values())
 
 
@@ -98,6 +114,8 @@ def test_an_answer_about_a_domain_has_it_on_spark():
     columns = [each for each in COLUMNS if each.name in NAMES]
     options = check_options("verify", {})
     job = StageJob("email", options, ValidationType.MX, "domain", b"", columns=columns)
-    answers = settle_domains(evidence_table(((each.domain, each, None) for each in seen), NOW), ValidationType.MX)
+    answers = settle_domains(
+        evidence_table(((each.domain, each, None) for each in seen), NOW), ValidationType.MX
+    )
     made = final_columns(answers, job)
     assert [made[name][0].as_py() for name in NAMES] == ["self", False, False]

@@ -41,7 +41,9 @@ def world() -> Iterator[World]:
 def count_requests(world: World) -> Counter[str]:
     """How many requests the service answered, by route; its own counts are not among them."""
     text = httpx.get(f"{world.url}/metrics").text
-    found = re.findall(r'^mailverdict_http_requests_total\{route="([^"]+)",.*\} (\S+)$', text, re.MULTILINE)
+    found = re.findall(
+        r'^mailverdict_http_requests_total\{route="([^"]+)",.*\} (\S+)$', text, re.MULTILINE
+    )
     counts: Counter[str] = Counter()
     for route, count in found:
         counts[route] += int(float(count))
@@ -52,11 +54,14 @@ def count_requests(world: World) -> Counter[str]:
 def verify(world: World, data: Any, **options: Any) -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return mv.verify(data, **{"backend": mv.RemoteBackend(world.url, QUICK), "journal": None, **options})
+        return mv.verify(
+            data, **{"backend": mv.RemoteBackend(world.url, QUICK), "journal": None, **options}
+        )
 
 
 @pytest.mark.parametrize(
-    "kind", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in ("regex", "mx")), "mx_blacklist"]
+    "kind",
+    [*(pytest.param(kind, marks=pytest.mark.slow) for kind in ("regex", "mx")), "mx_blacklist"],
 )
 def test_the_service_gives_the_verdicts_of_the_engine_behind_it(world: World, kind: str) -> None:
     world.next_day()
@@ -96,12 +101,20 @@ def test_a_plan_tells_what_happens(world: World, tmp_path: Path) -> None:
     journal = tmp_path / "j.db"
     verify(world, column[:20], validation_type="regex", journal=journal)
     plan = mv.plan(column, validation_type="regex", backend=world.url, journal=journal)
-    assert (plan.known, plan.to_submit, plan.batches, plan.remaining, plan.days) == (20, 10, 1, 80, 1)
+    assert (plan.known, plan.to_submit, plan.batches, plan.remaining, plan.days) == (
+        20,
+        10,
+        1,
+        80,
+        1,
+    )
 
 
 def test_a_single_check_and_a_job_give_the_same_payload(world: World) -> None:
     world.next_day()
-    there = mv.check("info@gmail.com", validation_type="mx", backend=mv.RemoteBackend(world.url, QUICK)).to_dict()
+    there = mv.check(
+        "info@gmail.com", validation_type="mx", backend=mv.RemoteBackend(world.url, QUICK)
+    ).to_dict()
     here = mv.check("info@gmail.com", validation_type="mx", backend=world.backend).to_dict()
     for payload in (there, here):
         payload.pop("metadata")
@@ -113,7 +126,9 @@ def test_a_check_has_the_suggestion_of_the_row_wherever_it_was_made(world: World
     by_column = mv.verify(["Grace@gmial.com", "ada@gmail.com"], backend=world.backend)["suggestion"]
     assert by_column.tolist() == ["Grace@gmail.com", pd.NA]
     for backend in (world.backend, mv.RemoteBackend(world.url, QUICK)):
-        for email, meant in zip(("Grace@gmial.com", "ada@gmail.com"), ("Grace@gmail.com", None), strict=True):
+        for email, meant in zip(
+            ("Grace@gmial.com", "ada@gmail.com"), ("Grace@gmail.com", None), strict=True
+        ):
             found = mv.check(email, validation_type="mx", backend=backend)
             assert found.suggestion == found.to_dict()["metadata"].get("suggestion") == meant
             shown = str(mv.explain(email, validation_type="mx", backend=backend))
@@ -142,10 +157,18 @@ def test_a_check_beyond_the_quota_is_an_exception(world: World) -> None:
 
 @pytest.mark.slow
 def test_a_service_of_the_earlier_revision_says_yes_and_no(world: World, tmp_path: Path) -> None:
-    settings = ServiceSettings(store=f"sqlite:///{tmp_path / 'jobs.db'}", revision="earlier", access_log=False)
+    settings = ServiceSettings(
+        store=f"sqlite:///{tmp_path / 'jobs.db'}", revision="earlier", access_log=False
+    )
     column = ["ada@gmail.com", "ada@gone.example", "nobody"]
     with serve(create_app(settings, world.make_backend()), lifespan="on") as url:
-        out = mv.verify(column, validation_type="mx", backend=mv.RemoteBackend(url, QUICK), journal=None, columns="all")
+        out = mv.verify(
+            column,
+            validation_type="mx",
+            backend=mv.RemoteBackend(url, QUICK),
+            journal=None,
+            columns="all",
+        )
         single = [mv.check(email, validation_type="mx", backend=url).result for email in column]
     assert out["verdict"].tolist() == single == ["valid", "invalid", "invalid"]
     assert out["source"].tolist() == ["remote", "remote", "local"]
@@ -154,12 +177,18 @@ def test_a_service_of_the_earlier_revision_says_yes_and_no(world: World, tmp_pat
 
 
 @pytest.mark.slow  # tests/service/test_pace.py has it with a clock that the test sets
-def test_a_column_beyond_the_burst_is_verified_at_the_service_s_pace(world: World, tmp_path: Path) -> None:
+def test_a_column_beyond_the_burst_is_verified_at_the_service_s_pace(
+    world: World, tmp_path: Path
+) -> None:
     store = f"sqlite:///{tmp_path / 'jobs.db'}"
-    settings = ServiceSettings(store=store, daily_limit=250, rate_limit=200, rate_burst=100, access_log=False)
+    settings = ServiceSettings(
+        store=store, daily_limit=250, rate_limit=200, rate_burst=100, access_log=False
+    )
     column = [f"a{n}@gmail.com" for n in range(200)]
     with serve(create_app(settings, world.make_backend()), lifespan="on") as url:
-        out = mv.verify(column, validation_type="mx", backend=mv.RemoteBackend(url, QUICK), journal=None)
+        out = mv.verify(
+            column, validation_type="mx", backend=mv.RemoteBackend(url, QUICK), journal=None
+        )
         left = mv.quota(url).remaining
     assert out["verdict"].tolist() == ["valid"] * 200
     assert left == 50

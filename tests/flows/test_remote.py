@@ -33,7 +33,12 @@ class Bench:
         self.journal = tmp_path / "journal.db"
 
     def verify(self, data: Any, column: str | None = None, **options: Any) -> pd.DataFrame:
-        arguments = {"validation_type": "smtp", "backend": self.backend, "journal": self.journal, **options}
+        arguments = {
+            "validation_type": "smtp",
+            "backend": self.backend,
+            "journal": self.journal,
+            **options,
+        }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return mv.verify(data, column, **arguments)
@@ -77,7 +82,17 @@ def test_a_column_seen_before_costs_nothing(bench: Bench) -> None:
 
 
 def test_each_address_is_sent_once_however_it_is_written(bench: Bench) -> None:
-    out = bench.verify(["Ada@Example.org", " Ada@EXAMPLE.org ", "Ada@example.org", "ada@example.org", None, "no at", 7])
+    out = bench.verify(
+        [
+            "Ada@Example.org",
+            " Ada@EXAMPLE.org ",
+            "Ada@example.org",
+            "ada@example.org",
+            None,
+            "no at",
+            7,
+        ]
+    )
     assert sum(bench.service.paid.values()) == 2
     assert sorted(bench.service.paid) == ["Ada@example.org", "ada@example.org"]
     assert out["status"].tolist() == ["done"] * 4 + ["missing", "done", "done"]
@@ -105,7 +120,12 @@ def test_a_frame_gets_the_service_s_verdicts_beside_its_own_columns(tmp_path: Pa
 
 def test_limit_bounds_what_is_spent(bench: Bench) -> None:
     out = bench.verify(addresses(50), limit=20)
-    assert out["status"].value_counts().to_dict() == {"done": 20, "pending": 30, "error": 0, "missing": 0}
+    assert out["status"].value_counts().to_dict() == {
+        "done": 20,
+        "pending": 30,
+        "error": 0,
+        "missing": 0,
+    }
     assert sum(bench.service.paid.values()) == 20
 
 
@@ -121,7 +141,10 @@ def test_on_quota_raise_carries_the_partial_result(tmp_path: Path) -> None:
 def test_refresh_asks_a_verdict_again_and_only_that(tmp_path: Path) -> None:
     kinds = {0: "valid", 1: "unknown"}
     bench = Bench(
-        tmp_path, verdict=lambda e, k: payload(e, k, kinds[int(e[4]) % 2], reasons=["timeout"] * (int(e[4]) % 2))
+        tmp_path,
+        verdict=lambda e, k: payload(
+            e, k, kinds[int(e[4]) % 2], reasons=["timeout"] * (int(e[4]) % 2)
+        ),
     )
     bench.verify(addresses(8))
     bench.verify(addresses(8), refresh={"unknown"})
@@ -143,11 +166,17 @@ def test_not_now_is_asked_again_by_the_next_call(tmp_path: Path, reason: str) ->
     rounds = {"n": 0}
 
     def verdict(email: str, kind: str) -> dict[str, Any]:
-        return payload(email, kind, "unknown", reasons=[reason]) if rounds["n"] == 0 else payload(email, kind)
+        return (
+            payload(email, kind, "unknown", reasons=[reason])
+            if rounds["n"] == 0
+            else payload(email, kind)
+        )
 
     bench = Bench(tmp_path, verdict=verdict)
     bench.backend.ask_again = False
-    run = mv.start(addresses(3), validation_type="smtp", backend=bench.backend, journal=bench.journal)
+    run = mv.start(
+        addresses(3), validation_type="smtp", backend=bench.backend, journal=bench.journal
+    )
     assert set(run.result()["verdict"]) == {"unknown"}
     assert f"3 {reason}" in run.progress.message
     rounds["n"] = 1
@@ -182,7 +211,9 @@ def test_a_failure_keeps_what_is_settled_on_the_error_and_in_the_journal(bench: 
 
 def test_a_cancelled_run_is_resumed_and_nothing_is_paid_twice(tmp_path: Path) -> None:
     bench = Bench(tmp_path, duration=lambda _: 0.3)
-    run = mv.start(addresses(150), validation_type="smtp", backend=bench.backend, journal=bench.journal)
+    run = mv.start(
+        addresses(150), validation_type="smtp", backend=bench.backend, journal=bench.journal
+    )
     wait_until(lambda: bench.service.jobs)
     run.cancel()
     run.wait()
@@ -196,7 +227,11 @@ def test_a_cancelled_run_is_resumed_and_nothing_is_paid_twice(tmp_path: Path) ->
 @pytest.mark.slow
 def test_two_runs_on_one_journal_at_once_pay_once(tmp_path: Path) -> None:
     bench = Bench(tmp_path, duration=lambda _: 0.05)
-    options: dict[str, Any] = {"validation_type": "smtp", "backend": bench.backend, "journal": bench.journal}
+    options: dict[str, Any] = {
+        "validation_type": "smtp",
+        "backend": bench.backend,
+        "journal": bench.journal,
+    }
     first, second = (mv.start(addresses(120), **options) for _ in range(2))
     first.result(timeout=60)
     second.result(timeout=60)

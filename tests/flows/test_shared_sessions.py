@@ -18,7 +18,9 @@ from tests.doubles.service import asynchronous, serving, until
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
-BUSY = Exchange("mx.busy.example", "a distant server with every mailbox", mailboxes=None, delay=0.01)
+BUSY = Exchange(
+    "mx.busy.example", "a distant server with every mailbox", mailboxes=None, delay=0.01
+)
 ZONES = {
     "busy.example": DomainRecords({"MX": ("10 mx.busy.example",)}),
     "busy-too.example": DomainRecords({"MX": ("10 mx.busy.example", "20 mx.plain.example")}),
@@ -57,7 +59,9 @@ def assert_nothing_is_counted(backend):
     assert runs_of(backend) == set()
     assert pool.active == 0
     assert (pool.by_address, pool.by_client) == ({}, {})
-    assert {(each.size, len(each.sessions), len(each.held)) for each in pool.exchanges.values()} <= {(0, 0, 0)}
+    assert {
+        (each.size, len(each.sessions), len(each.held)) for each in pool.exchanges.values()
+    } <= {(0, 0, 0)}
 
 
 @pytest.mark.slow
@@ -115,7 +119,9 @@ def test_columns_that_are_cancelled_give_their_sessions_back():
         async with World(ZONES, exchanges=[BUSY]) as world:
             backend = world.make_backend()
             stats = world.smtp.stats(BUSY.host)
-            columns = [asyncio.create_task(rows_of(backend, people(1000, name=name))) for name in "abc"]
+            columns = [
+                asyncio.create_task(rows_of(backend, people(1000, name=name))) for name in "abc"
+            ]
             await until(lambda: stats.open_now == 2)
             waiting = asyncio.create_task(backend.check("ada@busy.example", "smtp"))
             for each in columns:
@@ -129,7 +135,8 @@ def test_columns_that_are_cancelled_give_their_sessions_back():
 
 
 @pytest.mark.parametrize(
-    "steps", [*range(0, 12, 3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(12) if n % 3)]
+    "steps",
+    [*range(0, 12, 3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(12) if n % 3)],
 )
 def test_a_column_that_is_cancelled_at_any_step_leaves_no_session_counted(steps):
     async def run():
@@ -199,13 +206,17 @@ def test_calls_in_several_threads_keep_to_the_limit_of_their_backend():
 
 def test_limits_that_one_run_observed_hold_for_the_next():
     async def run():
-        strict = Exchange("mx.strict.example", "ten recipients a session", mailboxes=None, max_per_session=10)
+        strict = Exchange(
+            "mx.strict.example", "ten recipients a session", mailboxes=None, max_per_session=10
+        )
         async with World(exchanges=[strict]) as world:
             backend = world.make_backend()
             await rows_of(backend, people(30, "strict.example"))
             observed = pool_of(backend).exchanges[strict.host].plan
             await rows_of(backend, people(30, "strict.example", "bo"))
-            return observed.rcpt_per_session, pool_of(backend).exchanges[strict.host].plan == observed
+            return observed.rcpt_per_session, pool_of(backend).exchanges[
+                strict.host
+            ].plan == observed
 
     assert asyncio.run(run()) == (10, True)
 
@@ -219,9 +230,14 @@ async def test_batches_and_single_checks_of_a_service_together_keep_to_the_limit
             jobs = []
             for n in range(8):
                 emails = people(100, name=f"client{n}x")
-                jobs += await service.submitted(*emails, validation_type="smtp", address=f"192.0.2.{n + 1}")
+                jobs += await service.submitted(
+                    *emails, validation_type="smtp", address=f"192.0.2.{n + 1}"
+                )
             await until(lambda: world.smtp.stats(BUSY.host).open_now == 2)
-            checks = [asyncio.create_task(service.check(f"single{n}@busy.example", "smtp")) for n in range(10)]
+            checks = [
+                asyncio.create_task(service.check(f"single{n}@busy.example", "smtp"))
+                for n in range(10)
+            ]
             replies = await asyncio.gather(*checks)
             assert [reply.json()["data"]["details"] for reply in replies] == ["catch_all"] * 10
             for job_id in jobs:
@@ -233,7 +249,9 @@ async def test_batches_and_single_checks_of_a_service_together_keep_to_the_limit
 @asynchronous
 async def test_jobs_of_a_client_at_slow_servers_do_not_delay_those_of_another(tmp_path):
     slow = [Exchange(f"mx.slow{n}.example", "slow", mailboxes=None, delay=5.0) for n in range(20)]
-    zones = {f"slow{n}.example": DomainRecords({"MX": (f"10 mx.slow{n}.example",)}) for n in range(20)}
+    zones = {
+        f"slow{n}.example": DomainRecords({"MX": (f"10 mx.slow{n}.example",)}) for n in range(20)
+    }
     async with (
         World(zones, exchanges=slow, max_sessions=16) as world,
         serving(tmp_path, world.make_backend(), daily_limit=10_000, concurrency=40) as service,

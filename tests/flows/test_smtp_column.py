@@ -23,7 +23,10 @@ from mailverdict.sandbox.smtp_script import Exchange, SmtpFault
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-FROM_A_SERVICE = {Reason.THROTTLED, Reason.RATE_LIMITED}  # our own queue and limiter; no exchange gives them
+FROM_A_SERVICE = {
+    Reason.THROTTLED,
+    Reason.RATE_LIMITED,
+}  # our own queue and limiter; no exchange gives them
 
 
 def mx(*exchanges):
@@ -45,7 +48,9 @@ async def rows_of(backend, emails, kind="smtp"):
     rows = {}
     async for event in events_of(backend, emails, kind):
         if isinstance(event, Settled):
-            for position, row in zip(event.positions.tolist(), table_to_rows(event.rows), strict=True):
+            for position, row in zip(
+                event.positions.tolist(), table_to_rows(event.rows), strict=True
+            ):
                 assert position not in rows
                 rows[position] = row
     await backend.aclose()
@@ -85,14 +90,17 @@ def test_every_example_becomes_what_the_world_says(examples):
     wrong = {
         each.address: (rows[each.address].result, rows[each.address].reasons, each.why)
         for each in ADDRESSES
-        if (rows[each.address].result, ";".join(rows[each.address].reasons)) != (each.verdict, each.reasons)
+        if (rows[each.address].result, ";".join(rows[each.address].reasons))
+        != (each.verdict, each.reasons)
     }
     assert wrong == {}
 
 
 def test_every_reason_is_reached(examples):
     rows, _ = examples
-    assert {reason for row in rows.values() for reason in row.reasons} == set(Reason) - FROM_A_SERVICE
+    assert {reason for row in rows.values() for reason in row.reasons} == set(
+        Reason
+    ) - FROM_A_SERVICE
 
 
 def test_no_message_is_ever_begun_and_no_session_is_one_too_many(examples):
@@ -114,9 +122,7 @@ def test_every_session_that_can_says_quit(examples):
         assert 0 < stats.sessions == stats.quits, name
 
 
-LIMITING = (
-    "few-recipients one-recipient short-session one-domain tls-only disk-full"  # these say: in another transaction
-)
+LIMITING = "few-recipients one-recipient short-session one-domain tls-only disk-full"  # these say: in another transaction
 GREYLISTED = {"later@plain.example"}
 
 
@@ -210,8 +216,16 @@ def test_the_single_check_and_the_explanation_are_the_same_as_the_column():
 
 def test_the_explanation_shows_the_dialogue():
     with World() as world:
-        text = str(mv.explain("nobody@plain.example", validation_type="smtp", backend=world.backend))
-    for line in ("220 mx.plain.example", "RCPT TO:<nobody@plain.example>", "550 5.1.1", "QUIT", "mailbox_not_found"):
+        text = str(
+            mv.explain("nobody@plain.example", validation_type="smtp", backend=world.backend)
+        )
+    for line in (
+        "220 mx.plain.example",
+        "RCPT TO:<nobody@plain.example>",
+        "550 5.1.1",
+        "QUIT",
+        "mailbox_not_found",
+    ):
         assert line in text
 
 
@@ -221,7 +235,10 @@ def test_the_explanation_shows_the_dialogue():
 def test_a_domain_is_probed_once_however_many_addresses_it_has():
     rows, world = play([*people(60, "gmx.de"), "ada@web.de"])
     assert set(reasons(rows)) <= {"", "mailbox_not_found"}
-    asked = world.smtp.stats("mx1.regionalmail.example").rcpts + world.smtp.stats("mx2.regionalmail.example").rcpts
+    asked = (
+        world.smtp.stats("mx1.regionalmail.example").rcpts
+        + world.smtp.stats("mx2.regionalmail.example").rcpts
+    )
     probes = [a for a in asked if a not in {row.email for row in rows}]
     assert sorted(a.partition("@")[2] for a in probes) == ["gmx.de", "web.de"]
     assert set(asked.values()) == {1}
@@ -236,7 +253,12 @@ TWINS = [
 
 
 def test_spellings_of_one_address_share_one_question():
-    emails = [*TWINS, "Ada@xn--mller-bau-q9a.example", "zoe\u0308@smtputf8.example", "zo\u00eb@smtputf8.example"]
+    emails = [
+        *TWINS,
+        "Ada@xn--mller-bau-q9a.example",
+        "zoe\u0308@smtputf8.example",
+        "zo\u00eb@smtputf8.example",
+    ]
     rows, world = play(emails)
     asked = world.smtp.stats("mx1.cases.example").commands["RCPT"]
     assert asked == 3  # ada, Ada, and one probe: what is left of the @ keeps its case
@@ -256,7 +278,9 @@ def test_a_provider_known_to_accept_all_is_not_probed():
 def test_a_provider_known_to_take_one_recipient_gets_one():
     host = "mx1.olc.protection.outlook.com"
     exchange = Exchange(host, "one RCPT a transaction", max_recipients=1, mailboxes=None)
-    rows, world = play(people(5, "one.example"), zones={"one.example": mx(f"10 {host}")}, exchanges=[exchange])
+    rows, world = play(
+        people(5, "one.example"), zones={"one.example": mx(f"10 {host}")}, exchanges=[exchange]
+    )
     assert reasons(rows) == [""] * 5
     assert world.smtp.stats(host).commands["RCPT"] == 5  # none was refused, so none was repeated
 
@@ -287,7 +311,9 @@ def test_a_server_that_begins_to_refuse_everybody_is_not_believed(deny_after):
     known, unknown = people(400, "turning.example"), [f"no{n}@turning.example" for n in range(100)]
     emails = [each for n in range(100) for each in (*known[4 * n : 4 * n + 4], unknown[n])]
     boxes = frozenset(each.partition("@")[0] for each in known)
-    exchange = Exchange("mx.turning.example", "refuses everybody", mailboxes=boxes, deny_after=deny_after)
+    exchange = Exchange(
+        "mx.turning.example", "refuses everybody", mailboxes=boxes, deny_after=deny_after
+    )
     rows, _ = play(emails, exchanges=[exchange])
     verdicts = Counter((row.result, row.email in known) for row in rows)
     assert verdicts["invalid", True] < DOUBTED_AFTER
@@ -296,17 +322,29 @@ def test_a_server_that_begins_to_refuse_everybody_is_not_believed(deny_after):
 
 
 @pytest.mark.parametrize("count", [12, 200])
-def test_a_server_that_refuses_everybody_from_the_beginning_is_not_believed_and_named_in_a_warning(count):
-    world = World(exchanges=[Exchange("mx.denying.example", "refuses everybody", mailboxes=frozenset())])
+def test_a_server_that_refuses_everybody_from_the_beginning_is_not_believed_and_named_in_a_warning(
+    count,
+):
+    world = World(
+        exchanges=[Exchange("mx.denying.example", "refuses everybody", mailboxes=frozenset())]
+    )
     emails = people(count, "denying.example")
-    with world, pytest.warns(UserWarning, match=rf"refused all as unknown: mx.denying.example \({count}\)"):
+    with (
+        world,
+        pytest.warns(UserWarning, match=rf"refused all as unknown: mx.denying.example \({count}\)"),
+    ):
         out = mv.verify(emails, validation_type="smtp", backend=world.backend, progress=False)
     assert list(out["verdict"]) == ["unknown"] * count
-    assert out["error_message"].str.endswith("(the server accepted no address, not even postmaster)").all()
+    assert (
+        out["error_message"]
+        .str.endswith("(the server accepted no address, not even postmaster)")
+        .all()
+    )
 
 
 @pytest.mark.parametrize(
-    ("boxes", "why"), [({"postmaster"}, "postmaster is accepted"), ({"known"}, "an address is accepted at last")]
+    ("boxes", "why"),
+    [({"postmaster"}, "postmaster is accepted"), ({"known"}, "an address is accepted at last")],
 )
 def test_many_missing_mailboxes_at_a_server_that_accepts_somebody_are_invalid(boxes, why):
     exchange = Exchange("mx.strict.example", "knows one mailbox", mailboxes=frozenset(boxes))
@@ -345,7 +383,9 @@ def test_controls_never_reach_a_socket():
 
 @pytest.mark.slow
 def test_many_names_of_one_machine_share_its_sessions():
-    exchange = Exchange("mx.farm.example", "many names lead here", mailboxes=None, delay=0.002, address="127.0.60.1")
+    exchange = Exchange(
+        "mx.farm.example", "many names lead here", mailboxes=None, delay=0.002, address="127.0.60.1"
+    )
     hosts = {f"mx.customer{i}.example": at("127.0.60.1") for i in range(40)}
     zones = {f"customer{i}.example": mx(f"10 mx.customer{i}.example") for i in range(40)} | hosts
     emails = [f"ada{j}@customer{i}.example" for i in range(40) for j in range(3)]
@@ -371,7 +411,9 @@ def test_sets_that_share_a_host_share_its_sessions():
 def test_the_configured_number_of_sessions_is_kept_to():
     exchange = Exchange("mx.busy.example", "much to do", mailboxes=None, delay=0.002)
     for limit in (1, 3):
-        _, world = play(people(300, "busy.example"), exchanges=[exchange], max_sessions_per_exchange=limit)
+        _, world = play(
+            people(300, "busy.example"), exchanges=[exchange], max_sessions_per_exchange=limit
+        )
         assert world.smtp.stats(exchange.host).most_open == limit
 
 
@@ -395,7 +437,9 @@ def test_refusals_of_us_at_rcpt_end_with_the_window_they_came_in():
 def test_capacity_is_waited_out_and_then_given_up():
     rows, world = play(people(20, "crowded.example"))
     assert reasons(rows) == ["inconclusive"] * 20
-    assert world.smtp.stats("mx.crowded.example").sessions == 5  # the first and capacity_attempts more
+    assert (
+        world.smtp.stats("mx.crowded.example").sessions == 5
+    )  # the first and capacity_attempts more
 
 
 def test_the_refusal_budget_of_a_server_that_closes_early_is_kept():
@@ -403,7 +447,9 @@ def test_the_refusal_budget_of_a_server_that_closes_early_is_kept():
     known = frozenset(email.partition("@")[0] for email in emails if email.startswith("ada"))
     exchange = Exchange("mx.strict.example", "cuts at ten refusals", mailboxes=known, cut_after=10)
     rows, world = play(emails, exchanges=[exchange])
-    assert [row.result for row in rows] == ["valid" if e.startswith("ada") else "invalid" for e in emails]
+    assert [row.result for row in rows] == [
+        "valid" if e.startswith("ada") else "invalid" for e in emails
+    ]
     stats = world.smtp.stats(exchange.host)
     assert set(stats.rcpts.values()) == {1}
     assert stats.sessions == stats.quits
@@ -420,8 +466,14 @@ FAILOVER = [
     (("10 mx.disk-full.example", "20 mx.plain.example"), "the first has trouble of its own"),
     (("10 mx.drop-rcpt.example", "20 mx.plain.example"), "the first hangs up"),
     (("10 mx.plain.example", "10 mx.closed.example"), "equal preferences, one of them closed"),
-    (("10 mx.closed.example", "10 mx.reset.example", "10 mx.plain.example"), "equal preferences, two of them no use"),
-    (("10 intranet.cases.example", "20 nowhere.cases.example", "30 mx.plain.example"), "two cannot be dialled at all"),
+    (
+        ("10 mx.closed.example", "10 mx.reset.example", "10 mx.plain.example"),
+        "equal preferences, two of them no use",
+    ),
+    (
+        ("10 intranet.cases.example", "20 nowhere.cases.example", "30 mx.plain.example"),
+        "two cannot be dialled at all",
+    ),
     (("10 mx.crowded.example", "20 mx.plain.example"), "the first stays busy"),
 ]
 
@@ -435,13 +487,16 @@ def test_the_next_exchange_is_asked_when(records, why):
 
 def test_the_best_exchange_alone_is_asked_when_it_answers():
     _, world = play(
-        ["ada@way.example", "nobody@way.example"], zones={"way.example": mx("20 mx.old.example", "10 mx.plain.example")}
+        ["ada@way.example", "nobody@way.example"],
+        zones={"way.example": mx("20 mx.old.example", "10 mx.plain.example")},
     )
     assert world.smtp.stats("mx.old.example").sessions == 0
 
 
 def test_no_more_exchanges_are_tried_than_the_setting_says():
-    zones = {"way.example": mx("10 mx.reset.example", "20 mx.hang-up.example", "30 mx.plain.example")}
+    zones = {
+        "way.example": mx("10 mx.reset.example", "20 mx.hang-up.example", "30 mx.plain.example")
+    }
     rows, world = play(["ada@way.example"], zones=zones, max_exchange_attempts=2)
     assert reasons(rows) == ["no_smtp_data"]
     assert world.smtp.stats("mx.plain.example").sessions == 0
@@ -449,7 +504,9 @@ def test_no_more_exchanges_are_tried_than_the_setting_says():
 
 def test_that_a_domain_takes_no_mail_must_be_said_by_every_exchange():
     one, both = mx("10 mx.no-mail.example", "20 mx.tarpit.example"), mx("10 mx.no-mail.example")
-    rows, _ = play(["ada@one.example", "ada@both.example"], zones={"one.example": one, "both.example": both})
+    rows, _ = play(
+        ["ada@one.example", "ada@both.example"], zones={"one.example": one, "both.example": both}
+    )
     assert reasons(rows) == ["timeout", "no_mx_record"]
 
 
@@ -459,7 +516,12 @@ def test_that_a_domain_takes_no_mail_must_be_said_by_every_exchange():
 def test_hostile_exchanges_do_not_delay_others():
     async def run():
         order = []
-        emails = ["ada@tarpit-rcpt.example", "ada@endless.example", "ada@trickle.example", *people(30, "yahoo.com")]
+        emails = [
+            "ada@tarpit-rcpt.example",
+            "ada@endless.example",
+            "ada@trickle.example",
+            *people(30, "yahoo.com"),
+        ]
         async with World(command_timeout=1.0) as world:
             async for event in events_of(world.backend, emails):
                 if isinstance(event, Settled):
@@ -512,7 +574,9 @@ def test_exchanges_at_special_addresses_are_not_dialled_and_the_message_names_th
     for address, row in zip(SPECIAL, rows, strict=True):
         ending = f"{ipaddress.ip_address(address)}: not a public address, and not in allow_networks"
         assert row.errors[0].message.endswith(ending)
-    assert {row.result for row in by_mx} == {"valid"}  # the domain has a mail server, whose address is not looked up
+    assert {row.result for row in by_mx} == {
+        "valid"
+    }  # the domain has a mail server, whose address is not looked up
 
 
 def test_one_warning_is_given_when_no_exchange_can_be_connected_to():
@@ -561,23 +625,34 @@ def test_cancelling_keeps_what_is_settled_and_ends_every_session():
 
 def test_a_session_that_loses_replies_is_never_believed():
     exchange = Exchange(
-        "mx.shifty.example", "loses the second reply to RCPT", {}, faults=(SmtpFault("RCPT", "lose", after=1),)
+        "mx.shifty.example",
+        "loses the second reply to RCPT",
+        {},
+        faults=(SmtpFault("RCPT", "lose", after=1),),
     )
     emails = [f"{name}@shifty.example" for name in ("ada", "nobody", "grace", "nemo", "info")]
     rows, _ = play(emails, exchanges=[exchange], command_timeout=0.3)
-    wrong = [row.email for row in rows if row.result == "invalid" and row.email[:3] in ("ada", "gra", "inf")]
+    wrong = [
+        row.email
+        for row in rows
+        if row.result == "invalid" and row.email[:3] in ("ada", "gra", "inf")
+    ]
     assert wrong == []
 
 
 LATE = {
     "reply to QUIT": (SmtpFault("QUIT", "say", text="250 2.0.0 Ok\r\n"),),
-    "octets that are not a reply": (SmtpFault("RCPT", "say", after=2, text="550-5.1.1 User\r\n250 Ok\r\n"),),
+    "octets that are not a reply": (
+        SmtpFault("RCPT", "say", after=2, text="550-5.1.1 User\r\n250 Ok\r\n"),
+    ),
 }
 
 
 @pytest.mark.parametrize("faults", LATE.values(), ids=LATE)
 def test_no_mailbox_is_missing_where_replies_may_belong_to_other_commands(faults):
-    exchange = Exchange("mx.shifted.example", "more replies than commands", faults=faults, extensions=())
+    exchange = Exchange(
+        "mx.shifted.example", "more replies than commands", faults=faults, extensions=()
+    )
     rows, _ = play(["nobody@shifted.example", "ada@shifted.example"], exchanges=[exchange])
     assert (rows[0].result, rows[0].reasons) == ("unknown", ("inconclusive",))
     assert rows[1].result != "invalid"

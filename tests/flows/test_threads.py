@@ -16,7 +16,15 @@ import mailverdict as mv
 from mailverdict.sandbox import World
 
 THREADS = 8
-CELLS = ["ada@gmail.com", "bob@gmial.com", "info@one.example", "nobody@one.example", "Cy <cy@one.example>", "x", None]
+CELLS = [
+    "ada@gmail.com",
+    "bob@gmial.com",
+    "info@one.example",
+    "nobody@one.example",
+    "Cy <cy@one.example>",
+    "x",
+    None,
+]
 MAKERS = (pd.DataFrame, pl.DataFrame, pa.table)
 
 
@@ -94,5 +102,7 @@ assert found == [[2, "valid", "invalid", 2]] * {THREADS}, found
 
 @pytest.mark.slow  # a process; the test before it has threads that use it together
 def test_eight_threads_may_be_the_first_to_use_the_package():
-    done = subprocess.run([sys.executable, "-c", FIRST_CALLS], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_CALLS], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr

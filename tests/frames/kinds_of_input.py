@@ -95,7 +95,9 @@ def with_column(frame: pd.DataFrame, values: Any) -> pd.DataFrame:
     return frame.assign(email=values)
 
 
-def with_arrow_column(frame: pd.DataFrame, change: Callable[[pa.ChunkedArray], pa.ChunkedArray]) -> pa.Table:
+def with_arrow_column(
+    frame: pd.DataFrame, change: Callable[[pa.ChunkedArray], pa.ChunkedArray]
+) -> pa.Table:
     table = to_arrow(frame)
     at = table.schema.get_field_index("email")
     return table.set_column(at, "email", change(table["email"].cast(pa.string())))
@@ -122,15 +124,24 @@ def foreign(module: str, name: str) -> Callable[[pd.DataFrame], Any]:
 KINDS = (
     Kind("pandas DataFrame, `str`", "pandas", lambda f: f.astype({"email": "string"}), "email"),
     Kind("pandas DataFrame, `object`", "pandas", lambda f: f.astype({"email": object}), "email"),
-    Kind("pandas DataFrame, `category`", "pandas", lambda f: f.astype({"email": "category"}), "email"),
+    Kind(
+        "pandas DataFrame, `category`", "pandas", lambda f: f.astype({"email": "category"}), "email"
+    ),
     Kind(
         "pandas DataFrame, Arrow text",
         "pandas",
         lambda f: f.astype({"email": pd.ArrowDtype(pa.large_string())}),
         "email",
     ),
-    Kind("pandas DataFrame, cells of bytes", "pandas", lambda f: with_column(f, octets(f)), "email"),
-    Kind("pandas DataFrame, repeated index labels", "pandas", lambda f: f.set_index(pd.Index([7] * len(f))), "email"),
+    Kind(
+        "pandas DataFrame, cells of bytes", "pandas", lambda f: with_column(f, octets(f)), "email"
+    ),
+    Kind(
+        "pandas DataFrame, repeated index labels",
+        "pandas",
+        lambda f: f.set_index(pd.Index([7] * len(f))),
+        "email",
+    ),
     Kind(
         "pandas DataFrame, index of two levels",
         "pandas",
@@ -142,24 +153,58 @@ KINDS = (
     Kind("pandas Index", "pandas", lambda f: pd.Index(cells_of(f))),
     Kind("pandas array", "pandas", lambda f: pd.array(cells_of(f), dtype="string")),
     Kind("Polars DataFrame", "Polars", to_polars, "email"),
-    Kind("Polars DataFrame, `Categorical`", "Polars", lambda f: to_polars(f).cast({"email": pl.Categorical}), "email"),
-    Kind("Polars DataFrame, `Binary`", "Polars", lambda f: to_polars(with_column(f, octets(f))), "email"),
+    Kind(
+        "Polars DataFrame, `Categorical`",
+        "Polars",
+        lambda f: to_polars(f).cast({"email": pl.Categorical}),
+        "email",
+    ),
+    Kind(
+        "Polars DataFrame, `Binary`",
+        "Polars",
+        lambda f: to_polars(with_column(f, octets(f))),
+        "email",
+    ),
     Kind("Polars LazyFrame", "error", lambda f: to_polars(f).lazy(), "email"),
     Kind("Polars Series", "Polars", lambda f: to_polars(f)["email"]),
     Kind("Arrow Table", "Arrow", to_arrow, "email"),
-    Kind("Arrow Table, dictionary", "Arrow", lambda f: with_arrow_column(f, lambda c: c.dictionary_encode()), "email"),
-    Kind("Arrow Table, binary", "Arrow", lambda f: with_arrow_column(f, lambda c: c.cast(pa.binary())), "email"),
+    Kind(
+        "Arrow Table, dictionary",
+        "Arrow",
+        lambda f: with_arrow_column(f, lambda c: c.dictionary_encode()),
+        "email",
+    ),
+    Kind(
+        "Arrow Table, binary",
+        "Arrow",
+        lambda f: with_arrow_column(f, lambda c: c.cast(pa.binary())),
+        "email",
+    ),
     Kind(
         "Arrow Table, text view",
         "Arrow",
         lambda f: with_arrow_column(f, lambda c: pa.array(c.to_pylist(), pa.string_view())),
         "email",
     ),
-    Kind("Arrow Table, run-end encoded", "Arrow", lambda f: with_arrow_column(f, pc.run_end_encode), "email"),
-    Kind("Arrow RecordBatch", "Arrow", lambda f: to_arrow(f).combine_chunks().to_batches()[0], "email"),
+    Kind(
+        "Arrow Table, run-end encoded",
+        "Arrow",
+        lambda f: with_arrow_column(f, pc.run_end_encode),
+        "email",
+    ),
+    Kind(
+        "Arrow RecordBatch",
+        "Arrow",
+        lambda f: to_arrow(f).combine_chunks().to_batches()[0],
+        "email",
+    ),
     Kind("Arrow RecordBatchReader", "Arrow", lambda f: to_arrow(f).to_reader(), "email"),
     Kind("Arrow Array", "Arrow", lambda f: pa.array(cells_of(f), pa.string())),
-    Kind("Arrow ChunkedArray", "Arrow", lambda f: pa.chunked_array([cells_of(f)[:3], cells_of(f)[3:]], pa.string())),
+    Kind(
+        "Arrow ChunkedArray",
+        "Arrow",
+        lambda f: pa.chunked_array([cells_of(f)[:3], cells_of(f)[3:]], pa.string()),
+    ),
     Kind("Arrow dataset", "error", lambda f: pyarrow.dataset.dataset(to_arrow(f)), "email"),
     Kind("any object with `__arrow_c_stream__`, as a DuckDB relation", "Arrow", Relation, "email"),
     Kind("any object with `__arrow_c_array__`", "Arrow", Piece, "email"),
@@ -174,21 +219,46 @@ KINDS = (
     Kind("dict of lists", "error", lambda f: {"email": cells_of(f)}),
     Kind("str", "error", lambda f: str(f["email"].iloc[0])),
     Kind("bytes", "error", lambda f: str(f["email"].iloc[0]).encode()),
-    Kind("list of tuples, as `fetchall()` gives", "error", lambda f: [(cell,) for cell in cells_of(f)]),
+    Kind(
+        "list of tuples, as `fetchall()` gives",
+        "error",
+        lambda f: [(cell,) for cell in cells_of(f)],
+    ),
     Kind("list of dicts", "error", lambda f: [{"email": cell} for cell in cells_of(f)]),
     Kind("list of dataclasses", "error", lambda f: [Person(cell) for cell in cells_of(f)]),
-    Kind("generator of record batches", "error", lambda f: (batch for batch in to_arrow(f).to_batches())),
+    Kind(
+        "generator of record batches",
+        "error",
+        lambda f: (batch for batch in to_arrow(f).to_batches()),
+    ),
     Kind("list of DataFrames", "error", lambda f: [f.head(2), f.tail(2)]),
-    Kind("Dask DataFrame", "error", foreign("dask.dataframe.dask_expr._collection", "DataFrame"), "email"),
-    Kind("Spark DataFrame", "error", foreign("pyspark.sql.classic.dataframe", "DataFrame"), "email"),
+    Kind(
+        "Dask DataFrame",
+        "error",
+        foreign("dask.dataframe.dask_expr._collection", "DataFrame"),
+        "email",
+    ),
+    Kind(
+        "Spark DataFrame", "error", foreign("pyspark.sql.classic.dataframe", "DataFrame"), "email"
+    ),
     Kind("Ray Dataset", "error", foreign("ray.data.dataset", "Dataset"), "email"),
     Kind("Vaex DataFrame", "error", foreign("vaex.dataframe", "DataFrameLocal"), "email"),
     Kind(
-        "Modin DataFrame without the Arrow interface", "error", foreign("modin.pandas.dataframe", "DataFrame"), "email"
+        "Modin DataFrame without the Arrow interface",
+        "error",
+        foreign("modin.pandas.dataframe", "DataFrame"),
+        "email",
     ),
-    Kind("DuckDB relation without the Arrow interface", "error", foreign("_duckdb", "DuckDBPyRelation"), "email"),
+    Kind(
+        "DuckDB relation without the Arrow interface",
+        "error",
+        foreign("_duckdb", "DuckDBPyRelation"),
+        "email",
+    ),
 )
-Verb = Callable[[Callable[[pd.DataFrame], Any], Any], Any]  # called with the maker of a kind, and the column
+Verb = Callable[
+    [Callable[[pd.DataFrame], Any], Any], Any
+]  # called with the maker of a kind, and the column
 ON_COLUMNS: dict[str, Verb] = {
     "verify": lambda make, column: mv.verify(make(source_frame()), column, validation_type="regex"),
     "plan": lambda make, column: mv.plan(make(source_frame()), column, validation_type="regex"),
@@ -202,7 +272,9 @@ ON_FRAMES: dict[str, Verb] = {
     "split": lambda make, column: mv.split(make(verified_frame()), column).review,
     "summary": lambda make, column: mv.summary(make(verified_frame()), column),
     "by_domain": lambda make, column: mv.by_domain(make(verified_frame()), column),
-    "diff": lambda make, column: mv.diff(make(verified_frame().iloc[2:]), make(verified_frame().iloc[:4]), column),
+    "diff": lambda make, column: mv.diff(
+        make(verified_frame().iloc[2:]), make(verified_frame().iloc[:4]), column
+    ),
     "outcomes": lambda make, column: mv.outcomes(make(verified_frame()), column, bounces()),
     "contradicted": lambda make, column: mv.contradicted(make(verified_frame()), column, bounces()),
     "mailing": lambda make, column: mv.mailing(make(verified_frame()), column).held,
@@ -251,7 +323,13 @@ def run(kind: Kind, verb: str) -> Cell:
 
 
 def kind_of_result(result: Any) -> str:
-    names = {pd.DataFrame: "pandas", pl.DataFrame: "Polars", pa.Table: "Arrow", mv.Plan: "Plan", mv.Report: "Report"}
+    names = {
+        pd.DataFrame: "pandas",
+        pl.DataFrame: "Polars",
+        pa.Table: "Arrow",
+        mv.Plan: "Plan",
+        mv.Report: "Report",
+    }
     return next(name for kind, name in names.items() if isinstance(result, kind))
 
 

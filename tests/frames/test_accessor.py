@@ -15,11 +15,15 @@ def test_a_frame_verifies_cleans_and_sums_up():
     out = FRAME.mailverdict.verify("email", validation_type="regex")
     pd.testing.assert_frame_equal(out, mv.verify(FRAME, "email", validation_type="regex"))
     pd.testing.assert_frame_equal(FRAME.mailverdict.clean("email"), mv.clean(FRAME, "email"))
-    pd.testing.assert_frame_equal(FRAME.mailverdict.duplicates("email"), mv.duplicates(FRAME, "email"))
+    pd.testing.assert_frame_equal(
+        FRAME.mailverdict.duplicates("email"), mv.duplicates(FRAME, "email")
+    )
     on_list = mv.suppress(FRAME, "email", ["example.org"])
     pd.testing.assert_frame_equal(FRAME.mailverdict.suppress("email", ["example.org"]), on_list)
     pd.testing.assert_frame_equal(out.mailverdict.summary("email"), mv.summary(out, "email"))
-    pd.testing.assert_frame_equal(out.mailverdict.by_domain("email", top=1), mv.by_domain(out, "email", top=1))
+    pd.testing.assert_frame_equal(
+        out.mailverdict.by_domain("email", top=1), mv.by_domain(out, "email", top=1)
+    )
     run = FRAME.mailverdict.start("email", validation_type="regex")
     pd.testing.assert_frame_equal(run.result(), out)
     assert out.attrs["mailverdict"]["email"]["validation_type"] == "regex"
@@ -27,7 +31,8 @@ def test_a_frame_verifies_cleans_and_sums_up():
 
 def test_a_series_verifies_cleans_and_comes_apart():
     pd.testing.assert_frame_equal(
-        SERIES.mailverdict.verify(validation_type="regex"), mv.verify(SERIES, validation_type="regex")
+        SERIES.mailverdict.verify(validation_type="regex"),
+        mv.verify(SERIES, validation_type="regex"),
     )
     pd.testing.assert_frame_equal(SERIES.mailverdict.clean(), mv.clean(SERIES))
     pd.testing.assert_frame_equal(SERIES.mailverdict.duplicates(), mv.duplicates(SERIES))
@@ -45,9 +50,14 @@ def test_a_verified_frame_decides_splits_reports_and_compares():
     pd.testing.assert_frame_equal(
         out.mailverdict.decide("email", policy="strict"), mv.decide(out, "email", policy="strict")
     )
-    assert repr(out.mailverdict.split("email")) == "Split(send=1, review=0, retry=0, drop=1, unchecked=1)"
+    assert (
+        repr(out.mailverdict.split("email"))
+        == "Split(send=1, review=0, retry=0, drop=1, unchecked=1)"
+    )
     assert repr(out.mailverdict.report("email", name="mine")) == repr(mv.report(out, "email"))
-    pd.testing.assert_frame_equal(out.mailverdict.diff(out[:1], "email"), mv.diff(out[:1], out, "email"))
+    pd.testing.assert_frame_equal(
+        out.mailverdict.diff(out[:1], "email"), mv.diff(out[:1], out, "email")
+    )
     assert FRAME.mailverdict.plan("email", validation_type="regex").rows == 3
     assert SERIES.mailverdict.plan(validation_type="regex").malformed == 1
     assert len(SERIES.mailverdict.start(validation_type="regex").result()) == 3
@@ -67,7 +77,9 @@ def test_an_accessor_shows_its_column_and_methods():
     assert repr(frame.mailverdict).startswith(
         "<mailverdict of a DataFrame of 1 row, column 'email': by_domain, by_operator,"
     )
-    assert repr(frame["email"].mailverdict).startswith("<mailverdict of the Series 'email' of 1 row: clean, domain,")
+    assert repr(frame["email"].mailverdict).startswith(
+        "<mailverdict of the Series 'email' of 1 row: clean, domain,"
+    )
     assert all(len(line) <= 88 for line in repr(frame.mailverdict).splitlines())
 
 
@@ -75,7 +87,9 @@ def test_an_accessor_shows_its_column_and_methods():
     "frame",
     [
         pd.DataFrame(),
-        pd.DataFrame({1: [1.5], "when": [pd.Timestamp(0)], "cells": [["a"]], "kind": pd.Categorical(["x"])}),
+        pd.DataFrame(
+            {1: [1.5], "when": [pd.Timestamp(0)], "cells": [["a"]], "kind": pd.Categorical(["x"])}
+        ),
         pd.DataFrame([["a", "b"]], columns=["same", "same"]),
         pd.DataFrame([[object(), 1j]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])),
     ],
@@ -93,4 +107,6 @@ def test_a_mistyped_column_is_one_line_with_the_name_that_was_meant(wrong):
 
 
 def test_the_functions_pipe():
-    assert len(FRAME.pipe(mv.verify, "email", validation_type="regex").pipe(mv.summary, "email")) == 7
+    assert (
+        len(FRAME.pipe(mv.verify, "email", validation_type="regex").pipe(mv.summary, "email")) == 7
+    )

@@ -66,7 +66,10 @@ def test_a_column_gives_each_cell_what_it_gets_alone():
     cells = [cell for cell, *_ in CASES] * 2
     out = mv.clean(pd.Series(cells, dtype=object))
     assert out["clean"].fillna("-").tolist() == [address or "-" for _, address, _ in CASES] * 2
-    assert out["change"].fillna("-").tolist() == ["-" if change is None else change for *_, change in CASES] * 2
+    assert (
+        out["change"].fillna("-").tolist()
+        == ["-" if change is None else change for *_, change in CASES] * 2
+    )
 
 
 def test_a_domain_is_suggested_and_never_rewritten():
@@ -91,7 +94,11 @@ def test_new_columns_go_beside_and_the_column_stays():
 )
 def test_nothing_to_clean_gives_empty_columns(cells):
     out = mv.clean(cells)
-    assert list(out.to_pydict() if isinstance(out, pa.Table) else out) == ["clean", "suggestion", "change"]
+    assert list(out.to_pydict() if isinstance(out, pa.Table) else out) == [
+        "clean",
+        "suggestion",
+        "change",
+    ]
     assert len(out) == len(cells)
 
 
@@ -112,7 +119,10 @@ def test_cleaning_twice_changes_nothing_more(cells):
 
 
 # Addresses with every character that RFC 5322 and RFC 6532 allow in front of the at sign.
-ODD = st.from_regex(r"[A-Za-z0-9!#$%&'*+/=?^`{|}~_éΣ王：-]{1,10}@(ada|Firm|sub.FIRM)\.(com|GR|co.uk)", fullmatch=True)
+ODD = st.from_regex(
+    r"[A-Za-z0-9!#$%&'*+/=?^`{|}~_éΣ王：-]{1,10}@(ada|Firm|sub.FIRM)\.(com|GR|co.uk)",
+    fullmatch=True,
+)
 
 
 @pytest.mark.slow
@@ -129,11 +139,15 @@ def test_an_accepted_address_changes_only_in_blanks_unicode_and_case_of_the_doma
         assert not observe_syntax(cell.strip()).ok  # blanks that only Python knows
         return
     assert validate_email(cleaned, check_deliverability=False).normalized == accepted.normalized
-    assert cleaned.rpartition("@")[0] == unicodedata.normalize("NFC", cell.strip().rpartition("@")[0])
+    assert cleaned.rpartition("@")[0] == unicodedata.normalize(
+        "NFC", cell.strip().rpartition("@")[0]
+    )
 
 
 def test_parts_of_an_address():
-    parts = split_address(pd.Series(["Ada@Example.ORG", "a@b@C.org", "nobody", None, "@x.org"], index=list("abcde")))
+    parts = split_address(
+        pd.Series(["Ada@Example.ORG", "a@b@C.org", "nobody", None, "@x.org"], index=list("abcde"))
+    )
     assert parts["local"].fillna("-").tolist() == ["Ada", "a@b", "-", "-", ""]
     assert parts["domain"].fillna("-").tolist() == ["example.org", "c.org", "-", "-", "x.org"]
     assert parts.index.tolist() == list("abcde")

@@ -11,7 +11,15 @@ import mailverdict as mv
 from mailverdict.errors import ColumnError, ResolverError, SettingsError
 from mailverdict.sandbox.dns_table import DnsFault, DomainRecords
 
-EMAILS = ["bo@gone.example", "ada@gmail.com", "eve@GMAIL.com", "nobody", None, 7, "x@spamtrap.example"]
+EMAILS = [
+    "bo@gone.example",
+    "ada@gmail.com",
+    "eve@GMAIL.com",
+    "nobody",
+    None,
+    7,
+    "x@spamtrap.example",
+]
 ZONES = {
     "null.example": DomainRecords({"MX": ("0 .",)}),
     "empty.example": DomainRecords({"TXT": ("x",)}),
@@ -39,7 +47,9 @@ def test_each_outcome_has_its_word(world):
     }
     assert found.loc["two.example", "mx_records"] == "a.two.example;b.two.example"
     assert found.loc["bare.example", "mx_records"] == "bare.example"
-    assert found.loc["null.example", "message"] == "the domain says that it accepts no mail (RFC 7505)"
+    assert (
+        found.loc["null.example", "message"] == "the domain says that it accepts no mail (RFC 7505)"
+    )
     assert found.loc[["two.example", "bare.example"], "message"].isna().all()
 
 
@@ -79,7 +89,9 @@ def test_each_kind_of_frame_comes_back(world):
 
 
 def test_several_columns_and_repaired_cells_are_counted_together(world):
-    frame = pd.DataFrame({"a": ["Ada <ada@gmail.com>", None], "b": ["bo@gmail.com", "x@two.example"]})
+    frame = pd.DataFrame(
+        {"a": ["Ada <ada@gmail.com>", None], "b": ["bo@gmail.com", "x@two.example"]}
+    )
     found = mv.lookup_domains(frame, ["a", "b"], backend=world.backend, clean=True)
     assert found[["domain", "rows"]].to_numpy().tolist() == [["gmail.com", 2], ["two.example", 1]]
 
@@ -91,7 +103,9 @@ class TestWhatCannotWork:
 
     def test_a_resolver_without_answers(self):
         with pytest.raises(ResolverError, match=r"127\.0\.0\.1:9"):
-            mv.lookup_domains(["a@b.example"], backend=mv.LocalBackend(resolver="127.0.0.1:9", dns_timeout=0.05))
+            mv.lookup_domains(
+                ["a@b.example"], backend=mv.LocalBackend(resolver="127.0.0.1:9", dns_timeout=0.05)
+            )
 
     def test_a_column_that_is_not_there(self, world):
         with pytest.raises(ColumnError, match="no column 'mail'"):

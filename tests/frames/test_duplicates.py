@@ -13,7 +13,16 @@ import mailverdict as mv
 from tests.doubles.tables import each_row
 
 LOCALS = ["ada", "A.da", "ada+x", "a-da", "a_da", "ADA+y.z", "bob", "b.ob"]
-DOMAINS = ["gmail.com", "googlemail.com", "Firm.example", "firm.example", "pm.me", "proton.me", "ya.ru", "yandex.com"]
+DOMAINS = [
+    "gmail.com",
+    "googlemail.com",
+    "Firm.example",
+    "firm.example",
+    "pm.me",
+    "proton.me",
+    "ya.ru",
+    "yandex.com",
+]
 ADDRESSES = st.builds("{}@{}".format, st.sampled_from(LOCALS), st.sampled_from(DOMAINS))
 WRAPPINGS = st.sampled_from(["{}", " {} ", "<{}>", "Ada <{}>", "mailto:{}", "{};"])
 CELLS = st.one_of(
@@ -53,7 +62,9 @@ def test_it_agrees_with_a_comparison_of_all_pairs(cells):
                 ],
                 dtype="Int64",
             ),
-            "copies": pd.array([None if box is None else mailboxes.count(box) for box in mailboxes], dtype="Int64"),
+            "copies": pd.array(
+                [None if box is None else mailboxes.count(box) for box in mailboxes], dtype="Int64"
+            ),
         }
     )
     pd.testing.assert_frame_equal(found, expected)
@@ -89,9 +100,18 @@ def test_a_duplicate_names_the_label_of_the_first_row(index, dtype):
     assert list(frame.columns) == ["email", "n"]
 
 
-@each_row("labels", [[None, "b", "c", "d"], [float("nan"), 1.0, 2.0, 3.0], [pd.NaT, *pd.date_range("2026", periods=3)]])
+@each_row(
+    "labels",
+    [
+        [None, "b", "c", "d"],
+        [float("nan"), 1.0, 2.0, 3.0],
+        [pd.NaT, *pd.date_range("2026", periods=3)],
+    ],
+)
 def test_a_first_row_without_a_label_is_named_by_its_position(labels):
-    found = mv.duplicates(pd.DataFrame({"email": ["bob@firm.example", *TWINS]}, index=["z", *labels]), "email")
+    found = mv.duplicates(
+        pd.DataFrame({"email": ["bob@firm.example", *TWINS]}, index=["z", *labels]), "email"
+    )
     assert found["email_duplicate_of"].isna().tolist() == [True, True, False, False, True]
     assert found["email_duplicate_of"].tolist()[2:4] == ["z", 1]
 
@@ -101,14 +121,23 @@ def test_polars_and_arrow_frames_name_the_position_of_the_first_row():
     assert polars["email_duplicate_of"].to_list() == [None, None, 0, None]
     assert polars["email_copies"].to_list() == [2, 1, 2, None]
     arrow = mv.duplicates(pa.table({"email": TWINS}), "email")
-    assert arrow["email_identity"].to_pylist() == ["ada@gmail.com", "bob@firm.example", "ada@gmail.com", None]
+    assert arrow["email_identity"].to_pylist() == [
+        "ada@gmail.com",
+        "bob@firm.example",
+        "ada@gmail.com",
+        None,
+    ]
     assert arrow["email_duplicate_of"].to_pylist() == [None, None, 0, None]
 
 
 @each_row("cells", [[], [None, None], pd.Series([], dtype="string"), pd.Series([1.5, 2.5])])
 def test_a_column_without_addresses_has_no_duplicates(cells):
     out = mv.duplicates(cells)
-    assert out.dtypes.astype(str).to_dict() == {"identity": "string", "duplicate_of": "Int64", "copies": "Int64"}
+    assert out.dtypes.astype(str).to_dict() == {
+        "identity": "string",
+        "duplicate_of": "Int64",
+        "copies": "Int64",
+    }
     assert out.isna().all(axis=None)
     assert len(out) == len(cells)
 

@@ -15,8 +15,23 @@ from hypothesis import strategies as st
 import mailverdict as mv
 from tests.doubles.tables import each_row
 
-CELLS = ["ada@firm.com; Bob <bob@firm.com>", None, " cy@firm.com ", "nobody", "a@x.com\nb@x.com and c@x.com"]
-EXPLODED = ["ada@firm.com", "bob@firm.com", None, " cy@firm.com ", "nobody", "a@x.com", "b@x.com", "c@x.com"]
+CELLS = [
+    "ada@firm.com; Bob <bob@firm.com>",
+    None,
+    " cy@firm.com ",
+    "nobody",
+    "a@x.com\nb@x.com and c@x.com",
+]
+EXPLODED = [
+    "ada@firm.com",
+    "bob@firm.com",
+    None,
+    " cy@firm.com ",
+    "nobody",
+    "a@x.com",
+    "b@x.com",
+    "c@x.com",
+]
 PARTS = [1, 2, 1, 1, 1, 1, 2, 3]
 ROWS = [0, 0, 1, 2, 3, 4, 4, 4]
 
@@ -47,7 +62,9 @@ def test_a_polars_frame_gives_a_polars_frame(kind):
 
 @each_row("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
 def test_an_arrow_table_gives_an_arrow_table(kind):
-    out = mv.explode(pa.table({"n": range(5), "email": pa.array(CELLS, pa.string()).cast(kind)}), "email")
+    out = mv.explode(
+        pa.table({"n": range(5), "email": pa.array(CELLS, pa.string()).cast(kind)}), "email"
+    )
     assert out["email"].to_pylist() == EXPLODED
     assert out["email_part"].to_pylist() == PARTS
     assert out["n"].to_pylist() == ROWS
@@ -100,7 +117,9 @@ def test_every_type_of_text_is_exploded(cells):
     frame = cells.to_frame("email") if isinstance(cells, pl.Series) else pa.table({"email": cells})
     out = mv.explode(frame, "email")
     found = out["email"].to_list() if isinstance(cells, pl.Series) else out["email"].to_pylist()
-    assert [cell.decode().strip() if isinstance(cell, bytes) else cell for cell in found] == PAIR_EXPLODED
+    assert [
+        cell.decode().strip() if isinstance(cell, bytes) else cell for cell in found
+    ] == PAIR_EXPLODED
 
 
 def test_the_accessor_is_the_same():
@@ -109,21 +128,41 @@ def test_the_accessor_is_the_same():
 
 
 ADDRESS = st.from_regex(r"[a-z]{3,6}[0-9]?@[a-z]{2,6}\.(com|org)", fullmatch=True)
-SEPARATOR = st.sampled_from(["; ", ", ", ";", ",", " / ", " | ", " ", "\n", " and ", " & ", " or ", "\t"])
+SEPARATOR = st.sampled_from(
+    ["; ", ", ", ";", ",", " / ", " | ", " ", "\n", " and ", " & ", " or ", "\t"]
+)
 JOINED = st.tuples(st.lists(ADDRESS, min_size=1, max_size=4, unique=True), SEPARATOR)
 
 
 @given(st.lists(JOINED, min_size=1, max_size=15))
 def test_grouping_on_the_index_gives_the_rows_back(cells):
-    frame = pd.DataFrame({"email": [sign.join(addresses) for addresses, sign in cells], "n": range(len(cells))})
+    frame = pd.DataFrame(
+        {"email": [sign.join(addresses) for addresses, sign in cells], "n": range(len(cells))}
+    )
     out = mv.explode(frame, "email")
     assert out.groupby(level=0)["email"].agg(list).tolist() == [addresses for addresses, _ in cells]
     assert out.groupby(level=0)["n"].first().tolist() == frame["n"].tolist()
-    assert out.groupby(level=0)["email_part"].agg(list).tolist() == [[*range(1, len(a) + 1)] for a, _ in cells]
+    assert out.groupby(level=0)["email_part"].agg(list).tolist() == [
+        [*range(1, len(a) + 1)] for a, _ in cells
+    ]
 
 
 PIECES = st.sampled_from(
-    ["ada@firm.com", "bob@firm.com", "Bob <", ">", ";", ",", " ", "\n", "@", "x", "&lt;", "[at]", "1."]
+    [
+        "ada@firm.com",
+        "bob@firm.com",
+        "Bob <",
+        ">",
+        ";",
+        ",",
+        " ",
+        "\n",
+        "@",
+        "x",
+        "&lt;",
+        "[at]",
+        "1.",
+    ]
 )
 MIXED = st.lists(st.none() | st.lists(PIECES, max_size=8).map("".join), max_size=15)
 
@@ -143,7 +182,9 @@ def test_no_row_of_a_mixture_is_lost(cells, data):
         if len(part) == 1:
             assert part["email"].iloc[0] == cells[row] or cells[row] is None
         else:
-            whole = mv.clean(part["email"])["clean"].eq(part["email"]).fillna(value=False)  # others are bad parts
+            whole = (
+                mv.clean(part["email"])["clean"].eq(part["email"]).fillna(value=False)
+            )  # others are bad parts
             assert whole.sum() > 1
             assert part["email"][~whole].str.contains("@").all()
 
@@ -152,25 +193,35 @@ def test_no_row_of_a_mixture_is_lost(cells, data):
 @pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")
 @pytest.mark.parametrize("made", ["pandas", "csv", "polars", "arrow"])
 def test_results_about_whole_cells_are_dropped(made, tmp_path):
-    frame = mv.verify(pd.DataFrame({"email": [*CELLS, "x@"], "n": range(6)}), "email", validation_type="regex")
+    frame = mv.verify(
+        pd.DataFrame({"email": [*CELLS, "x@"], "n": range(6)}), "email", validation_type="regex"
+    )
     frame = mv.suppress(
-        mv.decide(mv.verify(frame, "email", validation_type="regex"), "email"), "email", ["bob@firm.com"]
+        mv.decide(mv.verify(frame, "email", validation_type="regex"), "email"),
+        "email",
+        ["bob@firm.com"],
     )
     if made == "csv":
         frame.to_csv(tmp_path / "c.csv", index=False)
         frame = pd.read_csv(tmp_path / "c.csv")
     if made in ("polars", "arrow"):
         frame = (pl.from_pandas if made == "polars" else pa.Table.from_pandas)(frame)
-    with pytest.warns(UserWarning, match="results of earlier calls beside column 'email' are dropped"):
+    with pytest.warns(
+        UserWarning, match="results of earlier calls beside column 'email' are dropped"
+    ):
         out = mv.explode(frame, "email")
     table = out.to_pandas() if made in ("polars", "arrow") else out
     assert list(table) == ["email", "n", "email_suppressed", "email_part"]
-    assert mv.verify(table, "email", validation_type="regex")["email_verdict"].eq("valid").sum() == 6
+    assert (
+        mv.verify(table, "email", validation_type="regex")["email_verdict"].eq("valid").sum() == 6
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
 def test_results_with_another_prefix_or_of_another_column_stay():
-    frame = mv.verify(pd.DataFrame({"email": CELLS, "work": CELLS}), "work", validation_type="regex")
+    frame = mv.verify(
+        pd.DataFrame({"email": CELLS, "work": CELLS}), "work", validation_type="regex"
+    )
     frame = mv.verify(frame, "email", validation_type="regex", prefix="check_")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -190,7 +241,16 @@ def test_words_that_ask_for_no_mail_stay_beside_each_address():
 @each_row("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_a_cell_that_is_not_text_is_exploded_as_its_text(make):
     out = mv.explode(
-        make({"email": [{"own": "a@x.com", "work": "b@x.com"}, {"own": "c@x.com", "work": None}, None]}), "email"
+        make(
+            {
+                "email": [
+                    {"own": "a@x.com", "work": "b@x.com"},
+                    {"own": "c@x.com", "work": None},
+                    None,
+                ]
+            }
+        ),
+        "email",
     )
     cells = out["email"].to_pylist() if isinstance(out, pa.Table) else list(out["email"])
     assert cells[:2] == ["a@x.com", "b@x.com"]

@@ -25,7 +25,9 @@ def run(backend, *, stopper=None, pieces=PIECES, source="remote", **options):
     """Status by piece of everything that came, and the run; answers of this machine cost neither quota nor sessions."""
     backend.source = source
     found = FileRun("email", stopper or Stopper(), backend=backend, journal=None, **options)
-    return [piece["email_status"].to_pylist() for piece in found.verify(lambda: iter(pieces))], found
+    return [
+        piece["email_status"].to_pylist() for piece in found.verify(lambda: iter(pieces))
+    ], found
 
 
 def statuses(*counts):
@@ -62,7 +64,11 @@ def test_a_limit_is_for_all_pieces_together(validation_type):
 
 
 def test_what_is_malformed_is_told_beyond_the_limit():
-    seen, _ = run(ScriptedBackend(), limit=1, pieces=[pa.table({"email": ["a@example.org", "b@example.org", "x"]})] * 2)
+    seen, _ = run(
+        ScriptedBackend(),
+        limit=1,
+        pieces=[pa.table({"email": ["a@example.org", "b@example.org", "x"]})] * 2,
+    )
     assert seen == [["done", "pending", "done"]] * 2
 
 
@@ -78,8 +84,12 @@ def test_what_another_verifier_settled_is_not_asked_in_any_piece(source, validat
     assert out["email"].to_pylist() == ALL
     asked = [email for batch in backend.asked for email in batch]
     assert asked == [email for email in ALL if email not in export["email"].to_pylist()]
-    assert out["email_verdict"].to_pylist() == ["valid" if email in asked else "invalid" for email in ALL]
-    assert [each == "ZeroBounce" for each in out["email_source"].to_pylist()] == [email not in asked for email in ALL]
+    assert out["email_verdict"].to_pylist() == [
+        "valid" if email in asked else "invalid" for email in ALL
+    ]
+    assert [each == "ZeroBounce" for each in out["email_source"].to_pylist()] == [
+        email not in asked for email in ALL
+    ]
 
 
 @each_row("result", ["valid", "unknown"])
@@ -93,12 +103,24 @@ def test_an_address_is_asked_once_whatever_pieces_it_is_in(result):
 
 
 def test_missing_cells_and_repaired_ones_stay_in_their_rows():
-    cells = [["<ada@example.org>", None], [None, "", "ada@example.org"], ["no at sign", "bo@EXAMPLE.org"]]
+    cells = [
+        ["<ada@example.org>", None],
+        [None, "", "ada@example.org"],
+        ["no at sign", "bo@EXAMPLE.org"],
+    ]
     pieces = [pa.table({"email": pa.array(texts, pa.string())}) for texts in cells]
     backend = ScriptedBackend()
     found = FileRun("email", Stopper(), backend=backend, journal=None, clean=True)
     out = pa.concat_tables(found.verify(lambda: iter(pieces)))
-    assert out["email_status"].to_pylist() == ["done", "missing", "missing", "missing", "done", "done", "done"]
+    assert out["email_status"].to_pylist() == [
+        "done",
+        "missing",
+        "missing",
+        "missing",
+        "done",
+        "done",
+        "done",
+    ]
     assert out["email_clean"].to_pylist() == [
         "ada@example.org",
         None,
@@ -119,10 +141,20 @@ def test_cells_with_several_addresses_are_not_asked_about_and_counted_once(sourc
     ]
     backend = ScriptedBackend(free=validation_type == "regex")
     backend.source = source
-    found = FileRun("email", Stopper(), backend=backend, journal=None, validation_type=validation_type)
+    found = FileRun(
+        "email", Stopper(), backend=backend, journal=None, validation_type=validation_type
+    )
     out = pa.concat_tables(found.verify(lambda: (pa.table({"email": each}) for each in cells)))
-    assert out["email_verdict"].cast(pa.string()).to_pylist() == ["unknown", "valid", "unknown", "valid"]
-    assert [email for batch in backend.asked for email in batch] == ["ada@example.org", "bo@example.org"]
+    assert out["email_verdict"].cast(pa.string()).to_pylist() == [
+        "unknown",
+        "valid",
+        "unknown",
+        "valid",
+    ]
+    assert [email for batch in backend.asked for email in batch] == [
+        "ada@example.org",
+        "bo@example.org",
+    ]
     assert found.several_notices()[0].startswith("2 rows hold several addresses")
     assert found.notices == []
 
@@ -132,7 +164,11 @@ def test_a_fault_of_the_last_piece_is_known_before_anything_is_asked(source):
     backend = ScriptedBackend()
     theirs = pa.table({"email": EMAILS[1], "email_verdict": ["mine"] * 3})
     with pytest.raises(SettingsError, match="email_verdict"):
-        run(backend, source=source, pieces=[pa.table({"email": EMAILS[0], "email_verdict": [None] * 3}), theirs])
+        run(
+            backend,
+            source=source,
+            pieces=[pa.table({"email": EMAILS[0], "email_verdict": [None] * 3}), theirs],
+        )
     assert backend.asked == []
 
 
@@ -143,7 +179,9 @@ def test_a_column_without_text_is_one_notice():
 
 
 def test_a_quota_that_ends_leaves_the_rest_pending():
-    seen, found = run(ScriptedBackend([Settled(rows_of(ALL[:4])), Deferred(tuple(ALL[4:]), "quota")]))
+    seen, found = run(
+        ScriptedBackend([Settled(rows_of(ALL[:4])), Deferred(tuple(ALL[4:]), "quota")])
+    )
     assert (seen, found.is_short_of_quota) == (statuses(3, 1, 0, 0), True)
 
 
@@ -156,7 +194,9 @@ def test_after_a_failure_every_row_still_comes(error):
 
 @each_row("error", [BackendError("dead"), JournalError("full")], ids=repr)
 def test_after_a_failure_in_a_piece_every_row_still_comes(error):
-    backend = ScriptedBackend([Settled(rows_of(EMAILS[0]))], [Settled(rows_of(EMAILS[1][:1])), error])
+    backend = ScriptedBackend(
+        [Settled(rows_of(EMAILS[0]))], [Settled(rows_of(EMAILS[1][:1])), error]
+    )
     seen, found = run(backend, source="local")
     assert seen == statuses(3, 1, 0, 0)
     assert found.failure is error

@@ -101,7 +101,13 @@ class TestEachKindOfFrame:
         kept = "column 'email': the addresses in 'email_clean' were verified as they stand; drop 'email_clean' to have the cells repaired again"
         assert told.count(kept) == 1
         again, _ = verify(out)
-        for name in ("email_clean", "email_change", "email_verdict", "email_suggestion", "email_details"):
+        for name in (
+            "email_clean",
+            "email_change",
+            "email_verdict",
+            "email_suggestion",
+            "email_details",
+        ):
             assert values(again, name) == values(out, name), name
 
     def test_a_column_of_addresses_that_a_person_made_is_verified_and_stays(self, make):
@@ -146,7 +152,9 @@ def test_dask_gives_the_same(kind):
         for data in (frame(), tidy):
             with warnings.catch_warnings(action="ignore", category=UserWarning):
                 expected = mv.verify(data, "email", **options)
-                lazy = mailverdict.dask.verify(dd.from_pandas(data, npartitions=3), "email", **options)
+                lazy = mailverdict.dask.verify(
+                    dd.from_pandas(data, npartitions=3), "email", **options
+                )
             found = lazy.compute()
             assert list(lazy._meta.columns) == list(expected.columns)
             pd.testing.assert_frame_equal(
@@ -171,12 +179,17 @@ def test_dask_says_that_addresses_were_repaired_before_and_how_many_rows_hold_se
 
 
 class TestSeveralAddresses:
-    @each_row("policy", ["strict", "balanced", "lenient", mv.Policy("mine", drop=["unknown"], retry=[])])
+    @each_row(
+        "policy", ["strict", "balanced", "lenient", mv.Policy("mine", drop=["unknown"], retry=[])]
+    )
     def test_they_are_reviewed_by_every_policy(self, policy):
         out, _ = verify(frame())
         decided = mv.decide(out, "email", policy=policy)
         assert decided["email_action"].tolist()[5:7] == ["review"] * 2
-        assert decided["email_action_why"].tolist()[5:7] == ["holds 2 addresses: give each a row of its own"] * 2
+        assert (
+            decided["email_action_why"].tolist()[5:7]
+            == ["holds 2 addresses: give each a row of its own"] * 2
+        )
 
     def test_they_are_reviewed_without_their_cells(self):
         out, _ = verify(frame())
@@ -194,7 +207,11 @@ class TestSeveralAddresses:
     def test_a_report_does_not_advise_to_verify_them_again(self):
         out, _ = verify(frame())
         facts = mv.report(out, "email")._facts
-        assert (facts.counts.causes["explode"], facts.unanswered, facts.counts.buckets["unknown"]) == (2, 0, 2)
+        assert (
+            facts.counts.causes["explode"],
+            facts.unanswered,
+            facts.counts.buckets["unknown"],
+        ) == (2, 0, 2)
         assert ("unknown", "several_addresses", SEVERAL, 2) in facts.reasons
 
     @pytest.mark.filterwarnings("ignore:.*hold several addresses:UserWarning")
@@ -203,7 +220,14 @@ class TestSeveralAddresses:
         with World(daily_limit=50) as world:
             before = mv.quota(world.url).used
             cells = frame(CELLS[5:7])
-            out = mv.verify(cells, "email", validation_type=kind, backend=world.url, journal=None, progress=False)
+            out = mv.verify(
+                cells,
+                "email",
+                validation_type=kind,
+                backend=world.url,
+                journal=None,
+                progress=False,
+            )
             assert mv.quota(world.url).used == before
         assert out["email_verdict"].tolist() == ["unknown"] * 2
         assert out["email_reasons"].tolist() == ["several_addresses"] * 2
@@ -253,7 +277,10 @@ class TestFiles:
         out, said = self.verified("verify", path)
         assert values(out, "email_verdict") == VERDICTS
         assert values(out, "email_clean") == CLEAN
-        assert "2 rows hold several addresses, which are not verified: --explode gives each a row of its own" in said
+        assert (
+            "2 rows hold several addresses, which are not verified: --explode gives each a row of its own"
+            in said
+        )
         as_they_stand, said = self.verified("verify", path, "--no-clean")
         assert values(as_they_stand, "email_verdict") == AS_THEY_STAND
         assert "several" not in said

@@ -50,7 +50,9 @@ def columns_of(found):
         named = flat.reset_index() if any(flat.index.names) else flat
         columns = {name: named[name].astype(object).tolist() for name in named.columns}
     else:
-        columns = found.to_pydict() if isinstance(found, pa.Table) else found.to_dict(as_series=False)
+        columns = (
+            found.to_pydict() if isinstance(found, pa.Table) else found.to_dict(as_series=False)
+        )
     return {name: [plain_value(value) for value in values] for name, values in columns.items()}
 
 
@@ -75,17 +77,29 @@ def check_kind(kind):
     for verb in VERBS:
         cell = run(kind, verb)
         works = kind.gives != "error" and (kind.column is not None or verb in ON_COLUMNS)
-        assert cell.shown == ({"plan": "Plan", "report": "Report"}.get(verb, kind.gives) if works else "error"), verb
+        assert cell.shown == (
+            {"plan": "Plan", "report": "Report"}.get(verb, kind.gives) if works else "error"
+        ), verb
         if not works:
             assert re.search(r"\b(give|call)\b", str(cell.error)), verb
             continue
         expected, found = expected_of(verb), columns_of(cell.result)
         if kind.column is None and verb != "plan":
-            expected = {name.removeprefix("email_"): values for name, values in expected.items() if "email_" in name}
-        is_by_row = verb != "summary" and isinstance(cell.result, pd.DataFrame) and len(cell.result) == len(CELLS)
+            expected = {
+                name.removeprefix("email_"): values
+                for name, values in expected.items()
+                if "email_" in name
+            }
+        is_by_row = (
+            verb != "summary"
+            and isinstance(cell.result, pd.DataFrame)
+            and len(cell.result) == len(CELLS)
+        )
         if is_by_row:
             index = cell.result.index
-            assert index.equals(kind.make(source_frame()).index if kind.name.startswith("pandas D") else index)
+            assert index.equals(
+                kind.make(source_frame()).index if kind.name.startswith("pandas D") else index
+            )
             for name in expected.keys() & set(ROW_LABELS):
                 labels = [None if at is None else index[at] for at in expected[name]]
                 expected = {**expected, name: labels}
@@ -95,23 +109,31 @@ def check_kind(kind):
 def test_a_stream_is_read_once_for_several_columns_and_as_a_suppression_list():
     cells = ["ada@example.org", "nobody", None]
     frame = pd.DataFrame({"email": cells, "other": cells[::-1]})
-    found = mv.verify(pa.Table.from_pandas(frame).to_reader(), ["email", "other"], validation_type="regex")
+    found = mv.verify(
+        pa.Table.from_pandas(frame).to_reader(), ["email", "other"], validation_type="regex"
+    )
     assert found["email_verdict"].to_pylist() == found["other_verdict"].to_pylist()[::-1]
     against = pa.table({"n": [1], "who": ["ada@example.org"]}).to_reader()
     assert mv.suppress(["ada@example.org"], against=against)["suppressed"].tolist() == [True]
 
 
 @pytest.mark.slow
-@each_row("kind", [kind for kind in KINDS if kind.name not in ("str", "bytes")], ids=lambda k: k.name)
+@each_row(
+    "kind", [kind for kind in KINDS if kind.name not in ("str", "bytes")], ids=lambda k: k.name
+)
 def test_a_suppression_list_may_be_of_every_kind(kind):
     cells = ["ada@example.org", "eve@example.org", None]
-    against = kind.make(pd.DataFrame({"email": pd.array(["bob@example.org", "ada@example.org"], dtype="string")}))
+    against = kind.make(
+        pd.DataFrame({"email": pd.array(["bob@example.org", "ada@example.org"], dtype="string")})
+    )
     column = kind.column if kind.name.endswith("two levels") else None
     if kind.gives == "error" and kind.name != "set":  # a list has no order that would matter
         with pytest.raises(MailVerdictError, match=r"^against: .*\b(give|call)\b"):
             mv.suppress(cells, against=against, against_column=column)
     else:
-        assert mv.suppress(cells, against=against, against_column=column)["suppressed"].tolist() == [True, False, pd.NA]
+        assert mv.suppress(cells, against=against, against_column=column)[
+            "suppressed"
+        ].tolist() == [True, False, pd.NA]
 
 
 def test_a_wrong_column_is_found_before_a_reader_is_read():
@@ -125,14 +147,25 @@ def test_a_wrong_column_is_found_before_a_reader_is_read():
 def test_a_stream_of_one_column_without_a_name_gives_an_arrow_table():
     class Column:
         def __arrow_c_stream__(self, requested_schema=None):
-            return pa.chunked_array([["ada@example.org"], ["nobody"]]).__arrow_c_stream__(requested_schema)
+            return pa.chunked_array([["ada@example.org"], ["nobody"]]).__arrow_c_stream__(
+                requested_schema
+            )
 
-    assert mv.verify(Column(), validation_type="regex")["verdict"].to_pylist() == ["valid", "invalid"]
+    assert mv.verify(Column(), validation_type="regex")["verdict"].to_pylist() == [
+        "valid",
+        "invalid",
+    ]
 
 
 def test_a_reader_of_many_batches_gives_a_row_for_each_address():
-    batches = [pa.record_batch({"email": [f"ada{n}@example.org" for n in range(100)]}) for _ in range(50)]
-    out = mv.verify(pa.RecordBatchReader.from_batches(batches[0].schema, batches), "email", validation_type="regex")
+    batches = [
+        pa.record_batch({"email": [f"ada{n}@example.org" for n in range(100)]}) for _ in range(50)
+    ]
+    out = mv.verify(
+        pa.RecordBatchReader.from_batches(batches[0].schema, batches),
+        "email",
+        validation_type="regex",
+    )
     assert out["email_verdict"].value_counts().to_pylist() == [{"values": "valid", "counts": 5_000}]
 
 
@@ -148,10 +181,19 @@ ROWS = [("ada@example.org", 1), ("nobody", 2)]
         ([list(row) for row in ROWS], r"rows or frames \(of type list\)"),
         (pd.DataFrame(ROWS).to_records(index=False).tolist(), r"rows or frames \(of type tuple\)"),
         (pd.DataFrame(ROWS).itertuples(), r"rows or frames \(of type Pandas\)"),
-        (sqlite3.connect(":memory:").execute("select 'ada@example.org'"), r"rows or frames \(of type tuple\)"),
+        (
+            sqlite3.connect(":memory:").execute("select 'ada@example.org'"),
+            r"rows or frames \(of type tuple\)",
+        ),
         ([pa.table({"email": ["a"]})], r"frames \(of type Table\).*give one DataFrame"),
-        ([pa.record_batch({"email": ["a"]})], r"frames \(of type RecordBatch\).*give one DataFrame"),
-        ((pl.DataFrame({"email": ["a"]}) for _ in range(2)), r"frames \(of type DataFrame\).*give one DataFrame"),
+        (
+            [pa.record_batch({"email": ["a"]})],
+            r"frames \(of type RecordBatch\).*give one DataFrame",
+        ),
+        (
+            (pl.DataFrame({"email": ["a"]}) for _ in range(2)),
+            r"frames \(of type DataFrame\).*give one DataFrame",
+        ),
         (pd.Series(ROWS).to_numpy(), r"rows or frames \(of type tuple\)"),
         ([pd.Series(["a@b.example"])], r"rows or frames \(of type Series\)"),
     ],
@@ -169,8 +211,15 @@ def test_a_row_among_texts_is_a_cell_that_is_not_text():
 
 def test_a_column_without_an_address_gives_one_warning():
     frame = pd.DataFrame({"id": [1, 2], "email": ["ada@example.org", None]})
-    for function in (mv.clean, mv.duplicates, mv.explode, functools.partial(mv.suppress, against=["x.example"])):
-        with pytest.warns(UserWarning, match="no cell of column 'id' holds an @; is it the right column?") as told:
+    for function in (
+        mv.clean,
+        mv.duplicates,
+        mv.explode,
+        functools.partial(mv.suppress, against=["x.example"]),
+    ):
+        with pytest.warns(
+            UserWarning, match="no cell of column 'id' holds an @; is it the right column?"
+        ) as told:
             function(frame, "id")
         assert [each.filename for each in told] == [__file__]
     with pytest.warns(UserWarning, match="column 'id' holds an @") as told:
@@ -181,7 +230,12 @@ def test_a_column_without_an_address_gives_one_warning():
 
 def test_rows_with_types_that_arrow_cannot_take_are_split():
     nested = pa.array([{"name": "a"}, None, {"name": "c"}], pa.struct({"name": pa.string_view()}))
-    table = pa.table({"email": pa.array(["ada@x.example", "nobody", "cy@x.example"], pa.string_view()), "who": nested})
+    table = pa.table(
+        {
+            "email": pa.array(["ada@x.example", "nobody", "cy@x.example"], pa.string_view()),
+            "who": nested,
+        }
+    )
     parts = mv.split(mv.verify(table, "email", validation_type="regex"), "email")
     assert parts.send.select(["email", "who"]).schema == table.schema
     assert parts.send["who"].to_pylist() == [{"name": "a"}, {"name": "c"}]
@@ -217,7 +271,9 @@ def test_an_error_in_the_middle_of_a_stream_reaches_the_caller():
         raise OSError("the disk is gone")
 
     with pytest.raises((OSError, MailVerdictError), match="the disk is gone"):
-        mv.verify(pa.RecordBatchReader.from_batches(schema, batches()), "email", validation_type="regex")
+        mv.verify(
+            pa.RecordBatchReader.from_batches(schema, batches()), "email", validation_type="regex"
+        )
 
 
 @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")

@@ -9,7 +9,17 @@ from mailverdict.sandbox import World
 from mailverdict.table.table import table_of
 from tests.doubles.tables import each_row
 
-CELLS = ["a@one.example", "A@one.example", "a@ONE.example", " b@one.example ", "bad", 5, None, "", "c@gone.example"]
+CELLS = [
+    "a@one.example",
+    "A@one.example",
+    "a@ONE.example",
+    " b@one.example ",
+    "bad",
+    5,
+    None,
+    "",
+    "c@gone.example",
+]
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +37,14 @@ def test_a_plan_counts_rows_and_spends_nothing(world, tmp_path):
 
 
 @each_row("clean", [True, False])
-def test_cells_with_several_addresses_have_a_line_of_their_own_unless_cells_are_judged_as_they_stand(clean):
-    found = mv.plan(["a@one.example; b@one.example", "nobody", "c@one.example"], validation_type="regex", clean=clean)
+def test_cells_with_several_addresses_have_a_line_of_their_own_unless_cells_are_judged_as_they_stand(
+    clean,
+):
+    found = mv.plan(
+        ["a@one.example; b@one.example", "nobody", "c@one.example"],
+        validation_type="regex",
+        clean=clean,
+    )
     assert (found.malformed, found.several, found.unique) == ((1, 1, 1) if clean else (2, 0, 1))
     assert ("rows with several addresses (never sent)" in str(found)) is clean
 
@@ -79,7 +95,9 @@ class TestPieces:
     @pytest.mark.parametrize("size", [1, 2, 5, 24])
     @pytest.mark.parametrize("clean", [False, True])
     def test_pieces_give_the_plan_of_the_whole(self, size, clean, tmp_path):
-        pieces = [[table_of(self.CELLS[at : at + size], None)] for at in range(0, len(self.CELLS), size)]
+        pieces = [
+            [table_of(self.CELLS[at : at + size], None)] for at in range(0, len(self.CELLS), size)
+        ]
         options = {"validation_type": "regex", "clean": clean, "journal": None}
         assert plan_pieces(pieces, options) == mv.plan(self.CELLS, **options)
 
@@ -88,6 +106,8 @@ class TestPieces:
         with World() as world:
             options = {"backend": world.url, "journal": tmp_path / "j.db", "clean": True}
             mv.verify(["cy@x.example", "bob@x.example"], **options)
-            found = plan_pieces([[table_of(cells, None)] for cells in (self.CELLS[:12], self.CELLS[12:])], options)
+            found = plan_pieces(
+                [[table_of(cells, None)] for cells in (self.CELLS[:12], self.CELLS[12:])], options
+            )
             assert found == mv.plan(self.CELLS, **options)
         assert (found.unique, found.known, found.to_submit) == (4, 2, 2)

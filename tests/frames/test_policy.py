@@ -19,7 +19,9 @@ FLAGS = ("role", "spamtrap", "disposable", "free", "catch_all", "protected")
 def verified(rows, index=None):
     """A frame as `verify` makes it, out of (verdict or status, details, flags, suggestion)."""
     base = mv.verify(
-        pd.DataFrame({"email": ["ada@example.org"] * len(rows)}, index=index), "email", validation_type="regex"
+        pd.DataFrame({"email": ["ada@example.org"] * len(rows)}, index=index),
+        "email",
+        validation_type="regex",
     )
     for i, (bucket, details, flags, suggestion) in enumerate(rows):
         has_verdict = bucket in ("valid", "risky", "invalid", "unknown")
@@ -35,11 +37,31 @@ def verified(rows, index=None):
 # bucket, details, flags, suggestion -> strict, balanced, lenient
 TABLE = [
     (("valid", None, (), None), ("send", "send", "send"), "no problem found"),
-    (("valid", None, ("free",), None), ("send", "send", "send"), "free is a commercial signal only"),
-    (("valid", None, ("role",), None), ("review", "send", "send"), "mx does not weigh the role; strict looks at it"),
-    (("valid", None, ("disposable",), None), ("drop", "drop", "review"), "mx does not weigh flags, a policy does"),
-    (("valid", None, ("spamtrap", "role"), None), ("drop", "drop", "drop"), "the most serious flag decides"),
-    (("valid", None, (), "ada@gmail.com"), ("review", "review", "send"), "a probable slip is looked at"),
+    (
+        ("valid", None, ("free",), None),
+        ("send", "send", "send"),
+        "free is a commercial signal only",
+    ),
+    (
+        ("valid", None, ("role",), None),
+        ("review", "send", "send"),
+        "mx does not weigh the role; strict looks at it",
+    ),
+    (
+        ("valid", None, ("disposable",), None),
+        ("drop", "drop", "review"),
+        "mx does not weigh flags, a policy does",
+    ),
+    (
+        ("valid", None, ("spamtrap", "role"), None),
+        ("drop", "drop", "drop"),
+        "the most serious flag decides",
+    ),
+    (
+        ("valid", None, (), "ada@gmail.com"),
+        ("review", "review", "send"),
+        "a probable slip is looked at",
+    ),
     (
         ("invalid", None, (), "ada@gmail.com"),
         ("review", "review", "drop"),
@@ -48,7 +70,11 @@ TABLE = [
     (("invalid", "mailbox_not_found", (), None), ("drop", "drop", "drop"), "established"),
     (("risky", "role", ("role",), None), ("review", "review", "send"), "a person may read it"),
     (("risky", "catch_all", ("catch_all",), None), ("drop", "review", "send"), "nobody knows"),
-    (("risky", "disposable", ("disposable",), None), ("drop", "drop", "review"), "thrown away tomorrow"),
+    (
+        ("risky", "disposable", ("disposable",), None),
+        ("drop", "drop", "review"),
+        "thrown away tomorrow",
+    ),
     (("unknown", "greylisted", (), None), ("retry", "retry", "retry"), "later settles it"),
     (("unknown", "mailbox_full", (), None), ("retry", "review", "retry"), "exists, is full"),
     (
@@ -56,7 +82,11 @@ TABLE = [
         ("retry", "review", "send"),
         "asking again from this host gives the same answer",
     ),
-    (("unknown", "made_up_by_a_service", (), None), ("retry", "retry", "retry"), "an open vocabulary"),
+    (
+        ("unknown", "made_up_by_a_service", (), None),
+        ("retry", "retry", "retry"),
+        "an open vocabulary",
+    ),
     (("pending", None, (), None), ("unchecked",) * 3, "no check has reached the row yet"),
     (("error", None, (), None), ("unchecked",) * 3, "a technical failure is not a verdict"),
     (("missing", None, (), None), ("unchecked",) * 3, "no address"),
@@ -74,7 +104,9 @@ def test_each_policy_does_what_the_table_says(at):
 def test_every_reason_has_an_action_and_invalid_is_never_sent(name):
     rows = [(str(PRECEDENCE[reason]), str(reason), (), None) for reason in Reason]
     out = mv.decide(verified(rows), "email", policy=name)
-    for reason, action, why in zip(Reason, out["email_action"], out["email_action_why"], strict=True):
+    for reason, action, why in zip(
+        Reason, out["email_action"], out["email_action_why"], strict=True
+    ):
         assert action in ("send", "review", "retry", "drop"), reason
         assert not (PRECEDENCE[reason] == "invalid" and action == "send"), reason
         assert REASON_MEANING[reason] in why, reason
@@ -118,10 +150,15 @@ def test_a_malformed_cell_that_holds_an_address_is_never_dropped(name):
 
 
 def test_a_verdict_on_the_cleaned_address_is_not_reviewed_for_the_cell():
-    out = mv.verify(pd.DataFrame({"email": ["<ada@firm.com>"]}), "email", validation_type="regex", clean=False)
+    out = mv.verify(
+        pd.DataFrame({"email": ["<ada@firm.com>"]}), "email", validation_type="regex", clean=False
+    )
     out["email_clean"] = "ada@firm.com"
     assert mv.decide(out, "email")["email_action"].tolist() == ["review"]
-    out["email_why"], out["email_error_message"] = "no_mx_record", "The domain firm.com does not exist."
+    out["email_why"], out["email_error_message"] = (
+        "no_mx_record",
+        "The domain firm.com does not exist.",
+    )
     assert mv.decide(out, "email")["email_action"].tolist() == ["drop"]
 
 
@@ -177,7 +214,9 @@ def test_an_unknown_policy_or_an_unverified_frame_is_refused():
 
 def test_cleaned_rows_that_are_all_valid_can_be_decided():
     out = mv.verify(["ada@firm.example", "Bo <bo@firm.example>"], validation_type="regex")
-    frame = pd.concat([pd.Series(["ada@firm.example", "Bo <bo@firm.example>"], name="email"), out], axis=1)
+    frame = pd.concat(
+        [pd.Series(["ada@firm.example", "Bo <bo@firm.example>"], name="email"), out], axis=1
+    )
     assert mv.decide(frame, "email", prefix="")["action"].tolist() == ["send", "send"]
 
 
@@ -185,7 +224,9 @@ class TestFlagsThatCameBackAsNumbers:
     @pytest.fixture
     def out(self):
         return mv.verify(
-            pd.DataFrame({"email": ["ada@gmail.com", "x@mailinator.com", None]}), "email", validation_type="regex"
+            pd.DataFrame({"email": ["ada@gmail.com", "x@mailinator.com", None]}),
+            "email",
+            validation_type="regex",
         )
 
     @pytest.mark.parametrize("dtype", ["float64", "Int64", "Float64"])
@@ -196,7 +237,8 @@ class TestFlagsThatCameBackAsNumbers:
 
     def test_other_numbers_are_refused(self, out):
         with pytest.raises(
-            mv.errors.InputError, match="column 'email_disposable' holds '2', which verify never writes"
+            mv.errors.InputError,
+            match="column 'email_disposable' holds '2', which verify never writes",
         ):
             mv.decide(out.assign(email_disposable=[0.0, 2.0, None]), "email")
 
@@ -225,7 +267,9 @@ def test_a_remark_does_not_keep_what_is_dropped():
     frame = pd.DataFrame({"email": ["ada@one.example - do not contact", "bo@two.example (old)"]})
     out = mv.verify(frame, "email", validation_type="regex")
     out["email_verdict"] = out["email_verdict"].mask(out.index == 1, "invalid")
-    out["email_error_message"] = out["email_error_message"].mask(out.index == 1, "the domain does not exist")
+    out["email_error_message"] = out["email_error_message"].mask(
+        out.index == 1, "the domain does not exist"
+    )
     out = mv.suppress(out, "email", ["ada@one.example"])
     assert mv.decide(out, "email")["email_action"].tolist() == ["drop", "drop"]
 
@@ -233,12 +277,22 @@ def test_a_remark_does_not_keep_what_is_dropped():
 def test_of_several_flags_the_most_serious_one_counts():
     policy = mv.Policy("mine", review=["flag:spamtrap"], drop=["flag:role"])
     out = mv.decide(verified([("valid", None, ("role", "spamtrap"), None)]), "email", policy=policy)
-    assert out[["email_action", "email_action_why"]].iloc[0].tolist() == ["review", "flagged spamtrap"]
+    assert out[["email_action", "email_action_why"]].iloc[0].tolist() == [
+        "review",
+        "flagged spamtrap",
+    ]
 
 
 MIXED = {
     "email": [
-        *("ada@gmail.com", "<bo@one.example>", "do not contact: cy@one.example", "x@@y", None, "info@gmial.com"),
+        *(
+            "ada@gmail.com",
+            "<bo@one.example>",
+            "do not contact: cy@one.example",
+            "x@@y",
+            None,
+            "info@gmial.com",
+        ),
         *("eve@mailinator.com", "kai@silent.example", "a@one.example; b@one.example"),
     ]
 }
@@ -250,8 +304,15 @@ MIXED = {
     ("validation_type", "clean", "make"),
     crossed(["regex", "mx", "smtp"], [True, False], [pd.DataFrame, pl.DataFrame, pa.table]),
 )
-def test_what_follows_from_the_short_set_is_what_follows_from_all_columns(validation_type, clean, make):
-    options = {"validation_type": validation_type, "clean": clean, "journal": None, "progress": False}
+def test_what_follows_from_the_short_set_is_what_follows_from_all_columns(
+    validation_type, clean, make
+):
+    options = {
+        "validation_type": validation_type,
+        "clean": clean,
+        "journal": None,
+        "progress": False,
+    }
     with mv.sandbox.World(dns_timeout=0.2) as world:
         short, core = (
             mv.verify(make(MIXED), "email", columns=columns, backend=world.backend, **options)
@@ -270,14 +331,21 @@ def as_pandas(frame):
 
 def test_spamtraps_that_the_short_set_does_not_show_are_warned_of():
     with mv.sandbox.World(dns_timeout=0.2) as world:
-        with pytest.warns(UserWarning, match="1 address is of domains on a list of spamtraps: .* columns='core'"):
+        with pytest.warns(
+            UserWarning, match="1 address is of domains on a list of spamtraps: .* columns='core'"
+        ):
             mv.verify(["a@trap.example", "a@gmail.com"], columns="short", backend=world.backend)
         mv.verify(["a@gmail.com"], columns="short", backend=world.backend)
         mv.verify(["a@trap.example"], backend=world.backend)
 
 
 def test_a_flag_that_the_policy_names_has_to_be_there():
-    out = mv.verify(pd.DataFrame({"email": ["ada@gmail.com"]}), "email", validation_type="regex", columns="short")
+    out = mv.verify(
+        pd.DataFrame({"email": ["ada@gmail.com"]}),
+        "email",
+        validation_type="regex",
+        columns="short",
+    )
     mine = mv.Policy("mine", drop=["invalid", "flag:catch_all"])
     with pytest.raises(mv.ColumnError, match="no column 'email_catch_all'"):
         mv.decide(out, "email", policy=mine)
@@ -287,17 +355,33 @@ def test_a_flag_that_the_policy_names_has_to_be_there():
 def test_a_policy_may_name_the_words_of_any_validation_type():
     with mv.sandbox.World(dns_timeout=0.2) as world:
         out = mv.verify(pd.DataFrame(MIXED), "email", backend=world.backend)
-    mine = mv.Policy("mine", review=["invalid:no_mx_record", "unknown:no_answer"], review_suggestions=False)
+    mine = mv.Policy(
+        "mine", review=["invalid:no_mx_record", "unknown:no_answer"], review_suggestions=False
+    )
     decided = mv.decide(out, "email", policy=mine)
-    assert set(decided["email_why"][decided["email_action"] == "review"].dropna()) >= {"no_mx_record", "no_answer"}
-    assert "unknown: the DNS or another server that was asked gave no answer" in set(decided["email_action_why"])
+    assert set(decided["email_why"][decided["email_action"] == "review"].dropna()) >= {
+        "no_mx_record",
+        "no_answer",
+    }
+    assert "unknown: the DNS or another server that was asked gave no answer" in set(
+        decided["email_action_why"]
+    )
 
 
 def test_an_address_that_stands_for_a_missing_one_is_for_review():
-    cells = ["none@none.com", "NoEmail@gmail.com", "xxx1@firm.com", "nina@none.com", "xavier@firm.com", "none@none"]
+    cells = [
+        "none@none.com",
+        "NoEmail@gmail.com",
+        "xxx1@firm.com",
+        "nina@none.com",
+        "xavier@firm.com",
+        "none@none",
+    ]
     out = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex")
     for policy in ("balanced", "strict", "lenient"):
         decided = mv.decide(out, policy=policy)
         assert decided["email_action"].tolist()[:3] == ["review"] * 3
-        assert decided["email_action_why"].tolist()[:3] == ["the address stands for a missing one"] * 3
+        assert (
+            decided["email_action_why"].tolist()[:3] == ["the address stands for a missing one"] * 3
+        )
         assert decided["email_action"].tolist()[3:5] == ["send", "send"]

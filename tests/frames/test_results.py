@@ -32,11 +32,16 @@ def test_types_and_values_come_back(tmp_path, name, columns):
         table = pa.concat_tables(source.pieces())
     back, wanted = Results(table, "email", None), Results(expected, "email", None)
     for column in COLUMNS:
-        if column.name not in ("reasons", "checked_at"):  # "" and missing are one in a CSV; two runs, two moments
+        if column.name not in (
+            "reasons",
+            "checked_at",
+        ):  # "" and missing are one in a CSV; two runs, two moments
             assert back[column.name].equals(wanted[column.name]), column.name
     assert back["checked_at"].type == wanted["checked_at"].type
     assert back["checked_at"].null_count == wanted["checked_at"].null_count
-    pd.testing.assert_frame_equal(mv.summary(table.to_pandas(), "email"), mv.summary(expected, "email"))
+    pd.testing.assert_frame_equal(
+        mv.summary(table.to_pandas(), "email"), mv.summary(expected, "email")
+    )
 
 
 @pytest.mark.parametrize("through", ["csv", "json", "objects", "polars", "dictionaries"])
@@ -56,14 +61,26 @@ def test_results_are_read_alike_from_any_kind_of_column(tmp_path, through):
     for column in COLUMNS:
         if column.name != "checked_at":
             assert found[column.name].equals(wanted[column.name]), column.name
-    assert [str(each)[:19] for each in found["checked_at"]] == [str(each)[:19] for each in wanted["checked_at"]]
+    assert [str(each)[:19] for each in found["checked_at"]] == [
+        str(each)[:19] for each in wanted["checked_at"]
+    ]
 
 
-@each_row(("column", "cell"), [("email_verdict", "maybe"), ("email_role", "perhaps"), ("email_status", "ok")])
+@each_row(
+    ("column", "cell"),
+    [("email_verdict", "maybe"), ("email_role", "perhaps"), ("email_status", "ok")],
+)
 @each_row("make", [pa.table, lambda table: pa.table(table).to_pandas()])
 def test_what_verify_never_writes_is_refused(make, column, cell):
-    table = {"email": ["a@b.example"], "email_verdict": ["valid"], "email_details": [""], "email_status": ["done"]}
-    with pytest.raises(mv.InputError, match=f"column '{column}' holds '{cell}', which verify never writes"):
+    table = {
+        "email": ["a@b.example"],
+        "email_verdict": ["valid"],
+        "email_details": [""],
+        "email_status": ["done"],
+    }
+    with pytest.raises(
+        mv.InputError, match=f"column '{column}' holds '{cell}', which verify never writes"
+    ):
         mv.summary(make({**table, column: [cell]}), "email")
 
 

@@ -13,7 +13,14 @@ import pytest
 import mailverdict as mv
 from tests.doubles.tables import each_row
 
-PEOPLE = ["Ada@firm.example", "<a.da+x@googlemail.com>", "bob@mail.shop.example", "cy@other.example", None, "nobody"]
+PEOPLE = [
+    "Ada@firm.example",
+    "<a.da+x@googlemail.com>",
+    "bob@mail.shop.example",
+    "cy@other.example",
+    None,
+    "nobody",
+]
 
 
 def suppressed(against, column=PEOPLE, **options):
@@ -47,14 +54,25 @@ def test_an_entry_marks_these_rows(entry, rows):
 
 
 def test_a_name_below_a_provider_s_domain_is_not_the_provider():
-    assert suppressed(["ada.fastmail.com"], ["x@ada.fastmail.com", "bob@fastmail.com"]) == [True, False]
-    assert suppressed(["ada@fastmail.com"], ["x@ada.fastmail.com", "bob@fastmail.com"]) == [True, False]
+    assert suppressed(["ada.fastmail.com"], ["x@ada.fastmail.com", "bob@fastmail.com"]) == [
+        True,
+        False,
+    ]
+    assert suppressed(["ada@fastmail.com"], ["x@ada.fastmail.com", "bob@fastmail.com"]) == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.slow
-@each_row("entry", ["Ada Lovelace", "com", "co.uk", "10.5.2026", 7, "see firm.example", "ada@", "@"])
+@each_row(
+    "entry", ["Ada Lovelace", "com", "co.uk", "10.5.2026", 7, "see firm.example", "ada@", "@"]
+)
 def test_an_entry_that_is_neither_is_counted_and_named(entry):
-    with pytest.warns(UserWarning, match=r"2 of 3 entries of the suppression list are neither an address nor a domain"):
+    with pytest.warns(
+        UserWarning,
+        match=r"2 of 3 entries of the suppression list are neither an address nor a domain",
+    ):
         assert suppressed([entry, "ada@firm.example", entry])[:4] == [True, False, False, False]
 
 
@@ -89,7 +107,12 @@ def test_a_list_may_be_of_any_kind(tmp_path):
     tmp_path.joinpath("wide.txt").write_text("\n".join(entries), encoding="utf-16")
     frame.to_parquet(tmp_path / "list.parquet")
     frame.to_excel(tmp_path / "list.xlsx", engine="xlsxwriter", index=False)
-    for against in (*lists, tmp_path / "wide.txt", tmp_path / "list.parquet", tmp_path / "list.xlsx"):
+    for against in (
+        *lists,
+        tmp_path / "wide.txt",
+        tmp_path / "list.parquet",
+        tmp_path / "list.xlsx",
+    ):
         assert suppressed(against) == [True, False, True, False, pd.NA, pd.NA]
 
 
@@ -104,10 +127,14 @@ def test_a_column_of_the_list_can_be_named(tmp_path):
 
 @pytest.mark.slow
 def test_of_several_columns_with_addresses_the_one_that_is_read_is_named(tmp_path):
-    frame = pd.DataFrame({"from": ["cy@other.example"] * 2, "to": ["ada@firm.example"] * 2, "n": [1, 2]})
+    frame = pd.DataFrame(
+        {"from": ["cy@other.example"] * 2, "to": ["ada@firm.example"] * 2, "n": [1, 2]}
+    )
     frame.to_csv(tmp_path / "list.csv", index=False)
     for against in (frame, pl.from_pandas(frame), tmp_path / "list.csv"):
-        with pytest.warns(UserWarning, match="is read from column 'from'; there are addresses in 'to', too") as told:
+        with pytest.warns(
+            UserWarning, match="is read from column 'from'; there are addresses in 'to', too"
+        ) as told:
             assert suppressed(against)[:4] == [False, False, False, True]
         assert [each.filename for each in told] == [__file__]
     with warnings.catch_warnings():
@@ -130,11 +157,15 @@ def test_bad_lists_are_errors_that_say_what_to_give(tmp_path):
         mv.suppress(PEOPLE)
     with pytest.raises(mv.SettingsError, match="against: data is of type int"):
         suppressed(7)
-    with pytest.raises(mv.InputError, match=r"no such file; give entries as a list, as \['ada@firm.example'\]"):
+    with pytest.raises(
+        mv.InputError, match=r"no such file; give entries as a list, as \['ada@firm.example'\]"
+    ):
         suppressed("ada@firm.example")
     with pytest.raises(mv.InputError, match="is a directory"):
         suppressed(tmp_path)
-    with pytest.raises(mv.ColumnError, match=r"the suppression list: no column looks like .*, as against_column="):
+    with pytest.raises(
+        mv.ColumnError, match=r"the suppression list: no column looks like .*, as against_column="
+    ):
         suppressed(pd.DataFrame({"a": ["x"], "b": ["y"]}))
     with pytest.raises(mv.ColumnError, match="no column 'mail'"):
         mv.suppress(pd.DataFrame({"email": PEOPLE}), "mail", [])
@@ -148,7 +179,14 @@ def test_a_second_list_keeps_what_the_first_marked(make):
     twice = mv.suppress(once, "email", ["other.example"])
     marked = twice["email_suppressed"]
     values = marked.to_pylist() if isinstance(twice, pa.Table) else list(marked)
-    assert [None if pd.isna(each) else each for each in values] == [True, False, False, True, None, None]
+    assert [None if pd.isna(each) else each for each in values] == [
+        True,
+        False,
+        False,
+        True,
+        None,
+        None,
+    ]
 
 
 def test_an_empty_list_suppresses_nobody(tmp_path):
@@ -175,5 +213,10 @@ def test_suppressed_rows_are_dropped_whatever_their_verdict(policy, order):
     parts = mv.split(frame, "email", policy=policy)
     assert (len(parts.drop), len(parts.send), len(parts.unchecked)) == (2, 1, 1)
     assert mv.report(frame, "email", policy=policy)._facts.counts.actions["drop"] == 2
-    as_text = frame.assign(email_suppressed=frame["email_suppressed"].astype(object).map(str))  # read from a CSV
-    assert mv.decide(as_text, "email", policy=policy)["email_action"].tolist() == out["email_action"].tolist()
+    as_text = frame.assign(
+        email_suppressed=frame["email_suppressed"].astype(object).map(str)
+    )  # read from a CSV
+    assert (
+        mv.decide(as_text, "email", policy=policy)["email_action"].tolist()
+        == out["email_action"].tolist()
+    )

@@ -13,7 +13,11 @@ import mailverdict as mv
 from tests.doubles.tables import crossed, each_row
 
 CELLS = {"name": ["Ada", "Bo", "Cy"], "email": ["ada@example.org", "nobody", None]}
-BOUNCES = {"address": ["ada@example.org"], "outcome": ["hard"], "diagnostic": ["550 5.1.1 User unknown"]}
+BOUNCES = {
+    "address": ["ada@example.org"],
+    "outcome": ["hard"],
+    "diagnostic": ["550 5.1.1 User unknown"],
+}
 
 
 def verified(make=pd.DataFrame, **options):
@@ -38,7 +42,9 @@ VERBS = {
     "report": lambda out, *column: pd.DataFrame([mv.report(out, *column)._facts.counts.buckets]),
     "outcomes": lambda out, *column: mv.outcomes(out, *column, bounces=bounces()),
     "contradicted": lambda out, *column: mv.contradicted(out, *column, bounces=bounces()),
-    "learn": lambda out, *column: mv.learn(out, *column, bounces=bounces(), mailed=[True] * len(out)).counts,
+    "learn": lambda out, *column: (
+        mv.learn(out, *column, bounces=bounces(), mailed=[True] * len(out)).counts
+    ),
     "mailing": lambda out, *column: mv.mailing(out, *column).held,
 }
 
@@ -48,12 +54,17 @@ def verified_once(make, columns):
     return verified(make, columns=columns if isinstance(columns, str) else [*columns, "spamtrap"])
 
 
-SETS_OF_COLUMNS = ("core", "short", ("verdict", "why", "status", "suggestion", "role", "disposable"))
+SETS_OF_COLUMNS = (
+    "core",
+    "short",
+    ("verdict", "why", "status", "suggestion", "role", "disposable"),
+)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("verb", "make", "columns"), crossed([*VERBS], [pd.DataFrame, pl.DataFrame, pa.table], SETS_OF_COLUMNS)
+    ("verb", "make", "columns"),
+    crossed([*VERBS], [pd.DataFrame, pl.DataFrame, pa.table], SETS_OF_COLUMNS),
 )
 def test_without_a_column_it_is_the_only_verified_one(verb, make, columns):
     out = verified_once(make, columns)
@@ -78,11 +89,15 @@ def test_a_stream_is_read_once():
 @each_row("make", [pd.DataFrame, pa.table])
 def test_the_note_of_the_call_says_what_was_verified_with_another_prefix(make):
     out = verified(make, prefix="mail_")
-    pd.testing.assert_frame_equal(as_pandas(mv.decide(out)), as_pandas(mv.decide(out, "email", prefix="mail_")))
+    pd.testing.assert_frame_equal(
+        as_pandas(mv.decide(out)), as_pandas(mv.decide(out, "email", prefix="mail_"))
+    )
 
 
 def test_without_a_note_the_column_of_another_prefix_has_to_be_given():
-    with pytest.raises(mv.ColumnError, match="give the column that 'mail_verdict' is about, and its prefix='mail_'"):
+    with pytest.raises(
+        mv.ColumnError, match="give the column that 'mail_verdict' is about, and its prefix='mail_'"
+    ):
         mv.summary(verified(pl.DataFrame, prefix="mail_"))
 
 
@@ -99,13 +114,22 @@ def test_the_result_of_a_list_or_series_is_about_its_clean_addresses(make):
     assert mv.split(out).send["clean"].to_list() == ["ada@x.org"]
     assert mv.by_domain(out).index.to_list() == ["x.org"]
     alone = mv.verify(make(["ada@x.org"]), validation_type="regex", clean=False)
-    with pytest.raises(mv.ColumnError, match="the result of a list or a Series, without its addresses: verify a frame"):
+    with pytest.raises(
+        mv.ColumnError,
+        match="the result of a list or a Series, without its addresses: verify a frame",
+    ):
         mv.summary(alone)
 
 
 def test_of_several_verified_columns_one_has_to_be_given():
-    out = mv.verify(pd.DataFrame({"work": ["a@x.org"], "home": ["b@x.org"]}), ["work", "home"], validation_type="regex")
-    with pytest.raises(mv.ColumnError, match="several columns were verified: give one of 'work', 'home'"):
+    out = mv.verify(
+        pd.DataFrame({"work": ["a@x.org"], "home": ["b@x.org"]}),
+        ["work", "home"],
+        validation_type="regex",
+    )
+    with pytest.raises(
+        mv.ColumnError, match="several columns were verified: give one of 'work', 'home'"
+    ):
         mv.summary(out)
     assert mv.summary(out, prefix="home_").equals(mv.summary(out, "home"))
 
@@ -119,7 +143,9 @@ def test_of_several_verified_columns_one_has_to_be_given():
     ],
 )
 def test_a_frame_that_was_not_verified_is_an_error(frame):
-    with pytest.raises(mv.ColumnError, match="no column was verified: verify one first; there are 'name', 'email'"):
+    with pytest.raises(
+        mv.ColumnError, match="no column was verified: verify one first; there are 'name', 'email'"
+    ):
         mv.split(frame)
 
 
@@ -144,11 +170,22 @@ def test_the_methods_of_a_frame_find_it_too():
 @pytest.mark.slow
 @each_row("like", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
 def test_addresses_beside_the_short_set_are_verified_and_what_was_repaired_is_known_again(like):
-    cells = {"email": ["<ada@example.org>", "do not contact: bo@example.org", "nobody", "cy@example.org"]}
+    cells = {
+        "email": ["<ada@example.org>", "do not contact: bo@example.org", "nobody", "cy@example.org"]
+    }
     out = mv.verify(pd.DataFrame(cells), "email", validation_type="regex", columns="short")
-    out["email_clean"] = pd.array(["ada@example.net", "bo@example.org", "kim@example.org", None], "string")
-    with pytest.warns(UserWarning, match="column 'email': the addresses in 'email_clean' were verified as they stand"):
+    out["email_clean"] = pd.array(
+        ["ada@example.net", "bo@example.org", "kim@example.org", None], "string"
+    )
+    with pytest.warns(
+        UserWarning,
+        match="column 'email': the addresses in 'email_clean' were verified as they stand",
+    ):
         again = as_pandas(mv.verify(like(out), "email", validation_type="regex"))
-    assert again["email_clean"].tolist()[:3] == ["ada@example.net", "bo@example.org", "kim@example.org"]
+    assert again["email_clean"].tolist()[:3] == [
+        "ada@example.net",
+        "bo@example.org",
+        "kim@example.org",
+    ]
     assert again["email_change"].tolist() == ["unwrapped", "remark", "", ""]
     assert mv.decide(again)["email_action"].tolist() == ["send", "review", "send", "send"]

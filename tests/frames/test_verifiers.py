@@ -60,8 +60,16 @@ FILES = {
             ("{},risky,low_deliverability,false,false,false,true,0.3,", "risky", "catch_all"),
             ("{},risky,low_quality,false,false,true,false,0.3,", "risky", "disposable"),
             ("{},risky,low_quality,false,false,false,false,0.3,", "risky", "low_quality"),
-            ("{},undeliverable,rejected_email,false,false,false,false,0,", "invalid", "mailbox_not_found"),
-            ("{},undeliverable,invalid_domain,false,false,false,false,0,", "invalid", "no_mx_record"),
+            (
+                "{},undeliverable,rejected_email,false,false,false,false,0,",
+                "invalid",
+                "mailbox_not_found",
+            ),
+            (
+                "{},undeliverable,invalid_domain,false,false,false,false,0,",
+                "invalid",
+                "no_mx_record",
+            ),
             ("{},unknown,timeout,false,false,false,false,0,", "unknown", "timeout"),
             ("{},undeliverable,invalid_smtp,false,false,false,false,0,", "unknown", "inconclusive"),
         ],
@@ -74,7 +82,11 @@ FILES = {
             ("{},risky,low_deliverability,yes,no,no,no,no,50,no,0", "risky", "catch_all"),
             ("{},risky,low_deliverability,unknown,no,no,no,yes,50,no,0", "unknown", "mailbox_full"),
             ("{},risky,low_quality,no,yes,no,no,no,50,no,0", "risky", "disposable"),
-            ("{},undeliverable,invalid_email,unknown,no,no,no,no,0,no,0", "invalid", "syntax_error"),
+            (
+                "{},undeliverable,invalid_email,unknown,no,no,no,no,0,no,0",
+                "invalid",
+                "syntax_error",
+            ),
             ("{},unknown,unsupported,unknown,no,no,no,no,0,no,0", "unknown", "protected"),
         ],
     ),
@@ -93,7 +105,11 @@ FILES = {
         "email,emailable state,emailable reason,emailable disposable,emailable role,emailable accept_all,emailable mailbox_full",
         [
             ("{},deliverable,accepted_email,false,false,false,false", "valid", ""),
-            ("{},undeliverable,Rejected Email,false,false,false,false", "invalid", "mailbox_not_found"),
+            (
+                "{},undeliverable,Rejected Email,false,false,false,false",
+                "invalid",
+                "mailbox_not_found",
+            ),
             ("{},undeliverable,invalid_smtp,false,false,false,false", "unknown", "inconclusive"),
             ("{},risky,low_deliverability,false,false,true,false", "risky", "catch_all"),
             ("{},risky,low_deliverability,false,false,false,true", "unknown", "mailbox_full"),
@@ -133,10 +149,22 @@ FILES = {
             ("{},deliverable,low,,false,false,", "valid", ""),
             ("{},deliverable,low,,false,true,", "risky", "role"),
             ("{},deliverable,medium,catch_all,false,false,", "risky", "catch_all"),
-            ('{},deliverable,medium,"immature_domain, catch_all",false,false,', "risky", "catch_all"),
-            ("{},undeliverable,high,mailbox_does_not_exist,false,false,", "invalid", "mailbox_not_found"),
+            (
+                '{},deliverable,medium,"immature_domain, catch_all",false,false,',
+                "risky",
+                "catch_all",
+            ),
+            (
+                "{},undeliverable,high,mailbox_does_not_exist,false,false,",
+                "invalid",
+                "mailbox_not_found",
+            ),
             ("{},undeliverable,high,No MX host found,false,false,", "invalid", "no_mx_record"),
-            ("{},do_not_send,high,mailbox_is_disposable_address,true,false,", "risky", "disposable"),
+            (
+                "{},do_not_send,high,mailbox_is_disposable_address,true,false,",
+                "risky",
+                "disposable",
+            ),
             ("{},unknown,unknown,unknown_provider,false,false,", "unknown", "inconclusive"),
         ],
     ),
@@ -163,14 +191,26 @@ FILES = {
                 "invalid",
                 "mailbox_not_found",
             ),
-            ("{},2026-11-02,2026-11-02,Undeliverable,DomainHasNullMx,False,False,False", "invalid", "no_mx_record"),
-            ("{},2026-11-02,2026-11-02,Risky,ServerIsCatchAll,False,False,False", "risky", "catch_all"),
+            (
+                "{},2026-11-02,2026-11-02,Undeliverable,DomainHasNullMx,False,False,False",
+                "invalid",
+                "no_mx_record",
+            ),
+            (
+                "{},2026-11-02,2026-11-02,Risky,ServerIsCatchAll,False,False,False",
+                "risky",
+                "catch_all",
+            ),
             (
                 "{},2026-11-02,2026-11-02,Unknown,LocalSenderAddressRejected,False,False,False",
                 "unknown",
                 "sender_blocked",
             ),
-            ("{},2026-11-02,2026-11-02,Risky,OverrideMatch,False,False,False", "risky", "overridematch"),
+            (
+                "{},2026-11-02,2026-11-02,Risky,OverrideMatch,False,False,False",
+                "risky",
+                "overridematch",
+            ),
             ("{},2026-11-02,2026-11-02,Unknown,Duplicate,False,False,False", "-", None),
         ],
     ),
@@ -179,9 +219,21 @@ FILES = {
         [
             ("{},valid,accepted_email,false,false,false,false,true,", "valid", ""),
             ("{},valid,accepted_email,false,true,false,false,false,", "risky", "catch_all"),
-            ("{},invalid,Rejected_email,false,false,false,false,false,", "invalid", "mailbox_not_found"),
-            ("{},invalid,exceeded_storage,false,false,false,false,false,", "unknown", "mailbox_full"),
-            ("{},unknown,temporarily_blocked,false,false,false,false,false,", "unknown", "greylisted"),
+            (
+                "{},invalid,Rejected_email,false,false,false,false,false,",
+                "invalid",
+                "mailbox_not_found",
+            ),
+            (
+                "{},invalid,exceeded_storage,false,false,false,false,false,",
+                "unknown",
+                "mailbox_full",
+            ),
+            (
+                "{},unknown,temporarily_blocked,false,false,false,false,false,",
+                "unknown",
+                "greylisted",
+            ),
         ],
     ),
     "MyEmailVerifier": (
@@ -209,7 +261,11 @@ FILES = {
         [
             ("customer,{},Valid,verified,ada,firm.example,true,false", "valid", ""),
             ("customer,{},Valid,verified,ada,firm.example,true,true", "risky", "catch_all"),
-            ("customer,{},Invalid,User does not exist,ada,firm.example,true,false", "invalid", "mailbox_not_found"),
+            (
+                "customer,{},Invalid,User does not exist,ada,firm.example,true,false",
+                "invalid",
+                "mailbox_not_found",
+            ),
             ("customer,{},Invalid,Disposable,ada,firm.example,true,unknown", "risky", "disposable"),
             ("customer,{},Risky,Complainer,ada,firm.example,true,unknown", "risky", "complainer"),
             ("customer,{},Accept_All,,ada,firm.example,true,true", "risky", "catch_all"),
@@ -239,15 +295,31 @@ FILES = {
         "deliverability.canConnect,deliverability.fullInbox,deliverability.catchAll,deliverability.deliverable",
         [
             ("{},valid,true,false,false,false,false,false,true,true,false,false,true", "valid", ""),
-            ("{},invalid,true,false,false,false,false,false,false,false,false,false,false", "invalid", "no_mx_record"),
-            ("{},invalid,true,false,false,false,false,false,true,false,false,false,false", "unknown", "port_closed"),
+            (
+                "{},invalid,true,false,false,false,false,false,false,false,false,false,false",
+                "invalid",
+                "no_mx_record",
+            ),
+            (
+                "{},invalid,true,false,false,false,false,false,true,false,false,false,false",
+                "unknown",
+                "port_closed",
+            ),
             (
                 "{},invalid,true,false,false,false,false,false,true,true,false,false,false",
                 "invalid",
                 "mailbox_not_found",
             ),
-            ("{},risky,true,false,false,false,false,true,true,true,false,false,true", "risky", "spamtrap"),
-            ("{},risky,true,false,false,false,false,false,true,true,true,false,false", "unknown", "mailbox_full"),
+            (
+                "{},risky,true,false,false,false,false,true,true,true,false,false,true",
+                "risky",
+                "spamtrap",
+            ),
+            (
+                "{},risky,true,false,false,false,false,false,true,true,true,false,false",
+                "unknown",
+                "mailbox_full",
+            ),
         ],
     ),
     "Bouncify": (
@@ -293,16 +365,36 @@ FILES = {
         "input,is_reachable,misc.is_disposable,misc.is_role_account,misc.gravatar_url,mx.accepts_mail,smtp.can_connect,"
         "smtp.has_full_inbox,smtp.is_catch_all,smtp.is_deliverable,smtp.is_disabled,syntax.is_valid_syntax,syntax.domain",
         [
-            ("{},safe,false,false,,false,true,false,false,true,false,true,firm.example", "valid", ""),
-            ("{},risky,false,false,,false,true,false,true,true,false,true,firm.example", "risky", "catch_all"),
-            ("{},risky,false,true,,false,true,false,false,true,false,true,firm.example", "risky", "role"),
+            (
+                "{},safe,false,false,,false,true,false,false,true,false,true,firm.example",
+                "valid",
+                "",
+            ),
+            (
+                "{},risky,false,false,,false,true,false,true,true,false,true,firm.example",
+                "risky",
+                "catch_all",
+            ),
+            (
+                "{},risky,false,true,,false,true,false,false,true,false,true,firm.example",
+                "risky",
+                "role",
+            ),
             (
                 "{},risky,false,true,,false,true,false,false,false,false,true,firm.example",
                 "invalid",
                 "mailbox_not_found;role",
             ),
-            ("{},risky,true,false,,false,false,false,false,false,false,true,firm.example", "risky", "disposable"),
-            ("{},risky,false,false,,false,true,true,false,false,false,true,firm.example", "unknown", "mailbox_full"),
+            (
+                "{},risky,true,false,,false,false,false,false,false,false,true,firm.example",
+                "risky",
+                "disposable",
+            ),
+            (
+                "{},risky,false,false,,false,true,true,false,false,false,true,firm.example",
+                "unknown",
+                "mailbox_full",
+            ),
             (
                 "{},invalid,false,false,,false,true,false,false,false,false,true,firm.example",
                 "invalid",
@@ -313,7 +405,11 @@ FILES = {
                 "invalid",
                 "no_mx_record",
             ),
-            ("{},invalid,false,false,,false,false,false,false,false,false,false,", "invalid", "syntax_error"),
+            (
+                "{},invalid,false,false,,false,false,false,false,false,false,false,",
+                "invalid",
+                "syntax_error",
+            ),
             (
                 "{},unknown,false,false,,false,false,false,false,false,false,true,firm.example",
                 "unknown",
@@ -341,9 +437,21 @@ FILES = {
             ("{},true,true,google,false,false,false,false,false,false,false", "valid", ""),
             ("{},true,true,google,true,true,true,false,false,false,false", "valid", ""),
             ("{},true,true,google,false,false,false,false,false,true,false", "risky", "catch_all"),
-            ("{},false,true,google,false,false,false,false,false,false,false", "unknown", "inconclusive"),
-            ("{},false,false,google,false,false,false,false,false,false,false", "invalid", "syntax_error"),
-            ("{},false,true,google,false,false,false,false,true,false,false", "unknown", "mailbox_full"),
+            (
+                "{},false,true,google,false,false,false,false,false,false,false",
+                "unknown",
+                "inconclusive",
+            ),
+            (
+                "{},false,false,google,false,false,false,false,false,false,false",
+                "invalid",
+                "syntax_error",
+            ),
+            (
+                "{},false,true,google,false,false,false,false,true,false,false",
+                "unknown",
+                "mailbox_full",
+            ),
         ],
     ),
 }
@@ -351,7 +459,9 @@ ADDRESSES = [f"ada{n}@firm.example" for n in range(20)]
 
 
 def text_of(header, rows):
-    return "\r\n".join([header, *(cells.format(ADDRESSES[n]) for n, (cells, _, _) in enumerate(rows)), ""])
+    return "\r\n".join(
+        [header, *(cells.format(ADDRESSES[n]) for n, (cells, _, _) in enumerate(rows)), ""]
+    )
 
 
 def write(folder, service):
@@ -365,7 +475,9 @@ def test_an_export_is_known_by_its_columns_and_its_words_are_ours(tmp_path, serv
     found = mv.read_verdicts(write(tmp_path, service))
     rows = FILES[service][1]
     assert found["email"].tolist() == ADDRESSES[: len(rows)]
-    said = list(zip(found["email_verdict"].astype(object).fillna("-"), found["email_reasons"], strict=True))
+    said = list(
+        zip(found["email_verdict"].astype(object).fillna("-"), found["email_reasons"], strict=True)
+    )
     expected = [(verdict, pd.NA if reasons is None else reasons) for _, verdict, reasons in rows]
     assert [str(each) for each in said] == [str(each) for each in expected]
     checked = found[found["email_status"] == "done"]
@@ -381,7 +493,10 @@ def test_every_layout_has_a_file_and_says_where_it_was_seen():
         assert {"status"} <= set(layout.columns)
         for fields, found in layout.rows:
             assert set(fields) <= set(layout.columns), (layout.service, fields)
-            assert found in (SKIP, *Verdict) or set(found.split()) <= set(Reason), (layout.service, found)
+            assert found in (SKIP, *Verdict) or set(found.split()) <= set(Reason), (
+                layout.service,
+                found,
+            )
 
 
 @each_row("service", FILES)
@@ -394,7 +509,9 @@ def test_no_layout_hides_another(service):
 
 
 def test_what_an_export_does_not_say_is_missing_and_flags_are_those_that_it_says():
-    export = pd.DataFrame({"mail": ["a@x.example", "b@x.example"], "result": ["ok", "disposable"], "quality": "good"})
+    export = pd.DataFrame(
+        {"mail": ["a@x.example", "b@x.example"], "result": ["ok", "disposable"], "quality": "good"}
+    )
     found = mv.read_verdicts(export.assign(free=["yes", ""], role=["no", "no"]))
     assert found["email_free"].tolist() == [True, pd.NA]
     assert found["email_role"].tolist() == [False, False]
@@ -405,12 +522,15 @@ def test_what_an_export_does_not_say_is_missing_and_flags_are_those_that_it_says
 
 def zerobounce(**columns):
     return pd.DataFrame(
-        {"E-Mail": ["ada@firm.example", "bo@firm.example"], "ZB Status": ["valid", "invalid"]} | columns
+        {"E-Mail": ["ada@firm.example", "bo@firm.example"], "ZB Status": ["valid", "invalid"]}
+        | columns
     )
 
 
 def test_a_row_of_the_export_is_a_row_with_its_index_and_an_address_is_repaired():
-    export = zerobounce().set_axis(["x", "y"]).assign(**{"E-Mail": ["Ada <Ada@Firm.example>", None]})
+    export = (
+        zerobounce().set_axis(["x", "y"]).assign(**{"E-Mail": ["Ada <Ada@Firm.example>", None]})
+    )
     found = mv.read_verdicts(export)
     assert found.index.tolist() == ["x", "y"]
     assert found["email"].tolist() == ["Ada@firm.example", pd.NA]
@@ -429,7 +549,9 @@ def test_the_kind_of_the_frame_comes_back(make):
 
 def test_a_word_that_is_not_known_stays_unknown_and_is_named():
     export = zerobounce(**{"ZB Sub Status": ["moon_phase", "new;2"]})
-    with pytest.warns(UserWarning, match="2 rows have words of ZeroBounce .* stay unknown: 'moon_phase', 'new;2'"):
+    with pytest.warns(
+        UserWarning, match="2 rows have words of ZeroBounce .* stay unknown: 'moon_phase', 'new;2'"
+    ):
         found = mv.read_verdicts(pd.concat([export, zerobounce()], ignore_index=True))
     assert found["email_verdict"].tolist() == ["unknown", "unknown", "valid", "invalid"]
     assert found["email_why"].tolist()[:2] == ["moon_phase", "new_2"]
@@ -451,29 +573,46 @@ def test_the_warning_names_few_words():
 
 
 def test_columns_of_a_service_with_none_of_its_words_are_an_error():
-    export = pd.DataFrame({"email": ["a@x.example", "b@x.example"], "email_status": ["subscribed", "cleaned"]})
-    with pytest.raises(mv.InputError, match="columns of NeverBounce, but none of its words: it has 'subscribed', 'cl"):
+    export = pd.DataFrame(
+        {"email": ["a@x.example", "b@x.example"], "email_status": ["subscribed", "cleaned"]}
+    )
+    with pytest.raises(
+        mv.InputError,
+        match="columns of NeverBounce, but none of its words: it has 'subscribed', 'cl",
+    ):
         mv.read_verdicts(export)
 
 
 def test_a_file_of_nobody_names_its_columns_and_the_services(tmp_path):
     path = tmp_path / "export.csv"
     path.write_text("email,opinion\nada@firm.example,good\n")
-    with pytest.raises(mv.ColumnError, match=r"export.csv is not .* \(ZeroBounce, .*\); .* columns 'email', 'opinion'"):
+    with pytest.raises(
+        mv.ColumnError,
+        match=r"export.csv is not .* \(ZeroBounce, .*\); .* columns 'email', 'opinion'",
+    ):
         mv.read_verdicts(path)
 
 
 def test_columns_of_two_services_are_an_error():
-    export = pd.DataFrame({"email": ["a@x.example"], "result": "valid", "reason": "x", "sendex": 1, "safe_to_send": 1})
-    with pytest.raises(mv.ColumnError, match="may be of Kickbox and QuickEmailVerification: leave out"):
+    export = pd.DataFrame(
+        {"email": ["a@x.example"], "result": "valid", "reason": "x", "sendex": 1, "safe_to_send": 1}
+    )
+    with pytest.raises(
+        mv.ColumnError, match="may be of Kickbox and QuickEmailVerification: leave out"
+    ):
         mv.read_verdicts(export)
 
 
 def test_of_several_columns_with_addresses_one_is_read_and_the_others_are_named():
     export = zerobounce(private=["a@home.example", "b@home.example"])
-    with pytest.warns(UserWarning, match="read from column 'E-Mail'; there are addresses in 'private', too"):
+    with pytest.warns(
+        UserWarning, match="read from column 'E-Mail'; there are addresses in 'private', too"
+    ):
         mv.read_verdicts(export)
-    assert mv.read_verdicts(export, column="private")["email"].tolist() == ["a@home.example", "b@home.example"]
+    assert mv.read_verdicts(export, column="private")["email"].tolist() == [
+        "a@home.example",
+        "b@home.example",
+    ]
     with pytest.raises(mv.ColumnError, match="no column 'privat'"):
         mv.read_verdicts(export, column="privat")
 
@@ -482,7 +621,13 @@ AFTERSHIP = {
     "email": "ada@firm.example",
     "reachable": "unknown",
     "syntax": {"username": "ada", "domain": "firm.example", "valid": True},
-    "smtp": {"host_exists": True, "full_inbox": False, "catch_all": True, "deliverable": False, "disabled": False},
+    "smtp": {
+        "host_exists": True,
+        "full_inbox": False,
+        "catch_all": True,
+        "deliverable": False,
+        "disabled": False,
+    },
     "gravatar": None,
     "suggestion": "",
     "disposable": False,
@@ -494,7 +639,11 @@ AFTERSHIP = {
 
 @pytest.mark.parametrize(
     "shape",
-    [json.dumps, lambda rows: "\n".join(map(json.dumps, rows)), lambda rows: json.dumps({"data": rows}, indent=1)],
+    [
+        json.dumps,
+        lambda rows: "\n".join(map(json.dumps, rows)),
+        lambda rows: json.dumps({"data": rows}, indent=1),
+    ],
 )
 def test_json_is_read_in_every_shape(tmp_path, shape):
     rows = [AFTERSHIP, AFTERSHIP | {"email": "bo@firm.example", "reachable": "no", "smtp": None}]
@@ -520,7 +669,9 @@ CELLS = ["ada@firm.example", "info@firm.example", "ada@", "a@x.example; b@y.exam
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_a_verified_frame_is_read_too_also_as_a_file(tmp_path, columns, ending):
     with pytest.warns(UserWarning, match="several addresses"):
-        out = mv.verify(pd.DataFrame({"mail": CELLS}), "mail", validation_type="regex", columns=columns)
+        out = mv.verify(
+            pd.DataFrame({"mail": CELLS}), "mail", validation_type="regex", columns=columns
+        )
     path = tmp_path / f"out.{ending}"
     if ending == "jsonl":
         path.write_text(out.to_json(orient="records", lines=True, date_format="iso"))
@@ -546,7 +697,10 @@ def test_what_is_read_is_a_verified_frame(tmp_path):
     assert "2 answered by ZeroBounce" in mv.report(found, "email").to_html()
     assert mv.decide(found, "email")["email_action"].tolist() == ["send", "drop"]
     again = mv.verify(
-        pd.read_csv(io.StringIO(found.to_csv(index=False))), "email", validation_type="regex", columns="all"
+        pd.read_csv(io.StringIO(found.to_csv(index=False))),
+        "email",
+        validation_type="regex",
+        columns="all",
     )
     assert set(again["email_source"]) == {"local"}
 
@@ -584,24 +738,46 @@ class TestKnown:
 
     @pytest.mark.parametrize(
         ("by", "wanted", "asked"),
-        [("regex", "mx", 1), ("mx", "mx", 0), ("mx", "smtp", 1), ("smtp", "mx_blacklist", 1), ("smtp", "smtp", 0)],
+        [
+            ("regex", "mx", 1),
+            ("mx", "mx", 0),
+            ("mx", "smtp", 1),
+            ("smtp", "mx_blacklist", 1),
+            ("smtp", "smtp", 0),
+        ],
     )
     @pytest.mark.parametrize("columns", ["core", "all"])
     def test_what_is_valid_by_a_type_that_asks_less_is_open(self, by, wanted, asked, columns):
         known = verify_scripted(["ada@plain.example"], by, columns)
         backend = ScriptedBackend()
-        mv.verify(["ada@plain.example"], validation_type=wanted, backend=backend, journal=None, known=known)
+        mv.verify(
+            ["ada@plain.example"],
+            validation_type=wanted,
+            backend=backend,
+            journal=None,
+            known=known,
+        )
         assert sum(map(len, backend.asked)) == asked
 
     def test_what_we_settled_is_known_from_an_earlier_run(self):
-        out = mv.verify(["a@x.example"], validation_type="regex", columns="all").assign(clean="a@x.example")
+        out = mv.verify(["a@x.example"], validation_type="regex", columns="all").assign(
+            clean="a@x.example"
+        )
         assert read_known(out).rows["source"].to_pylist() == ["journal"]
-        assert read_known(mv.read_verdicts(zerobounce())).rows["source"].to_pylist() == ["ZeroBounce"] * 2
+        assert (
+            read_known(mv.read_verdicts(zerobounce())).rows["source"].to_pylist()
+            == ["ZeroBounce"] * 2
+        )
 
 
 def verify_scripted(emails, validation_type, columns):
     backend = ScriptedBackend(free=validation_type == "regex")
-    options = {"validation_type": validation_type, "backend": backend, "journal": None, "columns": columns}
+    options = {
+        "validation_type": validation_type,
+        "backend": backend,
+        "journal": None,
+        "columns": columns,
+    }
     return mv.verify(pd.DataFrame({"email": emails}), "email", **options)
 
 
@@ -641,7 +817,14 @@ class TestVerifyKnown:
         used = mv.quota(world.url).used
         out = mv.verify(frame, "email", **options)
         assert mv.quota(world.url).used == used + found.to_submit
-        assert out["email_verdict"].tolist()[:6] == ["invalid", "valid", "valid", "invalid", "valid", "invalid"]
+        assert out["email_verdict"].tolist()[:6] == [
+            "invalid",
+            "valid",
+            "valid",
+            "invalid",
+            "valid",
+            "invalid",
+        ]
         assert out["email_source"].tolist() == [
             "ZeroBounce",
             "ZeroBounce",
@@ -654,22 +837,51 @@ class TestVerifyKnown:
         assert out["email_why"].tolist()[:2] == ["mailbox_not_found", pd.NA]
         assert out["email_role"].tolist()[:3] == [pd.NA, pd.NA, False]
 
-        later = mv.verify(frame, "email", backend=world.url, journal=journal, offline=True)  # not kept as ours
-        assert later["email_status"].tolist() == ["pending", "pending", "done", "done", "pending", "done", "missing"]
+        later = mv.verify(
+            frame, "email", backend=world.url, journal=journal, offline=True
+        )  # not kept as ours
+        assert later["email_status"].tolist() == [
+            "pending",
+            "pending",
+            "done",
+            "done",
+            "pending",
+            "done",
+            "missing",
+        ]
 
     @pytest.mark.slow
     def test_the_other_is_preferred_to_the_journal(self, world, tmp_path):
-        options = {"backend": world.url, "journal": tmp_path / "j.db", "columns": ["verdict", "source"]}
+        options = {
+            "backend": world.url,
+            "journal": tmp_path / "j.db",
+            "columns": ["verdict", "source"],
+        }
         mv.verify(["ada@plain.example"], **options)
         assert mv.verify(["ada@plain.example"], **options)["source"].tolist() == ["journal"]
-        assert mv.verify(["ada@plain.example"], **options, known=SETTLED)["source"].tolist() == ["ZeroBounce"]
-        assert mv.plan(["ada@plain.example"], backend=world.url, journal=tmp_path / "j.db", known=SETTLED).given == 1
+        assert mv.verify(["ada@plain.example"], **options, known=SETTLED)["source"].tolist() == [
+            "ZeroBounce"
+        ]
+        assert (
+            mv.plan(
+                ["ada@plain.example"], backend=world.url, journal=tmp_path / "j.db", known=SETTLED
+            ).given
+            == 1
+        )
 
     @pytest.mark.slow
     @each_row("columns", ["short", "core", "all", ["verdict"]])
     def test_the_source_is_always_there(self, columns):
         out = mv.verify(LIST, validation_type="regex", known=SETTLED, columns=columns)
-        assert out["source"].tolist() == ["ZeroBounce", "ZeroBounce", "local", "local", "ZeroBounce", "local", pd.NA]
+        assert out["source"].tolist() == [
+            "ZeroBounce",
+            "ZeroBounce",
+            "local",
+            "local",
+            "ZeroBounce",
+            "local",
+            pd.NA,
+        ]
         assert out.columns.tolist().count("source") == 1
         assert "source" not in mv.verify(LIST, validation_type="regex", columns=["verdict"])
 
@@ -691,7 +903,9 @@ class TestVerifyKnown:
         assert out["work_source"].to_list()[0] == "ZeroBounce"
 
     def test_nothing_is_asked_if_all_is_known(self):
-        out = mv.verify(["bo@plain.example"] * 2, backend="http://127.0.0.1:9", journal=None, known=SETTLED)
+        out = mv.verify(
+            ["bo@plain.example"] * 2, backend="http://127.0.0.1:9", journal=None, known=SETTLED
+        )
         assert out["verdict"].tolist() == ["valid", "valid"]
 
     def test_a_list_is_no_result(self):
@@ -700,8 +914,12 @@ class TestVerifyKnown:
 
     @pytest.mark.slow
     def test_a_file_with_its_source_is_verified_again(self):
-        out = mv.verify(pd.DataFrame({"email": LIST}), "email", validation_type="regex", known=SETTLED)
-        read = pd.read_csv(io.StringIO(out.drop(columns=["email_clean", "email_change"]).to_csv(index=False)))
+        out = mv.verify(
+            pd.DataFrame({"email": LIST}), "email", validation_type="regex", known=SETTLED
+        )
+        read = pd.read_csv(
+            io.StringIO(out.drop(columns=["email_clean", "email_change"]).to_csv(index=False))
+        )
         again = mv.verify(read, "email", validation_type="regex", known=SETTLED)
         assert again["email_source"].tolist() == out["email_source"].tolist()
         alone = mv.verify(
@@ -709,4 +927,6 @@ class TestVerifyKnown:
         )  # nobody's verdict stays beside the name of another one
         assert set(alone["email_source"].dropna()) == {"local"}
         with pytest.raises(mv.SettingsError, match="'email_source' that mailverdict did not write"):
-            mv.verify(read.assign(email_source="shop"), "email", validation_type="regex", known=SETTLED)
+            mv.verify(
+                read.assign(email_source="shop"), "email", validation_type="regex", known=SETTLED
+            )

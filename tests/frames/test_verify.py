@@ -24,7 +24,15 @@ from mailverdict.runs.execution import FREE_BATCH
 from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 from tests.doubles.tables import each_row
 
-CELLS = ["ada@example.org", "Ada@EXAMPLE.org", "ADA@example.org", " ada@example.org ", None, "nobody", 7]
+CELLS = [
+    "ada@example.org",
+    "Ada@EXAMPLE.org",
+    "ADA@example.org",
+    " ada@example.org ",
+    None,
+    "nobody",
+    7,
+]
 
 # An address that is none, or is one, and what is said of it.
 BAD_TEXT = [
@@ -50,7 +58,9 @@ def verify(data, *column, **options):
 
 @each_row(("cell", "told"), BAD_TEXT, ids=lambda v: repr(v)[:40])
 def test_hostile_text_is_a_row_with_a_reason(cell, told):
-    out = verify([cell, "ada@example.org", cell], columns=["verdict", "status", "error_message"], clean=False)
+    out = verify(
+        [cell, "ada@example.org", cell], columns=["verdict", "status", "error_message"], clean=False
+    )
     assert out["status"].tolist() == ["done"] * 3
     wanted = "valid" if told is None else "invalid"
     assert out["verdict"].tolist() == [wanted, "valid", wanted]
@@ -59,7 +69,12 @@ def test_hostile_text_is_a_row_with_a_reason(cell, told):
         assert "\n" not in out["error_message"][0]
 
 
-@given(st.lists(st.one_of(st.text(), st.from_regex(r"[^@]{0,9}@[^@]{0,12}\.[a-z]{2}", fullmatch=True)), max_size=5))
+@given(
+    st.lists(
+        st.one_of(st.text(), st.from_regex(r"[^@]{0,9}@[^@]{0,12}\.[a-z]{2}", fullmatch=True)),
+        max_size=5,
+    )
+)
 @example(["\ud800", "\x1f@\x1f.org", "\x85", "a@b.c\u2028"])
 def test_any_text_gives_a_row_each(cells):
     out = verify(cells, columns=["verdict", "status"])
@@ -72,12 +87,21 @@ def test_what_is_one_address_is_asked_once():
     backend = ScriptedBackend()
     out = mv.verify(CELLS, validation_type="mx", backend=backend, journal=None)
     assert backend.asked == [["ada@example.org", "Ada@example.org", "ADA@example.org"]]
-    assert out["verdict"].astype("string").fillna("-").tolist() == ["valid"] * 4 + ["-", "invalid", "invalid"]
+    assert out["verdict"].astype("string").fillna("-").tolist() == ["valid"] * 4 + [
+        "-",
+        "invalid",
+        "invalid",
+    ]
 
 
 def test_malformed_and_odd_cells_are_never_sent():
     backend = ScriptedBackend()
-    mv.verify(["nobody", 7, None, "", "a b@example.org"], validation_type="smtp", backend=backend, journal=None)
+    mv.verify(
+        ["nobody", 7, None, "", "a b@example.org"],
+        validation_type="smtp",
+        backend=backend,
+        journal=None,
+    )
     assert backend.asked == []
 
 
@@ -88,9 +112,17 @@ def test_the_same_twice_gives_the_same():
 
 @pytest.mark.slow
 def test_more_rows_than_a_batch_keep_their_order():
-    cells = np.tile(np.array(["ada@example.org", "nobody", "info@gmial.com"], dtype=object), FREE_BATCH // 3 + 2)
-    cells[[0, FREE_BATCH, -1]] = None, "7", None  # texts alone: a number would have each cell read by itself
-    out = verify(pd.Series(cells, dtype=object), columns=["verdict", "role", "suggestion", "error_message"])
+    cells = np.tile(
+        np.array(["ada@example.org", "nobody", "info@gmial.com"], dtype=object), FREE_BATCH // 3 + 2
+    )
+    cells[[0, FREE_BATCH, -1]] = (
+        None,
+        "7",
+        None,
+    )  # texts alone: a number would have each cell read by itself
+    out = verify(
+        pd.Series(cells, dtype=object), columns=["verdict", "role", "suggestion", "error_message"]
+    )
     assert len(out) == len(cells) > FREE_BATCH
     wanted = np.tile(np.array(["valid", "invalid", "valid"], dtype=object), FREE_BATCH // 3 + 2)
     wanted[[0, FREE_BATCH, -1]] = None, "invalid", None
@@ -102,7 +134,9 @@ def test_more_rows_than_a_batch_keep_their_order():
 
 @pytest.mark.slow
 def test_many_threads_at_once_each_get_their_own():
-    frames = [pd.DataFrame({"email": [f"ada{n}@example.org", "nobody", None] * n}) for n in range(1, 9)]
+    frames = [
+        pd.DataFrame({"email": [f"ada{n}@example.org", "nobody", None] * n}) for n in range(1, 9)
+    ]
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda frame: verify(frame, "email"), frames))
     for frame, out in zip(frames, together, strict=True):
@@ -121,7 +155,10 @@ def test_offline_tells_the_malformed_and_leaves_the_rest_pending():
 
 
 WRONG = [
-    ({"validation_type": "mxx"}, "validation_type='mxx': give one of regex, mx, mx_blacklist, smtp"),
+    (
+        {"validation_type": "mxx"},
+        "validation_type='mxx': give one of regex, mx, mx_blacklist, smtp",
+    ),
     ({"validation_type": None}, "validation_type=None"),
     ({"backend": 7}, "backend=7: give None, the URL"),
     ({"backend": mv.LocalBackend}, "backend=.*LocalBackend.*: give None"),
@@ -146,14 +183,19 @@ WRONG = [
 def test_an_argument_that_cannot_work_is_refused_before_any_work(function, wrong, told):
     backend = ScriptedBackend()
     with pytest.raises(SettingsError, match=told):
-        function(["ada@example.org"], **{"validation_type": "mx", "backend": backend, "journal": None, **wrong})
+        function(
+            ["ada@example.org"],
+            **{"validation_type": "mx", "backend": backend, "journal": None, **wrong},
+        )
     assert backend.asked == []
 
 
 def test_a_prefix_that_would_overwrite_is_refused_before_any_work():
     backend = ScriptedBackend()
     frame = pd.DataFrame({"email": CELLS, "verdict": 1})
-    with pytest.raises(SettingsError, match="'verdict' that mailverdict did not write; give another prefix"):
+    with pytest.raises(
+        SettingsError, match="'verdict' that mailverdict did not write; give another prefix"
+    ):
         mv.verify(frame, "email", prefix="", backend=backend, journal=None)
     assert backend.asked == []
 
@@ -168,11 +210,17 @@ class TestCheck:
     def test_one_address_gives_the_payload(self):
         payload = mv.check(" Ada@Example.ORG ", validation_type="regex").to_dict()
         assert payload["email"] == "Ada@Example.ORG"
-        assert (payload["result"], payload["checks"], payload["role"]) == ("valid", {"syntax": True}, False)
+        assert (payload["result"], payload["checks"], payload["role"]) == (
+            "valid",
+            {"syntax": True},
+            False,
+        )
 
     @each_row(("cell", "told"), BAD_TEXT, ids=lambda v: repr(v)[:40])
     def test_hostile_text_is_a_verdict(self, cell, told):
-        told = told and told.replace("U+005C", "U+D800")  # the text of a cell shows the code of what is not a character
+        told = told and told.replace(
+            "U+005C", "U+D800"
+        )  # the text of a cell shows the code of what is not a character
         found = mv.check(cell, validation_type="regex")
         assert found.result == ("valid" if told is None else "invalid")
         assert len(found.email) <= 1_000
@@ -186,9 +234,13 @@ class TestCheck:
             mv.check(email, validation_type="regex")
 
     def test_a_technical_failure_is_an_error_that_says_why(self):
-        failed = complete_table({"email": pa.array(["ada@example.org"]), "status": pa.array(["error"])}, 1)
+        failed = complete_table(
+            {"email": pa.array(["ada@example.org"]), "status": pa.array(["error"])}, 1
+        )
         backend = ScriptedBackend([Settled(failed)])
-        with pytest.raises(BackendError, match="the backend could not verify the address: no cause is known"):
+        with pytest.raises(
+            BackendError, match="the backend could not verify the address: no cause is known"
+        ):
             mv.check("ada@example.org", validation_type="mx", backend=backend)
 
     def test_what_the_backend_defers_is_an_error(self):
@@ -196,13 +248,17 @@ class TestCheck:
         with pytest.raises(QuotaExceeded, match="today's quota is used up"):
             mv.check("ada@example.org", validation_type="mx", backend=backend)
         backend = ScriptedBackend([Deferred(("ada@example.org",), "gave_up")])
-        with pytest.raises(BackendError, match="the backend has not verified the address yet: gave_up"):
+        with pytest.raises(
+            BackendError, match="the backend has not verified the address yet: gave_up"
+        ):
             mv.check("ada@example.org", validation_type="mx", backend=backend)
 
 
 class TestNotices:
     def test_a_notice_is_a_warning_at_the_callers_line_once(self):
-        backend = ScriptedBackend([Noticed("half the list is asleep"), Noticed("half the list is asleep")])
+        backend = ScriptedBackend(
+            [Noticed("half the list is asleep"), Noticed("half the list is asleep")]
+        )
         with pytest.warns(UserWarning, match="half the list") as told:
             mv.verify(["ada@example.org"], validation_type="mx", backend=backend, journal=None)
         assert [each.filename for each in told] == [__file__]
@@ -211,7 +267,9 @@ class TestNotices:
         backend = ScriptedBackend([Noticed("half the list is asleep")])
 
         async def main():
-            return await mv.averify(["ada@example.org"], validation_type="mx", backend=backend, journal=None)
+            return await mv.averify(
+                ["ada@example.org"], validation_type="mx", backend=backend, journal=None
+            )
 
         with pytest.warns(UserWarning, match="half the list") as told:
             asyncio.run(main())
@@ -231,15 +289,21 @@ class TestNotices:
             lambda: frame.pipe(mv.read_bounces, columns=columns),
         ]
         for call in calls:
-            with pytest.warns(UserWarning, match=r"no cell of column|suppress nothing|could not be read") as told:
+            with pytest.warns(
+                UserWarning, match=r"no cell of column|suppress nothing|could not be read"
+            ) as told:
                 call()
-            assert [(each.filename, each.lineno) for each in told] == [(__file__, call.__code__.co_firstlineno)]
+            assert [(each.filename, each.lineno) for each in told] == [
+                (__file__, call.__code__.co_firstlineno)
+            ]
 
 
 class TestFailure:
     def test_what_was_settled_is_on_the_error_in_the_callers_form(self):
         frame = pd.DataFrame({"email": ["a@example.org", "b@example.org", None]}, index=[3, 3, 1])
-        backend = ScriptedBackend([Settled(rows_of(["b@example.org"])), BackendError("the line is dead")])
+        backend = ScriptedBackend(
+            [Settled(rows_of(["b@example.org"])), BackendError("the line is dead")]
+        )
         with pytest.raises(BackendError, match="the line is dead") as caught:
             mv.verify(frame, "email", validation_type="mx", backend=backend, journal=None)
         partial = caught.value.partial
@@ -247,28 +311,40 @@ class TestFailure:
         assert partial["email_status"].tolist() == ["pending", "done", "missing"]
 
     def test_quota_with_raise_is_an_error_with_the_partial_frame(self):
-        backend = ScriptedBackend([Settled(rows_of(["a@example.org"])), Deferred(("b@example.org",), "quota")])
+        backend = ScriptedBackend(
+            [Settled(rows_of(["a@example.org"])), Deferred(("b@example.org",), "quota")]
+        )
         with pytest.raises(QuotaExceeded, match="1 address is left") as caught:
-            mv.verify(["a@example.org", "b@example.org"], backend=backend, journal=None, on_quota="raise")
+            mv.verify(
+                ["a@example.org", "b@example.org"], backend=backend, journal=None, on_quota="raise"
+            )
         assert caught.value.partial["status"].tolist() == ["done", "pending"]
         assert caught.value.requested == 1
 
     def test_an_answer_about_a_stranger_is_the_backends_error(self):
         backend = ScriptedBackend([Settled(rows_of(["eve@example.org"]))])
-        with pytest.raises(BackendError, match=r"answered about 'eve@example\.org', which it was not asked about"):
+        with pytest.raises(
+            BackendError, match=r"answered about 'eve@example\.org', which it was not asked about"
+        ):
             mv.verify(["ada@example.org"], backend=backend, journal=None)
 
 
 class TestAverify:
     def test_the_same_as_verify(self):
-        out = asyncio.run(mv.averify(CELLS, validation_type="regex", columns=["verdict", "status"], prefix="x_"))
-        pd.testing.assert_frame_equal(out, verify(CELLS, columns=["verdict", "status"], prefix="x_"))
+        out = asyncio.run(
+            mv.averify(CELLS, validation_type="regex", columns=["verdict", "status"], prefix="x_")
+        )
+        pd.testing.assert_frame_equal(
+            out, verify(CELLS, columns=["verdict", "status"], prefix="x_")
+        )
 
     def test_the_awaiting_loop_stays_free(self):
         backend = ScriptedBackend(gate=(gate := threading.Event()))
 
         async def main():
-            task = asyncio.ensure_future(mv.averify(["ada@example.org"], backend=backend, journal=None))
+            task = asyncio.ensure_future(
+                mv.averify(["ada@example.org"], backend=backend, journal=None)
+            )
             while not backend.asked:  # turns only while the loop is free
                 await asyncio.sleep(0.001)
             gate.set()
@@ -280,7 +356,9 @@ class TestAverify:
         backend = ScriptedBackend(gate=threading.Event())
 
         async def main():
-            task = asyncio.ensure_future(mv.averify(["ada@example.org"], backend=backend, journal=None))
+            task = asyncio.ensure_future(
+                mv.averify(["ada@example.org"], backend=backend, journal=None)
+            )
             while not backend.asked:
                 await asyncio.sleep(0.001)
             task.cancel()

@@ -20,7 +20,10 @@ DATA = {
     "billing": ["bob@FIRM.example", None, "cy@firm.example", "ada@firm.example", 7],
 }
 FRAME = pd.DataFrame(DATA)
-CORE = [name.removeprefix("email_") for name in mv.verify(FRAME, "email", validation_type="regex").columns[2:]]
+CORE = [
+    name.removeprefix("email_")
+    for name in mv.verify(FRAME, "email", validation_type="regex").columns[2:]
+]
 
 
 def to_pandas(frame):
@@ -37,13 +40,20 @@ class TestSeveralColumns:
             both = mv.verify(FRAME, ["email", "billing"], **options)
             alone = mv.verify(mv.verify(FRAME, "email", **options), "billing", **options)
         pd.testing.assert_frame_equal(both, alone)
-        assert list(both.columns) == [*DATA, *(f"{column}_{name}" for column in DATA for name in CORE)]
+        assert list(both.columns) == [
+            *DATA,
+            *(f"{column}_{name}" for column in DATA for name in CORE),
+        ]
 
     @pytest.mark.parametrize(
-        "make", [pl.DataFrame, pa.table, lambda data: pd.DataFrame(data, index=[1, 1, 0, "x", None])]
+        "make",
+        [pl.DataFrame, pa.table, lambda data: pd.DataFrame(data, index=[1, 1, 0, "x", None])],
     )
     def test_all_kinds_of_frames(self, make):
-        data = {**DATA, "billing": [cell if isinstance(cell, str) else None for cell in DATA["billing"]]}
+        data = {
+            **DATA,
+            "billing": [cell if isinstance(cell, str) else None for cell in DATA["billing"]],
+        }
         frame = make(data)
         out = mv.verify(frame, ["email", "billing"], validation_type="regex")
         assert type(out) is type(frame)
@@ -59,8 +69,17 @@ class TestSeveralColumns:
         with mv.sandbox.World(daily_limit=50) as world:
             names = [each.address for each in world.addresses]
             frame = pd.DataFrame({"a": names[:3], "b": names[1:4]})
-            planned = mv.plan(frame, ["a", "b"], validation_type="mx", backend=world.url, journal=None)
-            out = mv.verify(frame, ["a", "b"], validation_type="mx", backend=world.url, journal=None, progress=False)
+            planned = mv.plan(
+                frame, ["a", "b"], validation_type="mx", backend=world.url, journal=None
+            )
+            out = mv.verify(
+                frame,
+                ["a", "b"],
+                validation_type="mx",
+                backend=world.url,
+                journal=None,
+                progress=False,
+            )
             assert mv.quota(world.url).used == 4
         assert (planned.rows, planned.unique, planned.to_submit) == (6, 4, 4)
         assert out["a_status"].tolist() == out["b_status"].tolist() == ["done"] * 3
@@ -73,7 +92,9 @@ class TestSeveralColumns:
         pd.testing.assert_frame_equal(run.result(), expected)
         awaited = asyncio.run(mv.averify(FRAME, ["email", "billing"], validation_type="regex"))
         pd.testing.assert_frame_equal(awaited, expected)
-        pd.testing.assert_frame_equal(FRAME.mailverdict.verify(["email", "billing"], validation_type="regex"), expected)
+        pd.testing.assert_frame_equal(
+            FRAME.mailverdict.verify(["email", "billing"], validation_type="regex"), expected
+        )
 
     def test_a_list_of_one_column_is_that_column(self):
         pd.testing.assert_frame_equal(
@@ -83,7 +104,12 @@ class TestSeveralColumns:
 
     def test_columns_of_a_multi_index(self):
         frame = pd.DataFrame({("work", "mail"): ["ada@firm.example"], ("home", "mail"): ["a@@b"]})
-        out = mv.verify(frame, [("work", "mail"), ("home", "mail")], validation_type="regex", columns=["verdict"])
+        out = mv.verify(
+            frame,
+            [("work", "mail"), ("home", "mail")],
+            validation_type="regex",
+            columns=["verdict"],
+        )
         assert out[("work", "mail_verdict")].tolist() == ["valid"]
         assert out[("home", "mail_verdict")].tolist() == ["invalid"]
 
@@ -93,7 +119,9 @@ class TestSeveralColumns:
             UserWarning,
             match="column '(email|billing)': the addresses in '(email|billing)_clean' were verified as they stand",
         ):
-            pd.testing.assert_frame_equal(mv.verify(once, ["email", "billing"], validation_type="regex"), once)
+            pd.testing.assert_frame_equal(
+                mv.verify(once, ["email", "billing"], validation_type="regex"), once
+            )
 
     @each_row("function", [mv.verify, mv.start, mv.plan])
     @each_row(
@@ -166,11 +194,14 @@ class TestRepairedCells:
         """The syntax check that the repairs made is the one that the verdict is made of."""
         out = mv.verify(cells, validation_type="regex", columns="all")
         tidy = mv.clean(cells)["clean"]
-        repaired = [cell if pd.isna(address) else address for cell, address in zip(cells, tidy, strict=True)]
+        repaired = [
+            cell if pd.isna(address) else address for cell, address in zip(cells, tidy, strict=True)
+        ]
         expected = mv.verify(repaired, validation_type="regex", columns="all", clean=False)
         ignored = ["checked_at", "suggestion", "clean", "change"]
         pd.testing.assert_frame_equal(
-            out.drop(columns=ignored), expected.drop(columns=[name for name in ignored if name in expected])
+            out.drop(columns=ignored),
+            expected.drop(columns=[name for name in ignored if name in expected]),
         )
 
     @each_row("make", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -184,12 +215,31 @@ class TestRepairedCells:
         with mv.sandbox.World(daily_limit=50) as world:
             name = world.addresses[0].address
             cells = pd.Series(
-                [name, 7, 2.5, True, {"a": 1}, [1], b"\xff", pd.Timestamp("2026-01-02"), "nobody", None, "N/A"]
+                [
+                    name,
+                    7,
+                    2.5,
+                    True,
+                    {"a": 1},
+                    [1],
+                    b"\xff",
+                    pd.Timestamp("2026-01-02"),
+                    "nobody",
+                    None,
+                    "N/A",
+                ]
             )
             planned = mv.plan(cells, validation_type="mx", backend=world.url, journal=None)
-            out = mv.verify(cells, validation_type="mx", backend=world.url, journal=None, progress=False)
+            out = mv.verify(
+                cells, validation_type="mx", backend=world.url, journal=None, progress=False
+            )
             assert mv.quota(world.url).used == 1
-        assert (planned.unique, planned.malformed, planned.missing, planned.to_submit) == (1, 8, 2, 1)
+        assert (planned.unique, planned.malformed, planned.missing, planned.to_submit) == (
+            1,
+            8,
+            2,
+            1,
+        )
         assert out["status"].tolist() == ["done"] * 9 + ["missing"] * 2
         assert out["verdict"].tolist()[1:9] == ["invalid"] * 8
 
@@ -198,7 +248,9 @@ class TestRepairedCells:
             name = world.addresses[0].address
             cells = [name, f"Ada <{name}>", f"mailto:{name}", "nobody"]
             planned = mv.plan(cells, validation_type="mx", backend=world.url, journal=None)
-            out = mv.verify(cells, validation_type="mx", backend=world.url, journal=None, progress=False)
+            out = mv.verify(
+                cells, validation_type="mx", backend=world.url, journal=None, progress=False
+            )
             assert mv.quota(world.url).used == 1
         assert (planned.unique, planned.malformed, planned.to_submit) == (1, 1, 1)
         assert len(set(out["verdict"].tolist()[:3])) == 1
@@ -214,7 +266,9 @@ class TestRepairedCells:
         both = mv.verify(frame, ["a", "b"], validation_type="regex")
         alone = [mv.verify(frame[column], validation_type="regex") for column in frame]
         for column, expected in zip(frame, alone, strict=True):
-            found = both[[f"{column}_{name}" for name in expected.columns]].set_axis(expected.columns, axis=1)
+            found = both[[f"{column}_{name}" for name in expected.columns]].set_axis(
+                expected.columns, axis=1
+            )
             pd.testing.assert_frame_equal(found, expected)
 
     def test_nothing_to_repair_and_nothing_at_all(self):

@@ -45,7 +45,9 @@ def rows_of(backend, emails, kind):
         rows = {}
         async for event in backend.verify(Batch(pa.array(emails), kind)):
             if isinstance(event, Settled):
-                positions = range(len(event.rows)) if event.positions is None else event.positions.tolist()
+                positions = (
+                    range(len(event.rows)) if event.positions is None else event.positions.tolist()
+                )
                 rows |= dict(zip(positions, table_to_rows(event.rows), strict=True))
         await backend.aclose()
         return [rows[i] for i in range(len(emails))]
@@ -81,7 +83,8 @@ async def all_events(backend, batch):
 
 def test_a_setting_that_does_not_exist_is_named_with_the_nearest_one():
     with pytest.raises(
-        SettingsError, match=r"^LocalBackend has no setting 'timeout' \(did you mean 'dns_timeout'\?\)$"
+        SettingsError,
+        match=r"^LocalBackend has no setting 'timeout' \(did you mean 'dns_timeout'\?\)$",
     ):
         mv.LocalBackend(timeout=3)  # type: ignore[call-arg]
     with pytest.raises(SettingsError, match=r"^LocalBackend has no setting 'quux'$"):
@@ -90,7 +93,9 @@ def test_a_setting_that_does_not_exist_is_named_with_the_nearest_one():
 
 def test_each_domain_is_asked_once_however_many_rows_it_has(world):
     before = world.dns.count("one.example", "MX")
-    emails = [f"user{i}@one.example" for i in range(500)] + [f"USER{i}@One.Example" for i in range(500)]
+    emails = [f"user{i}@one.example" for i in range(500)] + [
+        f"USER{i}@One.Example" for i in range(500)
+    ]
     out = mv.verify(emails, validation_type="mx", backend=world.make_backend())
     assert set(out["verdict"]) == {"valid"}
     assert world.dns.count("one.example", "MX") - before == 1
@@ -98,7 +103,11 @@ def test_each_domain_is_asked_once_however_many_rows_it_has(world):
 
 def test_rows_carry_exchanges_and_the_moment(world):
     (row,) = rows_of(world.make_backend(clock=lambda: NOW), ["ada@three.example"], "mx")
-    assert row.metadata["mx_records"] == ["mx1.cases.example", "mx2.cases.example", "mx3.cases.example"]
+    assert row.metadata["mx_records"] == [
+        "mx1.cases.example",
+        "mx2.cases.example",
+        "mx3.cases.example",
+    ]
     assert row.metadata["validated_at"] == NOW.isoformat()
     assert row.metadata["lists"].startswith("disposable ")
     assert row.catch_all is None
@@ -129,7 +138,11 @@ def test_malformed_addresses_cost_no_query(world):
 def test_a_blacklisted_exchange_is_named(world):
     backend = world.make_backend(blacklist=mv.Blacklist(hosts=["cases.example"]))
     listed, other = rows_of(backend, ["ada@one.example", "ada@gmail.com"], "mx_blacklist")
-    assert (listed.result, listed.reason, listed.checks["blacklist"]) == ("invalid", "BLACKLIST", False)
+    assert (listed.result, listed.reason, listed.checks["blacklist"]) == (
+        "invalid",
+        "BLACKLIST",
+        False,
+    )
     assert "mx1.cases.example" in listed.errors[0].message
     assert (other.result, other.checks["blacklist"]) == ("valid", True)
 
@@ -151,14 +164,21 @@ def test_a_dns_list_that_gives_no_usable_answer_is_unknown(world):
 def test_the_single_check_is_the_same_as_the_column(world, kind):
     emails = ["info@gmail.com", "ada@gone.example", "no at sign", "ada@three.example"]
     column = rows_of(world.make_backend(clock=lambda: NOW), emails, kind)
-    single = [mv.check(e, validation_type=kind, backend=world.make_backend(clock=lambda: NOW)) for e in emails]
+    single = [
+        mv.check(e, validation_type=kind, backend=world.make_backend(clock=lambda: NOW))
+        for e in emails
+    ]
     assert [v.to_dict() for v in single] == [v.to_dict() for v in column]
 
 
 @pytest.mark.parametrize("kind", ["regex", "mx", "mx_blacklist"])
-@pytest.mark.parametrize("email", ["Info@GMAIL.com", "ada@gone.example", "no at sign", "ada@three.example"])
+@pytest.mark.parametrize(
+    "email", ["Info@GMAIL.com", "ada@gone.example", "no at sign", "ada@three.example"]
+)
 def test_explain_reaches_the_verdict_of_the_check(world, kind, email):
-    explained = mv.explain(email, validation_type=kind, backend=world.make_backend(clock=lambda: NOW))
+    explained = mv.explain(
+        email, validation_type=kind, backend=world.make_backend(clock=lambda: NOW)
+    )
     checked = mv.check(email, validation_type=kind, backend=world.make_backend(clock=lambda: NOW))
     assert explained.verification.to_dict() == checked.to_dict()
 
@@ -166,24 +186,44 @@ def test_explain_reaches_the_verdict_of_the_check(world, kind, email):
 @pytest.mark.parametrize(
     ("kind", "email", "shown"),
     [
-        ("mx", "ada@one.example", ["one.example MX: 10 mx1.cases.example", "mx1.cases.example A, AAAA: 127.0.30.1"]),
+        (
+            "mx",
+            "ada@one.example",
+            ["one.example MX: 10 mx1.cases.example", "mx1.cases.example A, AAAA: 127.0.30.1"],
+        ),
         ("mx", "ada@null.example", ["null.example MX: 0 ."]),
-        ("mx", "ada@implicit.example", ["implicit.example MX: NODATA", "implicit.example A: 127.0.30.9"]),
+        (
+            "mx",
+            "ada@implicit.example",
+            ["implicit.example MX: NODATA", "implicit.example A: 127.0.30.9"],
+        ),
         ("mx", "ada@gone.example", ["gone.example MX: NXDOMAIN", "gone.example A: NXDOMAIN"]),
         ("mx", "ada@servfail.example", ["servfail.example MX: SERVFAIL from 127.0.0.1"]),
-        ("smtp", "nobody@plain.example", ["by rule 'postfix_unknown' of the table of replies (Postfix"]),
+        (
+            "smtp",
+            "nobody@plain.example",
+            ["by rule 'postfix_unknown' of the table of replies (Postfix"],
+        ),
         (
             "smtp",
             "ada@closed.example",
             ["by rule 'connection_refused' of the table of failed connections: port_closed"],
         ),
-        ("smtp", "ada@mute.example", ["by rule 'permanent+same_for_anyone' of the table of replies"]),
+        (
+            "smtp",
+            "ada@mute.example",
+            ["by rule 'permanent+same_for_anyone' of the table of replies"],
+        ),
     ],
 )
-def test_explain_shows_what_was_asked_and_answered_and_the_rule_that_decided(world, kind, email, shown):
+def test_explain_shows_what_was_asked_and_answered_and_the_rule_that_decided(
+    world, kind, email, shown
+):
     lines = str(mv.explain(email, validation_type=kind, backend=world.backend)).splitlines()
     assert f"    asked the resolver {world.backend.settings.resolver}" in lines
-    assert [line for line in shown if not any(each.startswith(f"    {line}") for each in lines)] == []
+    assert [
+        line for line in shown if not any(each.startswith(f"    {line}") for each in lines)
+    ] == []
 
 
 def test_explain_shows_what_a_dns_list_was_asked_and_answered(world):
@@ -193,11 +233,16 @@ def test_explain_shows_what_a_dns_list_was_asked_and_answered(world):
         ("ada@listed.example", "1.40.0.127.bl.sandbox.example A: 127.0.0.2"),
         ("ada@one.example", "1.30.0.127.bl.sandbox.example A: NXDOMAIN"),
     ):
-        assert f"    {shown}" in str(mv.explain(email, validation_type="mx_blacklist", backend=backend)).splitlines()
+        assert (
+            f"    {shown}"
+            in str(mv.explain(email, validation_type="mx_blacklist", backend=backend)).splitlines()
+        )
 
 
 def test_explain_escapes_what_it_shows(world):
-    explained = mv.explain("<script>alert(1)</script>@one.example", validation_type="mx", backend=world.backend)
+    explained = mv.explain(
+        "<script>alert(1)</script>@one.example", validation_type="mx", backend=world.backend
+    )
     assert "<script>" not in explained._repr_html_()
     assert "verdict: invalid" in str(explained)
 
@@ -217,7 +262,9 @@ def test_screening_settles_only_what_is_established(world):
         positions = pa.array([3, 5, 8, 9, 10, 11]).to_numpy()
         settled = {}
         async for event in screener.settle(pa.array(emails), positions, ValidationType.SMTP):
-            settled |= dict(zip(positions[event.positions].tolist(), table_to_rows(event.rows), strict=True))
+            settled |= dict(
+                zip(positions[event.positions].tolist(), table_to_rows(event.rows), strict=True)
+            )
         return settled
 
     settled = run_sync(collect())
@@ -236,12 +283,17 @@ def test_the_backend_says_how_it_differs_from_the_defaults():
 
 
 def test_answers_under_other_settings_are_kept_apart():
-    plain, strict = mv.LocalBackend(), mv.LocalBackend(blacklist=mv.Blacklist(hosts=["bad.example"]))
+    plain, strict = (
+        mv.LocalBackend(),
+        mv.LocalBackend(blacklist=mv.Blacklist(hosts=["bad.example"])),
+    )
     own = mv.LocalBackend(lists=mv.Lists(disposable_deny=["bad.example"]))
     elsewhere = mv.LocalBackend(resolver="127.0.0.1:53")
     keys = {backend.journal_key("smtp") for backend in (plain, strict, own, elsewhere)}
     assert len(keys) == 4
-    assert plain.journal_key("smtp") == mv.LocalBackend(dns_timeout=9, helo_name="a.example").journal_key("smtp")
+    assert plain.journal_key("smtp") == mv.LocalBackend(
+        dns_timeout=9, helo_name="a.example"
+    ).journal_key("smtp")
 
 
 def test_a_backend_travels_between_processes():
@@ -261,7 +313,9 @@ def test_what_is_printed_cannot_move_the_cursor():
 @pytest.mark.parametrize("is_sandbox", [True, False])
 def test_failed_look_ups_are_not_reused_from_the_journal(tmp_path: Path, is_sandbox: bool) -> None:
     with World(dns_timeout=0.3) as opened:
-        plain = mv.LocalBackend(resolver=opened.backend.settings.resolver, dns_timeout=0.3, resolver_check=False)
+        plain = mv.LocalBackend(
+            resolver=opened.backend.settings.resolver, dns_timeout=0.3, resolver_check=False
+        )
         backend = opened.backend if is_sandbox else plain
         options = {"validation_type": "mx", "backend": backend, "journal": tmp_path / "kept.db"}
         emails = ["ada@servfail.example", "ada@one.example"]

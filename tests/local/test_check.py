@@ -23,7 +23,11 @@ from tests import CASES
 from tests.doubles.tables import each_row, first_ones, rows_of_csv
 
 MOMENT = datetime(2027, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
-LISTS = mv.Lists(spamtrap=["trap.example.net"], disposable_deny=["throwaway.example.net"], role_deny=["Équipe", "crew"])
+LISTS = mv.Lists(
+    spamtrap=["trap.example.net"],
+    disposable_deny=["throwaway.example.net"],
+    role_deny=["Équipe", "crew"],
+)
 
 
 def by_batch(backend: LocalBackend, emails: list[str], kind: str) -> list[Verification]:
@@ -33,7 +37,9 @@ def by_batch(backend: LocalBackend, emails: list[str], kind: str) -> list[Verifi
         rows: dict[int, Verification] = {}
         async for event in backend.verify(Batch(pa.array(emails, pa.string()), kind)):
             if isinstance(event, Settled):
-                positions = range(len(event.rows)) if event.positions is None else event.positions.tolist()
+                positions = (
+                    range(len(event.rows)) if event.positions is None else event.positions.tolist()
+                )
                 rows |= dict(zip(positions, table_to_rows(event.rows), strict=True))
         return [rows[i] for i in range(len(emails))]
 
@@ -80,7 +86,13 @@ def test_regex_of_one_address_is_the_row_of_a_batch(lists: mv.Lists) -> None:
 
 
 @pytest.mark.slow
-@given(st.lists(st.one_of(st.emails(), st.text(st.characters(codec="utf-8"), max_size=20)), min_size=1, max_size=20))
+@given(
+    st.lists(
+        st.one_of(st.emails(), st.text(st.characters(codec="utf-8"), max_size=20)),
+        min_size=1,
+        max_size=20,
+    )
+)
 def test_regex_of_any_address_is_the_row_of_a_batch(emails: list[str]) -> None:
     backend = LocalBackend(clock=lambda: MOMENT, lists=LISTS)
     stripped = [email.strip() for email in emails]
@@ -97,7 +109,10 @@ def world():
 @pytest.mark.parametrize("kind", ["mx", "mx_blacklist"])
 def test_each_dns_case_of_one_address_is_the_row_of_a_batch(world, kind: str) -> None:
     backend = world.make_backend(
-        clock=lambda: MOMENT, dns_timeout=0.3, lists=LISTS, blacklist=mv.Blacklist(hosts=["mx2.cases.example"])
+        clock=lambda: MOMENT,
+        dns_timeout=0.3,
+        lists=LISTS,
+        blacklist=mv.Blacklist(hosts=["mx2.cases.example"]),
     )
     emails = [f"ada@{case.domain}" for case in DNS_CASES]
     assert one_by_one(backend, emails, kind) == by_batch(backend, emails, kind)
@@ -115,7 +130,10 @@ def test_check_explain_and_a_column_agree(world, kind: ValidationType) -> None:
         emails = [each.address for each in group]
         backend, other = (world.make_backend(clock=lambda: MOMENT) for _ in range(2))
         checked = [mv.check(email, validation_type=kind, backend=backend) for email in emails]
-        explained = [mv.explain(email, validation_type=kind, backend=backend).verification for email in emails]
+        explained = [
+            mv.explain(email, validation_type=kind, backend=backend).verification
+            for email in emails
+        ]
         rows = by_batch(other, [email.strip() for email in emails], kind)
         frame = mv.verify(emails, validation_type=kind, backend=backend, journal=None)
         answers = zip(checked, explained, rows, frame["verdict"], frame["reasons"], strict=True)
@@ -126,7 +144,9 @@ def test_check_explain_and_a_column_agree(world, kind: ValidationType) -> None:
 
 def test_a_record_holds_the_evidence_and_the_dialogue(world) -> None:
     record = CheckRecord()
-    found = asyncio.run(world.make_backend().check(world.addresses[0].address, "smtp", record=record))
+    found = asyncio.run(
+        world.make_backend().check(world.addresses[0].address, "smtp", record=record)
+    )
     assert record.decision.result == found.result
     assert record.evidence.dns.exchanges
     assert any(line.startswith("RCPT TO") for _, _, line in record.transcript)

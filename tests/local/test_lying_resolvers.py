@@ -103,16 +103,25 @@ class Outcome:
         return {domain: verdict for domain, verdict in found if isinstance(verdict, str)}
 
 
-def verify(lie: Lie | None, action: Callable[..., Any] = mv.verify, *, settings: Any = None, **given: Any) -> Outcome:
+def verify(
+    lie: Lie | None, action: Callable[..., Any] = mv.verify, *, settings: Any = None, **given: Any
+) -> Outcome:
     """Verify all domains with a resolver that answers falsely."""
     server = LyingServer(TRUE, lie, **given)
     run_sync(server.start())
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        own = {"resolver": server.endpoint, "dns_timeout": 0.5, "dns_attempts": 2, **(settings or {})}
+        own = {
+            "resolver": server.endpoint,
+            "dns_timeout": 0.5,
+            "dns_attempts": 2,
+            **(settings or {}),
+        }
         try:
             with mv.LocalBackend(**own) as backend:
-                frame = action([f"ada@{domain}" for domain in DOMAINS], validation_type="mx", backend=backend)
+                frame = action(
+                    [f"ada@{domain}" for domain in DOMAINS], validation_type="mx", backend=backend
+                )
             error = None
         except mv.BackendError as exc:
             frame, error = exc.partial, exc
@@ -124,7 +133,11 @@ def verify(lie: Lie | None, action: Callable[..., Any] = mv.verify, *, settings:
 def wrong(outcome: Outcome) -> dict[str, str]:
     """The verdicts that harm: a good domain that is invalid, another one that is valid."""
     harmful = {True: "invalid", False: "valid"}
-    return {domain: verdict for domain, verdict in outcome.verdicts().items() if verdict == harmful[domain in GOOD]}
+    return {
+        domain: verdict
+        for domain, verdict in outcome.verdicts().items()
+        if verdict == harmful[domain in GOOD]
+    }
 
 
 @pytest.mark.slow
@@ -146,19 +159,47 @@ class Case:
 
 
 CASES = [
-    Case("NXDOMAIN for all", always(DnsFault.NXDOMAIN), "for gmail.com, outlook.com and ietf.org, which is false", {}),
+    Case(
+        "NXDOMAIN for all",
+        always(DnsFault.NXDOMAIN),
+        "for gmail.com, outlook.com and ietf.org, which is false",
+        {},
+    ),
     Case("REFUSED", always(DnsFault.REFUSED), "REFUSED", {}),
     Case("SERVFAIL", always(DnsFault.SERVFAIL), "SERVFAIL", {}),
-    Case("an address for all", portal, "for gmail.com, outlook.com and ietf.org, which is false", {}),
-    Case("NXDOMAIN over UDP only", always(DnsFault.NXDOMAIN), "changes answers over UDP", {"only_udp": True}),
+    Case(
+        "an address for all", portal, "for gmail.com, outlook.com and ietf.org, which is false", {}
+    ),
+    Case(
+        "NXDOMAIN over UDP only",
+        always(DnsFault.NXDOMAIN),
+        "changes answers over UDP",
+        {"only_udp": True},
+    ),
     Case("an address over UDP only", portal, "changes answers over UDP", {"only_udp": True}),
     Case("silence over UDP", always(DnsFault.SILENCE), "block DNS over UDP", {"only_udp": True}),
     Case("silence", always(DnsFault.SILENCE), "no answer", {}),
-    Case("one provider is missing", missing("gmail.com", "googlemail.com"), "gmail.com", {}, settles=True),
-    Case("another one is missing", missing("hotmail.fr", "hotmail.gr"), "hotmail.fr", {}, settles=True),
+    Case(
+        "one provider is missing",
+        missing("gmail.com", "googlemail.com"),
+        "gmail.com",
+        {},
+        settles=True,
+    ),
+    Case(
+        "another one is missing",
+        missing("hotmail.fr", "hotmail.gr"),
+        "hotmail.fr",
+        {},
+        settles=True,
+    ),
     Case("a search page", search_page(TRUE), "192.0.2.80", {}, settles=True),
     Case(
-        "another search page each time", search_page(TRUE, portal_of_many), "cannot be distinguished", {}, settles=True
+        "another search page each time",
+        search_page(TRUE, portal_of_many),
+        "cannot be distinguished",
+        {},
+        settles=True,
     ),
     Case(
         "a search page at addresses of others",
@@ -167,29 +208,67 @@ CASES = [
         {},
         settles=True,
     ),
-    Case("an exchange below each name", search_page(TRUE, exchange_below), "cannot be distinguished", {}, settles=True),
     Case(
-        "another exchange each time", search_page(TRUE, exchange_of_many), "cannot be distinguished", {}, settles=True
+        "an exchange below each name",
+        search_page(TRUE, exchange_below),
+        "cannot be distinguished",
+        {},
+        settles=True,
     ),
-    Case("NXDOMAIN at times", denied_at_times, "denied records of domains and then gave them", {}, settles=True),
-    Case("NXDOMAIN begins", always(DnsFault.NXDOMAIN), "began", {"begins_after": 250}, settles=True),
+    Case(
+        "another exchange each time",
+        search_page(TRUE, exchange_of_many),
+        "cannot be distinguished",
+        {},
+        settles=True,
+    ),
+    Case(
+        "NXDOMAIN at times",
+        denied_at_times,
+        "denied records of domains and then gave them",
+        {},
+        settles=True,
+    ),
+    Case(
+        "NXDOMAIN begins", always(DnsFault.NXDOMAIN), "began", {"begins_after": 250}, settles=True
+    ),
     Case("an address for all begins", portal, "began", {"begins_after": 250}, settles=True),
-    Case("a search page begins", search_page(TRUE), "192.0.2.80", {"begins_after": 250}, settles=True),
-    Case("NXDOMAIN begins late", always(DnsFault.NXDOMAIN), "began", {"begins_after": 420}, settles=True),
+    Case(
+        "a search page begins", search_page(TRUE), "192.0.2.80", {"begins_after": 250}, settles=True
+    ),
+    Case(
+        "NXDOMAIN begins late",
+        always(DnsFault.NXDOMAIN),
+        "began",
+        {"begins_after": 420},
+        settles=True,
+    ),
 ]
 
 
 # Cases that are much like others, and take half of the time: `make test-rest` has them.
 LIKE_OTHERS = {
-    *("another one is missing", "another search page each time", "a search page at addresses of others"),
-    *("an exchange below each name", "an address for all begins", "NXDOMAIN begins late", "NXDOMAIN begins"),
+    *(
+        "another one is missing",
+        "another search page each time",
+        "a search page at addresses of others",
+    ),
+    *(
+        "an exchange below each name",
+        "an address for all begins",
+        "NXDOMAIN begins late",
+        "NXDOMAIN begins",
+    ),
     *("NXDOMAIN at times", "a search page begins"),
 }
 
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=pytest.mark.slow if case.why in LIKE_OTHERS else (), id=case.why) for case in CASES],
+    [
+        pytest.param(case, marks=pytest.mark.slow if case.why in LIKE_OTHERS else (), id=case.why)
+        for case in CASES
+    ],
 )
 def test_a_resolver_that_answers_falsely_harms_no_row(case):
     found = verify(case.lie, **case.given)
@@ -222,7 +301,10 @@ def test_a_resolver_that_contradicts_itself_is_tested_again_before_the_next_run(
 
 @pytest.mark.slow
 def test_a_resolver_that_begins_to_give_exchanges_for_all_names_is_noticed():
-    with serving(TRUE, exchange_of_many, begins_after=200) as server, backend_for(server) as backend:
+    with (
+        serving(TRUE, exchange_of_many, begins_after=200) as server,
+        backend_for(server) as backend,
+    ):
         with pytest.warns(UserWarning, match="began during a run to give exchanges"):
             mv.verify([f"ada@{domain}" for domain in LIVE], backend=backend)
         with pytest.warns(UserWarning, match="cannot be distinguished from true ones"):
@@ -283,7 +365,10 @@ def test_the_test_before_a_run_is_made_once_for_each_backend():
 
 def test_malformed_rows_alone_need_no_resolver():
     with serving(TRUE, always(DnsFault.REFUSED)) as server, backend_for(server) as backend:
-        assert mv.verify(["nonsense", "ada@"], backend=backend)["verdict"].tolist() == ["invalid", "invalid"]
+        assert mv.verify(["nonsense", "ada@"], backend=backend)["verdict"].tolist() == [
+            "invalid",
+            "invalid",
+        ]
         assert server.count() == 0
 
 
@@ -297,12 +382,22 @@ def test_one_address_raises(lie, kind):
         with pytest.raises(mv.ResolverError, match="resolver_check=False"):
             mv.check("ada@live1.example", validation_type=kind, backend=backend)
         with pytest.raises(mv.ResolverError, match=server.endpoint):
-            mv.verify(["ada@live1.example", "nonsense"], validation_type=kind, backend=backend, journal=None)
+            mv.verify(
+                ["ada@live1.example", "nonsense"],
+                validation_type=kind,
+                backend=backend,
+                journal=None,
+            )
 
 
 def test_one_address_notices_answers_that_became_false():
-    with serving(TRUE, always(DnsFault.NXDOMAIN), begins_after=250) as server, backend_for(server) as backend:
-        assert mv.check("ada@live1.example", validation_type="mx", backend=backend).result == "valid"
+    with (
+        serving(TRUE, always(DnsFault.NXDOMAIN), begins_after=250) as server,
+        backend_for(server) as backend,
+    ):
+        assert (
+            mv.check("ada@live1.example", validation_type="mx", backend=backend).result == "valid"
+        )
         settled = [mv.check(f"ada@{LIVE[2]}", validation_type="mx", backend=backend).result]
         server.begins_after = 0
         with pytest.raises(mv.ResolverError, match="began to answer falsely"):
@@ -315,7 +410,9 @@ def test_a_resolver_that_works_again_is_used_again_by_the_same_backend():
         with pytest.raises(mv.ResolverError):
             mv.verify(["ada@live1.example"], backend=backend)
         server.lie = None
-        assert mv.verify(["ada@live1.example", "ada@dead1.example"], backend=backend)["verdict"].tolist() == [
+        assert mv.verify(["ada@live1.example", "ada@dead1.example"], backend=backend)[
+            "verdict"
+        ].tolist() == [
             "valid",
             "invalid",
         ]
@@ -323,18 +420,26 @@ def test_a_resolver_that_works_again_is_used_again_by_the_same_backend():
 
 @pytest.mark.slow
 def test_answers_of_an_interrupted_run_are_not_used_unconfirmed():
-    with serving(TRUE, always(DnsFault.NXDOMAIN), begins_after=250) as server, backend_for(server) as backend:
+    with (
+        serving(TRUE, always(DnsFault.NXDOMAIN), begins_after=250) as server,
+        backend_for(server) as backend,
+    ):
         with pytest.raises(mv.ResolverError):
             mv.verify([f"ada@{domain}" for domain in LIVE], backend=backend)
         server.lie = None
-        assert set(mv.verify([f"ada@{domain}" for domain in LIVE], backend=backend)["verdict"]) == {"valid"}
+        assert set(mv.verify([f"ada@{domain}" for domain in LIVE], backend=backend)["verdict"]) == {
+            "valid"
+        }
 
 
 def test_a_private_resolver_needs_the_setting():
     own = {"one.lan.example": DomainRecords({"MX": ("10 mx.lan.example",)})}
     emails = ["ada@one.lan.example", "ada@two.lan.example"]
     with serving(own) as server:
-        with backend_for(server) as backend, pytest.raises(mv.ResolverError, match="resolver_check=False"):
+        with (
+            backend_for(server) as backend,
+            pytest.raises(mv.ResolverError, match="resolver_check=False"),
+        ):
             mv.verify(emails, backend=backend)
         with backend_for(server, resolver_check=False) as backend:
             assert mv.verify(emails, backend=backend)["verdict"].tolist() == ["valid", "invalid"]
@@ -375,7 +480,14 @@ def test_a_wrong_table_is_refused(entries, says):
 def test_a_users_table_replaces_the_packaged_one(tmp_path):
     rows = [f"mail{i}.example MX 2026-11-22 ours" for i in range(3)]
     rows += [f"{name} NXDOMAIN 2026-11-22 ours" for name in ("com", "example")]
-    write_list(tmp_path, "resolver_test", rows, source="ours", licence="MIT", day=datetime.date(2026, 11, 22))
+    write_list(
+        tmp_path,
+        "resolver_test",
+        rows,
+        source="ours",
+        licence="MIT",
+        day=datetime.date(2026, 11, 22),
+    )
     assert load_probes(tmp_path).known == ("mail0.example", "mail1.example", "mail2.example")
     assert load_probes(tmp_path).unused == ("com", "example")
 
@@ -419,7 +531,10 @@ def test_audit_host_shows_the_resolver(lie, settings, ok, says):
 
 
 def test_audit_host_blames_no_mail_server_for_the_resolver():
-    with serving(TRUE, always(DnsFault.NXDOMAIN)) as server, backend_for(server, smtp_port=9) as backend:
+    with (
+        serving(TRUE, always(DnsFault.NXDOMAIN)) as server,
+        backend_for(server, smtp_port=9) as backend,
+    ):
         found = mv.audit_host(backend, address="192.0.2.1")
     assert {each.name: each.ok for each in found.findings} == {
         "resolver": False,
@@ -460,11 +575,16 @@ def test_the_command_line_needs_a_resolver_that_works(tmp_path, capfd):
 def test_the_command_line_warns_of_a_run_without_verdicts(tmp_path, capfd):
     path, out = tmp_path / "contacts.csv", tmp_path / "out.csv"
     path.write_text("".join(["email\n", *(f"ada@broken{i}.example\n" for i in range(9))]))
-    broken = {f"broken{i}.example": DomainRecords(faults={"*": DnsFault.SERVFAIL}) for i in range(9)}
+    broken = {
+        f"broken{i}.example": DomainRecords(faults={"*": DnsFault.SERVFAIL}) for i in range(9)
+    }
     with serving({**ZONES, **broken}) as server, pytest.raises(SystemExit) as left:
         main(["verify", str(path), "-o", str(out), "--resolver", server.endpoint, "-q"])
     assert (left.value.code or 0) == 0
-    assert "warning: 9 of 9 addresses have no verdict, since the DNS gave no usable answer" in capfd.readouterr().err
+    assert (
+        "warning: 9 of 9 addresses have no verdict, since the DNS gave no usable answer"
+        in capfd.readouterr().err
+    )
 
 
 def test_the_command_line_shows_what_is_wrong_with_the_resolver_as_a_note(capfd):
@@ -472,4 +592,6 @@ def test_the_command_line_shows_what_is_wrong_with_the_resolver_as_a_note(capfd)
         main(["check", "ada@live1.example", "-t", "mx", "--resolver", server.endpoint])
     assert (left.value.code or 0) == 0
     (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith(f"note: the resolver {server.endpoint} gives 192.0.2.80 for names that do not exist")
+    assert line.startswith(
+        f"note: the resolver {server.endpoint} gives 192.0.2.80 for names that do not exist"
+    )

@@ -49,7 +49,9 @@ def world(**settings):
 
 
 def estimate(there, emails=EMAILS, **options):
-    return mv.estimate(pd.DataFrame({"email": emails}), "email", backend=there.backend, progress=False, **options)
+    return mv.estimate(
+        pd.DataFrame({"email": emails}), "email", backend=there.backend, progress=False, **options
+    )
 
 
 def asked(there):
@@ -75,10 +77,14 @@ def test_a_sample_tells_of_the_whole(tmp_path):
 def test_what_is_free_is_done_for_all_rows():
     with world() as there:
         est = estimate(there, EMAILS + OTHERS, sample=1000, journal=None)
-    assert est.population == 101  # P0@one.example is another address than p0@one.example, and this one is repeated
+    assert (
+        est.population == 101
+    )  # P0@one.example is another address than p0@one.example, and this one is repeated
     rows = est.shares["rows"]
     assert rows[["several_addresses", "missing"]].tolist() == [1, 2]
-    assert rows["invalid"] == 44  # 41 mailboxes, two rows of a domain without mail, and a malformed one
+    assert (
+        rows["invalid"] == 44
+    )  # 41 mailboxes, two rows of a domain without mail, and a malformed one
     assert est.shares.loc["invalid", "addresses"] == 44
     assert rows.sum() == len(EMAILS + OTHERS)
     assert (est.shares["low"] == est.shares["high"]).all()
@@ -91,7 +97,14 @@ def test_the_sample_is_kept_and_verify_asks_only_the_rest(tmp_path):
         before = asked(there)
         again = estimate(there, sample=50, **options)
         assert asked(there) == before, "the same addresses are drawn again, and are known"
-        out = mv.verify(EMAILS, validation_type="smtp", backend=there.backend, progress=False, columns="all", **options)
+        out = mv.verify(
+            EMAILS,
+            validation_type="smtp",
+            backend=there.backend,
+            progress=False,
+            columns="all",
+            **options,
+        )
     assert first.shares.equals(again.shares)
     assert again.cost.hours is None
     assert out["source"].value_counts().to_dict() == {"journal": 50, "local": 50}
@@ -115,7 +128,12 @@ def test_operators_are_sampled_in_proportion_and_explained():
     assert est.operators["addresses"].to_dict() == {"host.example": 80, "yahoo": 20}
     assert est.operators["sampled"].tolist() == [40, 10]
     assert est.operators["share"].tolist() == [1.0, 0.0]
-    assert 0.9 < est.operators.loc["host.example", "low"] < 1.0 == est.operators.loc["host.example", "high"]
+    assert (
+        0.9
+        < est.operators.loc["host.example", "low"]
+        < 1.0
+        == est.operators.loc["host.example", "high"]
+    )
     assert "known to accept every recipient at RCPT" in est.operators.loc["yahoo", "note"]
 
 
@@ -128,7 +146,13 @@ def test_an_unfinished_sample_gives_what_it_can(tmp_path):
         assert (est.cost.addresses, est.cost.units, est.cost.days) == (80, 80, 4)
         assert "from 20 of a sample of 60 of 100 addresses (no quota for more now)" in str(est)
     with world(daily_limit=100) as there:
-        whole = mv.estimate(EMAILS, backend=there.url, screen=there.backend, sample=60, **options | {"journal": None})
+        whole = mv.estimate(
+            EMAILS,
+            backend=there.url,
+            screen=there.backend,
+            sample=60,
+            **options | {"journal": None},
+        )
     assert whole.sampled == 60
     assert wide > whole.shares.loc["valid", "high"] - whole.shares.loc["valid", "low"]
 
@@ -136,7 +160,9 @@ def test_an_unfinished_sample_gives_what_it_can(tmp_path):
 def test_addresses_without_an_answer_are_a_share_of_their_own():
     backend = AnsweringBackend(dict.fromkeys(PEOPLE[:10], failed))
     with world() as there:
-        est = mv.estimate(EMAILS, sample=1000, backend=backend, screen=there.backend, journal=None, progress=False)
+        est = mv.estimate(
+            EMAILS, sample=1000, backend=backend, screen=there.backend, journal=None, progress=False
+        )
     assert est.sampled == 100
     assert est.shares["rows"].to_dict() == {
         **dict.fromkeys(("risky", "invalid", "unknown", "several_addresses", "missing"), 0),
@@ -150,7 +176,9 @@ def test_addresses_without_an_answer_are_a_share_of_their_own():
 def test_what_a_quota_left_out_is_no_answer_and_ends_the_sample():
     backend = AnsweringBackend({PEOPLE[3]: deferred})
     with world() as there:
-        est = mv.estimate(EMAILS, sample=100, backend=backend, screen=there.backend, journal=None, progress=False)
+        est = mv.estimate(
+            EMAILS, sample=100, backend=backend, screen=there.backend, journal=None, progress=False
+        )
     assert 0 < est.sampled < est.sample == 100
     assert est.shares.loc["unanswered", "rows"] == 0
 
@@ -159,7 +187,9 @@ def test_without_any_quota_nothing_is_known_but_what_is_free():
     backend = AnsweringBackend(dict.fromkeys(PEOPLE, deferred))
     with world() as there:
         emails = [*EMAILS, "x@gone.example"]
-        est = mv.estimate(emails, backend=backend, screen=there.backend, journal=None, progress=False)
+        est = mv.estimate(
+            emails, backend=backend, screen=there.backend, journal=None, progress=False
+        )
     assert est.sampled == 0
     assert est.shares.loc["invalid", ["low", "high"]].tolist() == pytest.approx([1 / 101, 1.0])
     assert est.shares["rows"].isna().tolist() == [True] * 5 + [False] * 2
@@ -170,7 +200,9 @@ def test_without_any_quota_nothing_is_known_but_what_is_free():
 def test_the_columns_of_a_verified_frame_do_not_matter():
     with world() as there:
         frame = mv.verify(pd.DataFrame({"email": EMAILS}), "email", validation_type="regex")
-        est = mv.estimate(frame, "email", sample=20, backend=there.backend, journal=None, progress=False)
+        est = mv.estimate(
+            frame, "email", sample=20, backend=there.backend, journal=None, progress=False
+        )
     assert est.population == 100
 
 
@@ -225,7 +257,9 @@ def test_it_prints_as_a_small_table_and_as_html():
 def test_every_kind_of_column_will_do(data):
     with world() as there:
         column = "email" if isinstance(data, pl.DataFrame) else None
-        est = mv.estimate(data, column, sample=20, backend=there.backend, journal=None, progress=False)
+        est = mv.estimate(
+            data, column, sample=20, backend=there.backend, journal=None, progress=False
+        )
     assert est.population == 100
 
 
@@ -254,7 +288,9 @@ def test_an_argument_that_cannot_work_is_refused(wrong, message):
 
 
 @pytest.mark.parametrize(("screen", "units"), [(None, 102), ("mx", 100)])
-def test_units_are_those_of_verify_which_submits_dead_domains_unless_they_are_screened(screen, units):
+def test_units_are_those_of_verify_which_submits_dead_domains_unless_they_are_screened(
+    screen, units
+):
     dead, answers = (
         pa.array(["x@gone.example", "y@gone.example"]),
         SampleAnswers(*[np.array([], np.int64)] * 2, 0, 1.0, 0),

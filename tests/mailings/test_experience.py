@@ -19,8 +19,14 @@ WHY = {"risky": "catch_all", "valid": None, "unknown": "greylisted", "invalid": 
 
 def a_list(*lines, **columns):
     """A list as verified by smtp: lines of number of rows, verdict, operator and domain."""
-    cells = [(f"u{n}@{domain}", verdict, operator) for count, verdict, operator, domain in lines for n in range(count)]
-    out = mv.verify(pd.DataFrame({"email": [each[0] for each in cells]}), "email", validation_type="regex")
+    cells = [
+        (f"u{n}@{domain}", verdict, operator)
+        for count, verdict, operator, domain in lines
+        for n in range(count)
+    ]
+    out = mv.verify(
+        pd.DataFrame({"email": [each[0] for each in cells]}), "email", validation_type="regex"
+    )
     out.attrs.clear()
     out["email_verdict"] = pd.Categorical([each[1] for each in cells], dtype=mv.VERDICT_DTYPE)
     for name in ("why", "details"):
@@ -32,12 +38,18 @@ def a_list(*lines, **columns):
 
 def reports(**by_outcome):
     """Bounces by outcome: lists of addresses."""
-    rows = [(address, outcome) for outcome, addresses in by_outcome.items() for address in addresses]
-    return mv.read_bounces(pd.DataFrame(rows, columns=["who", "what"]), columns={"address": "who", "outcome": "what"})
+    rows = [
+        (address, outcome) for outcome, addresses in by_outcome.items() for address in addresses
+    ]
+    return mv.read_bounces(
+        pd.DataFrame(rows, columns=["who", "what"]), columns={"address": "who", "outcome": "what"}
+    )
 
 
 LIST = a_list(
-    (6, "valid", "google", "big.example"), (5, "risky", "self", "firm.example"), (2, "risky", "self", "ada.example")
+    (6, "valid", "google", "big.example"),
+    (5, "risky", "self", "firm.example"),
+    (2, "risky", "self", "ada.example"),
 )
 BOUNCES = reports(
     hard=["u0@firm.example", "u1@firm.example", "zoe@other.example"],
@@ -62,11 +74,15 @@ class TestCounts:
 
     def test_rows_that_were_not_mailed_teach_nothing(self):
         is_mailed = LIST["email"].isin(["u0@firm.example", "u4@firm.example"])
-        assert list(lines_of(mv.learn(LIST, "email", BOUNCES, mailed=is_mailed)).values()) == [(1, 2, 1, 0)]
+        assert list(lines_of(mv.learn(LIST, "email", BOUNCES, mailed=is_mailed)).values()) == [
+            (1, 2, 1, 0)
+        ]
 
     def test_a_mailbox_counts_once(self):
         twice = pd.concat([LIST, LIST], ignore_index=True)
-        assert lines_of(mv.learn(twice, "email", BOUNCES)) == lines_of(mv.learn(LIST, "email", BOUNCES))
+        assert lines_of(mv.learn(twice, "email", BOUNCES)) == lines_of(
+            mv.learn(LIST, "email", BOUNCES)
+        )
 
     def test_without_operators_it_works(self):
         found = mv.learn(LIST.drop(columns="email_operator"), "email", BOUNCES).counts
@@ -78,12 +94,16 @@ class TestCounts:
             mv.learn(LIST.assign(**asked), "email", BOUNCES)
         )
         by_others = LIST.drop(columns="email_validation_type").assign(email_source="ZeroBounce")
-        assert ("valid", "none", "google", "big.example") in lines_of(mv.learn(by_others, "email", BOUNCES))
+        assert ("valid", "none", "google", "big.example") in lines_of(
+            mv.learn(by_others, "email", BOUNCES)
+        )
 
 
 class TestRefused:
     def test_an_export_of_another_mailing_is_an_error(self):
-        with pytest.raises(mv.InputError, match="none of the 1 addresses with a report is among the mailed rows"):
+        with pytest.raises(
+            mv.InputError, match="none of the 1 addresses with a report is among the mailed rows"
+        ):
             mv.learn(LIST, "email", reports(hard=["zoe@other.example"]))
 
     def test_an_empty_export_is_an_error(self):
@@ -91,15 +111,21 @@ class TestRefused:
             mv.learn(LIST, "email", reports())
 
     def test_invalid_rows_are_not_taken_for_mailed_ones(self):
-        whole = a_list((3, "valid", "google", "big.example"), (1, "invalid", "google", "big.example"))
+        whole = a_list(
+            (3, "valid", "google", "big.example"), (1, "invalid", "google", "big.example")
+        )
         bounces = reports(hard=["u0@big.example"])
         with pytest.raises(mv.SettingsError, match="1 row is invalid: were they mailed"):
             mv.learn(whole, "email", bounces)
-        assert mv.learn(whole, "email", bounces, mailed=[True, True, True, False]).counts["mailed"].tolist() == [3]
+        assert mv.learn(whole, "email", bounces, mailed=[True, True, True, False]).counts[
+            "mailed"
+        ].tolist() == [3]
 
     def test_no_mailed_row_is_an_error(self):
         with pytest.raises(mv.InputError, match="no row was mailed"):
-            mv.learn(LIST.assign(email_wave=pd.array([pd.NA] * len(LIST), "Int64")), "email", BOUNCES)
+            mv.learn(
+                LIST.assign(email_wave=pd.array([pd.NA] * len(LIST), "Int64")), "email", BOUNCES
+            )
 
     def test_an_export_that_is_mostly_about_others_is_warned_about(self):
         others = [f"x{n}@other.example" for n in range(9)]
@@ -112,7 +138,9 @@ class TestRefused:
 
     @each_row("name", ["ada@firm.example", "x" * 81, None])
     def test_a_name_that_is_an_address_or_too_long_is_refused(self, name):
-        with pytest.raises(mv.SettingsError, match="give a text without @, of at most 80 characters"):
+        with pytest.raises(
+            mv.SettingsError, match="give a text without @, of at most 80 characters"
+        ):
             mv.learn(LIST, "email", BOUNCES, name=name)
 
     def test_without_bounces_it_says_so(self):
@@ -129,10 +157,16 @@ class TestSum:
     def test_each_wave_is_a_mailing_and_is_learnt_again_without_counting_twice(self):
         out = self.waves(*self.FIRST)
         delivered = [f"u{n}@big.example" for n in range(6)]
-        first = mv.learn(out, "email", reports(hard=["u0@firm.example"]), mailed=out["email_wave"] == 1)
+        first = mv.learn(
+            out, "email", reports(hard=["u0@firm.example"]), mailed=out["email_wave"] == 1
+        )
         with pytest.warns(UserWarning, match="no report is about wave 2: it is not learnt"):
-            early = mv.learn(out, "email", reports(hard=["u0@firm.example"], delivered=delivered[:3]))
-        late = mv.learn(out, "email", reports(hard=["u0@firm.example", "u1@firm.example"], delivered=delivered))
+            early = mv.learn(
+                out, "email", reports(hard=["u0@firm.example"], delivered=delivered[:3])
+            )
+        late = mv.learn(
+            out, "email", reports(hard=["u0@firm.example", "u1@firm.example"], delivered=delivered)
+        )
         assert [each.wave for each in first.mailings] == [None]
         assert lines_of(early + late) == lines_of(late)
         assert lines_of(late + early) == lines_of(late)
@@ -161,7 +195,8 @@ class TestSum:
         again = mv.learn(large[20:], "email", reports(hard=["u30@big.example"]))
         for both in ((first, again), (again, first)):
             with pytest.warns(
-                UserWarning, match="wave 1 is in both, with .* and counts once. If these are two mailings"
+                UserWarning,
+                match="wave 1 is in both, with .* and counts once. If these are two mailings",
             ):
                 added = both[0] + both[1]
             assert lines_of(added) == {("valid", "none", "google", "big.example"): (1, 40, 1, 0)}
@@ -171,14 +206,18 @@ class TestSum:
         assert int((march + april).counts["mailed"].sum()) == 2 * len(LIST)
         assert int((march + march).counts["mailed"].sum()) == len(LIST)
         unnamed = mv.learn(LIST, "email", BOUNCES)
-        with pytest.warns(UserWarning, match="a mailing is in both, with 13 and 13 mailboxes, and counts once"):
+        with pytest.warns(
+            UserWarning, match="a mailing is in both, with 13 and 13 mailboxes, and counts once"
+        ):
             both = unnamed + unnamed
         assert int(both.counts["mailed"].sum()) == len(LIST)
 
     def test_a_named_mailing_is_the_same_however_much_its_list_has_changed(self):
         whole = a_list((40, "valid", "google", "big.example"))
         both = mv.learn(whole, "email", reports(hard=["u30@big.example"]), name="march")
-        both += mv.learn(whole[20:], "email", reports(hard=["u30@big.example", "u31@big.example"]), name="march")
+        both += mv.learn(
+            whole[20:], "email", reports(hard=["u30@big.example", "u31@big.example"]), name="march"
+        )
         assert lines_of(both) == {("valid", "none", "google", "big.example"): (1, 20, 2, 0)}
 
     @pytest.mark.slow
@@ -187,12 +226,21 @@ class TestSum:
         for bounces in (reports(), reports(hard=["u1@big.example"])):
             found = mv.learn(out, "email", bounces, complete=True)
             assert found.mailings[0].is_complete
-        for wrong in (["zoe@other.example"], ["u1@big.example", "zoe@other.example", "bo@other.example"]):
-            with pytest.raises(mv.InputError, match=r"none of the 1 addresses|2 of 3 addresses with a report are not"):
+        for wrong in (
+            ["zoe@other.example"],
+            ["u1@big.example", "zoe@other.example", "bo@other.example"],
+        ):
+            with pytest.raises(
+                mv.InputError,
+                match=r"none of the 1 addresses|2 of 3 addresses with a report are not",
+            ):
                 mv.learn(out, "email", reports(hard=wrong), complete=True)
         two = out.assign(email_wave=[1] * 20 + [2] * 20)
         assert [
-            each.wave for each in mv.learn(two, "email", reports(hard=["u1@big.example"]), complete=True).mailings
+            each.wave
+            for each in mv.learn(
+                two, "email", reports(hard=["u1@big.example"]), complete=True
+            ).mailings
         ] == [1, 2]
 
 
@@ -213,7 +261,9 @@ class TestFile:
         experience = mv.learn(LIST, "email", BOUNCES, name="march", complete=True)
         experience.save(path)
         assert lines_of(Experience.load(path)) == lines_of(experience)
-        assert [(each.name, each.is_complete) for each in Experience.load(path).mailings] == [("march", True)]
+        assert [(each.name, each.is_complete) for each in Experience.load(path).mailings] == [
+            ("march", True)
+        ]
         text = path.read_text(encoding="utf-8")
         assert "@" not in text
         assert "ada.example" not in text  # a domain with fewer than three mailboxes may be a person
@@ -239,7 +289,10 @@ class TestFile:
         [
             ("{", "not an experience that learn wrote"),
             ('{"format": "other", "version": 1, "mailings": []}', "not an experience"),
-            ('{"format": "mailverdict experience", "version": 2, "mailings": []}', "version 2 of the form"),
+            (
+                '{"format": "mailverdict experience", "version": 2, "mailings": []}',
+                "version 2 of the form",
+            ),
             (a_file(counts=[["valid", "none", "", "firm.example", 1, 1, 2, 0]]), "damaged"),
             (a_file(counts=[["valid", "none", "", "firm.example", 1, 10.7, 2, 0]]), "damaged"),
             (a_file(wave=-1), "damaged"),
@@ -265,7 +318,9 @@ def learnt(rate_of, domains=60, each=30, seed=1):
     lines = [(each, "risky", ("good", "bad")[n % 2], f"d{n}.example") for n in range(domains)]
     out = a_list(*lines)
     is_hard = chance.random(len(out)) < out["email_operator"].map(rate_of).astype(float)
-    return mv.learn(out, "email", reports(hard=out["email"][is_hard], delivered=out["email"][~is_hard])), out
+    return mv.learn(
+        out, "email", reports(hard=out["email"][is_hard], delivered=out["email"][~is_hard])
+    ), out
 
 
 class TestRisk:
@@ -292,7 +347,9 @@ class TestRisk:
     def test_it_is_not_known_for_verdicts_that_were_never_mailed(self):
         experience, _ = learnt({"good": 0.02, "bad": 0.3})
         found = mv.risk(
-            a_list((1, "unknown", "good", "d0.example"), (1, "risky", "good", "d0.example")), "email", experience
+            a_list((1, "unknown", "good", "d0.example"), (1, "risky", "good", "d0.example")),
+            "email",
+            experience,
         )
         assert found["email_bounce_risk"].isna().tolist() == [True, False]
 
@@ -307,14 +364,22 @@ class TestRisk:
         with pytest.warns(UserWarning, match="not better than the plain rate of the verdict"):
             found = mv.risk(out, "email", experience)
         counts = experience.counts
-        assert found["email_bounce_risk"].unique().tolist() == [counts["hard"].sum() / counts["mailed"].sum()]
+        assert found["email_bounce_risk"].unique().tolist() == [
+            counts["hard"].sum() / counts["mailed"].sum()
+        ]
 
     @pytest.mark.slow
     def test_polars_and_arrow_come_back_as_they_are(self):
         experience, out = learnt({"good": 0.02, "bad": 0.3})
         expected = mv.risk(out, "email", experience)["email_bounce_risk"].tolist()
-        assert mv.risk(pl.from_pandas(out), "email", experience)["email_bounce_risk"].to_list() == expected
-        assert mv.risk(pa.Table.from_pandas(out), "email", experience)["email_bounce_risk"].to_pylist() == expected
+        assert (
+            mv.risk(pl.from_pandas(out), "email", experience)["email_bounce_risk"].to_list()
+            == expected
+        )
+        assert (
+            mv.risk(pa.Table.from_pandas(out), "email", experience)["email_bounce_risk"].to_pylist()
+            == expected
+        )
 
 
 class TestCalibration:
@@ -324,11 +389,15 @@ class TestCalibration:
         found = experience.calibration
         assert found.is_better
         assert found.brier == pytest.approx((0.02 * 0.98 + 0.3 * 0.7) / 2, abs=0.02)
-        assert repr(found).startswith("forecasts are better than the plain rate of the verdict: Brier score 0.1")
+        assert repr(found).startswith(
+            "forecasts are better than the plain rate of the verdict: Brier score 0.1"
+        )
         assert (found.table["expected"] - found.table["seen"]).abs().max() < 0.05
         assert int(found.table["mailed"].sum()) == 1800
 
     def test_one_domain_is_too_little_to_say(self):
         assert not calibrate(
-            mv.learn(a_list((5, "risky", "x", "a.example")), "email", reports(hard=["u0@a.example"])).counts
+            mv.learn(
+                a_list((5, "risky", "x", "a.example")), "email", reports(hard=["u0@a.example"])
+            ).counts
         ).is_better

@@ -8,7 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mailverdict.mailings.rates import PRIORS, beta_quantile, estimate_strengths, fit_rates, log_gamma
+from mailverdict.mailings.rates import (
+    PRIORS,
+    beta_quantile,
+    estimate_strengths,
+    fit_rates,
+    log_gamma,
+)
 from tests.doubles.tables import each_row
 
 # Closed forms: Beta(1, b) has the quantile 1 - (1 - p)^(1/b), Beta(a, 1) has p^(1/a), Beta(1/2, 1/2) sin(pi p / 2)^2.
@@ -21,7 +27,9 @@ QUANTILES = [
 
 @each_row(("chance", "a", "b", "known"), QUANTILES)
 def test_quantiles_of_beta_distributions(chance, a, b, known):
-    assert beta_quantile(chance, np.array([float(a)]), np.array([float(b)]))[0] == pytest.approx(known, abs=1e-6)
+    assert beta_quantile(chance, np.array([float(a)]), np.array([float(b)]))[0] == pytest.approx(
+        known, abs=1e-6
+    )
 
 
 @each_row(("a", "b"), [(1, 1), (11, 91), (3, 2000), (400, 30)])
@@ -29,7 +37,9 @@ def test_quantiles_of_beta_distributions(chance, a, b, known):
 def test_quantiles_of_whole_parameters_are_those_of_the_binomial_distribution(chance, a, b):
     x = beta_quantile(chance, np.array([float(a)]), np.array([float(b)]))[0]
     n = a + b - 1
-    assert 1 - sum(comb(n, k) * x**k * (1 - x) ** (n - k) for k in range(a)) == pytest.approx(chance, abs=1e-6)
+    assert 1 - sum(comb(n, k) * x**k * (1 - x) ** (n - k) for k in range(a)) == pytest.approx(
+        chance, abs=1e-6
+    )
 
 
 @each_row(("x", "known"), [(0.5, np.log(np.pi) / 2), (1, 0), (5, np.log(24)), (0.001, 6.907178885)])
@@ -49,20 +59,28 @@ def rates_of(table):
 
 
 def test_without_experience_the_rates_are_those_that_are_assumed():
-    table = pd.concat([cells(("o", "d", 0, 0)), cells(("o", "d", 0, 0), verdict="valid", why="none")])
+    table = pd.concat(
+        [cells(("o", "d", 0, 0)), cells(("o", "d", 0, 0), verdict="valid", why="none")]
+    )
     assert rates_of(table).tolist() == pytest.approx([PRIORS["doubtful"].rate, PRIORS["good"].rate])
 
 
 def test_a_domain_is_between_its_operator_and_what_it_showed():
-    others = [("bad", f"d{n}", 10, 4) for n in range(20)] + [("fine", f"f{n}", 10, 0) for n in range(20)]
-    rate = rates_of(cells(*others, ("bad", "clean", 10, 0), ("bad", "new", 0, 0), ("fine", "new", 0, 0)))
+    others = [("bad", f"d{n}", 10, 4) for n in range(20)] + [
+        ("fine", f"f{n}", 10, 0) for n in range(20)
+    ]
+    rate = rates_of(
+        cells(*others, ("bad", "clean", 10, 0), ("bad", "new", 0, 0), ("fine", "new", 0, 0))
+    )
     clean, new_at_bad, new_at_fine = rate[-3:]
     assert 0 < new_at_fine < 0.05 < clean < new_at_bad
     assert new_at_bad == pytest.approx(0.4, abs=0.06)
 
 
 def test_an_operator_that_was_never_mailed_is_less_sure_than_one_that_was():
-    table = cells(*(("o", f"d{n}", 8, 1) for n in range(30)), ("o", "new", 0, 0), ("other", "new", 0, 0))
+    table = cells(
+        *(("o", f"d{n}", 8, 1) for n in range(30)), ("o", "new", 0, 0), ("other", "new", 0, 0)
+    )
     variance = fit_rates(table).cells.variance
     assert variance[-2] < variance[-1]
 
@@ -82,5 +100,7 @@ def test_the_strength_is_found_although_domains_that_bounce_are_mailed_no_furthe
     more = np.where(first, 0, 12)
     tried, hard = 1.0 + more, first + chance.binomial(more, rate).astype(float)
     zeros = np.zeros(3000, np.int64)
-    found = estimate_strengths(tried, hard, np.ones(3000), zeros, np.array([list(PRIORS).index("doubtful")]))
+    found = estimate_strengths(
+        tried, hard, np.ones(3000), zeros, np.array([list(PRIORS).index("doubtful")])
+    )
     assert strength / 1.6 < found[0] < strength * 1.6

@@ -17,7 +17,11 @@ CAMPAIGNS = 12
 
 def make(domains=40, rows=100, good=10_000, tried=0, hard=0):
     """Good rows, and doubtful ones at some domains of one operator, of which each was tried and bounced so often."""
-    words = {"verdict": ["valid"] + ["risky"] * domains, "why": ["none"] + ["catch_all"] * domains, "operator": "o"}
+    words = {
+        "verdict": ["valid"] + ["risky"] * domains,
+        "why": ["none"] + ["catch_all"] * domains,
+        "operator": "o",
+    }
     counts = {"domains": 1, "tried": [0] + [tried] * domains, "hard": [0] + [hard] * domains}
     table = pd.DataFrame({**words, "domain": [f"d{n}" for n in range(domains + 1)], **counts})
     cell = np.append(np.repeat(np.arange(1, domains + 1), rows), np.zeros(good, np.int64))
@@ -63,7 +67,9 @@ def test_the_variance_is_that_of_simulated_rates():
             * rates.reasons.share[rates.operators.parent[operator]]
         )
         rate = rates.cells.rate[d] + own + share * kind[:, 1]
-        total += 10 * rate + chance.normal(0, np.sqrt(10 * rates.cells.rate[d] * (1 - rates.cells.rate[d])), 200_000)
+        total += 10 * rate + chance.normal(
+            0, np.sqrt(10 * rates.cells.rate[d] * (1 - rates.cells.rate[d])), 200_000
+        )
     assert np.var(total) / variance[-1] == np.clip(np.var(total) / variance[-1], 0.97, 1.03)
 
 
@@ -94,5 +100,7 @@ def test_campaigns_win_most_of_what_an_oracle_would_and_keep_to_the_budget():
     found = [run_campaign(seed) for seed in range(CAMPAIGNS)]
     waves = [rate > 0.02 for each in found for rate in each.rates]
     assert np.median([each.won for each in found]) >= 0.78
-    assert np.mean(waves) <= 0.09  # of these twelve; of 200 campaigns less than 0.05, see benchmarks/mailing.py
+    assert (
+        np.mean(waves) <= 0.09
+    )  # of these twelve; of 200 campaigns less than 0.05, see benchmarks/mailing.py
     assert not any(each.rate > 0.02 for each in found)

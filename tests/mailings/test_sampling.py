@@ -73,7 +73,9 @@ class TestShare:
         assert (low, high) == pytest.approx((0.0743, 0.1332), abs=0.001)
 
     def test_what_was_not_seen_may_be_there(self):
-        share, low, high = Sample(np.zeros(10_000, np.int64), np.ones(10_000), np.arange(400)).share(nothing(400))
+        share, low, high = Sample(
+            np.zeros(10_000, np.int64), np.ones(10_000), np.arange(400)
+        ).share(nothing(400))
         assert (share, low) == (0.0, 0.0)
         assert 0.003 < high < 0.02
 
@@ -89,7 +91,9 @@ class TestShare:
         drawn = np.concatenate([np.arange(200), 5000 + np.arange(200)])
         hits = strata[drawn] == 0
         _, low, high = Sample(strata, np.ones(10_000), drawn).share(hits)
-        _, one_low, one_high = Sample(np.zeros(10_000, np.int64), np.ones(10_000), drawn).share(hits)
+        _, one_low, one_high = Sample(np.zeros(10_000, np.int64), np.ones(10_000), drawn).share(
+            hits
+        )
         assert high - low < 0.5 * (one_high - one_low)
 
     def test_rows_are_the_weight(self):
@@ -104,7 +108,9 @@ class TestShare:
         assert low < 0.45 < 0.55 < high
 
     def test_nothing_drawn_says_nothing(self):
-        share, low, high = Sample(np.zeros(10, np.int64), np.ones(10), np.array([], np.int64)).share(nothing(0))
+        share, low, high = Sample(
+            np.zeros(10, np.int64), np.ones(10), np.array([], np.int64)
+        ).share(nothing(0))
         assert np.isnan(share)
         assert (low, high) == (0.0, 1.0)
 
@@ -115,7 +121,9 @@ def test_the_interval_holds_the_true_share_in_95_of_100_lists():
     held = np.array([covered(rng) for _ in range(LISTS)])
     assert 0.93 <= held.mean() <= 0.99
     assert held.shape == (LISTS, VERDICTS)
-    assert (held.mean(axis=0) >= 0.9).all()  # of 100 lists, of which 95 are expected, give or take twice 2.2
+    assert (
+        held.mean(axis=0) >= 0.9
+    ).all()  # of 100 lists, of which 95 are expected, give or take twice 2.2
 
 
 def test_simulated_lists_are_of_the_promised_kind():

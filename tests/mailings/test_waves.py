@@ -34,11 +34,15 @@ def campaign(max_bounce_rate=0.02):
     """The plans of four waves, each learnt from the reports of all waves before."""
     out, plans, told, experience = BIG, [], {"hard": [], "delivered": []}, None
     for _ in range(4):
-        plan = mv.mailing(out, "email", waves=4, experience=experience, max_bounce_rate=max_bounce_rate)
+        plan = mv.mailing(
+            out, "email", waves=4, experience=experience, max_bounce_rate=max_bounce_rate
+        )
         plans.append(plan)
         for word, addresses in outcome_of(plan).items():
             told[word] += addresses
-        experience = mv.learn(plan.frame, "email", reports(**told)) + (experience or mv.Experience())
+        experience = mv.learn(plan.frame, "email", reports(**told)) + (
+            experience or mv.Experience()
+        )
         out = plan.frame
     return plans
 
@@ -48,7 +52,10 @@ class TestCampaign:
     def test_what_does_not_bounce_is_mailed_and_what_does_is_held(self):
         plans = campaign(max_bounce_rate=0.05)
         by_operator = (
-            plans[-1].frame.assign(mailed=lambda f: f["email_wave"].notna()).groupby("email_operator")["mailed"].mean()
+            plans[-1]
+            .frame.assign(mailed=lambda f: f["email_wave"].notna())
+            .groupby("email_operator")["mailed"]
+            .mean()
         )
         assert by_operator["google"] == 1
         assert by_operator["fine"] > 0.9
@@ -100,7 +107,9 @@ NEVER = [
 class TestNever:
     @each_row("decision", [None, "send"])
     def test_such_a_row_is_held(self, decision):
-        out = a_list(GOOD, email_decision=pd.array([decision] * 1200, "string"), email_decided_address=pd.NA)
+        out = a_list(
+            GOOD, email_decision=pd.array([decision] * 1200, "string"), email_decided_address=pd.NA
+        )
         out["email_decided_address"] = out["email_decided_address"].astype("string")
         out["email_suppressed"] = pd.array([False] * 1200, "boolean")
         out[["email_spamtrap", "email_disposable"]] = False
@@ -114,7 +123,9 @@ class TestNever:
 
     def test_a_row_that_a_person_took_out_is_held(self):
         decisions = pd.array(["remove"] + [None] * 1199, "string")
-        out = a_list(GOOD, email_decision=decisions, email_decided_address=pd.array([None] * 1200, "string"))
+        out = a_list(
+            GOOD, email_decision=decisions, email_decided_address=pd.array([None] * 1200, "string")
+        )
         assert mv.mailing(out, "email", waves=1).held["email_held"].tolist() == [
             "a person decided so, whatever the policy says"
         ]
@@ -134,7 +145,9 @@ class TestNever:
         assert len(plan.next) == 0
         assert "No row is mailed" in plan.why
         assert "Verify them by smtp" in plan.why
-        assert str(plan).startswith("Mailing: wave 1 of 6: 0 rows, 0 hard bounces expected, 0 to 0; 1,800 held")
+        assert str(plan).startswith(
+            "Mailing: wave 1 of 6: 0 rows, 0 hard bounces expected, 0 to 0; 1,800 held"
+        )
 
 
 class TestWarnings:
@@ -150,11 +163,18 @@ class TestWarnings:
     def test_a_wave_without_its_bounces_is_told_and_opens_nothing_further(self):
         first = mv.mailing(BIG, "email")
         with pytest.warns(
-            UserWarning, match="wave 1 of this list is not in the experience: learn it from its bounces first"
+            UserWarning,
+            match="wave 1 of this list is not in the experience: learn it from its bounces first",
         ):
             blind = mv.mailing(first.frame, "email")
-        seen = mv.mailing(first.frame, "email", experience=mv.learn(first.frame, "email", reports(**outcome_of(first))))
-        assert (blind.next["email_operator"] != "google").sum() <= (seen.next["email_operator"] != "google").sum()
+        seen = mv.mailing(
+            first.frame,
+            "email",
+            experience=mv.learn(first.frame, "email", reports(**outcome_of(first))),
+        )
+        assert (blind.next["email_operator"] != "google").sum() <= (
+            seen.next["email_operator"] != "google"
+        ).sum()
         assert blind.why.startswith("Nothing has been learnt yet")
 
     @pytest.mark.slow
@@ -162,27 +182,43 @@ class TestWarnings:
         first = mv.mailing(BIG, "email")
         experience = mv.learn(first.frame, "email", reports(**outcome_of(first)))
         removed = first.frame.drop(index=first.next.index[:3])
-        mv.mailing(removed, "email", experience=experience)  # rows that were taken out change nothing
+        mv.mailing(
+            removed, "email", experience=experience
+        )  # rows that were taken out change nothing
         changed = first.frame.copy()
         changed.loc[first.next.index, "email_verdict"] = "unknown"
-        with pytest.warns(UserWarning, match="or its verdicts have changed since|list or its verdicts"):
+        with pytest.warns(
+            UserWarning, match="or its verdicts have changed since|list or its verdicts"
+        ):
             mv.mailing(changed, "email", experience=experience)
 
     @pytest.mark.slow
     def test_a_wave_with_far_fewer_bounces_than_expected_does_not_count_until_it_is_complete(self):
-        first = mv.mailing(a_list((9000, "valid", "google", "big.example"), *DOUBTFUL), "email", waves=2)
+        first = mv.mailing(
+            a_list((9000, "valid", "google", "big.example"), *DOUBTFUL), "email", waves=2
+        )
         with pytest.warns(UserWarning, match="wave 1 of this list is not in the experience"):
             without = mv.mailing(first.frame, "email", waves=2)
         few = reports(hard=first.next["email"][:1].tolist())
         assert len(first.next) > 3000
         assert first.expected.low > 1
-        with pytest.warns(UserWarning, match="wave 1 had 1 hard bounce of .* were expected: does its export lack some"):
-            doubted = mv.mailing(first.frame, "email", waves=2, experience=mv.learn(first.frame, "email", few))
+        with pytest.warns(
+            UserWarning,
+            match="wave 1 had 1 hard bounce of .* were expected: does its export lack some",
+        ):
+            doubted = mv.mailing(
+                first.frame, "email", waves=2, experience=mv.learn(first.frame, "email", few)
+            )
         assert set(doubted.next.index) <= set(without.next.index)
-        assert doubted.expected.bounces / len(doubted.next) >= without.expected.bounces / len(without.next)
+        assert doubted.expected.bounces / len(doubted.next) >= without.expected.bounces / len(
+            without.next
+        )
         whole = mv.learn(first.frame, "email", few, complete=True)
         believed = mv.mailing(first.frame, "email", waves=2, experience=whole)
-        assert "1 hard bounce and 0 blocked or deferred; mails without a report count as reached" in believed.why
+        assert (
+            "1 hard bounce and 0 blocked or deferred; mails without a report count as reached"
+            in believed.why
+        )
         assert believed.expected.high < doubted.expected.high
 
     @each_row(
@@ -205,7 +241,14 @@ class TestWarnings:
 class TestShown:
     def test_all_reasons_are_counted(self):
         out = BIG.copy()
-        whys = ["mailbox_not_found", "no_mx_record", "no_domain", "blacklisted", "syntax_error", "disabled_mailbox"]
+        whys = [
+            "mailbox_not_found",
+            "no_mx_record",
+            "no_domain",
+            "blacklisted",
+            "syntax_error",
+            "disabled_mailbox",
+        ]
         whys += ["mailbox_full", "greylisted", "spam_policy", "dnsbl_listed", "no_connection"]
         out.loc[: len(whys) - 1, "email_why"] = whys
         out.loc[: len(whys) - 1, "email_verdict"] = "invalid"
@@ -215,7 +258,10 @@ class TestShown:
     def test_it_is_a_few_lines_in_words(self):
         text = str(mv.mailing(BIG, "email"))
         assert text.splitlines()[0].startswith("Mailing: wave 1 of 6: ")
-        assert "it is assumed, with a wide margin, that 0.6% of good rows and 12.0% of doubtful rows bounce" in text
+        assert (
+            "it is assumed, with a wide margin, that 0.6% of good rows and 12.0% of doubtful rows bounce"
+            in text
+        )
         assert len(text.splitlines()) < 8
 
     def test_html_is_escaped(self):

@@ -18,7 +18,10 @@ CASES = [
     ("Ada.L@Example.ORG", "Ada.L@example.org"),
     ("ADA@B\u00dcCHER.DE", "ADA@b\u00fccher.de"),
     ("a@B@C.org", "a@B@c.org"),
-    ("ada@\u039d\u0395\u039f\u03a3.gr", "ada@\u03bd\u03b5\u03bf\u03c3.gr"),  # not the final sigma, another domain
+    (
+        "ada@\u039d\u0395\u039f\u03a3.gr",
+        "ada@\u03bd\u03b5\u03bf\u03c3.gr",
+    ),  # not the final sigma, another domain
     ("ada@\u0130.com", "ada@i\u0307.com"),
     ("NoBody", "NoBody"),
     ("@X.org", "@x.org"),
@@ -37,7 +40,9 @@ def test_a_column_without_capitals_is_not_copied():
     assert address_keys(emails) is emails
 
 
-ADDRESSES = st.from_regex(r"[A-Za-z]{1,3}@[A-Za-z\u00c0-\u03ff\u0410-\u044f]{1,6}\.[A-Za-z]{2,3}", fullmatch=True)
+ADDRESSES = st.from_regex(
+    r"[A-Za-z]{1,3}@[A-Za-z\u00c0-\u03ff\u0410-\u044f]{1,6}\.[A-Za-z]{2,3}", fullmatch=True
+)
 
 
 @pytest.mark.slow
@@ -45,7 +50,9 @@ ADDRESSES = st.from_regex(r"[A-Za-z]{1,3}@[A-Za-z\u00c0-\u03ff\u0410-\u044f]{1,6
 @example(["a@\x1fB", "\u2028a@B.c\u2028"])
 def test_a_column_agrees_with_one_by_one(emails):
     stripped = [email.strip() for email in emails if email.isprintable()]
-    assert address_keys(pa.array(stripped, pa.string())).to_pylist() == [address_key(email) for email in stripped]
+    assert address_keys(pa.array(stripped, pa.string())).to_pylist() == [
+        address_key(email) for email in stripped
+    ]
 
 
 @given(ADDRESSES)

@@ -37,10 +37,27 @@ def test_it_is_seconds(value, seconds):
 
 @each_row(
     "value",
-    ["", "soon", "5 parsecs", "-5s", "5m5s", "1e3", "٣", -1, timedelta(days=-1), math.nan, True, None, [], b"5s"],
+    [
+        "",
+        "soon",
+        "5 parsecs",
+        "-5s",
+        "5m5s",
+        "1e3",
+        "٣",
+        -1,
+        timedelta(days=-1),
+        math.nan,
+        True,
+        None,
+        [],
+        b"5s",
+    ],
 )
 def test_anything_else_is_refused_with_what_to_give(value):
-    with pytest.raises(SettingsError, match=r"max_age=.* is not a duration; give seconds, or text such as '90s'"):
+    with pytest.raises(
+        SettingsError, match=r"max_age=.* is not a duration; give seconds, or text such as '90s'"
+    ):
         parse_duration(value, name="max_age")
 
 

@@ -28,7 +28,9 @@ def test_a_value_of_the_right_kind_is_given() -> None:
         (None, int, "", "the answer is None, not an object"),
     ],
 )
-def test_anything_else_is_an_error_that_says_where_and_what(record: Any, kind: type, path: str, message: str) -> None:
+def test_anything_else_is_an_error_that_says_where_and_what(
+    record: Any, kind: type, path: str, message: str
+) -> None:
     with pytest.raises(ContractError) as raised:
         require_field(record, "n", kind, path)
     assert str(raised.value) == message

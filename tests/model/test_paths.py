@@ -46,7 +46,10 @@ def test_tables_reports_lists_and_journals_are_found_in_the_home_directory(home)
     assert (home / "copy.csv").read_text() == LIST
     out = mv.verify(pd.DataFrame({"email": ["ada@example.org"]}), "email", validation_type="regex")
     out.to_csv(home / "earlier.csv", index=False)
-    assert mv.report(out, "email", earlier="~/earlier.csv").save("~/report.html") == home / "report.html"
+    assert (
+        mv.report(out, "email", earlier="~/earlier.csv").save("~/report.html")
+        == home / "report.html"
+    )
     assert mv.suppress(out, "email", "~/list.csv")["email_suppressed"].tolist() == [True]
     with pytest.raises(ColumnError, match=r"list\.csv"):  # found, and not a table of bounces
         mv.read_bounces("~/list.csv")

@@ -25,7 +25,9 @@ from tests.doubles.tables import each_row
 
 
 def test_the_defaults_are_good():
-    assert LocalSettings() == LocalSettings(retry_greylisted="5min", blacklist=mv.Blacklist(), lists=mv.Lists())
+    assert LocalSettings() == LocalSettings(
+        retry_greylisted="5min", blacklist=mv.Blacklist(), lists=mv.Lists()
+    )
 
 
 def test_settings_do_not_change():
@@ -35,7 +37,11 @@ def test_settings_do_not_change():
 
 def test_every_number_and_duration_is_checked():
     checked = {name for name, *_ in WHOLE_NUMBERS} | set(DURATIONS)
-    numeric = {f.name for f in dataclasses.fields(LocalSettings) if isinstance(f.default, int | float | str)}
+    numeric = {
+        f.name
+        for f in dataclasses.fields(LocalSettings)
+        if isinstance(f.default, int | float | str)
+    }
     assert numeric - checked == {"mail_from", "catch_all_probe", "resolver_check"}
 
 
@@ -44,7 +50,9 @@ def test_whole_numbers_have_bounds(name, low, high):
     for good in (low, high):
         assert getattr(LocalSettings(**{name: good}), name) == good
     for wrong in (low - 1, high + 1, float(low), True, None, str(low)):
-        with pytest.raises(SettingsError, match=f"{name}=.*: give a whole number from {low} to {high}"):
+        with pytest.raises(
+            SettingsError, match=f"{name}=.*: give a whole number from {low} to {high}"
+        ):
             LocalSettings(**{name: wrong})
 
 
@@ -55,7 +63,9 @@ def test_durations_are_seconds(name):
         LocalSettings(**{name: "soon"})
 
 
-@each_row("name", ["dns_timeout", "connect_timeout", "command_timeout", "deadline", "session_deadline"])
+@each_row(
+    "name", ["dns_timeout", "connect_timeout", "command_timeout", "deadline", "session_deadline"]
+)
 def test_a_wait_for_nothing_is_refused(name):
     with pytest.raises(SettingsError, match=f"{name}=0.0: give more than 0 seconds"):
         LocalSettings(**{name: 0})
@@ -76,7 +86,19 @@ def test_a_resolver_is_address_and_port(value, parsed):
     assert LocalSettings(resolver=value).resolver == value
 
 
-@each_row("value", ["", "dns.example", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:99999", "1:2:3", "[::1", "9.9.9.9:53:5"])
+@each_row(
+    "value",
+    [
+        "",
+        "dns.example",
+        "127.0.0.1:",
+        "127.0.0.1:0",
+        "127.0.0.1:99999",
+        "1:2:3",
+        "[::1",
+        "9.9.9.9:53:5",
+    ],
+)
 def test_another_resolver_is_refused(value):
     with pytest.raises(SettingsError, match="resolver"):
         LocalSettings(resolver=value)
@@ -104,7 +126,17 @@ def test_another_helo_name_is_refused(value):
 
 
 @each_row(
-    "value", ["a@b.org\r\nRCPT TO:<x@y.org>", "<a@b.org>", "a b@c.org", "ä@b.org", "x" * 255, "foo", "@b.org", None]
+    "value",
+    [
+        "a@b.org\r\nRCPT TO:<x@y.org>",
+        "<a@b.org>",
+        "a b@c.org",
+        "ä@b.org",
+        "x" * 255,
+        "foo",
+        "@b.org",
+        None,
+    ],
 )
 def test_a_sender_that_would_break_the_command_is_refused(value):
     with pytest.raises(SettingsError, match=r"mail_from=.*: give a plain address in ASCII, or ''"):
@@ -112,23 +144,33 @@ def test_a_sender_that_would_break_the_command_is_refused(value):
 
 
 def test_networks_are_parsed_and_a_string_is_not_a_list():
-    assert LocalSettings(allow_networks=["10.1.2.3/8"]).allow_networks == (ipaddress.ip_network("10.0.0.0/8"),)
+    assert LocalSettings(allow_networks=["10.1.2.3/8"]).allow_networks == (
+        ipaddress.ip_network("10.0.0.0/8"),
+    )
     with pytest.raises(
-        SettingsError, match=r"allow_networks='10.0.0.0/8': give a list of networks, as \['10.0.0.0/8'\]"
+        SettingsError,
+        match=r"allow_networks='10.0.0.0/8': give a list of networks, as \['10.0.0.0/8'\]",
     ):
         LocalSettings(allow_networks="10.0.0.0/8")
-    with pytest.raises(SettingsError, match="allow_networks: 'lan' is not an IP address or CIDR network"):
+    with pytest.raises(
+        SettingsError, match="allow_networks: 'lan' is not an IP address or CIDR network"
+    ):
         parse_networks(["lan"], name="allow_networks")
 
 
 class TestBlacklist:
     def test_entries_are_parsed(self):
         found = mv.Blacklist(
-            ips=["192.0.2.1", "2001:db8::/32"], hosts="MX.Bad.Example.", zones=[mv.Zone("Bl.Example.", ["127.0.0.2"])]
+            ips=["192.0.2.1", "2001:db8::/32"],
+            hosts="MX.Bad.Example.",
+            zones=[mv.Zone("Bl.Example.", ["127.0.0.2"])],
         )
         assert [str(n) for n in found.ips] == ["192.0.2.1/32", "2001:db8::/32"]
         assert found.hosts == ("mx.bad.example",)
-        assert (found.zones[0].name, [str(c) for c in found.zones[0].codes]) == ("bl.example", ["127.0.0.2/32"])
+        assert (found.zones[0].name, [str(c) for c in found.zones[0].codes]) == (
+            "bl.example",
+            ["127.0.0.2/32"],
+        )
         assert (found.is_empty, mv.Blacklist().is_empty) == (False, True)
 
     @each_row("name", KNOWN_ZONES)
@@ -152,12 +194,27 @@ class TestBlacklist:
             (lambda: mv.Blacklist(ips=["x"]), r"Blacklist.ips: 'x' is not an IP address"),
             (lambda: mv.Blacklist(hosts=["a b"]), r"Blacklist.hosts: 'a b' is not a host name"),
             (lambda: mv.Blacklist(hosts=[7]), r"Blacklist.hosts: 7 is not a host name"),
-            (lambda: mv.Blacklist(zones=[7]), r"Blacklist.zones: 7: give a name or Zone\(name, codes="),
+            (
+                lambda: mv.Blacklist(zones=[7]),
+                r"Blacklist.zones: 7: give a name or Zone\(name, codes=",
+            ),
             (lambda: mv.Blacklist(zones=["a b"]), "Zone name 'a b' is not a host name"),
-            (lambda: mv.Blacklist(zones="bl.example"), "known for zen.spamhaus.org, .*, psbl.surriel.com"),
-            (lambda: mv.Zone("bl.example"), r"which codes mean 'listed', as mailverdict.Zone\('bl.example', codes="),
-            (lambda: mv.Zone("bl.example", ["127.0.0.2"], ignored=["10.0.0.1"]), "code 10.0.0.1/32 is not within"),
-            (lambda: mv.Zone("bl.example", ["10.0.0.1"]), "code 10.0.0.1/32 is not within 127.0.0.0/8"),
+            (
+                lambda: mv.Blacklist(zones="bl.example"),
+                "known for zen.spamhaus.org, .*, psbl.surriel.com",
+            ),
+            (
+                lambda: mv.Zone("bl.example"),
+                r"which codes mean 'listed', as mailverdict.Zone\('bl.example', codes=",
+            ),
+            (
+                lambda: mv.Zone("bl.example", ["127.0.0.2"], ignored=["10.0.0.1"]),
+                "code 10.0.0.1/32 is not within",
+            ),
+            (
+                lambda: mv.Zone("bl.example", ["10.0.0.1"]),
+                "code 10.0.0.1/32 is not within 127.0.0.0/8",
+            ),
             (lambda: mv.Zone("bl.example", ["::1"]), "is not within 127.0.0.0/8"),
             (lambda: mv.Zone("a b", ["127.0.0.2"]), "Zone name 'a b' is not a host name"),
         ],
@@ -168,7 +225,9 @@ class TestBlacklist:
 
 
 def test_lists_are_paths_or_entries():
-    lists = mv.Lists(disposable_deny=["x.example"], spamtrap="traps.txt", free_allow=(e for e in ["y.example"]))
+    lists = mv.Lists(
+        disposable_deny=["x.example"], spamtrap="traps.txt", free_allow=(e for e in ["y.example"])
+    )
     assert (lists.disposable_deny, lists.spamtrap, lists.free_allow) == (
         ("x.example",),
         Path("traps.txt"),

@@ -40,7 +40,8 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
 WORDS = st.text("abc_", min_size=1, max_size=9)
 FLAG = st.none() | st.booleans()
 JSON = st.recursive(
-    FLAG | st.integers(-9, 9) | TEXT, lambda v: st.lists(v, max_size=3) | st.dictionaries(TEXT, v, max_size=3)
+    FLAG | st.integers(-9, 9) | TEXT,
+    lambda v: st.lists(v, max_size=3) | st.dictionaries(TEXT, v, max_size=3),
 )
 METADATA = st.fixed_dictionaries(
     {},
@@ -90,7 +91,9 @@ def without_own_name(verification):
     metadata = dict(verification.metadata)
     if metadata.get("normalized") == verification.email:
         del metadata["normalized"]
-    return {name: getattr(verification, name) for name in verification.__slots__} | {"metadata": metadata}
+    return {name: getattr(verification, name) for name in verification.__slots__} | {
+        "metadata": metadata
+    }
 
 
 def test_only_rows_that_are_done_are_values():
@@ -102,7 +105,10 @@ def test_only_rows_that_are_done_are_values():
 def test_a_table_is_completed_with_nulls_and_casts():
     table = complete_table({"status": pa.array(["done"]), "role": pa.array([True])}, 1)
     assert table.schema.equals(SCHEMA)
-    assert {k: v for k, v in table.to_pylist()[0].items() if v is not None} == {"status": "done", "role": True}
+    assert {k: v for k, v in table.to_pylist()[0].items() if v is not None} == {
+        "status": "done",
+        "role": True,
+    }
     assert empty_table().equals(complete_table({}, 0))
 
 
@@ -134,7 +140,10 @@ def test_json_comes_back_with_its_keys_in_order(value):
 class TestWords:
     def test_every_reason_has_a_meaning_and_a_place(self):
         assert list(REASON_MEANING) == list(PRECEDENCE) == list(Reason)
-        assert all(meaning and meaning[0].islower() and meaning[-1] != "." for meaning in REASON_MEANING.values())
+        assert all(
+            meaning and meaning[0].islower() and meaning[-1] != "."
+            for meaning in REASON_MEANING.values()
+        )
 
     def test_words_are_those_of_the_contract(self):
         assert list(map(str, ValidationType)) == ["regex", "mx", "mx_blacklist", "smtp"]
@@ -149,10 +158,15 @@ class TestWords:
 
 class TestVerification:
     def test_the_dominant_reason_is_the_first(self):
-        assert (PLAIN.details, Verification("a", "smtp", "unknown", ("timeout", "role")).details) == (None, "timeout")
+        assert (
+            PLAIN.details,
+            Verification("a", "smtp", "unknown", ("timeout", "role")).details,
+        ) == (None, "timeout")
 
     def test_only_smtp_asks_the_mailbox(self):
-        assert [Verification("a", kind, "valid").asked_mailbox for kind in ValidationType] == [False] * 3 + [True]
+        assert [Verification("a", kind, "valid").asked_mailbox for kind in ValidationType] == [
+            False
+        ] * 3 + [True]
 
     @pytest.mark.slow
     @given(VERIFICATIONS.filter(lambda v: v.result in set(Verdict) and not v.extra))
@@ -161,7 +175,9 @@ class TestVerification:
 
 
 def test_a_suggestion_has_a_column_of_its_own_if_it_is_text():
-    rows = [replace(PLAIN, metadata={"suggestion": value}) for value in ("ada@gmail.com", {"odd": 1})]
+    rows = [
+        replace(PLAIN, metadata={"suggestion": value}) for value in ("ada@gmail.com", {"odd": 1})
+    ]
     table = rows_to_table(rows, source="remote")
     assert table["suggestion"].to_pylist() == ["ada@gmail.com", None]
     assert table_to_rows(table) == rows

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from mailverdict.contract.revisions import dump_earlier_payload
 from mailverdict.errors import ContractError
 from mailverdict.model.table import table_to_rows
-from mailverdict.model.verification import KEYS, Fault, Verification, dump_payload, is_earlier_payload, parse_payload
+from mailverdict.model.verification import (
+    KEYS,
+    Fault,
+    Verification,
+    dump_payload,
+    is_earlier_payload,
+    parse_payload,
+)
 from mailverdict.model.words import Reason, ValidationType, Verdict
 from mailverdict.verdicts import PRECEDENCE
 from tests import CASES
@@ -36,7 +43,9 @@ def test_a_current_payload_survives_both_ways_key_for_key(case: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("case", **named(EARLIER))
-def test_an_earlier_payload_is_recognised_by_its_shape_and_survives_both_ways(case: dict[str, Any]) -> None:
+def test_an_earlier_payload_is_recognised_by_its_shape_and_survives_both_ways(
+    case: dict[str, Any],
+) -> None:
     assert is_earlier_payload(case["payload"])
     assert dump_earlier_payload(Verification.from_dict(case["payload"])) == case["payload"]
 
@@ -105,7 +114,9 @@ def test_a_lone_details_stands_for_the_reasons() -> None:
         ({"reason": {}}, "reason"),
     ],
 )
-def test_what_breaks_the_contract_is_an_error_with_its_path(changes: dict[str, Any], path: str) -> None:
+def test_what_breaks_the_contract_is_an_error_with_its_path(
+    changes: dict[str, Any], path: str
+) -> None:
     with pytest.raises(ContractError) as raised:
         parse_payload(smtp() | changes)
     assert raised.value.path == path
@@ -121,7 +132,9 @@ def test_a_non_payload_is_an_error(payload: Any) -> None:
 
 
 def test_checks_that_are_not_yes_or_no_were_not_made() -> None:
-    assert parse_payload(smtp() | {"checks": {"syntax": True, "dns": None, "x": "y"}}).checks == {"syntax": True}
+    assert parse_payload(smtp() | {"checks": {"syntax": True, "dns": None, "x": "y"}}).checks == {
+        "syntax": True
+    }
     assert parse_payload(smtp() | {"checks": None}).checks == {}
 
 
@@ -143,7 +156,9 @@ def test_errors_of_any_shape_are_kept_as_texts(errors: Any, parsed: Any) -> None
 
 
 def test_foreign_words_are_bounded_and_on_one_line() -> None:
-    verification = parse_payload(smtp() | {"reasons": ["a;b", "x" * 500, "\x1b[31m", 5, "", None], "reason": "y" * 500})
+    verification = parse_payload(
+        smtp() | {"reasons": ["a;b", "x" * 500, "\x1b[31m", 5, "", None], "reason": "y" * 500}
+    )
     assert verification.reasons[0] == "a,b"
     assert all(len(reason) <= 81 and reason.isprintable() for reason in verification.reasons)
     assert len(verification.reasons) == 4
@@ -170,10 +185,21 @@ def test_a_verdict_in_the_earlier_words(result: str, valid: bool, why: str) -> N
     assert payload["reason"] == (None if valid else "SMTP")
 
 
-VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=6) | st.lists(st.text(max_size=3), max_size=3)
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=6)
+    | st.lists(st.text(max_size=3), max_size=3)
+)
 
 
-@given(st.dictionaries(st.sampled_from([*KEYS, "valid", "odd"]), VALUES | st.dictionaries(st.text(max_size=3), VALUES)))
+@given(
+    st.dictionaries(
+        st.sampled_from([*KEYS, "valid", "odd"]),
+        VALUES | st.dictionaries(st.text(max_size=3), VALUES),
+    )
+)
 def test_parsing_raises_nothing_but_a_contract_error(payload: dict[str, Any]) -> None:
     try:
         verification = parse_payload(payload)
@@ -195,25 +221,53 @@ def test_parsing_raises_nothing_but_a_contract_error(payload: dict[str, Any]) ->
         ({}, "SMTP", "unknown"),  # a limiter refused, and nothing was asked
         ({"syntax": True}, "DNS", "unknown"),  # no answer from the DNS
         ({"syntax": True, "dns": True, "smtp_port": False, "smtp": False}, "SMTP", "unknown"),
-        ({"syntax": True, "dns": True, "smtp_port": True, "smtp_connection": False, "smtp": False}, "SMTP", "unknown"),
+        (
+            {
+                "syntax": True,
+                "dns": True,
+                "smtp_port": True,
+                "smtp_connection": False,
+                "smtp": False,
+            },
+            "SMTP",
+            "unknown",
+        ),
     ],
 )
 def test_what_is_not_valid_in_the_earlier_words_is_invalid_only_if_a_check_shows_it(
     checks: dict[str, bool], reason: str, result: str
 ) -> None:
-    earlier = {"email": "a@b.org", "validation_type": "smtp", "valid": False, "checks": checks, "reason": reason}
+    earlier = {
+        "email": "a@b.org",
+        "validation_type": "smtp",
+        "valid": False,
+        "checks": checks,
+        "reason": reason,
+    }
     assert Verification.from_dict({**earlier, "errors": []}).result == result
 
 
 @each_row("reason", [each for each in Reason if PRECEDENCE[each] is Verdict.UNKNOWN])
 def test_an_unknown_verdict_is_unknown_again_after_the_earlier_words(reason: Reason) -> None:
-    checks = {"syntax": True, "dns": True, "smtp_port": True, "smtp_connection": True, "smtp_rcptto": False}
+    checks = {
+        "syntax": True,
+        "dns": True,
+        "smtp_port": True,
+        "smtp_connection": True,
+        "smtp_rcptto": False,
+    }
     found = Verification("a@b.org", "smtp", "unknown", (reason,), checks, reason="SMTP")
     assert Verification.from_dict(dump_earlier_payload(found)).result == "unknown"
 
 
 def test_an_earlier_payload_that_is_valid_for_a_reason_is_refused() -> None:
-    earlier = {"email": "a@b.org", "validation_type": "smtp", "valid": True, "checks": {}, "reason": "SMTP"}
+    earlier = {
+        "email": "a@b.org",
+        "validation_type": "smtp",
+        "valid": True,
+        "checks": {},
+        "reason": "SMTP",
+    }
     with pytest.raises(ContractError, match="reason is 'SMTP' although valid is true"):
         Verification.from_dict(earlier)
 

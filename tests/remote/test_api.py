@@ -64,7 +64,9 @@ def test_a_lost_answer_is_its_own_error() -> None:
 
 def test_details_of_another_type_are_not_numbers() -> None:
     refusal = error_of(
-        ErrorEnvelope("QUOTA_EXCEEDED", "m", 429, {"limit": "100", "remaining": True, "requested": None})
+        ErrorEnvelope(
+            "QUOTA_EXCEEDED", "m", 429, {"limit": "100", "remaining": True, "requested": None}
+        )
     )
     assert isinstance(refusal, QuotaExceeded)
     assert (refusal.limit, refusal.remaining, refusal.requested) == (None, None, None)
@@ -85,15 +87,23 @@ JOB = Job("j", "ada@example.org", "smtp", 0.0)
 
 
 def test_a_verdict_is_taken_as_it_is_with_reasons_that_no_table_knows() -> None:
-    odd = Verification("ada@example.org", "smtp", "risky", reasons=("on_holiday", "role"), extra={"score": 7})
+    odd = Verification(
+        "ada@example.org", "smtp", "risky", reasons=("on_holiday", "role"), extra={"score": 7}
+    )
     table = rows_table([job_row(odd, JOB)])
     assert table.schema == SCHEMA
     assert table_to_rows(table) == [odd]
 
 
 def test_the_row_answers_the_address_that_was_asked() -> None:
-    row = job_row(Verification("Ada@EXAMPLE.org", "smtp", "valid"), replace(JOB, email="Ada@example.org"))
-    assert (row["email"], row["normalized"], row["source"]) == ("Ada@example.org", "Ada@EXAMPLE.org", "remote")
+    row = job_row(
+        Verification("Ada@EXAMPLE.org", "smtp", "valid"), replace(JOB, email="Ada@example.org")
+    )
+    assert (row["email"], row["normalized"], row["source"]) == (
+        "Ada@example.org",
+        "Ada@EXAMPLE.org",
+        "remote",
+    )
 
 
 @each_row("other", ["bob@example.org", "ada@example.com", "", "ada"])
@@ -101,7 +111,12 @@ def test_an_answer_about_another_address_is_not_a_verdict(other: str) -> None:
     row = rows_table(
         [job_row(Verification(other, "smtp", "invalid", reasons=("mailbox_not_found",)), JOB)]
     ).to_pylist()[0]
-    assert (row["email"], row["status"], row["result"], row["error"]) == (JOB.email, "error", None, "OTHER_ADDRESS")
+    assert (row["email"], row["status"], row["result"], row["error"]) == (
+        JOB.email,
+        "error",
+        None,
+        "OTHER_ADDRESS",
+    )
 
 
 @each_row(
@@ -124,7 +139,12 @@ def test_an_address_may_come_back_in_another_form(asked: str, answered: str) -> 
         ("smtp", "mx", "valid", "error"),
         ("smtp", "mx", "risky", "error"),
         ("smtp", "mx_blacklist", "valid", "error"),
-        ("smtp", "mx_blacklist", "invalid", "error"),  # on a blacklist, which a mailbox check does not ask
+        (
+            "smtp",
+            "mx_blacklist",
+            "invalid",
+            "error",
+        ),  # on a blacklist, which a mailbox check does not ask
         ("smtp", "deep", "valid", "error"),
         ("mx_blacklist", "mx", "valid", "error"),
         ("mx_blacklist", "smtp", "valid", "error"),
@@ -146,7 +166,10 @@ def test_a_verdict_by_another_type_counts_where_it_answers_what_was_asked(
     assert row["validation_type"] == (used if status == "done" else asked)
     if status == "error":
         assert row["error"] == "OTHER_TYPE"
-        assert f"by '{used}', not by '{asked}' as asked; by '{used}' the address is {result}" in row["errors"]
+        assert (
+            f"by '{used}', not by '{asked}' as asked; by '{used}' the address is {result}"
+            in row["errors"]
+        )
 
 
 def test_a_verdict_that_contradicts_its_reasons_is_an_error_that_quotes_it() -> None:
@@ -158,13 +181,23 @@ def test_a_verdict_that_contradicts_its_reasons_is_an_error_that_quotes_it() -> 
 
 def test_a_technical_failure_has_no_verdict() -> None:
     row = rows_table([job_row(JobFailure("ERROR", "disk on fire"), JOB)]).to_pylist()[0]
-    assert (row["status"], row["result"], row["reasons"], row["error"]) == ("error", None, None, "ERROR")
+    assert (row["status"], row["result"], row["reasons"], row["error"]) == (
+        "error",
+        None,
+        None,
+        "ERROR",
+    )
     assert json.loads(row["errors"]) == [{"code": "ERROR", "message": "disk on fire"}]
 
 
 def test_a_malformed_address_is_refused_as_one() -> None:
     row = rejected_row("no at", "smtp", "Invalid email format")
-    assert (row["status"], row["result"], row["reasons"], row["error"]) == ("done", "invalid", "syntax_error", "REGEX")
+    assert (row["status"], row["result"], row["reasons"], row["error"]) == (
+        "done",
+        "invalid",
+        "syntax_error",
+        "REGEX",
+    )
     assert rejected_row("no at", "mx", "Invalid email format")["reasons"] == ""
 
 

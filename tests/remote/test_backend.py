@@ -69,7 +69,9 @@ def in_world(action: Any, **service: Any) -> Any:
 
 
 def test_quota() -> None:
-    assert in_world(lambda world: world.backend.quota(), daily_limit=100, used=30) == Quota(100, 30, 70)
+    assert in_world(lambda world: world.backend.quota(), daily_limit=100, used=30) == Quota(
+        100, 30, 70
+    )
 
 
 def test_quota_of_something_else_names_the_url() -> None:
@@ -109,7 +111,9 @@ def test_a_single_check_is_not_repeated_once_it_was_sent() -> None:
         (200, b'{"success": true, "data": {"email": "a@b.org"}, "meta": {}}', ContractError),
     ],
 )
-def test_a_single_check_that_fails_is_our_error(status: int, body: bytes, kind: type[Exception]) -> None:
+def test_a_single_check_that_fails_is_our_error(
+    status: int, body: bytes, kind: type[Exception]
+) -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(status, content=body))
     with pytest.raises(kind, match=URL):
         asyncio.run(RemoteBackend(URL, transport=transport).check("ada@example.org", "mx"))
@@ -127,16 +131,22 @@ def test_an_address_that_the_service_refuses_is_invalid(body: bytes) -> None:
 
 
 def test_a_single_check_refuses_an_answer_about_another_address() -> None:
-    body = json.dumps({"success": True, "data": payload("bob@example.org", "mx"), "meta": {}}).encode()
+    body = json.dumps(
+        {"success": True, "data": payload("bob@example.org", "mx"), "meta": {}}
+    ).encode()
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
     with pytest.raises(ContractError, match=r"about bob@example\.org, not about ada@example\.org"):
         asyncio.run(RemoteBackend(URL, transport=transport).check("ada@example.org", "mx"))
 
 
 def test_a_single_check_refuses_a_verdict_by_a_weaker_type() -> None:
-    body = json.dumps({"success": True, "data": payload("ada@example.org", "regex"), "meta": {}}).encode()
+    body = json.dumps(
+        {"success": True, "data": payload("ada@example.org", "regex"), "meta": {}}
+    ).encode()
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
-    with pytest.raises(ContractError, match=r"checked by 'regex', not by 'smtp' as asked") as raised:
+    with pytest.raises(
+        ContractError, match=r"checked by 'regex', not by 'smtp' as asked"
+    ) as raised:
         asyncio.run(RemoteBackend(URL, transport=transport).check("ada@example.org", "smtp"))
     assert raised.value.path == "data.validation_type"
 
@@ -157,11 +167,16 @@ def test_the_single_check_answers_for_the_address_that_was_sent() -> None:
     body = json.dumps({"success": True, "data": data, "meta": {}}).encode()
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
     found = asyncio.run(RemoteBackend(URL, transport=transport).check("ada@bücher.example", "mx"))
-    assert (found.email, found.metadata["normalized"]) == ("ada@bücher.example", "ada@xn--bcher-kva.example")
+    assert (found.email, found.metadata["normalized"]) == (
+        "ada@bücher.example",
+        "ada@xn--bcher-kva.example",
+    )
 
 
 def test_a_closed_backend_refuses_to_be_used() -> None:
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, json={"daily_limit": 1, "used": 0, "remaining": 1}))
+    transport = httpx.MockTransport(
+        lambda _: httpx.Response(200, json={"daily_limit": 1, "used": 0, "remaining": 1})
+    )
     with RemoteBackend(URL, transport=transport) as backend:
         assert asyncio.run(backend.quota()) == Quota(1, 0, 1)
     with pytest.raises(BackendError, match="was closed; make a new one"):
@@ -169,7 +184,9 @@ def test_a_closed_backend_refuses_to_be_used() -> None:
 
 
 def test_one_backend_serves_many_calls_and_event_loops() -> None:
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, json={"daily_limit": 1, "used": 0, "remaining": 1}))
+    transport = httpx.MockTransport(
+        lambda _: httpx.Response(200, json={"daily_limit": 1, "used": 0, "remaining": 1})
+    )
     backend = RemoteBackend(URL, transport=transport)
     assert asyncio.run(backend.quota()) == asyncio.run(backend.quota()) == Quota(1, 0, 1)
 
@@ -181,7 +198,9 @@ def test_a_transport_that_was_given_is_closed_with_the_backend_and_not_before() 
         async def aclose(self) -> None:
             closed.append(True)
 
-    backend = RemoteBackend(URL, transport=RecordingTransport(lambda _: httpx.Response(500)), jitter=lambda: 0.0)
+    backend = RemoteBackend(
+        URL, transport=RecordingTransport(lambda _: httpx.Response(500)), jitter=lambda: 0.0
+    )
 
     async def main(loop: VirtualLoop) -> None:
         with pytest.raises(ServiceError):
@@ -205,6 +224,8 @@ def test_two_calls_at_once_on_one_backend_keep_apart() -> None:
     async def action(world: RemoteWorld) -> Any:
         emails = addresses(60)
         first, second = await asyncio.gather(world.verify(emails[:30]), world.verify(emails[30:]))
-        return set(first.rows) | set(second.rows) == set(emails), world.service.violations_and_double_payments
+        return set(first.rows) | set(second.rows) == set(
+            emails
+        ), world.service.violations_and_double_payments
 
     assert in_world(action) == (True, [])

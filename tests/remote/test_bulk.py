@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.backend import GRACE, Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
+from mailverdict.backend import (
+    GRACE,
+    Deferred,
+    Job,
+    Noticed,
+    Quota,
+    QuotaSeen,
+    Settled,
+    Submitted,
+    Submitting,
+)
 from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
 from mailverdict.errors import BackendError, ContractError, ServiceError, TransportError
 from mailverdict.remote.api import QUOTA_REQUEST, ApiAnswer, ApiRequest, NoAnswer, read_quota
@@ -36,7 +46,9 @@ def quota(used: int, limit: int = 100) -> SuccessEnvelope:
 
 
 def queued(emails: Sequence[str]) -> list[dict[str, Any]]:
-    return [{"email": e, "status": "queued", "message": "", "job_id": f"job of {e}"} for e in emails]
+    return [
+        {"email": e, "status": "queued", "message": "", "job_id": f"job of {e}"} for e in emails
+    ]
 
 
 def accepted(emails: Sequence[str]) -> SuccessEnvelope:
@@ -123,7 +135,10 @@ def test_a_batch_of_which_another_run_has_a_part_is_not_sent() -> None:
     assert kinds(taken) == ["GET", "QuotaSeen", "Submitting", "Deferred"]
     assert (taken[3].emails, taken[3].why) == (tuple(addresses(100)[90:]), "elsewhere")
     taken = drive(submission, [quota(0)])
-    assert (taken[2].emails, taken[3].emails) == ((*addresses(90), *addresses(110)[100:]), tuple(addresses(110)[100:]))
+    assert (taken[2].emails, taken[3].emails) == (
+        (*addresses(90), *addresses(110)[100:]),
+        tuple(addresses(110)[100:]),
+    )
     rest = [*addresses(90), *addresses(120)[110:]]
     assert posts(drive(submission, [quota(0), accepted(rest)])) == [rest]
     assert not submission.has_work
@@ -147,7 +162,9 @@ def test_batches_have_at_most_100_addresses() -> None:
     sizes = []
     while submission.has_work:
         expected = submission.left[:100]
-        sizes += [len(post) for post in posts(drive(submission, [quota(0, 10_000), accepted(expected)]))]
+        sizes += [
+            len(post) for post in posts(drive(submission, [quota(0, 10_000), accepted(expected)]))
+        ]
     assert sizes == [100, 100, 50]
 
 
@@ -178,7 +195,9 @@ def test_a_quota_race_shrinks_the_batch_to_what_the_refusal_says() -> None:
     assert taken[-1] == Deferred((), "rejected", token="t1")
     assert posts(drive(submission, [quota(0), accepted(addresses(7))])) == [addresses(7)]
     assert len(submission.left) == 43
-    assert len(posts(drive(submission, [quota(7), accepted(addresses(50)[7:])]))[0]) == 43, "the shrinking is for once"
+    assert len(posts(drive(submission, [quota(7), accepted(addresses(50)[7:])]))[0]) == 43, (
+        "the shrinking is for once"
+    )
 
 
 def test_a_refusal_with_nothing_remaining_defers_the_rest() -> None:
@@ -200,7 +219,10 @@ def test_refusals_that_make_no_sense_end_all_the_same(remaining: int | None) -> 
 
 def test_a_service_with_a_smaller_limit_is_served_in_smaller_batches() -> None:
     submission = new_submission(addresses(100))
-    drive(submission, [quota(0), ErrorEnvelope("BULK_LIMIT_EXCEEDED", "m", 422, {"limit": 25, "received": 100})])
+    drive(
+        submission,
+        [quota(0), ErrorEnvelope("BULK_LIMIT_EXCEEDED", "m", 422, {"limit": 25, "received": 100})],
+    )
     for _ in range(4):
         assert len(posts(drive(submission, [quota(0), accepted(submission.left[:25])]))[0]) == 25
     assert not submission.has_work
@@ -259,7 +281,9 @@ def test_a_lost_submission_that_was_counted_is_uncertain_with_a_notice(answer: A
 
 
 @each_row("answer", UNSURE)
-def test_a_lost_submission_that_was_not_counted_is_sent_once_more_and_no_more(answer: ApiAnswer) -> None:
+def test_a_lost_submission_that_was_not_counted_is_sent_once_more_and_no_more(
+    answer: ApiAnswer,
+) -> None:
     submission = new_submission(addresses(5))
     taken = drive(submission, [quota(10), answer, quota(10)])
     is_handled_perhaps = isinstance(answer, NoAnswer) or getattr(answer, "status", 0) == 502
@@ -340,10 +364,15 @@ def test_a_loss_at_midnight_is_uncertain_although_the_new_day_has_the_same_numbe
     begin = NOON // 86_400 * 86_400 + 86_400 - midnight_after
     times = iter([begin, *[begin + GRACE] * 9])
     taken = drive(new_submission(addresses(5), lambda: next(times)), [quota(5), RESET, quota(5)])
-    assert any(isinstance(step, Deferred) and step.why == "uncertain" for step in taken) is is_uncertain
+    assert (
+        any(isinstance(step, Deferred) and step.why == "uncertain" for step in taken)
+        is is_uncertain
+    )
 
 
-def test_a_quota_that_cannot_be_read_after_a_loss_leaves_it_uncertain_and_ends_the_submitting() -> None:
+def test_a_quota_that_cannot_be_read_after_a_loss_leaves_it_uncertain_and_ends_the_submitting() -> (
+    None
+):
     submission = new_submission(addresses(200))
     taken = drive(submission, [quota(0), RESET, NOT_SENT])
     assert taken[-2] == Deferred(tuple(addresses(100)), "uncertain", token="t1")
@@ -409,7 +438,9 @@ def test_one_id_for_two_addresses_is_usable_for_neither() -> None:
 def test_a_status_that_no_table_knows_counts_as_paid() -> None:
     results = queued(["a@b.org"])
     results[0]["status"] = "accepted"
-    taken = drive(new_submission(["a@b.org"]), [quota(0), SuccessEnvelope({"results": results}, {})])
+    taken = drive(
+        new_submission(["a@b.org"]), [quota(0), SuccessEnvelope({"results": results}, {})]
+    )
     assert [len(step.jobs) for step in taken if isinstance(step, Submitted)] == [1]
 
 
@@ -422,7 +453,9 @@ ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(["results", "email", "status", "job_id", "message"]), inner, max_size=5)
+        | st.dictionaries(
+            st.sampled_from(["results", "email", "status", "job_id", "message"]), inner, max_size=5
+        )
     ),
     max_leaves=15,
 )
@@ -499,11 +532,16 @@ def test_batch_size(left: int, remaining: int, max_batch: int, size: int, why: s
         (Quota(200, 40, 160), True, "another limit: not the same record"),
     ],
 )
-def test_whether_a_lost_submission_may_have_been_counted(after: Quota, counted: bool, why: str) -> None:
+def test_whether_a_lost_submission_may_have_been_counted(
+    after: Quota, counted: bool, why: str
+) -> None:
     assert was_counted(Quota(100, 40, 60), after) is counted, why
 
 
 def test_an_entry_that_comes_twice_is_one_job() -> None:
-    entries = [{"email": f"{n}@x.org", "status": "queued", "message": "", "job_id": str(n)} for n in range(3)]
+    entries = [
+        {"email": f"{n}@x.org", "status": "queued", "message": "", "job_id": str(n)}
+        for n in range(3)
+    ]
     found = match_entries({"results": [*entries, entries[0]]}, ["0@x.org", "1@x.org", "2@x.org"])
     assert [entry and entry.job_id for entry in found] == ["0", "1", "2"]

@@ -42,7 +42,9 @@ OK = {"success": True, "data": {"n": 1}, "meta": META}
 Handler = Callable[[httpx.Request], httpx.Response]
 
 
-def ask(handler: Handler, request: ApiRequest = GET, **options: Any) -> tuple[ApiAnswer, int, float]:
+def ask(
+    handler: Handler, request: ApiRequest = GET, **options: Any
+) -> tuple[ApiAnswer, int, float]:
     """Ask once with `handler` as the service; give the answer, the requests it took and the seconds."""
     calls = []
 
@@ -51,7 +53,9 @@ def ask(handler: Handler, request: ApiRequest = GET, **options: Any) -> tuple[Ap
         return handler(incoming)
 
     async def main(loop: Any) -> tuple[ApiAnswer, int, float]:
-        async with Client(URL, transport=httpx.MockTransport(serve), jitter=lambda: 1.0, **options) as client:
+        async with Client(
+            URL, transport=httpx.MockTransport(serve), jitter=lambda: 1.0, **options
+        ) as client:
             answer = await client.send(request)
         return answer, len(calls), loop.time()
 
@@ -146,7 +150,12 @@ def all_subclasses(kind: type) -> set[type]:
 
 
 def test_the_table_knows_every_concrete_failure_of_httpx() -> None:
-    abstract = {httpx.TransportError, httpx.TimeoutException, httpx.NetworkError, httpx.ProtocolError}
+    abstract = {
+        httpx.TransportError,
+        httpx.TimeoutException,
+        httpx.NetworkError,
+        httpx.ProtocolError,
+    }
     assert all_subclasses(httpx.RequestError) - abstract == set(MAY_HAVE_ARRIVED)
 
 
@@ -207,7 +216,9 @@ def test_failed_requests_are_counted_with_the_time_that_was_waited_for_them() ->
     seconds, counts = failures_of(limited, limited, fine, fine)
     assert seconds == pytest.approx(2.0, abs=0.1), "waits overlap"
     assert counts == {"answered with status 429": 2}
-    seconds, counts = failures_of(limited, broken, raising(httpx.ReadError), reply(200, HTML), fine, fine)
+    seconds, counts = failures_of(
+        limited, broken, raising(httpx.ReadError), reply(200, HTML), fine, fine
+    )
     assert seconds == pytest.approx(2.0, abs=0.1), "until one is answered"
     assert counts == {
         "answered with status 429": 1,
@@ -321,17 +332,31 @@ BODY = json.dumps(OK).encode()
 LATER = gzip.compress(BODY, mtime=0)
 
 
-@each_row("codings", [(), ("",), ("identity",), ("gzip",), ("X-GZip",), ("identity, gzip",), ("deflate",)])
-def test_an_answer_of_one_coding_is_read_although_none_was_asked_for(codings: tuple[str, ...]) -> None:
-    packed = {"gzip": LATER, "x-gzip": LATER, "identity, gzip": LATER, "deflate": zlib.compress(BODY)}
+@each_row(
+    "codings", [(), ("",), ("identity",), ("gzip",), ("X-GZip",), ("identity, gzip",), ("deflate",)]
+)
+def test_an_answer_of_one_coding_is_read_although_none_was_asked_for(
+    codings: tuple[str, ...],
+) -> None:
+    packed = {
+        "gzip": LATER,
+        "x-gzip": LATER,
+        "identity, gzip": LATER,
+        "deflate": zlib.compress(BODY),
+    }
     octets = packed.get("".join(codings).lower(), BODY)
     for pieces in ([octets], [octets[i : i + 1] for i in range(len(octets))]):
         assert ask_pieces(Pieces(*pieces), *codings) == SuccessEnvelope({"n": 1}, META)
 
 
-@each_row("codings", [("gzip, gzip, gzip",), ("gzip", "gzip"), ("br",), ("zstd",), ("gzip, br",), ("compress",)])
+@each_row(
+    "codings",
+    [("gzip, gzip, gzip",), ("gzip", "gzip"), ("br",), ("zstd",), ("gzip, br",), ("compress",)],
+)
 @each_row("status", [200, 502])
-def test_an_answer_of_several_or_unknown_codings_is_not_even_taken(codings: tuple[str, ...], status: int) -> None:
+def test_an_answer_of_several_or_unknown_codings_is_not_even_taken(
+    codings: tuple[str, ...], status: int
+) -> None:
     body = Pieces(LATER)
     lost = ask_pieces(body, *codings, status=status)
     assert isinstance(lost, NoAnswer)
@@ -389,8 +414,12 @@ def test_packed_data_that_is_damaged_is_not_an_answer(octets: bytes) -> None:
 
 
 @each_row("codings", [(), ("gzip",)])
-def test_of_a_body_without_end_little_more_than_the_limit_is_taken(codings: tuple[str, ...]) -> None:
-    nothing = zlib.compressobj(0).flush(zlib.Z_SYNC_FLUSH) if codings else b" "  # which unpacks to nothing
+def test_of_a_body_without_end_little_more_than_the_limit_is_taken(
+    codings: tuple[str, ...],
+) -> None:
+    nothing = (
+        zlib.compressobj(0).flush(zlib.Z_SYNC_FLUSH) if codings else b" "
+    )  # which unpacks to nothing
     rest = b"\0\0\0\xff\xff" * 10_000 if codings else b" " * 50_000
     body = Pieces(nothing, *[rest] * 1000)
     assert isinstance(ask_pieces(body, *codings), NoAnswer)
@@ -422,7 +451,9 @@ def test_cookies_are_not_kept() -> None:
 
     def handler(request: httpx.Request) -> httpx.Response:
         seen.append(request.headers.get("Cookie"))
-        return httpx.Response(503 if len(seen) < 3 else 200, json=OK, headers={"Set-Cookie": f"a{len(seen)}=b"})
+        return httpx.Response(
+            503 if len(seen) < 3 else 200, json=OK, headers={"Set-Cookie": f"a{len(seen)}=b"}
+        )
 
     ask(handler)
     assert seen == [None] * 3
@@ -433,7 +464,9 @@ def test_an_answer_nested_too_deeply_is_not_an_answer() -> None:
 
 
 def test_lone_surrogates_are_made_harmless() -> None:
-    answer, *_ = ask(reply(200, b'{"success": true, "data": {"\\ud800": ["a\\udfffb", 1]}, "meta": {}}'))
+    answer, *_ = ask(
+        reply(200, b'{"success": true, "data": {"\\ud800": ["a\\udfffb", 1]}, "meta": {}}')
+    )
     assert answer == SuccessEnvelope({"\ufffd": ["a\ufffdb", 1]}, {})
 
 
@@ -454,7 +487,9 @@ def test_a_service_that_never_answers_is_left_in_time() -> None:
     async def main(loop: Any) -> tuple[ApiAnswer, float]:
         service = ScriptedService(loop.wall_clock)
         service.always["quota"] = FAULTS["never answers"]
-        async with Client(URL, transport=Wire(service, asyncio.sleep), timeout=20.0, jitter=lambda: 1.0) as client:
+        async with Client(
+            URL, transport=Wire(service, asyncio.sleep), timeout=20.0, jitter=lambda: 1.0
+        ) as client:
             return await client.send(BARE), loop.time()
 
     answer, seconds = run_virtual(main)
@@ -483,7 +518,11 @@ def test_the_client_sends_json_and_the_headers_it_was_given() -> None:
     ("text", "url", "why"),
     [
         ("https://verify.example.org", "https://verify.example.org", "as it is"),
-        ("HTTPS://Verify.Example.ORG:443/", "https://verify.example.org", "case, default port, slash"),
+        (
+            "HTTPS://Verify.Example.ORG:443/",
+            "https://verify.example.org",
+            "case, default port, slash",
+        ),
         ("http://h:80/a/b//", "http://h/a/b", "a path is kept"),
         ("http://h:8000", "http://h:8000", "another port is kept"),
         ("http://[::1]:8000", "http://[::1]:8000", "IPv6"),
@@ -524,7 +563,10 @@ def test_a_text_that_is_not_a_base_url_is_refused(text: Any) -> None:
         parse_base_url(text)
 
 
-@each_row("text", ["http://user:secret@h", "http://user:secret@h:x", "http://user:secret@h h", "user:secret@h"])
+@each_row(
+    "text",
+    ["http://user:secret@h", "http://user:secret@h:x", "http://user:secret@h h", "user:secret@h"],
+)
 def test_credentials_in_a_url_are_refused_and_never_shown(text: str) -> None:
     with pytest.raises(SettingsError) as raised:
         parse_base_url(text)
@@ -542,7 +584,17 @@ def test_parsing_a_url_raises_nothing_but_settings_errors(text: str) -> None:
 
 
 @each_row(
-    "headers", [{"A\r\nB": "x"}, {"A": "x\r\ny"}, {"A": "x\0"}, {"": "x"}, {"A": 5}, {5: "x"}, {"A": "\u20ac"}, "A: b"]
+    "headers",
+    [
+        {"A\r\nB": "x"},
+        {"A": "x\r\ny"},
+        {"A": "x\0"},
+        {"": "x"},
+        {"A": 5},
+        {5: "x"},
+        {"A": "\u20ac"},
+        "A: b",
+    ],
 )
 def test_headers_that_cannot_be_sent_are_refused_without_their_value(headers: Any) -> None:
     with pytest.raises(SettingsError, match="headers"):
@@ -579,7 +631,9 @@ def test_retries_end_with_their_number() -> None:
 
 
 @asynccontextmanager
-async def raw_server(handle: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]) -> AsyncIterator[int]:
+async def raw_server(
+    handle: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any],
+) -> AsyncIterator[int]:
     """A loopback server that speaks whatever `handle` writes."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -610,7 +664,10 @@ def ask_raw(answer: bytes | None, scheme: str = "http", request: ApiRequest = BA
     async def send(port: int) -> ApiAnswer:
         transport = httpx.AsyncHTTPTransport()
         url = f"{scheme}://127.0.0.1:{port}"
-        async with transport, Client(url, transport=transport, retries=Retries(attempts=1), timeout=10) as client:
+        async with (
+            transport,
+            Client(url, transport=transport, retries=Retries(attempts=1), timeout=10) as client,
+        ):
             return await client.send(request)
 
     return asyncio.run(main())
@@ -634,7 +691,9 @@ def ask_raw(answer: bytes | None, scheme: str = "http", request: ApiRequest = BA
         ),
     ],
 )
-def test_real_sockets_that_misbehave(answer: bytes | None, scheme: str, was_sent: bool, words: str) -> None:
+def test_real_sockets_that_misbehave(
+    answer: bytes | None, scheme: str, was_sent: bool, words: str
+) -> None:
     lost = ask_raw(answer, scheme)
     assert isinstance(lost, NoAnswer)
     assert words in str(lost.error)

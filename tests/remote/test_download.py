@@ -53,7 +53,10 @@ def test_a_download_asks_for_no_coding_and_reads_one() -> None:
     content, requests = get(page("200 OK", b"a.example\n"))
     assert content == b"a.example\n"
     assert b"\r\naccept-encoding: identity\r\n" in requests[0].lower()
-    assert get(page("200 OK", gzip.compress(b"a.example\n"), Content_Encoding="gzip"))[0] == b"a.example\n"
+    assert (
+        get(page("200 OK", gzip.compress(b"a.example\n"), Content_Encoding="gzip"))[0]
+        == b"a.example\n"
+    )
 
 
 @pytest.mark.slow
@@ -64,7 +67,10 @@ def test_a_download_asks_for_no_coding_and_reads_one() -> None:
             page("200 OK", gzip.compress(gzip.compress(b"a")), Content_Encoding="gzip, gzip"),
             "Content-Encoding 'gzip, gzip'",
         ),
-        (page("200 OK", gzip.compress(bytes(5000)), Content_Encoding="gzip"), "more than 1,000 octets"),
+        (
+            page("200 OK", gzip.compress(bytes(5000)), Content_Encoding="gzip"),
+            "more than 1,000 octets",
+        ),
         (page("200 OK", gzip.compress(b"a")[:-2], Content_Encoding="gzip"), "it is truncated"),
         (page("200 OK", bytes(1001)), "more than 1,000 octets"),
         (page("404 Not Found", b""), "HTTP 404"),
@@ -81,7 +87,9 @@ def test_a_download_that_is_refused(answer: bytes | None, words: str) -> None:
 
 
 def test_the_body_of_a_redirection_is_not_read() -> None:
-    endless = page("302 Found", b"", Location="/other").replace(b"Content-Length: 0", b"Content-Length: 99999999")
+    endless = page("302 Found", b"", Location="/other").replace(
+        b"Content-Length: 0", b"Content-Length: 99999999"
+    )
     content, requests = get(endless + bytes(1000), page("200 OK", b"a.example\n"))
     assert content == b"a.example\n"
     assert [each.split()[1] for each in requests] == [b"/list", b"/other"]

@@ -60,10 +60,15 @@ def test_polls_are_few_at_once_and_spread() -> None:
 
 
 @pytest.mark.slow
-def test_polls_of_nearly_the_same_time_are_sent_together_after_those_that_show_the_limiter() -> None:
+def test_polls_of_nearly_the_same_time_are_sent_together_after_those_that_show_the_limiter() -> (
+    None
+):
     _, service = verify_scripted(addresses(100), duration=lambda _: 60.0, parallel=100)
     late = Counter(
-        round(at, 3) for job in service.jobs.values() for at in job.polled_at if at - job.made_at > QUEUED_FOR + 5
+        round(at, 3)
+        for job in service.jobs.values()
+        for at in job.polled_at
+        if at - job.made_at > QUEUED_FOR + 5
     )
     assert late.total() / len(late) > 2
     first = Counter(round(job.polled_at[0], 3) for job in service.jobs.values())
@@ -83,7 +88,9 @@ def test_requests_per_job_are_within_a_tenth_of_what_the_schedule_needs(seconds:
 
 
 def test_only_pending_jobs_are_polled() -> None:
-    _, service = verify_scripted(addresses(20), duration=lambda email: 60.0 if email.startswith("user1") else 1.0)
+    _, service = verify_scripted(
+        addresses(20), duration=lambda email: 60.0 if email.startswith("user1") else 1.0
+    )
     polls = {job.email: len(job.polled_at) for job in service.jobs.values()}
     assert polls["user2@example2.org"] == 1
     assert polls["user1@example1.org"] > 10
@@ -91,7 +98,9 @@ def test_only_pending_jobs_are_polled() -> None:
 
 
 def test_what_is_not_finished_after_15_minutes_stays_pending_with_a_notice() -> None:
-    outcome, service = verify_scripted(addresses(4), duration=lambda e: 1e9 if e.startswith("user1") else 1.0)
+    outcome, service = verify_scripted(
+        addresses(4), duration=lambda e: 1e9 if e.startswith("user1") else 1.0
+    )
     assert outcome.deferred == {"user1@example1.org": "gave_up"}
     assert len(outcome.rows) == 3
     assert 900 <= outcome.seconds < 920
@@ -109,7 +118,9 @@ def test_jobs_of_an_earlier_call_are_polled_and_never_submitted() -> None:
         await asyncio.sleep(5000)
         second = await world.verify([], in_flight=first.jobs)
         assert sorted(second.rows) == sorted(addresses(5))
-        assert sum(world.service.requests.values()) - before == 5, "one poll each, and no quota asked"
+        assert sum(world.service.requests.values()) - before == 5, (
+            "one poll each, and no quota asked"
+        )
         assert world.service.violations_and_double_payments == []
 
     run_virtual(main)
@@ -184,7 +195,10 @@ def test_the_earlier_revision_is_recognised_by_its_shape() -> None:
     outcome, service = verify_scripted(
         ["a@x.org", "b@x.org", "c@x.org"], earlier=True, verdict=verdict, validation_type="mx"
     )
-    seen = {email: (row["status"], row["result"], row["validation_type"]) for email, row in outcome.rows.items()}
+    seen = {
+        email: (row["status"], row["result"], row["validation_type"])
+        for email, row in outcome.rows.items()
+    }
     assert seen == {
         "a@x.org": ("done", "valid", "mx"),
         "b@x.org": ("done", "invalid", "mx"),
@@ -209,10 +223,21 @@ def test_unknown_reasons_fields_and_statuses_are_tolerated_and_kept() -> None:
         duration=lambda _: 10.0,
         verdict=lambda e, k: payload(e, k, "risky", reasons=["on_holiday"], score=3),
     )
-    assert {(row["reasons"], row["extra"]) for row in outcome.rows.values()} == {("on_holiday", '{"score":3}')}
+    assert {(row["reasons"], row["extra"]) for row in outcome.rows.values()} == {
+        ("on_holiday", '{"score":3}')
+    }
 
 
-TRANSIENT = ["500", "502", "short envelope", "HTML error", "cut JSON", "reset before", "reset after", "half an answer"]
+TRANSIENT = [
+    "500",
+    "502",
+    "short envelope",
+    "HTML error",
+    "cut JSON",
+    "reset before",
+    "reset after",
+    "half an answer",
+]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +280,9 @@ def test_a_service_that_always_fails_to_take_submissions_is_one_error(fault: str
 
 
 @each_row("fault", [*TRANSIENT, "HTML success", "no connection", "never answers"])
-def test_a_service_whose_quota_cannot_be_read_is_one_error_before_anything_is_sent(fault: str) -> None:
+def test_a_service_whose_quota_cannot_be_read_is_one_error_before_anything_is_sent(
+    fault: str,
+) -> None:
     def prepare(service: ScriptedService) -> None:
         service.always["quota"] = FAULTS[fault]
 
@@ -286,7 +313,11 @@ def test_an_outage_during_polling_is_an_error_after_a_minute_and_settled_rows_ar
         loop.call_later(20.0, fail)
         outcome = await world.verify(addresses(12))
         assert isinstance(outcome.error, TransportError)
-        assert sorted(outcome.rows) == ["user10@example3.org", "user11@example4.org", "user1@example1.org"]
+        assert sorted(outcome.rows) == [
+            "user10@example3.org",
+            "user11@example4.org",
+            "user1@example1.org",
+        ]
         assert outcome.seconds < 20 + 2 * OUTAGE
         assert len(outcome.jobs) == 12, "all are told as paid for, so a later call goes on"
 
@@ -296,7 +327,9 @@ def test_an_outage_during_polling_is_an_error_after_a_minute_and_settled_rows_ar
 def test_an_outage_shorter_than_a_minute_is_ridden_out() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop, duration=lambda _: 30.0)
-        loop.call_later(10.0, world.service.always.update, dict.fromkeys(["poll", "quota"], FAULTS["502"]))
+        loop.call_later(
+            10.0, world.service.always.update, dict.fromkeys(["poll", "quota"], FAULTS["502"])
+        )
         loop.call_later(50.0, world.service.always.clear)
         outcome = await world.verify(addresses(12))
         assert outcome.error is None
@@ -315,14 +348,18 @@ def test_polls_pause_while_none_of_them_is_answered() -> None:
         outcome = await world.verify(addresses(60))
         assert outcome.error is None
         assert len(outcome.rows) == 60
-        assert world.service.requests["poll"] < 2_000, "each job by its schedule, with three repetitions: 3,900"
+        assert world.service.requests["poll"] < 2_000, (
+            "each job by its schedule, with three repetitions: 3,900"
+        )
         assert outcome.seconds < 360
 
     run_virtual(main)
 
 
 @pytest.mark.parametrize("hours", [-5, 5])
-def test_a_clock_that_is_set_during_a_run_changes_no_wait(hours: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_is_set_during_a_run_changes_no_wait(
+    hours: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop, duration=lambda _: 20.0)
         shift = [0.0]
@@ -336,8 +373,12 @@ def test_a_clock_that_is_set_during_a_run_changes_no_wait(hours: float, monkeypa
     run_virtual(main)
 
 
-@each_row("fault", [Fault(503, b""), Fault(503, b"", (("retry-after", "9"),)), FAULTS["short envelope"]])
-def test_a_service_that_is_unavailable_for_a_while_loses_nothing_and_costs_nothing(fault: Fault) -> None:
+@each_row(
+    "fault", [Fault(503, b""), Fault(503, b"", (("retry-after", "9"),)), FAULTS["short envelope"]]
+)
+def test_a_service_that_is_unavailable_for_a_while_loses_nothing_and_costs_nothing(
+    fault: Fault,
+) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
         world.service.script("bulk", [fault] * 5)
@@ -364,7 +405,9 @@ def test_a_key_that_is_revoked_in_the_middle_ends_the_run_soon_and_no_job_is_los
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop, duration=lambda _: 60.0)
         closed = Fault(401, envelope("UNAUTHORIZED"))
-        loop.call_later(10.0, world.service.always.update, dict.fromkeys(["poll", "quota", "bulk"], closed))
+        loop.call_later(
+            10.0, world.service.always.update, dict.fromkeys(["poll", "quota", "bulk"], closed)
+        )
         outcome = await world.verify(addresses(12))
         assert isinstance(outcome.error, ServiceError)
         assert (outcome.error.status, len(outcome.jobs), outcome.rows) == (401, 12, {})
@@ -380,7 +423,9 @@ def test_one_poisoned_job_does_not_end_the_run() -> None:
         served = world.service.answer_poll
 
         def answer(path: str, body: bytes) -> Any:
-            return (500, {"error": {"code": "X"}}) if path.endswith("poisoned") else served(path, body)
+            return (
+                (500, {"error": {"code": "X"}}) if path.endswith("poisoned") else served(path, body)
+            )
 
         world.service.answer_poll = answer  # type: ignore[method-assign]
         outcome = await world.verify(addresses(3), in_flight=[poisoned])

@@ -27,7 +27,9 @@ def seconds_between_polls(outcome: Outcome, service: ScriptedService) -> dict[st
 
 
 def errors(outcome: Outcome, service: ScriptedService) -> Any:
-    return [(row["status"], row["error"], row["result"]) for row in outcome.rows.values()], len(outcome.rows)
+    return [(row["status"], row["error"], row["result"]) for row in outcome.rows.values()], len(
+        outcome.rows
+    )
 
 
 def polls_before_the_error(outcome: Outcome, service: ScriptedService) -> tuple[list[str], bool]:
@@ -35,11 +37,15 @@ def polls_before_the_error(outcome: Outcome, service: ScriptedService) -> tuple[
     return [row["error"] for row in outcome.rows.values()], 3 <= len(job.polled_at) <= 10
 
 
-def minutes_until_given_up(outcome: Outcome, service: ScriptedService) -> tuple[list[str], int, int]:
+def minutes_until_given_up(
+    outcome: Outcome, service: ScriptedService
+) -> tuple[list[str], int, int]:
     return list(outcome.deferred.values()), round(outcome.seconds / 60), len(outcome.rows)
 
 
-def most_at_once_and_polls_of_finished_jobs(outcome: Outcome, service: ScriptedService) -> tuple[bool, int, list[str]]:
+def most_at_once_and_polls_of_finished_jobs(
+    outcome: Outcome, service: ScriptedService
+) -> tuple[bool, int, list[str]]:
     """At most eight polls and a submission at once; times of the first polls; polls after a final status."""
     first = {job.polled_at[0] for job in service.jobs.values()}
     return service.most_parallel <= 9, len(first), service.violations
@@ -47,7 +53,9 @@ def most_at_once_and_polls_of_finished_jobs(outcome: Outcome, service: ScriptedS
 
 def buckets(outcome: Outcome, service: ScriptedService) -> dict[str, int]:
     """Verdicts of jobs that are done, and what failed technically beside them."""
-    return Counter(row["result"] if row["status"] == "done" else row["status"] for row in outcome.rows.values())
+    return Counter(
+        row["result"] if row["status"] == "done" else row["status"] for row in outcome.rows.values()
+    )
 
 
 def verdict_of(email: str, validation_type: str) -> dict[str, Any] | None:
@@ -120,8 +128,12 @@ SENTENCES = [
 @each_row("earlier", [False, True], ids=["current", "earlier"])
 @each_row("sentence", SENTENCES, ids=lambda each: each.text)
 def test_the_client_polls_as_the_contract_recommends(sentence: Sentence, earlier: bool) -> None:
-    outcome, service = verify_scripted(addresses(sentence.count), earlier=earlier, **sentence.service)
-    expected = sentence.expected_earlier if earlier and sentence.expected_earlier else sentence.expected
+    outcome, service = verify_scripted(
+        addresses(sentence.count), earlier=earlier, **sentence.service
+    )
+    expected = (
+        sentence.expected_earlier if earlier and sentence.expected_earlier else sentence.expected
+    )
     assert sentence.seen(outcome, service) == expected
     assert service.violations_and_double_payments == []
     assert outcome.error is None

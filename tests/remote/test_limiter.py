@@ -41,7 +41,9 @@ def lost(outcome: Outcome) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("by_batch", [False, True])
 def test_a_limiter_of_50_a_second_loses_nothing_and_costs_little(by_batch: bool) -> None:
-    outcome, service = verify_limited(1_500, lambda service: limit(service, 50, 300, by_batch=by_batch))
+    outcome, service = verify_limited(
+        1_500, lambda service: limit(service, 50, 300, by_batch=by_batch)
+    )
     assert sorted(outcome.rows) == sorted(addresses(1_500))
     assert lost(outcome) <= 15
     assert sum(service.paid.values()) <= 1.2 * 1_500
@@ -110,7 +112,9 @@ def test_a_journal_remembers_the_pace_and_what_was_refused(tmp_path: Path) -> No
         assert execution.progress.verdicts["valid"] == count
         assert execution.progress.settled == max(each.settled for each in snapshots) == count
         assert (
-            execution.progress.submitted == sum(world.service.paid.values()) == count + execution.progress.asked_again
+            execution.progress.submitted
+            == sum(world.service.paid.values())
+            == count + execution.progress.asked_again
         )
         assert execution.progress.asked_again > 0
         assert any("addresses a second" in str(each) for each in snapshots)
@@ -152,13 +156,18 @@ def limit_requests(service: ScriptedService, rate: float, burst: int, fault: Fau
     ],
 )
 def test_a_limit_of_requests_is_kept_close_to(rate: float, burst: int, fault: Fault) -> None:
-    outcome, service = verify_limited(120, lambda service: limit_requests(service, rate, burst, fault))
+    outcome, service = verify_limited(
+        120, lambda service: limit_requests(service, rate, burst, fault)
+    )
     assert outcome.error is None
     assert len(outcome.rows) == 120
     assert service.violations_and_double_payments == []
     assert outcome.seconds <= 1.3 * (124 - burst) / rate + 3
     assert sum(service.requests.values()) <= 6 * 124
-    told = [re.match(r"waited (\d+) s for the service: \d+ requests answered", notice) for notice in outcome.notices]
+    told = [
+        re.match(r"waited (\d+) s for the service: \d+ requests answered", notice)
+        for notice in outcome.notices
+    ]
     waits = [float(found[1]) for found in told if found]
     assert len(waits) == (rate == 1.0), "only a long wait is told"
     assert all(wait <= outcome.seconds for wait in waits)

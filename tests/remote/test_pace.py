@@ -24,7 +24,9 @@ def send(pace: Pace, now: float, left: int = 10_000) -> list[SentBatch]:
     return sent
 
 
-def report(times: int, tell: Callable[[SentBatch, float], None], sent: SentBatch, now: float) -> None:
+def report(
+    times: int, tell: Callable[[SentBatch, float], None], sent: SentBatch, now: float
+) -> None:
     for _ in range(times):
         tell(sent, now)
 
@@ -53,7 +55,9 @@ def test_a_part_of_the_list_is_at_risk_while_the_limit_is_not_known() -> None:
 
 
 @each_row(("spare", "at_risk"), [(-500, 100), (0, 100), (250, 250), (100_000, 300)])
-def test_it_begins_with_three_batches_if_the_quota_covers_their_refusal(spare: int, at_risk: int) -> None:
+def test_it_begins_with_three_batches_if_the_quota_covers_their_refusal(
+    spare: int, at_risk: int
+) -> None:
     pace = Pace(5_000)
     pace.on_quota(spare)
     assert sum(batch.size for batch in send(pace, 0.0)) == at_risk
@@ -98,7 +102,9 @@ def test_the_limit_is_what_passes_between_two_refusals() -> None:
     pace, now = Pace(5_000), 0.0
     limiter, pending = Limiter(20, 200), []
     while now < 120:
-        pending.extend((now + 2.0, batch, limiter.grant(now, batch.size)) for batch in send(pace, now))
+        pending.extend(
+            (now + 2.0, batch, limiter.grant(now, batch.size)) for batch in send(pace, now)
+        )
         now = round(now + 0.25, 2)
         for _, batch, granted in [each for each in pending if each[0] <= now]:
             report(batch.size - granted, pace.on_refused, batch, now)
@@ -192,7 +198,11 @@ def test_a_fixed_pace_is_kept_whatever_is_refused() -> None:
 
 def check_simulated(kind: str, max_size: int, seed: int = 7) -> None:
     chance = random.Random(seed)
-    case = next(case for case in iter(lambda: random_case(chance), None) if case.kind == kind and case.size < max_size)
+    case = next(
+        case
+        for case in iter(lambda: random_case(chance), None)
+        if case.kind == kind and case.size < max_size
+    )
     result = measure(case, seed)
     assert result.pending == 0
     # When a window begins anew cannot be known: an address at its last chance may be sent into one that is used up.

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from mailverdict.backend import Job
 from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
-from mailverdict.errors import ContractError, RateLimited, ServiceError, SettingsError, TransportError
+from mailverdict.errors import (
+    ContractError,
+    RateLimited,
+    ServiceError,
+    SettingsError,
+    TransportError,
+)
 from mailverdict.model.verification import Verification
 from mailverdict.remote.api import JobFailure, NoAnswer
 from mailverdict.remote.polling import (
@@ -32,7 +38,9 @@ DOWN = TransportError("GET http://verify.test: no connection")
 
 
 def follow(
-    poll: Callable[[float], PollResult], schedule: PollSchedule = SCHEDULE, first: float | None = None
+    poll: Callable[[float], PollResult],
+    schedule: PollSchedule = SCHEDULE,
+    first: float | None = None,
 ) -> tuple[Any, list[float]]:
     """Follow the job with `poll(age)` as the result at each poll; give the ending and the ages of the polls."""
     ages = []
@@ -166,7 +174,11 @@ def record(**fields: Any) -> SuccessEnvelope:
 
 def test_news_of_a_finished_job_is_its_verification() -> None:
     result = read_poll(
-        JOB, record(status="done", verification=payload("ada@example.org", "smtp", "risky", reasons=["role"]))
+        JOB,
+        record(
+            status="done",
+            verification=payload("ada@example.org", "smtp", "risky", reasons=["role"]),
+        ),
     )
     assert isinstance(result, Verification)
     assert (result.result, result.reasons) == ("risky", ("role",))
@@ -178,7 +190,9 @@ def test_news_of_an_unfinished_job_is_its_status_known_or_not(status: str) -> No
 
 
 def test_news_of_a_technical_failure() -> None:
-    assert read_poll(JOB, record(status="error")) == JobFailure("ERROR", "the service could not check this address")
+    assert read_poll(JOB, record(status="error")) == JobFailure(
+        "ERROR", "the service could not check this address"
+    )
 
 
 def test_news_of_an_unknown_job_is_none() -> None:
@@ -188,7 +202,10 @@ def test_news_of_an_unknown_job_is_none() -> None:
 
 def test_news_of_an_earlier_revision_carries_the_type_that_was_asked() -> None:
     result = read_poll(
-        JOB, SuccessEnvelope({"job_id": "j1", "result": {"email": "ada@example.org", "status": "invalid"}}, {})
+        JOB,
+        SuccessEnvelope(
+            {"job_id": "j1", "result": {"email": "ada@example.org", "status": "invalid"}}, {}
+        ),
     )
     assert isinstance(result, Verification)
     assert (result.result, result.validation_type) == ("invalid", "smtp")
@@ -200,14 +217,18 @@ def test_another_job_s_record_is_not_a_result_of_this_one() -> None:
     assert isinstance(read_poll(JOB, done), ContractError)
 
 
-@each_row("verification", [None, {}, {"email": "a@b.org", "validation_type": "mx", "result": "great"}, 7])
+@each_row(
+    "verification", [None, {}, {"email": "a@b.org", "validation_type": "mx", "result": "great"}, 7]
+)
 def test_a_finished_job_with_an_unusable_payload_is_over_all_the_same(verification: Any) -> None:
     result = read_poll(JOB, record(status="done", verification=verification))
     assert isinstance(result, JobFailure)
     assert result.code == "CONTRACT"
 
 
-@each_row("data", [None, [], {}, {"result": None}, {"result": {"status": 5}}, {"job_id": 3, "result": {}}])
+@each_row(
+    "data", [None, [], {}, {"result": None}, {"result": {"status": 5}}, {"job_id": 3, "result": {}}]
+)
 def test_data_that_is_not_a_record_is_an_error_of_the_service(data: Any) -> None:
     assert isinstance(read_poll(JOB, SuccessEnvelope(data, {})), ContractError)
 
@@ -231,7 +252,9 @@ KEYS = [
 ]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6)
+    ),
     max_leaves=12,
 )
 
@@ -239,7 +262,10 @@ JSON = st.recursive(
 @given(JSON, st.sampled_from(["queued", "done", "error", "valid", "invalid"]))
 def test_reading_news_never_raises(data: Any, status: str) -> None:
     read_poll(JOB, SuccessEnvelope(data, {}))
-    whole = {"job_id": "j1", "result": {"email": "a@b.org", "status": status, "verification": data, "details": data}}
+    whole = {
+        "job_id": "j1",
+        "result": {"email": "a@b.org", "status": status, "verification": data, "details": data},
+    }
     result = read_poll(JOB, SuccessEnvelope(whole, {}))
     assert isinstance(result, Verification | JobFailure | str)
 

@@ -42,7 +42,12 @@ def read_cases(name):
 
 
 # The cells of all but the first table were written without knowledge of the rules.
-TABLES = ("messy_cells.csv", "messy_cells_more.csv", "messy_cells_census.csv", "messy_cells_lists.csv")
+TABLES = (
+    "messy_cells.csv",
+    "messy_cells_more.csv",
+    "messy_cells_census.csv",
+    "messy_cells_lists.csv",
+)
 ROWS = [row for name in TABLES for row in read_cases(name)]
 
 
@@ -50,7 +55,11 @@ ROWS = [row for name in TABLES for row in read_cases(name)]
 def clean_all():
     """All cells of the tables in one call, which takes a hundredth of the time of a call for each."""
     cells = dict.fromkeys(
-        [*(cell for _, cell, _ in ROWS), *(cell for cell, _ in NOT_INVENTED), *(r.before for r in REPAIRS)]
+        [
+            *(cell for _, cell, _ in ROWS),
+            *(cell for cell, _ in NOT_INVENTED),
+            *(r.before for r in REPAIRS),
+        ]
     )
     out = mv.clean(pd.Series(list(cells), dtype=object)).fillna("-")
     return dict(zip(cells, out.itertuples(index=False), strict=True))
@@ -58,7 +67,9 @@ def clean_all():
 
 def cleaned(kind):
     """Cell, expected value, and what `clean` gives, for each row of a class."""
-    return [(cell, expected, clean_all()[cell]) for row_kind, cell, expected in ROWS if row_kind == kind]
+    return [
+        (cell, expected, clean_all()[cell]) for row_kind, cell, expected in ROWS if row_kind == kind
+    ]
 
 
 def test_every_row_has_a_class_that_is_tested():
@@ -67,7 +78,9 @@ def test_every_row_has_a_class_that_is_tested():
 
 
 def test_a_safe_repair_is_applied():
-    assert_none_differ(row for row in cleaned("safe") if row[2].clean != row[1] or row[2].change == "")
+    assert_none_differ(
+        row for row in cleaned("safe") if row[2].clean != row[1] or row[2].change == ""
+    )
 
 
 def test_a_guess_is_only_suggested():
@@ -81,11 +94,15 @@ def test_several_addresses_are_all_found():
 
 def test_a_cell_without_an_address_gives_none():
     rows = [(*row, repair_cell(row[0]).addresses) for row in cleaned("none")]
-    assert_none_differ(row for row in rows if row[1] is not None or row[2].clean != "-" or row[3] != ())
+    assert_none_differ(
+        row for row in rows if row[1] is not None or row[2].clean != "-" or row[3] != ()
+    )
 
 
 def test_a_well_formed_address_is_kept():
-    assert_none_differ(row for row in cleaned("kept") if (row[2].clean, row[2].change) != (row[1], ""))
+    assert_none_differ(
+        row for row in cleaned("kept") if (row[2].clean, row[2].change) != (row[1], "")
+    )
 
 
 def test_a_well_formed_address_that_looks_odd_is_kept_and_another_one_suggested():
@@ -174,7 +191,10 @@ NOT_INVENTED = [
 
 
 def test_a_part_of_an_address_is_never_taken_for_an_address():
-    rows = [(cell, wrong, repair_cell(cell).addresses, clean_all()[cell].clean) for cell, wrong in NOT_INVENTED]
+    rows = [
+        (cell, wrong, repair_cell(cell).addresses, clean_all()[cell].clean)
+        for cell, wrong in NOT_INVENTED
+    ]
     assert_none_differ(row for row in rows if row[1] in row[2] or row[1] == row[3])
 
 
@@ -199,7 +219,9 @@ BEHIND = [
 def test_nothing_that_touches_an_address_becomes_a_part_of_it(address):
     alone = [front for front in IN_FRONT if not is_well_formed(front + address)]
     cells = [front + address + behind for front in ["", *alone] for behind in BEHIND]
-    found = [set(repair_cell(cell).addresses) - {address} for cell in cells if not is_well_formed(cell)]
+    found = [
+        set(repair_cell(cell).addresses) - {address} for cell in cells if not is_well_formed(cell)
+    ]
     assert len(found) > 3_000
     assert not any(found)
 
@@ -230,7 +252,16 @@ def test_an_at_sign_alone_is_nothing_to_look_at(cell):
     assert repair_cell(cell) == RepairedCell()
 
 
-@each_row("cell", ["ad...@firm.com", "{ada,bob}@firm.com", "www.gmail.com", "https://gmail.com", "tariqgmail.com"])
+@each_row(
+    "cell",
+    [
+        "ad...@firm.com",
+        "{ada,bob}@firm.com",
+        "www.gmail.com",
+        "https://gmail.com",
+        "tariqgmail.com",
+    ],
+)
 def test_no_address_is_guessed_where_letters_are_missing_or_there_is_none(cell):
     assert repair_cell(cell).suggestion is None
 
@@ -263,7 +294,12 @@ def test_the_check_of_a_part_agrees_with_the_syntax_check(text):
 @given(CELLS | st.text(string.printable))
 @example("_x000D_ada@firm.com")
 def test_a_printable_text_without_signs_of_a_code_has_nothing_to_decode(cell):
-    if cell.isascii() and cell.isprintable() and "_x00" not in cell and not NEEDS_DECODING.search(cell):
+    if (
+        cell.isascii()
+        and cell.isprintable()
+        and "_x00" not in cell
+        and not NEEDS_DECODING.search(cell)
+    ):
         text = cell.strip()
         assert remove_invisible(cell) == text
         assert {decode(text) for _, decode in (*DECODERS, *LATE_DECODERS)} == {text}
@@ -278,10 +314,16 @@ def test_a_text_has_an_address_only_around_a_sign_that_is_looked_for(text):
         assert SIGN_IN_ADDRESS.search(text)
 
 
-@given(CELLS.filter(lambda cell: "%" not in cell and cell.isascii() and "&" not in cell and "(" not in cell))
+@given(
+    CELLS.filter(
+        lambda cell: "%" not in cell and cell.isascii() and "&" not in cell and "(" not in cell
+    )
+)
 def test_an_address_that_is_found_stands_in_the_cell(cell):
     decoded = cell.replace("[at]", "@").casefold()
-    assert all(address.casefold().partition("@")[0] in decoded for address in repair_cell(cell).addresses)
+    assert all(
+        address.casefold().partition("@")[0] in decoded for address in repair_cell(cell).addresses
+    )
 
 
 HUGE = {
@@ -344,8 +386,18 @@ FRAMES = st.sampled_from(
      "{}, +49 30 1234567", "{}; 7", "{}, 7 ", "\u200b{}", "{}\ufeff", "\ufeff{};", "\u200b<{}>", '["{}"]', '["{}",]']
 )  # fmt: skip
 PLAIN = st.one_of(
-    st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,5}@[A-Za-z0-9.-]{1,6}\.[A-Za-z]{1,3}", fullmatch=True),
-    st.sampled_from(["ada@firm.com", "Ada@FIRM.com", "ada@gmial.com", "_x000D_ada@firm.com", "a_x000D_b@firm.com"]),
+    st.from_regex(
+        r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,5}@[A-Za-z0-9.-]{1,6}\.[A-Za-z]{1,3}", fullmatch=True
+    ),
+    st.sampled_from(
+        [
+            "ada@firm.com",
+            "Ada@FIRM.com",
+            "ada@gmial.com",
+            "_x000D_ada@firm.com",
+            "a_x000D_b@firm.com",
+        ]
+    ),
 )
 
 
@@ -356,7 +408,10 @@ PLAIN = st.one_of(
 @example("- ada@firm.com;")
 def test_a_frequent_form_is_read_as_any_other_form(cell):
     if not is_well_formed(cell.strip()):
-        alone, other = repair_cell(cell), repair_cell(f" {cell}")  # no frequent form begins with a blank
+        alone, other = (
+            repair_cell(cell),
+            repair_cell(f" {cell}"),
+        )  # no frequent form begins with a blank
         changes = other.changes if "blanks" in alone.changes else other.changes[1:]
         assert alone == other._replace(changes=changes)
 
@@ -369,9 +424,14 @@ def test_a_column_gives_each_malformed_cell_what_it_gets_alone(cells):
     found = repair_column(pa.array(refused, pa.string()))
     for at, cell in enumerate(refused):
         alone = repair_cell(cell)
-        assert found.address[at].as_py() == (alone.addresses[0] if len(alone.addresses) == 1 else None)
+        assert found.address[at].as_py() == (
+            alone.addresses[0] if len(alone.addresses) == 1 else None
+        )
         assert found.change[at].as_py() == ";".join(alone.changes)
-        assert (found.count[at].as_py(), found.is_unclear[at].as_py()) == (len(alone.addresses), alone.is_unclear)
+        assert (found.count[at].as_py(), found.is_unclear[at].as_py()) == (
+            len(alone.addresses),
+            alone.is_unclear,
+        )
         assert alone.addresses or found.suggestion[at].as_py() == alone.suggestion
 
 
@@ -399,14 +459,20 @@ def test_odd_first_characters_of_an_address_are_only_asked_about(address, meant)
 
 
 def test_the_canonical_form_of_an_address_is_not_suggested_for_it():
-    assert mv.clean(["eva@firm。com"]).fillna("-").iloc[0].tolist() == ["eva@firm.com", "-", "unicode"]
+    assert mv.clean(["eva@firm。com"]).fillna("-").iloc[0].tolist() == [
+        "eva@firm.com",
+        "-",
+        "unicode",
+    ]
 
 
 def test_a_column_gives_each_cell_what_it_gets_alone():
     cells = [cell for kind, cell, _ in ROWS if kind != "kept" and cell.strip()]
     random.Random(1).shuffle(cells)
     found = repair_column(pa.array(cells, pa.string()))
-    for cell, address, count in zip(cells, found.address.to_pylist(), found.count.to_pylist(), strict=True):
+    for cell, address, count in zip(
+        cells, found.address.to_pylist(), found.count.to_pylist(), strict=True
+    ):
         if not is_well_formed(cell.strip()):
             alone = repair_cell(cell)
             assert (address, count) == (
@@ -457,7 +523,11 @@ REMARKED = [
 
 def test_words_that_ask_for_no_mail_are_a_remark():
     rows = [(cell, repair_cell(cell)) for cell in REMARKED]
-    assert_none_differ(row for row in rows if row[1].addresses != ("ada@firm.com",) or "remark" not in row[1].changes)
+    assert_none_differ(
+        row
+        for row in rows
+        if row[1].addresses != ("ada@firm.com",) or "remark" not in row[1].changes
+    )
 
 
 @each_row(

@@ -15,7 +15,13 @@ from tests.doubles.tables import each_row
 
 ROWS = [  # address, verdict, why, catch_all, operator
     ("a@x.example", "valid", None, False, "hoster.example"),
-    ("A@X.example", "valid", None, False, "hoster.example"),  # the same domain in capitals: another local part
+    (
+        "A@X.example",
+        "valid",
+        None,
+        False,
+        "hoster.example",
+    ),  # the same domain in capitals: another local part
     ("a@x.example", "valid", None, False, "hoster.example"),
     ("b@x.example", "invalid", "mailbox_not_found", False, "hoster.example"),
     ("info@x.example", "risky", "role", False, "hoster.example"),
@@ -67,7 +73,9 @@ def test_the_sentence_is_about_these_rows_and_cites_what_others_say():
     assert notes["slow.example"] == (
         "2 of 3 are to be verified again later: the mail server defers clients that it does not know"
     )
-    assert notes["yahoo"].startswith("2 of 3 accept every address, so an accepted one proves little; known to accept")
+    assert notes["yahoo"].startswith(
+        "2 of 3 accept every address, so an accepted one proves little; known to accept"
+    )
     assert "https://" in notes["yahoo"]
     assert notes["gmx"].startswith("2 of 2 are not answered to this computer")
     assert "known to refuse clients for their address (https://github.com/" in notes["gmx"]
@@ -80,7 +88,10 @@ def test_rows_that_are_not_verified_yet_have_no_sentence():
 
 
 def test_the_largest_operators_come_first():
-    assert mv.by_operator(frame(), "email", top=2).index.tolist() == ["hoster.example", "slow.example"]
+    assert mv.by_operator(frame(), "email", top=2).index.tolist() == [
+        "hoster.example",
+        "slow.example",
+    ]
     with pytest.raises(SettingsError, match="top=-1: give a number of operators"):
         mv.by_operator(frame(), "email", top=-1)
 
@@ -97,7 +108,9 @@ def test_the_mail_servers_will_do_for_the_operator():
 def test_other_frames_get_their_own_kind(make, kind):
     found = mv.by_operator(make(frame()), "email")
     assert isinstance(found, kind)
-    assert (found["operator"].to_pylist() if kind is pa.Table else found["operator"].to_list())[0] == "hoster.example"
+    assert (found["operator"].to_pylist() if kind is pa.Table else found["operator"].to_list())[
+        0
+    ] == "hoster.example"
 
 
 def test_pieces_add_up_to_the_whole():

@@ -13,12 +13,16 @@ import mailverdict as mv
 def export(service_words, **more):
     """What NeverBounce says, by address."""
     return mv.read_verdicts(
-        pd.DataFrame({"email": list(service_words), "email_status": list(service_words.values())} | more)
+        pd.DataFrame(
+            {"email": list(service_words), "email_status": list(service_words.values())} | more
+        )
     )
 
 
 def zerobounce(words):
-    return mv.read_verdicts(pd.DataFrame({"E-Mail": list(words), "ZB Status": list(words.values())}))
+    return mv.read_verdicts(
+        pd.DataFrame({"E-Mail": list(words), "ZB Status": list(words.values())})
+    )
 
 
 A = {
@@ -96,7 +100,10 @@ def test_mail_without_a_report_arrived_only_if_the_row_was_mailed():
     assert mv.compare(a, b, bounces=bounces).right.loc[line, "known"] == 1
     right = mv.compare(a, b, bounces=bounces, mailed=[True] * len(a)).right
     assert right.loc[line, ["known", "right"]].tolist() == [2, 1]
-    assert right.loc[("NeverBounce", "invalid"), ["known", "right"]].tolist() == [1, 0]  # a soft bounce says nothing
+    assert right.loc[("NeverBounce", "invalid"), ["known", "right"]].tolist() == [
+        1,
+        0,
+    ]  # a soft bounce says nothing
     with pytest.warns(UserWarning, match="none of the 2 addresses with a report"):
         none = mv.compare(a, b, bounces=bounces, mailed=[False] * len(a)).right
     assert none["known"].sum() == 0
@@ -125,7 +132,9 @@ def test_ours_is_compared_with_an_export_in_any_kind_of_frame_or_file(tmp_path):
 
 def test_two_of_one_service_have_names_of_their_own_and_mixed_answers_are_ours():
     assert mv.compare(export(A), export(A)).names == ("NeverBounce (a)", "NeverBounce (b)")
-    mixed = mv.verify(pd.DataFrame({"email": list(A)}), "email", validation_type="regex", known=export(A))
+    mixed = mv.verify(
+        pd.DataFrame({"email": list(A)}), "email", validation_type="regex", known=export(A)
+    )
     assert mv.compare(mixed, zerobounce(B)).names == ("mailverdict", "ZeroBounce")
 
 
@@ -135,7 +144,9 @@ def test_a_frame_that_was_not_verified_is_an_error():
 
 
 def test_it_shows_its_figures_and_no_address():
-    found = mv.compare(export(A), zerobounce(B), bounces=reports({"bo@firm.example": "hard bounce"}))
+    found = mv.compare(
+        export(A), zerobounce(B), bounces=reports({"bo@firm.example": "hard bounce"})
+    )
     assert repr(found) == str(found)
     assert repr(found).splitlines()[:5] == [
         "6 addresses in both, 1 only from NeverBounce, 2 only from ZeroBounce",
@@ -155,4 +166,6 @@ def test_no_address_in_common():
     assert (found.both, found.only_a, found.only_b) == (0, 1, 1)
     assert found.agreement.to_numpy().sum() == 0
     assert len(found.contradictions) == 0
-    assert str(found).startswith("no address is in both; 1 only from NeverBounce (a), 1 only from NeverBounce (b)\n")
+    assert str(found).startswith(
+        "no address is in both; 1 only from NeverBounce (a), 1 only from NeverBounce (b)\n"
+    )

@@ -17,11 +17,17 @@ from tests.doubles.tables import each_row
 CELLS = ["ada@example.org", "info@gmial.com", "x@mailinator.com", "nobody", None, 7]
 
 
-def counts_of(*pieces, columns=("verdict", "details", "status", "error", "role", "disposable", "free", "suggestion")):
+def counts_of(
+    *pieces,
+    columns=("verdict", "details", "status", "error", "role", "disposable", "free", "suggestion"),
+):
     counts = Counts()
     for piece in pieces:
         out = mv.verify(
-            pa.table({"email": pa.array(piece, pa.string())}), "email", validation_type="regex", columns=columns
+            pa.table({"email": pa.array(piece, pa.string())}),
+            "email",
+            validation_type="regex",
+            columns=columns,
         )
         add(counts, out)
     return counts
@@ -45,7 +51,14 @@ def test_pieces_add_up():
         "pending": 0,
         "missing": 2,
         "why": {"syntax_error": 2},
-        "flags": {"role": 2, "disposable": 2, "free": 0, "spamtrap": 0, "catch_all": 0, "protected": 0},
+        "flags": {
+            "role": 2,
+            "disposable": 2,
+            "free": 0,
+            "spamtrap": 0,
+            "catch_all": 0,
+            "protected": 0,
+        },
         "suggestions": 2,
         "cleaned": 0,
     }

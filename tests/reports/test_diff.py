@@ -19,7 +19,9 @@ def test_nothing_differs_between_equal_audits_whatever_the_order():
 
 def test_added_removed_and_changed_are_distinguished():
     with World() as world:
-        before = audit(["ada@one.example", "ada@gone.example", "old@one.example"], world.backend, "mx")
+        before = audit(
+            ["ada@one.example", "ada@gone.example", "old@one.example"], world.backend, "mx"
+        )
         again = audit(["ada@one.example", "ada@gone.example", "new@one.example"])
     table = mv.diff(before, again, "email")
     assert table["change"].to_dict() == {

@@ -20,7 +20,9 @@ MARKUP = "$\\frac{1}$ <b>\x1b"
 def verified(**changes: list[object]) -> pd.DataFrame:
     """A verified frame of three rows, of which some columns are changed."""
     out = mv.verify(
-        pd.DataFrame({"email": ["ada@example.org", "info@example.org", None]}), "email", validation_type="regex"
+        pd.DataFrame({"email": ["ada@example.org", "info@example.org", None]}),
+        "email",
+        validation_type="regex",
     )
     return out.assign(**{f"email_{name}": values for name, values in changes.items()})
 
@@ -40,7 +42,11 @@ def texts(picture) -> list[str]:
 @each_row("dark", [False, True])
 def test_verdicts_are_named_with_their_numbers_in_the_colours_of_the_theme(dark):
     picture = mv.plot(verified(), "email", dark=dark)
-    assert texts(picture)[:3] == ["3 rows of email by verdict", "✓ Valid 2 (66.7%)", "○ Empty cell 1 (33.3%)"]
+    assert texts(picture)[:3] == [
+        "3 rows of email by verdict",
+        "✓ Valid 2 (66.7%)",
+        "○ Empty cell 1 (33.3%)",
+    ]
     bars = [bar.get_facecolor() for bar in picture.get_axes()[0].patches]
     valid = COLOURS["valid"].dark if dark else COLOURS["valid"].light
     assert bars[0][:3] == pytest.approx([int(valid[at : at + 2], 16) / 255 for at in (1, 3, 5)])
@@ -48,7 +54,11 @@ def test_verdicts_are_named_with_their_numbers_in_the_colours_of_the_theme(dark)
 
 @pytest.mark.slow
 def test_reasons_are_in_words_the_most_frequent_first():
-    out = verified(verdict=["risky", "invalid", "invalid"], status="done", details=["role", *["mailbox_not_found"] * 2])
+    out = verified(
+        verdict=["risky", "invalid", "invalid"],
+        status="done",
+        details=["role", *["mailbox_not_found"] * 2],
+    )
     shown = texts(mv.plot(out, "email"))
     assert "Why 3 rows are not valid" in shown
     assert shown[-2:] == ["Mailbox does not exist", "Shared mailbox such as info@"]
@@ -62,7 +72,9 @@ def test_texts_of_others_are_shown_as_they_are():
 
 
 def test_an_empty_column_has_a_picture():
-    out = mv.verify(pd.DataFrame({"email": pd.Series([], dtype=object)}), "email", validation_type="regex")
+    out = mv.verify(
+        pd.DataFrame({"email": pd.Series([], dtype=object)}), "email", validation_type="regex"
+    )
     assert texts(mv.plot(out, "email")) == ["0 rows of email by verdict"]
 
 

@@ -86,7 +86,11 @@ class Outside(HTMLParser):
     def handle_starttag(self, tag, attrs):
         values = dict(attrs)
         self.found += [tag] if tag in ("script", "iframe", "object", "link", "img") else []
-        self.found += [f"{tag} {name}" for name in values if name.startswith("on") or name in ("src", "href", "style")]
+        self.found += [
+            f"{tag} {name}"
+            for name in values
+            if name.startswith("on") or name in ("src", "href", "style")
+        ]
 
 
 def outside(page):
@@ -115,7 +119,9 @@ def test_every_text_of_a_section_is_escaped(most):
     line = Section(HOSTILE, [(HOSTILE, "text"), ("Rows", "number")], [(HOSTILE, 1)], is_line=True)
     page = render(section, most) + render(line, most)
     assert outside(page) == []
-    assert page.count(html.escape(HOSTILE)) == 2 + 5 + (most or 2) * 4 + 3 + 2  # title and name, heads, cells, ...
+    assert (
+        page.count(html.escape(HOSTILE)) == 2 + 5 + (most or 2) * 4 + 3 + 2
+    )  # title and name, heads, cells, ...
 
 
 def test_a_text_that_turns_the_direction_is_shown_as_such_and_a_column_stands_for_itself(tmp_path):
@@ -142,8 +148,9 @@ def test_its_numbers_are_those_of_summary_and_split(out):
     assert facts.counts.actions == mv.split(out, "email", policy="strict").counts().to_dict()
     assert facts.counts.mailable == facts.counts.actions["send"] / 7
     assert facts.typos == [("gmial.com", "gmail.com", 1)]
-    assert "Domain can receive mail: valid means that the domain can receive mail, not that the mailbox exists." in (
-        mv.report(out, "email").to_html()
+    assert (
+        "Domain can receive mail: valid means that the domain can receive mail, not that the mailbox exists."
+        in (mv.report(out, "email").to_html())
     )
 
 
@@ -158,7 +165,13 @@ def test_an_error_outside_the_domain_is_shown_with_the_whole_address():
     ]
 
 
-MESSY = ["Ada <ada@firm.example>", "bo@firm.example", "cy@firm.example; di@firm.example", "bo@FIRM.example", "nobody"]
+MESSY = [
+    "Ada <ada@firm.example>",
+    "bo@firm.example",
+    "cy@firm.example; di@firm.example",
+    "bo@FIRM.example",
+    "nobody",
+]
 
 
 @pytest.mark.slow
@@ -172,7 +185,11 @@ def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
     assert (facts.counts.causes["clean"], facts.counts.causes["explode"]) == (1, 1)
     cleaned = mv.verify(frame, "email", validation_type="regex")
     facts = facts_of(cleaned, "balanced")
-    assert (facts.counts.causes["clean"], facts.counts.causes["explode"], facts.counts.actions["send"]) == (0, 1, 3)
+    assert (
+        facts.counts.causes["clean"],
+        facts.counts.causes["explode"],
+        facts.counts.actions["send"],
+    ) == (0, 1, 3)
     assert facts.cleaning.rows == 2
     assert "2 cells were cleaned first" in mv.report(cleaned, "email").to_html()
     assert mv.summary(cleaned, "email").loc["valid", ["rows", "addresses"]].tolist() == [3, 2]
@@ -184,7 +201,11 @@ def test_before_and_after_cleaning_counts_what_would_have_been_lost():
     frame = pd.DataFrame({"email": [*MESSY, " ed@firm.example", "E-Mail: flo@firm.example;", None]})
     facts = facts_of(mv.verify(frame, "email", validation_type="regex"), "balanced")
     found = facts.cleaning
-    assert (found.rows, found.rescued, found.sendable) == (4, 2, 2)  # blanks and case are not faults
+    assert (found.rows, found.rescued, found.sendable) == (
+        4,
+        2,
+        2,
+    )  # blanks and case are not faults
     assert {name: count for name, _, count in found.repairs} == {
         "unwrapped": 1,
         "case": 1,
@@ -192,7 +213,9 @@ def test_before_and_after_cleaning_counts_what_would_have_been_lost():
         "label": 1,
     }
     assert facts.counts.actions["send"] == 5
-    unchanged = mv.verify(pd.DataFrame({"email": ["ada@firm.example"]}), "email", validation_type="regex")
+    unchanged = mv.verify(
+        pd.DataFrame({"email": ["ada@firm.example"]}), "email", validation_type="regex"
+    )
     assert facts_of(unchanged, "balanced").cleaning is None
 
 
@@ -246,10 +269,15 @@ class TestTrend:
             (None, "(day not recorded)"),
         ],
     )
-    def test_times_that_another_tool_read_are_days_and_a_column_of_the_user_is_not(self, moment, said):
+    def test_times_that_another_tool_read_are_days_and_a_column_of_the_user_is_not(
+        self, moment, said
+    ):
         old = self.older().drop(columns="email_checked_at")
         old["email_checked_at"] = [moment] * len(old)
-        assert f"Since the earlier audit {said}" in mv.report(audit(NEW), "email", earlier=old).to_html()
+        assert (
+            f"Since the earlier audit {said}"
+            in mv.report(audit(NEW), "email", earlier=old).to_html()
+        )
 
     def test_it_may_be_another_kind_of_frame(self):
         old = pa.Table.from_pandas(self.older(), preserve_index=False)
@@ -265,7 +293,9 @@ class TestTrend:
             (3, mv.errors.MailVerdictError, "earlier: "),
         ],
     )
-    def test_what_is_not_an_audit_is_refused_before_a_report_is_made(self, earlier, error, message, tmp_path):
+    def test_what_is_not_an_audit_is_refused_before_a_report_is_made(
+        self, earlier, error, message, tmp_path
+    ):
         with pytest.raises(error, match=message):
             mv.report(audit(NEW), "email", tmp_path / "r.html", earlier=earlier)
         assert not list(tmp_path.iterdir())
@@ -308,7 +338,12 @@ def test_who_answered_is_said_in_plain_words():
             "Clear answers are kept, by default for 30 days",
             "validation_type='smtp', refresh={'unknown'})",
         ),
-        ("mx", "remote", "Clear answers are kept", "validation_type='mx', backend=backend, refresh={'unknown'})"),
+        (
+            "mx",
+            "remote",
+            "Clear answers are kept",
+            "validation_type='mx', backend=backend, refresh={'unknown'})",
+        ),
         (
             "mx",
             "local",
@@ -317,7 +352,9 @@ def test_who_answered_is_said_in_plain_words():
         ),
     ],
 )
-def test_it_says_how_rows_without_a_clear_answer_are_verified_again(kind, source, how, command, tmp_path):
+def test_it_says_how_rows_without_a_clear_answer_are_verified_again(
+    kind, source, how, command, tmp_path
+):
     made = audit(["a@x.example", "b@x.example"], columns="all")
     made["email_validation_type"], made["email_source"] = kind, source
     assert "Verify again" not in mv.report(made, "email").to_html()
@@ -363,7 +400,9 @@ class TestManager:
 
     def test_beyond_the_main_reasons_it_counts_the_rows(self):
         made = audit([f"a{at}@x.example" for at in range(12)], columns="all")
-        for at, reason in enumerate(["catch_all", "role", "timeout", "protected", "greylisted", "mailbox_full"]):
+        for at, reason in enumerate(
+            ["catch_all", "role", "timeout", "protected", "greylisted", "mailbox_full"]
+        ):
             made.loc[[2 * at, 2 * at + 1], ["email_verdict", "email_why"]] = ["unknown", reason]
         page = mv.report(made, "email", audience="manager").to_html()
         table = re.search(r"<h2>Why not the others</h2>.*?</section>", page, re.DOTALL)[0]
@@ -376,13 +415,23 @@ class TestManager:
     def test_its_workbook_has_the_rows(self, out, tmp_path):
         mv.report(out, "email", tmp_path / "r.xlsx", audience="manager")
         book = cells_of(tmp_path / "r.xlsx")
-        assert [*book] == ["Summary", "Send list", "To review", "Ask again", "Remove", "Not checked"]
+        assert [*book] == [
+            "Summary",
+            "Send list",
+            "To review",
+            "Ask again",
+            "Remove",
+            "Not checked",
+        ]
         assert "Largest domains" not in [row[0] for row in book["Summary"]]
 
     def test_another_audience_is_refused_before_anything_is_read(self, out, tmp_path):
         with pytest.raises(SettingsError, match="audience='boss': give one of analyst, manager"):
             mv.report(None, "email", audience="boss")
-        assert run_cli("report", "absent.csv", "-o", str(tmp_path / "r.html"), "--audience", "boss") == 2
+        assert (
+            run_cli("report", "absent.csv", "-o", str(tmp_path / "r.html"), "--audience", "boss")
+            == 2
+        )
 
     @pytest.mark.slow
     def test_the_command_line_makes_the_same_page(self, tmp_path):
@@ -390,23 +439,45 @@ class TestManager:
         for command in ("report", "verify"):
             to = tmp_path / f"{command}.html"
             where = (
-                ["-o", str(to)] if command == "report" else ["-t", "regex", "--report", str(to), "-o", str(to) + ".csv"]
+                ["-o", str(to)]
+                if command == "report"
+                else ["-t", "regex", "--report", str(to), "-o", str(to) + ".csv"]
             )
-            assert run_cli(command, str(tmp_path / "list.csv"), *where, "-c", "email", "--audience", "manager") == 0
+            assert (
+                run_cli(
+                    command,
+                    str(tmp_path / "list.csv"),
+                    *where,
+                    "-c",
+                    "email",
+                    "--audience",
+                    "manager",
+                )
+                == 0
+            )
             assert tuple(self.titles(to.read_text())) == self.TITLES
-        assert run_cli("verify", str(tmp_path / "list.csv"), "-t", "regex", "--audience", "manager") == 2
+        assert (
+            run_cli("verify", str(tmp_path / "list.csv"), "-t", "regex", "--audience", "manager")
+            == 2
+        )
 
 
 def test_a_notebook_shows_the_first_domains_and_the_page_more():
     many = audit([f"a@d{at}.example" for at in range(120)])
     made = mv.report(many, "email")
-    shown = [len(re.findall(r">d\d+\.example<", text)) for text in (made._repr_html_(), made.to_html())]
+    shown = [
+        len(re.findall(r">d\d+\.example<", text)) for text in (made._repr_html_(), made.to_html())
+    ]
     assert shown == [12, 100]
 
 
 def test_a_column_of_the_user_that_is_named_like_ours_is_not_read_as_cleaned_addresses():
     frame = pd.DataFrame(
-        {"email": ["a@firm.example", "b@firm.example"], "email_clean": [True, False], "email_change": 1}
+        {
+            "email": ["a@firm.example", "b@firm.example"],
+            "email_clean": [True, False],
+            "email_change": 1,
+        }
     )
     out = mv.verify(frame, "email", validation_type="regex", clean=False)
     assert mv.summary(out, "email").loc["valid", "addresses"] == 2
@@ -425,8 +496,20 @@ def test_saving_writes_whole_files_of_two_kinds(out, tmp_path):
     made.save(tmp_path / "r.xlsx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.xlsx"]
     book = CalamineWorkbook.from_path(str(tmp_path / "r.xlsx"))
-    assert book.sheet_names == ["Summary", "Send list", "To review", "Ask again", "Remove", "Not checked"]
-    cells = [cell for name in book.sheet_names for row in book.get_sheet_by_name(name).to_python() for cell in row]
+    assert book.sheet_names == [
+        "Summary",
+        "Send list",
+        "To review",
+        "Ask again",
+        "Remove",
+        "Not checked",
+    ]
+    cells = [
+        cell
+        for name in book.sheet_names
+        for row in book.get_sheet_by_name(name).to_python()
+        for cell in row
+    ]
     assert "=1+1" in cells  # as text: the writer makes no formulas
     with pytest.raises(mv.InputError, match=r"\.html or \.xlsx"):
         made.save(tmp_path / "r.pdf")
@@ -439,7 +522,9 @@ def test_a_workbook_of_ours_is_replaced_and_one_with_another_sheet_is_not(out, t
         mv.report(out, "email", tmp_path / "r.xlsx")
     add_sheet(tmp_path / "r.xlsx")
     before = (tmp_path / "r.xlsx").read_bytes()
-    with pytest.raises(InputError, match="did not write, and is not replaced: give another name, or remove it"):
+    with pytest.raises(
+        InputError, match="did not write, and is not replaced: give another name, or remove it"
+    ):
         mv.report(out, "email", tmp_path / "r.xlsx")
     with pytest.raises(InputError, match="did not write, and is not replaced"):
         mv.report(out, "email").save(tmp_path / "r.xlsx")
@@ -449,38 +534,57 @@ def test_a_workbook_of_ours_is_replaced_and_one_with_another_sheet_is_not(out, t
 def test_a_workbook_goes_on_in_another_sheet_and_has_the_figures(out, tmp_path):
     facts = facts_of(out, "balanced")
     table = pa.table({"email": [f"a{at}@x.example" for at in range(5)], "formula": ["=1+1"] * 5})
-    write_workbook(tmp_path / "r.xlsx", facts, {"send": table, "drop": table.slice(0, 0)}, sheet_rows=2)
+    write_workbook(
+        tmp_path / "r.xlsx", facts, {"send": table, "drop": table.slice(0, 0)}, sheet_rows=2
+    )
     book = cells_of(tmp_path / "r.xlsx")
     assert [*book] == ["Summary", "Send list", "Send list 2", "Send list 3", "Remove"]
     found = [cells for name in [*book][1:] for cells in book[name][1:]]
     assert found == [(mail, "=1+1") for mail in table["email"].to_pylist()]
     assert not list(sheet_xml(tmp_path / "r.xlsx", 2).iter(f"{MAIN}f"))  # no formula
     rows = {row[0]: row[1] for row in book["Summary"]}
-    assert (rows["Rows"], rows["Send list"], rows["Share of rows that can be mailed"]) == (7, 2, pytest.approx(2 / 7))
-    assert [name for name in parts_of(tmp_path / "r.xlsx") if name.startswith("xl/charts/")] == ["xl/charts/chart1.xml"]
+    assert (rows["Rows"], rows["Send list"], rows["Share of rows that can be mailed"]) == (
+        7,
+        2,
+        pytest.approx(2 / 7),
+    )
+    assert [name for name in parts_of(tmp_path / "r.xlsx") if name.startswith("xl/charts/")] == [
+        "xl/charts/chart1.xml"
+    ]
 
 
 def test_every_unknown_reason_says_when_to_verify_again():
-    assert set(RETRY_WHEN) == {NO_ANSWER, *(reason for reason, verdict in PRECEDENCE.items() if verdict == "unknown")}
+    assert set(RETRY_WHEN) == {
+        NO_ANSWER,
+        *(reason for reason, verdict in PRECEDENCE.items() if verdict == "unknown"),
+    }
 
 
 def test_a_report_by_mx_says_when_to_ask_the_dns_again():
     with World() as world:
-        out = mv.verify(pd.DataFrame({"email": ["kai@silent.example"]}), "email", backend=world.backend)
+        out = mv.verify(
+            pd.DataFrame({"email": ["kai@silent.example"]}), "email", backend=world.backend
+        )
     assert out["email_why"].tolist() == ["no_answer"]
     page = re.sub("<[^>]+>", " ", mv.report(out, "email").to_html())
     assert re.search(r"No answer to the check\s+after an hour\s+1", page)
 
 
 def test_a_frame_without_rows_still_makes_a_report():
-    empty = mv.verify(pd.DataFrame({"email": pd.Series([], dtype=object)}), "email", validation_type="regex")
+    empty = mv.verify(
+        pd.DataFrame({"email": pd.Series([], dtype=object)}), "email", validation_type="regex"
+    )
     assert "0% can be mailed" in mv.report(empty, "email").to_html()
 
 
 @pytest.mark.parametrize(("columns", "is_recorded"), [("core", False), ("all", True)])
-def test_a_table_that_does_not_say_which_check_was_made_is_reported_as_such(columns, is_recorded, tmp_path):
+def test_a_table_that_does_not_say_which_check_was_made_is_reported_as_such(
+    columns, is_recorded, tmp_path
+):
     out = mv.verify(["ada@firm.example", "nobody"], validation_type="regex", columns=columns)
-    table = pa.table({"email": ["ada@firm.example", "nobody"]} | {f"email_{name}": out[name] for name in out})
+    table = pa.table(
+        {"email": ["ada@firm.example", "nobody"]} | {f"email_{name}": out[name] for name in out}
+    )
     page = mv.report(table, "email", tmp_path / "report.xlsx").to_html()
     assert ("check: not recorded" in page) is not is_recorded
     assert ("does not record which check was made" in page) is not is_recorded
@@ -490,7 +594,11 @@ def test_a_table_that_does_not_say_which_check_was_made_is_reported_as_such(colu
 
 def test_the_words_of_a_workbook_are_those_of_the_page(tmp_path):
     mails = ["info@firm.example", "ada@firm.example", None]
-    mv.report(mv.verify(pd.DataFrame({"email": mails}), "email", validation_type="regex"), "email", tmp_path / "r.xlsx")
+    mv.report(
+        mv.verify(pd.DataFrame({"email": mails}), "email", validation_type="regex"),
+        "email",
+        tmp_path / "r.xlsx",
+    )
     rows = cells_of(tmp_path / "r.xlsx")["Summary"]
     (heads,) = (row for row in rows if row[0] == "Domain")
     assert heads[-3:] == ("Technical error", "Not checked yet", "Empty cell")
@@ -513,7 +621,15 @@ class TestPieces:
     @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
     @each_row("size", [1, 7, 40])
     def test_facts_of_pieces_are_those_of_the_whole(self, size):
-        cells = ["ada@gmail.com", "ben@gmial.com", "n/a", "<cy@web.de>", None, "info@firm.example", "a@x.org; b@x.org"]
+        cells = [
+            "ada@gmail.com",
+            "ben@gmial.com",
+            "n/a",
+            "<cy@web.de>",
+            None,
+            "info@firm.example",
+            "a@x.org; b@x.org",
+        ]
         df = pd.DataFrame({"email": [*cells * 2, "dan@gmail.com", "ADA@GMAIL.COM"]})
         out = mv.verify(df, "email", validation_type="regex", columns="all")
         now, policy = datetime.now(UTC), find_policy("balanced")
@@ -525,7 +641,11 @@ class TestPieces:
         pd.testing.assert_frame_equal(made.domains, whole.domains)
         for name in ("alike", "addresses", "typos", "checked", "validation_types", "answered_by"):
             assert getattr(pieces, name) == getattr(counted, name), name
-        assert (made.reasons, made.typos, made.cleaning) == (whole.reasons, whole.typos, whole.cleaning)
+        assert (made.reasons, made.typos, made.cleaning) == (
+            whole.reasons,
+            whole.typos,
+            whole.cleaning,
+        )
         assert (whole.counts.addresses, whole.cleaning.rows) == (6, 3)
 
     def test_no_piece_is_a_report_of_no_rows(self):
@@ -535,12 +655,21 @@ class TestPieces:
 
 
 def test_each_row_that_is_kept_back_has_a_reason_in_the_report():
-    mails = ["ada@example.org", "bob@example.org", "cy@mailinator.com", "di@gmial.com", "eve@example.org", "nobody"]
+    mails = [
+        "ada@example.org",
+        "bob@example.org",
+        "cy@mailinator.com",
+        "di@gmial.com",
+        "eve@example.org",
+        "nobody",
+    ]
     out = mv.verify(pd.DataFrame({"mail": mails}), "mail", validation_type="regex", columns="all")
     out["mail_suppressed"] = [False, True, False, False, True, False]
     out["mail_status"] = ["done"] * 4 + ["pending", "done"]
     out.loc[4, "mail_verdict"] = None
-    reasons = [(bucket, reason, rows) for bucket, reason, _, rows in mv.report(out, "mail")._facts.reasons]
+    reasons = [
+        (bucket, reason, rows) for bucket, reason, _, rows in mv.report(out, "mail")._facts.reasons
+    ]
     assert sorted(reasons) == [
         ("invalid", "syntax_error", 1),
         ("pending", "suppressed", 1),

@@ -10,7 +10,10 @@ from playwright.sync_api import sync_playwright
 import mailverdict as mv
 
 CHROMIUM = shutil.which("chromium")
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
+]
 REASONS = (
     "role",
     "catch_all",
@@ -31,11 +34,21 @@ def reports(tmp_path_factory):
     cells += [f"Ada {at} <ada{at}@gmial.com>" for at in range(40)] + [
         f"E-Mail: bo{at}@hotmial.com;" for at in range(20)
     ]
-    cells += ["a@x.example; b@x.example", "nobody", None, "=1+1", "<script>document.title='owned'</script>@x.example"]
+    cells += [
+        "a@x.example; b@x.example",
+        "nobody",
+        None,
+        "=1+1",
+        "<script>document.title='owned'</script>@x.example",
+    ]
     with pytest.warns(UserWarning, match="several addresses"):
-        out = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex", columns="all")
+        out = mv.verify(
+            pd.DataFrame({"email": cells}), "email", validation_type="regex", columns="all"
+        )
     for at, reason in enumerate(REASONS * 9):
-        verdict = "risky" if at % 8 < 3 else "invalid" if reason == "mailbox_not_found" else "unknown"
+        verdict = (
+            "risky" if at % 8 < 3 else "invalid" if reason == "mailbox_not_found" else "unknown"
+        )
         out.loc[at, ["email_verdict", "email_details"]] = [verdict, reason]
     out["email_validation_type"] = "smtp"
     old = out.head(300).assign(email_checked_at=pd.Timestamp("2026-10-03", tz="UTC"))
@@ -44,7 +57,9 @@ def reports(tmp_path_factory):
     bounces = mv.read_bounces(became, columns={"address": "to", "outcome": "result"})
     mv.report(out, "email", folder / "full.html", name="spring.csv", bounces=bounces, earlier=old)
     mv.report(out, "email", folder / "plain.html")
-    mv.report(out, "email", folder / "manager.html", name="spring.csv", earlier=old, audience="manager")
+    mv.report(
+        out, "email", folder / "manager.html", name="spring.csv", earlier=old, audience="manager"
+    )
     return folder
 
 
@@ -88,7 +103,9 @@ def test_a_table_is_sorted_by_a_click_and_filtered_by_typing(opened):
     assert page.title() == "E-mail audit of spring.csv"
     shown = first_cells(page, "Largest domains")
     assert (len(shown), shown[0]) == (12, "gmial.com")
-    head = page.get_by_role("table", name="Largest domains").get_by_role("columnheader", name="Domain")
+    head = page.get_by_role("table", name="Largest domains").get_by_role(
+        "columnheader", name="Domain"
+    )
     head.get_by_role("button").click()
     assert first_cells(page, "Largest domains")[:3] == ["d0.example", "d1.example", "d2.example"]
     assert head.get_attribute("aria-sort") == "ascending"
@@ -113,9 +130,13 @@ def test_on_a_telephone_what_a_row_means_is_below_its_name(opened):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for name in ("What to do", "Why not the others", "Largest domains"):
         table = page.get_by_role("table", name=name)
-        assert table.evaluate("each => each.parentNode.scrollWidth <= each.parentNode.clientWidth"), name
+        assert table.evaluate(
+            "each => each.parentNode.scrollWidth <= each.parentNode.clientWidth"
+        ), name
     words = page.get_by_role("table", name="What to do").locator("tbody td:first-child .mv-below")
-    assert words.evaluate_all("all => all.length === 5 && all.every((each) => each.clientWidth > 180)")
+    assert words.evaluate_all(
+        "all => all.length === 5 && all.every((each) => each.clientWidth > 180)"
+    )
 
 
 @pytest.mark.parametrize("width", [800, 1440])
@@ -127,15 +148,21 @@ def test_it_fits_the_window_and_follows_the_scheme(opened, scheme, width):
     assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-@pytest.mark.parametrize(("name", "most"), [("manager.html", 1), ("plain.html", 2), ("full.html", 4)])
+@pytest.mark.parametrize(
+    ("name", "most"), [("manager.html", 1), ("plain.html", 2), ("full.html", 4)]
+)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_prints_on_few_pages_of_a4(opened, name, most, scheme):
-    printed = opened(name, color_scheme=scheme).pdf(prefer_css_page_size=True, print_background=False)
+    printed = opened(name, color_scheme=scheme).pdf(
+        prefer_css_page_size=True, print_background=False
+    )
     assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= most
     assert b"/MediaBox [0 0 594.9" in printed or b"/MediaBox [0 0 595" in printed  # A4
 
 
-def test_on_paper_nothing_is_wider_than_the_page_and_a_table_says_how_many_rows_it_leaves_out(opened):
+def test_on_paper_nothing_is_wider_than_the_page_and_a_table_says_how_many_rows_it_leaves_out(
+    opened,
+):
     page = opened(width=703)  # the width of A4 without the margins, at 96 dots an inch
     page.emulate_media(media="print")
     assert (
@@ -179,7 +206,9 @@ def test_an_audit_of_a_column_in_another_direction_reads_in_order(opened, report
 
 
 def test_inside_a_dark_notebook_it_is_dark(opened, reports):
-    out = mv.verify(pd.DataFrame({"email": ["ada@x.example", "nobody"]}), "email", validation_type="regex")
+    out = mv.verify(
+        pd.DataFrame({"email": ["ada@x.example", "nobody"]}), "email", validation_type="regex"
+    )
     inline = mv.report(out, "email")._repr_html_()
     page = f'<!DOCTYPE html><body data-jp-theme-light="false"><div class="jp-RenderedHTMLCommon">{inline}</div></body>'
     (reports / "inline.html").write_text(page, encoding="utf-8")

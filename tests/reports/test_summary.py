@@ -12,7 +12,18 @@ from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.frames.results import BUCKETS
 from tests.doubles.tables import each_row
 
-CELLS = ["ada@x.org", "Ada@X.org", "ada@X.ORG ", "bob@y.org", "nobody", "a..b@x.org", None, 7, "\ud800@x.org", ""]
+CELLS = [
+    "ada@x.org",
+    "Ada@X.org",
+    "ada@X.ORG ",
+    "bob@y.org",
+    "nobody",
+    "a..b@x.org",
+    None,
+    7,
+    "\ud800@x.org",
+    "",
+]
 
 
 def verified(cells=CELLS, **options):
@@ -27,7 +38,9 @@ def made(buckets, details=None):
         {
             "email": [f"a{n}@x.org" for n in range(len(buckets))],
             "email_verdict": pd.Categorical(verdicts, dtype=mv.VERDICT_DTYPE),
-            "email_status": pd.Categorical(["done" if b in BUCKETS[:4] else b for b in buckets], dtype=mv.STATUS_DTYPE),
+            "email_status": pd.Categorical(
+                ["done" if b in BUCKETS[:4] else b for b in buckets], dtype=mv.STATUS_DTYPE
+            ),
             "email_details": pd.Series(details or [None] * len(buckets), dtype="string"),
         }
     )
@@ -37,7 +50,11 @@ def test_rows_and_distinct_addresses_by_bucket():
     table = mv.summary(verified(), "email")
     assert table.index.tolist() == list(BUCKETS)
     assert table.index.name == "bucket"
-    assert table["rows"].to_dict() == dict.fromkeys(BUCKETS, 0) | {"valid": 4, "invalid": 4, "missing": 2}
+    assert table["rows"].to_dict() == dict.fromkeys(BUCKETS, 0) | {
+        "valid": 4,
+        "invalid": 4,
+        "missing": 2,
+    }
     # "Ada@" is another local part than "ada@".
     assert table["addresses"].to_dict() == dict.fromkeys(BUCKETS, 0) | {"valid": 3, "invalid": 4}
     assert table["share"].sum() == pytest.approx(1)
@@ -60,14 +77,22 @@ def test_every_row_is_in_one_bucket(buckets):
 
 
 def test_the_most_frequent_reason_of_each_bucket():
-    table = mv.summary(made(["unknown"] * 3 + ["risky"], ["timeout", "greylisted", "timeout", "role"]), "email")
-    assert table["top_reason"].to_dict() == dict.fromkeys(BUCKETS) | {"unknown": "timeout", "risky": "role"}
+    table = mv.summary(
+        made(["unknown"] * 3 + ["risky"], ["timeout", "greylisted", "timeout", "role"]), "email"
+    )
+    assert table["top_reason"].to_dict() == dict.fromkeys(BUCKETS) | {
+        "unknown": "timeout",
+        "risky": "role",
+    }
 
 
 def test_a_verdict_counts_only_where_the_status_is_done():
     frame = made(["valid", "valid"])
     frame["email_status"] = pd.Categorical(["done", "error"], dtype=mv.STATUS_DTYPE)
-    assert mv.summary(frame, "email")["rows"].to_dict() == dict.fromkeys(BUCKETS, 0) | {"valid": 1, "error": 1}
+    assert mv.summary(frame, "email")["rows"].to_dict() == dict.fromkeys(BUCKETS, 0) | {
+        "valid": 1,
+        "error": 1,
+    }
 
 
 @each_row("cells", [[], [None, ""]], ids=len)
@@ -95,7 +120,10 @@ def test_domains_by_rows_then_by_name():
 def test_another_prefix_is_named_in_the_error():
     out = verified(prefix="e_")
     assert mv.summary(out, "email", prefix="e_").loc["valid", "rows"] == 4
-    with pytest.raises(ColumnError, match="no column 'email_verdict': verify 'email' first, or give the prefix that"):
+    with pytest.raises(
+        ColumnError,
+        match="no column 'email_verdict': verify 'email' first, or give the prefix that",
+    ):
         mv.summary(out, "email")
 
 
@@ -114,13 +142,16 @@ class TestWrongInput:
 
     def test_a_column_alone(self, function):
         with pytest.raises(
-            SettingsError, match="goes with a frame, but data is a list: give the frame that verify returned"
+            SettingsError,
+            match="goes with a frame, but data is a list: give the frame that verify returned",
         ):
             function(["ada@x.org"], "email")
 
 
 def test_rows_of_a_join_without_results_are_pending_or_missing():
-    results = mv.verify(pd.DataFrame({"email": ["ada@one.example", "nobody"]}), "email", validation_type="regex")
+    results = mv.verify(
+        pd.DataFrame({"email": ["ada@one.example", "nobody"]}), "email", validation_type="regex"
+    )
     contacts = pd.DataFrame({"email": ["ada@one.example", "new@one.example", None, "nobody"]})
     joined = contacts.merge(results, on="email", how="left")
     rows = mv.summary(joined, "email")["rows"]

@@ -29,7 +29,9 @@ def test_what_is_computed_from_it_is_a_plain_frame():
 
 
 def test_texts_of_others_are_escaped_and_a_long_table_is_cut():
-    names = pd.Index(["<img src=x>", *(f"d{n}.example" for n in range(MOST_ROWS + 9))], name="domain")
+    names = pd.Index(
+        ["<img src=x>", *(f"d{n}.example" for n in range(MOST_ROWS + 9))], name="domain"
+    )
     page = CountTable({"rows": range(len(names)), "top_reason": "<b>"}, index=names)._repr_html_()
     assert "<img" not in page
     assert "<b>" not in page
@@ -38,7 +40,9 @@ def test_texts_of_others_are_escaped_and_a_long_table_is_cut():
 
 def test_shares_of_outcomes_are_percent():
     columns = {"address": "address", "outcome": "outcome", "diagnostic": "reply"}
-    report = pd.DataFrame({"address": ["ada@example.org"], "outcome": ["hard"], "reply": ["550 5.1.1 User unknown"]})
+    report = pd.DataFrame(
+        {"address": ["ada@example.org"], "outcome": ["hard"], "reply": ["550 5.1.1 User unknown"]}
+    )
     page = mv.outcomes(OUT, "email", mv.read_bounces(report, columns=columns))._repr_html_()
     assert "50.0%" in page
     assert "Valid</span>" in page

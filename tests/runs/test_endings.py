@@ -10,7 +10,13 @@ import pyarrow as pa
 import mailverdict as mv
 from mailverdict.model.table import complete_table
 from mailverdict.model.words import Reason
-from mailverdict.runs.endings import CAUSES, count_causes, count_errors, describe_ending, describe_errors
+from mailverdict.runs.endings import (
+    CAUSES,
+    count_causes,
+    count_errors,
+    describe_ending,
+    describe_errors,
+)
 from mailverdict.sandbox import World
 from mailverdict.sandbox.dns_table import DnsFault, DomainRecords
 from tests.doubles.answering_backend import AnsweringBackend, unknown
@@ -24,7 +30,11 @@ CASES = [
     ({"DNS": 6, "undeliverable": 94}, "", "the DNS answered about the others"),
     ({"port_closed": 6, "undeliverable": 94}, "port 25", "the others have no mail server"),
     ({"port_closed": 6, "undeliverable": 4, "other": 6}, "", "some mail servers were reached"),
-    ({"timeout": 30, "connection_dropped": 30, "other": 40}, "without an answer", "two reasons of one cause"),
+    (
+        {"timeout": 30, "connection_dropped": 30, "other": 40},
+        "without an answer",
+        "two reasons of one cause",
+    ),
     ({"rate_limited": 60, "throttled": 39}, "rate limit", "the largest decides"),
     ({"throttled": 60}, "the queue of the service", "saturation"),
     ({"error": 60, "other": 3}, "the service failed", "no verdict at all"),
@@ -64,7 +74,9 @@ ROWS = [
 
 def test_rows_are_counted_by_cause():
     names = ("status", "result", "reasons", "error")
-    table = pa.table({name: pa.array([row[i] for row in ROWS], pa.string()) for i, name in enumerate(names)})
+    table = pa.table(
+        {name: pa.array([row[i] for row in ROWS], pa.string()) for i, name in enumerate(names)}
+    )
     encoded = pa.table({name: table[name].dictionary_encode() for name in names})
     expected = pd.Series([row[4] for row in ROWS if row[4]]).value_counts().to_dict()
     assert count_causes(table) == count_causes(encoded) == expected
@@ -81,7 +93,9 @@ def caught(action, *arguments, **given):
 def test_verify_warns_at_the_line_of_its_caller():
     zones = {f"s{i}.example": DomainRecords(faults={"*": DnsFault.SERVFAIL}) for i in range(5)}
     with World(zones) as world:
-        out, (warning,) = caught(mv.verify, [f"ada@s{i}.example" for i in range(5)], backend=world.backend)
+        out, (warning,) = caught(
+            mv.verify, [f"ada@s{i}.example" for i in range(5)], backend=world.backend
+        )
         assert out["verdict"].tolist() == ["unknown"] * 5
         assert "5 of 5 addresses" in str(warning.message)
         assert warning.filename == __file__
@@ -90,7 +104,9 @@ def test_verify_warns_at_the_line_of_its_caller():
 def test_verify_warns_of_closed_ports():
     with World() as world:
         emails = ["ada@closed.example", "grace@closed.example"]
-        out, (warning,) = caught(mv.verify, emails, validation_type="smtp", backend=world.backend, journal=None)
+        out, (warning,) = caught(
+            mv.verify, emails, validation_type="smtp", backend=world.backend, journal=None
+        )
         assert out["details"].tolist() == ["port_closed"] * 2
         assert "outgoing connections to port 25" in str(warning.message)
 

@@ -85,7 +85,9 @@ class Notes:
 def execute(backend, emails=EMAILS, *, kind="mx", **options):
     """Run to the end; gives the execution, also where the run failed (then `error` is on it)."""
     parts = {
-        name: options.pop(name) for name in ("journal", "screen", "owns_backend", "sleep", "clock") if name in options
+        name: options.pop(name)
+        for name in ("journal", "screen", "owns_backend", "sleep", "clock")
+        if name in options
     }
     request = RunSettings(ValidationType(kind), **options)
     execution = Execution(pa.array(emails, pa.string()), backend, request, **parts)
@@ -117,13 +119,21 @@ def verdicts(execution):
 class TestEvents:
     @pytest.mark.slow
     @given(st.permutations(range(5)), st.integers(1, 5), st.booleans(), st.booleans())
-    def test_rows_may_come_in_any_order_and_number(self, order, at_once, with_positions, in_capitals):
+    def test_rows_may_come_in_any_order_and_number(
+        self, order, at_once, with_positions, in_capitals
+    ):
         script = []
         for start in range(0, 5, at_once):
             some = order[start : start + at_once]
-            emails = [EMAILS[i].upper().replace("A@", "a@") if in_capitals and i == 0 else EMAILS[i] for i in some]
+            emails = [
+                EMAILS[i].upper().replace("A@", "a@") if in_capitals and i == 0 else EMAILS[i]
+                for i in some
+            ]
             rows = pa.concat_tables(
-                [rows_of([e], ["valid", "invalid"][i % 2]) for e, i in zip(emails, some, strict=True)]
+                [
+                    rows_of([e], ["valid", "invalid"][i % 2])
+                    for e, i in zip(emails, some, strict=True)
+                ]
             )
             script.append(Settled(rows, positions=np.array(some) if with_positions else None))
         done = execute(ScriptedBackend(script))
@@ -140,7 +150,9 @@ class TestEvents:
                 Waiting(2.0, "polling 5 jobs"),
                 Settled(rows_of(EMAILS[:4])),
                 Settled(
-                    complete_table({"email": pa.array(EMAILS[4:]), "status": pa.array(["error"])}, 1),
+                    complete_table(
+                        {"email": pa.array(EMAILS[4:]), "status": pa.array(["error"])}, 1
+                    ),
                 ),
             ]
         )
@@ -170,26 +182,36 @@ class TestEvents:
         assert statuses(done) == ["done"] * 2 + ["pending"] * 3
 
     def test_an_answer_about_another_address_is_an_error_of_the_backend(self):
-        done = execute(ScriptedBackend([Settled(rows_of(EMAILS[:1])), Settled(rows_of(["eve@example.org"]))]))
+        done = execute(
+            ScriptedBackend([Settled(rows_of(EMAILS[:1])), Settled(rows_of(["eve@example.org"]))])
+        )
         assert "'eve@example.org'" in str(done.error)
         assert statuses(done) == ["done"] + ["pending"] * 4
 
     def test_an_empty_column_makes_no_request(self):
         backend = ScriptedBackend()
         done = execute(backend, [])
-        assert (backend.asked, done.progress.state, done.results.table("mx").num_rows) == ([], "done", 0)
+        assert (backend.asked, done.progress.state, done.results.table("mx").num_rows) == (
+            [],
+            "done",
+            0,
+        )
 
 
 class TestEnds:
     def test_a_backend_that_fails_leaves_what_was_settled(self):
-        done = execute(ScriptedBackend([Settled(rows_of(EMAILS[:2])), BackendError("dead\n" + "x" * 999)]))
+        done = execute(
+            ScriptedBackend([Settled(rows_of(EMAILS[:2])), BackendError("dead\n" + "x" * 999)])
+        )
         assert statuses(done) == ["done"] * 2 + ["pending"] * 3
         assert done.progress.state == "failed"
         assert len(done.progress.message) == 300
 
     def test_any_other_error_is_reported_and_raised_unchanged(self):
         execution = Execution(
-            pa.array(EMAILS), ScriptedBackend([ZeroDivisionError("a bug")]), RunSettings(ValidationType.MX)
+            pa.array(EMAILS),
+            ScriptedBackend([ZeroDivisionError("a bug")]),
+            RunSettings(ValidationType.MX),
         )
         with pytest.raises(ZeroDivisionError):
             asyncio.run(execution.run())
@@ -197,14 +219,18 @@ class TestEnds:
 
     @each_row("free", [False, True])
     def test_cancelling_closes_the_backends_session_and_keeps_rows(self, free):
-        backend = ScriptedBackend([Settled(rows_of(EMAILS[:1]), positions=np.array([0])), Noticed("")], free=free)
+        backend = ScriptedBackend(
+            [Settled(rows_of(EMAILS[:1]), positions=np.array([0])), Noticed("")], free=free
+        )
         journal = Notes()
 
         async def main():
             import threading
 
             backend.gate = threading.Event()  # never set: the second event never comes
-            execution = Execution(pa.array(EMAILS), backend, RunSettings(ValidationType.MX), journal=journal)
+            execution = Execution(
+                pa.array(EMAILS), backend, RunSettings(ValidationType.MX), journal=journal
+            )
             task = asyncio.ensure_future(execution.run())
             while not execution.progress.settled:
                 await asyncio.sleep(0)
@@ -216,7 +242,10 @@ class TestEnds:
         execution = asyncio.run(main())
         assert backend.closed.is_set()
         assert journal.is_closed
-        assert (execution.progress.state, statuses(execution)) == ("cancelled", ["done"] + ["pending"] * 4)
+        assert (execution.progress.state, statuses(execution)) == (
+            "cancelled",
+            ["done"] + ["pending"] * 4,
+        )
 
     @each_row("script", [[], [BackendError("dead")]], ids=["well", "badly"])
     @each_row("owned", [True, False])
@@ -257,7 +286,10 @@ class TestLimits:
                 True: "the next call begins again, since this type keeps no journal",
                 False: "give journal=, since without a journal the next call begins again",
             }
-            assert done.progress.message == f"{5 - limit} {unit if limit == 4 else plural} left; {ways[free]}"
+            assert (
+                done.progress.message
+                == f"{5 - limit} {unit if limit == 4 else plural} left; {ways[free]}"
+            )
 
     def test_with_a_journal_another_call_goes_on(self):
         done = execute(ScriptedBackend(), limit=2, journal=Notes())
@@ -300,13 +332,22 @@ class TestQuota:
         )
 
     def test_the_day_on_which_all_is_done_is_named(self):
-        backend = ScriptedBackend([QuotaSeen(Quota(2, 2, 0)), Settled(rows_of(EMAILS[:2])), self.SHORT])
-        done = execute(backend, journal=Notes(), clock=lambda: 1_800_000_000.0)  # 2027-01-15 08:00 UTC
-        assert done.progress.message.endswith("after 00:00 UTC; at this quota all is done on 2027-01-17")
+        backend = ScriptedBackend(
+            [QuotaSeen(Quota(2, 2, 0)), Settled(rows_of(EMAILS[:2])), self.SHORT]
+        )
+        done = execute(
+            backend, journal=Notes(), clock=lambda: 1_800_000_000.0
+        )  # 2027-01-15 08:00 UTC
+        assert done.progress.message.endswith(
+            "after 00:00 UTC; at this quota all is done on 2027-01-17"
+        )
 
     def test_raise_reports_the_numbers(self):
         done = execute(
-            ScriptedBackend([QuotaSeen(Quota(100, 98, 2)), Settled(rows_of(EMAILS[:2])), self.SHORT]), on_quota="raise"
+            ScriptedBackend(
+                [QuotaSeen(Quota(100, 98, 2)), Settled(rows_of(EMAILS[:2])), self.SHORT]
+            ),
+            on_quota="raise",
         )
         assert isinstance(done.error, QuotaExceeded)
         assert (done.error.limit, done.error.remaining, done.error.requested) == (100, 2, 3)
@@ -336,10 +377,14 @@ class TestJournal:
         journal = Notes()
         jobs = tuple(Job(email, email, "mx", 0.0) for email in EMAILS)
         backend = ScriptedBackend([Submitted(jobs, "t"), Settled(rows_of(EMAILS))])
-        execution = Execution(pa.array(EMAILS), backend, RunSettings(ValidationType.MX), journal=journal)
+        execution = Execution(
+            pa.array(EMAILS), backend, RunSettings(ValidationType.MX), journal=journal
+        )
         behind = []
         execution.subscribe(
-            lambda progress: behind.append((len(journal.recorded), progress.submitted, progress.settled))
+            lambda progress: behind.append(
+                (len(journal.recorded), progress.submitted, progress.settled)
+            )
         )
         asyncio.run(execution.run())
         assert [type(e).__name__ for e in journal.recorded] == ["Submitted", "Settled"]
@@ -348,12 +393,16 @@ class TestJournal:
     def test_the_backend_claims_batches_in_the_journal_under_the_key(self):
         journal, backend = Notes(), ScriptedBackend()
         execute(backend, journal=journal)
-        assert backend.batches[0].claim(Submitting("t", ("a@example.org",), 7)) == ("a@example.org",)
+        assert backend.batches[0].claim(Submitting("t", ("a@example.org",), 7)) == (
+            "a@example.org",
+        )
         assert journal.recorded[-1] == Submitting("t", ("a@example.org",), 7)
         execute(backend)
         assert backend.batches[1].claim is None
 
-    def test_what_another_run_has_is_given_to_the_backend_again_and_does_not_count_for_the_limit(self):
+    def test_what_another_run_has_is_given_to_the_backend_again_and_does_not_count_for_the_limit(
+        self,
+    ):
         naps = Naps()
         backend = ScriptedBackend(
             [Settled(rows_of(EMAILS[:1])), Deferred((EMAILS[1],), "elsewhere")],
@@ -390,13 +439,17 @@ class TestScreen:
         assert len(journal.recorded) == 2
 
     def test_a_services_rows_get_suggestion_and_normal_form(self):
-        done = execute(ScriptedBackend(), ["INFO@gmial.com", "Ada@example.org"], screen=self.screener())
+        done = execute(
+            ScriptedBackend(), ["INFO@gmial.com", "Ada@example.org"], screen=self.screener()
+        )
         table = done.results.table("mx")
         assert table["suggestion"].to_pylist() == ["info@gmail.com", None]
         assert table["normalized"].to_pylist() == ["info@gmial.com", "Ada@example.org"]
 
 
 def test_unique_addresses_ignore_the_domains_case_alone():
-    unique, codes = unique_addresses(pa.array(["a@X.org", "b@x.org", "a@x.ORG", "A@x.org", "nobody", "NOBODY"]))
+    unique, codes = unique_addresses(
+        pa.array(["a@X.org", "b@x.org", "a@x.ORG", "A@x.org", "nobody", "NOBODY"])
+    )
     assert unique.to_pylist() == ["a@x.org", "b@x.org", "A@x.org", "nobody", "NOBODY"]
     assert codes.tolist() == [0, 1, 0, 2, 3, 4]

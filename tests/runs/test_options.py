@@ -29,7 +29,11 @@ def test_defaults():
     assert options.validation_type is ValidationType.MX
     assert isinstance(options.backend, mv.LocalBackend)
     assert options.journal is None
-    assert (options.settings.max_age, options.settings.limit, options.settings.on_quota) == (30 * 86_400, None, "stop")
+    assert (options.settings.max_age, options.settings.limit, options.settings.on_quota) == (
+        30 * 86_400,
+        None,
+        "stop",
+    )
     assert options.owns_backend
 
 
@@ -65,7 +69,10 @@ def test_the_default_journal_is_one_file_of_the_users():
     assert default_journal().parts[-2:] == ("mailverdict", "journal.db")
 
 
-@each_row(("value", "seconds"), [("12h", 43_200), (90, 90), (1.5, 1.5), (timedelta(days=2), 172_800), ("0", 0)])
+@each_row(
+    ("value", "seconds"),
+    [("12h", 43_200), (90, 90), (1.5, 1.5), (timedelta(days=2), 172_800), ("0", 0)],
+)
 def test_durations(value, seconds):
     assert checked(max_age=value).settings.max_age == seconds
 
@@ -109,7 +116,9 @@ def test_a_service_never_sees_the_malformed_and_dead_domains_only_on_request():
 
 
 def test_offline_looks_nothing_up_whatever_is_asked():
-    assert execution_of(backend=ScriptedBackend(), screen="mx", offline=True).screen.with_dns is False
+    assert (
+        execution_of(backend=ScriptedBackend(), screen="mx", offline=True).screen.with_dns is False
+    )
     backend = mv.LocalBackend()
     assert execution_of(backend=backend, offline=True).screen.backend is backend
     assert execution_of(backend=backend).screen is None
@@ -123,6 +132,8 @@ def test_a_journal_is_opened_and_closed_with_the_run(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
 def test_the_default_folder_of_journals_is_private(tmp_path, monkeypatch):
-    monkeypatch.setattr("mailverdict.runs.options.default_journal", lambda: tmp_path / "data" / "journal.db")
+    monkeypatch.setattr(
+        "mailverdict.runs.options.default_journal", lambda: tmp_path / "data" / "journal.db"
+    )
     execution_of(backend=mv.RemoteBackend("http://127.0.0.1:1"), journal="auto").journal.close()
     assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700

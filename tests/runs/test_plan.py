@@ -30,20 +30,24 @@ def plan(unique: int, quota: Quota | None = None, **more: Any) -> Plan:
         (1, 100, 100, 1, 1, "one"),
     ],
 )
-def test_batches_and_days(to_submit: int, limit: int, remaining: int, batches: int, days: int, why: str) -> None:
+def test_batches_and_days(
+    to_submit: int, limit: int, remaining: int, batches: int, days: int, why: str
+) -> None:
     made = plan(to_submit, Quota(limit, limit - remaining, remaining))
     assert (made.batches, made.days) == (batches, days), why
     assert (made.daily_limit, made.remaining) == (limit, remaining)
 
 
 @each_row(
-    ("to_submit", "remaining", "day"), [(100, 100, "2026-12-30"), (101, 100, "2026-12-31"), (250, 30, "2027-01-02")]
+    ("to_submit", "remaining", "day"),
+    [(100, 100, "2026-12-30"), (101, 100, "2026-12-31"), (250, 30, "2027-01-02")],
 )
 def test_the_day_on_which_all_is_done(to_submit: int, remaining: int, day: str) -> None:
     made = plan(to_submit, Quota(100, 100 - remaining, remaining), today=date(2026, 12, 30))
     assert str(made.done_on) == day
     assert any(
-        line.split() == [*["day", "on", "which", "all", "is", "done,", "first", "rows", "first", "(UTC)"], day]
+        line.split()
+        == [*["day", "on", "which", "all", "is", "done,", "first", "rows", "first", "(UTC)"], day]
         for line in str(made).splitlines()
     )
     assert day in made._repr_html_()
@@ -98,7 +102,9 @@ def test_counts_that_do_not_add_up_are_refused(wrong: dict[str, int]) -> None:
 
 
 def test_it_prints_as_a_small_table() -> None:
-    made = plan_run(rows=12_345, missing=5, malformed=40, unique=12_000, known=11_000, quota=Quota(100, 0, 100))
+    made = plan_run(
+        rows=12_345, missing=5, malformed=40, unique=12_000, known=11_000, quota=Quota(100, 0, 100)
+    )
     lines = str(made).splitlines()
     assert repr(made) == str(made)
     assert lines[0].split() == ["rows", "12,345"]
@@ -111,7 +117,11 @@ def test_it_shows_as_html_in_a_notebook() -> None:
     page = plan(1234, Quota(100, 0, 100))._repr_html_()
     assert page.startswith("<style>")
     assert "1,234" in page
-    assert page.count("<tr>") == page.count("</tr>") == len(str(plan(1234, Quota(100, 0, 100))).splitlines())
+    assert (
+        page.count("<tr>")
+        == page.count("</tr>")
+        == len(str(plan(1234, Quota(100, 0, 100))).splitlines())
+    )
 
 
 COUNTS = st.integers(0, 5000)
@@ -126,7 +136,10 @@ def test_the_portions_add_up(unique: int, known: int, limit: int, remaining: int
         assert limit == 0
         assert made.to_submit > remaining
         return
-    capacity = min(remaining, made.to_submit) + max(0, made.days - bool(min(remaining, made.to_submit))) * limit
+    capacity = (
+        min(remaining, made.to_submit)
+        + max(0, made.days - bool(min(remaining, made.to_submit))) * limit
+    )
     assert capacity >= made.to_submit
     assert made.batches * 100 >= made.to_submit
     assert made.batches <= made.days * (max(limit, remaining) // 100 + 1)

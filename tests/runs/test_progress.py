@@ -14,13 +14,22 @@ from tests.doubles.tables import each_row
 
 
 def test_a_snapshot_is_one_line():
-    progress = Progress(total=2_000, settled=1_500, verdicts={"valid": 1_400, "invalid": 100}, message="polling")
-    assert str(progress) == "running: 1,500 of 2,000 addresses checked; valid 1,400, invalid 100 (polling)"
-    assert str(Progress()) == "running: 0 of 0 addresses checked; valid 0, risky 0, invalid 0, unknown 0"
+    progress = Progress(
+        total=2_000, settled=1_500, verdicts={"valid": 1_400, "invalid": 100}, message="polling"
+    )
+    assert (
+        str(progress)
+        == "running: 1,500 of 2,000 addresses checked; valid 1,400, invalid 100 (polling)"
+    )
+    assert (
+        str(Progress())
+        == "running: 0 of 0 addresses checked; valid 0, risky 0, invalid 0, unknown 0"
+    )
 
 
 @each_row(
-    ("state", "is_over"), [("running", False), ("done", True), ("stopped", True), ("cancelled", True), ("failed", True)]
+    ("state", "is_over"),
+    [("running", False), ("done", True), ("stopped", True), ("cancelled", True), ("failed", True)],
 )
 def test_every_state_but_running_is_an_end(state, is_over):
     assert Progress(state=state, quota=Quota(1, 1, 0)).is_over == is_over
@@ -47,7 +56,11 @@ class Kernel:
     ("name", "module", "expected"),
     [
         ("IPython", SimpleNamespace(get_ipython=Kernel), True),
-        ("IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(config={})), False),  # a terminal
+        (
+            "IPython",
+            SimpleNamespace(get_ipython=lambda: SimpleNamespace(config={})),
+            False,
+        ),  # a terminal
         ("IPython", SimpleNamespace(get_ipython=lambda: None), False),  # it is only imported
         ("marimo", SimpleNamespace(running_in_notebook=lambda: True), True),
         ("marimo", SimpleNamespace(running_in_notebook=lambda: False), False),
@@ -65,7 +78,14 @@ def test_a_notebook_is_known_by_its_kernel(monkeypatch, name, module, expected):
 def test_the_bar_follows_and_closes(capsys):
     bar = ProgressBar("verify email")
     bar(Progress(total=10))
-    bar(Progress(total=10, settled=4, verdicts={"valid": 3, "invalid": 1}, message="waiting for the quota"))
+    bar(
+        Progress(
+            total=10,
+            settled=4,
+            verdicts={"valid": 3, "invalid": 1},
+            message="waiting for the quota",
+        )
+    )
     shown = str(bar.bar)
     assert "verify email:  40%" in shown
     assert "4/10" in shown

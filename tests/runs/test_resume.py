@@ -23,7 +23,9 @@ from tests.doubles.tables import rows_to_table
 KEY = f"smtp {URL}"
 
 
-def execution(world: RemoteWorld, path: Path, emails: list[str], limit: int | None = None) -> Execution:
+def execution(
+    world: RemoteWorld, path: Path, emails: list[str], limit: int | None = None
+) -> Execution:
     return Execution(
         pa.array(emails),
         world.backend,
@@ -48,7 +50,9 @@ def leave_behind(world: RemoteWorld, path: Path, emails: list[str]) -> None:
         dead.claim(KEY, Submitting("t", tuple(emails), world.service.used))
 
 
-def test_a_submission_that_was_never_counted_is_made_by_the_next_run_at_once(tmp_path: Path) -> None:
+def test_a_submission_that_was_never_counted_is_made_by_the_next_run_at_once(
+    tmp_path: Path,
+) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
         leave_behind(world, tmp_path / "j.db", addresses(3))
@@ -103,7 +107,9 @@ def record_claims(one: Execution) -> list[Submitting]:
     return claimed
 
 
-def test_a_submission_that_may_have_been_counted_is_held_for_a_day_with_a_notice(tmp_path: Path) -> None:
+def test_a_submission_that_may_have_been_counted_is_held_for_a_day_with_a_notice(
+    tmp_path: Path,
+) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
         leave_behind(world, tmp_path / "j.db", addresses(3))
@@ -175,7 +181,9 @@ def test_a_run_cancelled_while_its_submission_was_on_the_way_is_resumed(tmp_path
     run_virtual(main)
 
 
-def test_a_cancelled_run_waits_for_the_answer_to_its_submission_but_not_for_long(tmp_path: Path) -> None:
+def test_a_cancelled_run_waits_for_the_answer_to_its_submission_but_not_for_long(
+    tmp_path: Path,
+) -> None:
     async def main(loop: VirtualLoop) -> None:
         one, world = await submission_without_answer(loop, tmp_path)
         one.cancel()
@@ -198,7 +206,9 @@ def test_a_run_that_is_cancelled_twice_waits_for_nothing(tmp_path: Path) -> None
     run_virtual(main)
 
 
-async def submission_without_answer(loop: VirtualLoop, folder: Path) -> tuple[asyncio.Task[None], RemoteWorld]:
+async def submission_without_answer(
+    loop: VirtualLoop, folder: Path
+) -> tuple[asyncio.Task[None], RemoteWorld]:
     """A run whose submission is on its way to a service that never answers."""
     world = RemoteWorld(loop)
     world.service.script("bulk", [FAULTS["never answers"]])
@@ -208,7 +218,9 @@ async def submission_without_answer(loop: VirtualLoop, folder: Path) -> tuple[as
     return one, world
 
 
-def test_runs_at_once_on_overlapping_lists_share_the_work_and_all_are_complete(tmp_path: Path) -> None:
+def test_runs_at_once_on_overlapping_lists_share_the_work_and_all_are_complete(
+    tmp_path: Path,
+) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
         emails = addresses(60)
@@ -235,7 +247,9 @@ def test_a_run_waits_while_another_waits_for_the_answer_to_its_submission(tmp_pa
     run_virtual(main)
 
 
-def test_a_waiting_run_uses_what_the_other_has_paid_for_also_if_the_answer_is_temporary(tmp_path: Path) -> None:
+def test_a_waiting_run_uses_what_the_other_has_paid_for_also_if_the_answer_is_temporary(
+    tmp_path: Path,
+) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
         world.backend.ask_again = False
@@ -268,7 +282,9 @@ def test_a_waiting_run_goes_on_where_the_other_was_cancelled(tmp_path: Path) -> 
 def test_a_limit_counts_what_this_run_submits_and_not_what_it_waits_for(tmp_path: Path) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
-        both = await asyncio.gather(*(run(world, tmp_path / "j.db", addresses(12), limit=5) for _ in range(2)))
+        both = await asyncio.gather(
+            *(run(world, tmp_path / "j.db", addresses(12), limit=5) for _ in range(2))
+        )
         assert sorted(statuses.count("done") for statuses, _ in both) == [5, 10]
         assert sorted(world.service.paid.values()) == [1] * 10
 
@@ -282,7 +298,9 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 @pytest.mark.parametrize("has_lost", [False, True])
-def test_a_run_does_not_wait_without_a_lost_submission_or_without_a_quota(tmp_path: Path, has_lost: bool) -> None:
+def test_a_run_does_not_wait_without_a_lost_submission_or_without_a_quota(
+    tmp_path: Path, has_lost: bool
+) -> None:
     async def fail(_: float) -> None:
         raise AssertionError("waited for nothing")
 
@@ -293,7 +311,11 @@ def test_a_run_does_not_wait_without_a_lost_submission_or_without_a_quota(tmp_pa
     journal = Journal(tmp_path / "j.db", clock=lambda: EPOCH)
     assert journal.seconds_to_resolve(key) == (GRACE if has_lost else None)
     execution = Execution(
-        pa.array(["b@x.org"]), ScriptedBackend(), RunSettings(ValidationType.SMTP), journal=journal, sleep=fail
+        pa.array(["b@x.org"]),
+        ScriptedBackend(),
+        RunSettings(ValidationType.SMTP),
+        journal=journal,
+        sleep=fail,
     )
     asyncio.run(execution.run())
     assert execution.progress.state == "done"
@@ -305,7 +327,9 @@ def test_the_submission_of_a_running_process_is_not_resolved(journal: Journal) -
 
 
 def settle(journal: Journal, email: str) -> None:
-    journal.record(KEY, Settled(rows_to_table([Verification(email, "smtp", "valid")], source="remote")))
+    journal.record(
+        KEY, Settled(rows_to_table([Verification(email, "smtp", "valid")], source="remote"))
+    )
 
 
 def test_the_reasons_why_addresses_were_not_claimed(journal: Journal, tmp_path: Path) -> None:
@@ -321,7 +345,9 @@ def test_the_reasons_why_addresses_were_not_claimed(journal: Journal, tmp_path: 
         assert (unclaimed.held.to_pylist(), unclaimed.free_at) == (["held@x.org"], EPOCH + HOLD)
         assert sorted(unclaimed.elsewhere.to_pylist()) == ["job@x.org", "sent@x.org"]
         assert unclaimed.notice().startswith("1 address stays pending: the submission was lost")
-    assert [job.job_id for job in journal.adopt(KEY, wanted)] == ["j"], "the other process has ended"
+    assert [job.job_id for job in journal.adopt(KEY, wanted)] == ["j"], (
+        "the other process has ended"
+    )
     assert len(journal.unclaimed(KEY, wanted).elsewhere) == 0
 
 

@@ -32,7 +32,9 @@ CASES = [
 
 def rows(*entries: tuple[str, str | None, str | None]) -> pa.Table:
     names = ("status", "result", "reasons")
-    return pa.table({name: pa.array([e[i] for e in entries], pa.string()) for i, name in enumerate(names)})
+    return pa.table(
+        {name: pa.array([e[i] for e in entries], pa.string()) for i, name in enumerate(names)}
+    )
 
 
 def usable(table: pa.Table, age: float = 0.0, refresh: frozenset[str] = frozenset()) -> list[bool]:
@@ -40,7 +42,9 @@ def usable(table: pa.Table, age: float = 0.0, refresh: frozenset[str] = frozense
 
 
 def test_temporary_answers_are_not_reused() -> None:
-    table = rows(*(("done" if result else "error", result, reasons) for result, reasons, *_ in CASES))
+    table = rows(
+        *(("done" if result else "error", result, reasons) for result, reasons, *_ in CASES)
+    )
     reused = usable(table)
     assert {why: not reuse for (*_, why), reuse in zip(CASES, reused, strict=True)} == {
         why: again for *_, again, why in CASES
@@ -48,7 +52,9 @@ def test_temporary_answers_are_not_reused() -> None:
 
 
 def test_failed_look_ups_are_asked_again_where_that_costs_nothing() -> None:
-    table = rows(("done", "unknown", ""), ("done", "unknown", "inconclusive"), ("done", "invalid", ""))
+    table = rows(
+        ("done", "unknown", ""), ("done", "unknown", "inconclusive"), ("done", "invalid", "")
+    )
     table = table.append_column("error", pa.array(["DNS", "DNS", "DNS"]))
     ages = pa.array([0.0] * 3)
     assert reusable(table, ages, frozenset(), costs_quota=False).to_pylist() == [False, False, True]
@@ -98,7 +104,12 @@ def test_the_hint_counts_temporary_answers_and_names_the_time_to_call_again() ->
 
 
 def test_there_is_no_hint_without_temporary_answers() -> None:
-    assert retry_hint(rows(("done", "unknown", "timeout"), ("done", "valid", ""), ("error", None, None))) == ""
+    assert (
+        retry_hint(
+            rows(("done", "unknown", "timeout"), ("done", "valid", ""), ("error", None, None))
+        )
+        == ""
+    )
     assert retry_hint(rows().slice(0, 0)) == ""
 
 
@@ -119,12 +130,19 @@ NOON = 43_200.0
         (5, 4, 100.0, LostSubmission.MAYBE_COUNTED),
         (None, 5, 100.0, LostSubmission.MAYBE_COUNTED),
         (5, 5, 86_400.0 - NOON, LostSubmission.MAYBE_COUNTED),
-        (5, 5, 86_400.0 - NOON - 5.0, LostSubmission.MAYBE_COUNTED),  # the service's clock may be ahead
+        (
+            5,
+            5,
+            86_400.0 - NOON - 5.0,
+            LostSubmission.MAYBE_COUNTED,
+        ),  # the service's clock may be ahead
         (5, 5, 86_400.0 - NOON - 65.0, LostSubmission.NOT_COUNTED),
     ],
 )
 def test_classifying_a_lost_submission(
     used_before: int | None, used: int, later: float, expected: LostSubmission
 ) -> None:
-    found = classify_lost_submission(sent_at=NOON, used_before=used_before, used=used, now=NOON + later)
+    found = classify_lost_submission(
+        sent_at=NOON, used_before=used_before, used=used, now=NOON + later
+    )
     assert found is expected

@@ -57,7 +57,10 @@ def test_the_result_comes_at_the_end_as_often_as_wanted():
     assert run.result() == run.result(timeout=9) == run.partial() == ["done", "done"]
     assert run.done()
     assert run.wait() is run
-    assert repr(run) == "<mailverdict.Run done: 2 of 2 addresses checked; valid 2, risky 0, invalid 0, unknown 0>"
+    assert (
+        repr(run)
+        == "<mailverdict.Run done: 2 of 2 addresses checked; valid 2, risky 0, invalid 0, unknown 0>"
+    )
 
 
 def test_a_run_that_was_not_started_starts_when_it_is_waited_for():
@@ -133,7 +136,11 @@ class TestPausing:
         assert (run.progress.state, run.progress.settled) == ("paused", 1)
         assert run.resume() is run
         assert run.result() == ["done", "done"]
-        assert (run.progress.state, run.progress.settled, run.progress.verdicts["valid"]) == ("done", 2, 2)
+        assert (run.progress.state, run.progress.settled, run.progress.verdicts["valid"]) == (
+            "done",
+            2,
+            2,
+        )
         assert backend.asked == [EMAILS, EMAILS[1:]]
         assert run.notices == ["said before"]
 
@@ -158,7 +165,10 @@ class TestPausing:
         run = mv.start(EMAILS, backend=backend, journal=tmp_path / "j.db", limit=1)
         assert run.result()["status"].tolist() == ["done", "pending"]
         assert run.resume().result()["status"].tolist() == ["done", "done"]
-        assert (run.progress.from_journal, [emails for _, emails in backend.batches]) == (1, [EMAILS[:1], EMAILS[1:]])
+        assert (run.progress.from_journal, [emails for _, emails in backend.batches]) == (
+            1,
+            [EMAILS[:1], EMAILS[1:]],
+        )
 
     def test_a_run_that_goes_on_is_not_resumed(self, endless):
         with pytest.raises(SettingsError, match="the run has not ended: pause it"):
@@ -231,7 +241,9 @@ class TestWhereItRuns:
                 await run_of(ScriptedBackend([BackendError("dead")]))
 
         async def cell():
-            asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context["message"]))
+            asyncio.get_running_loop().set_exception_handler(
+                lambda _, context: logged.append(context["message"])
+            )
             await fail()
 
         asyncio.run(cell())
@@ -253,7 +265,8 @@ class TestWhereItRuns:
     def test_from_many_threads_at_once(self):
         results = []
         threads = [
-            threading.Thread(target=lambda: results.append(run_of(ScriptedBackend()).result())) for _ in range(16)
+            threading.Thread(target=lambda: results.append(run_of(ScriptedBackend()).result()))
+            for _ in range(16)
         ]
         for thread in threads:
             thread.start()
@@ -306,7 +319,9 @@ def test_ctrl_c_is_felt_at_once_and_keeps_what_is_settled():
 
 
 def test_the_snapshot_in_a_notebook_is_escaped():
-    html = render_progress(Progress(state="running", total=2, settled=1, message="<script>alert(1)</script>"))
+    html = render_progress(
+        Progress(state="running", total=2, settled=1, message="<script>alert(1)</script>")
+    )
     assert "<script>" not in html
     assert "<b>Running</b>: 1 of 2 addresses checked" in html
     assert run_of(ScriptedBackend())._repr_html_().startswith("<style>")
@@ -317,10 +332,24 @@ def test_the_snapshot_in_a_notebook_is_escaped():
     [
         (
             run_of(ScriptedBackend()),
-            {"cancel", "done", "notices", "partial", "pause", "progress", "result", "resume", "subscribe", "wait"},
+            {
+                "cancel",
+                "done",
+                "notices",
+                "partial",
+                "pause",
+                "progress",
+                "result",
+                "resume",
+                "subscribe",
+                "wait",
+            },
         ),
         (Progress(), {field.name for field in fields(Progress)} | {"is_over"}),
-        (plan_run(rows=1, missing=0, malformed=0, unique=1), {field.name for field in fields(Plan)}),
+        (
+            plan_run(rows=1, missing=0, malformed=0, unique=1),
+            {field.name for field in fields(Plan)},
+        ),
     ],
     ids=["Run", "Progress", "Plan"],
 )

@@ -31,7 +31,9 @@ def test_positions_are_found_by_the_key_of_an_address():
 
 @each_row("stranger", ["eve@example.org", "A1@example.org", "", "x" * 9_999])
 def test_an_unknown_address_is_an_error_of_the_backend(stranger):
-    with pytest.raises(BackendError, match=r"the backend answered about '.{0,99}, which it was not asked about"):
+    with pytest.raises(
+        BackendError, match=r"the backend answered about '.{0,99}, which it was not asked about"
+    ):
         rows_for(3).positions_of(pa.chunked_array([["a1@example.org", stranger]]))
 
 
@@ -86,7 +88,10 @@ def test_only_the_fields_that_will_be_asked_for_are_kept():
     collected = SettledRows(pa.array(["a1@example.org", "a2@example.org"]), ["status", "role"])
     collected.settle(rows_of(["a2@example.org"], "invalid"), np.array([1]))
     assert [table.column_names for table in collected.tables] == [["status", "role"]]
-    assert collected.table("mx").to_pydict() == {"status": ["pending", "done"], "role": [None, None]}
+    assert collected.table("mx").to_pydict() == {
+        "status": ["pending", "done"],
+        "role": [None, None],
+    }
     assert collected.counts["invalid"] == 1
 
 

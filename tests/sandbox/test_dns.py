@@ -23,7 +23,9 @@ pytestmark = pytest.mark.usefixtures("skipped_waits")
 
 T = TypeVar("T")
 ZONES = {
-    "ada.example": DomainRecords({"MX": ("20 b.ada.example", "10 a.ada.example."), "A": ("127.0.0.5",)}, ttl=77),
+    "ada.example": DomainRecords(
+        {"MX": ("20 b.ada.example", "10 a.ada.example."), "A": ("127.0.0.5",)}, ttl=77
+    ),
     "b.ada.example": DomainRecords({"A": ("127.0.0.6",)}),
     "alias.example": DomainRecords({"CNAME": ("ada.example",)}),
     "loop.example": DomainRecords({"CNAME": ("loop.example",)}),
@@ -37,14 +39,19 @@ ZONES = {
 
 
 def serve(
-    action: Callable[[DnsServer, Callable[..., Awaitable[dns.message.Message]]], Awaitable[T]], **zones: DomainRecords
+    action: Callable[[DnsServer, Callable[..., Awaitable[dns.message.Message]]], Awaitable[T]],
+    **zones: DomainRecords,
 ) -> T:
     async def main() -> T:
         async with DnsServer({**ZONES, **zones}) as server:
             host, port = parse_resolver(server.endpoint)
 
-            async def ask(name: str, rdtype: str, *, tcp: bool = False, edns: bool = True) -> dns.message.Message:
-                query = dns.message.make_query(name, rdtype, use_edns=0 if edns else -1, payload=1232)
+            async def ask(
+                name: str, rdtype: str, *, tcp: bool = False, edns: bool = True
+            ) -> dns.message.Message:
+                query = dns.message.make_query(
+                    name, rdtype, use_edns=0 if edns else -1, payload=1232
+                )
                 method = dns.asyncquery.tcp if tcp else dns.asyncquery.udp
                 return await method(query, host, port=port, timeout=1.0)
 
@@ -89,7 +96,9 @@ def test_negative_answers_have_a_lifetime(name, ttl):
 @each_row("edns", [False, True])
 def test_answer_that_fits_no_datagram_is_truncated_and_whole_over_tcp(edns):
     async def action(_, ask):
-        return await ask("big.example", "TXT", edns=edns), await ask("big.example", "TXT", tcp=True, edns=edns)
+        return await ask("big.example", "TXT", edns=edns), await ask(
+            "big.example", "TXT", tcp=True, edns=edns
+        )
 
     short, whole = serve(action)
     assert short.flags & dns.flags.TC
@@ -120,7 +129,10 @@ def test_every_fault_has_its_way():
         return seen
 
     faulty = {
-        f"{f.name.lower().replace('_', '-')}.example": DomainRecords({"A": ("127.0.0.5",)}, {"*": f}) for f in DnsFault
+        f"{f.name.lower().replace('_', '-')}.example": DomainRecords(
+            {"A": ("127.0.0.5",)}, {"*": f}
+        )
+        for f in DnsFault
     }
     assert serve(action, **faulty) == {
         "SERVFAIL": ["SERVFAIL 0"] * 2,
@@ -166,7 +178,9 @@ def test_names_may_be_added_and_replaced_while_it_runs():
     async def action(server, ask):
         server.add("New.Example", DomainRecords({"A": ("127.0.0.9",)}))
         server.add("ada.example", DomainRecords({"A": ("127.0.0.10",)}))
-        return [(await ask(name, "A")).answer[0][0].address for name in ("new.example", "ada.example")]
+        return [
+            (await ask(name, "A")).answer[0][0].address for name in ("new.example", "ada.example")
+        ]
 
     assert serve(action) == ["127.0.0.9", "127.0.0.10"]
 
@@ -181,7 +195,13 @@ def test_answers_under_way_are_counted():
 
 @each_row(
     "junk",
-    [b"", b"junk", b"\0" * 12, b"\xff" * 40, dns.message.make_response(dns.message.make_query("a.b", "A")).to_wire()],
+    [
+        b"",
+        b"junk",
+        b"\0" * 12,
+        b"\xff" * 40,
+        dns.message.make_response(dns.message.make_query("a.b", "A")).to_wire(),
+    ],
     ids=["empty", "text", "zeros", "ones", "an answer"],
 )
 def test_non_queries_are_dropped(junk):
@@ -208,7 +228,9 @@ def test_several_queries_over_one_connection_that_stopping_does_not_wait_for():
                 packet = dns.message.make_query(name, "A").to_wire()
                 writer.write(len(packet).to_bytes(2, "big") + packet)
                 size = int.from_bytes(await reader.readexactly(2), "big")
-                addresses.append(dns.message.from_wire(await reader.readexactly(size)).answer[0][0].address)
+                addresses.append(
+                    dns.message.from_wire(await reader.readexactly(size)).answer[0][0].address
+                )
         assert await reader.read() == b""
         writer.close()
         await writer.wait_closed()
@@ -233,7 +255,9 @@ def test_it_listens_on_ipv6_too():
     async def main():
         async with DnsServer(ZONES, host="::1") as server:
             host, port = parse_resolver(server.endpoint)
-            return await dns.asyncquery.udp(dns.message.make_query("ada.example", "A"), host, port=port, timeout=1.0)
+            return await dns.asyncquery.udp(
+                dns.message.make_query("ada.example", "A"), host, port=port, timeout=1.0
+            )
 
     assert asyncio.run(main()).answer[0][0].address == "127.0.0.5"
 

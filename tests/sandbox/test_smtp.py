@@ -76,7 +76,13 @@ def talk(exchange: Exchange, *flights: list[str]) -> list[str]:
 DIALOGUES = [
     (
         PLAIN,
-        ["EHLO c", "MAIL FROM:<>", "RCPT TO:<ada@plain.example>", "RCPT TO:<nobody@plain.example>", "QUIT"],
+        [
+            "EHLO c",
+            "MAIL FROM:<>",
+            "RCPT TO:<ada@plain.example>",
+            "RCPT TO:<nobody@plain.example>",
+            "QUIT",
+        ],
         "220 250 250 250 550 221",
         "the usual way",
     ),
@@ -87,7 +93,15 @@ DIALOGUES = [
     (PLAIN, ["STARTTLS", "VRFY ada", "helo c"], "220 502 500 250", "what is not offered"),
     (
         Exchange("mx.a.example", "two a transaction", mailboxes=None, max_recipients=2),
-        ["MAIL FROM:<>", "RCPT TO:<a@a>", "RCPT TO:<b@a>", "RCPT TO:<c@a>", "RSET", "MAIL FROM:<>", "RCPT TO:<c@a>"],
+        [
+            "MAIL FROM:<>",
+            "RCPT TO:<a@a>",
+            "RCPT TO:<b@a>",
+            "RCPT TO:<c@a>",
+            "RSET",
+            "MAIL FROM:<>",
+            "RCPT TO:<c@a>",
+        ],
         "220 250 250 250 452 250 250 250",
         "recipients of a transaction",
     ),
@@ -110,7 +124,12 @@ DIALOGUES = [
         "the end of patience comes unasked",
     ),
     (
-        Exchange("mx.a.example", "loses the second", mailboxes=None, faults=(SmtpFault("RCPT", "lose", after=1),)),
+        Exchange(
+            "mx.a.example",
+            "loses the second",
+            mailboxes=None,
+            faults=(SmtpFault("RCPT", "lose", after=1),),
+        ),
         ["MAIL FROM:<>", "RCPT TO:<a@a>", "RCPT TO:<b@a>", "RCPT TO:<c@a>", "QUIT"],
         "220 250 250 250 221",
         "one reply fewer than commands",
@@ -125,7 +144,9 @@ DIALOGUES = [
 
 
 @each_row(("exchange", "commands", "codes", "why"), DIALOGUES)
-def test_server_answers_by_its_script(exchange: Exchange, commands: list[str], codes: str, why: str) -> None:
+def test_server_answers_by_its_script(
+    exchange: Exchange, commands: list[str], codes: str, why: str
+) -> None:
     async def action(server: SmtpServer) -> list[str]:
         client = await connect(server, exchange)
         client.writer.write("".join(f"{command}\r\n" for command in commands).encode())
@@ -139,13 +160,19 @@ def test_server_answers_by_its_script(exchange: Exchange, commands: list[str], c
 
 
 def test_extensions_follow_the_script() -> None:
-    exchange = Exchange("mx.a.example", "", extensions=("PIPELINING",), starttls="offered", smtputf8=True)
+    exchange = Exchange(
+        "mx.a.example", "", extensions=("PIPELINING",), starttls="offered", smtputf8=True
+    )
 
-    assert talk(exchange, ["EHLO c"])[1] == "250-mx.a.example|250-PIPELINING|250-STARTTLS|250 SMTPUTF8"
+    assert (
+        talk(exchange, ["EHLO c"])[1] == "250-mx.a.example|250-PIPELINING|250-STARTTLS|250 SMTPUTF8"
+    )
 
 
 def test_texts_are_filled_in() -> None:
-    exchange = Exchange("mx.a.example", "", rcpt="550 {host} does not know {address}, says it to {client}")
+    exchange = Exchange(
+        "mx.a.example", "", rcpt="550 {host} does not know {address}, says it to {client}"
+    )
 
     replies = talk(exchange, ["MAIL FROM:<>", "RCPT TO:<zoë@a.example>"])
 
@@ -198,7 +225,9 @@ def test_delay_and_punishment_come_out_in_order() -> None:
     replies, seconds = play([exchange], action)
 
     assert [reply[:3] for reply in replies] == ["250", "550", "250", "250"]
-    assert seconds >= 0.0699  # a delay cannot be shorter than its timers, which are exact to a microsecond
+    assert (
+        seconds >= 0.0699
+    )  # a delay cannot be shorter than its timers, which are exact to a microsecond
 
 
 def test_server_counts_what_comes() -> None:
@@ -207,7 +236,13 @@ def test_server_counts_what_comes() -> None:
         await first.read()
         await second.read()
         assert server.stats(PLAIN.host).open_now == 2
-        await first.say("MAIL FROM:<>", "RCPT TO:<Ada@plain.example>", "RCPT TO:<ada@plain.example>", "DATA", "QUIT")
+        await first.say(
+            "MAIL FROM:<>",
+            "RCPT TO:<Ada@plain.example>",
+            "RCPT TO:<ada@plain.example>",
+            "DATA",
+            "QUIT",
+        )
         await second.say("QUIT")
         await first.close()
         await second.close()
@@ -232,7 +267,10 @@ def test_exchanges_share_a_port_and_have_addresses_of_their_own() -> None:
     server = SmtpServer([PLAIN, given])
 
     assert server.addresses == {"mx.plain.example": "127.25.0.1", "mx.given.example": "127.0.99.1"}
-    assert [g.split()[1] for g in play([PLAIN, given], action)] == ["mx.plain.example", "mx.given.example"]
+    assert [g.split()[1] for g in play([PLAIN, given], action)] == [
+        "mx.plain.example",
+        "mx.given.example",
+    ]
 
 
 def test_stopped_server_ends_its_connections() -> None:
@@ -283,12 +321,24 @@ def test_table_has_a_catch_all() -> None:
 def test_table_has_a_fault_of_every_kind() -> None:
     kinds = {fault.does for exchange in EXCHANGES for fault in exchange.faults}
 
-    assert kinds == {"silence", "drop", "reset", "say", "shut", "endless", "flood", "trickle", "lose"}
+    assert kinds == {
+        "silence",
+        "drop",
+        "reset",
+        "say",
+        "shut",
+        "endless",
+        "flood",
+        "trickle",
+        "lose",
+    }
 
 
 def test_table_breaks_off_at_every_phase() -> None:
     for does in ("silence", "shut", "drop"):
-        places = {fault.at for exchange in EXCHANGES for fault in exchange.faults if fault.does == does}
+        places = {
+            fault.at for exchange in EXCHANGES for fault in exchange.faults if fault.does == does
+        }
         assert places >= {"connect", "EHLO", "MAIL", "RCPT"}
 
 

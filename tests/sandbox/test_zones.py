@@ -17,7 +17,11 @@ def test_all_records_can_be_read():
 
 
 def test_no_name_is_in_two_tables():
-    names = [case.domain for case in CASES] + [domain for _, domain in shared_domains()] + list(EXCHANGE_ADDRESSES)
+    names = (
+        [case.domain for case in CASES]
+        + [domain for _, domain in shared_domains()]
+        + list(EXCHANGE_ADDRESSES)
+    )
     assert len(names) == len(set(names))
 
 
@@ -54,4 +58,6 @@ def test_shared_domains_lead_to_hosts_that_there_are():
 def test_exchanges_have_a_name_for_their_address():
     zones = sandbox_zones()
     for host, address in EXCHANGE_ADDRESSES.items():
-        assert zones[ipaddress.ip_address(address).reverse_pointer].records == {"PTR": (host,)}, host
+        assert zones[ipaddress.ip_address(address).reverse_pointer].records == {"PTR": (host,)}, (
+            host
+        )

@@ -38,7 +38,9 @@ class Servers:
 
 def zones() -> dict[str, DomainRecords]:
     """Everything that the DNS of these tests knows; the domains of the test of a resolver among it, as everywhere."""
-    records = {name: DomainRecords({"MX": ("10 mx.elsewhere.example",)}) for name in load_probes().known}
+    records = {
+        name: DomainRecords({"MX": ("10 mx.elsewhere.example",)}) for name in load_probes().known
+    }
     for listener in (*postfix.LISTENERS.values(), *exim.LISTENERS.values()):
         records |= records_of(listener)
     for name, address in postfix.HOSTS.items():

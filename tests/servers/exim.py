@@ -23,7 +23,9 @@ FACES: dict[str, dict[str, str]] = {
     "helo": {"helo": "deny message = HELO rejected: you are not me"},
     "mail": {"mail": "deny message = Sender rejected"},
     "verified-sender": {"rcpt": f"require verify = sender\n  {VERIFIED}"},
-    "grey": {"rcpt": "require verify = recipient\n  defer message = Greylisted, please try again in 1 second"},
+    "grey": {
+        "rcpt": "require verify = recipient\n  defer message = Greylisted, please try again in 1 second"
+    },
     "full": {"rcpt": "defer local_parts = bob\n  message = 452 4.2.2 Mailbox full\n  " + VERIFIED},
     "prohibited": {"rcpt": "deny"},
     "dropping": {"rcpt": "drop message = Go away"},
@@ -133,7 +135,9 @@ class Exim:
         run.mkdir()
         shutil.chown(run, USER, USER)
         configuration = run / "configuration"
-        configuration.write_text(render_configuration(listeners, options, run, program), encoding="utf-8")
+        configuration.write_text(
+            render_configuration(listeners, options, run, program), encoding="utf-8"
+        )
         process = start([str(program), "-C", str(configuration), "-bdf"], run / "output")
         self.processes.append(process)
         for each in listeners:

@@ -21,7 +21,15 @@ FOLDER = Path("/var/cache/mailverdict-servers")
 PACKAGES = ("postfix", "exim4-daemon-light", "postgrey")
 UNPACKED = FOLDER / "unpacked"  # written last: it names what is there
 POSTGRESQL = Path("/usr/lib/postgresql")
-APT = ("apt-get", "-o", "Acquire::Retries=2", "-o", "Acquire::http::Timeout=20", "-o", "DPkg::Lock::Timeout=60")
+APT = (
+    "apt-get",
+    "-o",
+    "Acquire::Retries=2",
+    "-o",
+    "Acquire::http::Timeout=20",
+    "-o",
+    "DPkg::Lock::Timeout=60",
+)
 PATIENCE = 150.0  # seconds for everything
 QUIET = {"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 USERS = ("postfix", "Debian-exim")  # the users that the servers run as after they drop root
@@ -36,9 +44,13 @@ def run(*command: str, cwd: Path | None = None, until: float | None = None) -> s
     """Run a command; give what it prints."""
     left = None if until is None else max(1.0, until - time.monotonic())
     try:
-        done = subprocess.run(command, cwd=cwd, env=QUIET, check=True, capture_output=True, text=True, timeout=left)
+        done = subprocess.run(
+            command, cwd=cwd, env=QUIET, check=True, capture_output=True, text=True, timeout=left
+        )
     except subprocess.CalledProcessError as exc:
-        raise CannotInstallError(f"{' '.join(command)}: {exc.stderr.strip() or exc.stdout.strip()}") from exc
+        raise CannotInstallError(
+            f"{' '.join(command)}: {exc.stderr.strip() or exc.stdout.strip()}"
+        ) from exc
     except subprocess.TimeoutExpired as exc:
         raise CannotInstallError(f"{' '.join(command)} takes too long") from exc
     return done.stdout
@@ -70,7 +82,9 @@ def unpack_servers(until: float) -> None:
     FOLDER.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as name:
         downloads = Path(name)
-        run(*APT, "-o", "APT::Sandbox::User=root", "download", *PACKAGES, cwd=downloads, until=until)
+        run(
+            *APT, "-o", "APT::Sandbox::User=root", "download", *PACKAGES, cwd=downloads, until=until
+        )
         packages = [str(each) for each in sorted(downloads.glob("*.deb"))]
         depends = (run("dpkg-deb", "--field", each, "Depends") for each in packages)
         libraries = {name for each in depends for name in library_names(each)}
@@ -89,7 +103,15 @@ def add_users() -> None:
     for group in GROUPS:
         run("addgroup", "--system", "--quiet", group)
     for user in USERS:
-        options = ("--system", "--group", "--quiet", "--no-create-home", "--home", "/nonexistent", "--force-badname")
+        options = (
+            "--system",
+            "--group",
+            "--quiet",
+            "--no-create-home",
+            "--home",
+            "/nonexistent",
+            "--force-badname",
+        )
         run("adduser", *options, user)
 
 

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from tests.doubles.waiting import wait_until
 
-LINE = re.compile(r".*? (?P<face>[\w-]+)/smtpd\[\d+\]: (?P<event>connect|disconnect) from \S+(?P<commands>.*)")
+LINE = re.compile(
+    r".*? (?P<face>[\w-]+)/smtpd\[\d+\]: (?P<event>connect|disconnect) from \S+(?P<commands>.*)"
+)
 PATIENCE = 10.0
 
 
@@ -52,7 +54,11 @@ class Account:
 
     def sessions(self) -> list[Session]:
         """Sessions that are over."""
-        return [read_session(each["face"], each["commands"]) for each in self.events() if each["event"] == "disconnect"]
+        return [
+            read_session(each["face"], each["commands"])
+            for each in self.events()
+            if each["event"] == "disconnect"
+        ]
 
     def most_at_once(self) -> dict[str, int]:
         """By face, the most sessions that there were at one time."""
@@ -68,4 +74,8 @@ def read_session(face: str, commands: str) -> Session:
     """Read the end of a line, as ``ehlo=1 mail=1 rcpt=1/2 quit=1 commands=4/5``: accepted, of all if some were not."""
     found = re.findall(r"(\w+)=(\d+)(?:/(\d+))?", commands)
     given = {name: int(whole or accepted) for name, accepted, whole in found}
-    return Session(face, given, {name: int(whole or accepted) - int(accepted) for name, accepted, whole in found})
+    return Session(
+        face,
+        given,
+        {name: int(whole or accepted) - int(accepted) for name, accepted, whole in found},
+    )

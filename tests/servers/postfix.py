@@ -33,21 +33,31 @@ FOOTER = (
     r"\c. For assistance, call 555-0101. Please provide: time ($localtime), client ($client_address)"
     r" and server ($server_name).\nSee https://www.example.org/unknown-user for the user policy."
 )
-DEEP_TESTS = {f"postscreen_{test}_enable": "yes" for test in ("pipelining", "bare_newline", "non_smtp_command")}
+DEEP_TESTS = {
+    f"postscreen_{test}_enable": "yes"
+    for test in ("pipelining", "bare_newline", "non_smtp_command")
+}
 
 FACES: dict[str, dict[str, str]] = {
     "plain": {},
     "everyone": {"virtual_mailbox_maps": "static:all"},
-    "full": {"smtpd_recipient_restrictions": f"check_recipient_access inline:{{ {inline(ADDRESSES)} }}"},
+    "full": {
+        "smtpd_recipient_restrictions": f"check_recipient_access inline:{{ {inline(ADDRESSES)} }}"
+    },
     "client": {"smtpd_client_restrictions": "check_client_access static:REJECT"},
-    "client-at-once": {"smtpd_client_restrictions": "check_client_access static:REJECT", "smtpd_delay_reject": "no"},
+    "client-at-once": {
+        "smtpd_client_restrictions": "check_client_access static:REJECT",
+        "smtpd_delay_reject": "no",
+    },
     "listed": {"smtpd_recipient_restrictions": f"reject_rbl_client {LIST}"},
     "nameless": {"smtpd_client_restrictions": "reject_unknown_client_hostname"},
     "helo": {"smtpd_helo_restrictions": "check_helo_access static:REJECT"},
     "helo-unresolved": {"smtpd_helo_restrictions": "reject_unknown_helo_hostname"},
     "sender": {"smtpd_sender_restrictions": "check_sender_access static:REJECT"},
     "sender-unresolved": {"smtpd_sender_restrictions": "reject_unknown_sender_domain"},
-    "grey": {"smtpd_recipient_restrictions": f"check_policy_service inet:{POSTGREY[0]}:{POSTGREY[1]}"},
+    "grey": {
+        "smtpd_recipient_restrictions": f"check_policy_service inet:{POSTGREY[0]}:{POSTGREY[1]}"
+    },
     "few": {"smtpd_recipient_limit": "3"},
     "strict": {"smtpd_soft_error_limit": "3", "smtpd_hard_error_limit": "6"},
     "crowded": {"smtpd_client_connection_count_limit": "1"},
@@ -66,11 +76,18 @@ FACES: dict[str, dict[str, str]] = {
         "unverified_recipient_reject_code": "550",
         "relay_recipient_maps": "",
     },
-    "gateway-soft": {"smtpd_recipient_restrictions": "reject_unverified_recipient", "relay_recipient_maps": ""},
+    "gateway-soft": {
+        "smtpd_recipient_restrictions": "reject_unverified_recipient",
+        "relay_recipient_maps": "",
+    },
     "behind": {},  # where the gateways look, this one's and Exim's
     "screened": {"postscreen_greet_wait": "2s", "postscreen_access_list": "", **DEEP_TESTS},
 }
-RELAYED = ("gateway", "gateway-soft", "relayed")  # relay domains; the verdict is that of the server behind
+RELAYED = (
+    "gateway",
+    "gateway-soft",
+    "relayed",
+)  # relay domains; the verdict is that of the server behind
 # Domains without a face of their own, by what Postfix takes them for (its address classes), all at `plain`.
 CLASSES = ("local", "alias", "relayed", "foreign")
 
@@ -156,7 +173,10 @@ CHROOT_FILES = {
 
 def render_main(run: Path) -> str:
     """The text of main.cf."""
-    mailbox_domains = {each.domain for each in LISTENERS.values()} | {domain_of("second"), domain_of("second-opinion")}
+    mailbox_domains = {each.domain for each in LISTENERS.values()} | {
+        domain_of("second"),
+        domain_of("second-opinion"),
+    }
     return MAIN.format(
         run=run,
         daemons=DAEMONS,
@@ -166,15 +186,24 @@ def render_main(run: Path) -> str:
         mailboxes=f"regexp:{run}/config/mailboxes",
         relay_domains=" ".join([*map(domain_of, RELAYED), CALLOUT]),
         mailbox_domains=" ".join(sorted(mailbox_domains - set(map(domain_of, RELAYED)))),
-        transports=inline({domain_of(name): f"smtp:[{LISTENERS['behind'].host}]" for name in RELAYED}),
+        transports=inline(
+            {domain_of(name): f"smtp:[{LISTENERS['behind'].host}]" for name in RELAYED}
+        ),
     )
 
 
 def render_service(listener: Listener, run: Path) -> str:
     """A line of master.cf: the program that listens on one address, and its options."""
-    options = {"syslog_name": listener.name, "myhostname": f"mx.{listener.domain}", **listener.options}
+    options = {
+        "syslog_name": listener.name,
+        "myhostname": f"mx.{listener.domain}",
+        **listener.options,
+    }
     program = "- n - 1 postscreen" if listener.name == "screened" else "- y - - smtpd"
-    texts = (f"-o {{ {name} = {value.replace('{config}', str(run / 'config'))} }}" for name, value in options.items())
+    texts = (
+        f"-o {{ {name} = {value.replace('{config}', str(run / 'config'))} }}"
+        for name, value in options.items()
+    )
     return f"{listener.host}:25 inet n {program} {' '.join(texts)}"
 
 
@@ -199,7 +228,9 @@ def write_configuration(run: Path) -> None:
 def make_certificate(folder: Path) -> None:
     """Make a certificate that nobody has signed, like those of most exchanges."""
     files = "-keyout key.pem -out cert.pem"
-    command = f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=mx.postfix.example {files}"
+    command = (
+        f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=mx.postfix.example {files}"
+    )
     subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
 
 

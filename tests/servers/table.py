@@ -37,7 +37,9 @@ class Row(NamedTuple):
         """Address of the preferred exchange."""
         if self.domain in postfix.DOMAINS:
             return postfix.HOSTS[postfix.DOMAINS[self.domain][0]]
-        listeners = postfix.LISTENERS if self.domain.endswith(".postfix.example") else exim.LISTENERS
+        listeners = (
+            postfix.LISTENERS if self.domain.endswith(".postfix.example") else exim.LISTENERS
+        )
         return listeners[self.domain.partition(".")[0]].host
 
     def __str__(self) -> str:

@@ -16,20 +16,26 @@ from tests.servers.table import Row, read_rows
 
 pytestmark = pytest.mark.servers
 
-OTHER_SENDER = "probe@plain.postfix.example"  # postgrey remembers senders: the engine's is not used up here
+OTHER_SENDER = (
+    "probe@plain.postfix.example"  # postgrey remembers senders: the engine's is not used up here
+)
 ROWS = read_rows()
 SAYING = [row for row in ROWS if row.reply]
 # What a plain session to the preferred exchange must see; postscreen remembers clients, so it is left to the engine.
 ACCEPTING = [
     row
     for row in ROWS
-    if row.result in ("valid", "risky") and not row.reply and row.domain not in (*DOMAINS, domain_of("screened"))
+    if row.result in ("valid", "risky")
+    and not row.reply
+    and row.domain not in (*DOMAINS, domain_of("screened"))
 ]
 
 
 def ask_as(row: Row) -> Said:
     """Ask about a row's mailbox."""
-    return ask(row.host, OTHER_SENDER if row.domain == domain_of("grey") else row.mail_from, row.address)
+    return ask(
+        row.host, OTHER_SENDER if row.domain == domain_of("grey") else row.mail_from, row.address
+    )
 
 
 @pytest.mark.parametrize("row", SAYING, ids=str)

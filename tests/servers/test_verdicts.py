@@ -17,7 +17,10 @@ from tests.servers.mail_log import Account, Session
 from tests.servers.table import Row, read_rows
 
 # Some of the runs are refused as a whole, which `verify` warns about.
-pytestmark = [pytest.mark.servers, pytest.mark.filterwarnings("ignore:.*have no verdict, since:UserWarning")]
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.filterwarnings("ignore:.*have no verdict, since:UserWarning"),
+]
 
 ROWS = read_rows()
 SENDERS = sorted({row.mail_from for row in ROWS})
@@ -42,8 +45,17 @@ def verify(servers: Servers, addresses: list[str], **settings: Any) -> pd.DataFr
     """Verify with the engine; all result columns, by address."""
     backend = mv.LocalBackend(resolver=servers.resolver, **{**SETTINGS, **settings})
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "some answers are temporary")  # greylisting that stays is in the table
-        out = mv.verify(addresses, backend=backend, validation_type="smtp", journal=None, columns="all", progress=False)
+        warnings.filterwarnings(
+            "ignore", "some answers are temporary"
+        )  # greylisting that stays is in the table
+        out = mv.verify(
+            addresses,
+            backend=backend,
+            validation_type="smtp",
+            journal=None,
+            columns="all",
+            progress=False,
+        )
     out.index = pd.Index(addresses)
     return out
 
@@ -61,7 +73,9 @@ def run(servers: Servers) -> Run:
     """Every address of the table, all together."""
     account = Account(servers.mail_log)
     frames = {
-        sender: verify(servers, [row.address for row in ROWS if row.mail_from == sender], mail_from=sender)
+        sender: verify(
+            servers, [row.address for row in ROWS if row.mail_from == sender], mail_from=sender
+        )
         for sender in SENDERS
     }
     ours = [each for each in account.sessions() if each.face != BEHIND]
@@ -86,9 +100,15 @@ def test_verdict_is_the_tables(run: Run, row: Row) -> None:
 
 def test_single_check_says_the_same(servers: Servers) -> None:
     backend = mv.LocalBackend(resolver=servers.resolver, **SETTINGS)
-    seen = mv.check("nosuch@plain.postfix.example", validation_type="smtp", backend=backend).to_dict()
+    seen = mv.check(
+        "nosuch@plain.postfix.example", validation_type="smtp", backend=backend
+    ).to_dict()
 
-    assert (seen["result"], seen["reasons"], seen["catch_all"]) == ("invalid", ["mailbox_not_found"], False)
+    assert (seen["result"], seen["reasons"], seen["catch_all"]) == (
+        "invalid",
+        ["mailbox_not_found"],
+        False,
+    )
     assert seen["metadata"]["smtp_host"] == "mx.plain.postfix.example"
     assert "User unknown" in seen["metadata"]["smtp_error"]
 
@@ -127,7 +147,10 @@ def busy(servers: Servers) -> Busy:
 
 def some(domain: str, *, known: int, unknown: int) -> list[str]:
     """Addresses of a domain, the unknown ones first."""
-    return [*(f"nosuch{n}@{domain}" for n in range(unknown)), *(f"known{n}@{domain}" for n in range(known))]
+    return [
+        *(f"nosuch{n}@{domain}" for n in range(unknown)),
+        *(f"known{n}@{domain}" for n in range(known)),
+    ]
 
 
 def wrong_rows(out: pd.DataFrame) -> list[dict[str, Any]]:
@@ -140,9 +163,12 @@ class TestManyMailboxesAtOneServer:
     def test_all_verdicts_are_right(self, busy: Busy) -> None:
         assert wrong_rows(busy.frame) == []
 
-    def test_addresses_are_asked_about_once_but_for_those_that_confirm_refusals(self, busy: Busy) -> None:
+    def test_addresses_are_asked_about_once_but_for_those_that_confirm_refusals(
+        self, busy: Busy
+    ) -> None:
         given, refused = (
-            sum(getattr(each, of).get("rcpt", 0) for each in busy.sessions) for of in ("given", "refused")
+            sum(getattr(each, of).get("rcpt", 0) for each in busy.sessions)
+            for of in ("given", "refused")
         )
         # A session that ends with three refusals or more asks one address that should be accepted; replies that get
         # lost are asked for again, too.

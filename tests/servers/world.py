@@ -14,7 +14,9 @@ from tests.servers.install import FOLDER
 
 DNS = "127.0.50.53"
 CLOSED = "127.0.50.240"  # nobody listens there
-KNOWN = r"ada|bob|jörg|known[0-9]+"  # the local parts that every server knows, as a regular expression
+KNOWN = (
+    r"ada|bob|jörg|known[0-9]+"  # the local parts that every server knows, as a regular expression
+)
 FORGED_SENDER = "probe@nowhere.example"  # of a domain that does not exist
 PROGRAMS = FOLDER / "usr/sbin"
 PATIENCE = 20.0  # seconds that a server may take to start or to stop
@@ -44,12 +46,19 @@ class Listener:
 
 def records_of(listener: Listener) -> dict[str, DomainRecords]:
     """A domain whose only exchange is the listener."""
-    return {**exchanges(listener.domain, f"mx.{listener.domain}"), **host(f"mx.{listener.domain}", listener.host)}
+    return {
+        **exchanges(listener.domain, f"mx.{listener.domain}"),
+        **host(f"mx.{listener.domain}", listener.host),
+    }
 
 
 def exchanges(domain: str, *hosts: str) -> dict[str, DomainRecords]:
     """A domain with exchanges, the preferred one first."""
-    return {domain: DomainRecords({"MX": tuple(f"{10 * n} {name}" for n, name in enumerate(hosts, start=1))})}
+    return {
+        domain: DomainRecords(
+            {"MX": tuple(f"{10 * n} {name}" for n, name in enumerate(hosts, start=1))}
+        )
+    }
 
 
 def host(name: str, address: str) -> dict[str, DomainRecords]:
@@ -68,7 +77,9 @@ def is_free(address: str, port: int) -> bool:
         return True
 
 
-def await_listening(address: str, port: int, process: subprocess.Popen[bytes] | None = None) -> None:
+def await_listening(
+    address: str, port: int, process: subprocess.Popen[bytes] | None = None
+) -> None:
     """Return once a server listens there."""
     wait_until(lambda: has_ended(process) or is_listening(address, port), PATIENCE)
     if has_ended(process) or not is_listening(address, port):
@@ -87,7 +98,9 @@ def is_listening(address: str, port: int) -> bool:
 def start(command: list[str], log: Path) -> subprocess.Popen[bytes]:
     """Start a server in the foreground; it writes to `log`."""
     with log.open("ab") as output:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:

@@ -10,13 +10,26 @@ from tests.doubles.service import CHANGED
 from tests.service.postgres import Cluster, binaries
 
 # Files about the contract: their tests run on both stores, but for those about the worker in the service's process.
-CONTRACT = ("check_email", "bulk", "quota", "rules", "bad_input", "earlier", "specification", "idempotency")
+CONTRACT = (
+    "check_email",
+    "bulk",
+    "quota",
+    "rules",
+    "bad_input",
+    "earlier",
+    "specification",
+    "idempotency",
+)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Let each test of the contract run on both stores."""
     is_contract = metafunc.module.__name__.rpartition(".test_")[2] in CONTRACT
-    if is_contract and "tmp_path" in metafunc.fixturenames and not metafunc.definition.get_closest_marker("embedded"):
+    if (
+        is_contract
+        and "tmp_path" in metafunc.fixturenames
+        and not metafunc.definition.get_closest_marker("embedded")
+    ):
         metafunc.fixturenames.append("store_kind")
         kinds = ["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)]
         metafunc.parametrize("store_kind", kinds, indirect=True)

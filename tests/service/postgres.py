@@ -20,7 +20,9 @@ USER = "postgres"  # the server refuses to run as root
 
 def binaries() -> Path | None:
     """Where the server's programs are, or None where it is not installed."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    found = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3])
+    )
     return found[-1].parent if found else None
 
 
@@ -49,12 +51,34 @@ class Cluster:
 
     def start_server(self) -> None:
         listen = "''" if self.port is None else f"127.0.0.1 -c port={self.port}"
-        options = f"-c listen_addresses={listen} -c unix_socket_directories={self.folder} -c fsync=off"
-        self.run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.folder / "log"), "-o", options, "start")
+        options = (
+            f"-c listen_addresses={listen} -c unix_socket_directories={self.folder} -c fsync=off"
+        )
+        self.run(
+            "pg_ctl",
+            "-D",
+            str(self.data),
+            "-w",
+            "-l",
+            str(self.folder / "log"),
+            "-o",
+            options,
+            "start",
+        )
 
     def restart(self) -> None:
         """Stop at once, as in a crash, and start again."""
-        self.run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.folder / "log"), "-m", "immediate", "restart")
+        self.run(
+            "pg_ctl",
+            "-D",
+            str(self.data),
+            "-w",
+            "-l",
+            str(self.folder / "log"),
+            "-m",
+            "immediate",
+            "restart",
+        )
 
     def stop(self) -> None:
         self.run("pg_ctl", "-D", str(self.data), "-m", "immediate", "stop")

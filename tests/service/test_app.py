@@ -12,7 +12,12 @@ from mailverdict.service.jobs.store import Store
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.service import asynchronous, serving, settings_for
 
-CONTRACT = {"/api/check-email", "/api/quota", "/api/bulk-check-email", "/api/verification-result/{job_id}"}
+CONTRACT = {
+    "/api/check-email",
+    "/api/quota",
+    "/api/bulk-check-email",
+    "/api/verification-result/{job_id}",
+}
 
 
 @asynchronous
@@ -26,8 +31,14 @@ async def test_contract_has_four_endpoints_without_a_version_in_their_paths(tmp_
 @asynchronous
 async def test_application_opens_itself_where_the_server_runs_no_lifespan(tmp_path: Path) -> None:
     app = create_app(settings_for(tmp_path), AnsweringBackend())
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://x") as client:
-        assert (await client.get("/api/quota")).json() == {"daily_limit": 100, "used": 0, "remaining": 100}
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=app), base_url="http://x"
+    ) as client:
+        assert (await client.get("/api/quota")).json() == {
+            "daily_limit": 100,
+            "used": 0,
+            "remaining": 100,
+        }
     await app.state.service.close()
 
 
@@ -35,7 +46,9 @@ async def test_application_opens_itself_where_the_server_runs_no_lifespan(tmp_pa
 async def test_application_that_cannot_open_says_that_it_is_misconfigured(tmp_path: Path) -> None:
     store = Store(settings_for(tmp_path))
     app = create_app(settings_for(tmp_path), AnsweringBackend())
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://x") as client:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=app), base_url="http://x"
+    ) as client:
         reply = await client.get("/api/quota")
     store.close()
     assert reply.status_code == 500
@@ -80,7 +93,9 @@ for absent, statement, extra in {MISSING}:
 
 @pytest.mark.slow
 def test_missing_dependency_is_reported_with_its_extra() -> None:
-    ended = subprocess.run([sys.executable, "-c", TRIED], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", TRIED], capture_output=True, text=True, timeout=60
+    )
     said = dict(line.split(maxsplit=1) for line in ended.stdout.splitlines())
     for absent, _, extra in MISSING:
         assert said[absent].startswith(statement_name(extra)), (absent, ended.stderr)

@@ -19,7 +19,11 @@ GOOD = b'{"email":"ada@example.org","validation_type":"regex"}'
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     """One service for all of this; its patience is short."""
     settings = settings_for(
-        tmp_path_factory.mktemp("service"), daily_limit=10**6, body_timeout=0.3, header_timeout=0.3, access_log=False
+        tmp_path_factory.mktemp("service"),
+        daily_limit=10**6,
+        body_timeout=0.3,
+        header_timeout=0.3,
+        access_log=False,
     )
     with listening(create_app(settings, AnsweringBackend()), settings) as address:
         yield address
@@ -27,9 +31,16 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
 
 def request(body: bytes, *, path: str = CHECK, method: str = "POST", **headers: str) -> bytes:
     """A request as octets."""
-    usual = {"host": "service.example", "content_type": "application/json", "content_length": str(len(body))}
+    usual = {
+        "host": "service.example",
+        "content_type": "application/json",
+        "content_length": str(len(body)),
+    }
     given = {**usual, **headers}
-    lines = [f"{method} {path} HTTP/1.1", *(f"{name.replace('_', '-')}: {value}" for name, value in given.items())]
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        *(f"{name.replace('_', '-')}: {value}" for name, value in given.items()),
+    ]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
@@ -58,7 +69,9 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("path", [CHECK, BULK])
-def test_body_that_is_not_a_json_object_is_refused_in_the_short_envelope(service: Address, path: str) -> None:
+def test_body_that_is_not_a_json_object_is_refused_in_the_short_envelope(
+    service: Address, path: str
+) -> None:
     for body, why in BROKEN:
         answer = service.send(request(body, path=path))
         assert answer.status == 400, why
@@ -83,15 +96,22 @@ def test_other_content_type_is_refused(service: Address, content_type: str) -> N
     assert set(answer.json()) == {"error"}
 
 
-@pytest.mark.parametrize(("encoding", "status"), [("gzip", 415), ("br, gzip", 415), ("identity", 200), ("", 200)])
+@pytest.mark.parametrize(
+    ("encoding", "status"), [("gzip", 415), ("br, gzip", 415), ("identity", 200), ("", 200)]
+)
 def test_a_compressed_body_is_refused_as_such(service: Address, encoding: str, status: int) -> None:
     body = gzip.compress(GOOD) if status == 415 else GOOD
     answer = service.send(request(body, content_encoding=encoding))
     assert answer.status == status
-    assert status == 200 or (answer.code, answer.headers["accept-encoding"]) == ("UNSUPPORTED_MEDIA_TYPE", "identity")
+    assert status == 200 or (answer.code, answer.headers["accept-encoding"]) == (
+        "UNSUPPORTED_MEDIA_TYPE",
+        "identity",
+    )
 
 
-@pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", 'Application/JSON;charset="UTF-8"'])
+@pytest.mark.parametrize(
+    "content_type", ["application/json; charset=utf-8", 'Application/JSON;charset="UTF-8"']
+)
 def test_json_with_a_charset_is_json(service: Address, content_type: str) -> None:
     assert service.send(request(GOOD, content_type=content_type)).status == 200
 
@@ -117,7 +137,8 @@ VALUES = [
 
 
 @pytest.mark.parametrize(
-    ("path", "field"), [(CHECK, "email"), (CHECK, "validation_type"), (BULK, "emails"), (BULK, "validation_type")]
+    ("path", "field"),
+    [(CHECK, "email"), (CHECK, "validation_type"), (BULK, "emails"), (BULK, "validation_type")],
 )
 def test_wrong_type_at_any_field_is_a_refusal(service: Address, path: str, field: str) -> None:
     good = {"email": "ada@example.org", "emails": ["ada@example.org"], "validation_type": "regex"}
@@ -129,7 +150,9 @@ def test_wrong_type_at_any_field_is_a_refusal(service: Address, path: str, field
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:20])
-def test_wrong_type_within_emails_is_a_refusal_or_a_malformed_entry(service: Address, value: object) -> None:
+def test_wrong_type_within_emails_is_a_refusal_or_a_malformed_entry(
+    service: Address, value: object
+) -> None:
     body = json.dumps({"emails": ["ada@example.org", value], "validation_type": "regex"}).encode()
     answer = service.send(request(body, path=BULK))
     if isinstance(value, str):
@@ -198,7 +221,11 @@ def test_connection_without_a_request_is_closed(service: Address) -> None:
 
 @pytest.mark.parametrize(
     "head",
-    [{"x_long": "y" * 100_000}, {f"x_{n}": "y" * 100 for n in range(1000)}, {"cookie": "a=b; " * 20_000}],
+    [
+        {"x_long": "y" * 100_000},
+        {f"x_{n}": "y" * 100 for n in range(1000)},
+        {"cookie": "a=b; " * 20_000},
+    ],
     ids=["one header", "a thousand headers", "a cookie"],
 )
 def test_hundred_thousand_header_octets_are_refused(service: Address, head: dict[str, str]) -> None:
@@ -214,7 +241,13 @@ def test_long_path_is_refused(service: Address) -> None:
 
 
 @pytest.mark.parametrize(
-    "octets", [b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/9.9\r\n\r\n"]
+    "octets",
+    [
+        b"\x00\x01\x02\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01",
+        b"GET / HTTP/9.9\r\n\r\n",
+    ],
 )
 def test_non_http_gets_json_too(service: Address, octets: bytes) -> None:
     answer = service.send(octets)
@@ -254,7 +287,9 @@ def test_unknown_path_is_not_found(service: Address, path: str) -> None:
         ("TRACE", "/", "GET"),
     ],
 )
-def test_other_method_is_not_allowed(service: Address, method: str, path: str, allowed: str) -> None:
+def test_other_method_is_not_allowed(
+    service: Address, method: str, path: str, allowed: str
+) -> None:
     answer = service.send(request(b"", method=method, path=path))
     assert (answer.status, answer.code) == (405, "METHOD_NOT_ALLOWED")
     assert allowed in answer.headers["allow"]
@@ -283,7 +318,9 @@ def test_expectation_is_met_only_for_a_body_that_will_be_read(service: Address) 
 
 
 def test_websocket_is_not_spoken(service: Address) -> None:
-    answer = service.send(request(b"", method="GET", path="/api/quota", connection="upgrade", upgrade="websocket"))
+    answer = service.send(
+        request(b"", method="GET", path="/api/quota", connection="upgrade", upgrade="websocket")
+    )
     assert answer.status == 200
 
 

@@ -7,7 +7,14 @@ from typing import Literal
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from tests.doubles.answering_backend import AnsweringBackend, deferred, failed, forgotten, no_verdict, unknown
+from tests.doubles.answering_backend import (
+    AnsweringBackend,
+    deferred,
+    failed,
+    forgotten,
+    no_verdict,
+    unknown,
+)
 from tests.doubles.clock import Clock
 from tests.doubles.service import CHANGED, asynchronous, serving, until
 
@@ -113,11 +120,19 @@ async def test_record_is_queued_then_processing_then_done(tmp_path: Path) -> Non
         await until(lambda: world.backend.batches)
         # With no room in the engine the job stays where submission put it.
         [job_id] = await world.submitted("ada@example.org")
-        assert await world.poll(job_id) == {"email": "ada@example.org", "status": "queued", "verification": None}
+        assert await world.poll(job_id) == {
+            "email": "ada@example.org",
+            "status": "queued",
+            "verification": None,
+        }
         gate.set()
         await world.ended(first)
         await until(lambda: len(world.backend.batches) == 2)
-        assert await world.poll(job_id) == {"email": "ada@example.org", "status": "processing", "verification": None}
+        assert await world.poll(job_id) == {
+            "email": "ada@example.org",
+            "status": "processing",
+            "verification": None,
+        }
         gate.set()
         record = await world.ended(job_id)
         assert set(record) == {"email", "status", "verification"}
@@ -137,7 +152,9 @@ async def test_poll_has_the_envelope_and_the_job_id(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("validation_type", ["smtp", "mx", "mx_blacklist", "regex"])
 @asynchronous
-async def test_done_job_has_the_payload_of_a_single_check_key_for_key(tmp_path: Path, validation_type: str) -> None:
+async def test_done_job_has_the_payload_of_a_single_check_key_for_key(
+    tmp_path: Path, validation_type: str
+) -> None:
     async with serving(tmp_path) as world:
         single = (await world.check(validation_type=validation_type)).json()["data"]
         [job_id] = await world.submitted("ada@example.org", validation_type=validation_type)
@@ -155,23 +172,37 @@ async def test_status_never_is_a_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "act", [RuntimeError("boom"), failed, forgotten, no_verdict], ids=["boom", "failed", "forgotten", "no_verdict"]
+    "act",
+    [RuntimeError("boom"), failed, forgotten, no_verdict],
+    ids=["boom", "failed", "forgotten", "no_verdict"],
 )
 @asynchronous
-async def test_job_whose_check_failed_ends_in_error_without_a_verdict(tmp_path: Path, act: object) -> None:
+async def test_job_whose_check_failed_ends_in_error_without_a_verdict(
+    tmp_path: Path, act: object
+) -> None:
     async with serving(tmp_path, AnsweringBackend({"ada": act})) as world:
         [job_id] = await world.submitted("ada@example.org", validation_type="mx")
-        assert await world.ended(job_id) == {"email": "ada@example.org", "status": "error", "verification": None}
+        assert await world.ended(job_id) == {
+            "email": "ada@example.org",
+            "status": "error",
+            "verification": None,
+        }
 
 
 @asynchronous
 async def test_one_failure_does_not_take_other_jobs_along(tmp_path: Path) -> None:
     async with serving(tmp_path, AnsweringBackend({"bad": failed, "odd": no_verdict})) as world:
         jobs = await world.submitted("bad@example.org", "ada@example.org", "odd@example.org")
-        assert [(await world.ended(job_id))["status"] for job_id in jobs] == ["error", "done", "error"]
+        assert [(await world.ended(job_id))["status"] for job_id in jobs] == [
+            "error",
+            "done",
+            "error",
+        ]
 
 
-@pytest.mark.parametrize("job_id", ["nope", "0" * 32, "..%2f..", "%00", "a/b", "%0a", "a%0ab", "é", "x" * 5000])
+@pytest.mark.parametrize(
+    "job_id", ["nope", "0" * 32, "..%2f..", "%00", "a/b", "%0a", "a%0ab", "é", "x" * 5000]
+)
 @asynchronous
 async def test_unknown_job_is_not_found(tmp_path: Path, job_id: str) -> None:
     async with serving(tmp_path) as world:
@@ -193,7 +224,18 @@ async def test_missing_job_id_is_refused_in_the_short_envelope(tmp_path: Path, p
 
 @pytest.mark.parametrize(
     "emails",
-    [None, "ada@example.org", {}, 5, [], [None], ["ada@example.org", None], [["ada@example.org"]], [{"email": 1}], [1]],
+    [
+        None,
+        "ada@example.org",
+        {},
+        5,
+        [],
+        [None],
+        ["ada@example.org", None],
+        [["ada@example.org"]],
+        [{"email": 1}],
+        [1],
+    ],
     ids=repr,
 )
 @asynchronous
@@ -214,12 +256,21 @@ async def test_type_of_a_submission_is_required_and_one_of_four(tmp_path: Path) 
         reply = await world.post("/api/bulk-check-email", {"emails": ["ada@example.org"]})
         assert (reply.status_code, reply.json()["error"]["code"]) == (400, "E1003")
         reply = await world.submit(["ada@example.org"], "dns")
-        assert (reply.status_code, reply.json()["error"]["code"]) == (400, "INVALID_VALIDATION_TYPE")
+        assert (reply.status_code, reply.json()["error"]["code"]) == (
+            400,
+            "INVALID_VALIDATION_TYPE",
+        )
 
 
 @asynchronous
 async def test_odd_texts_are_entries_and_come_back_as_they_were(tmp_path: Path) -> None:
-    odd = ["a\x00b@example.org", "\ud800@example.org", "ada@example.org\r\nRCPT TO:<x@y.z>", "\u202e@x.org", "x" * 5000]
+    odd = [
+        "a\x00b@example.org",
+        "\ud800@example.org",
+        "ada@example.org\r\nRCPT TO:<x@y.z>",
+        "\u202e@x.org",
+        "x" * 5000,
+    ]
     async with serving(tmp_path) as world:
         reply = await world.submit(odd)
         assert reply.status_code == 202
@@ -243,12 +294,16 @@ async def test_job_ids_cannot_be_guessed(tmp_path: Path) -> None:
         jobs = await world.submitted(*(f"a{i}@example.org" for i in range(100)))
         assert len(set(jobs)) == 100
         assert {len(job_id) for job_id in jobs} == {32}  # 128 bits
-        assert all(sum(a == b for a, b in zip(jobs[0], other, strict=True)) < 16 for other in jobs[1:])
+        assert all(
+            sum(a == b for a, b in zip(jobs[0], other, strict=True)) < 16 for other in jobs[1:]
+        )
 
 
 @pytest.mark.embedded
 @asynchronous
-async def test_engine_that_puts_an_address_off_is_asked_again_and_then_the_job_is_throttled(tmp_path: Path) -> None:
+async def test_engine_that_puts_an_address_off_is_asked_again_and_then_the_job_is_throttled(
+    tmp_path: Path,
+) -> None:
     clock = Clock()
     async with serving(
         tmp_path, AnsweringBackend({"ada": deferred}), clock=clock, saturation_backoff=(10, 20)
@@ -278,7 +333,10 @@ async def test_jobs_of_one_type_share_a_batch_across_clients(tmp_path: Path) -> 
             )
         jobs += await world.submitted("ada@example.org", validation_type="mx")
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"done"}
-        assert sorted((kind, len(emails)) for kind, emails in world.backend.batches) == [("mx", 1), ("smtp", 8)]
+        assert sorted((kind, len(emails)) for kind, emails in world.backend.batches) == [
+            ("mx", 1),
+            ("smtp", 8),
+        ]
 
 
 @pytest.mark.embedded

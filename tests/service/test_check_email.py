@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from mailverdict.model.verification import Fault, Verification
-from tests.doubles.answering_backend import AnsweringBackend, deferred, failed, forgotten, no_verdict, unknown
+from tests.doubles.answering_backend import (
+    AnsweringBackend,
+    deferred,
+    failed,
+    forgotten,
+    no_verdict,
+    unknown,
+)
 from tests.doubles.service import asynchronous, serving
 
 TYPES = ["smtp", "mx", "mx_blacklist", "regex"]
@@ -65,13 +72,23 @@ async def test_payload_has_the_keys_of_its_type(tmp_path: Path, validation_type:
 async def test_smtp_checks_carry_the_six_keys(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
         checks = (await world.check(validation_type="smtp")).json()["data"]["checks"]
-        assert set(checks) == {"syntax", "dns", "smtp_port", "smtp_connection", "smtp_rcptto", "smtp"}
+        assert set(checks) == {
+            "syntax",
+            "dns",
+            "smtp_port",
+            "smtp_connection",
+            "smtp_rcptto",
+            "smtp",
+        }
 
 
 @asynchronous
 async def test_verdict_and_outcome_of_the_request_are_separate(tmp_path: Path) -> None:
     refused = mailbox(
-        result="invalid", reasons=("mailbox_not_found",), reason="SMTP", errors=(Fault("SMTP", "no such user"),)
+        result="invalid",
+        reasons=("mailbox_not_found",),
+        reason="SMTP",
+        errors=(Fault("SMTP", "no such user"),),
     )
     async with serving(tmp_path, AnsweringBackend({"ada": refused})) as world:
         reply = await world.check(validation_type="smtp")
@@ -85,7 +102,11 @@ async def test_details_is_the_first_of_the_reasons(tmp_path: Path) -> None:
     late = mailbox(result="unknown", reasons=("timeout", "role"), role=True)
     async with serving(tmp_path, AnsweringBackend({"info": late})) as world:
         data = (await world.check("info@example.org", "smtp")).json()["data"]
-        assert (data["result"], data["details"], data["reasons"]) == ("unknown", "timeout", ["timeout", "role"])
+        assert (data["result"], data["details"], data["reasons"]) == (
+            "unknown",
+            "timeout",
+            ["timeout", "role"],
+        )
         assert data["role"] is True
 
 
@@ -114,7 +135,9 @@ async def test_protected_mailbox_is_unknown(tmp_path: Path) -> None:
 
 
 @asynchronous
-async def test_errors_are_objects_of_code_and_message_and_reason_is_the_first_code(tmp_path: Path) -> None:
+async def test_errors_are_objects_of_code_and_message_and_reason_is_the_first_code(
+    tmp_path: Path,
+) -> None:
     gone = mailbox(
         result="invalid",
         reasons=("mailbox_not_found",),
@@ -141,7 +164,9 @@ async def test_reasons_that_no_table_knows_pass_through(tmp_path: Path) -> None:
     "email", [None, "", "   ", "ada", "ada@", "@example.org", "a..b@example.org", "ada@web", 7, []]
 )
 @asynchronous
-async def test_email_missing_empty_or_malformed_is_email_required(tmp_path: Path, email: object) -> None:
+async def test_email_missing_empty_or_malformed_is_email_required(
+    tmp_path: Path, email: object
+) -> None:
     async with serving(tmp_path) as world:
         reply = await world.check(email)
         assert reply.status_code == 400
@@ -163,7 +188,9 @@ async def test_email_left_out_is_email_required(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("validation_type", ["SMTP", "dns", "", None, 1, ["mx"], {"a": 1}])
 @asynchronous
-async def test_type_outside_the_list_is_invalid_validation_type(tmp_path: Path, validation_type: object) -> None:
+async def test_type_outside_the_list_is_invalid_validation_type(
+    tmp_path: Path, validation_type: object
+) -> None:
     async with serving(tmp_path) as world:
         reply = await world.check(validation_type=validation_type)
         assert reply.status_code == 400
@@ -246,7 +273,9 @@ async def test_engine_that_is_saturated_is_throttled_and_not_a_502(tmp_path: Pat
 @asynchronous
 async def test_blanks_around_an_address_do_not_count(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
-        assert (await world.check("  ada@example.org\n")).json()["data"]["email"] == "ada@example.org"
+        assert (await world.check("  ada@example.org\n")).json()["data"][
+            "email"
+        ] == "ada@example.org"
 
 
 @asynchronous

@@ -107,7 +107,9 @@ async def test_nothing_is_lost_or_doubled_by_a_kill_in_the_middle(tmp_path: Path
         await no_job_open(store)
         async with httpx.AsyncClient(base_url=url) as client:
             for address, jobs in accepted.items():
-                quota = (await client.get("/api/quota", headers={"x-forwarded-for": address})).json()
+                quota = (
+                    await client.get("/api/quota", headers={"x-forwarded-for": address})
+                ).json()
                 stored = rows(store, "SELECT count(*) FROM job WHERE client = ?", address)[0][0]
                 # A submission that was written but not answered may be there; half of one may not.
                 assert quota["used"] == stored
@@ -123,7 +125,10 @@ async def test_kill_with_a_long_queue_loses_nothing_and_the_pace_goes_on(tmp_pat
     async with program(store, rate=0.001) as (process, url):
         async with httpx.AsyncClient(base_url=url, timeout=30) as client:
             for turn in range(3):
-                body = {"emails": [f"t{turn}n{n}@example.org" for n in range(100)], "validation_type": "smtp"}
+                body = {
+                    "emails": [f"t{turn}n{n}@example.org" for n in range(100)],
+                    "validation_type": "smtp",
+                }
                 assert (await client.post("/api/bulk-check-email", json=body)).status_code == 202
         while rows(store, done)[0][0] < 100:
             await asyncio.sleep(0.02)
@@ -131,7 +136,10 @@ async def test_kill_with_a_long_queue_loses_nothing_and_the_pace_goes_on(tmp_pat
     assert rows(store, done) == [(100,)]
     assert rows(store, "SELECT count(*) FROM job WHERE status = 'queued'") == [(200,)]
 
-    async with program(store, rate=200) as (_, url), httpx.AsyncClient(base_url=url, timeout=30) as client:
+    async with (
+        program(store, rate=200) as (_, url),
+        httpx.AsyncClient(base_url=url, timeout=30) as client,
+    ):
         await no_job_open(store)
         assert (await client.get("/api/quota")).json()["used"] == 300
     assert rows(store, "SELECT status, count(*) FROM job GROUP BY status") == [("done", 300)]
@@ -158,7 +166,8 @@ async def test_signal_to_stop_ends_the_service_cleanly(tmp_path: Path) -> None:
     async with program(tmp_path / "jobs.db", answered=0) as (process, url):
         async with httpx.AsyncClient(base_url=url) as client:
             reply = await client.post(
-                "/api/bulk-check-email", json={"emails": ["a@example.org"], "validation_type": "smtp"}
+                "/api/bulk-check-email",
+                json={"emails": ["a@example.org"], "validation_type": "smtp"},
             )
             [entry] = reply.json()["data"]["results"]
         process.send_signal(signal.SIGTERM)

@@ -18,7 +18,12 @@ RECORD = {"email", "status", "message", "details", "created_at", "updated_at"}
 def refused(email: str, validation_type: str) -> Verification:
     fault = (Fault("DNS", "the domain does not exist"),)
     return Verification(
-        email, validation_type, "invalid", checks={"syntax": True, "dns": False}, reason="DNS", errors=fault
+        email,
+        validation_type,
+        "invalid",
+        checks={"syntax": True, "dns": False},
+        reason="DNS",
+        errors=fault,
     )
 
 
@@ -39,7 +44,9 @@ async def test_type_of_a_single_check_defaults_to_smtp(tmp_path: Path) -> None:
         reply = await world.post("/api/check-email", {"email": "ada@example.org"})
         assert reply.status_code == 200
         assert reply.json()["data"]["validation_type"] == "smtp"
-        assert (await world.check(validation_type="dns")).json()["error"]["code"] == "INVALID_VALIDATION_TYPE"
+        assert (await world.check(validation_type="dns")).json()["error"][
+            "code"
+        ] == "INVALID_VALIDATION_TYPE"
 
 
 @asynchronous
@@ -92,7 +99,8 @@ async def record_of(world: RunningService, job_id: str) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("local", "status"), [("ada", "valid"), ("info", "valid"), ("gone", "invalid"), ("late", "error"), ("bad", "error")]
+    ("local", "status"),
+    [("ada", "valid"), ("info", "valid"), ("gone", "invalid"), ("late", "error"), ("bad", "error")],
 )
 @asynchronous
 async def test_poll_status_is_the_verdict(tmp_path: Path, local: str, status: str) -> None:
@@ -118,7 +126,9 @@ async def test_every_entry_is_queued_and_a_malformed_one_ends_in_error(tmp_path:
 @pytest.mark.embedded
 @asynchronous
 async def test_waiting_job_has_the_earlier_record_too(tmp_path: Path) -> None:
-    async with serving(tmp_path, AnsweringBackend(gate=asyncio.Event()), revision="earlier", concurrency=1) as world:
+    async with serving(
+        tmp_path, AnsweringBackend(gate=asyncio.Event()), revision="earlier", concurrency=1
+    ) as world:
         await world.submitted("bob@example.org")
         await world.has_queue(verifying=1)
         [job_id] = await world.submitted("ada@example.org")
@@ -143,15 +153,25 @@ async def test_errors_have_the_same_codes_and_statuses(tmp_path: Path) -> None:
     async with earlier(tmp_path, daily_limit=1) as world:
         assert (await world.check("")).json()["error"]["code"] == "EMAIL_REQUIRED"
         assert (await world.submit(["a@example.org"] * 101)).status_code == 422
-        assert (await world.submit(["a@example.org"] * 2)).json()["error"]["code"] == "QUOTA_EXCEEDED"
-        assert (await world.get("/api/verification-result/nope")).json()["error"]["code"] == "JOB_NOT_FOUND"
-        assert (await world.check("bad@example.org", "smtp")).json()["error"]["code"] == "UPSTREAM_ERROR"
+        assert (await world.submit(["a@example.org"] * 2)).json()["error"][
+            "code"
+        ] == "QUOTA_EXCEEDED"
+        assert (await world.get("/api/verification-result/nope")).json()["error"][
+            "code"
+        ] == "JOB_NOT_FOUND"
+        assert (await world.check("bad@example.org", "smtp")).json()["error"][
+            "code"
+        ] == "UPSTREAM_ERROR"
 
 
 @asynchronous
 async def test_quota_and_meta_are_the_same_in_both(tmp_path: Path) -> None:
     async with earlier(tmp_path) as world:
-        assert (await world.get("/api/quota")).json() == {"daily_limit": 100, "used": 0, "remaining": 100}
+        assert (await world.get("/api/quota")).json() == {
+            "daily_limit": 100,
+            "used": 0,
+            "remaining": 100,
+        }
         assert (await world.check()).json()["meta"]["version"] == "v1"
 
 

@@ -10,7 +10,14 @@ from mailverdict.backend import Deferred, Noticed, Settled, Waiting
 from mailverdict.errors import ContractError, QuotaExceeded, RateLimited, TransportError
 from mailverdict.model.table import complete_table
 from mailverdict.service.engine import CheckOutcome, EngineFailure, VerificationEngine
-from tests.doubles.answering_backend import AnsweringBackend, deferred, failed, forgotten, no_verdict, valid
+from tests.doubles.answering_backend import (
+    AnsweringBackend,
+    deferred,
+    failed,
+    forgotten,
+    no_verdict,
+    valid,
+)
 from tests.doubles.service import asynchronous
 from tests.doubles.tables import rows_to_table
 
@@ -23,7 +30,9 @@ async def failures_of(
     engine: VerificationEngine, *emails: str, validation_type: str = "mx"
 ) -> dict[str, EngineFailure | None]:
     """Every answer; an address that is answered twice or not at all fails here."""
-    answers = [answer async for batch in engine.verify(list(emails), validation_type) for answer in batch]
+    answers = [
+        answer async for batch in engine.verify(list(emails), validation_type) for answer in batch
+    ]
     assert sorted(answer.email for answer in answers) == sorted(emails)
     assert all((answer.verification is None) is (answer.failure is not None) for answer in answers)
     return {answer.email: answer.failure for answer in answers}
@@ -45,13 +54,17 @@ class Playing(AnsweringBackend):
 
 
 def settled(*emails: str, positions=None) -> Settled:
-    return Settled(rows_to_table([valid(e, "mx") for e in emails], source="local"), positions=positions)
+    return Settled(
+        rows_to_table([valid(e, "mx") for e in emails], source="local"), positions=positions
+    )
 
 
 @asynchronous
 async def test_each_kind_of_act_is_an_answer() -> None:
     script = {"bad": failed, "odd": no_verdict, "lost": forgotten, "later": deferred}
-    found = await failures_of(engine_of(AnsweringBackend(script)), *(f"{n}@x.org" for n in ("ada", *script)))
+    found = await failures_of(
+        engine_of(AnsweringBackend(script)), *(f"{n}@x.org" for n in ("ada", *script))
+    )
     assert found == {
         "ada@x.org": None,
         "bad@x.org": EngineFailure.ERROR,
@@ -99,9 +112,14 @@ async def test_notices_of_the_backend_are_logged_once(caplog) -> None:
     ids=lambda value: type(value).__name__,
 )
 @asynchronous
-async def test_error_half_way_keeps_what_was_answered(error: Exception, failure: EngineFailure) -> None:
+async def test_error_half_way_keeps_what_was_answered(
+    error: Exception, failure: EngineFailure
+) -> None:
     backend = Playing(settled("a@x.org"), error=error)
-    assert await failures_of(engine_of(backend), "a@x.org", "b@x.org") == {"a@x.org": None, "b@x.org": failure}
+    assert await failures_of(engine_of(backend), "a@x.org", "b@x.org") == {
+        "a@x.org": None,
+        "b@x.org": failure,
+    }
 
 
 @asynchronous
@@ -113,13 +131,22 @@ async def test_events_without_rows_are_passed_over() -> None:
 @asynchronous
 async def test_positions_tell_which_address_a_row_answers() -> None:
     rows = settled("B@x.org", "A@x.org", positions=np.array([1, 0]))
-    answers = [a async for batch in engine_of(Playing(rows)).verify(["a@x.org", "b@x.org"], "mx") for a in batch]
-    assert {a.email: a.verification.email for a in answers} == {"a@x.org": "A@x.org", "b@x.org": "B@x.org"}
+    answers = [
+        a
+        async for batch in engine_of(Playing(rows)).verify(["a@x.org", "b@x.org"], "mx")
+        for a in batch
+    ]
+    assert {a.email: a.verification.email for a in answers} == {
+        "a@x.org": "A@x.org",
+        "b@x.org": "B@x.org",
+    }
 
 
 @asynchronous
 async def test_rows_that_were_not_asked_for_or_come_twice_are_dropped() -> None:
-    backend = Playing(settled("a@x.org", "stranger@x.org"), settled("a@x.org"), Deferred(("a@x.org",), "quota"))
+    backend = Playing(
+        settled("a@x.org", "stranger@x.org"), settled("a@x.org"), Deferred(("a@x.org",), "quota")
+    )
     assert await failures_of(engine_of(backend), "a@x.org") == {"a@x.org": None}
 
 
@@ -132,7 +159,9 @@ async def test_table_of_no_rows_answers_nothing() -> None:
 @asynchronous
 async def test_check_that_takes_too_long_is_an_error_and_others_are_not() -> None:
     engine = engine_of(AnsweringBackend(gate=asyncio.Event()), timeout=0.01)
-    assert await engine.check("ada@x.org", "mx") == CheckOutcome("ada@x.org", failure=EngineFailure.ERROR)
+    assert await engine.check("ada@x.org", "mx") == CheckOutcome(
+        "ada@x.org", failure=EngineFailure.ERROR
+    )
     assert engine.checking == 0
 
 
@@ -151,7 +180,9 @@ async def test_check_that_takes_too_long_is_an_error_and_others_are_not() -> Non
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
 @asynchronous
-async def test_a_single_check_without_a_verdict_names_the_failure(act, fault: EngineFailure) -> None:
+async def test_a_single_check_without_a_verdict_names_the_failure(
+    act, fault: EngineFailure
+) -> None:
     engine = engine_of(AnsweringBackend({"ada": act}))
     assert await engine.check("ada@x.org", "mx") == CheckOutcome("ada@x.org", failure=fault)
 

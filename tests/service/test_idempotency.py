@@ -20,28 +20,41 @@ async def test_repeated_submission_gives_the_same_jobs_and_costs_once(tmp_path: 
         second = await world.submit(EMAILS, **{"idempotency-key": KEY})
         assert first.status_code == second.status_code == 202
         assert second.json()["data"] == first.json()["data"]
-        assert [entry["status"] for entry in first.json()["data"]["results"]] == ["queued", "error", "queued", "queued"]
+        assert [entry["status"] for entry in first.json()["data"]["results"]] == [
+            "queued",
+            "error",
+            "queued",
+            "queued",
+        ]
         assert await world.used() == 3
         for entry in first.json()["data"]["results"]:
             if entry["status"] == "queued":
                 assert (await world.ended(entry["job_id"]))["email"] == entry["email"]
-        assert (await world.submit(EMAILS, **{"idempotency-key": KEY})).json()["data"] == first.json()["data"]
+        assert (await world.submit(EMAILS, **{"idempotency-key": KEY})).json()[
+            "data"
+        ] == first.json()["data"]
 
 
 @asynchronous
 async def test_repetitions_at_the_same_time_are_one_submission(tmp_path: Path) -> None:
     async with serving(tmp_path, daily_limit=100) as world:
         other = world.submit(["eve@example.org"], address="192.0.2.9")
-        replies = await asyncio.gather(*(world.submit(EMAILS, **{"idempotency-key": KEY}) for _ in range(8)), other)
+        replies = await asyncio.gather(
+            *(world.submit(EMAILS, **{"idempotency-key": KEY}) for _ in range(8)), other
+        )
         assert {reply.status_code for reply in replies} == {202}
         assert len({str(reply.json()["data"]) for reply in replies[:8]}) == 1
         assert (await world.used(), await world.used("192.0.2.9")) == (3, 1)
 
 
 @asynchronous
-async def test_repetition_is_not_refused_for_the_quota_that_the_first_one_took(tmp_path: Path) -> None:
+async def test_repetition_is_not_refused_for_the_quota_that_the_first_one_took(
+    tmp_path: Path,
+) -> None:
     async with serving(tmp_path, daily_limit=3) as world:
-        replies = await asyncio.gather(*(world.submit(EMAILS, **{"idempotency-key": KEY}) for _ in range(4)))
+        replies = await asyncio.gather(
+            *(world.submit(EMAILS, **{"idempotency-key": KEY}) for _ in range(4))
+        )
         assert {reply.status_code for reply in replies} == {202}
         assert len({str(reply.json()["data"]) for reply in replies}) == 1
         assert await world.used() == 3
@@ -58,7 +71,10 @@ async def test_key_of_another_submission_is_refused(tmp_path: Path) -> None:
             ([*EMAILS, "x@y.org"], "regex"),
         ):
             reply = await world.submit(emails, kind, **{"idempotency-key": KEY})
-            assert (reply.status_code, reply.json()["error"]["code"]) == (422, "IDEMPOTENCY_KEY_REUSED")
+            assert (reply.status_code, reply.json()["error"]["code"]) == (
+                422,
+                "IDEMPOTENCY_KEY_REUSED",
+            )
         assert await world.used() == 3
 
 
@@ -75,7 +91,10 @@ async def test_same_key_of_another_client_is_another_submission(tmp_path: Path) 
 async def test_identifiers_cannot_be_computed_from_what_the_client_sends(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
         entries = (await world.submit(EMAILS, **{"idempotency-key": KEY})).json()["data"]["results"]
-        computed = {*former_job_ids(CLIENT, KEY, len(EMAILS)), *keyed_job_ids("", CLIENT, KEY, len(EMAILS))}
+        computed = {
+            *former_job_ids(CLIENT, KEY, len(EMAILS)),
+            *keyed_job_ids("", CLIENT, KEY, len(EMAILS)),
+        }
         assert not computed & {entry["job_id"] for entry in entries}
 
 
@@ -90,11 +109,15 @@ async def test_identifiers_are_the_same_after_a_restart(tmp_path: Path) -> None:
 
 
 @asynchronous
-async def test_submission_that_is_repeated_after_an_upgrade_is_not_paid_for_twice(tmp_path: Path) -> None:
+async def test_submission_that_is_repeated_after_an_upgrade_is_not_paid_for_twice(
+    tmp_path: Path,
+) -> None:
     async with serving(tmp_path) as world:
         job_ids = former_job_ids(CLIENT, KEY, len(EMAILS))
         jobs = tuple(
-            NewJob(job_id, email, "regex") for job_id, email in zip(job_ids, EMAILS, strict=True) if "@" in email
+            NewJob(job_id, email, "regex")
+            for job_id, email in zip(job_ids, EMAILS, strict=True)
+            if "@" in email
         )
         await world.state.submit(CLIENT, jobs)
         reply = await world.submit(EMAILS, **{"idempotency-key": KEY})

@@ -63,12 +63,20 @@ def test_changed_file_is_used_after_the_interval(file: Path) -> None:
     ring = KeyRing(file, clock=lambda: now[0])
     second = add_key(file, "second")
     revoke_key(file, "first")
-    assert (ring.account(f"Bearer {first}"), ring.account(f"Bearer {second}")) == ("key:first", None)
+    assert (ring.account(f"Bearer {first}"), ring.account(f"Bearer {second}")) == (
+        "key:first",
+        None,
+    )
     now[0] = 2.0
-    assert (ring.account(f"Bearer {first}"), ring.account(f"Bearer {second}")) == (None, "key:second")
+    assert (ring.account(f"Bearer {first}"), ring.account(f"Bearer {second}")) == (
+        None,
+        "key:second",
+    )
 
 
-def test_damaged_file_keeps_the_keys_and_is_logged(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_file_keeps_the_keys_and_is_logged(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     now = [0.0]
     key = add_key(file, "first")
     ring = KeyRing(file, clock=lambda: now[0])
@@ -80,7 +88,9 @@ def test_damaged_file_keeps_the_keys_and_is_logged(file: Path, caplog: pytest.Lo
     assert key not in caplog.text
 
 
-def test_without_the_file_no_key_is_valid_until_it_is_back(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_without_the_file_no_key_is_valid_until_it_is_back(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     now = [0.0]
     key = add_key(file, "first")
     ring = KeyRing(file, clock=lambda: now[0])
@@ -115,7 +125,16 @@ def test_file_of_a_group_is_accepted_and_keeps_its_mode(file: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
 
 
-BAD_FILES = ["", "[]", "{}", '{"keys": 5}', '{"keys": [5]}', '{"keys": [{"name": "a"}]}', "\x00", "[" * 100_000]
+BAD_FILES = [
+    "",
+    "[]",
+    "{}",
+    '{"keys": 5}',
+    '{"keys": [5]}',
+    '{"keys": [{"name": "a"}]}',
+    "\x00",
+    "[" * 100_000,
+]
 
 
 @pytest.mark.parametrize("text", BAD_FILES, ids=range(len(BAD_FILES)))
@@ -163,7 +182,9 @@ REQUESTS = [
 
 
 @asynchronous
-async def test_request_without_a_valid_key_is_401_in_the_short_envelope(tmp_path: Path, file: Path) -> None:
+async def test_request_without_a_valid_key_is_401_in_the_short_envelope(
+    tmp_path: Path, file: Path
+) -> None:
     key = add_key(file, "first")
     async with serving(tmp_path, key_file=str(file)) as world, world.client() as client:
         for method, path in REQUESTS:
@@ -208,7 +229,9 @@ async def test_quota_and_results_belong_to_the_key(tmp_path: Path, file: Path) -
 
 
 @asynchronous
-async def test_document_describes_the_key_only_where_one_is_needed(tmp_path: Path, file: Path) -> None:
+async def test_document_describes_the_key_only_where_one_is_needed(
+    tmp_path: Path, file: Path
+) -> None:
     add_key(file, "first")
     async with serving(tmp_path, key_file=str(file)) as world:
         document = (await world.get("/openapi.json")).json()

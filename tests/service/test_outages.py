@@ -39,21 +39,27 @@ BUG = wrapped(ProgrammingError, "no such column")
     ],
 )
 @asynchronous
-async def test_outage_is_told_from_a_bug(caplog: pytest.LogCaptureFixture, error: Exception, is_bug: bool) -> None:
+async def test_outage_is_told_from_a_bug(
+    caplog: pytest.LogCaptureFixture, error: Exception, is_bug: bool
+) -> None:
     OutageLog().failed(error)
     assert [has_traceback for _, has_traceback in logged(caplog)] == [is_bug]
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, bool]]:
     """Beginning of each line, and whether a traceback follows."""
-    return [(record.getMessage().partition(":")[0], bool(record.exc_info)) for record in caplog.records]
+    return [
+        (record.getMessage().partition(":")[0], bool(record.exc_info)) for record in caplog.records
+    ]
 
 
 LOST, BACK = ("the store cannot be used", False), ("the store can be used again, after 60 s", False)
 
 
 @asynchronous
-async def test_outage_has_a_line_at_its_beginning_and_one_at_its_end(caplog: pytest.LogCaptureFixture) -> None:
+async def test_outage_has_a_line_at_its_beginning_and_one_at_its_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     clock, answers = Clock(), iter([AWAY, AWAY, None])
     outages = OutageLog(pause=0, clock=clock)
 
@@ -90,7 +96,9 @@ async def test_outage_lasts_while_other_queries_fail(caplog: pytest.LogCaptureFi
 
 
 @asynchronous
-async def test_bug_has_a_traceback_once_until_the_store_answers(caplog: pytest.LogCaptureFixture) -> None:
+async def test_bug_has_a_traceback_once_until_the_store_answers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.INFO)
     outages = OutageLog(pause=0)
 

@@ -22,7 +22,9 @@ def emails(count: int, name: str = "a") -> list[str]:
 
 
 @asynccontextmanager
-async def paced(folder: Path, hand: Clock, backend: AnsweringBackend | None = None, **changed: Any) -> AsyncIterator:
+async def paced(
+    folder: Path, hand: Clock, backend: AnsweringBackend | None = None, **changed: Any
+) -> AsyncIterator:
     """A service whose limits run on a clock that the test sets."""
     async with serving(folder, backend, clock=hand, **{"daily_limit": 10_000, **changed}) as world:
         world.state.limiter.clock = hand
@@ -90,7 +92,9 @@ async def test_client_that_waits_for_its_pace_does_not_delay_another(tmp_path: P
 
 @pytest.mark.slow
 @asynchronous
-async def test_long_queue_goes_on_at_its_pace_after_a_restart_and_is_charged_once(tmp_path: Path) -> None:
+async def test_long_queue_goes_on_at_its_pace_after_a_restart_and_is_charged_once(
+    tmp_path: Path,
+) -> None:
     hand = Clock()
     async with paced(tmp_path, hand, rate_limit=10, rate_burst=100) as world:
         jobs = await world.submitted(*emails(100)) + await world.submitted(*emails(100, "b"))
@@ -108,7 +112,9 @@ async def test_long_queue_goes_on_at_its_pace_after_a_restart_and_is_charged_onc
 
 @pytest.mark.slow
 @asynchronous
-async def test_jobs_that_wait_over_midnight_are_charged_to_the_day_of_their_submission(tmp_path: Path) -> None:
+async def test_jobs_that_wait_over_midnight_are_charged_to_the_day_of_their_submission(
+    tmp_path: Path,
+) -> None:
     clock = Clock(NOON // DAY * DAY + DAY - 1)
     async with paced(tmp_path, clock, rate_limit=100, rate_burst=100, daily_limit=200) as world:
         jobs = await world.submitted(*emails(100)) + await world.submitted(*emails(100, "b"))
@@ -136,7 +142,9 @@ async def test_submission_without_room_is_refused_before_it_costs_anything(tmp_p
         assert set(refused.json()) == {"error"}
         assert refused.headers["retry-after"] == "15"
         assert await world.used() == 200
-        assert (await world.submit(emails(100, "d"), address=OTHER)).status_code == 202  # there is room for others
+        assert (
+            await world.submit(emails(100, "d"), address=OTHER)
+        ).status_code == 202  # there is room for others
         gate.set()
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"done"}
         await world.has_queue(waiting=0, verifying=0)
@@ -166,10 +174,14 @@ async def test_full_disk_refuses_submissions_and_charges_nothing(tmp_path: Path)
 
         await world.has_queue(waiting=0, verifying=0)
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(world.state.store.writers, set_page_limit, 1)  # no page more than there are
+        await loop.run_in_executor(
+            world.state.store.writers, set_page_limit, 1
+        )  # no page more than there are
         accepted = 0
         for n in range(50):
-            reply = await world.submit([f"{'x' * 60}{n}n{i}@{'y' * 60}.example.org" for i in range(100)])
+            reply = await world.submit(
+                [f"{'x' * 60}{n}n{i}@{'y' * 60}.example.org" for i in range(100)]
+            )
             if reply.status_code != 202:
                 break
             accepted += 100
@@ -220,7 +232,9 @@ async def test_submissions_and_quota_announce_the_limits(tmp_path: Path) -> None
         assert first.headers["ratelimit"] == '"daily";r=450;t=85400, "burst";r=150;t=1'
         for _ in range(3):
             last = await world.submit(emails(100))
-        assert last.headers["ratelimit"] == '"daily";r=150;t=85400, "burst";r=0;t=7'  # 150 of them wait
+        assert (
+            last.headers["ratelimit"] == '"daily";r=150;t=85400, "burst";r=0;t=7'
+        )  # 150 of them wait
         malformed = await world.submit(["broken"])
         assert malformed.headers["ratelimit"] == '"burst";r=0;t=7'
         for reply in (quota, first, last, malformed):
@@ -255,9 +269,13 @@ async def test_service_without_rate_limit_announces_the_quota_only(tmp_path: Pat
 @pytest.mark.slow
 @asynchronous
 async def test_limits_that_settle_are_announced_too(tmp_path: Path) -> None:
-    async with paced(tmp_path, Clock(), rate_limit=10, rate_burst=100, when_saturated="settle") as world:
+    async with paced(
+        tmp_path, Clock(), rate_limit=10, rate_burst=100, when_saturated="settle"
+    ) as world:
         assert (await world.submit(emails(90))).headers["ratelimit"].endswith('"burst";r=10;t=9')
-        assert (await world.submit(emails(90))).headers["ratelimit"].endswith('"burst";r=10;t=9')  # refused
+        assert (
+            (await world.submit(emails(90))).headers["ratelimit"].endswith('"burst";r=10;t=9')
+        )  # refused
 
 
 @asynchronous

@@ -20,7 +20,8 @@ def drop_connections(cluster: Cluster, url: str) -> None:
     engine = create_engine(cluster.url("postgres"), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(
-            text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name"), {"name": database}
+            text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name"),
+            {"name": database},
         )
     engine.dispose()
 
@@ -42,7 +43,9 @@ def test_jobs_and_quota_outlive_a_restart(tmp_path: Path, url: str) -> None:
     async def second() -> None:
         async with serving(tmp_path, store=url, daily_limit=4) as world:
             assert [(await world.ended(job_id))["status"] for job_id in jobs] == ["done", "done"]
-            assert (await world.submit(["a@example.org"] * 2)).json()["error"]["details"]["remaining"] == 1
+            assert (await world.submit(["a@example.org"] * 2)).json()["error"]["details"][
+                "remaining"
+            ] == 1
 
     jobs: list[str] = []
     first()
@@ -50,7 +53,9 @@ def test_jobs_and_quota_outlive_a_restart(tmp_path: Path, url: str) -> None:
 
 
 @asynchronous
-async def test_connections_that_were_dropped_are_made_anew(tmp_path: Path, cluster: Cluster, url: str) -> None:
+async def test_connections_that_were_dropped_are_made_anew(
+    tmp_path: Path, cluster: Cluster, url: str
+) -> None:
     async with serving(tmp_path, store=url) as world:
         [job_id] = await world.submitted("ada@example.org")
         await world.ended(job_id)

@@ -26,7 +26,11 @@ async def test_hundred_a_day_is_the_default(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
         assert (await world.submit([f"a{i}@example.org" for i in range(100)])).status_code == 202
         assert (await world.check()).status_code == 429
-        assert (await world.get("/api/quota")).json() == {"daily_limit": 100, "used": 100, "remaining": 0}
+        assert (await world.get("/api/quota")).json() == {
+            "daily_limit": 100,
+            "used": 100,
+            "remaining": 0,
+        }
 
 
 @asynchronous
@@ -91,19 +95,31 @@ class MidnightClock(Clock):
 
 @pytest.mark.embedded
 @asynchronous
-async def test_reply_that_leaves_after_midnight_announces_the_day_that_was_asked_about(tmp_path: Path) -> None:
+async def test_reply_that_leaves_after_midnight_announces_the_day_that_was_asked_about(
+    tmp_path: Path,
+) -> None:
     clock = MidnightClock()
     async with serving(tmp_path, clock=clock, daily_limit=2) as world:
         for job_id in await world.submitted("a@example.org", "b@example.org"):
             await world.ended(job_id)
-        for ask in (lambda: world.submit(["c@example.org"]), world.check, lambda: world.get("/api/quota")):
-            for _ in range(10):  # the worker, which looks at the time now and then, may be the first reader
+        for ask in (
+            lambda: world.submit(["c@example.org"]),
+            world.check,
+            lambda: world.get("/api/quota"),
+        ):
+            for _ in range(
+                10
+            ):  # the worker, which looks at the time now and then, may be the first reader
                 clock.set()
                 reply = await ask()
                 if reply.headers["ratelimit"].startswith('"daily";r=0;t=1'):
                     break
-            assert reply.headers["ratelimit"].startswith('"daily";r=0;t=1'), reply.headers["ratelimit"]
-            assert reply.headers.get("retry-after", "1") == "1", "the next day begins in a second, not in 24 hours"
+            assert reply.headers["ratelimit"].startswith('"daily";r=0;t=1'), reply.headers[
+                "ratelimit"
+            ]
+            assert reply.headers.get("retry-after", "1") == "1", (
+                "the next day begins in a second, not in 24 hours"
+            )
         assert (await world.check()).status_code == 200
 
 
@@ -123,8 +139,16 @@ async def test_limit_lowered_below_what_was_used_leaves_nothing(tmp_path: Path) 
     async with serving(tmp_path, daily_limit=10) as world:
         await world.submitted(*(f"a{i}@example.org" for i in range(8)))
     async with serving(tmp_path, daily_limit=5) as world:
-        assert (await world.get("/api/quota")).json() == {"daily_limit": 5, "used": 8, "remaining": 0}
-        assert (await world.check()).json()["error"]["details"] == {"limit": 5, "remaining": 0, "requested": 1}
+        assert (await world.get("/api/quota")).json() == {
+            "daily_limit": 5,
+            "used": 8,
+            "remaining": 0,
+        }
+        assert (await world.check()).json()["error"]["details"] == {
+            "limit": 5,
+            "remaining": 0,
+            "requested": 1,
+        }
 
 
 @asynchronous
@@ -139,7 +163,12 @@ async def test_quota_is_exact_when_many_ask_at_once(tmp_path: Path) -> None:
 async def test_no_key_is_asked_for(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
         [job_id] = await world.submitted("ada@example.org")
-        for path in ("/api/quota", f"/api/verification-result/{job_id}", "/healthz", "/openapi.json"):
+        for path in (
+            "/api/quota",
+            f"/api/verification-result/{job_id}",
+            "/healthz",
+            "/openapi.json",
+        ):
             reply = await world.get(path)
             assert reply.status_code == 200
             assert "www-authenticate" not in reply.headers

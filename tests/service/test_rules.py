@@ -37,7 +37,9 @@ def test_every_reason_yields_the_verdict_of_its_row() -> None:
     for verdict, reasons in REASONS.items():
         assert [verdict_of((Reason(reason),)) for reason in reasons] == [verdict] * len(reasons)
     assert verdict_of(()) == "valid"
-    assert sorted(reason for reasons in REASONS.values() for reason in reasons) == sorted(map(str, Reason))
+    assert sorted(reason for reasons in REASONS.values() for reason in reasons) == sorted(
+        map(str, Reason)
+    )
 
 
 @pytest.mark.parametrize("unknown", REASONS["unknown"])
@@ -54,7 +56,9 @@ def test_reasons_are_all_kept() -> None:
 
 @pytest.mark.parametrize("validation_type", ["regex", "mx", "mx_blacklist"])
 @asynchronous
-async def test_flags_are_computed_for_every_type_and_decide_only_for_smtp(tmp_path: Path, validation_type: str) -> None:
+async def test_flags_are_computed_for_every_type_and_decide_only_for_smtp(
+    tmp_path: Path, validation_type: str
+) -> None:
     async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend(lists=LISTS)) as world:
         trap = (await world.check("info@gmail.com", validation_type)).json()["data"]
         assert (trap["spamtrap"], trap["role"], trap["free"]) == (True, True, True)
@@ -84,7 +88,11 @@ async def test_regex_says_nothing_of_the_domain_and_asks_nobody(tmp_path: Path) 
 async def test_mx_says_whether_the_domain_can_receive_mail(tmp_path: Path) -> None:
     async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend()) as world:
         gone = (await world.check("ada@gone.example", "mx")).json()["data"]
-        assert (gone["result"], gone["reason"], gone["checks"]) == ("invalid", "DNS", {"syntax": True, "dns": False})
+        assert (gone["result"], gone["reason"], gone["checks"]) == (
+            "invalid",
+            "DNS",
+            {"syntax": True, "dns": False},
+        )
         assert gone["reasons"] == []
         there = (await world.check("nobody.is.called.so@gmail.com", "mx")).json()["data"]
         assert there["result"] == "valid"
@@ -95,9 +103,14 @@ async def test_mx_says_whether_the_domain_can_receive_mail(tmp_path: Path) -> No
 @asynchronous
 async def test_mx_blacklist_says_whether_the_exchange_is_listed(tmp_path: Path) -> None:
     listed = Blacklist(hosts=["bigmail.example"])
-    async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend(blacklist=listed)) as world:
+    async with (
+        Sandbox() as sandbox,
+        serving(tmp_path, sandbox.make_backend(blacklist=listed)) as world,
+    ):
         data = (await world.check("ada@gmail.com", "mx_blacklist")).json()["data"]
         assert (data["result"], data["reason"], data["reasons"]) == ("invalid", "BLACKLIST", [])
         assert data["checks"] == {"syntax": True, "dns": True, "blacklist": False}
-        clean = (await world.check("nobody.is.called.so@outlook.com", "mx_blacklist")).json()["data"]
+        clean = (await world.check("nobody.is.called.so@outlook.com", "mx_blacklist")).json()[
+            "data"
+        ]
         assert (clean["result"], clean["checks"]["blacklist"]) == ("valid", True)

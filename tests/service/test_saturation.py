@@ -45,7 +45,9 @@ async def test_check_on_a_full_queue_is_throttled(tmp_path: Path, validation_typ
 
 @pytest.mark.parametrize("validation_type", ["smtp", "regex"])
 @asynchronous
-async def test_check_that_the_limiter_refuses_is_rate_limited(tmp_path: Path, validation_type: str) -> None:
+async def test_check_that_the_limiter_refuses_is_rate_limited(
+    tmp_path: Path, validation_type: str
+) -> None:
     async with serving(tmp_path, rate_limit=0.001, rate_burst=100) as world:
         world.state.limiter.try_acquire("192.0.2.1", 100)
         reply = await world.check(validation_type=validation_type)
@@ -58,8 +60,12 @@ async def test_check_that_the_limiter_refuses_is_rate_limited(tmp_path: Path, va
 
 
 @asynchronous
-async def test_batch_that_the_limiter_refuses_is_rate_limited_as_a_whole_and_at_once(tmp_path: Path) -> None:
-    async with serving(tmp_path, rate_limit=0.001, rate_burst=100, when_saturated="settle") as world:
+async def test_batch_that_the_limiter_refuses_is_rate_limited_as_a_whole_and_at_once(
+    tmp_path: Path,
+) -> None:
+    async with serving(
+        tmp_path, rate_limit=0.001, rate_burst=100, when_saturated="settle"
+    ) as world:
         world.state.limiter.try_acquire("192.0.2.1", 99)
         reply = await world.submit(["ada@example.org", "broken", "ada@example.org"], "smtp")
         entries = reply.json()["data"]["results"]
@@ -73,10 +79,14 @@ async def test_batch_that_the_limiter_refuses_is_rate_limited_as_a_whole_and_at_
 
 
 @asynccontextmanager
-async def full_queue(folder: Path, clock: Clock, gate: asyncio.Event) -> AsyncIterator[tuple[RunningService, str]]:
+async def full_queue(
+    folder: Path, clock: Clock, gate: asyncio.Event
+) -> AsyncIterator[tuple[RunningService, str]]:
     """A service whose queue has room for one job, which is verified until the gate is open; and a job of another."""
     backend = AnsweringBackend(gate=gate)
-    async with serving(folder, backend, clock=clock, queue_limit=1, when_saturated="settle") as world:
+    async with serving(
+        folder, backend, clock=clock, queue_limit=1, when_saturated="settle"
+    ) as world:
         await world.submitted("bob@example.org", address=OTHER)
         await until(lambda: backend.batches)
         [job_id] = await world.submitted("ada@example.org", validation_type="smtp")
@@ -87,21 +97,29 @@ def attempt_of(folder: Path, job_id: str) -> int:
     """Look into the store from outside."""
     connection = sqlite3.connect(folder / "jobs.db")
     try:
-        return connection.execute("SELECT attempt FROM job WHERE job_id = ?", [job_id]).fetchone()[0]
+        return connection.execute("SELECT attempt FROM job WHERE job_id = ?", [job_id]).fetchone()[
+            0
+        ]
     finally:
         connection.close()
 
 
 @pytest.mark.slow
 @asynchronous
-async def test_job_on_a_full_queue_is_throttled_after_twelve_minutes_of_back_off(tmp_path: Path) -> None:
+async def test_job_on_a_full_queue_is_throttled_after_twelve_minutes_of_back_off(
+    tmp_path: Path,
+) -> None:
     clock = Clock()
     async with full_queue(tmp_path, clock, asyncio.Event()) as (world, job_id):
         began, waits = clock.now, world.state.settings.saturation_backoff
         for attempt, wait in enumerate(waits, 1):
             await until(lambda: attempt_of(tmp_path, job_id) == attempt)  # noqa: B023
             record = await world.poll(job_id)
-            assert record == {"email": "ada@example.org", "status": "processing", "verification": None}
+            assert record == {
+                "email": "ada@example.org",
+                "status": "processing",
+                "verification": None,
+            }
             clock.now += wait - 1
             world.state.worker.wakeup.set()
             await asyncio.sleep(0.05)

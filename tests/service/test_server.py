@@ -147,7 +147,9 @@ CHUNKED = b"POST /api/check-email HTTP/1.1\r\ncontent-type: application/json\r\n
 @asynchronous
 async def test_trailer_without_end_is_cut_off(tmp_path: Path, fields: bytes) -> None:
     protocol, wire = connection(tmp_path)
-    network = Network(protocol, wire, CHUNKED + b"2\r\n{}\r\n0\r\n" + fields * (200_000 // len(fields)))
+    network = Network(
+        protocol, wire, CHUNKED + b"2\r\n{}\r\n0\r\n" + fields * (200_000 // len(fields))
+    )
     await until(lambda: network.deliver() or wire.closed)
     assert len(network.octets) > 150_000
     await closed(protocol)
@@ -190,10 +192,16 @@ async def test_pipeline_is_read_no_further_while_requests_wait(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "octets", [SHORTEST * 100, CHUNKED + (b"%x\r\n" % PIECE + b" " * PIECE + b"\r\n") * 100 + b"2\r\n{}\r\n0\r\n\r\n"]
+    "octets",
+    [
+        SHORTEST * 100,
+        CHUNKED + (b"%x\r\n" % PIECE + b" " * PIECE + b"\r\n") * 100 + b"2\r\n{}\r\n0\r\n\r\n",
+    ],
 )
 @asynchronous
-async def test_connection_that_has_more_lets_the_event_loop_turn(tmp_path: Path, octets: bytes) -> None:
+async def test_connection_that_has_more_lets_the_event_loop_turn(
+    tmp_path: Path, octets: bytes
+) -> None:
     protocol, wire = connection(tmp_path)
     protocol.data_received(SHORTEST)  # the first request opens the store
     await until(lambda: not protocol.is_busy())
@@ -238,7 +246,10 @@ async def test_pipeline_that_ends_in_a_reset_leaves_no_traceback(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     body = b'{"email":"a@example.org","validation_type":"regex"}'
-    check = b"POST /api/check-email HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 51\r\n\r\n" + body
+    check = (
+        b"POST /api/check-email HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 51\r\n\r\n"
+        + body
+    )
     for reading in (True, False):
         protocol, wire = connection(tmp_path)
         protocol.data_received(check + SHORTEST + check)
@@ -257,7 +268,9 @@ async def test_pipeline_that_ends_in_a_reset_leaves_no_traceback(
 
 
 @asynchronous
-async def test_connection_with_waiting_requests_is_freed_without_the_garbage_collector(tmp_path: Path) -> None:
+async def test_connection_with_waiting_requests_is_freed_without_the_garbage_collector(
+    tmp_path: Path,
+) -> None:
     protocol, _ = connection(tmp_path)
     service = protocol.app.state.service
     protocol.data_received(SHORTEST * 20)
@@ -281,12 +294,17 @@ def test_pipeline_is_answered_in_order_whatever_its_sizes(tmp_path: Path) -> Non
     sizes = [0, 1, 500, PIECE, 3 * PIECE, 70_000, 200_000] * 5
     requests, expected = b"", []
     for number, size in enumerate(sizes):
-        body = json.dumps({"email": f"a{number}@example.org", "validation_type": "regex"}) + " " * size
+        body = (
+            json.dumps({"email": f"a{number}@example.org", "validation_type": "regex"}) + " " * size
+        )
         head = f"POST /api/check-email HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
         requests += f"{head}\r\n\r\n{body}".encode() + SHORTEST * (number % 3)
         expected += [f"a{number}@example.org".encode()] + [b"text/html"] * (number % 3)
     requests += b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n"
-    with listening(create_app(settings, AnsweringBackend()), settings) as address, address.connect() as connected:
+    with (
+        listening(create_app(settings, AnsweringBackend()), settings) as address,
+        address.connect() as connected,
+    ):
         sending = threading.Thread(target=connected.sendall, args=(requests,))
         sending.start()
         answers = connected.makefile("rb").read().split(b"HTTP/1.1 200 OK\r\n")[1:]
@@ -324,7 +342,9 @@ async def test_timer_runs_only_while_a_head_is_expected(tmp_path: Path) -> None:
     protocol.data_received(b"\r\n\r\n")
     assert protocol.head_timer is None
     protocol.cycle.response_complete = True
-    protocol.data_received(b"\r\n")  # blank lines between requests are allowed, and must not stop the clock for ever
+    protocol.data_received(
+        b"\r\n"
+    )  # blank lines between requests are allowed, and must not stop the clock for ever
     assert protocol.head_timer is not None
     protocol.connection_lost(None)
     assert protocol.head_timer is None
@@ -335,7 +355,9 @@ async def test_timer_runs_only_while_a_head_is_expected(tmp_path: Path) -> None:
 @asynchronous
 async def test_scope_says_when_the_whole_body_has_arrived(tmp_path: Path) -> None:
     protocol, _ = connection(tmp_path)
-    protocol.data_received(b"POST /api/check-email HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{")
+    protocol.data_received(
+        b"POST /api/check-email HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{"
+    )
     assert BODY_COMPLETE not in protocol.cycle.scope.get("extensions", {})
     protocol.data_received(b"}")
     assert BODY_COMPLETE in protocol.cycle.scope["extensions"]
@@ -352,7 +374,10 @@ async def test_body_is_read_with_a_timer_unless_it_has_arrived(is_complete: bool
         return {"type": "http.request", "body": b"{}"}
 
     extensions = {BODY_COMPLETE: {}} if is_complete else {}
-    headers = [(b"content-type", b"application/json"), (b"content-type", b"text/plain")]  # the first counts
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-type", b"text/plain"),
+    ]  # the first counts
     reading = Request({"type": "http", "headers": headers, "extensions": extensions}, receive)
     if is_complete:
         assert await read_object(reading, limit=100, seconds=0) == {}
@@ -400,9 +425,14 @@ async def test_connection_is_closed_after_a_reply_that_says_so(
     tmp_path: Path, version: bytes, fields: bytes, is_closed: bool
 ) -> None:
     protocol, wire = connection(tmp_path)
-    protocol.data_received(b"GET /api/quota HTTP/" + version + b"\r\nhost: x\r\n" + fields + b"\r\n")
+    protocol.data_received(
+        b"GET /api/quota HTTP/" + version + b"\r\nhost: x\r\n" + fields + b"\r\n"
+    )
     await until(lambda: not protocol.is_busy())
-    assert (wire.closed, wire.written.count(b"\r\nconnection: close\r\n")) == (is_closed, int(is_closed))
+    assert (wire.closed, wire.written.count(b"\r\nconnection: close\r\n")) == (
+        is_closed,
+        int(is_closed),
+    )
     protocol.connection_lost(None)
     await protocol.app.state.service.close()
 
@@ -513,7 +543,16 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
         "-days",
         "2",
     ]
-    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", chain]
+    command += [
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        key,
+        "-out",
+        chain,
+    ]
     subprocess.run(command, check=True, capture_output=True)
     return chain, key
 
@@ -523,7 +562,9 @@ def test_service_is_https_with_a_certificate(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, ssl_certfile=str(chain), ssl_keyfile=str(key))
     with listening(create_app(settings, AnsweringBackend()), settings) as address:
         trust = ssl.create_default_context(cafile=str(chain))
-        assert httpx.get(f"https://127.0.0.1:{address.port}/healthz", verify=trust).status_code == 200
+        assert (
+            httpx.get(f"https://127.0.0.1:{address.port}/healthz", verify=trust).status_code == 200
+        )
 
 
 def test_certificate_that_cannot_be_used_is_refused(tmp_path: Path) -> None:

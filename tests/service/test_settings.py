@@ -57,7 +57,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "why"), WRONG, ids=[f"{name}={value!r}" for name, value, _ in WRONG])
+@pytest.mark.parametrize(
+    ("name", "value", "why"), WRONG, ids=[f"{name}={value!r}" for name, value, _ in WRONG]
+)
 def test_value_that_cannot_work_is_refused_by_its_name(name: str, value: object, why: str) -> None:
     with pytest.raises(SettingsError, match=name):
         ServiceSettings(**{name: value})
@@ -117,7 +119,11 @@ def test_environment_reaches_every_kind_of_setting() -> None:
     settings = from_environment(ENVIRONMENT)
     assert settings.store == "postgresql://me@db/jobs"
     assert (settings.revision, settings.when_saturated) == ("earlier", "settle")
-    assert (settings.daily_limit, settings.check_costs_quota, settings.rate_limit) == (500, False, 2.5)
+    assert (settings.daily_limit, settings.check_costs_quota, settings.rate_limit) == (
+        500,
+        False,
+        2.5,
+    )
     assert [str(network) for network in settings.trusted_proxies] == ["10.0.0.0/8", "fd00::/8"]
     assert settings.saturation_backoff == (30.0, 60.0)
     assert settings.seconds("result_retention") == 2 * 86_400
@@ -127,7 +133,10 @@ def test_environment_reaches_every_kind_of_setting() -> None:
     assert local.catch_all_probe is False
     assert local.retry_greylisted == 0
     assert [str(network) for network in local.blacklist.ips] == ["192.0.2.0/24"]
-    assert [str(code) for code in local.blacklist.zones[0].codes] == ["127.0.0.2/32", "127.0.0.4/32"]
+    assert [str(code) for code in local.blacklist.zones[0].codes] == [
+        "127.0.0.2/32",
+        "127.0.0.4/32",
+    ]
     assert local.blacklist.zones[1].name == "psbl.surriel.com"
     assert local.lists.disposable_deny == Path("/etc/mailverdict/deny.txt")
     assert local.lists.extended_roles is True
@@ -135,7 +144,9 @@ def test_environment_reaches_every_kind_of_setting() -> None:
 
 
 def test_overrides_win_and_none_does_not() -> None:
-    settings = from_environment(ENVIRONMENT, daily_limit=7, revision=None, smtp_port=26, allow_networks=None)
+    settings = from_environment(
+        ENVIRONMENT, daily_limit=7, revision=None, smtp_port=26, allow_networks=None
+    )
     assert (settings.daily_limit, settings.revision, settings.local.smtp_port) == (7, "earlier", 26)
     assert settings.local.allow_networks
 

@@ -44,12 +44,16 @@ SECTIONS = [
 def functions_of(path: str) -> frozenset[str]:
     """The test functions of a file."""
     tree = ast.parse((TESTS / path).read_text(encoding="utf-8"))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def test_every_sentence_has_tests_that_exist() -> None:
     named = [
-        (row["section"], row["sentence"], *each.partition("::")) for row in ROWS for each in row["tests"].split(";")
+        (row["section"], row["sentence"], *each.partition("::"))
+        for row in ROWS
+        for each in row["tests"].split(";")
     ]
     assert_none_differ(
         (section, sentence, path, function)

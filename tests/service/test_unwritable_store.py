@@ -35,7 +35,11 @@ async def execute(world: RunningService, statement: str) -> None:
 
 async def unhealthy(world: RunningService) -> None:
     reply = await world.get("/healthz")
-    assert (reply.status_code, reply.json()["status"], reply.json()["store"]) == (503, "failing", "refuses writes")
+    assert (reply.status_code, reply.json()["status"], reply.json()["store"]) == (
+        503,
+        "failing",
+        "refuses writes",
+    )
 
 
 @pytest.mark.parametrize("state", first_ones(STATES, 1))
@@ -53,38 +57,62 @@ async def test_results_wait_until_the_store_can_be_written(
         await execute(world, begins)
         reply = None
         while reply is None or reply.status_code == 202:  # until the pages that are there are full
-            reply = await world.submit([f"{'x' * 60}{len(jobs)}n{n}@{'y' * 60}.example.org" for n in range(100)])
-            jobs += [entry["job_id"] for entry in reply.json()["data"]["results"]] if reply.status_code == 202 else []
-        assert (reply.status_code, reply.json()["error"]["code"], reply.headers["retry-after"]) == (503, "E1005", "5")
+            reply = await world.submit(
+                [f"{'x' * 60}{len(jobs)}n{n}@{'y' * 60}.example.org" for n in range(100)]
+            )
+            jobs += (
+                [entry["job_id"] for entry in reply.json()["data"]["results"]]
+                if reply.status_code == 202
+                else []
+            )
+        assert (reply.status_code, reply.json()["error"]["code"], reply.headers["retry-after"]) == (
+            503,
+            "E1005",
+            "5",
+        )
         await unhealthy(world)
         failures = world.state.outages.failures
         backend.gate.set()
-        await until(lambda: world.state.outages.failures > failures + 2)  # the worker tries to write its results
+        await until(
+            lambda: world.state.outages.failures > failures + 2
+        )  # the worker tries to write its results
         await unhealthy(world)
         assert (await world.poll(jobs[0]))["status"] == "processing"
         assert await world.used() == len(jobs), "what is refused costs nothing"
         await execute(world, ends)
-        assert {(await world.ended(job_id))["verification"]["result"] for job_id in jobs} == {"valid"}
+        assert {(await world.ended(job_id))["verification"]["result"] for job_id in jobs} == {
+            "valid"
+        }
         assert (await world.get("/healthz")).json()["store"] == "ok"
         asked = [email for _, batch in backend.batches for email in batch]
         assert len(asked) == len(jobs), "answers were kept and not asked for again"
         assert (await world.submit(emails, "smtp")).status_code == 202
         assert await world.used() == len(jobs) + 100
         await until(lambda: "the store can be used again" in caplog.text)
-    lines = [record.getMessage() for record in caplog.records if record.levelname in ("ERROR", "WARNING")]
+    lines = [
+        record.getMessage() for record in caplog.records if record.levelname in ("ERROR", "WARNING")
+    ]
     assert ["the store cannot be used" in line for line in lines] == [True, False], lines
     assert "Traceback" not in caplog.text
 
 
 @asynchronous
-async def test_single_check_is_refused_at_no_cost_while_the_store_cannot_be_written(tmp_path: Path) -> None:
+async def test_single_check_is_refused_at_no_cost_while_the_store_cannot_be_written(
+    tmp_path: Path,
+) -> None:
     async with serving(tmp_path, AnsweringBackend(), daily_limit=10) as world:
-        assert (await world.check("ada@example.org", "mx")).status_code == 200  # by now the first purge is over
+        assert (
+            await world.check("ada@example.org", "mx")
+        ).status_code == 200  # by now the first purge is over
         driver = world.state.store.driver
         assert driver is not None
         driver.execute("PRAGMA query_only = ON")
         reply = await world.check("ada@example.org", "mx")
-        assert (reply.status_code, reply.json()["error"]["code"], reply.headers["retry-after"]) == (503, "E1005", "5")
+        assert (reply.status_code, reply.json()["error"]["code"], reply.headers["retry-after"]) == (
+            503,
+            "E1005",
+            "5",
+        )
         await unhealthy(world)
         driver.execute("PRAGMA query_only = OFF")
         assert (await world.check("ada@example.org", "mx")).status_code == 200
@@ -111,7 +139,10 @@ def test_read_only_file_is_refused_at_the_start() -> None:
         open_store(f"sqlite:///{file}").close()
         Path(f"{file}-owner").unlink()
         file.chmod(0o444)
-        with unprivileged(), pytest.raises(SettingsError, match=r"jobs.db' cannot be written; check its owner"):
+        with (
+            unprivileged(),
+            pytest.raises(SettingsError, match=r"jobs.db' cannot be written; check its owner"),
+        ):
             open_store(f"sqlite:///{file}")
         file.chmod(0o666)
         with unprivileged():
@@ -124,7 +155,10 @@ def test_folder_that_cannot_be_written_is_refused_at_the_start() -> None:
         try:
             with (
                 unprivileged(),
-                pytest.raises(SettingsError, match=r"jobs.db-owner' cannot be created or opened; check its folder"),
+                pytest.raises(
+                    SettingsError,
+                    match=r"jobs.db-owner' cannot be created or opened; check its folder",
+                ),
             ):
                 open_store(f"sqlite:///{folder}/jobs.db")
         finally:
@@ -139,6 +173,8 @@ def test_store_that_is_full_at_the_start_is_one_clear_error(tmp_path: Path) -> N
     with store.writer.begin() as connection:
         connection.exec_driver_sql(full)
     store.close()
-    with pytest.raises(SettingsError, match=r"jobs.db' cannot be written: database or disk is full; look whether"):
+    with pytest.raises(
+        SettingsError, match=r"jobs.db' cannot be written: database or disk is full; look whether"
+    ):
         run(ServiceSettings(store=url), port=0)
     open_store(url).close()  # the lock was released

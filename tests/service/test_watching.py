@@ -37,7 +37,9 @@ async def test_service_whose_worker_has_stopped_is_failing(tmp_path: Path) -> No
 def samples(text: str) -> dict[tuple, float]:
     """Every sample by its name and its labels; the text must be in Prometheus' format."""
     families = text_string_to_metric_families(text)
-    return {(s.name, *sorted(s.labels.items())): s.value for family in families for s in family.samples}
+    return {
+        (s.name, *sorted(s.labels.items())): s.value for family in families for s in family.samples
+    }
 
 
 @asynchronous
@@ -54,8 +56,13 @@ async def test_metrics_count_what_happened(tmp_path: Path) -> None:
         assert found[requests, ("route", "/api/check-email"), ("status", "200")] == 1
         assert found[requests, ("route", "/api/bulk-check-email"), ("status", "429")] == 1
         verdicts = "mailverdict_verdicts_total"
-        assert found[verdicts, ("path", "single"), ("result", "valid"), ("validation_type", "regex")] == 1
-        assert found[verdicts, ("path", "bulk"), ("result", "valid"), ("validation_type", "mx")] == 1
+        assert (
+            found[verdicts, ("path", "single"), ("result", "valid"), ("validation_type", "regex")]
+            == 1
+        )
+        assert (
+            found[verdicts, ("path", "bulk"), ("result", "valid"), ("validation_type", "mx")] == 1
+        )
         assert found["mailverdict_jobs_ended_total", ("status", "done")] == 1
         assert found["mailverdict_refusals_total", ("code", "QUOTA_EXCEEDED")] == 1
         for state in ("waiting", "verifying", "postponed"):
@@ -83,7 +90,10 @@ def test_histogram_is_cumulative_and_ends_with_its_count() -> None:
         metrics.count_request("/a", 200, "", seconds)
     found = samples(metrics.render().decode())
     name = "mailverdict_http_request_seconds"
-    counts = [found[f"{name}_bucket", ("le", bound), ("route", "/a")] for bound in ("0.001", "0.025", "180.0", "+Inf")]
+    counts = [
+        found[f"{name}_bucket", ("le", bound), ("route", "/a")]
+        for bound in ("0.001", "0.025", "180.0", "+Inf")
+    ]
     assert counts == [2, 3, 3, 4]
     assert found[f"{name}_count", ("route", "/a")] == 4
 
@@ -113,7 +123,9 @@ async def test_access_log_has_the_request_id_of_the_reply(tmp_path: Path) -> Non
         assert json.loads(world.lines[0])["request_id"] == reply.json()["meta"]["request_id"]
 
 
-@pytest.mark.parametrize("path", ["/ada.lovelace@example.org", "/api/check-email?email=ada.lovelace@example.org"])
+@pytest.mark.parametrize(
+    "path", ["/ada.lovelace@example.org", "/api/check-email?email=ada.lovelace@example.org"]
+)
 @asynchronous
 async def test_access_log_never_holds_a_local_part_or_a_job_id(tmp_path: Path, path: str) -> None:
     async with serving(tmp_path) as world:

@@ -51,7 +51,11 @@ async def test_jobs_of_many_clients_for_one_domain_share_its_look_up(tmp_path: P
         jobs = []
         for n in range(5):
             jobs += await world.submitted(
-                f"a{n}@gmail.com", f"b{n}@gmail.com", "c@outlook.com", validation_type="mx", address=f"192.0.2.{n}"
+                f"a{n}@gmail.com",
+                f"b{n}@gmail.com",
+                "c@outlook.com",
+                validation_type="mx",
+                address=f"192.0.2.{n}",
             )
         verdicts = [(await world.ended(job_id))["verification"]["result"] for job_id in jobs]
         assert verdicts == ["valid"] * 15
@@ -63,21 +67,29 @@ async def test_checks_at_one_moment_are_answered_each(tmp_path: Path) -> None:
     async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend()) as world:
         emails = [email for email, _ in EXPECTED] * 5
         replies = await asyncio.gather(*(world.check(email, "mx") for email in emails))
-        assert [reply.json()["data"]["result"] for reply in replies] == [verdict for _, verdict in EXPECTED] * 5
+        assert [reply.json()["data"]["result"] for reply in replies] == [
+            verdict for _, verdict in EXPECTED
+        ] * 5
 
 
 @pytest.mark.slow  # tests/flows/test_own_service.py compares the service with the engine behind it, by sessions too
 @asynchronous
 async def test_mailboxes_come_out_as_the_world_says(tmp_path: Path) -> None:
     spoken = [each for each in ADDRESSES if each.address.isascii() and is_well_formed(each.address)]
-    async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend(), daily_limit=10_000) as world:
+    async with (
+        Sandbox() as sandbox,
+        serving(tmp_path, sandbox.make_backend(), daily_limit=10_000) as world,
+    ):
         jobs = []
         for at in range(0, len(spoken), 100):
             emails = [each.address for each in spoken[at : at + 100]]
             jobs += await world.submitted(*emails, validation_type="smtp")
         for job_id, each in zip(jobs, spoken, strict=True):
             payload = (await world.ended(job_id))["verification"]
-            assert (payload["result"], ";".join(payload["reasons"])) == (each.verdict, each.reasons), each.why
+            assert (payload["result"], ";".join(payload["reasons"])) == (
+                each.verdict,
+                each.reasons,
+            ), each.why
             assert {"catch_all", "protected"} <= set(payload)
             assert payload["details"] == (payload["reasons"] or [None])[0]
             if payload["protected"]:
@@ -89,7 +101,14 @@ async def test_metadata_names_the_exchanges_and_what_was_said(tmp_path: Path) ->
     async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend()) as world:
         found = (await world.check("ada@plain.example", "smtp")).json()["data"]
         assert (found["result"], found["catch_all"], found["protected"]) == ("valid", False, False)
-        assert set(found["checks"]) == {"syntax", "dns", "smtp_port", "smtp_connection", "smtp_rcptto", "smtp"}
+        assert set(found["checks"]) == {
+            "syntax",
+            "dns",
+            "smtp_port",
+            "smtp_connection",
+            "smtp_rcptto",
+            "smtp",
+        }
         assert found["metadata"]["smtp_host"] == "mx.plain.example"
         assert found["metadata"]["mx_records"] == ["mx.plain.example"]
         refused = (await world.check("nobody@plain.example", "smtp")).json()["data"]

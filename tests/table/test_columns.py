@@ -71,8 +71,22 @@ def column_named(name):
 def test_the_table_has_the_promised_columns_and_sets():
     assert [c.name for c in COLUMNS] == list(PROMISED)
     assert [c.name for c in choose_columns("core")] == list(PROMISED)[:13]
-    assert [c.name for c in choose_columns("core", clean=True)] == [*list(PROMISED)[:13], "clean", "change"]
-    short = ["clean", "verdict", "why", "error_message", "suggestion", "role", "disposable", "free", "status"]
+    assert [c.name for c in choose_columns("core", clean=True)] == [
+        *list(PROMISED)[:13],
+        "clean",
+        "change",
+    ]
+    short = [
+        "clean",
+        "verdict",
+        "why",
+        "error_message",
+        "suggestion",
+        "role",
+        "disposable",
+        "free",
+        "status",
+    ]
     assert [c.name for c in choose_columns("short", clean=True)] == short
     assert [c.name for c in choose_columns("short")] == short[1:]
 
@@ -101,19 +115,32 @@ def test_an_empty_cell_has_a_status_and_nothing_else(out):
 
 def test_a_cell_that_is_not_text_is_invalid(out):
     row = out.iloc[5]
-    assert (row["verdict"], row["status"], row["error"], row["reasons"]) == ("invalid", "done", "REGEX", "")
+    assert (row["verdict"], row["status"], row["error"], row["reasons"]) == (
+        "invalid",
+        "done",
+        "REGEX",
+        "",
+    )
     assert row["error_message"] == "There is no @."
-    assert (row["checks"], row["source"], row["validation_type"]) == ("syntax=false", "local", "regex")
+    assert (row["checks"], row["source"], row["validation_type"]) == (
+        "syntax=false",
+        "local",
+        "regex",
+    )
     assert pd.notna(row["checked_at"])
 
 
 def test_text_has_its_normal_form_only_where_it_is_an_address():
-    out = mv.verify(["Ada@BÜCHER.example.com", "x@"], validation_type="regex", columns=["normalized"])
+    out = mv.verify(
+        ["Ada@BÜCHER.example.com", "x@"], validation_type="regex", columns=["normalized"]
+    )
     assert out["normalized"].tolist() == ["Ada@bücher.example.com", pd.NA]
 
 
 def test_reasons_split_into_indicator_columns():
-    out = mv.verify(["nobody", "ada@example.org", None], validation_type="smtp", offline=True, journal=None)
+    out = mv.verify(
+        ["nobody", "ada@example.org", None], validation_type="smtp", offline=True, journal=None
+    )
     dummies = out["reasons"].str.get_dummies(";")
     assert dummies.to_dict("list") == {"syntax_error": [1, 0, 0]}
     assert out["reasons"].tolist() == ["syntax_error", pd.NA, pd.NA]
@@ -129,7 +156,11 @@ def test_two_results_on_top_of_each_other_keep_their_categories():
 
 
 def test_a_result_goes_through_parquet_unchanged(tmp_path):
-    out = mv.verify(pd.DataFrame({"email": pd.Series(CELLS[:5], dtype="string")}), "email", validation_type="regex")
+    out = mv.verify(
+        pd.DataFrame({"email": pd.Series(CELLS[:5], dtype="string")}),
+        "email",
+        validation_type="regex",
+    )
     out.to_parquet(tmp_path / "out.parquet")
     back = pd.read_parquet(tmp_path / "out.parquet")
     pd.testing.assert_frame_equal(back, out, check_dtype=False, check_categorical=True)
@@ -145,7 +176,9 @@ def test_columns_are_chosen_by_set_or_by_name_in_the_tables_order():
 
 @each_row("wanted", ["cor", "", ["verdict", "verdicts"]])
 def test_unknown_columns_are_refused_with_what_there_is(wanted):
-    with pytest.raises(SettingsError, match=r"give 'short', 'core', 'all'|'verdicts' is not one of verdict, why"):
+    with pytest.raises(
+        SettingsError, match=r"give 'short', 'core', 'all'|'verdicts' is not one of verdict, why"
+    ):
         choose_columns(wanted)
 
 
@@ -156,10 +189,25 @@ CONVERSIONS = [
     ("reasons", "", "details", None),
     ("reasons", "", "reasons", ""),
     ("errors", '[{"code":"SMTP","message":"a"},{"code":"X","message":"a"}]', "error_message", "a"),
-    ("errors", '[{"code":"SMTP","message":"a"},{"code":"X","message":"b"}]', "error_message", "a; b"),
+    (
+        "errors",
+        '[{"code":"SMTP","message":"a"},{"code":"X","message":"b"}]',
+        "error_message",
+        "a; b",
+    ),
     ("errors", "[]", "error_message", None),
-    ("reasons", "role;timeout", "error_message", "shared mailbox such as info@, which several people may read"),
-    ("reasons", "greylisted", "error_message", "the mail server asks for a second attempt later (greylisting)"),
+    (
+        "reasons",
+        "role;timeout",
+        "error_message",
+        "shared mailbox such as info@, which several people may read",
+    ),
+    (
+        "reasons",
+        "greylisted",
+        "error_message",
+        "the mail server asks for a second attempt later (greylisting)",
+    ),
     ("reasons", "moon_phase;role", "error_message", "the service gives the reason 'moon_phase'"),
     ("reasons", "", "error_message", None),
     ("checks", '{"dns":true,"syntax":false}', "checks", "dns=true;syntax=false"),
@@ -190,7 +238,9 @@ def test_fields_become_what_a_user_reads(field, value, name, shown):
 
 def test_the_message_begins_with_the_flag_that_decides_and_goes_on_with_the_errors():
     errors = coded(['[{"code":"SMTP","message":"no answer in 30 s"}]'] * 3 + [None])
-    table = table_of(errors=errors, reasons=coded(["disposable;timeout", "timeout;role", None, "catch_all;role"]))
+    table = table_of(
+        errors=errors, reasons=coded(["disposable;timeout", "timeout;role", None, "catch_all;role"])
+    )
     assert to_arrow(table, column_named("error_message")).to_pylist() == [
         "the domain is a provider of disposable addresses; no answer in 30 s",
         "no answer in 30 s",
@@ -204,7 +254,10 @@ def test_every_row_that_is_not_valid_has_a_message_and_no_other_row(validation_t
     with mv.sandbox.World(dns_timeout=0.2) as world:
         cells = [*(each.address for each in world.addresses), *CELLS]
         out = mv.verify(cells, validation_type=validation_type, backend=world.backend, journal=None)
-    assert out["error_message"].notna().tolist() == out["verdict"].isin(["risky", "invalid", "unknown"]).tolist()
+    assert (
+        out["error_message"].notna().tolist()
+        == out["verdict"].isin(["risky", "invalid", "unknown"]).tolist()
+    )
     assert (out["error_message"].dropna().str.strip() != "").all()
 
 
@@ -236,7 +289,9 @@ def test_every_row_says_why_in_a_word(chunks):
     for start in range(0, len(WORDS), size):
         reasons, error, result, _ = map(coded, zip(*WORDS[start : start + size], strict=True))
         parts.append(table_of(reasons=reasons, error=error, result=result))
-    assert to_arrow(pa.concat_tables(parts), column_named("why")).to_pylist() == [row[-1] for row in WORDS]
+    assert to_arrow(pa.concat_tables(parts), column_named("why")).to_pylist() == [
+        row[-1] for row in WORDS
+    ]
 
 
 @pytest.mark.slow
@@ -245,17 +300,28 @@ def test_every_row_that_is_not_valid_says_why_whatever_was_asked(validation_type
     with mv.sandbox.World(dns_timeout=0.2) as world:
         cells = [*(each.address for each in world.addresses), *CELLS]
         out = mv.verify(cells, validation_type=validation_type, backend=world.backend, journal=None)
-    assert out["why"].notna().tolist() == out["verdict"].isin(["risky", "invalid", "unknown"]).tolist()
+    assert (
+        out["why"].notna().tolist() == out["verdict"].isin(["risky", "invalid", "unknown"]).tolist()
+    )
     assert set(out["why"].dropna()) <= {*WHY_MEANING}
     known = out["details"].notna()
     assert out["why"][known].equals(out["details"][known])
 
 
 def test_verdicts_of_pieces_with_dictionaries_of_their_own_are_joined():
-    parts = [table_of(result=coded(values)) for values in (["invalid", None], ["valid", "invalid"], ["risky"])]
+    parts = [
+        table_of(result=coded(values))
+        for values in (["invalid", None], ["valid", "invalid"], ["risky"])
+    ]
     values = to_pandas(pa.concat_tables(parts), column_named("verdict"))
     assert values.dtype == PROMISED["verdict"]
-    assert [None if pd.isna(v) else v for v in values] == ["invalid", None, "valid", "invalid", "risky"]
+    assert [None if pd.isna(v) else v for v in values] == [
+        "invalid",
+        None,
+        "valid",
+        "invalid",
+        "risky",
+    ]
 
 
 def test_a_verdict_that_the_contract_does_not_name_is_missing_and_not_another():
@@ -272,7 +338,10 @@ def test_messages_are_made_from_codes_of_any_width(codes):
     columns = {"errors": errors, "reasons": ["", "role", None]}
     kind = pa.dictionary(codes, pa.string())
     table = pa.table(
-        {name: pa.array(values, pa.string()).dictionary_encode().cast(kind) for name, values in columns.items()}
+        {
+            name: pa.array(values, pa.string()).dictionary_encode().cast(kind)
+            for name, values in columns.items()
+        }
     )
     made = error_message(table["errors"], table["reasons"]).to_pylist()
     assert made == ["There is no @.", REASON_MEANING[Reason.ROLE], None]
@@ -285,7 +354,9 @@ def test_rows_are_taken_of_every_type(chunks):
     flags, texts = pa.array([True, None, False, True, True]), pa.array(["x", None, "", "y", "z"])
     part = pa.table({"status": words, "reasons": codes, "role": flags, "text": texts})
     order = np.array([4, 0, 1, 2, 2])
-    taken = take_rows(pa.concat_tables([part.slice(0, 2), part.slice(2)]) if chunks == 2 else part, order)
+    taken = take_rows(
+        pa.concat_tables([part.slice(0, 2), part.slice(2)]) if chunks == 2 else part, order
+    )
     assert taken.schema.names == part.schema.names
     for name, cells in part.to_pydict().items():
         assert taken[name].to_pylist() == [cells[row] for row in order.tolist()]

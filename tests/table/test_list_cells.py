@@ -35,19 +35,27 @@ EXPLODED = [
 
 
 def wrapped(make):
-    return pd.DataFrame({"email": pd.Series([None if cell is None else make(cell) for cell in CELLS], dtype=object)})
+    return pd.DataFrame(
+        {"email": pd.Series([None if cell is None else make(cell) for cell in CELLS], dtype=object)}
+    )
 
 
 FRAMES = {
     "lists": lambda: wrapped(list),
     "tuples": lambda: wrapped(tuple),
     "arrays": lambda: wrapped(lambda cell: np.array(cell, dtype=object)),
-    "pandas, Arrow type": lambda: pd.DataFrame({"email": pd.Series(CELLS, dtype=pd.ArrowDtype(pa.list_(pa.string())))}),
+    "pandas, Arrow type": lambda: pd.DataFrame(
+        {"email": pd.Series(CELLS, dtype=pd.ArrowDtype(pa.list_(pa.string())))}
+    ),
     "Arrow": lambda: pa.table({"email": CELLS}),
     "Arrow, large": lambda: pa.table({"email": pa.array(CELLS, pa.large_list(pa.large_string()))}),
-    "Arrow, dictionary": lambda: pa.table({"email": pa.array(CELLS, pa.list_(pa.dictionary(pa.int8(), pa.string())))}),
+    "Arrow, dictionary": lambda: pa.table(
+        {"email": pa.array(CELLS, pa.list_(pa.dictionary(pa.int8(), pa.string())))}
+    ),
     "Arrow, pieces": lambda: pa.table({"email": pa.chunked_array([CELLS[:3], CELLS[3:]])}),
-    "Arrow, slice": lambda: pa.table({"email": [["x@y.com"], *CELLS, ["x@y.com"]]}).slice(1, len(CELLS)),
+    "Arrow, slice": lambda: pa.table({"email": [["x@y.com"], *CELLS, ["x@y.com"]]}).slice(
+        1, len(CELLS)
+    ),
     "Polars": lambda: pl.DataFrame({"email": CELLS}),
 }
 
@@ -101,7 +109,11 @@ def test_an_exploded_column_of_lists_is_text_even_if_all_are_empty(column_type):
 
 def test_lists_of_a_fixed_size_are_read():
     cells = pa.array([["ada@firm.com"], None, [None]], pa.list_(pa.string(), 1))
-    assert mv.clean(pa.table({"email": cells}), "email")["email_clean"].to_pylist() == ["ada@firm.com", None, None]
+    assert mv.clean(pa.table({"email": cells}), "email")["email_clean"].to_pylist() == [
+        "ada@firm.com",
+        None,
+        None,
+    ]
 
 
 @each_row("cell", [["ada@firm.com", 1], [["ada@firm.com"]], [{"email": "ada@firm.com"}]])
@@ -131,7 +143,10 @@ def test_a_value_of_any_type_is_read_as_its_text():
 
 def test_arrow_lists_are_written_as_python_lists_are():
     cells = [["a"], ["b", "c"], ['"'], ["\\"], ["\u00e9\n", ""], [], None, [None, "d"]]
-    typed, objects = (read_values(each, for_repair=True) for each in (pa.array(cells), pd.Series(cells, dtype=object)))
+    typed, objects = (
+        read_values(each, for_repair=True)
+        for each in (pa.array(cells), pd.Series(cells, dtype=object))
+    )
     assert typed.texts.to_pylist() == objects.texts.to_pylist()
     assert [row for row, text in enumerate(typed.texts.to_pylist()) if text] == [0, 1, 2, 3, 4, 7]
 

@@ -45,9 +45,17 @@ def test_names_and_defaults_are_the_same_in_the_same_order():
 @each_row("function", SHARING, ids=names)
 def test_every_function_shows_all_arguments_with_their_defaults(function):
     changed = {"progress": False} if function.__name__ == "start" else {}
-    is_on_clusters = function.__module__.startswith("mailverdict.distributed") and function.__name__ == "verify"
-    assert keyword_arguments(function) == ({"scratch": None} if is_on_clusters else {}) | DEFAULTS | changed
-    assert all(each.kind is not each.VAR_KEYWORD for each in inspect.signature(function).parameters.values())
+    is_on_clusters = (
+        function.__module__.startswith("mailverdict.distributed") and function.__name__ == "verify"
+    )
+    assert (
+        keyword_arguments(function)
+        == ({"scratch": None} if is_on_clusters else {}) | DEFAULTS | changed
+    )
+    assert all(
+        each.kind is not each.VAR_KEYWORD
+        for each in inspect.signature(function).parameters.values()
+    )
 
 
 def test_verify_documents_every_argument_once():
@@ -58,7 +66,8 @@ def test_verify_documents_every_argument_once():
 @each_row("function", [mv.verify, mv.start, mv.plan])
 def test_an_unknown_argument_is_named(function):
     with pytest.raises(
-        SettingsError, match=r"^\w+ has no argument 'validationtype' \(did you mean 'validation_type'\?\)$"
+        SettingsError,
+        match=r"^\w+ has no argument 'validationtype' \(did you mean 'validation_type'\?\)$",
     ):
         function(["ada@example.org"], validationtype="regex")
 
@@ -79,7 +88,11 @@ def test_notebooks_complete_arguments():
 @each_row("command", [verify, plan])
 def test_the_command_line_has_the_same_defaults(command):
     """Repeated values are one text on the command line, progress is --quiet, and cells are repaired by default."""
-    shared = {name: default for name, default in keyword_arguments_of_command(command).items() if name in DEFAULTS}
+    shared = {
+        name: default
+        for name, default in keyword_arguments_of_command(command).items()
+        if name in DEFAULTS
+    }
     assert {"validation_type", "limit", "journal", "max_age", "offline"} <= set(shared)
     expected = DEFAULTS | {"refresh": "", "clean": True}
     assert shared == {name: expected[name] for name in shared}

@@ -81,12 +81,16 @@ def parquet_from_polars(out):
 
 
 def json_lines(out):
-    return pd.read_json(io.StringIO(out.to_json(orient="records", lines=True, date_format="iso")), lines=True)
+    return pd.read_json(
+        io.StringIO(out.to_json(orient="records", lines=True, date_format="iso")), lines=True
+    )
 
 
 def workbook(out):
     buffer = io.BytesIO()
-    naive = {n: out[n].dt.tz_localize(None) for n in out if isinstance(out[n].dtype, pd.DatetimeTZDtype)}
+    naive = {
+        n: out[n].dt.tz_localize(None) for n in out if isinstance(out[n].dtype, pd.DatetimeTZDtype)
+    }
     out.assign(**naive).to_excel(buffer, index=False, engine="xlsxwriter")
     return pd.read_excel(buffer, engine="calamine")
 
@@ -140,7 +144,11 @@ class TestRoutes:
             changed = old.set_column(1, "email", pa.array(CELLS))
         else:
             cells = pd.Series(CELLS) if isinstance(old, pd.DataFrame) else pl.Series("email", CELLS)
-            changed = old.assign(email=cells) if isinstance(old, pd.DataFrame) else old.with_columns(cells)
+            changed = (
+                old.assign(email=cells)
+                if isinstance(old, pd.DataFrame)
+                else old.with_columns(cells)
+            )
         again = verify(changed)
         assert texts(again, "email_error") == texts(new, "email_error")
         assert texts(again, "email_normalized") == texts(new, "email_normalized")
@@ -194,10 +202,17 @@ def test_a_column_of_the_same_name_that_is_not_asked_for_stays():
 
 @each_row(
     ("name", "values"),
-    [("verdict", ["valid"] * 5), ("role", [True] * 5), ("suggestion", ["a@b.org"] * 5), ("status", ["done"] * 5)],
+    [
+        ("verdict", ["valid"] * 5),
+        ("role", [True] * 5),
+        ("suggestion", ["a@b.org"] * 5),
+        ("status", ["done"] * 5),
+    ],
 )
 def test_a_lone_column_of_text_or_flags_is_not_replaced(name, values):
-    with pytest.raises(SettingsError, match="neither a note nor the columns beside it show that it did"):
+    with pytest.raises(
+        SettingsError, match="neither a note nor the columns beside it show that it did"
+    ):
         verify(contacts().assign(**{f"email_{name}": values}))
 
 
@@ -206,10 +221,18 @@ def test_a_lone_column_of_text_or_flags_is_not_replaced(name, values):
 @each_row(("name", "word"), [("verdict", "valid"), ("status", "done")])
 def test_a_lone_column_of_categories_is_not_replaced(made, name, word):
     own = contacts().assign(
-        **{f"email_{name}": pd.Categorical([word] * 5, verify(contacts())[f"email_{name}"].cat.categories)}
+        **{
+            f"email_{name}": pd.Categorical(
+                [word] * 5, verify(contacts())[f"email_{name}"].cat.categories
+            )
+        }
     )
-    frame = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}[made](own)
-    with pytest.raises(SettingsError, match="neither a note nor the columns beside it show that it did"):
+    frame = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}[made](
+        own
+    )
+    with pytest.raises(
+        SettingsError, match="neither a note nor the columns beside it show that it did"
+    ):
         verify(frame)
 
 
@@ -221,7 +244,9 @@ def test_an_empty_column_loses_nothing(values):
 @each_row("kind", [pd.DataFrame, pa.table, pl.DataFrame])
 def test_without_overwrite_any_column_of_these_names_is_an_error(kind):
     out = verify(contacts(kind))
-    with pytest.raises(SettingsError, match="'email_verdict', and overwrite=False: give another prefix"):
+    with pytest.raises(
+        SettingsError, match="'email_verdict', and overwrite=False: give another prefix"
+    ):
         verify(out, overwrite=False)
     both = verify(out, overwrite=False, prefix="second_")
     assert texts(both, "second_verdict") == texts(both, "email_verdict") == VERDICTS
@@ -313,14 +338,18 @@ def test_a_reader_of_a_frame_uses_the_cells_if_they_were_verified_beside_cleaned
 @pytest.mark.filterwarnings("ignore:results of earlier calls beside column 'email':UserWarning")
 def test_an_older_status_does_not_stay_beside_a_new_verdict():
     cells = pl.DataFrame({"email": ["ada@one.example", "a@x.example; b@x.example"]})
-    pair = mv.verify(cells, "email", validation_type="regex", columns=["verdict", "status"], limit=1, clean=False)
+    pair = mv.verify(
+        cells, "email", validation_type="regex", columns=["verdict", "status"], limit=1, clean=False
+    )
     assert pair["email_status"].to_list() == ["done", "pending"]
     again = mv.verify(pair, "email", validation_type="regex", columns=["verdict"])
     assert again["email_status"].to_list() == ["done", "done"]
     exploded = mv.explode(again, "email")
     assert exploded.columns == ["email", "email_part"]
     own = again.with_columns(email_status=pl.Series(["open", "closed"]))
-    assert mv.verify(own, "email", validation_type="regex", columns=["role"])["email_status"].to_list() == [
+    assert mv.verify(own, "email", validation_type="regex", columns=["role"])[
+        "email_status"
+    ].to_list() == [
         "open",
         "closed",
     ]

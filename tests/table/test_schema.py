@@ -34,7 +34,11 @@ def contacts(rows):
 
 
 def to_kind(table, kind):
-    return {"pandas": table.to_pandas, "polars": lambda: pl.from_arrow(table), "arrow": lambda: table}[kind]()
+    return {
+        "pandas": table.to_pandas,
+        "polars": lambda: pl.from_arrow(table),
+        "arrow": lambda: table,
+    }[kind]()
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -56,13 +60,17 @@ class TestTypes:
 
 
 def test_the_categories_of_arrow_are_the_same_in_every_table():
-    outs = [mv.verify(contacts(rows), "email", validation_type="regex") for rows in ("full", "missing")]
+    outs = [
+        mv.verify(contacts(rows), "email", validation_type="regex") for rows in ("full", "missing")
+    ]
     for out in outs:
         words = out["email_verdict"].combine_chunks().dictionary.to_pylist()
         assert words == ["valid", "risky", "invalid", "unknown"]
     whole = pa.concat_tables(outs)
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, whole.schema) as writer:  # which allows one dictionary for all batches
+    with pa.ipc.new_file(
+        sink, whole.schema
+    ) as writer:  # which allows one dictionary for all batches
         writer.write_table(whole)
     back = pa.ipc.open_file(sink.getvalue()).read_all()
     assert back["email_verdict"].to_pylist() == ["valid", "valid", "invalid", None, None, None]
@@ -112,12 +120,23 @@ def test_a_parquet_file_has_the_same_types_whatever_wrote_it(tmp_path, rows, col
     pq.write_table(mv.verify(table, "email", **options), tmp_path / "arrow.parquet")
     for source in ("csv", "parquet"):
         target = tmp_path / f"command-{source}.parquet"
-        arguments = ["verify", str(tmp_path / f"in.{source}"), "-c", "email", "-t", "regex", "--columns", columns]
+        arguments = [
+            "verify",
+            str(tmp_path / f"in.{source}"),
+            "-c",
+            "email",
+            "-t",
+            "regex",
+            "--columns",
+            columns,
+        ]
         ran = CliRunner().invoke(app, [*arguments, "-o", str(target)])
         assert ran.exit_code == 0, ran.output
     names = ["pandas", "polars", "arrow", "command-csv", "command-parquet"]
     found = {name: parquet_types(tmp_path / f"{name}.parquet") for name in names}
-    results = {name: {k: v for k, v in types.items() if k != "email"} for name, types in found.items()}
+    results = {
+        name: {k: v for k, v in types.items() if k != "email"} for name, types in found.items()
+    }
     assert list(results["pandas"]) == list(mv.schema("pandas", columns, prefix="email_"))
     for name in names[1:]:
         assert results[name] == results["pandas"], name
@@ -125,7 +144,14 @@ def test_a_parquet_file_has_the_same_types_whatever_wrote_it(tmp_path, rows, col
 
 def test_a_parquet_file_from_a_csv_has_no_marks_of_its_reading(tmp_path):
     (tmp_path / "in.csv").write_text("email\nada@example.org\n")
-    arguments = ["verify", str(tmp_path / "in.csv"), "-t", "regex", "-o", str(tmp_path / "out.parquet")]
+    arguments = [
+        "verify",
+        str(tmp_path / "in.csv"),
+        "-t",
+        "regex",
+        "-o",
+        str(tmp_path / "out.parquet"),
+    ]
     assert CliRunner().invoke(app, arguments).exit_code == 0
     assert pq.read_schema(tmp_path / "out.parquet").field("email").metadata is None
 
@@ -142,7 +168,11 @@ class TestVersions:
         assert out["version"][4].startswith(f"mailverdict {mv.__version__}")
 
     def test_of_rows_from_the_journal_the_release_is_not_known(self, tmp_path):
-        options = {"validation_type": "mx", "journal": tmp_path / "j.db", "columns": ["source", "version"]}
+        options = {
+            "validation_type": "mx",
+            "journal": tmp_path / "j.db",
+            "columns": ["source", "version"],
+        }
         with World() as world:
             first = mv.verify(["ada@plain.example"], backend=world.backend, **options)
             again = mv.verify(["ada@plain.example"], backend=world.backend, **options)
@@ -153,7 +183,12 @@ class TestVersions:
     @pytest.mark.slow
     def test_of_rows_from_a_service_are_never_those_of_this_machine(self, tmp_path):
         with World() as world:
-            out = mv.verify(["ada@plain.example"], backend=world.url, journal=None, columns=["source", "version"])
+            out = mv.verify(
+                ["ada@plain.example"],
+                backend=world.url,
+                journal=None,
+                columns=["source", "version"],
+            )
             note = out.attrs["mailverdict"][""]
         assert out["source"].tolist() == ["remote"]
         assert "mailverdict" not in out["version"].fillna("")[0]
@@ -165,7 +200,11 @@ class TestVersions:
         path = tmp_path / "out.parquet"
         out.to_parquet(path) if kind == "pandas" else pq.write_table(out, path)
         back = pd.read_parquet(path) if kind == "pandas" else pq.read_table(path)
-        attrs = back.attrs if kind == "pandas" else {"mailverdict": json.loads(back.schema.metadata[b"mailverdict"])}
+        attrs = (
+            back.attrs
+            if kind == "pandas"
+            else {"mailverdict": json.loads(back.schema.metadata[b"mailverdict"])}
+        )
         note = attrs["mailverdict"]["email"]
         assert (note["version"], note["lists"]) == (mv.__version__, self.lists)
         again = mv.verify(back, "email", validation_type="regex", columns=["verdict"])
@@ -176,18 +215,26 @@ class TestVersions:
     def test_in_a_parquet_file_of_the_command_line(self, tmp_path):
         contacts("full").to_pandas().assign(k=1).to_parquet(tmp_path / "in.parquet")
         arguments = ["verify", str(tmp_path / "in.parquet"), "-c", "email", "-t", "regex"]
-        assert CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "out.parquet")]).exit_code == 0
+        assert (
+            CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "out.parquet")]).exit_code
+            == 0
+        )
         metadata = pq.read_schema(tmp_path / "out.parquet").metadata
         assert json.loads(metadata[b"mailverdict"])["email"]["version"] == mv.__version__
 
-    def test_pandas_reads_the_note_of_the_last_call_from_a_file_that_pandas_wrote_first(self, tmp_path):
+    def test_pandas_reads_the_note_of_the_last_call_from_a_file_that_pandas_wrote_first(
+        self, tmp_path
+    ):
         contacts("full").to_pandas().assign(k=1).to_parquet(tmp_path / "in.parquet")
         out = mv.verify(pd.read_parquet(tmp_path / "in.parquet"), "email", validation_type="regex")
         out.attrs["mailverdict"]["email"]["version"] = "0.0.1"
         out.to_parquet(tmp_path / "old.parquet")
         again = mv.verify(pq.read_table(tmp_path / "old.parquet"), "email", validation_type="regex")
         pq.write_table(again, tmp_path / "new.parquet")
-        assert pd.read_parquet(tmp_path / "new.parquet").attrs["mailverdict"]["email"]["version"] == mv.__version__
+        assert (
+            pd.read_parquet(tmp_path / "new.parquet").attrs["mailverdict"]["email"]["version"]
+            == mv.__version__
+        )
 
     @each_row("text", [b"\xff", b"[1]", b"{", b'{"email": 1}', b'{"email": {"columns": []}}'])
     def test_metadata_of_somebody_else_is_not_a_note(self, text):

@@ -36,7 +36,9 @@ def verdicts(values):
 
 def frame_of(cells=CELLS, **options):
     """A frame with things of the caller's in every place."""
-    frame = pd.DataFrame({"id": range(len(cells)), "email": cells, "note": [["x"]] * len(cells)}, **options)
+    frame = pd.DataFrame(
+        {"id": range(len(cells)), "email": cells, "note": [["x"]] * len(cells)}, **options
+    )
     frame.attrs = {"owner": ["crm", {"since": 2019}], "mailverdict": "not ours at all"}
     return frame
 
@@ -47,7 +49,9 @@ INDEXES = {
     "text": list("bdac"),
     "missing labels": [np.nan, 1.0, np.nan, 2.0],
     "moments": pd.DatetimeIndex(["2026-01-02", "2026-01-01", "2026-01-02", pd.NaT]),
-    "levels": pd.MultiIndex.from_tuples([("b", 2), ("a", 1), ("b", 2), ("a", 3)], names=["region", None]),
+    "levels": pd.MultiIndex.from_tuples(
+        [("b", 2), ("a", 1), ("b", 2), ("a", 3)], names=["region", None]
+    ),
     "range": pd.RangeIndex(10, 2, -2),
 }
 
@@ -120,11 +124,24 @@ def test_columns_under_a_multiindex_go_beside_theirs():
 
 
 def test_an_empty_lower_label_gives_names_without_a_lead():
-    frame = pd.DataFrame([["ada@example.org", 1]], columns=pd.MultiIndex.from_tuples([("email", ""), ("a", "b")]))
+    frame = pd.DataFrame(
+        [["ada@example.org", 1]], columns=pd.MultiIndex.from_tuples([("email", ""), ("a", "b")])
+    )
     assert verify(frame, ("email", ""), columns=["verdict"]).columns[2] == ("email", "verdict")
 
 
-LABELS = [0, -1, 2.5, True, "", "a b", "e\u0301", "x" * 10_000, pd.Timestamp("2026-01-02"), b"email"]
+LABELS = [
+    0,
+    -1,
+    2.5,
+    True,
+    "",
+    "a b",
+    "e\u0301",
+    "x" * 10_000,
+    pd.Timestamp("2026-01-02"),
+    b"email",
+]
 
 
 @each_row("label", LABELS, ids=lambda v: repr(v)[:20])
@@ -160,7 +177,10 @@ def test_other_columns_may_share_a_name():
 
 
 def test_a_frame_in_a_hundred_pieces_is_not_complained_about():
-    frame = pd.concat([pd.DataFrame({f"c{i}": [i]}) for i in range(150)] + [pd.DataFrame({"email": CELLS[:1]})], axis=1)
+    frame = pd.concat(
+        [pd.DataFrame({f"c{i}": [i]}) for i in range(150)] + [pd.DataFrame({"email": CELLS[:1]})],
+        axis=1,
+    )
     assert verify(frame, "email").shape == (1, 151 + len(CORE_NAMES))
 
 
@@ -180,7 +200,11 @@ def test_a_subclass_of_a_frame_stays_one():
         (pd.DataFrame({"mail": CELLS}), None, "give a column: one of 'mail'"),
         (pd.DataFrame({"mail": CELLS}), ["mail", "email"], "no column 'email'.*; there are 'mail'"),
         (pd.DataFrame(), "email", "no column 'email'; there are no columns"),
-        (pd.DataFrame([[1, 2]], columns=["email"] * 2), "email", r"'email' occurs 2 times \(columns 1 and 2 of 2\)"),
+        (
+            pd.DataFrame([[1, 2]], columns=["email"] * 2),
+            "email",
+            r"'email' occurs 2 times \(columns 1 and 2 of 2\)",
+        ),
         (
             pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "email")])),
             "a",
@@ -225,12 +249,16 @@ def test_a_column_name_goes_with_a_frame_only():
     with pytest.raises(SettingsError, match="column='email' goes with a frame, but data is a list"):
         verify(CELLS, "email")
     pieces = iter([pd.DataFrame({"email": [cell]}) for cell in CELLS])
-    with pytest.raises(SettingsError, match=r"give one DataFrame, of several pandas.concat\(data\), or leave"):
+    with pytest.raises(
+        SettingsError, match=r"give one DataFrame, of several pandas.concat\(data\), or leave"
+    ):
         verify(pieces, "email")
     assert len(list(pieces)) == len(CELLS)  # none was read
 
 
-@each_row("column", [pd.Index(["email"]), np.array(["email"]), {"email"}], ids=lambda v: type(v).__name__)
+@each_row(
+    "column", [pd.Index(["email"]), np.array(["email"]), {"email"}], ids=lambda v: type(v).__name__
+)
 @each_row("kind", [pd.DataFrame, pa.table, pl.DataFrame])
 def test_what_cannot_be_a_column_name_is_an_error(kind, column):
     told = f"column is of type {type(column).__name__}: give one name of 'email'"
@@ -244,7 +272,9 @@ def test_what_cannot_be_a_column_name_is_an_error(kind, column):
 def test_a_prefix_is_a_text(prefix):
     for data, column in ((pd.DataFrame({"email": CELLS}), "email"), (CELLS, None)):
         for function in (verify, mv.clean, mv.duplicates):
-            with pytest.raises(SettingsError, match=r"prefix=.*: give a text, as 'email_', or leave it out"):
+            with pytest.raises(
+                SettingsError, match=r"prefix=.*: give a text, as 'email_', or leave it out"
+            ):
                 function(data, column, prefix=prefix)
 
 
@@ -256,7 +286,12 @@ class TestOverwriting:
         frame = kind({"email": CELLS, name: [1, 2, 3, 4]})
         with pytest.raises(SettingsError, match=f"'{name}' that mailverdict did not write"):
             verify(frame, "email")
-        assert verdicts(pd.DataFrame(verify_to_dict(verify(frame, "email", prefix="new_")))["new_verdict"]) == VERDICTS
+        assert (
+            verdicts(
+                pd.DataFrame(verify_to_dict(verify(frame, "email", prefix="new_")))["new_verdict"]
+            )
+            == VERDICTS
+        )
 
     @pytest.mark.slow
     @each_row("kind", [pd.DataFrame, pa.table, pl.DataFrame])
@@ -265,7 +300,9 @@ class TestOverwriting:
         again = verify(verify(once, "email"), "email", columns="all")
         names = list(verify_to_dict(again))
         assert len(names) == len(set(names))
-        assert set(names) == {"email", "email_clean", "email_change"} | {f"email_{c.name}" for c in COLUMNS}
+        assert set(names) == {"email", "email_clean", "email_change"} | {
+            f"email_{c.name}" for c in COLUMNS
+        }
         assert verdicts(verify_to_dict(again)["email_verdict"]) == VERDICTS
 
     def test_a_note_lasts_through_selection_and_concatenation(self):
@@ -298,13 +335,19 @@ class TestOtherFrames:
         assert out["email_status"].dtype == pl.Categorical
         assert out["email_checked_at"].dtype == pl.Datetime("us", "UTC")
 
-    @each_row("dtype", [pl.String, pl.Categorical, pl.Enum(["ada@example.org", "nobody"]), pl.Object])
+    @each_row(
+        "dtype", [pl.String, pl.Categorical, pl.Enum(["ada@example.org", "nobody"]), pl.Object]
+    )
     def test_every_polars_text_dtype(self, dtype):
         assert verdicts(verify(pl.Series(CELLS, dtype=dtype))["verdict"]) == VERDICTS
 
     @each_row("values", [[1, 2], [[1], None], [{"a": 1}, None], [None, None], [object(), None]])
     def test_polars_columns_of_something_else(self, values):
-        with pytest.warns(UserWarning, match="'email' holds an @") if any(values) else contextlib.nullcontext():
+        with (
+            pytest.warns(UserWarning, match="'email' holds an @")
+            if any(values)
+            else contextlib.nullcontext()
+        ):
             out = verify(pl.DataFrame({"email": pl.Series(values, strict=False)}), "email")
         wanted = [None if v is None else "invalid" for v in values]
         assert out["email_verdict"].cast(pl.String).to_list() == wanted
@@ -336,7 +379,9 @@ class TestOtherFrames:
         assert list(out.columns) == CORE_NAMES
         assert verdicts(out["verdict"]) == VERDICTS[: len(out)]
 
-    @each_row("cells", [pa.array(CELLS), pa.chunked_array([CELLS[:1], CELLS[1:]]), pl.Series(CELLS)])
+    @each_row(
+        "cells", [pa.array(CELLS), pa.chunked_array([CELLS[:1], CELLS[1:]]), pl.Series(CELLS)]
+    )
     def test_a_column_alone_gives_a_frame_of_its_own_kind(self, cells):
         out = verify(cells, prefix="e_")
         assert isinstance(out, pl.DataFrame if isinstance(cells, pl.Series) else pa.Table)
@@ -353,7 +398,9 @@ def verify_alone(cell):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:no cell of column:UserWarning")
-@given(st.lists(st.sampled_from([*CELLS, "x@gmial.com", 5, "Ada@Example.ORG"]), max_size=12), st.data())
+@given(
+    st.lists(st.sampled_from([*CELLS, "x@gmial.com", 5, "Ada@Example.ORG"]), max_size=12), st.data()
+)
 def test_each_row_gets_what_it_would_get_alone(cells, data):
     index = data.draw(st.lists(st.integers(0, 3), min_size=len(cells), max_size=len(cells)))
     out = verify(pd.DataFrame({"email": pd.Series(cells, dtype=object, index=index)}), "email")

@@ -124,7 +124,9 @@ def test_every_text_dtype_reads_the_same(dtype):
         np.array(CELLS, dtype=object),
         pa.array(CELLS),
         pa.chunked_array([CELLS[:2], [], CELLS[2:]]),
-        pa.chunked_array([pa.array(CELLS[:2]).dictionary_encode(), pa.array(CELLS[2:]).dictionary_encode()]),
+        pa.chunked_array(
+            [pa.array(CELLS[:2]).dictionary_encode(), pa.array(CELLS[2:]).dictionary_encode()]
+        ),
         pa.RunEndEncodedArray.from_arrays([1, 2, 3, 4, 5], CELLS),
         pd.Series(CELLS).astype(pd.SparseDtype(object)),
     ],
@@ -140,11 +142,17 @@ def test_a_slice_of_an_arrow_array_is_read_as_the_slice():
 
 @each_row(("cell", "text"), ODD_CELLS, ids=lambda v: repr(v)[:30])
 def test_a_cell_that_is_not_text_is_read_as_its_text_or_missing(cell, text):
-    assert read_values([ADDRESS, cell, "b@example.org"]).texts.to_pylist() == [ADDRESS, text, "b@example.org"]
+    assert read_values([ADDRESS, cell, "b@example.org"]).texts.to_pylist() == [
+        ADDRESS,
+        text,
+        "b@example.org",
+    ]
 
 
 def test_all_odd_cells_at_once_keep_their_rows():
-    assert read_values([cell for cell, _ in ODD_CELLS]).texts.to_pylist() == [text for _, text in ODD_CELLS]
+    assert read_values([cell for cell, _ in ODD_CELLS]).texts.to_pylist() == [
+        text for _, text in ODD_CELLS
+    ]
 
 
 @each_row(("values", "missing"), TYPED_COLUMNS, ids=lambda v: str(getattr(v, "dtype", v))[:30])
@@ -167,7 +175,9 @@ OCTETS = [None if cell is None else cell.encode() for cell in CELLS]
         pa.array(OCTETS),
         pa.array(OCTETS, pa.large_binary()),
         pa.array(OCTETS, pa.binary_view()),
-        pa.array([cell if cell is None else cell.ljust(20, b"\0") for cell in OCTETS], pa.binary(20)),
+        pa.array(
+            [cell if cell is None else cell.ljust(20, b"\0") for cell in OCTETS], pa.binary(20)
+        ),
         pa.array(["x", *CELLS, "y"]).cast(pa.binary()).slice(1, 5),
         pa.chunked_array([OCTETS[:2], OCTETS[2:]]),
         pd.Series(OCTETS, dtype=pd.ArrowDtype(pa.binary())),
@@ -181,7 +191,11 @@ def test_octets_in_utf8_are_text(values):
 
 @each_row("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)], ids=str)
 def test_octets_of_another_encoding_make_one_cell_invalid(kind):
-    assert read_values(pa.array([b"\xff\xfe", b"ok", None], kind)).texts.to_pylist() == [r"\xff\xfe", "ok", ""]
+    assert read_values(pa.array([b"\xff\xfe", b"ok", None], kind)).texts.to_pylist() == [
+        r"\xff\xfe",
+        "ok",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +214,9 @@ def test_octets_of_another_encoding_make_one_cell_invalid(kind):
 def test_a_column_of_a_frame_without_an_address_has_a_notice(values, is_told):
     texts = read_values(values).texts
     notice = describe_no_address(texts, "id")
-    assert notice == ("no cell of column 'id' holds an @; is it the right column?" if is_told else None)
+    assert notice == (
+        "no cell of column 'id' holds an @; is it the right column?" if is_told else None
+    )
     assert describe_no_address(texts, None) is None
 
 
@@ -211,7 +227,9 @@ def test_categories_of_several_kinds_are_distinguished():
 
 def test_octets_that_are_not_utf8_make_one_cell_invalid():
     offsets = pa.py_buffer(np.array([0, 2, 2 + len(ADDRESS)], np.int32))
-    trusted = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"\xff\xfe" + ADDRESS.encode())])
+    trusted = pa.Array.from_buffers(
+        pa.string(), 2, [None, offsets, pa.py_buffer(b"\xff\xfe" + ADDRESS.encode())]
+    )
     for values in (trusted, pd.Series(trusted, dtype=pd.ArrowDtype(pa.string()))):
         assert texts_by_row(read_values(values)) == {0: r"\xff\xfe", 1: ADDRESS}
 
@@ -229,7 +247,9 @@ def test_a_huge_cell_is_trimmed_first_and_cut_then(dtype):
 
 def test_the_text_of_a_huge_cell_that_is_not_text_is_cut_and_not_repaired():
     cell = {"note": "x" * LONGEST_TEXT, "email": ADDRESS}
-    assert [len(text) for text in read_values([cell], for_repair=True).texts.to_pylist()] == [LONGEST_TEXT]
+    assert [len(text) for text in read_values([cell], for_repair=True).texts.to_pylist()] == [
+        LONGEST_TEXT
+    ]
     out = mv.clean(pd.Series([{"email": ADDRESS, "note": "x" * LONGEST_TEXT}, {"email": ADDRESS}]))
     assert out["clean"].tolist() == [pd.NA, ADDRESS]
 
@@ -244,7 +264,11 @@ def test_blanks_are_kept_where_they_are_wanted():
     assert read.stripped.to_pylist() == ["x", "", "y", "z"]
 
 
-@given(st.lists(st.one_of(st.none(), st.text(max_size=8), st.integers(), st.binary(max_size=3), st.floats())))
+@given(
+    st.lists(
+        st.one_of(st.none(), st.text(max_size=8), st.integers(), st.binary(max_size=3), st.floats())
+    )
+)
 def test_every_row_is_the_text_of_its_cell_or_missing(cells):
     for cell, text in zip(cells, read_values(cells).texts.to_pylist(), strict=True):
         if isinstance(cell, bytes):
@@ -262,14 +286,18 @@ class TestMissingTexts:
 
         assert [text for text in STR_NA_VALUES if not says_no_value(text)] == []
 
-    @each_row("text", ["kA", "N/A.", "none.", "(none)", "<none>", "s/n", "nd", "sin datos", "[]", "(.)"])
+    @each_row(
+        "text", ["kA", "N/A.", "none.", "(none)", "<none>", "s/n", "nd", "sin datos", "[]", "(.)"]
+    )
     def test_signs_around_a_word_for_no_value_do_not_count(self, text):
         assert read_values([text, f"{text} x"]).texts.to_pylist() == ["", f"{text} x"]
 
     def test_none_is_longer_than_most_addresses(self):
         assert max(len(text.encode()) for text in MISSING) <= 16  # longer cells are not looked up
 
-    @each_row("wrap", [list, pd.Series, pa.array, lambda cells: pa.array(cells).dictionary_encode()])
+    @each_row(
+        "wrap", [list, pd.Series, pa.array, lambda cells: pa.array(cells).dictionary_encode()]
+    )
     def test_they_are_missing_in_every_kind_of_column(self, wrap):
         cells = [
             *sorted(MISSING),
@@ -287,7 +315,9 @@ class TestMissingTexts:
     def test_a_column_gives_what_pandas_gives_when_it_reads_the_file(self, tmp_path):
         path = tmp_path / "in.csv"
         path.write_text("email,n\nada@x.example,1\nN/A,2\nnobody,3\nNULL,4\nnone,5\n")
-        texts = mv.verify(pd.read_csv(path, dtype=str, keep_default_na=False), "email", validation_type="regex")
+        texts = mv.verify(
+            pd.read_csv(path, dtype=str, keep_default_na=False), "email", validation_type="regex"
+        )
         read = mv.verify(pd.read_csv(path), "email", validation_type="regex")
         assert (
             texts["email_status"].tolist()
@@ -298,7 +328,8 @@ class TestMissingTexts:
 
 
 @given(
-    st.lists(st.none() | st.text(" \t\n\x00\x1f!~\x7f\x85\xa0é\u3000a@", max_size=4), max_size=12), st.integers(0, 3)
+    st.lists(st.none() | st.text(" \t\n\x00\x1f!~\x7f\x85\xa0é\u3000a@", max_size=4), max_size=12),
+    st.integers(0, 3),
 )
 def test_blanks_are_stripped_as_arrow_does(texts, start):
     column = pa.array(texts, pa.string()).slice(start)
@@ -310,7 +341,9 @@ def test_blanks_are_stripped_as_arrow_does(texts, start):
 @each_row("start", [0, 3])
 @each_row("size", [0, 1, 7, 200_000])
 def test_texts_are_replaced_in_any_order_of_the_rows(size, start):
-    texts = pa.array([None, "é", "", "ada"] * (size // 4 + 1) + ["x"] * 3, pa.string()).slice(start, size)
+    texts = pa.array([None, "é", "", "ada"] * (size // 4 + 1) + ["x"] * 3, pa.string()).slice(
+        start, size
+    )
     rows = np.random.default_rng(1).permutation(size)[: size // 3]
     others = pa.array([f"new {row}" if row % 3 else None for row in rows.tolist()], pa.string())
     expected = texts.to_pylist()
@@ -370,8 +403,14 @@ def test_the_texts_beside_missing_cells_are_not_copied(missing):
 
 @each_row("start", [0, 3])
 def test_octets_of_nulls_are_not_read(start):
-    texts = pa.array([ADDRESS, "secret@example.org", " Bob@Example.org", "N/A", "x" * 5_000, "nope"])
+    texts = pa.array(
+        [ADDRESS, "secret@example.org", " Bob@Example.org", "N/A", "x" * 5_000, "nope"]
+    )
     valid = pa.py_buffer(np.packbits([True, False, True, True, False, True], bitorder="little"))
-    column = pa.Array.from_buffers(pa.string(), len(texts), [valid, *texts.buffers()[1:]]).slice(start)
+    column = pa.Array.from_buffers(pa.string(), len(texts), [valid, *texts.buffers()[1:]]).slice(
+        start
+    )
     expected = {0: ADDRESS, 2: "Bob@Example.org", 5: "nope"}
-    assert texts_by_row(read_values(column)) == {row - start: text for row, text in expected.items() if row >= start}
+    assert texts_by_row(read_values(column)) == {
+        row - start: text for row, text in expected.items() if row >= start
+    }

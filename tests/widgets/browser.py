@@ -11,7 +11,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 CHROMIUM = Path("/usr/bin/chromium")
-AXE = Path(__file__).parents[2] / "build" / "axe" / "axe.min.js"  # `make test-rest` gets it from the npm registry
+AXE = (
+    Path(__file__).parents[2] / "build" / "axe" / "axe.min.js"
+)  # `make test-rest` gets it from the npm registry
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -98,10 +100,13 @@ class AuditPage:
 
     def drop(self, file: Path) -> None:
         """Drop a file on the audit. The browser reads it for an input that is not on the page."""
-        chosen = self.page.evaluate_handle("() => Object.assign(document.createElement('input'), {type: 'file'})")
+        chosen = self.page.evaluate_handle(
+            "() => Object.assign(document.createElement('input'), {type: 'file'})"
+        )
         chosen.as_element().set_input_files(file)
         data = self.page.evaluate_handle(
-            "(input) => { const data = new DataTransfer(); data.items.add(input.files[0]); return data }", chosen
+            "(input) => { const data = new DataTransfer(); data.items.add(input.files[0]); return data }",
+            chosen,
         )
         self.audit.dispatch_event("dragover", {"dataTransfer": data})
         self.audit.dispatch_event("drop", {"dataTransfer": data})
@@ -129,7 +134,9 @@ class AuditPage:
         try:
             found.wait_for()
         except NotShown as exc:
-            raise AssertionError(f"{text!r} is not shown; the page shows:\n{self.audit.inner_text()}") from exc
+            raise AssertionError(
+                f"{text!r} is not shown; the page shows:\n{self.audit.inner_text()}"
+            ) from exc
         return found
 
     @property
@@ -148,7 +155,9 @@ class AuditPage:
 
     def addresses(self) -> list[str]:
         """The addresses in the table, as they were written."""
-        found: list[str] = self.audit.locator("td.mv-col-address > .mv-cut:first-child").all_inner_texts()
+        found: list[str] = self.audit.locator(
+            "td.mv-col-address > .mv-cut:first-child"
+        ).all_inner_texts()
         return found
 
     def save(self, name: str, to: Path) -> Path:
@@ -254,9 +263,9 @@ def run_all(page: Any) -> None:
         page.locator(".lm-MenuBar-itemLabel", has_text="Run").click()
         page.locator(".lm-Menu-itemLabel").get_by_text("Run All Cells", exact=True).click()
         try:
-            page.locator(".jp-CodeCell .jp-InputPrompt").get_by_text(re.compile(r"\[(\d+|\*)\]:")).first.wait_for(
-                timeout=RUN_PATIENCE
-            )
+            page.locator(".jp-CodeCell .jp-InputPrompt").get_by_text(
+                re.compile(r"\[(\d+|\*)\]:")
+            ).first.wait_for(timeout=RUN_PATIENCE)
         except NotYet:
             continue
         return

@@ -47,7 +47,9 @@ def opened(browser: Any) -> Iterator[AuditPage]:
 
 
 @pytest.fixture(scope="module")
-def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def lab(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Place]:
     """JupyterLab with a notebook of the module's `CODE`."""
     folder = folder_with_notebook(tmp_path_factory, "lab", request.module.CODE)
     with jupyter_lab(folder) as url:
@@ -55,7 +57,9 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture
-def local_page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def local_page(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Place]:
     """The page of `mailverdict audit`, with what the module's `local_audit` makes of a folder; a new one each time."""
     folder = tmp_path_factory.mktemp("local")
     with ExitStack() as stack:
@@ -116,5 +120,7 @@ def message(audit: Audit, section: str = "check") -> str:
 def wait_for_settled(audit: Audit, count: int) -> None:
     """Return when a run has settled so many addresses."""
     enough = threading.Event()
-    audit.run.subscribe(lambda progress: enough.set() if progress.settled >= count or progress.is_over else None)
+    audit.run.subscribe(
+        lambda progress: enough.set() if progress.settled >= count or progress.is_over else None
+    )
     enough.wait()  # pytest's own time-out applies

@@ -30,7 +30,14 @@ def jupyter_lab(folder: Path, *, is_dark: bool = False) -> Iterator[str]:
         file.write_text(json.dumps(values))
     port = free_port()
     command = [
-        *("jupyter", "lab", "--no-browser", "--allow-root", f"--port={port}", "--ServerApp.port_retries=0"),
+        *(
+            "jupyter",
+            "lab",
+            "--no-browser",
+            "--allow-root",
+            f"--port={port}",
+            "--ServerApp.port_retries=0",
+        ),
         *("--ServerApp.ip=127.0.0.1", "--IdentityProvider.token=", "--ServerApp.password="),
         f"--ServerApp.root_dir={folder}",
     ]

@@ -38,7 +38,14 @@ def role(email: str, validation_type: str) -> Verification:
     """It exists, but names a function."""
     flags = {**FLAGS, "role": True}
     return Verification(
-        email, validation_type, "risky", ("role",), CHECKS["smtp"], catch_all=False, protected=False, **flags
+        email,
+        validation_type,
+        "risky",
+        ("role",),
+        CHECKS["smtp"],
+        catch_all=False,
+        protected=False,
+        **flags,
     )
 
 
@@ -58,12 +65,16 @@ class PacedBackend(AnsweringBackend):
         size = len(emails) if self.pace is None else 1
         for first in range(0, len(emails), size):
             await asyncio.sleep(self.pace or 0)
-            rows = [self.answer(email, batch.validation_type) for email in emails[first : first + size]]
+            rows = [
+                self.answer(email, batch.validation_type) for email in emails[first : first + size]
+            ]
             yield Settled(rows_to_table(rows, source=SOURCE_LOCAL))
 
     def answer(self, email: str, validation_type: str) -> Verification:
         """What is known about an address."""
-        return SCRIPT.get(email.partition("@")[0].rstrip("0123456789"), valid)(email, validation_type)
+        return SCRIPT.get(email.partition("@")[0].rstrip("0123456789"), valid)(
+            email, validation_type
+        )
 
 
 class Cable(httpx.AsyncBaseTransport):

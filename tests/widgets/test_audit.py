@@ -50,7 +50,9 @@ def test_a_frame_is_loaded_and_its_column_guessed(contacts):
     assert primary(audit) == "verify"
 
 
-@pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas, lambda frame: frame["E-Mail"]])
+@pytest.mark.parametrize(
+    "kind", [pl.from_pandas, pa.Table.from_pandas, lambda frame: frame["E-Mail"]]
+)
 def test_other_kinds_of_frame_are_loaded(contacts, kind):
     audit = finished(ready(kind(contacts), validation_type="regex"))
     assert audit.result["E-Mail_verdict"].value_counts()["valid"] == 41
@@ -87,7 +89,14 @@ def test_columns_of_the_user_that_are_named_like_results_are_kept_under_another_
 
 @pytest.mark.slow
 def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path):
-    mails = ["ada@example.org", "ada@example.org", "bob@example.org", "cy@gmial.com", "Di <di@example.org>", None]
+    mails = [
+        "ada@example.org",
+        "ada@example.org",
+        "bob@example.org",
+        "cy@gmial.com",
+        "Di <di@example.org>",
+        None,
+    ]
     audit = ready(pd.DataFrame({"mail": mails}), validation_type="regex")
     files = []
     audit._state.on_file = lambda name, path, by: files.append(path)
@@ -107,14 +116,17 @@ def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path
         audit._state.load(tmp_path / name)
         audit.wait(30)
     first, second = (
-        pd.read_csv(tmp_path / f"{name}.csv").drop(columns="mail_checked_at") for name in ("first", "second")
+        pd.read_csv(tmp_path / f"{name}.csv").drop(columns="mail_checked_at")
+        for name in ("first", "second")
     )
     pd.testing.assert_frame_equal(first, second, check_like=True)
 
 
 @pytest.mark.parametrize("options", [{"validation_type": "regex"}, {"backend": AnsweringBackend()}])
 def test_a_duplicate_with_a_remark_is_reviewed(options):
-    frame = pd.DataFrame({"mail": ["ada@example.org", "ada@example.org (please remove)", "Ada <ada@example.org>"]})
+    frame = pd.DataFrame(
+        {"mail": ["ada@example.org", "ada@example.org (please remove)", "Ada <ada@example.org>"]}
+    )
     audit = ready(frame, **options)
     audit._state.set_repair("merge", is_on=True)
     audit.wait(30)
@@ -129,7 +141,8 @@ def test_a_duplicate_with_a_remark_is_reviewed(options):
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
 def test_duplicates_of_an_earlier_file_are_removed_only_on_request(kind, tmp_path):
     audit = ready(
-        pd.DataFrame({"mail": ["ada@example.org", "bob@example.org", "ADA@EXAMPLE.org"]}), validation_type="regex"
+        pd.DataFrame({"mail": ["ada@example.org", "bob@example.org", "ADA@EXAMPLE.org"]}),
+        validation_type="regex",
     )
     audit._state.set_repair("merge", is_on=True)
     audit.wait(30)
@@ -149,7 +162,9 @@ def test_duplicates_of_an_earlier_file_are_removed_only_on_request(kind, tmp_pat
 @pytest.mark.slow
 def test_the_rest_of_an_edited_set_of_result_columns_is_kept_under_other_names():
     frame = pd.DataFrame({"mail": ["Ada <ada@example.org>", "bob@example.org"]})
-    edited = finished(ready(frame, validation_type="regex")).result.assign(mail_change=["moved", "called"])
+    edited = finished(ready(frame, validation_type="regex")).result.assign(
+        mail_change=["moved", "called"]
+    )
     edited.attrs = {}  # as in a file
     audit = finished(ready(edited, validation_type="regex"))
     assert message(audit, "tidy") == ""
@@ -192,20 +207,29 @@ def test_a_file_is_read_again_with_another_encoding_or_header(tmp_path):
     assert shown(audit, "list")["encoding"] == "mac-roman"
     audit._state.load_pasted("ada@example.org")
     audit.wait(30)
-    assert shown(audit, "list")["encoding"] == "", "what was chosen for one file does not apply to the next"
+    assert shown(audit, "list")["encoding"] == "", (
+        "what was chosen for one file does not apply to the next"
+    )
 
 
 @pytest.mark.slow
 def test_another_sheet_of_a_workbook_is_read(tmp_path):
     file = tmp_path / "club.xlsx"
     with pd.ExcelWriter(file) as book:
-        pd.DataFrame({"mail": ["ada@example.org", "bob@example.org"]}).to_excel(book, sheet_name="Members", index=False)
-        pd.DataFrame({"e-mail": ["cy@example.org"]}).to_excel(book, sheet_name="Former", index=False)
+        pd.DataFrame({"mail": ["ada@example.org", "bob@example.org"]}).to_excel(
+            book, sheet_name="Members", index=False
+        )
+        pd.DataFrame({"e-mail": ["cy@example.org"]}).to_excel(
+            book, sheet_name="Former", index=False
+        )
         pd.DataFrame().to_excel(book, sheet_name="Empty", index=False)
     audit = ready(file, validation_type="regex")
     found = shown(audit, "list")
     assert "only sheet 'Members' is read, and not 'Former', 'Empty'" in found["remarks"]
-    assert (found["sheet"], [each["id"] for each in found["sheets"]]) == ("Members", ["Members", "Former", "Empty"])
+    assert (found["sheet"], [each["id"] for each in found["sheets"]]) == (
+        "Members",
+        ["Members", "Former", "Empty"],
+    )
     for sheet, header, rows in (("Former", "", 1), ("Former", "no", 2)):
         audit._state.read_again("", header, sheet)
         audit.wait(30)
@@ -277,7 +301,9 @@ def test_the_result_is_the_frame_with_all_result_columns(contacts):
 
 
 def test_the_primary_button_can_be_pressed_when_no_row_can_be_mailed():
-    audit = finished(ready(pd.DataFrame({"mail": ["nobody", "no one"]}), column="mail", validation_type="regex"))
+    audit = finished(
+        ready(pd.DataFrame({"mail": ["nobody", "no one"]}), column="mail", validation_type="regex")
+    )
     assert primary(audit) == "everything"
 
 
@@ -295,7 +321,13 @@ def test_each_depth_says_in_plain_words_what_it_does_and_what_valid_means():
 def test_the_estimate_is_what_is_paid(contacts, service, tmp_path):
     audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
     plan = audit.plan
-    assert (plan.rows, plan.missing, plan.malformed, plan.unique, plan.to_submit) == (43, 1, 1, 40, 40)
+    assert (plan.rows, plan.missing, plan.malformed, plan.unique, plan.to_submit) == (
+        43,
+        1,
+        1,
+        40,
+        40,
+    )
     cost = shown(audit, "check")["plan"]
     assert [f"{each['number']} {each['unit']}" for each in cost["figures"]] == [
         "43 rows",
@@ -306,9 +338,9 @@ def test_the_estimate_is_what_is_paid(contacts, service, tmp_path):
     assert "1 row is empty" in cost["notes"][0]
     assert paid(service) == 0, "an estimate spends nothing"
     finished(audit)
-    assert shown(audit, "check")["summary"].startswith("Mailbox exists · 41 different entries checked by "), (
-        "one is not an address"
-    )
+    assert shown(audit, "check")["summary"].startswith(
+        "Mailbox exists · 41 different entries checked by "
+    ), "one is not an address"
     assert paid(service) == plan.to_submit
     assert "960 of 1,000 addresses left today" in shown(audit, "check")["plan"]["cost"]
     assert audit.plan.known == 40
@@ -362,7 +394,9 @@ def test_a_new_kernel_resumes_from_the_journal(contacts, service, tmp_path):
     first.wait(30)
 
 
-def test_a_service_that_goes_away_leaves_a_message_a_partial_result_and_a_way_on(contacts, service, tmp_path):
+def test_a_service_that_goes_away_leaves_a_message_a_partial_result_and_a_way_on(
+    contacts, service, tmp_path
+):
     cable = Cable()
     backend = mv.RemoteBackend(service.url, poll=SLOW, transport=cable, clock=FastClock())
     audit = ready(contacts, backend, validation_type="smtp", journal=tmp_path / "j.db")
@@ -385,7 +419,12 @@ def test_a_service_that_goes_away_leaves_a_message_a_partial_result_and_a_way_on
 def test_without_an_estimate_the_button_asks_again_instead_of_spending(contacts, service, tmp_path):
     cable = Cable()
     cable.is_out = True
-    audit = ready(contacts, remote(service, transport=cable), validation_type="smtp", journal=tmp_path / "j.db")
+    audit = ready(
+        contacts,
+        remote(service, transport=cable),
+        validation_type="smtp",
+        journal=tmp_path / "j.db",
+    )
     assert audit.plan is None
     assert service.url in message(audit)
     assert primary(audit) == "plan"
@@ -404,20 +443,30 @@ def test_a_quota_that_ends_is_shown_before_and_disables_resume_after(contacts, t
     with paced_service(0, daily_limit=30) as service:
         audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
         assert (audit.plan.remaining, audit.plan.days) == (30, 2)
-        assert "on 2 days: come back after 00:00 UTC each day and press Resume" in shown(audit, "check")["plan"]["cost"]
+        assert (
+            "on 2 days: come back after 00:00 UTC each day and press Resume"
+            in shown(audit, "check")["plan"]["cost"]
+        )
         finished(audit)
         assert paid(service) == 30
     check = shown(audit, "check")
     assert audit.run.progress.state == "stopped"
-    assert message(audit) == "Today's quota is used up. 10 addresses left to check. Press Resume after 00:00 UTC."
+    assert (
+        message(audit)
+        == "Today's quota is used up. 10 addresses left to check. Press Resume after 00:00 UTC."
+    )
     assert check["button"] == {"label": "Resume", "enabled": False}
-    assert check["quota_over"].startswith("Today's quota is used up. Press Resume after 00:00 UTC (")
+    assert check["quota_over"].startswith(
+        "Today's quota is used up. Press Resume after 00:00 UTC ("
+    )
     assert primary(audit) == "send", "what is checked so far can be used"
 
 
 @pytest.mark.slow
 def test_a_limit_holds_for_each_press(contacts, service, tmp_path):
-    audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db", limit=10)
+    audit = ready(
+        contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db", limit=10
+    )
     assert audit.plan.to_submit == 10
     finished(audit)
     assert paid(service) == 10
@@ -450,7 +499,14 @@ def test_a_changed_setting_marks_the_result_until_it_is_verified_again(contacts)
 
 @pytest.mark.parametrize(
     "options",
-    [{"validation_type": "deep"}, {"policy": "reckless"}, {"limit": -1}, {"screen": "x"}, {"backend": 3}, {"df": 3}],
+    [
+        {"validation_type": "deep"},
+        {"policy": "reckless"},
+        {"limit": -1},
+        {"screen": "x"},
+        {"backend": 3},
+        {"df": 3},
+    ],
 )
 def test_arguments_that_cannot_work_are_refused(options):
     with pytest.raises(SettingsError):
@@ -482,7 +538,11 @@ def test_an_error_of_ours_becomes_a_message_too(contacts, caplog):
 def test_a_run_without_verdicts_is_not_shown_as_a_success():
     emails = [f"u{i}@one.example" for i in range(6)]
     backend = AnsweringBackend({f"u{i}": unknown("rate_limited") for i in range(6)})
-    audit = finished(ready(pd.DataFrame({"email": emails}), backend=backend, validation_type="smtp", journal=None))
+    audit = finished(
+        ready(
+            pd.DataFrame({"email": emails}), backend=backend, validation_type="smtp", journal=None
+        )
+    )
     assert audit.run.progress.state == "done"
     assert "6 of 6 addresses have no verdict" in message(audit)
     assert shown(audit, "check")["kind"] == "warned"
@@ -502,8 +562,13 @@ def test_a_run_without_verdicts_is_not_shown_as_a_success():
 def test_snapshots_are_json_and_do_not_grow_with_the_rows():
     script = "<script>alert(1)</script>" * 50
     mails = [f"user{n}@example{n}.org" if n % 50 else script for n in range(20_000)]
-    audit = finished(ready(pd.DataFrame({script: range(20_000), "mail": mails}), validation_type="regex"))
-    sizes = {name: len(json.dumps(shown(audit, name))) for name in ("list", "tidy", "check", "decide", "page")}
+    audit = finished(
+        ready(pd.DataFrame({script: range(20_000), "mail": mails}), validation_type="regex")
+    )
+    sizes = {
+        name: len(json.dumps(shown(audit, name)))
+        for name in ("list", "tidy", "check", "decide", "page")
+    }
     assert sum(sizes.values()) < 60_000, sizes
     assert len(shown(audit, "decide")["table"]["rows"]) == 50
 
@@ -515,7 +580,9 @@ def test_it_shows_itself_as_a_widget():
 @pytest.mark.slow
 def test_without_the_extra_it_says_what_to_install():
     program = "import sys; sys.modules['anywidget'] = None; import mailverdict as mv; mv.widgets"
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(__file__).parent)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(__file__).parent
+    )
     assert "MissingExtraError: the interactive audit needs an optional dependency" in ran.stderr
     assert "pip install 'mailverdict[widgets]'" in ran.stderr
 
@@ -535,19 +602,39 @@ def test_the_rows_of_a_run_are_kept_once():
     table = state.result.listing.rows.table
     columns = (table["clean"], state.prepared.read.texts, state.prepared.base.found.texts)
     assert len({one_array(each).buffers()[2].address for each in columns}) == 1
-    assert table["clean"].to_pylist() == ["ada@example.org", "bob@example.org", None, None, "ada@gmial.com"]
+    assert table["clean"].to_pylist() == [
+        "ada@example.org",
+        "bob@example.org",
+        None,
+        None,
+        "ada@gmial.com",
+    ]
     audit._state.set_depth("regex")
     audit.wait(30)
     assert state.prepared is prepared, "the depth changes nothing about the list"
 
 
 def test_normal_forms_are_those_of_verify_whether_they_differ_from_the_address_or_not():
-    mails = ["ada@example.org", "Support@Example.org", "bob@müller.de", "nobody", None, "Eve <EVE@example.org>"]
+    mails = [
+        "ada@example.org",
+        "Support@Example.org",
+        "bob@müller.de",
+        "nobody",
+        None,
+        "Eve <EVE@example.org>",
+    ]
     frame = pd.DataFrame({"mail": mails})
     audit = finished(ready(frame, validation_type="regex"))
     expected = mv.verify(frame, "mail", validation_type="regex", columns="all")
     assert audit.result["mail_normalized"].equals(expected["mail_normalized"])
-    assert audit.result["mail_normalized"].notna().tolist() == [True, True, True, False, False, True]
+    assert audit.result["mail_normalized"].notna().tolist() == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
     assert (expected["mail_normalized"] != expected["mail_clean"]).fillna(value=False).any()
 
 
@@ -555,9 +642,13 @@ def test_an_empty_normal_form_of_a_service_stays_as_it_is():
     answers = {"ada": lambda email, kind: replace(valid(email, kind), metadata={"normalized": ""})}
     mails = ["ada@example.org", "bob@example.org", "nobody"]
     audit = finished(ready(pd.DataFrame({"mail": mails}), AnsweringBackend(answers), journal=None))
-    expected = mv.verify(mails, backend=AnsweringBackend(answers), columns="all", journal=None)["normalized"]
+    expected = mv.verify(mails, backend=AnsweringBackend(answers), columns="all", journal=None)[
+        "normalized"
+    ]
     assert expected.fillna("none").tolist() == ["", "bob@example.org", "none"]
-    assert audit.result["mail_normalized"].fillna("none").tolist() == expected.fillna("none").tolist()
+    assert (
+        audit.result["mail_normalized"].fillna("none").tolist() == expected.fillna("none").tolist()
+    )
 
 
 @pytest.mark.slow
@@ -580,7 +671,9 @@ def ask_again(audit: Audit) -> None:
 def test_ask_again_checks_only_the_addresses_without_a_clear_answer(tmp_path):
     backend = AnsweringBackend({"ada": unknown("timeout"), "bob": unknown("greylisted")})
     frame = pd.DataFrame({"mail": [f"{name}@one.example" for name in ("ada", "bob", "cy", "di")]})
-    audit = finished(ready(frame, backend=backend, validation_type="smtp", journal=tmp_path / "j.db"))
+    audit = finished(
+        ready(frame, backend=backend, validation_type="smtp", journal=tmp_path / "j.db")
+    )
     decide, check = shown(audit, "decide"), shown(audit, "check")
     assert decide["unclear"] == (
         "2 rows had no clear answer yet. “Ask again” checks only these, best in about 5 minutes. Clear answers are kept for "
@@ -591,7 +684,9 @@ def test_ask_again_checks_only_the_addresses_without_a_clear_answer(tmp_path):
     backend.script.clear()
     asked = len(backend.batches)
     ask_again(audit)
-    assert [sorted(emails) for _, emails in backend.batches[asked:]] == [["ada@one.example", "bob@one.example"]]
+    assert [sorted(emails) for _, emails in backend.batches[asked:]] == [
+        ["ada@one.example", "bob@one.example"]
+    ]
     assert audit.result["mail_verdict"].tolist() == ["valid"] * 4
     decide = shown(audit, "decide")
     assert (decide["unclear"], decide["can_ask_again"]) == ("", False)
@@ -612,14 +707,18 @@ def test_what_asking_again_costs_is_said_and_a_quota_that_is_used_up_starts_noth
         audit.wait(30)
         finished(audit)
         ask_again(audit)
-        assert message(audit, "decide") == "Today's quota is used up. Press Ask again after 00:00 UTC."
+        assert (
+            message(audit, "decide") == "Today's quota is used up. Press Ask again after 00:00 UTC."
+        )
         assert audit.result["E-Mail_status"].eq("pending").sum() == 0
 
 
 @pytest.mark.slow
 def test_a_service_that_is_away_when_asked_again_is_a_message_beside_the_button(contacts, tmp_path):
     with paced_service(0) as service:
-        audit = finished(ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db"))
+        audit = finished(
+            ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
+        )
     ask_again(audit)
     assert "no connection" in message(audit, "decide")
     assert shown(audit, "decide")["kind"] == "failed"
@@ -629,7 +728,9 @@ def test_a_service_that_is_away_when_asked_again_is_a_message_beside_the_button(
 @pytest.mark.slow
 def test_resume_goes_on_with_a_paused_run_that_asked_again(contacts, tmp_path):
     with paced_service(0.05) as service:
-        audit = finished(ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db"))
+        audit = finished(
+            ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
+        )
         before = paid(service)
         audit._state.ask_again()
         wait_until(lambda: audit.run is not None and audit._state.check.is_running)
@@ -667,9 +768,13 @@ def test_a_list_with_earlier_answers_offers_to_ask_again_before_the_first_run(tm
 
 
 @pytest.mark.slow
-def test_a_run_that_nobody_looks_at_submits_nothing_more_and_collects_what_was_sent(contacts, tmp_path):
+def test_a_run_that_nobody_looks_at_submits_nothing_more_and_collects_what_was_sent(
+    contacts, tmp_path
+):
     with paced_service(0.01) as service:
-        audit = ready(contacts, remote(service, pace=10.0), validation_type="smtp", journal=tmp_path / "j.db")
+        audit = ready(
+            contacts, remote(service, pace=10.0), validation_type="smtp", journal=tmp_path / "j.db"
+        )
         audit.verify()
         wait_for_settled(audit, 3)
         audit._state.check.pause_unseen()
@@ -685,7 +790,9 @@ def test_a_run_that_nobody_looks_at_submits_nothing_more_and_collects_what_was_s
         )
         assert shown(audit, "check")["button"]["label"] == "Resume"
     with paced_service(0, daily_limit=1_000) as service:
-        audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "other.db")
+        audit = ready(
+            contacts, remote(service), validation_type="smtp", journal=tmp_path / "other.db"
+        )
         audit._state.check.pause_unseen()
         assert not audit._state.check.is_unseen, "nothing runs"
         finished(audit)

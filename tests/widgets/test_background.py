@@ -66,7 +66,13 @@ def test_what_has_not_changed_is_not_shown_again_and_long_silence_is_reported_no
     for followed.now in (0, 1, IDLE_AFTER - 1, IDLE_AFTER, IDLE_AFTER + 1, 2 * IDLE_AFTER):
         followed.check.follow()
         messages.append(followed.work.messages["check"][0].partition(".")[0])
-    assert messages == ["", "", "", *["No progress for 10 seconds"] * 2, "No progress for 20 seconds"]
+    assert messages == [
+        "",
+        "",
+        "",
+        *["No progress for 10 seconds"] * 2,
+        "No progress for 20 seconds",
+    ]
     assert len(followed.told) == 2
 
 
@@ -88,7 +94,9 @@ def test_waiting_ends_when_it_was_told_to():
 
 
 def test_a_choice_that_comes_while_the_list_is_prepared_wins():
-    audit = ready(pd.DataFrame({"mail": ["ada@example.org", "ADA@example.org"]}), validation_type="regex")
+    audit = ready(
+        pd.DataFrame({"mail": ["ada@example.org", "ADA@example.org"]}), validation_type="regex"
+    )
     state, gate, begun = audit._state, threading.Event(), threading.Event()
     inputs, make = state.steps()["tidy"]
 
@@ -120,7 +128,9 @@ def test_a_page_that_cannot_be_told_does_not_stop_the_work(caplog):
 
 def test_a_step_that_failed_is_not_tried_again_until_its_inputs_change():
     audit = ready(
-        pd.DataFrame([["a@example.org", "b@example.org", "c@example.org"]], columns=["mail", "mail", "other"])
+        pd.DataFrame(
+            [["a@example.org", "b@example.org", "c@example.org"]], columns=["mail", "mail", "other"]
+        )
     )
     state, tried = audit._state, []
     assert "occurs 2 times" in shown(audit, "list")["message"]

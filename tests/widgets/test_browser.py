@@ -38,9 +38,13 @@ from tests.widgets.served import TOKEN, served
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(400),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"),
+    pytest.mark.skipif(
+        not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"
+    ),
 ]
-needs_axe = pytest.mark.skipif(not AXE.exists(), reason=f"{AXE} is missing: `make axe` gets it from the npm registry")
+needs_axe = pytest.mark.skipif(
+    not AXE.exists(), reason=f"{AXE} is missing: `make axe` gets it from the npm registry"
+)
 CODE = """
 import os
 from pathlib import Path
@@ -88,7 +92,11 @@ def show_audit(place: Place, opened: AuditPage, service: ServiceThread | None) -
 
 def contacts(folder: Path) -> Path:
     """60 addresses of four kinds, one of them with a name; an empty cell, a typo, and one that looks like a formula."""
-    mails = [f"{list(FOUND)[n % 4]}{n}@example.org" for n in range(60)] + ["", "=1+1", "ada@gmial.com"]
+    mails = [f"{list(FOUND)[n % 4]}{n}@example.org" for n in range(60)] + [
+        "",
+        "=1+1",
+        "ada@gmial.com",
+    ]
     mails[0] = f"Ada <{mails[0]}>"
     names = [f"Person {n}" for n in range(len(mails))]
     file = folder / "contacts.csv"
@@ -99,7 +107,10 @@ def contacts(folder: Path) -> Path:
 def large(folder: Path) -> Path:
     """40 MB of addresses, each hundredth wrapped in a name."""
     rows = 640_000
-    mails = [f"user{n}@example{n % 5000}.org" if n % 100 else f"Ada <ada{n}@example.org>" for n in range(rows)]
+    mails = [
+        f"user{n}@example{n % 5000}.org" if n % 100 else f"Ada <ada{n}@example.org>"
+        for n in range(rows)
+    ]
     frame = pd.DataFrame({"id": range(rows), "mail": mails, "note": "x" * 30})
     file = folder / "large.csv"
     frame.to_csv(file, index=False)
@@ -107,13 +118,17 @@ def large(folder: Path) -> Path:
     return file
 
 
-def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: ServiceThread, tmp_path: Path) -> None:
+def test_from_a_file_to_a_decision(
+    place: Place, opened: AuditPage, service: ServiceThread, tmp_path: Path
+) -> None:
     source = contacts(tmp_path)
     show_audit(place, opened, service)
     opened.drop(source)
     opened.shown(r"Costs 61 addresses")
     assert "contacts.csv · 63 rows · column E-Mail" in opened.step(1).inner_text()
-    assert [opened.figure(each) for each in ("in the list", "without repetitions", "to check now")] == [
+    assert [
+        opened.figure(each) for each in ("in the list", "without repetitions", "to check now")
+    ] == [
         "63 rows",
         "61 addresses",
         "61 addresses",
@@ -147,7 +162,9 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     # A part of the picture is chosen by its button, and given up by the bar itself.
     picture.get_by_role("button", name=re.compile("^Risky")).click()
     opened.has_rows(15)
-    expect(picture.get_by_role("button", name=re.compile("^Risky"))).to_have_attribute("aria-pressed", "true")
+    expect(picture.get_by_role("button", name=re.compile("^Risky"))).to_have_attribute(
+        "aria-pressed", "true"
+    )
     opened.audit.locator(".mv-picture-bar .mv-risky").click()
     opened.has_rows(63)
     opened.value("Verdict", "Invalid").click()
@@ -174,9 +191,14 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     opened.shown("Downloaded: contacts-send-list.csv")
     expected = [f"ada{n}@example.org" for n in range(0, 60, 4)] + ["ada@gmail.com"]
     assert sent["E-Mail"].tolist() == expected
-    assert sent["E-Mail_as_written"].dropna().tolist() == ["Ada <ada0@example.org>", "ada@gmial.com"]
+    assert sent["E-Mail_as_written"].dropna().tolist() == [
+        "Ada <ada0@example.org>",
+        "ada@gmial.com",
+    ]
     opened.field("As").select_option(label="Excel (XLSX)")
-    whole = pd.read_excel(opened.save("Download Everything", tmp_path), engine="calamine", keep_default_na=False)
+    whole = pd.read_excel(
+        opened.save("Download Everything", tmp_path), engine="calamine", keep_default_na=False
+    )
     given = pd.read_csv(source, keep_default_na=False)
     assert whole[list(given.columns)].equals(given)
     report = opened.save("Whole report \\(HTML", tmp_path)
@@ -186,7 +208,9 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
 
 def policy(opened: AuditPage, name: str) -> Any:
     """The button of a policy."""
-    return opened.audit.get_by_role("group", name="Policy").get_by_role("radio", name=re.compile(f"^{name}"))
+    return opened.audit.get_by_role("group", name="Policy").get_by_role(
+        "radio", name=re.compile(f"^{name}")
+    )
 
 
 def test_40_megabytes_go_up_and_come_down(place: Place, opened: AuditPage, tmp_path: Path) -> None:
@@ -317,7 +341,9 @@ def test_a_server_that_is_stopped_is_reported_and_the_page_goes_on_when_it_runs_
         opened.go_to(f"{first.base}/#{TOKEN}")
         expect(opened.button("Verify")).to_be_enabled()
         opened.button("Verify").focus()
-    expect(opened.audit.get_by_role("alert")).to_contain_text("goes on by itself as soon as", timeout=3_000)
+    expect(opened.audit.get_by_role("alert")).to_contain_text(
+        "goes on by itself as soon as", timeout=3_000
+    )
     expect(opened.button("Verify")).to_be_disabled()
     expect(opened.button("Verify")).to_be_focused()
     assert violations(opened) == []
@@ -334,12 +360,16 @@ def test_a_server_that_is_stopped_is_reported_and_the_page_goes_on_when_it_runs_
     assert [each for each in opened.errors if "fetch" not in each] == []
 
 
-def test_a_server_that_is_silent_is_reported_and_the_page_goes_on_by_itself(opened: AuditPage, tmp_path: Path) -> None:
+def test_a_server_that_is_silent_is_reported_and_the_page_goes_on_by_itself(
+    opened: AuditPage, tmp_path: Path
+) -> None:
     answers = threading.Event()
     with served(Audit(contacts(tmp_path), validation_type="regex")._state) as local:
         opened.go_to(f"{local.base}/#{TOKEN}")
         expect(opened.button("Verify")).to_be_enabled()
-        local.page.loop.call_soon_threadsafe(answers.wait)  # as a computer that sleeps: connected, and without a word
+        local.page.loop.call_soon_threadsafe(
+            answers.wait
+        )  # as a computer that sleeps: connected, and without a word
         try:
             expect(opened.audit.get_by_role("alert")).to_contain_text("The connection is lost")
             expect(opened.button("Verify")).to_be_disabled()
@@ -365,7 +395,8 @@ def test_what_a_person_decides_is_done_undone_and_in_the_files(
     shown.get_by_role("button", name="Remove").click()
     opened.shown("Decided by hand: Remove 15")
     undo, redo = (
-        opened.audit.get_by_role("region", name="Decide").get_by_role("button", name=n) for n in ("Undo", "Redo")
+        opened.audit.get_by_role("region", name="Decide").get_by_role("button", name=n)
+        for n in ("Undo", "Redo")
     )
     undo.click()
     opened.shown("Decided by hand: Send anyway 1")
@@ -405,7 +436,9 @@ def violations(opened: AuditPage) -> list[str]:
     return opened.violations() if AXE.exists() else []
 
 
-def test_a_quota_that_ends_says_when_to_go_on(place: Place, opened: AuditPage, tmp_path: Path) -> None:
+def test_a_quota_that_ends_says_when_to_go_on(
+    place: Place, opened: AuditPage, tmp_path: Path
+) -> None:
     with paced_service(0, daily_limit=30) as service:
         show_audit(place, opened, service)
         opened.upload(contacts(tmp_path))
@@ -415,12 +448,16 @@ def test_a_quota_that_ends_says_when_to_go_on(place: Place, opened: AuditPage, t
         expect(opened.button("Resume")).to_be_disabled()
         expect(opened.button("Look at the quota again")).to_be_hidden()
         expect(opened.audit.locator(".mv-primary")).to_have_count(1)
-        expect(opened.audit.locator(".mv-notice", has_text="quota is used up")).to_have_count(1, timeout=10_000)
+        expect(opened.audit.locator(".mv-notice", has_text="quota is used up")).to_have_count(
+            1, timeout=10_000
+        )
         assert violations(opened) == []
     assert place.is_clean(opened)
 
 
-def test_100_000_rows_are_found_and_paged_in_python(local_page: Place, opened: AuditPage, tmp_path: Path) -> None:
+def test_100_000_rows_are_found_and_paged_in_python(
+    local_page: Place, opened: AuditPage, tmp_path: Path
+) -> None:
     mails = [f"user{n}@example.org" if n % 50 else "bad" for n in range(100_000)]
     pd.DataFrame({"id": range(100_000), "mail": mails}).to_csv(tmp_path / "large.csv", index=False)
     show_audit(local_page, opened, None)
@@ -456,7 +493,9 @@ def test_a_pasted_list_is_verified(local_page: Place, opened: AuditPage, tmp_pat
     assert sent.iloc[:, 0].tolist() == ["ada@example.org", "bob@example.org"]
 
     show_audit(local_page, opened, None)
-    opened.paste("name\tmail\nCy\tcy@example.org\nDi\tdi@example.org\n")  # cells of a spreadsheet, on the empty page
+    opened.paste(
+        "name\tmail\nCy\tcy@example.org\nDi\tdi@example.org\n"
+    )  # cells of a spreadsheet, on the empty page
     expect(opened.button("Verify")).to_be_enabled()
     assert "pasted list · 2 rows · column mail" in opened.step(1).inner_text()
     opened.paste("eve@example.org\n")  # a list that is there is not replaced by accident
@@ -471,7 +510,9 @@ def test_a_pasted_list_is_verified(local_page: Place, opened: AuditPage, tmp_pat
     assert local_page.is_clean(opened)
 
 
-def test_a_suppression_list_holds_contacts_back(place: Place, opened: AuditPage, tmp_path: Path) -> None:
+def test_a_suppression_list_holds_contacts_back(
+    place: Place, opened: AuditPage, tmp_path: Path
+) -> None:
     mails = ["ada@example.org", "bob@firm.example", "cy@example.org", "di@other.example"]
     pd.DataFrame({"mail": mails}).to_csv(tmp_path / "list.csv", index=False)
     (tmp_path / "unsubscribed.txt").write_text("CY@example.org\nfirm.example\nnot an entry\n")
@@ -481,7 +522,9 @@ def test_a_suppression_list_holds_contacts_back(place: Place, opened: AuditPage,
     opened.upload(tmp_path / "unsubscribed.txt", "Choose a list")
     opened.shown("1 entry in it is neither an address nor a domain")
     expect(opened.field("On your suppression list")).to_be_checked()
-    opened.shown("2 rows suppressed|Takes the addresses and domains of unsubscribed.txt off the send list")
+    opened.shown(
+        "2 rows suppressed|Takes the addresses and domains of unsubscribed.txt off the send list"
+    )
     opened.button("Verify").click()
     opened.has_rows(4)
     opened.value("Why", "On your suppression list").click()
@@ -507,10 +550,16 @@ def test_a_suppression_list_holds_contacts_back(place: Place, opened: AuditPage,
     assert place.is_clean(opened)
 
 
-def test_a_result_is_compared_with_an_earlier_audit(place: Place, opened: AuditPage, tmp_path: Path) -> None:
+def test_a_result_is_compared_with_an_earlier_audit(
+    place: Place, opened: AuditPage, tmp_path: Path
+) -> None:
     then, now = tmp_path / "then.csv", tmp_path / "now.csv"
-    pd.DataFrame({"mail": ["ada@example.org", "bob@example.org", "cy example.org"]}).to_csv(then, index=False)
-    pd.DataFrame({"mail": ["ada@example.org", "di@example.org", "eve@example.org"]}).to_csv(now, index=False)
+    pd.DataFrame({"mail": ["ada@example.org", "bob@example.org", "cy example.org"]}).to_csv(
+        then, index=False
+    )
+    pd.DataFrame({"mail": ["ada@example.org", "di@example.org", "eve@example.org"]}).to_csv(
+        now, index=False
+    )
     show_audit(place, opened, None)
     opened.upload(then)
     expect(opened.button("Verify")).to_be_enabled()
@@ -534,7 +583,9 @@ def test_a_result_is_compared_with_an_earlier_audit(place: Place, opened: AuditP
 
 def test_it_can_be_used_without_a_mouse(lab: Place, opened: AuditPage, tmp_path: Path) -> None:
     list_file, earlier = tmp_path / "mails.csv", tmp_path / "earlier.csv"
-    list_file.write_text("mail\nada@example.org\nAda <ada@example.com>\nBo <bo@gmial.com>\nnobody\n")
+    list_file.write_text(
+        "mail\nada@example.org\nAda <ada@example.com>\nBo <bo@gmial.com>\nnobody\n"
+    )
     mv.verify(pd.read_csv(list_file), "mail", validation_type="regex").to_csv(earlier, index=False)
     show_audit(lab, opened, None)
     press = opened.page.keyboard.press
@@ -542,7 +593,9 @@ def test_it_can_be_used_without_a_mouse(lab: Place, opened: AuditPage, tmp_path:
     # 1 List: a box is opened, filled and closed; a file is chosen.
     go_to(opened, opened.button("Paste addresses"))
     press("Enter")
-    expect(opened.field("Paste addresses, one per line, or cells copied from a spreadsheet")).to_be_focused()
+    expect(
+        opened.field("Paste addresses, one per line, or cells copied from a spreadsheet")
+    ).to_be_focused()
     go_to(opened, opened.button("Close"))
     press("Enter")
     expect(opened.button("Paste addresses")).to_be_focused()
@@ -602,7 +655,9 @@ def test_it_can_be_used_without_a_mouse(lab: Place, opened: AuditPage, tmp_path:
     expect(opened.step(4)).to_be_focused()
 
     # 4 Decide: a part of the picture, a facet, search, order, details, policy, format, downloads, comparison.
-    segment = opened.audit.get_by_role("group", name="Show rows of a verdict").get_by_role("button", name="Invalid")
+    segment = opened.audit.get_by_role("group", name="Show rows of a verdict").get_by_role(
+        "button", name="Invalid"
+    )
     for chosen in (segment, opened.value("Verdict", "Invalid")):
         go_to(opened, chosen)
         press("Enter")
@@ -646,7 +701,9 @@ def choose_by_key(opened: AuditPage, file: Path) -> None:
 
 
 @pytest.fixture(params=["lab", "lab, dark", "local", "local, dark"])
-def themed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def themed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Place]:
     """JupyterLab and the local page, light and dark."""
     host, _, dark = request.param.partition(", ")
     if host == "local" or not dark:
@@ -659,10 +716,16 @@ def themed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @needs_axe
 def test_each_state_is_accessible_and_fits_a_narrow_page(
-    browser: Any, tmp_path: Path, service: ServiceThread, themed: Place, request: pytest.FixtureRequest
+    browser: Any,
+    tmp_path: Path,
+    service: ServiceThread,
+    themed: Place,
+    request: pytest.FixtureRequest,
 ) -> None:
     is_lab, is_dark = "lab" in request.node.name, "dark" in request.node.name
-    with audit_page(browser, width=960 if is_lab else 800) as opened:  # JupyterLab's own parts need the rest
+    with audit_page(
+        browser, width=960 if is_lab else 800
+    ) as opened:  # JupyterLab's own parts need the rest
         opened.page.emulate_media(color_scheme="dark" if is_dark and not is_lab else "light")
         show_audit(themed, opened, service)
         if is_lab:
@@ -737,11 +800,17 @@ def darkness(opened: AuditPage) -> list[int]:
 def head_fills_the_table(opened: AuditPage) -> bool:
     """Whether no row adds a column that the head does not have."""
     widths = "(node) => node.getBoundingClientRect().width"
-    heads = opened.audit.locator(".mv-table-part thead th:visible").evaluate_all(f"nodes => nodes.map({widths})")
+    heads = opened.audit.locator(".mv-table-part thead th:visible").evaluate_all(
+        f"nodes => nodes.map({widths})"
+    )
     return abs(sum(heads) - opened.audit.locator(".mv-table-part table").evaluate(widths)) < 2
 
 
 def fits(opened: AuditPage) -> bool:
     """Whether nothing of the page must be scrolled sideways, neither the page nor a part of JupyterLab."""
-    is_within = opened.audit.evaluate("(node) => node.scrollWidth <= node.clientWidth && node.clientWidth >= 700")
-    return bool(is_within and opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+    is_within = opened.audit.evaluate(
+        "(node) => node.scrollWidth <= node.clientWidth && node.clientWidth >= 700"
+    )
+    return bool(
+        is_within and opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    )

@@ -10,7 +10,14 @@ import pytest
 from mailverdict import Quota
 from mailverdict.runs.plan import plan_run
 from mailverdict.runs.progress import Progress
-from mailverdict.widgets.checking import Rate, describe_end, describe_plan, describe_progress, next_day, slow_text
+from mailverdict.widgets.checking import (
+    Rate,
+    describe_end,
+    describe_plan,
+    describe_progress,
+    next_day,
+    slow_text,
+)
 from mailverdict.widgets.steps import Planned
 
 
@@ -49,7 +56,12 @@ def test_the_time_left_is_not_less_than_a_limit_says():
 def test_no_time_is_named_before_a_rate_is_known():
     """A run of a moment ago may name minutes while it is nearly over."""
     assert Rate().seconds_left(Progress(total=1_000, settled=940, seconds_left=720)) is None
-    assert rate_after((0, 0), (2, 900)).seconds_left(Progress(total=1_000, settled=900, seconds_left=720)) is None
+    assert (
+        rate_after((0, 0), (2, 900)).seconds_left(
+            Progress(total=1_000, settled=900, seconds_left=720)
+        )
+        is None
+    )
 
 
 def test_the_time_left_goes_down_and_is_corrected_once_while_readings_go_up_and_down():
@@ -70,7 +82,10 @@ def test_what_is_slow_is_named():
     quick = rate_after((0, 0), (10, 100))
     assert slow_text(Progress(total=1_000, settled=100), quick) == ""
     waiting = Progress(total=1_000, settled=988, message="12 greylisted, asked again in 280 s")
-    assert slow_text(waiting, quick) == "12 addresses wait: the mail servers ask us to come again in about 5 minutes."
+    assert (
+        slow_text(waiting, quick)
+        == "12 addresses wait: the mail servers ask us to come again in about 5 minutes."
+    )
     tail = rate_after((0, 0), (30, 940), (61, 941), (90, 942))
     assert slow_text(Progress(total=1_000, settled=942), tail) == (
         "The last 58 addresses are at servers that answer slowly."
@@ -79,7 +94,8 @@ def test_what_is_slow_is_named():
 
 def test_progress_has_percent_rate_and_time_left():
     shown = describe_progress(
-        Progress(total=1_000, settled=100, quota=Quota(1_000, 1, 999)), rate_after((0, 0), (10, 100))
+        Progress(total=1_000, settled=100, quota=Quota(1_000, 1, 999)),
+        rate_after((0, 0), (10, 100)),
     )
     assert (shown["percent"], shown["label"]) == ("10.0%", "100 of 1,000 different entries checked")
     assert (shown["rate"], shown["left"]) == ("10 a second", "about 2 minutes left")
@@ -90,7 +106,11 @@ def test_progress_has_percent_rate_and_time_left():
     ("counts", "rate", "cost"),
     [
         ({"quota": None}, None, "Costs nothing: this computer asks."),
-        ({"quota": Quota(100, 0, 100)}, 1.0, "on 3 days: come back after 00:00 UTC each day and press Resume."),
+        (
+            {"quota": Quota(100, 0, 100)},
+            1.0,
+            "on 3 days: come back after 00:00 UTC each day and press Resume.",
+        ),
         ({"quota": Quota(0, 0, 0)}, None, "This service allows no addresses."),
         (
             {"quota": Quota(100, 0, 100), "known": 250},
@@ -122,7 +142,12 @@ def test_the_cost_is_said_in_addresses_and_days(counts, rate, cost):
             "The service did not take or answer 1 address. What is checked so far is kept. Press Resume to go on.",
             "warned",
         ),
-        (Progress(state="failed", message="it broke"), True, "It broke. What is checked so far is kept.", "failed"),
+        (
+            Progress(state="failed", message="it broke"),
+            True,
+            "It broke. What is checked so far is kept.",
+            "failed",
+        ),
     ],
 )
 def test_the_end_of_a_run_says_what_to_do_next(progress, can_resume, text, kind):
@@ -132,7 +157,9 @@ def test_the_end_of_a_run_says_what_to_do_next(progress, can_resume, text, kind)
 
 
 def test_a_limit_that_is_reached_is_no_refusal():
-    said, _ = describe_end(Progress(state="stopped", total=2, settled=1), [], can_resume=True, has_limit=True)
+    said, _ = describe_end(
+        Progress(state="stopped", total=2, settled=1), [], can_resume=True, has_limit=True
+    )
     assert said == "Stopped as planned. 1 address left to check. Press Resume to go on."
 
 

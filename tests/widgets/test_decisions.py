@@ -8,7 +8,13 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.widgets import Audit
-from mailverdict.widgets.decisions import NOTHING, decide, describe_to_check, find_typos, rows_of_domain
+from mailverdict.widgets.decisions import (
+    NOTHING,
+    decide,
+    describe_to_check,
+    find_typos,
+    rows_of_domain,
+)
 from mailverdict.widgets.listing import Listing
 from tests.doubles.tables import first_ones
 from tests.widgets.conftest import finished, ready, shown
@@ -102,7 +108,8 @@ def test_the_decision_before_is_not_changed():
 
 def test_suppressed_and_repeated_rows_stay_off_the_send_list():
     audit = ready(
-        pd.DataFrame({"mail": ["ada@example.org", "Ada@example.org", "bob@example.org"]}), validation_type="regex"
+        pd.DataFrame({"mail": ["ada@example.org", "Ada@example.org", "bob@example.org"]}),
+        validation_type="regex",
     )
     audit._state.set_repair("merge", is_on=True)
     audit._state.suppress_pasted("bob@example.org")
@@ -148,13 +155,30 @@ def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_t
     found = finished(audit)._state.result.listing
     out = found.decide()
     assert out["mail_clean"].tolist()[1:4:2] == ["bob@gmail.com", "BOB@gmail.com"]
-    assert out["mail_decision"].fillna("").tolist() == ["", "suggestion", "", "suggestion", *[""] * 4, "suggestion"]
-    assert out["mail_decided_address"].dropna().tolist() == ["bob@gmail.com", "BOB@gmail.com", "ada@gmail.com"]
+    assert out["mail_decision"].fillna("").tolist() == [
+        "",
+        "suggestion",
+        "",
+        "suggestion",
+        *[""] * 4,
+        "suggestion",
+    ]
+    assert out["mail_decided_address"].dropna().tolist() == [
+        "bob@gmail.com",
+        "BOB@gmail.com",
+        "ada@gmail.com",
+    ]
     assert [actions(found)[row] for row in (1, 3, 8)] == ["send"] * 3
-    assert [row["decided"] for row in found.page(found.found())][1:4] == ["suggestion", "", "suggestion"]
+    assert [row["decided"] for row in found.page(found.found())][1:4] == [
+        "suggestion",
+        "",
+        "suggestion",
+    ]
     assert decide(found, [1], "none", decided, accepted)[1] == {("ada@gmail,com", "ada@gmail.com")}
     sent_by_hand = after(found, ([1], "send"))
-    assert sent_by_hand.decide()["mail_decided_address"][1] == "bob@gmail.com", "the cell is corrected all the same"
+    assert sent_by_hand.decide()["mail_decided_address"][1] == "bob@gmail.com", (
+        "the cell is corrected all the same"
+    )
 
 
 @pytest.mark.parametrize(
@@ -162,7 +186,10 @@ def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_t
     first_ones(
         [
             ([0], "burn", "'burn' is not a decision"),
-            *(([row], "send", "not in the result") for row in (9, -1, 10**30, "0", 0.5, True, None, [0])),
+            *(
+                ([row], "send", "not in the result")
+                for row in (9, -1, 10**30, "0", 0.5, True, None, [0])
+            ),
         ],
         4,
     ),
@@ -200,11 +227,16 @@ def test_actions_of_the_page_decide_and_undo_and_the_files_and_the_frame_follow(
 
     def words() -> list[str]:
         """What the frame and the file of everything say, which must be the same."""
-        found = audit.result.get("mail_decision", pd.Series("", range(len(MAILS)))).fillna("").tolist()
+        found = (
+            audit.result.get("mail_decision", pd.Series("", range(len(MAILS)))).fillna("").tolist()
+        )
         state.act("download", which="everything", kind="csv")
         audit.wait(30)
         saved = pd.read_csv(files[-1])
-        assert saved.get("mail_decision", pd.Series("", range(len(MAILS)))).fillna("").tolist() == found
+        assert (
+            saved.get("mail_decision", pd.Series("", range(len(MAILS)))).fillna("").tolist()
+            == found
+        )
         return found
 
     assert words() == [""] * 9
@@ -239,7 +271,11 @@ def test_the_cost_of_suggestions_is_said_before_and_they_are_checked_on_request(
     state.act("check_decided")
     audit.wait(30)
     assert not shown(audit, "decide")["to_check"]
-    assert audit.result["mail_decided_address"].dropna().tolist() == ["bob@gmail.com", "BOB@gmail.com", "di@gmail.com"]
+    assert audit.result["mail_decided_address"].dropna().tolist() == [
+        "bob@gmail.com",
+        "BOB@gmail.com",
+        "di@gmail.com",
+    ]
     assert audit.result["mail_clean"].tolist()[6] == "di@gmail.com"
 
 

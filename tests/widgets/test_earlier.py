@@ -67,7 +67,10 @@ def test_without_a_journal_there_are_no_runs(contacts, tmp_path):
     audit = Audit(journal=tmp_path / "none.db")
     audit._state.list_runs()
     audit.wait(30)
-    assert message(audit, "list") == "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are."
+    assert (
+        message(audit, "list")
+        == "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are."
+    )
     assert not (tmp_path / "none.db").exists()
 
 
@@ -77,7 +80,12 @@ def verified(*mails: str, column: str = "mail") -> pd.DataFrame:
 
 @pytest.mark.slow
 def test_the_comparison_counts_and_names_what_changed(tmp_path):
-    audit = finished(ready(pd.DataFrame({"mail": ["a@x.example", "nobody", "c@x.example"]}), validation_type="regex"))
+    audit = finished(
+        ready(
+            pd.DataFrame({"mail": ["a@x.example", "nobody", "c@x.example"]}),
+            validation_type="regex",
+        )
+    )
     old = verified("a@x.example", "nobody", "b@x.example")
     old["mail_verdict"] = old["mail_verdict"].where(old["mail"] != "a@x.example", "invalid")
     old["mail_checked_at"] = pd.Timestamp("2026-10-03 12:00", tz="UTC")
@@ -85,7 +93,10 @@ def test_the_comparison_counts_and_names_what_changed(tmp_path):
     audit._state.compare(tmp_path / "then.csv", "then.csv")
     audit.wait(30)
     found = shown(audit, "decide")["comparison"]
-    assert found["headline"] == "1 address changed, 1 address is new, 1 address is gone since then.csv (2026-10-03)."
+    assert (
+        found["headline"]
+        == "1 address changed, 1 address is new, 1 address is gone since then.csv (2026-10-03)."
+    )
     assert {(each["what"], each["rows"]) for each in found["moves"]} == {
         ("Invalid → Valid", 1),
         ("New in the list", 1),
@@ -97,7 +108,9 @@ def test_the_comparison_counts_and_names_what_changed(tmp_path):
 def test_an_address_with_the_same_verdict_for_another_reason_did_not_change_its_verdict():
     old, new = verified("a@x.example", "b@x.example"), verified("a@x.example", "b@x.example")
     for frame, reason in ((old, "timeout"), (new, "greylisted")):
-        frame["mail_verdict"] = frame["mail_verdict"].where(frame["mail"] != "a@x.example", "unknown")
+        frame["mail_verdict"] = frame["mail_verdict"].where(
+            frame["mail"] != "a@x.example", "unknown"
+        )
         frame["mail_details"] = frame["mail_details"].where(frame["mail"] != "a@x.example", reason)
     found = compare_with(old, "old.csv", new, "mail")
     assert [each["what"] for each in found["moves"]] == ["Unknown, for another reason"]
@@ -127,7 +140,9 @@ def test_the_report_compares_with_the_audit_that_the_page_compares_with(kind, tm
     if kind == "html":
         page = files[1].read_text()
         assert "1 address is new, 0 left the list, and 0 addresses have another verdict." in page
-        assert re.search(r"16.7 percentage points more than in the earlier audit of 20[-\d]{8} \(33.3%\)", page)
+        assert re.search(
+            r"16.7 percentage points more than in the earlier audit of 20[-\d]{8} \(33.3%\)", page
+        )
     else:
         assert ("Valid", 2, 3, 1) in [row[:4] for row in cells_of(files[1])["Summary"]]
     finished(audit)
@@ -140,20 +155,29 @@ def test_the_report_compares_with_the_audit_that_the_page_compares_with(kind, tm
 def test_another_column_name_is_found_and_the_same_audit_has_no_changes(tmp_path):
     verified("a@x.example", column="E-Mail").to_csv(tmp_path / "old.csv", index=False)
     old, new = read_audit(tmp_path / "old.csv", "old.csv", "mail"), verified("a@x.example")
-    assert compare_with(old, "old.csv", new, "mail")["headline"].startswith("Nothing changed since old.csv (20")
+    assert compare_with(old, "old.csv", new, "mail")["headline"].startswith(
+        "Nothing changed since old.csv (20"
+    )
     assert verified_column(pd.DataFrame({"mail": []}), "mail") is None
 
 
 @pytest.mark.slow
 def test_an_old_file_without_day_and_check_is_compared_and_another_check_is_named(tmp_path):
     """As "Everything" was before it had both."""
-    old = verified("a@x.example", "b@x.example").drop(columns=["mail_validation_type", "mail_checked_at"])
+    old = verified("a@x.example", "b@x.example").drop(
+        columns=["mail_validation_type", "mail_checked_at"]
+    )
     old.to_csv(tmp_path / "old.csv", index=False)
     frame = pd.DataFrame({"mail": ["a@x.example", "b@x.example"]})
-    audit = finished(ready(frame, backend=AnsweringBackend(), validation_type="mx", folder=tmp_path))
+    audit = finished(
+        ready(frame, backend=AnsweringBackend(), validation_type="mx", folder=tmp_path)
+    )
     audit._state.compare(tmp_path / "old.csv", "old.csv")
     audit.wait(30)
-    assert shown(audit, "decide")["comparison"]["headline"] == "Nothing changed since old.csv (day not recorded)."
+    assert (
+        shown(audit, "decide")["comparison"]["headline"]
+        == "Nothing changed since old.csv (day not recorded)."
+    )
     files = []
     audit._state.on_file = lambda name, path, by: files.append(path)
     audit._state.download("report", "html")

@@ -17,7 +17,13 @@ import mailverdict as mv
 from mailverdict.errors import InputError
 from mailverdict.files.readers import open_table
 from mailverdict.widgets import Audit
-from mailverdict.widgets.exports import rows_to_save, save_report, save_table, to_send_list, types_of_objects
+from mailverdict.widgets.exports import (
+    rows_to_save,
+    save_report,
+    save_table,
+    to_send_list,
+    types_of_objects,
+)
 from tests.doubles.answering_backend import AnsweringBackend, unknown
 from tests.widgets.conftest import finished, message, ready, shown
 
@@ -41,14 +47,26 @@ def download(audit: Audit, which: str, kind: str = "csv") -> pd.DataFrame:
 @pytest.mark.slow
 def test_the_report_has_the_name_of_the_list_and_the_figures_of_the_page(tmp_path):
     file = tmp_path / "spring.csv"
-    mails = ["a@example.org", "A@example.org", "b@mailinator.com", "c@example.org", "d@gmial.com", "e@example.org"]
+    mails = [
+        "a@example.org",
+        "A@example.org",
+        "b@mailinator.com",
+        "c@example.org",
+        "d@gmial.com",
+        "e@example.org",
+    ]
     pd.DataFrame({"mail": [*mails, "a@example.org"]}).to_csv(file, index=False)
     audit = ready(file, validation_type="regex")
     audit._state.suppress_pasted("e@example.org")
     audit.wait(30)
     audit._state.set_repair("merge", is_on=True)
     finished(audit)
-    assert audit._state.result.listing.count("reason") == {"duplicate": 2, "suppressed": 1, "disposable": 1, "typo": 1}
+    assert audit._state.result.listing.count("reason") == {
+        "duplicate": 2,
+        "suppressed": 1,
+        "disposable": 1,
+        "typo": 1,
+    }
     files: list[Path] = []
     audit._state.on_file = lambda name, path, by: files.append(path)
     audit._state.download("report", "html")
@@ -59,7 +77,12 @@ def test_the_report_has_the_name_of_the_list_and_the_figures_of_the_page(tmp_pat
     assert sent == 2
     assert "E-mail audit of spring.csv" in page
     assert "2 people in 2 of 7 rows, by the policy" in page
-    for reason in ("Duplicate of an earlier row", "On your suppression list", "Disposable address", "Likely typo"):
+    for reason in (
+        "Duplicate of an earlier row",
+        "On your suppression list",
+        "Disposable address",
+        "Likely typo",
+    ):
         assert reason in page
     book = CalamineWorkbook.from_path(next(each for each in files if each.suffix == ".xlsx"))
     assert len(book.get_sheet_by_name("Send list").to_python()) == 1 + sent
@@ -83,11 +106,16 @@ def test_page_and_report_have_the_same_figures(depth):
         None,
         "f@x",
     ]
-    audit = ready(pd.DataFrame({"mail": mails}), AnsweringBackend(), validation_type=depth, journal=None)
+    audit = ready(
+        pd.DataFrame({"mail": mails}), AnsweringBackend(), validation_type=depth, journal=None
+    )
     audit._state.suppress_pasted("b@example.org")
     audit._state.set_repair("merge", is_on=True)
     audit.wait(30)
-    figures = {each["what"]: f"{each['number']} {each['unit']}" for each in shown(audit, "check")["plan"]["figures"]}
+    figures = {
+        each["what"]: f"{each['number']} {each['unit']}"
+        for each in shown(audit, "check")["plan"]["figures"]
+    }
     finished(audit)
     files: list[Path] = []
     audit._state.on_file = lambda name, path, by: files.append(path)
@@ -97,13 +125,17 @@ def test_page_and_report_have_the_same_figures(depth):
     decide = shown(audit, "decide")
     assert (figures["in the list"], figures["without repetitions"]) == ("8 rows", "4 addresses")
     entries = shown(audit, "check")["progress"]["entries"]
-    assert entries == ("" if depth == "regex" else "2 addresses, and 2 entries that are not addresses")
+    assert entries == (
+        "" if depth == "regex" else "2 addresses, and 2 entries that are not addresses"
+    )
     assert "8 rows · 4 distinct addresses" in page
     (share,) = re.findall(r"can be mailed, in .* \((.*)\)", decide["headline_text"])
     assert f"{share} can be mailed" in page
     assert f"{decide['headline']} people in {decide['headline']} of 8 rows, by the policy" in page
     assert "1 cell is empty." in page
-    assert re.search(rf"Send list .*?{decide['headline']}\s+{share}", page), "the same figure in the table below"
+    assert re.search(rf"Send list .*?{decide['headline']}\s+{share}", page), (
+        "the same figure in the table below"
+    )
 
 
 @pytest.fixture
@@ -116,7 +148,9 @@ def audit() -> Audit:
 def test_one_click_gives_the_rows_of_an_action(audit, kind):
     sent = download(audit, "send", kind)
     assert sent["id"].tolist() == [0, 1]
-    assert sent["mail"].tolist() == ["ada@example.org", "bob@example.org"], "repaired, to be mailed as it is"
+    assert sent["mail"].tolist() == ["ada@example.org", "bob@example.org"], (
+        "repaired, to be mailed as it is"
+    )
     assert sent["mail_as_written"].tolist()[0] == "Ada <ada@example.org>"
     assert sent["note"].tolist() == ["=1+1", "b"]
     assert download(audit, "review", kind)["mail"].tolist() == ["cy@gmial.com"]
@@ -132,17 +166,30 @@ def test_a_send_list_has_few_columns_besides_those_of_the_user():
     audit._state.suppress_pasted("zoe@example.org")
     audit.wait(30)
     finished(audit)
-    own, few = ["mail", "mail_copies_2", "name"], ["mail_verdict", "mail_action_why", "mail_as_written"]
+    own, few = (
+        ["mail", "mail_copies_2", "name"],
+        ["mail_verdict", "mail_action_why", "mail_as_written"],
+    )
     sent = download(audit, "send")
     assert sent.columns.tolist() == [*own, *few]
     assert sent["mail"].tolist() == ["ada@example.org", "bob@example.org"]
-    assert {"mail_copies", "mail_clean", "mail_role", "mail_suppressed"} < set(download(audit, "everything").columns)
+    assert {"mail_copies", "mail_clean", "mail_role", "mail_suppressed"} < set(
+        download(audit, "everything").columns
+    )
     audit._state.set_policy("lenient")
-    assert download(audit, "send").columns.tolist() == [*own, "mail_verdict", "mail_suggestion", *few[1:]]
+    assert download(audit, "send").columns.tolist() == [
+        *own,
+        "mail_verdict",
+        "mail_suggestion",
+        *few[1:],
+    ]
 
 
 def test_the_files_of_all_actions_hold_each_row_once(audit):
-    parts = [download(audit, action)["id"].tolist() for action in ("send", "review", "retry", "drop", "unchecked")]
+    parts = [
+        download(audit, action)["id"].tolist()
+        for action in ("send", "review", "retry", "drop", "unchecked")
+    ]
     assert sorted(row for part in parts for row in part) == [0, 1, 2, 3, 4]
 
 
@@ -150,7 +197,9 @@ def test_everything_keeps_what_was_written(audit):
     whole = download(audit, "everything")
     assert whole["mail"].tolist()[:3] == MAILS[:3]
     assert whole["mail_clean"].tolist()[:2] == ["ada@example.org", "bob@example.org"]
-    assert "mail_mx_records" not in whole.columns, "the file is for people; the frame has everything"
+    assert "mail_mx_records" not in whole.columns, (
+        "the file is for people; the frame has everything"
+    )
 
 
 @pytest.mark.slow
@@ -172,14 +221,20 @@ def test_a_report_on_the_file_of_everything_knows_the_check_and_the_day(kind, tm
     page = mv.report(audit.result, "mail", earlier=files[0]).to_html()
     assert "Since the earlier audit (2026-01-02)" in page
     sent = download(audit, "send", kind)
-    assert not {"mail_validation_type", "mail_checked_at"} & set(sent.columns), "a send list is for a mailing"
+    assert not {"mail_validation_type", "mail_checked_at"} & set(sent.columns), (
+        "a send list is for a mailing"
+    )
 
 
 @pytest.mark.slow
 def test_the_report_of_a_file_has_the_command_that_asks_again(tmp_path):
     backend = AnsweringBackend({"ada": unknown("timeout")})
-    pd.DataFrame({"mail": ["ada@example.org", "bob@example.org"]}).to_csv(tmp_path / "my list.csv", index=False)
-    audit = finished(ready(tmp_path / "my list.csv", backend, validation_type="smtp", journal=tmp_path / "j.db"))
+    pd.DataFrame({"mail": ["ada@example.org", "bob@example.org"]}).to_csv(
+        tmp_path / "my list.csv", index=False
+    )
+    audit = finished(
+        ready(tmp_path / "my list.csv", backend, validation_type="smtp", journal=tmp_path / "j.db")
+    )
     files: list[Path] = []
     audit._state.on_file = lambda name, path, by: files.append(path)
     audit._state.download("report", "html")
@@ -189,7 +244,10 @@ def test_the_report_of_a_file_has_the_command_that_asks_again(tmp_path):
     finished(audit)
     audit._state.download("report", "html")
     audit.wait(30)
-    commands = [re.findall(r'<code class="mv-command">(.*?)</code>', html.unescape(f.read_text())) for f in files]
+    commands = [
+        re.findall(r'<code class="mv-command">(.*?)</code>', html.unescape(f.read_text()))
+        for f in files
+    ]
     assert commands == [
         [
             "mailverdict verify 'my list.csv' --column mail --type smtp --output 'my list-verified.csv' --refresh unknown"
@@ -200,7 +258,9 @@ def test_the_report_of_a_file_has_the_command_that_asks_again(tmp_path):
 
 @pytest.mark.slow
 def test_columns_of_an_earlier_check_are_in_no_file_of_the_new_one(tmp_path):
-    old = mv.verify(pd.DataFrame({"mail": ["ada@example.org"]}), "mail", validation_type="regex", columns="all")
+    old = mv.verify(
+        pd.DataFrame({"mail": ["ada@example.org"]}), "mail", validation_type="regex", columns="all"
+    )
     audit = finished(ready(old, validation_type="mx", backend=AnsweringBackend(), column="mail"))
     whole = download(audit, "everything")
     assert whole["mail_validation_type"].tolist() == ["mx"]
@@ -236,7 +296,9 @@ def test_a_file_that_cannot_be_written_is_reported(audit, tmp_path):
 
 
 def test_a_column_named_like_the_one_for_what_was_written_stays():
-    out = pd.DataFrame({"mail": ["<a@b.org>"], "mail_as_written": ["mine"], "mail_clean": ["a@b.org"]})
+    out = pd.DataFrame(
+        {"mail": ["<a@b.org>"], "mail_as_written": ["mine"], "mail_clean": ["a@b.org"]}
+    )
     sent = to_send_list(out, "mail", is_repaired=True, is_suggested=False)
     assert sent["mail_as_written"].tolist() == ["mine"]
     assert sent["mail_as_written_2"].tolist() == ["<a@b.org>"]
@@ -249,7 +311,9 @@ def as_csv(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
 
 
 def test_cells_are_written_as_they_are(tmp_path):
-    frame = pd.DataFrame({"id": pd.array([1, None], "Int64"), "mail": ["ada@example.org", 'ü,"x"\n']})
+    frame = pd.DataFrame(
+        {"id": pd.array([1, None], "Int64"), "mail": ["ada@example.org", 'ü,"x"\n']}
+    )
     save_table([frame], tmp_path / "list.csv")
     assert (tmp_path / "list.csv").read_text() == 'id,mail\n1,ada@example.org\n,"ü,""x""\n"\n'
 
@@ -260,8 +324,12 @@ def test_a_workbook_holds_the_same(tmp_path):
     assert book.get_sheet_by_index(0).to_python() == [["n", "ok", "mail"], [1.5, True, "=1+1"]]
 
 
-@pytest.mark.parametrize("cell", ["=HYPERLINK(1)", "+cmd|' /C calc'!A0", "-2+3+cmd", "@SUM(A1)", "\tx", "\rx"])
-def test_a_message_that_a_spreadsheet_would_run_is_neutralised_and_the_caller_s_cell_is_not(tmp_path, cell):
+@pytest.mark.parametrize(
+    "cell", ["=HYPERLINK(1)", "+cmd|' /C calc'!A0", "-2+3+cmd", "@SUM(A1)", "\tx", "\rx"]
+)
+def test_a_message_that_a_spreadsheet_would_run_is_neutralised_and_the_caller_s_cell_is_not(
+    tmp_path, cell
+):
     frame = pd.DataFrame({"mail": [cell], "mail_error_message": [cell], "mail_suggestion": [cell]})
     frame.attrs["mailverdict"] = {"mail": {"columns": ["mail_error_message", "mail_suggestion"]}}
     assert as_csv(frame, tmp_path).iloc[0].tolist() == [cell, f"'{cell}", cell]
@@ -293,7 +361,11 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 def test_columns_of_any_dtype_can_be_written(tmp_path, name, kind):
     save_table([pd.DataFrame({name: ODD[name], "mail": ["x"] * 3})], tmp_path / f"odd.{kind}")
-    readers = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": partial(pd.read_excel, engine="calamine")}
+    readers = {
+        "csv": pd.read_csv,
+        "parquet": pd.read_parquet,
+        "xlsx": partial(pd.read_excel, engine="calamine"),
+    }
     assert len(readers[kind](tmp_path / f"odd.{kind}")) == 3
 
 
@@ -307,12 +379,20 @@ def test_names_may_occur_twice_and_be_no_text(tmp_path):
 def test_rows_written_in_pieces_have_one_type(kind, tmp_path):
     """The first piece alone would have whole numbers, and no address that differs from what was written."""
     frame = pd.DataFrame(
-        {"mail": ["a@b.org", "c@b.org", "D <d@b.org>"], "n": [1, 2, "three"], "m": [True, None, False]}
+        {
+            "mail": ["a@b.org", "c@b.org", "D <d@b.org>"],
+            "n": [1, 2, "three"],
+            "m": [True, None, False],
+        }
     )
     listing = finished(ready(frame, validation_type="regex"))._state.result.listing
     pieces = rows_to_save(listing, np.arange(3), "send", size=1)
     save_table(pieces, tmp_path / f"list.{kind}", types_of_objects(frame))
-    found = pd.read_csv(tmp_path / "list.csv") if kind == "csv" else pd.read_parquet(tmp_path / "list.parquet")
+    found = (
+        pd.read_csv(tmp_path / "list.csv")
+        if kind == "csv"
+        else pd.read_parquet(tmp_path / "list.parquet")
+    )
     assert found["mail"].tolist() == ["a@b.org", "c@b.org", "d@b.org"]
     assert found["mail_as_written"].dropna().tolist() == ["D <d@b.org>"]
     assert found["n"].tolist() == ["1", "2", "three"]
@@ -322,7 +402,10 @@ def test_rows_written_in_pieces_have_one_type(kind, tmp_path):
 def test_the_report_of_the_page_is_that_of_the_frame(audit, tmp_path):
     save_report(audit._state.result.listing, tmp_path / "page.html", "list.csv")
     whole = mv.report(audit.result, "mail", name="list.csv").to_html()
-    pages = [re.sub(r"report of [0-9: -]+ UTC", "", text) for text in (whole, (tmp_path / "page.html").read_text())]
+    pages = [
+        re.sub(r"report of [0-9: -]+ UTC", "", text)
+        for text in (whole, (tmp_path / "page.html").read_text())
+    ]
     assert pages[0] == pages[1]
 
 
@@ -345,7 +428,10 @@ def test_a_parquet_file_has_each_name_once_and_the_page_says_so():
 @pytest.mark.slow
 def test_cells_that_a_workbook_cuts_are_named_on_the_page():
     frame = pd.DataFrame(
-        {"mail": [f"a{n}@example.org" for n in range(4)], "note": ["x", "y" * 40_000, "z", "y" * 40_000]}
+        {
+            "mail": [f"a{n}@example.org" for n in range(4)],
+            "note": ["x", "y" * 40_000, "z", "y" * 40_000],
+        }
     )
     audit = finished(ready(frame, validation_type="regex"))
     audit._state.on_file = lambda name, path, by: None

@@ -45,21 +45,49 @@ LISTS: dict[str, tuple[list[str | None], tuple[str, ...], Callable[[Audit], None
         ("merge",),
         None,
     ),
-    "one mailbox": (["a.da@gmail.com", "ada+shop@googlemail.com", "ada@gmail.com", "eve@gmail.com"], (), None),
+    "one mailbox": (
+        ["a.da@gmail.com", "ada+shop@googlemail.com", "ada@gmail.com", "eve@gmail.com"],
+        (),
+        None,
+    ),
     "suppressed": ([*PEOPLE, "nobody", "BOB@example.org"], ("suppress",), None),
     "several addresses": ([*PEOPLE, "x@a.com; y@b.com", "x@a.com, z@c.com", "x@@y, z"], (), None),
-    "not split": ([*PEOPLE, "x@a.com; y@b.com", "x@a.com, ada@example.org", "x@@y, z"], ("split",), None),
+    "not split": (
+        [*PEOPLE, "x@a.com; y@b.com", "x@a.com, ada@example.org", "x@@y, z"],
+        ("split",),
+        None,
+    ),
     "malformed": (
-        [*PEOPLE, "e@@firm.example", "f@gmail,com", "g@x..y", "h.firm.example", "@", "i@", None, "N/A"],
+        [
+            *PEOPLE,
+            "e@@firm.example",
+            "f@gmail,com",
+            "g@x..y",
+            "h.firm.example",
+            "@",
+            "i@",
+            None,
+            "N/A",
+        ],
         (),
         None,
     ),
     "flags": (
-        [*PEOPLE, "info@firm.example", "noreply@firm.example", "x@mailinator.com", "noemail@gmail.com"],
+        [
+            *PEOPLE,
+            "info@firm.example",
+            "noreply@firm.example",
+            "x@mailinator.com",
+            "noemail@gmail.com",
+        ],
         (),
         None,
     ),
-    "decided": ([*PEOPLE, "eve@gmial.com", "fay@gmial.com", "gus@mailinator.com", "Eve@gmial.com"], (), decide_some),
+    "decided": (
+        [*PEOPLE, "eve@gmial.com", "fay@gmial.com", "gus@mailinator.com", "Eve@gmial.com"],
+        (),
+        decide_some,
+    ),
 }
 
 
@@ -91,7 +119,9 @@ def audited(name: str, **options: Any) -> Audit:
         if switch == "suppress":
             audit._state.suppress_pasted(SUPPRESSED)
         else:
-            audit._state.set_repair(switch, is_on=switch != "split")  # the only one of them that is on before
+            audit._state.set_repair(
+                switch, is_on=switch != "split"
+            )  # the only one of them that is on before
         audit.wait(30)
     finished(audit)
     if act is not None:
@@ -125,7 +155,8 @@ def figures_of(audit: Audit) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if at % 7 else ()) for at, name in enumerate(LISTS)]
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if at % 7 else ()) for at, name in enumerate(LISTS)],
 )
 def test_page_report_workbook_command_line_and_frame_have_the_same_figures(name, tmp_path, capsys):
     audit = audited(name)
@@ -187,14 +218,18 @@ def check_workbook(page: dict[str, Any], path: Path) -> None:
     assert all(has(LABELS[action], count) for action, count in page["actions"].items())
     assert all(has(domain, count) for domain, count in page["domains"].items())
     found: dict[str, int] = {}
-    for row in rows[1 + [row[0] for row in rows].index("Why not the others") :] if page["reasons"] else ():
+    for row in (
+        rows[1 + [row[0] for row in rows].index("Why not the others") :] if page["reasons"] else ()
+    ):
         if not row[0]:
             break
         if isinstance(row[2], float):
             found[row[0]] = found.get(row[0], 0) + int(row[2])
     assert found == {reason_label(reason): count for reason, count in page["reasons"].items()}
     for action, count in page["actions"].items():
-        assert len(book.get_sheet_by_name(LABELS[action]).to_python()) in ({1 + count} if count else {0, 1})
+        assert len(book.get_sheet_by_name(LABELS[action]).to_python()) in (
+            {1 + count} if count else {0, 1}
+        )
 
 
 def check_command(page: dict[str, Any], name: str, folder: Path, capsys: Any) -> None:
@@ -203,7 +238,16 @@ def check_command(page: dict[str, Any], name: str, folder: Path, capsys: Any) ->
     (folder / "suppressed.txt").write_text(SUPPRESSED)
     options = [] if "split" in switches else ["--explode"]
     options += ["--suppress", folder / "suppressed.txt"] if "suppress" in switches else []
-    command = ["verify", folder / "list.csv", "--column", "mail", "--type", "regex", "--json", "--quiet"]
+    command = [
+        "verify",
+        folder / "list.csv",
+        "--column",
+        "mail",
+        "--type",
+        "regex",
+        "--json",
+        "--quiet",
+    ]
     capsys.readouterr()
     run(*command, *options, "--output", folder / "out.csv", "--report", folder / "report.xlsx")
     found = json.loads(capsys.readouterr().out)
@@ -227,16 +271,26 @@ def test_each_policy_does_what_it_says_before_it_is_chosen(name):
         page = figures_of(audit)
         send, *others = page["actions"]
         people = f"{count_of(page['people'], 'person', 'people')} ({count_of(page['actions'][send], 'row')})"
-        counts = [f"{LABELS[each]}: {page['actions'][each]}" for each in others if page["actions"][each]]
+        counts = [
+            f"{LABELS[each]}: {page['actions'][each]}" for each in others if page["actions"][each]
+        ]
         assert text.startswith(" · ".join([f"{LABELS[send]}: {people}", *counts]) + ".")
 
 
 def test_the_words_of_a_policy_and_an_action_follow_the_check_and_the_result():
-    mails = ["ada@example.org", "info@firm.example", "noreply@firm.example", "bob@gmial.com", "cy@mailinator.com"]
+    mails = [
+        "ada@example.org",
+        "info@firm.example",
+        "noreply@firm.example",
+        "bob@gmial.com",
+        "cy@mailinator.com",
+    ]
     audit = finished(ready(pd.DataFrame({"mail": mails}), validation_type="regex"))
     decide = shown(audit, "decide")
     means = {each["id"]: each["means"] for each in decide["actions"]}
-    assert means["send"].endswith("Of these, 2 rows are shared mailboxes such as info@."), "no check told them apart"
+    assert means["send"].endswith("Of these, 2 rows are shared mailboxes such as info@."), (
+        "no check told them apart"
+    )
     assert means["review"].endswith("Likely typo: 1.")
     texts = {each["id"]: (each["label"], each["text"]) for each in decide["policies"]}
     assert texts["balanced"][1] == "Send list: 3 people (3 rows) · To review: 1 · Remove: 1."
@@ -252,7 +306,12 @@ def test_the_words_of_a_policy_and_an_action_follow_the_check_and_the_result():
         return replace(valid(email, validation_type), result="risky", reasons=("role",), role=True)
 
     backend = AnsweringBackend({"info": role})
-    checked = finished(ready(pd.DataFrame({"mail": mails}), backend, validation_type="smtp", journal=None))
+    checked = finished(
+        ready(pd.DataFrame({"mail": mails}), backend, validation_type="smtp", journal=None)
+    )
     policies = {each["id"]: each for each in shown(checked, "decide")["policies"]}
     assert policies["lenient"]["label"] == "Lenient: send shared mailboxes, too"
-    assert "1 row from “To review” to “Send list” (Shared mailbox such as info@)" in policies["lenient"]["text"]
+    assert (
+        "1 row from “To review” to “Send list” (Shared mailbox such as info@)"
+        in policies["lenient"]["text"]
+    )

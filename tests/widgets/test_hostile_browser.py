@@ -20,12 +20,25 @@ from tests.widgets.test_page_browser import show
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(400),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"),
+    pytest.mark.skipif(
+        not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"
+    ),
 ]
-SCRIPT = "<img src=x onerror=\"alert('cell')\"><script>alert('script')</script><svg onload=alert(1)>"
+SCRIPT = (
+    "<img src=x onerror=\"alert('cell')\"><script>alert('script')</script><svg onload=alert(1)>"
+)
 TURNED = "\u202egro.elpmaxe@ada\u2066\u200f"
-CONTROLS = "".join(map(chr, (*range(1, 9), 11, 12, *range(14, 32), 127, 0x85, 0x2028, 0xFEFF, 0xFFFD)))
-FORMULAS = ("=1+1", '=HYPERLINK("https://evil.example","click")', "+SUM(1)", "-2", "@A1", "=cmd|' /C calc'!A0")
+CONTROLS = "".join(
+    map(chr, (*range(1, 9), 11, 12, *range(14, 32), 127, 0x85, 0x2028, 0xFEFF, 0xFFFD))
+)
+FORMULAS = (
+    "=1+1",
+    '=HYPERLINK("https://evil.example","click")',
+    "+SUM(1)",
+    "-2",
+    "@A1",
+    "=cmd|' /C calc'!A0",
+)
 LONG = 100_000  # characters of a cell
 COLUMNS, ROWS = 200, 10_000
 FILE = "<img src=x onerror=alert('name')>\u202egpj.csv"
@@ -99,7 +112,10 @@ def test_a_hostile_list_leaves_page_widget_and_report_whole(browser: Any, tmp_pa
         if AXE.exists():
             assert opened.violations() == []
         assert len(json.dumps(take_snapshots(audit._state))) < MOST
-        reports = [opened.save(rf"{name} \(HTML\)", tmp_path) for name in ("Report on one page", "Whole report")]
+        reports = [
+            opened.save(rf"{name} \(HTML\)", tmp_path)
+            for name in ("Report on one page", "Whole report")
+        ]
         assert is_whole(opened, seen)
 
     with audit_page(browser, width=800) as opened:

@@ -20,7 +20,9 @@ MAILS = ["ada@example.org", "info@gmial.com", "no at sign", None, "bob@mailinato
 
 
 def listing(frame: pd.DataFrame, column: object = None, **options) -> Listing:
-    return finished(ready(frame, column=column, validation_type="regex", **options))._state.result.listing
+    return finished(
+        ready(frame, column=column, validation_type="regex", **options)
+    )._state.result.listing
 
 
 @pytest.fixture
@@ -33,7 +35,11 @@ def test_counts_are_complete_and_in_order(small):
     verdicts, actions = small.counts.buckets, small.counts.actions
     assert tuple(verdicts) == BUCKETS
     assert tuple(actions) == ACTIONS
-    assert {name: count for name, count in verdicts.items() if count} == {"valid": 3, "invalid": 1, "missing": 1}
+    assert {name: count for name, count in verdicts.items() if count} == {
+        "valid": 3,
+        "invalid": 1,
+        "missing": 1,
+    }
     assert actions == {"send": 1, "review": 1, "retry": 0, "drop": 2, "unchecked": 1}
     assert small.count("reason") == {"syntax_error": 1, "typo": 1, "disposable": 1, "missing": 1}
     assert small.count("domain") == {"example.org": 1, "gmial.com": 1, "mailinator.com": 1}
@@ -41,7 +47,15 @@ def test_counts_are_complete_and_in_order(small):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_actions_are_those_of_decide(policy):
-    mails = [*MAILS, "info@example.org", "=x", "Ada <ada@firm.com>", "a@b.com; c@d.com", 5, "<bob@mailinator.com>"]
+    mails = [
+        *MAILS,
+        "info@example.org",
+        "=x",
+        "Ada <ada@firm.com>",
+        "a@b.com; c@d.com",
+        5,
+        "<bob@mailinator.com>",
+    ]
     mails += ["cy@firm.com", "di@firm.com - do not contact", "info@firm.com (unsubscribed)"]
     found = listing(pd.DataFrame({"mail": mails}), "mail", policy=policy)
     expected = mv.decide(found.rows.to_frame(), "mail", policy=policy)
@@ -57,7 +71,11 @@ def test_actions_are_those_of_decide(policy):
             ({"verdict": ["valid"]}, "", [0, 1, 4]),
             ({"verdict": ["missing", "invalid"]}, "", [2, 3]),
             ({"reason": ["syntax_error"]}, "", [2]),
-            ({"reason": ["disposable"], "action": ["drop"]}, "", [4]),  # valid, and removed by the policy
+            (
+                {"reason": ["disposable"], "action": ["drop"]},
+                "",
+                [4],
+            ),  # valid, and removed by the policy
             ({}, "likely", [1]),
             ({"action": ["drop"]}, "", [2, 4]),
             ({"verdict": ["valid"], "action": ["drop"]}, "", [4]),
@@ -85,8 +103,12 @@ def test_rows_are_found(small, facets, words, rows):
 
 def test_counts_of_a_facet_follow_the_other_facets(small):
     small.toggle("verdict", "valid")
-    assert small.count("verdict") == {"valid": 3, "invalid": 1, "missing": 1}, "its own values can be added"
-    assert small.count("action") == {"send": 1, "review": 1, "drop": 1, "unchecked": 0}, "no value goes away"
+    assert small.count("verdict") == {"valid": 3, "invalid": 1, "missing": 1}, (
+        "its own values can be added"
+    )
+    assert small.count("action") == {"send": 1, "review": 1, "drop": 1, "unchecked": 0}, (
+        "no value goes away"
+    )
     assert small.count("domain") == {"example.org": 1, "gmial.com": 1, "mailinator.com": 1}
     small.toggle("action", "drop")
     assert small.count("verdict")["valid"] == 1
@@ -129,7 +151,14 @@ def test_odd_columns_can_be_sorted():
 
 
 def test_a_page_shows_the_address_first_then_what_was_found(small):
-    assert [head["label"] for head in small.heads()] == ["mail", "Verdict", "Why", "What to do", "Did you mean", "who"]
+    assert [head["label"] for head in small.heads()] == [
+        "mail",
+        "Verdict",
+        "Why",
+        "What to do",
+        "Did you mean",
+        "who",
+    ]
     page = small.page(np.array([1, 2, 4]))
     assert [row["row"] for row in page] == ["2", "3", "5"]
     assert page[0]["cells"] == {
@@ -139,7 +168,11 @@ def test_a_page_shows_the_address_first_then_what_was_found(small):
         "column 0": "Info",
     }
     assert page[0]["why"] == "probably mistyped: did you mean info@gmail.com?"
-    assert (page[1]["verdict"], page[1]["reason"], page[1]["action"]) == ("invalid", "Not an address", "drop")
+    assert (page[1]["verdict"], page[1]["reason"], page[1]["action"]) == (
+        "invalid",
+        "Not an address",
+        "drop",
+    )
     assert page[2]["reason"] == "Disposable address"
 
 
@@ -153,13 +186,27 @@ def test_of_300_columns_a_few_are_shown_and_all_are_kept():
 
 
 def test_columns_that_the_audit_added_are_not_among_those_left_out():
-    frame = pd.DataFrame({f"c{n}": ["x"] for n in range(OTHER_COLUMNS)} | {"mail": ["ada@example.org"]})
-    added = mv.suppress(frame, "mail", ["bob@example.org"]).assign(mail_duplicate_of=pd.NA, mail_copies=1)
+    frame = pd.DataFrame(
+        {f"c{n}": ["x"] for n in range(OTHER_COLUMNS)} | {"mail": ["ada@example.org"]}
+    )
+    added = mv.suppress(frame, "mail", ["bob@example.org"]).assign(
+        mail_duplicate_of=pd.NA, mail_copies=1
+    )
     assert listing(added).columns_left_out() == 0
 
 
 def test_cells_of_any_kind_are_short_texts():
-    cells = [1.5, ["a", None], {"k": 1}, b"\xff", "\ud800", pd.Timestamp("2026-01-02"), None, float("nan"), "y" * 9999]
+    cells = [
+        1.5,
+        ["a", None],
+        {"k": 1},
+        b"\xff",
+        "\ud800",
+        pd.Timestamp("2026-01-02"),
+        None,
+        float("nan"),
+        "y" * 9999,
+    ]
     page = listing(pd.DataFrame({"odd": cells, "mail": ["ada@example.org"] * 9})).page(np.arange(9))
     texts = [row["cells"]["column 0"] for row in page]
     assert texts[0] == "1.5"
@@ -169,10 +216,16 @@ def test_cells_of_any_kind_are_short_texts():
 
 
 def test_columns_named_like_ours_or_twice_are_all_shown():
-    frame = pd.DataFrame([["ada@example.org", "theirs", 1, 2]], columns=["mail", "verdict", "x", "x"])
+    frame = pd.DataFrame(
+        [["ada@example.org", "theirs", 1, 2]], columns=["mail", "verdict", "x", "x"]
+    )
     found = listing(frame)
     assert [head["label"] for head in found.heads()][-3:] == ["verdict", "x", "x"]
-    assert [found.page(np.array([0]))[0]["cells"][f"column {at}"] for at in (1, 2, 3)] == ["theirs", "1", "2"]
+    assert [found.page(np.array([0]))[0]["cells"][f"column {at}"] for at in (1, 2, 3)] == [
+        "theirs",
+        "1",
+        "2",
+    ]
 
 
 def test_columns_on_several_levels_work():
@@ -250,4 +303,6 @@ def test_what_a_page_cannot_mean_is_refused(act):
 
 def test_without_a_result_there_is_nothing_to_filter():
     with pytest.raises(SettingsError, match="no result yet"):
-        ready(pd.DataFrame({"mail": MAILS}), validation_type="regex")._state.look("search", text="x")
+        ready(pd.DataFrame({"mail": MAILS}), validation_type="regex")._state.look(
+            "search", text="x"
+        )

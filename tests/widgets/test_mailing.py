@@ -15,7 +15,14 @@ from tests.doubles.answering_backend import AnsweringBackend, valid
 from tests.widgets.conftest import QUICK, finished, message, ready, shown
 from tests.widgets.paced import paced_service, paid
 
-MAILS = ["ada@gmail.com", "nobody@gmail.com", "ada@yahoo.com", "bob@gmail.com", "not an address", "ADA@gmail.com"]
+MAILS = [
+    "ada@gmail.com",
+    "nobody@gmail.com",
+    "ada@yahoo.com",
+    "bob@gmail.com",
+    "not an address",
+    "ADA@gmail.com",
+]
 
 
 @pytest.fixture
@@ -23,7 +30,9 @@ def audit() -> Iterator[Audit]:
     """A checked list."""
     with mv.sandbox.World() as world:
         frame = pd.DataFrame({"mail": MAILS})
-        yield finished(ready(frame, world.backend, validation_type="smtp", column="mail", journal=None))
+        yield finished(
+            ready(frame, world.backend, validation_type="smtp", column="mail", journal=None)
+        )
 
 
 def export(path, *rows: str):
@@ -36,7 +45,9 @@ def test_operators_are_counted_as_by_operator_does(audit):
     expected = mv.by_operator(audit.result, "mail")
     assert [row[0] for row in table["rows"]] == expected.index.tolist()
     assert [row[1] for row in table["rows"]] == [str(count) for count in expected["addresses"]]
-    assert [row[2].partition(" ")[0] for row in table["rows"]] == [str(count) for count in expected["clear"]]
+    assert [row[2].partition(" ")[0] for row in table["rows"]] == [
+        str(count) for count in expected["clear"]
+    ]
     assert [row[3] or None for row in table["rows"]] == expected["note"].tolist()
     assert all(len(row) == len(table["heads"]) for row in table["rows"])
 
@@ -58,7 +69,10 @@ def test_bounces_say_which_verdicts_were_right_and_who_comes_off_the_list(audit,
     state.use_file(path, "bounces.csv", "bounces")
     audit.wait(30)
     found = shown(audit, "decide")["bounces"]
-    assert found["text"] == "bounces.csv has 2 addresses of this list, and 1 other. 1 mailbox does not exist any more."
+    assert (
+        found["text"]
+        == "bounces.csv has 2 addresses of this list, and 1 other. 1 mailbox does not exist any more."
+    )
     rows = {row[0]: dict(zip(found["heads"], row, strict=True)) for row in found["rows"]}
     expected = mv.outcomes(audit.result, "mail", bounces=path).loc["verdict"]
     assert sum(int(row["Does not exist"]) for row in rows.values()) == expected["hard"].sum() == 1
@@ -80,7 +94,9 @@ def test_exports_add_up_and_can_be_taken_back(audit, tmp_path):
         audit.wait(30)
     text = "second.csv with the exports before has 2 addresses of this list. 2 mailboxes do not exist any more."
     assert shown(audit, "decide")["bounces"]["text"] == text
-    path = export(tmp_path / "other.csv", "zoe@elsewhere.example,1772529301,5.1.1,550 5.1.1 User unknown")
+    path = export(
+        tmp_path / "other.csv", "zoe@elsewhere.example,1772529301,5.1.1,550 5.1.1 User unknown"
+    )
     state.use_file(path, "other.csv", "bounces")
     audit.wait(30)
     assert "none of its 1 address is in this list" in message(audit, "decide")
@@ -93,7 +109,10 @@ def test_exports_add_up_and_can_be_taken_back(audit, tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (["zoe@elsewhere.example,1772529301,5.1.1,550 5.1.1 User unknown"], "none of its 1 address is in this list"),
+        (
+            ["zoe@elsewhere.example,1772529301,5.1.1,550 5.1.1 User unknown"],
+            "none of its 1 address is in this list",
+        ),
         ([], "bounces.csv"),
     ],
 )
@@ -109,7 +128,15 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
         return replace(valid(email, kind), result="risky", reasons=("role",), role=True)
 
     people = [f"user{n}@firm{n % 40}.example" for n in range(2_000)]
-    frame = pd.DataFrame({"mail": [*people, *(f"info@firm{n}.example" for n in range(40)), "ME <user1@firm1.example>"]})
+    frame = pd.DataFrame(
+        {
+            "mail": [
+                *people,
+                *(f"info@firm{n}.example" for n in range(40)),
+                "ME <user1@firm1.example>",
+            ]
+        }
+    )
     backend = AnsweringBackend({"info": role})
     audit = finished(ready(frame, backend, validation_type="smtp", column="mail", journal=None))
     state, saved = audit._state, []
@@ -136,16 +163,22 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
     state.act("set_complete", is_on=True)
     assert shown(audit, "decide")["bounces"]["is_complete"]
     assert make_wave() == second
-    assert not shown(audit, "decide")["bounces"]["is_complete"], "those of the new wave are still to come"
+    assert not shown(audit, "decide")["bounces"]["is_complete"], (
+        "those of the new wave are still to come"
+    )
     assert shown(audit, "decide")["wave"]["next"] == 3
     assert "Nothing has been learnt" not in shown(audit, "decide")["wave"]["text"]
     out = audit.result
-    assert {1: {*first}, 2: {*second}} == {n: {*part["mail_clean"]} for n, part in out.groupby("mail_wave")}
+    assert {1: {*first}, 2: {*second}} == {
+        n: {*part["mail_clean"]} for n, part in out.groupby("mail_wave")
+    }
     finished(audit)
     assert set(make_wave()).isdisjoint({*first, *second}), "another check forgets nobody"
     state.act("download", which="everything", kind="csv")
     audit.wait(30)
-    again = finished(ready(saved[-1], AnsweringBackend({"info": role}), validation_type="smtp", column="mail"))
+    again = finished(
+        ready(saved[-1], AnsweringBackend({"info": role}), validation_type="smtp", column="mail")
+    )
     assert again._state.choices.waved.to_dict() == state.choices.waved.to_dict(), (
         "also in another audit, by the file of everything"
     )
@@ -156,7 +189,9 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
 
 
 def test_waves_of_a_file_without_repairs_are_known():
-    given = pd.DataFrame({"mail": ["ada@firm.example", "Bo <bo@firm.example>"], "mail_wave": [pd.NA, 1]})
+    given = pd.DataFrame(
+        {"mail": ["ada@firm.example", "Bo <bo@firm.example>"], "mail_wave": [pd.NA, 1]}
+    )
     audit = ready(given, AnsweringBackend(), validation_type="smtp", column="mail")
     assert audit._state.choices.waved.to_dict() == {"bo@firm.example": 1}
 
@@ -179,7 +214,11 @@ def test_of_two_spellings_of_somebody_the_one_that_was_mailed_has_the_wave():
 @pytest.mark.slow
 def test_a_wave_without_bounces_counts_once_they_have_all_come(tmp_path):
     people = [f"user{n}@firm{n % 4}.example" for n in range(600)]
-    audit = finished(ready(pd.DataFrame({"mail": people}), AnsweringBackend(), validation_type="smtp", journal=None))
+    audit = finished(
+        ready(
+            pd.DataFrame({"mail": people}), AnsweringBackend(), validation_type="smtp", journal=None
+        )
+    )
     state, saved = audit._state, []
     state.on_file = lambda name, path, by: saved.append(pd.read_csv(path)["mail"].tolist())
     for wave in (1, 2):
@@ -193,18 +232,28 @@ def test_a_wave_without_bounces_counts_once_they_have_all_come(tmp_path):
     rows = [f"{left},1772529300,5.1.1,550 5.1.1 User unknown"]
     state.use_file(export(tmp_path / "wrong.csv", *rows), "wrong.csv", "bounces")
     audit.wait(30)
-    assert "wrong.csv: none of its 1 address was mailed in a wave of this list" in message(audit, "decide")
+    assert "wrong.csv: none of its 1 address was mailed in a wave of this list" in message(
+        audit, "decide"
+    )
     for is_on in (False, True):
         state.act("set_complete", is_on=is_on)
         state.act("make_wave", kind="csv")
         audit.wait(60)
         text = shown(audit, "decide")["wave"]["text"]
-        assert ("No report is about wave 2, so that nothing is learnt from it. If all" in text) is not is_on
+        assert (
+            "No report is about wave 2, so that nothing is learnt from it. If all" in text
+        ) is not is_on
         state.act("undo")
 
 
 def sampled(service, count: int, **options) -> Audit:
-    frame = pd.DataFrame({"mail": [f"{'gone' if n % 4 == 0 else 'ada'}{n}@firm{n % 9}.example" for n in range(count)]})
+    frame = pd.DataFrame(
+        {
+            "mail": [
+                f"{'gone' if n % 4 == 0 else 'ada'}{n}@firm{n % 9}.example" for n in range(count)
+            ]
+        }
+    )
     backend = mv.RemoteBackend(service.url, poll=QUICK)
     return ready(frame, backend, validation_type="smtp", column="mail", **options)
 
@@ -213,7 +262,11 @@ def sampled(service, count: int, **options) -> Audit:
 def test_a_sample_says_what_to_expect_and_is_not_paid_again(tmp_path):
     with paced_service(0, daily_limit=10_000) as service:
         audit = sampled(service, 1_000, journal=tmp_path / "j.db")
-        assert shown(audit, "check")["sample"] == {"label": "Check 400 first", "running": False, "table": None}
+        assert shown(audit, "check")["sample"] == {
+            "label": "Check 400 first",
+            "running": False,
+            "table": None,
+        }
         audit._state.act("check_sample")
         assert not shown(audit, "check")["button"]["enabled"]
         audit._state.act("verify")
@@ -239,5 +292,8 @@ def test_a_sample_says_what_to_expect_and_is_not_paid_again(tmp_path):
 def test_a_sample_is_not_offered_where_it_would_be_paid_twice_or_saves_nothing(options):
     with paced_service(0, daily_limit=10_000) as service:
         assert shown(sampled(service, 1_000, **options), "check")["sample"]["label"] == ""
-    free = ready(pd.DataFrame({"mail": [f"ada{n}@firm.example" for n in range(1_000)]}), validation_type="regex")
+    free = ready(
+        pd.DataFrame({"mail": [f"ada{n}@firm.example" for n in range(1_000)]}),
+        validation_type="regex",
+    )
     assert shown(free, "check")["sample"]["label"] == ""

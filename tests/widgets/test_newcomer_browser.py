@@ -25,7 +25,9 @@ from tests.widgets.browser import AXE, CHROMIUM, AuditPage, audit_page, go_to
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(400),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"),
+    pytest.mark.skipif(
+        not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"
+    ),
 ]
 ROOT = Path(__file__).parents[2]
 LIST = "contacts.csv"
@@ -35,9 +37,13 @@ ROWS = 300
 def contacts(folder: Path) -> pd.DataFrame:
     """People of the sample, as a spreadsheet program saves them when nobody gave the columns names."""
     sample = pd.read_csv(ROOT / "data" / "samples" / "crm_export.csv", dtype="string", nrows=ROWS)
-    sample["email"] = sample["email"].where(~sample["email"].str.contains(r"@.*@", na=False))  # one address a cell
+    sample["email"] = sample["email"].where(
+        ~sample["email"].str.contains(r"@.*@", na=False)
+    )  # one address a cell
     names = sample["first_name"].fillna("") + " " + sample["last_name"].fillna("")
-    made = pd.DataFrame({"name": names.str.strip(), "email": sample["email"], "country": sample["country"]})
+    made = pd.DataFrame(
+        {"name": names.str.strip(), "email": sample["email"], "country": sample["country"]}
+    )
     made.to_csv(folder / LIST, index=False, header=False)
     return made
 
@@ -47,7 +53,11 @@ def started(folder: Path) -> Iterator[str]:
     """Run the command that the README names, with made-up servers; gives the address that it prints."""
     command = f"mailverdict audit {LIST}"
     assert re.search(f"^{command}$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    own = {**os.environ, "XDG_DATA_HOME": str(folder / "data"), "XDG_STATE_HOME": str(folder / "state")}
+    own = {
+        **os.environ,
+        "XDG_DATA_HOME": str(folder / "data"),
+        "XDG_STATE_HOME": str(folder / "state"),
+    }
     server = subprocess.Popen(
         [sys.executable, "-m", *command.split(), "--sandbox", "--no-browser"],
         stdout=subprocess.PIPE,
@@ -65,7 +75,9 @@ def started(folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("hand", ["mouse", "keyboard"])
-def test_a_newcomer_gets_from_the_readme_to_a_page_for_the_manager(browser: Any, tmp_path: Path, hand: str) -> None:
+def test_a_newcomer_gets_from_the_readme_to_a_page_for_the_manager(
+    browser: Any, tmp_path: Path, hand: str
+) -> None:
     given = contacts(tmp_path)
 
     def press(control: Any, key: str = "Tab") -> None:
@@ -93,7 +105,9 @@ def test_a_newcomer_gets_from_the_readme_to_a_page_for_the_manager(browser: Any,
         expect(first).to_contain_text(given["email"][0])
         opened.shown(f"{ROWS} rows, 3 columns")
         press(opened.button("Verify"))
-        expect(opened.audit.get_by_role("heading", name=re.compile("^contacts.csv"))).to_be_visible()
+        expect(
+            opened.audit.get_by_role("heading", name=re.compile("^contacts.csv"))
+        ).to_be_visible()
         people, rows, whole = re.fullmatch(
             r"(\d+)\speople can be mailed, in (\d+) of (\d+) rows \(.*%\)",
             opened.audit.locator(".mv-headline").inner_text(),
@@ -120,7 +134,9 @@ def test_a_newcomer_gets_from_the_readme_to_a_page_for_the_manager(browser: Any,
         line = opened.lines.filter(has_text=person["email"]).first
         expect(line).to_contain_text("Domain receives no mail")
         expect(line).to_contain_text("Remove")
-        expect(opened.lines.filter(has_text=given["email"][0])).to_have_count(int(person["email"] == given["email"][0]))
+        expect(opened.lines.filter(has_text=given["email"][0])).to_have_count(
+            int(person["email"] == given["email"][0])
+        )
         press(line.get_by_role("button", name=re.compile("^Details of row")))
         details = opened.audit.get_by_role("complementary")
         expect(details).to_contain_text(person["name"])

@@ -39,7 +39,9 @@ def test_the_browser_gets_each_section_and_its_changes(audit):
     send(audit, act="verify")
     assert widget.decide_section["headline"] == "1"
     assert widget.page_section["primary"] == "send"
-    assert {name: getattr(widget, f"{name}_section") for name in SECTIONS} == {n: shown(audit, n) for n in SECTIONS}
+    assert {name: getattr(widget, f"{name}_section") for name in SECTIONS} == {
+        n: shown(audit, n) for n in SECTIONS
+    }
 
 
 def test_each_action_is_a_method_and_is_sent_by_the_page():
@@ -78,7 +80,9 @@ def test_an_action_is_answered_also_if_it_is_refused(audit):
     assert (widget.answered, audit._state.choices.off) == ("view 2", set())
 
 
-@pytest.mark.parametrize("content", [None, 3, {}, {"act": "close"}, {"act": "__init__"}, {"act": ["x"]}])
+@pytest.mark.parametrize(
+    "content", [None, 3, {}, {"act": "close"}, {"act": "__init__"}, {"act": ["x"]}]
+)
 def test_other_messages_are_ignored(audit, content):
     audit._widget().receive(None, content, [])
     assert all(message(audit, name) == "" for name in SECTIONS)
@@ -88,7 +92,13 @@ def upload(audit, identity, purpose=None, content=b"ada@example.org\n"):
     """Send a file as the browser does, in two pieces; the second is sent when the result is called."""
 
     def put(offset, piece):
-        about = {"id": identity, "name": "x.txt", "size": len(content), "purpose": purpose, "offset": offset}
+        about = {
+            "id": identity,
+            "name": "x.txt",
+            "size": len(content),
+            "purpose": purpose,
+            "offset": offset,
+        }
         audit._widget().receive(None, {"file": "put", **about}, [piece])
 
     def finish():
@@ -100,7 +110,10 @@ def upload(audit, identity, purpose=None, content=b"ada@example.org\n"):
 
 
 def test_files_that_come_at_the_same_time_are_used_each_for_its_purpose(audit):
-    finish_suppression, finish_list = upload(audit, "upload-1", "suppress"), upload(audit, "upload-2", "list")
+    finish_suppression, finish_list = (
+        upload(audit, "upload-1", "suppress"),
+        upload(audit, "upload-2", "list"),
+    )
     finish_list()
     assert (shown(audit, "list")["name"], shown(audit, "tidy")["suppression"]) == ("x.txt", None)
     finish_suppression()
@@ -143,11 +156,22 @@ def test_closing_removes_files(audit):
 
 def test_the_front_end_makes_no_request_and_sets_no_html():
     """Requests to the page's own server are made by one module; the others have no way out."""
-    texts = {path.name: path.read_text().replace(SVG, "") for path in STATIC.iterdir() if path.is_file()}
-    inner = ("innerHTML", "outerHTML", "insertAdjacentHTML", "dangerouslySetInnerHTML", "document.write", "eval(")
+    texts = {
+        path.name: path.read_text().replace(SVG, "") for path in STATIC.iterdir() if path.is_file()
+    }
+    inner = (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "dangerouslySetInnerHTML",
+        "document.write",
+        "eval(",
+    )
     assert [(name, word) for name, text in texts.items() for word in inner if word in text] == []
     texts.pop("connection.js")
-    texts["run.js"] = texts["run.js"].replace("http://www.w3.org/2000/svg", "")  # a name, not an address
+    texts["run.js"] = texts["run.js"].replace(
+        "http://www.w3.org/2000/svg", ""
+    )  # a name, not an address
     outer = ("fetch(", "XMLHttp", "new WebSocket", "http:", "https:")
     assert [(name, word) for name, text in texts.items() for word in outer if word in text] == []
     assert not re.search(r"url\(|@import|#[0-9a-fA-F]{3,8}\b|rgba?\(", texts["page.css"])
@@ -167,4 +191,6 @@ def test_the_modules_are_joined_to_one_for_a_notebook():
         used = {found[2] for found in IMPORT.finditer((STATIC / name).read_text())}
         assert used <= {*SCRIPTS[:at]}, name
     joined = front_end()
-    assert re.findall(r"^(?:import|export)\b.*", joined, re.M) == ['export default modules["page.js"];']
+    assert re.findall(r"^(?:import|export)\b.*", joined, re.M) == [
+        'export default modules["page.js"];'
+    ]

@@ -18,7 +18,9 @@ from tests.widgets.conftest import finished, ready
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(120),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"),
+    pytest.mark.skipif(
+        not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"
+    ),
 ]
 FAKE_MODEL = """
 async ([script, traits]) => {
@@ -41,7 +43,10 @@ REPAIR = "Names, quotes and brackets"
 def traits(audit: Audit) -> dict[str, Any]:
     """What the kernel has sent."""
     widget = audit._widget()
-    return {name: getattr(widget, name) for name in (*(f"{each}_section" for each in SECTIONS), "marks", "words")}
+    return {
+        name: getattr(widget, name)
+        for name in (*(f"{each}_section" for each in SECTIONS), "marks", "words")
+    }
 
 
 def show(opened: AuditPage, audit: Audit, content: str = "") -> None:
@@ -60,7 +65,10 @@ def change(opened: AuditPage, name: str, value: Any) -> None:
 
 
 def test_a_switch_stays_as_it_was_pressed_until_the_kernel_has_answered(opened: AuditPage) -> None:
-    audit = ready(pd.DataFrame({"mail": ["Ada <ada@example.org>", "bob@example.org"]}), validation_type="regex")
+    audit = ready(
+        pd.DataFrame({"mail": ["Ada <ada@example.org>", "bob@example.org"]}),
+        validation_type="regex",
+    )
     show(opened, audit)
     earlier = traits(audit)["tidy_section"]
     switch = opened.field(REPAIR)
@@ -71,7 +79,10 @@ def test_a_switch_stays_as_it_was_pressed_until_the_kernel_has_answered(opened: 
     opened.audit.get_by_text(REPAIR).click()
     change(opened, "tidy_section", earlier)
     sent = opened.page.evaluate("sent")
-    assert [(each["act"], each["is_on"]) for each in sent] == [("set_repair", False), ("set_repair", True)]
+    assert [(each["act"], each["is_on"]) for each in sent] == [
+        ("set_repair", False),
+        ("set_repair", True),
+    ]
 
     widget = audit._widget()
     for number, message in enumerate(sent):
@@ -131,20 +142,31 @@ def test_the_column_of_addresses_is_in_sight_beside_many_others(opened: AuditPag
 
 @pytest.mark.parametrize("width", [1000, 1240, 1280, 1440])
 def test_the_most_frequent_reasons_are_not_cut_in_the_table(opened: AuditPage, width: int) -> None:
-    audit = finished(ready(pd.DataFrame({"mail": ["ada@gmial.com", "Bo <bo@example.org>"]}), validation_type="regex"))
+    audit = finished(
+        ready(
+            pd.DataFrame({"mail": ["ada@gmial.com", "Bo <bo@example.org>"]}),
+            validation_type="regex",
+        )
+    )
     opened.page.set_viewport_size({"width": width, "height": 900})
     show(opened, audit)
     decide = audit._widget().decide_section
     for label in ("Domain accepts every address", "Shared mailbox such as info@"):
         row = {**decide["table"]["rows"][0], "reason": label}
-        change(opened, "decide_section", {**decide, "table": {"first": 0, "total": 1, "rows": [row]}})
+        change(
+            opened, "decide_section", {**decide, "table": {"first": 0, "total": 1, "rows": [row]}}
+        )
         cell = opened.audit.locator("td.mv-col-reason, .mv-why").locator("visible=true")
         assert cell.inner_text() == label
         assert cell.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth"), label
 
 
-@pytest.mark.parametrize("around", ["", 'data-jp-theme-light="true"', 'data-jp-theme-light="false"'])
-def test_the_colours_follow_the_page_around_else_the_browser_without_a_reload(opened: AuditPage, around: str) -> None:
+@pytest.mark.parametrize(
+    "around", ["", 'data-jp-theme-light="true"', 'data-jp-theme-light="false"']
+)
+def test_the_colours_follow_the_page_around_else_the_browser_without_a_reload(
+    opened: AuditPage, around: str
+) -> None:
     audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
     show(opened, audit, f"<body {around}></body>")
     for scheme in ("light", "dark", "light"):
@@ -176,13 +198,20 @@ def test_a_kept_audit_is_opened_and_deleted_only_when_asked_twice(opened: AuditP
     opened.shown("contacts.csv 27 November 2026, 1,510 rows")
     opened.audit.get_by_text("Delete for good").click()
     opened.button("Open contacts.csv of 27 November 2026").click()
-    sent = [{name: value for name, value in each.items() if name != "answer"} for each in opened.page.evaluate("sent")]
+    sent = [
+        {name: value for name, value in each.items() if name != "answer"}
+        for each in opened.page.evaluate("sent")
+    ]
     assert sent == [{"act": "delete_kept", "id": "k1"}, {"act": "open_kept", "id": "k1"}]
     assert opened.errors == []
 
 
 LOSSES = {
-    "a kernel that is started again": ("kernel", "autorestarting", "The kernel was restarted. Run the cell again"),
+    "a kernel that is started again": (
+        "kernel",
+        "autorestarting",
+        "The kernel was restarted. Run the cell again",
+    ),
     "a connection that is tried again": ("wire", "connecting", "Trying again"),
     "a connection that was given up": (
         "wire",

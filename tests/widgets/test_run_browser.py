@@ -31,7 +31,9 @@ from tests.widgets.jupyter import accepts_connections, jupyter_lab, own_places
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"),
+    pytest.mark.skipif(
+        not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"
+    ),
 ]
 HAS_MARIMO = importlib.util.find_spec("marimo") is not None
 LIST = f"""
@@ -135,8 +137,12 @@ def test_it_moves_is_paused_goes_on_and_ends_by_the_keyboard_alone(run):
     run.page.keyboard.press("Space")
     run.state("Cancelled")
     assert run.widget.get_by_role("button").count() == 0
-    assert run.widget.evaluate("node => node === document.activeElement")  # not lost with the button
-    assert run.page.locator(".jp-Notebook .jp-Cell").count() == 1  # JupyterLab's shortcuts have done nothing
+    assert run.widget.evaluate(
+        "node => node === document.activeElement"
+    )  # not lost with the button
+    assert (
+        run.page.locator(".jp-Notebook .jp-Cell").count() == 1
+    )  # JupyterLab's shortcuts have done nothing
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not there: make test-rest gets it")
@@ -168,7 +174,12 @@ def marimo(tmp_path: Path) -> Iterator[str]:
     server = subprocess.Popen(
         [sys.executable, "-m", "marimo", "--quiet", "run", "page.py", *address],
         cwd=tmp_path,
-        env={**os.environ, **own_places(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)},
+        env={
+            **os.environ,
+            **own_places(tmp_path),
+            "XDG_CONFIG_HOME": str(tmp_path),
+            "XDG_STATE_HOME": str(tmp_path),
+        },
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -19,7 +19,9 @@ from mailverdict.widgets import RunWidget
 from tests.doubles.waiting import wait_until
 from tests.widgets.paced import PacedBackend, paced_service, paid
 
-MAILS = pd.DataFrame({"email": [f"{kind}{at}@example.org" for at in range(6) for kind in ("ada", "gone", "info")]})
+MAILS = pd.DataFrame(
+    {"email": [f"{kind}{at}@example.org" for at in range(6) for kind in ("ada", "gone", "info")]}
+)
 
 
 class Gated(PacedBackend):
@@ -59,7 +61,9 @@ def run(backend):
 @pytest.fixture
 def notebook(monkeypatch):
     """As in a kernel."""
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1)))
+    monkeypatch.setitem(
+        sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1))
+    )
 
 
 def press(widget: RunWidget, act: object) -> None:
@@ -72,7 +76,11 @@ def labels(widget: RunWidget) -> list[str]:
 
 def test_it_says_how_far_the_run_is(run):
     shown = RunWidget(run).shown
-    assert (shown["title"], shown["checked"], shown["share"]) == ("Checking", "9 of 18 addresses checked (50.0%)", 0.5)
+    assert (shown["title"], shown["checked"], shown["share"]) == (
+        "Checking",
+        "9 of 18 addresses checked (50.0%)",
+        0.5,
+    )
     assert [(each["label"], each["count"]) for each in shown["counts"]] == [
         ("Valid", "3"),
         ("Risky", "3"),
@@ -100,7 +108,9 @@ def test_pause_resume_and_the_end(run, backend):
 @pytest.mark.slow
 def test_a_paused_run_of_a_service_pays_nothing_twice(tmp_path):
     with paced_service(0.005) as service:
-        run = mv.start(MAILS, "email", backend=service.url, validation_type="smtp", journal=tmp_path / "j.db")
+        run = mv.start(
+            MAILS, "email", backend=service.url, validation_type="smtp", journal=tmp_path / "j.db"
+        )
         widget = RunWidget(run)
         wait_until(lambda: run.progress.submitted)
         press(widget, "pause")
@@ -120,7 +130,9 @@ def test_cancelling_is_the_end_also_of_a_paused_run(run):
     assert run.progress.settled == 9
 
 
-@pytest.mark.parametrize("content", [None, [], {}, {"act": "resume"}, {"act": "_interrupt"}, {"act": ["pause"]}])
+@pytest.mark.parametrize(
+    "content", [None, [], {}, {"act": "resume"}, {"act": "_interrupt"}, {"act": ["pause"]}]
+)
 def test_a_message_that_no_button_sends_is_ignored(run, content):
     widget = RunWidget(run)
     widget.receive(widget, content, [])
@@ -170,7 +182,10 @@ def test_without_a_journal_a_service_is_not_paused(run, backend):
 @pytest.mark.parametrize(
     ("progress", "said"),
     [
-        (Progress(total=90, settled=5, quota=Quota(100, 10, 90)), "90 of 100 addresses left today."),
+        (
+            Progress(total=90, settled=5, quota=Quota(100, 10, 90)),
+            "90 of 100 addresses left today.",
+        ),
         (
             Progress(total=900, settled=5, submitted=10, quota=Quota(100, 10, 0)),
             "0 of 100 addresses left today; rows come in their order, and at this quota all are done on 20",
@@ -179,7 +194,10 @@ def test_without_a_journal_a_service_is_not_paused(run, backend):
             Progress(total=900, settled=5, quota=Quota(0, 0, 0)),
             "0 of 0 addresses left today; rows come in their order.",
         ),
-        (Progress(state="stopped", total=900, quota=Quota(100, 100, 0)), "0 of 100 addresses left today."),
+        (
+            Progress(state="stopped", total=900, quota=Quota(100, 100, 0)),
+            "0 of 100 addresses left today.",
+        ),
     ],
 )
 def test_the_quota_says_which_rows_come_first_and_the_day_of_the_end(run, progress, said):

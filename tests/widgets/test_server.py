@@ -44,7 +44,9 @@ def loaded(page: Served) -> Served:
     return page
 
 
-def put(page: Served, content: bytes, name: str = "list.csv", purpose: str = "list") -> httpx.Response:
+def put(
+    page: Served, content: bytes, name: str = "list.csv", purpose: str = "list"
+) -> httpx.Response:
     reply = page.client.put("/file", params={"name": name, "purpose": purpose}, content=content)
     page.state.work.wait(30)
     return reply
@@ -62,7 +64,9 @@ ASKED = [("GET", f"/events?tab={TAB}"), ("POST", "/act"), ("PUT", "/file?name=a.
 
 
 @pytest.mark.parametrize(("method", "path"), ASKED)
-@pytest.mark.parametrize("given", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer \u00e4"])
+@pytest.mark.parametrize(
+    "given", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer \u00e4"]
+)
 def test_nothing_is_told_or_done_without_the_token(empty, method, path, given):
     headers = {"Authorization": given.encode("latin-1")}
     reply = empty.client.request(method, path, headers=headers, content=b'{"act":"verify"}')
@@ -77,7 +81,9 @@ def test_the_token_is_not_taken_from_the_address(empty):
         assert stranger.post("/act", content=b"{}").status_code == 401
 
 
-@pytest.mark.parametrize(("method", "path"), [*ASKED, ("GET", "/"), ("GET", "/static/page.js"), ("GET", "/file/x")])
+@pytest.mark.parametrize(
+    ("method", "path"), [*ASKED, ("GET", "/"), ("GET", "/static/page.js"), ("GET", "/file/x")]
+)
 @pytest.mark.parametrize(
     "headers",
     [
@@ -109,7 +115,17 @@ def test_the_page_is_open_under_both_names_and_loads_nothing_from_elsewhere(empt
 
 
 @pytest.mark.parametrize(
-    "name", ["../server.py", "..%2fserver.py", "%2e%2e/server.py", "/etc/passwd", "", "page.py", "vendor/", "."]
+    "name",
+    [
+        "../server.py",
+        "..%2fserver.py",
+        "%2e%2e/server.py",
+        "/etc/passwd",
+        "",
+        "page.py",
+        "vendor/",
+        ".",
+    ],
 )
 def test_only_the_files_of_the_front_end_are_served(empty, name):
     assert empty.client.get(f"/static/{name}").status_code == 404
@@ -242,7 +258,10 @@ def test_an_action_that_is_too_large_is_refused(page, monkeypatch):
 def test_a_list_is_pasted_and_verified(page):
     act(page, "load_pasted", text="ada@example.org\nnobody\n")
     act(page, "verify")
-    assert page.state.result.listing.rows.to_frame()["email_verdict"].tolist() == ["valid", "invalid"]
+    assert page.state.result.listing.rows.to_frame()["email_verdict"].tolist() == [
+        "valid",
+        "invalid",
+    ]
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -255,7 +274,9 @@ def test_a_file_is_kept_where_only_its_owner_can_read_it(page, tmp_path):
     assert all(stat.S_IMODE(path.parent.stat().st_mode) == 0o700 for path in found)
 
 
-@pytest.mark.parametrize("name", ["../../escape.csv", "..\\..\\escape.csv", "/etc/escape.csv", "a/b\x00/escape.csv"])
+@pytest.mark.parametrize(
+    "name", ["../../escape.csv", "..\\..\\escape.csv", "/etc/escape.csv", "a/b\x00/escape.csv"]
+)
 def test_the_name_of_a_file_is_never_a_path(page, tmp_path, name):
     assert put(page, LIST, name).status_code == 204
     assert [path.name for path in tmp_path.rglob("*escape*")] == ["escape.csv"]

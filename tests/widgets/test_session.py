@@ -124,7 +124,9 @@ def test_who_was_mailed_in_a_wave_comes_back(opened, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_same_list_under_another_name_is_the_same_audit_and_another_list_is_not(opened, file, tmp_path, sessions):
+def test_the_same_list_under_another_name_is_the_same_audit_and_another_list_is_not(
+    opened, file, tmp_path, sessions
+):
     do(opened(file), "decide", rows=[], what="send")
     do(opened(file), "verify")
     copy = tmp_path / "copy.csv"
@@ -227,7 +229,9 @@ def test_all_kinds_of_cells_come_back(opened, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("broken", "content"), crossed([STATE, LIST, RESULT], [b"", b"{}", b"nonsense" * 100]))
+@pytest.mark.parametrize(
+    ("broken", "content"), crossed([STATE, LIST, RESULT], [b"", b"{}", b"nonsense" * 100])
+)
 def test_an_audit_that_cannot_be_read_starts_anew(opened, file, sessions, broken, content):
     state = do(opened(file), "verify")
     (state.session.folder / broken).write_bytes(content)
@@ -274,7 +278,10 @@ def test_a_run_that_was_interrupted_goes_on(opened, file, sessions, tmp_path):
         state.check.run._interrupt()  # as if the process had been killed: what is kept says that it runs
         again = opened(file, backend=backend, journal=tmp_path / "j.db")
         check = take_snapshots(again)["check"]
-        assert check["message"] == "The check was interrupted. What was checked is kept. Press Resume to go on."
+        assert (
+            check["message"]
+            == "The check was interrupted. What was checked is kept. Press Resume to go on."
+        )
         assert check["button"] == {"label": "Resume", "enabled": True}
         do(again, "verify")
         assert again.check.run.progress.state == "done"

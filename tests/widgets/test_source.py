@@ -54,7 +54,11 @@ def test_a_workbook_keeps_whole_numbers_with_gaps_whole(tmp_path):
     [
         ("picture.png", b"\x89PNG\r\n", "cannot tell what kind of table"),
         ("no ending", CSV, "cannot tell what kind of table"),
-        ("picture.csv", b"\x89PNG\r\n\x1a\n\x00\x00", "picture.csv is not a text table but a picture"),
+        (
+            "picture.csv",
+            b"\x89PNG\r\n\x1a\n\x00\x00",
+            "picture.csv is not a text table but a picture",
+        ),
         ("program.csv", b"MZ\x00\x01", "contains NUL"),
         ("empty.csv", b"", "empty.csv is empty"),
         ("blank.csv", b"\n\n", "no header line"),
@@ -75,9 +79,14 @@ def test_an_encoding_can_be_given(tmp_path):
 
 
 def test_remarks_say_what_was_found_and_nothing_of_the_command_line(tmp_path):
-    source = read_bytes(tmp_path, "old.csv", "Jürgen;a@b.example\nZoë;b@b.example\n".encode("cp1252"))
+    source = read_bytes(
+        tmp_path, "old.csv", "Jürgen;a@b.example\nZoë;b@b.example\n".encode("cp1252")
+    )
     assert any(each.startswith("encoding: ") for each in source.remarks)
-    assert any(each.startswith("no header line: the columns are column_1 to column_2") for each in source.remarks)
+    assert any(
+        each.startswith("no header line: the columns are column_1 to column_2")
+        for each in source.remarks
+    )
     assert not any("--" in each for each in source.remarks)
     assert not source.has_header
 
@@ -90,7 +99,8 @@ def test_a_name_from_a_browser_names_no_place(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["<img src=x onerror=alert(1)>.csv", "a\r\nb\x00.csv", "\u202ecsv.exe.csv", "x" * 500 + ".csv"]
+    "name",
+    ["<img src=x onerror=alert(1)>.csv", "a\r\nb\x00.csv", "\u202ecsv.exe.csv", "x" * 500 + ".csv"],
 )
 def test_an_odd_name_is_one_bounded_printable_line(name, tmp_path):
     copy = tmp_path / "upload.csv"
@@ -107,7 +117,9 @@ def test_a_path_is_read(tmp_path):
     assert read_file(file).frame.shape == (2, 2)
 
 
-@pytest.mark.parametrize("path", ["nowhere.csv", "~no-such-user/a.csv", "a\0b.csv", "x" * 5000 + ".csv"])
+@pytest.mark.parametrize(
+    "path", ["nowhere.csv", "~no-such-user/a.csv", "a\0b.csv", "x" * 5000 + ".csv"]
+)
 def test_a_path_that_does_not_exist_is_reported(path):
     with pytest.raises(InputError):
         read_file(path)
@@ -132,7 +144,9 @@ def test_no_column_is_guessed_where_none_looks_like_it():
 
 
 def test_a_column_that_was_written_by_us_is_not_guessed():
-    frame = pd.DataFrame({"email_clean": ["a@x.org", "b@x.org"], "email": ["Ada <a@x.org>", "b at x.org"]})
+    frame = pd.DataFrame(
+        {"email_clean": ["a@x.org", "b@x.org"], "email": ["Ada <a@x.org>", "b at x.org"]}
+    )
     assert read_frame(frame).guess()[0] == 1
 
 

@@ -16,7 +16,9 @@ from tests.widgets.test_page_browser import traits
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(120),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"),
+    pytest.mark.skipif(
+        not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"
+    ),
 ]
 MILLION = 1_000_000
 # A kernel that makes rows when it is asked for them, and keeps decisions; its answers may be held back.
@@ -59,11 +61,19 @@ async ([script, traits, total]) => {
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
     """What the page shows of a result with a likely typo."""
-    audit = finished(ready(pd.DataFrame({"mail": ["ada@gmial.com", "bo@example.org"]}), validation_type="regex"))
+    audit = finished(
+        ready(pd.DataFrame({"mail": ["ada@gmial.com", "bo@example.org"]}), validation_type="regex")
+    )
     shown = traits(audit)
     decide = {**shown["decide_section"], "decided": {"total": 0}, "typos": [], "to_check": None}
     page = {**shown["page_section"], "can_undo": False, "can_redo": False}
-    return {**shown, "decide_section": decide, "page_section": page, "answered": "", "css": audit._widget()._css}
+    return {
+        **shown,
+        "decide_section": decide,
+        "page_section": page,
+        "answered": "",
+        "css": audit._widget()._css,
+    }
 
 
 def show(opened: AuditPage, result: dict[str, Any], total: int, **decide: Any) -> None:
@@ -96,7 +106,9 @@ def has_rows(opened: AuditPage) -> None:
     expect(scroller(opened).get_by_text("…", exact=True)).to_have_count(0)
 
 
-def test_a_million_rows_are_scrolled_and_few_are_drawn(opened: AuditPage, result: dict[str, Any]) -> None:
+def test_a_million_rows_are_scrolled_and_few_are_drawn(
+    opened: AuditPage, result: dict[str, Any]
+) -> None:
     show(opened, result, MILLION)
     box = scroller(opened)
     expect(box.get_by_role("table")).to_have_attribute("aria-rowcount", str(MILLION + 1))
@@ -118,7 +130,10 @@ def test_a_million_rows_are_scrolled_and_few_are_drawn(opened: AuditPage, result
     assert len(numbers) >= 10
     # By the scroll bar: to the end, into the middle, and back.
     for share, expected in ((1, MILLION - len(numbers) + 1), (0.5, MILLION // 2), (0, 1)):
-        box.evaluate("(box, share) => { box.scrollTop = share * (box.scrollHeight - box.clientHeight) }", share)
+        box.evaluate(
+            "(box, share) => { box.scrollTop = share * (box.scrollHeight - box.clientHeight) }",
+            share,
+        )
         opened.page.wait_for_timeout(100)
         has_rows(opened)
         assert abs(seen(opened)[0] - expected) <= 20, share
@@ -153,7 +168,9 @@ def test_a_window_that_is_moved_elsewhere_is_followed_without_a_question(
     assert seen(opened)[0] == 5_001
     opened.page.wait_for_timeout(200)
     asked = [each for each in opened.page.evaluate("sent") if each["act"] == "rows"]
-    assert [each for each in asked if not 4_900 <= each["first"] <= 5_000] == [], "it was not moved back"
+    assert [each for each in asked if not 4_900 <= each["first"] <= 5_000] == [], (
+        "it was not moved back"
+    )
 
 
 def test_pages_for_a_screen_reader(opened: AuditPage, result: dict[str, Any]) -> None:
@@ -170,11 +187,26 @@ def test_pages_for_a_screen_reader(opened: AuditPage, result: dict[str, Any]) ->
     expect(opened.button("Next page")).to_be_disabled()
 
 
-def test_rows_are_decided_one_by_one_and_together(opened: AuditPage, result: dict[str, Any]) -> None:
+def test_rows_are_decided_one_by_one_and_together(
+    opened: AuditPage, result: dict[str, Any]
+) -> None:
     typos = [{"domain": "gmial.com", "suggested": "gmail.com", "people": 14}]
-    to_check = {"count": 2, "units": 2, "text": "2 corrected addresses are not verified yet: 2 units."}
+    to_check = {
+        "count": 2,
+        "units": 2,
+        "text": "2 corrected addresses are not verified yet: 2 units.",
+    }
     decided = {"send": 1, "remove": 0, "suggestion": 2, "total": 3}
-    show(opened, result, 40, is_filtered=True, found="40 of 90 rows", typos=typos, to_check=to_check, decided=decided)
+    show(
+        opened,
+        result,
+        40,
+        is_filtered=True,
+        found="40 of 90 rows",
+        typos=typos,
+        to_check=to_check,
+        decided=decided,
+    )
     keep = opened.button("Send anyway: user3@gmial.com")
     keep.click()
     expect(keep).to_have_attribute("aria-pressed", "true")
@@ -189,12 +221,17 @@ def test_rows_are_decided_one_by_one_and_together(opened: AuditPage, result: dic
     expect(opened.lines.nth(6)).to_contain_text("Use the suggestion")
     opened.page.keyboard.press("Escape")
     expect(details).to_have_count(0)
-    opened.audit.get_by_role("group", name="Decide about all rows shown").get_by_role("button", name="Remove").click()
+    opened.audit.get_by_role("group", name="Decide about all rows shown").get_by_role(
+        "button", name="Remove"
+    ).click()
     opened.button("Use gmail.com: gmial.com").click()
     opened.shown("gmial.com, 14 people: did they mean gmail.com?")
     opened.shown("Decided by hand: Send anyway 1, Use the suggestion 2. 2 corrected addresses")
     opened.button("Verify them").click()
-    sent = [{name: value for name, value in each.items() if name != "answer"} for each in opened.page.evaluate("sent")]
+    sent = [
+        {name: value for name, value in each.items() if name != "answer"}
+        for each in opened.page.evaluate("sent")
+    ]
     assert sent == [
         {"act": "decide", "rows": [3], "what": "send"},
         {"act": "decide", "rows": [3], "what": "none"},
@@ -223,7 +260,9 @@ def test_suggestion_address_and_row_number_are_seen_whole_at_any_width(
     assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_text_that_turns_its_direction_is_shown_as_it_is_stored(opened: AuditPage, result: dict[str, Any]) -> None:
+def test_a_text_that_turns_its_direction_is_shown_as_it_is_stored(
+    opened: AuditPage, result: dict[str, Any]
+) -> None:
     show(opened, result, 3)
     rows = [{"at": 0, "row": "1", "verdict": "invalid", "action": "drop", "reason": "Malformed", "why": "", "decided": "",
              "suggestion": "", "cells": {"column 0": "ada\u202egro.elpmaxe@\u2066x"}}]  # fmt: skip
@@ -246,14 +285,18 @@ def test_an_address_of_usual_length_is_seen_whole_also_beside_the_details(
              "why": "", "decided": "", "suggestion": "", "cells": {"column 0": long}}]  # fmt: skip
     decide = {**result["decide_section"], "table": {"first": 0, "total": 1, "rows": rows}}
     opened.page.evaluate("(section) => change('decide_section', section)", decide)
-    is_whole = "(part) => part.scrollWidth <= part.clientWidth && part.scrollHeight <= part.clientHeight"
+    is_whole = (
+        "(part) => part.scrollWidth <= part.clientWidth && part.scrollHeight <= part.clientHeight"
+    )
     parts = ("td.mv-col-address > .mv-cut", "td.mv-col-verdict", "td.mv-col-reason, .mv-why")
     for part in parts:
         assert opened.audit.locator(part).locator("visible=true").evaluate(is_whole), part
     opened.button("Details of row 1").click()
     expect(opened.audit.get_by_role("complementary")).to_contain_text(long)
     for part in parts:
-        assert opened.audit.locator(part).locator("visible=true").evaluate(is_whole), f"{part} beside the details"
+        assert opened.audit.locator(part).locator("visible=true").evaluate(is_whole), (
+            f"{part} beside the details"
+        )
 
 
 def test_the_details_of_a_row_stay_until_another_search_does_not_have_it(
@@ -265,6 +308,10 @@ def test_the_details_of_a_row_stay_until_another_search_does_not_have_it(
     opened.page.evaluate("move(5000)")
     has_rows(opened)
     expect(details).to_be_visible()
-    decide = {**result["decide_section"], "found": "0 of 1,000,000 rows", "table": {"first": 0, "total": 0, "rows": []}}
+    decide = {
+        **result["decide_section"],
+        "found": "0 of 1,000,000 rows",
+        "table": {"first": 0, "total": 0, "rows": []},
+    }
     opened.page.evaluate("(section) => change('decide_section', section)", decide)
     expect(details).to_have_count(0)

@@ -49,9 +49,16 @@ def test_what_is_found_is_counted_with_examples(messy):
         "split": "1 cell",
         "merge": "2 rows",
     }
-    assert found["unwrapped"]["examples"] == [{"before": "Bob <bob@gmial.com>", "after": "bob@gmial.com"}]
-    assert found["split"]["examples"] == [{"before": "x@a.com; y@b.com", "after": "x@a.com\ny@b.com"}]
-    assert found["merge"]["examples"][0] == {"before": "ada@example.org", "after": "ADA@example.org"}
+    assert found["unwrapped"]["examples"] == [
+        {"before": "Bob <bob@gmial.com>", "after": "bob@gmial.com"}
+    ]
+    assert found["split"]["examples"] == [
+        {"before": "x@a.com; y@b.com", "after": "x@a.com\ny@b.com"}
+    ]
+    assert found["merge"]["examples"][0] == {
+        "before": "ada@example.org",
+        "after": "ADA@example.org",
+    }
     assert shown(messy, "tidy")["nothing"] == "1 cell holds no address that can be read."
 
 
@@ -62,8 +69,14 @@ def test_an_example_shows_what_is_repaired():
         "bo@example.org;",
     ]
     found = items(ready(pd.DataFrame({"mail": cells}), validation_type="regex"))
-    assert found["blanks"]["examples"][0] == {"before": "␣ada@example.org", "after": "ada@example.org"}
-    assert found["punctuation"]["examples"][0] == {"before": "bo@example.org;", "after": "bo@example.org"}
+    assert found["blanks"]["examples"][0] == {
+        "before": "␣ada@example.org",
+        "after": "ada@example.org",
+    }
+    assert found["punctuation"]["examples"][0] == {
+        "before": "bo@example.org;",
+        "after": "bo@example.org",
+    }
 
 
 def test_untouched_choices_verify_as_clean_does():
@@ -140,12 +153,16 @@ def test_each_of_several_addresses_has_a_row_of_its_own(messy):
     assert messy.result["mail"].tolist()[2:4] == ["x@a.com", "y@b.com"]
     assert messy.result.index.tolist()[2:4] == ["c", "c"]
     assert messy.result["id"].tolist()[1:5] == [1, 2, 2, 3]
-    assert messy.result["mail_part"].tolist()[1:5] == [1, 1, 2, 1], "which address of the cell it is"
+    assert messy.result["mail_part"].tolist()[1:5] == [1, 1, 2, 1], (
+        "which address of the cell it is"
+    )
     assert messy.result["mail_verdict"].tolist()[2:4] == ["valid", "valid"]
 
 
 def test_another_column_is_split_too_after_the_first_was_not():
-    frame = pd.DataFrame({"mail": ["ada@example.org; bob@example.org"], "other": ["cy@example.org, di@example.org"]})
+    frame = pd.DataFrame(
+        {"mail": ["ada@example.org; bob@example.org"], "other": ["cy@example.org, di@example.org"]}
+    )
     audit = ready(frame, column="mail", validation_type="regex")
     audit._state.set_repair("split", False)
     audit.wait(30)
@@ -161,13 +178,18 @@ def test_without_it_cells_with_several_addresses_are_reviewed_and_not_counted_as
     finished(messy)
     assert messy.plan.rows == 9
     assert "mail_part" not in messy.result
-    assert messy.result.loc["c", ["mail_verdict", "mail_why"]].tolist() == ["unknown", "several_addresses"]
+    assert messy.result.loc["c", ["mail_verdict", "mail_why"]].tolist() == [
+        "unknown",
+        "several_addresses",
+    ]
     assert messy._state.require_result().listing.count_unclear() == 0
     decided = shown(messy, "decide")
     assert "no clear answer" not in decided["unclear"]
-    assert [row["why"].startswith("holds 2 addresses") for row in decided["table"]["rows"] if row["row"] == "3"] == [
-        True
-    ]
+    assert [
+        row["why"].startswith("holds 2 addresses")
+        for row in decided["table"]["rows"]
+        if row["row"] == "3"
+    ] == [True]
     assert mv.decide(messy.result, "mail")["mail_action"].loc["c"] == "review"
 
 
@@ -211,7 +233,10 @@ def test_a_suppression_list_takes_rows_off_the_send_list(messy, tmp_path):
     assert "1 entry in it" in shown(messy, "tidy")["suppression_notes"][0]
     assert items(messy)["suppress"]["count"] == "1 row"
     finished(messy)
-    assert messy._state.result.listing.decide().loc["g", "mail_action_why"] == "on your suppression list"
+    assert (
+        messy._state.result.listing.decide().loc["g", "mail_action_why"]
+        == "on your suppression list"
+    )
     file = tmp_path / "unsubscribed.txt"
     file.write_text("ada@example.org\n")
     messy._state.suppress_file(file, "unsubscribed.txt")
@@ -242,7 +267,11 @@ def test_a_clean_list_says_so():
 
 
 def test_cells_that_are_not_text_are_counted():
-    audit = ready(pd.DataFrame({"mail": [1, 2.5, "ada@example.org", None]}), column="mail", validation_type="regex")
+    audit = ready(
+        pd.DataFrame({"mail": [1, 2.5, "ada@example.org", None]}),
+        column="mail",
+        validation_type="regex",
+    )
     assert shown(audit, "tidy")["nothing"] == "2 cells hold no address that can be read."
     assert audit.plan.malformed == 2
     assert finished(audit).result["mail_verdict"].isna().sum() == 1
@@ -250,21 +279,49 @@ def test_cells_that_are_not_text_are_counted():
 
 @pytest.mark.slow
 def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
-    cells = ["ada@gmail.com", "a.da+x@gmail.com", "ada@GMAIL.com", "bob@firm.com", None, "nobody", "cy@example.org"]
+    cells = [
+        "ada@gmail.com",
+        "a.da+x@gmail.com",
+        "ada@GMAIL.com",
+        "bob@firm.com",
+        None,
+        "nobody",
+        "cy@example.org",
+    ]
     backend = AnsweringBackend()
     audit = ready(pd.DataFrame({"mail": cells}), backend)
     assert audit.plan.unique == 4
     audit._state.set_repair("merge", True)
     audit._state.suppress_pasted("firm.com")
     audit.wait(30)
-    assert (audit.plan.rows, audit.plan.unique, audit.plan.malformed, audit.plan.missing) == (7, 2, 1, 1)
-    assert "3 rows are suppressed or duplicates: not checked (free)." in shown(audit, "check")["plan"]["notes"]
+    assert (audit.plan.rows, audit.plan.unique, audit.plan.malformed, audit.plan.missing) == (
+        7,
+        2,
+        1,
+        1,
+    )
+    assert (
+        "3 rows are suppressed or duplicates: not checked (free)."
+        in shown(audit, "check")["plan"]["notes"]
+    )
     finished(audit)
     assert [sorted(asked) for _, asked in backend.batches] == [["ada@gmail.com", "cy@example.org"]]
-    status = ["done", "done", "done", "pending", "missing", "done", "done"]  # duplicates have the verdict of the first
+    status = [
+        "done",
+        "done",
+        "done",
+        "pending",
+        "missing",
+        "done",
+        "done",
+    ]  # duplicates have the verdict of the first
     assert audit.result["mail_status"].tolist() == status
     assert audit.result["mail_verdict"].notna().tolist() == [each == "done" for each in status]
-    assert audit.result["mail_normalized"].tolist()[:3] == ["ada@gmail.com", "a.da+x@gmail.com", "ada@gmail.com"]
+    assert audit.result["mail_normalized"].tolist()[:3] == [
+        "ada@gmail.com",
+        "a.da+x@gmail.com",
+        "ada@gmail.com",
+    ]
     decided = audit._state.result.listing.decide()
     assert decided["mail_action"].tolist()[:4] == ["send", "drop", "drop", "drop"]
     assert decided["mail_action_why"].tolist()[3] == "on your suppression list"
@@ -280,7 +337,10 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
 
 
 def test_the_format_of_removed_rows_is_checked_since_it_costs_nothing():
-    audit = ready(pd.DataFrame({"mail": ["ada@example.org", "nobody", "bob@firm.com"]}), validation_type="regex")
+    audit = ready(
+        pd.DataFrame({"mail": ["ada@example.org", "nobody", "bob@firm.com"]}),
+        validation_type="regex",
+    )
     audit._state.suppress_pasted("firm.com")
     finished(audit)
     assert audit.plan.unique == 2

@@ -28,15 +28,23 @@ class Channel:
             lambda *file: self.files.append(file),
         )
 
-    def __call__(self, step: str, identity: object = ONE, buffers: tuple = (), **more: object) -> dict:
+    def __call__(
+        self, step: str, identity: object = ONE, buffers: tuple = (), **more: object
+    ) -> dict:
         """Send a message as the browser does; gives the answer, or an empty one."""
         before = len(self.sent)
-        assert self.transfer.on_message({"file": step, "id": identity, **more}, [memoryview(b) for b in buffers])
+        assert self.transfer.on_message(
+            {"file": step, "id": identity, **more}, [memoryview(b) for b in buffers]
+        )
         return self.sent[-1][0] if len(self.sent) > before else {}
 
-    def put(self, offset: object, piece: bytes = b"", identity: object = ONE, **more: object) -> dict:
+    def put(
+        self, offset: object, piece: bytes = b"", identity: object = ONE, **more: object
+    ) -> dict:
         """A piece of a file of ten bytes."""
-        return self("put", identity, (piece,), **{"name": "list.csv", "size": 10, "offset": offset} | more)
+        return self(
+            "put", identity, (piece,), **{"name": "list.csv", "size": 10, "offset": offset} | more
+        )
 
 
 @pytest.fixture
@@ -50,7 +58,11 @@ def test_an_upload_arrives_in_pieces_and_each_is_answered_with_what_is_next(chan
     for offset in range(0, len(content), 1000):
         assert channel.files == []
         piece = content[offset : offset + 1000]
-        assert channel.put(offset, piece, **about) == {"file": "put", "id": ONE, "received": offset + len(piece)}
+        assert channel.put(offset, piece, **about) == {
+            "file": "put",
+            "id": ONE,
+            "received": offset + len(piece),
+        }
     ((path, name, purpose),) = channel.files
     assert (name, purpose, path.read_bytes()) == ("contacts.csv.gz", "list", content)
     assert path.name.endswith("-contacts.csv.gz")
@@ -64,7 +76,9 @@ def test_an_upload_arrives_in_pieces_and_each_is_answered_with_what_is_next(chan
 def test_a_message_that_comes_twice_does_no_harm(channel):
     pieces = {0: b"abc", 3: b"defg", 7: b"hij"}
     for offset, piece in pieces.items():
-        assert [channel.put(offset, piece)["received"] for _ in range(2)] == [offset + len(piece)] * 2
+        assert [channel.put(offset, piece)["received"] for _ in range(2)] == [
+            offset + len(piece)
+        ] * 2
     assert channel.put(3, b"defg")["received"] == 10
     assert [path.read_bytes() for path, _, _ in channel.files] == [b"abcdefghij"]
 

@@ -12,7 +12,9 @@ from tests.widgets.browser import CHROMIUM, AuditPage
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(120),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"),
+    pytest.mark.skipif(
+        not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"
+    ),
 ]
 SIZE = 2 * 2**20 + 5
 # `isLost(n)` says which messages of the page, and which of the kernel, counted together, do not arrive.
@@ -61,7 +63,9 @@ def show(opened: AuditPage, size: int = SIZE, is_lost: str = "false") -> None:
 
 def wait(opened: AuditPage, name: str) -> None:
     """Let time pass until a promise has ended."""
-    opened.page.evaluate(f"{name}.then(() => (window.ended = 'done'), (error) => (window.ended = error.message))")
+    opened.page.evaluate(
+        f"{name}.then(() => (window.ended = 'done'), (error) => (window.ended = error.message))"
+    )
     for _ in range(40):
         opened.page.clock.run_for(3_000)
         if opened.page.evaluate("window.ended"):
@@ -82,7 +86,9 @@ def test_a_file_goes_up_whole_whatever_is_lost(opened: AuditPage, size: int, is_
 
 @pytest.mark.parametrize("size", [0, SIZE])
 @pytest.mark.parametrize("is_lost", ["false", "n % 3 === 1"])
-def test_a_file_comes_down_whole_whatever_is_lost(opened: AuditPage, size: int, is_lost: str) -> None:
+def test_a_file_comes_down_whole_whatever_is_lost(
+    opened: AuditPage, size: int, is_lost: str
+) -> None:
     show(opened, size, is_lost)
     with opened.page.expect_download() as download:
         opened.page.evaluate("void (window.work = save())")

@@ -14,13 +14,23 @@ from typing import Any
 
 from ..errors import InputError
 
-MAX_DOCUMENT = 64 << 20  # octets of one line, or of a document over several lines: read whole, it needs ten times that
+MAX_DOCUMENT = (
+    64 << 20
+)  # octets of one line, or of a document over several lines: read whole, it needs ten times that
 MAX_MEMBERS = 500  # of an object with those around it, which each object inside it gets
-MAX_DEPTH = 12  # of objects and lists: the envelope of Amazon SNS inside that of AWS Lambda has eight
-ENVELOPES = ("Message", "body", "Body")  # members of Amazon SNS, SQS and AWS Lambda that hold JSON as text
+MAX_DEPTH = (
+    12  # of objects and lists: the envelope of Amazon SNS inside that of AWS Lambda has eight
+)
+ENVELOPES = (
+    "Message",
+    "body",
+    "Body",
+)  # members of Amazon SNS, SQS and AWS Lambda that hold JSON as text
 DECODER = json.JSONDecoder()
 
-Event = Mapping[str, Any] | None  # its members by name, those of an inner object as `outer.inner`; None fits no layout
+Event = (
+    Mapping[str, Any] | None
+)  # its members by name, those of an inner object as `outer.inner`; None fits no layout
 Fits = Callable[[tuple[str, ...]], object]  # whether members of these names are an event
 
 
@@ -46,7 +56,9 @@ def texts_of(path: Path) -> Iterator[tuple[int, bytes]]:
         number = 1
         while line:
             if len(line) > MAX_DOCUMENT:
-                raise InputError(f"{path}: more than {MAX_DOCUMENT >> 20} MiB in one document; give one event a line")
+                raise InputError(
+                    f"{path}: more than {MAX_DOCUMENT >> 20} MiB in one document; give one event a line"
+                )
             yield number, line
             number, line = number + 1, file.readline(MAX_DOCUMENT + 1)
 
@@ -75,19 +87,31 @@ def events_in(value: Any, around: Mapping[str, Any], fits: Fits, depth: int = 0)
     if fits(tuple(event)):
         return [event]
     inner = value.items() if isinstance(value, dict) else ()
-    return [each for name, child in inner for each in events_of_member(name, child, event, fits, depth)]
+    return [
+        each for name, child in inner for each in events_of_member(name, child, event, fits, depth)
+    ]
 
 
-def events_of_member(name: str, child: Any, event: Mapping[str, Any], fits: Fits, depth: int) -> list[Event]:
+def events_of_member(
+    name: str, child: Any, event: Mapping[str, Any], fits: Fits, depth: int
+) -> list[Event]:
     """The events in a member of an object that is none itself."""
     if isinstance(child, list) and all(isinstance(each, str) for each in child):
         # The recipients of a delivery of Amazon SES.
-        return [found for each in child for found in events_in(each, {**event, name: each}, fits, depth + 1)]
+        return [
+            found
+            for each in child
+            for found in events_in(each, {**event, name: each}, fits, depth + 1)
+        ]
     if isinstance(child, dict | list):
         return events_in(child, {**event, name: None}, fits, depth + 1)
     if name in ENVELOPES and isinstance(child, str) and child.lstrip()[:1] in ("{", "["):
         with contextlib.suppress(ValueError):  # other text
-            return [found for document in documents_in(child) for found in events_in(document, event, fits, depth + 1)]
+            return [
+                found
+                for document in documents_in(child)
+                for found in events_in(document, event, fits, depth + 1)
+            ]
     return []
 
 
@@ -96,5 +120,9 @@ def members_of(value: Mapping[str, Any]) -> dict[str, Any]:
     plain = {name: inner for name, inner in value.items() if not isinstance(inner, dict | list)}
     for name, inner in value.items():
         if isinstance(inner, dict):
-            plain |= {f"{name}.{each}": cell for each, cell in inner.items() if not isinstance(cell, dict | list)}
+            plain |= {
+                f"{name}.{each}": cell
+                for each, cell in inner.items()
+                if not isinstance(cell, dict | list)
+            }
     return plain

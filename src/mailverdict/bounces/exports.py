@@ -46,7 +46,9 @@ def known_layout(names: tuple[str, ...]) -> ExportLayout | None:
                 ours: tuple(by_lower[each.lower()] for each in theirs if each.lower() in by_lower)
                 for ours, theirs in layout.columns.items()
             }
-            return replace(layout, columns={ours: theirs for ours, theirs in there.items() if theirs})
+            return replace(
+                layout, columns={ours: theirs for ours, theirs in there.items() if theirs}
+            )
     return None
 
 
@@ -55,10 +57,16 @@ def given_layout(names: Sequence[str], columns: Mapping[str, str]) -> ExportLayo
     if unknown := [name for name in columns if name not in allowed]:
         raise SettingsError(f"columns: {unknown[0]!r} is not one of {', '.join(allowed)}")
     if "address" not in columns or {"outcome", "status", "diagnostic"}.isdisjoint(columns):
-        raise SettingsError("columns: give 'address' and at least one of 'outcome', 'status' and 'diagnostic'")
+        raise SettingsError(
+            "columns: give 'address' and at least one of 'outcome', 'status' and 'diagnostic'"
+        )
     if absent := [name for name in columns.values() if name not in names]:
-        raise ColumnError(f"no column {absent[0]!r}{did_you_mean(absent[0], names)}; there are {listed(names)}")
-    return ExportLayout("given columns", {ours: (theirs,) for ours, theirs in columns.items()}, "the caller")
+        raise ColumnError(
+            f"no column {absent[0]!r}{did_you_mean(absent[0], names)}; there are {listed(names)}"
+        )
+    return ExportLayout(
+        "given columns", {ours: (theirs,) for ours, theirs in columns.items()}, "the caller"
+    )
 
 
 def row_meaning(
@@ -69,7 +77,11 @@ def row_meaning(
     A service that did not send the mail, or that has a word for the reply, gives no reply.
     """
     meaning = word_meaning(word, layout, given)
-    if layout.is_final or meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT) or not diagnostic:
+    if (
+        layout.is_final
+        or meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT)
+        or not diagnostic
+    ):
         return meaning, diagnostic
     finer = meanings("reasons").get(plain_word(diagnostic)) or next(
         (each for pattern, each in SENTENCES if pattern.search(diagnostic)), None
@@ -90,7 +102,13 @@ def word_meaning(text: str | None, layout: ExportLayout, given: Mapping[str, str
 
 
 CERTAIN = frozenset(
-    {Reason.MAILBOX_FULL, Reason.GREYLISTED, Reason.TIMEOUT, Reason.PORT_CLOSED, Reason.CONNECTION_DROPPED}
+    {
+        Reason.MAILBOX_FULL,
+        Reason.GREYLISTED,
+        Reason.TIMEOUT,
+        Reason.PORT_CLOSED,
+        Reason.CONNECTION_DROPPED,
+    }
 )
 # RFC 3463: length of the message (x.2.3), mail system (x.3), network and routing (x.4), content (x.6). Unable to route
 # (x.4.4; Exchange Online: 5.4.310) is about the domain of the address; x.y.0 says nothing.
@@ -122,8 +140,14 @@ def conclude_row(meaning: str, status: str | None, diagnostic: str | None) -> Ju
         is_elsewhere = found.reason is Reason.INCONCLUSIVE and NOT_THE_MAILBOX.match(said)
         if is_transient or is_elsewhere or found.reason in CERTAIN:
             return Judgement(Outcome.SOFT, found.reason)
-        return Judgement(found.outcome if found.outcome is Outcome.BLOCKED else Outcome.HARD, found.reason)
-    if meaning == Outcome.SOFT and is_final_reply(text) and judge(None, text).outcome is Outcome.HARD:
+        return Judgement(
+            found.outcome if found.outcome is Outcome.BLOCKED else Outcome.HARD, found.reason
+        )
+    if (
+        meaning == Outcome.SOFT
+        and is_final_reply(text)
+        and judge(None, text).outcome is Outcome.HARD
+    ):
         return judge(None, text)
     return Judgement(Outcome(meaning), found.reason if found else None)
 
@@ -134,7 +158,10 @@ def status_code(status: str | None) -> str | None:
     return match[0] if match else None
 
 
-SECONDS = (1e8, 1e11)  # a number in this range is seconds since 1970; a thousand times that, milliseconds
+SECONDS = (
+    1e8,
+    1e11,
+)  # a number in this range is seconds since 1970; a thousand times that, milliseconds
 
 
 def parse_moment(value: object) -> datetime | None:
@@ -153,7 +180,9 @@ def parse_moment(value: object) -> datetime | None:
             found = parse_date(text)
         else:
             number = number / 1000 if SECONDS[0] * 1000 <= number < SECONDS[1] * 1000 else number
-            found = datetime.fromtimestamp(number, UTC) if SECONDS[0] <= number < SECONDS[1] else None
+            found = (
+                datetime.fromtimestamp(number, UTC) if SECONDS[0] <= number < SECONDS[1] else None
+            )
     if found is None or not 1980 <= found.year < 2200:
         return None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

@@ -83,7 +83,11 @@ def read_box(box: Any, name: str) -> Iterator[Mail]:
         try:
             with closing(box.get_file(key)) as file:
                 yield Mail(place, file.read(MAX_MESSAGE + 1))
-        except (OSError, KeyError, ValueError) as exc:  # removed or unreadable since the mailbox was listed
+        except (
+            OSError,
+            KeyError,
+            ValueError,
+        ) as exc:  # removed or unreadable since the mailbox was listed
             yield Mail(place, None, f"cannot be opened ({type(exc).__name__})")
 
 

@@ -22,7 +22,15 @@ from ..table.notices import warn_user
 from ..table.table import Frame, Table, frame_of, labels_of, library_of, polars_of
 from ..table.text_column import to_array
 from .events import read_events
-from .exports import choose_layout, conclude_row, known_exports, known_layout, parse_moment, row_meaning, status_code
+from .exports import (
+    choose_layout,
+    conclude_row,
+    known_exports,
+    known_layout,
+    parse_moment,
+    row_meaning,
+    status_code,
+)
 from .mailboxes import kind_of_file, list_files, read_mails
 from .services import FIELDS, SKIP, ExportLayout
 
@@ -58,7 +66,10 @@ def read_bounces(
 ) -> pd.DataFrame: ...
 @overload
 def read_bounces(
-    source: Frame, *, columns: Mapping[str, str] | None = None, outcomes: Mapping[str, str] | None = None
+    source: Frame,
+    *,
+    columns: Mapping[str, str] | None = None,
+    outcomes: Mapping[str, str] | None = None,
 ) -> Frame: ...
 def read_bounces(
     source: Any,
@@ -144,8 +155,13 @@ def read_bounces(
     1   bo@firm.example  blocked          protected
     """
     if isinstance(source, str | list | tuple) and not len(source):
-        raise SettingsError(f"source={source!r} is empty: give a path, a list of paths or a DataFrame")
-    reader, frame = BounceReader(columns, check_outcomes(outcomes), ReadOptions(encoding, delimiter, sheet)), None
+        raise SettingsError(
+            f"source={source!r} is empty: give a path, a list of paths or a DataFrame"
+        )
+    reader, frame = (
+        BounceReader(columns, check_outcomes(outcomes), ReadOptions(encoding, delimiter, sheet)),
+        None,
+    )
     if isinstance(source, str | Path):
         reader.read_path(user_path(source))
     elif isinstance(source, list | tuple) and all(isinstance(each, str | Path) for each in source):
@@ -159,7 +175,9 @@ def read_bounces(
     table = make_table(reports)
     if library_of(frame) != "pandas":
         return table if library_of(frame) == "arrow" else polars_of(table)
-    out = table.to_pandas(types_mapper={pa.string(): pd.StringDtype("pyarrow")}.get).astype({"outcome": OUTCOME_DTYPE})
+    out = table.to_pandas(types_mapper={pa.string(): pd.StringDtype("pyarrow")}.get).astype(
+        {"outcome": OUTCOME_DTYPE}
+    )
     out.attrs[NOTE] = reader.note(replaced)
     return out
 
@@ -254,7 +272,9 @@ class BounceReader:
         with open_table(path, self.options) as table:
             try:
                 layout = choose_layout(table.columns, self.columns)
-                names = list(dict.fromkeys(name for theirs in layout.columns.values() for name in theirs))
+                names = list(
+                    dict.fromkeys(name for theirs in layout.columns.values() for name in theirs)
+                )
                 for name in names:
                     table.check_column(name)
             except ColumnError as exc:
@@ -263,7 +283,9 @@ class BounceReader:
                 piece.select([table.columns.index(name) for name in names]).rename_columns(names)
                 for piece in table.pieces(names)
             )
-            self.read_rows((row for piece in pieces for row in rows_of_table(piece, layout)), path.name)
+            self.read_rows(
+                (row for piece in pieces for row in rows_of_table(piece, layout)), path.name
+            )
 
     def read_frame(self, frame: Any) -> None:
         labels = {str(label): label for label in labels_of(frame)}
@@ -280,12 +302,17 @@ class BounceReader:
                 is_known = True
                 yield (
                     layout,
-                    {ours: first_filled(event[name] for name in names) for ours, names in layout.columns.items()},
+                    {
+                        ours: first_filled(event[name] for name in names)
+                        for ours, names in layout.columns.items()
+                    },
                 )
             else:
                 self.other += 1
         if not is_known:
-            raise ColumnError(f"{path}: no events of a sending service that are known ({known_exports()})")
+            raise ColumnError(
+                f"{path}: no events of a sending service that are known ({known_exports()})"
+            )
 
     def read_rows(self, rows: Iterable[LayoutRow], place: str) -> None:
         """Read rows by our names; each distinct word and reply is judged once."""
@@ -308,14 +335,18 @@ class BounceReader:
                 continue
             address = row["address"]
             if address is None or "@" not in address or len(address) > MAX_ADDRESS:
-                self.refuse(f"{place}, row {self.rows}", f"{(address or '')[:40]!r} is not an address")
+                self.refuse(
+                    f"{place}, row {self.rows}", f"{(address or '')[:40]!r} is not an address"
+                )
                 continue
             outcome, reason = found.outcome, found.reason
             if layout.is_final:
                 outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
                 reason = Reason(row["reason"]) if row["reason"] in tuple(Reason) else None
             at = None if cells.get("at") is None else parse_moment(cells["at"])
-            self.reports.append(DeliveryReport(address.strip(), outcome, reason, status, diagnostic, at))
+            self.reports.append(
+                DeliveryReport(address.strip(), outcome, reason, status, diagnostic, at)
+            )
         for word, numbers in unknown.items():
             hint = f"give outcomes={{{printable_text(word, 60)!r}: ...}}"
             problem = f"the outcome is not known ({count_of(len(numbers), 'row')}); {hint}"
@@ -326,20 +357,35 @@ class BounceReader:
 
 
 def conclude(
-    layout: ExportLayout, word: str | None, status: str | None, diagnostic: str | None, given: Mapping[str, str]
+    layout: ExportLayout,
+    word: str | None,
+    status: str | None,
+    diagnostic: str | None,
+    given: Mapping[str, str],
 ) -> Concluded:
     """What the word, status and reply of a row say together."""
     meaning, reply = row_meaning(word, diagnostic, layout, given)
     found = None if meaning in (None, SKIP) else conclude_row(meaning, status, reply)
-    return meaning, found, status_code(status) or status, clean_text(diagnostic or "")[:MAX_DIAGNOSTIC] or None
+    return (
+        meaning,
+        found,
+        status_code(status) or status,
+        clean_text(diagnostic or "")[:MAX_DIAGNOSTIC] or None,
+    )
 
 
-def rows_of_table(table: pa.Table | Mapping[str, pa.Array], layout: ExportLayout) -> Iterator[LayoutRow]:
+def rows_of_table(
+    table: pa.Table | Mapping[str, pa.Array], layout: ExportLayout
+) -> Iterator[LayoutRow]:
     """The rows of a table by our names."""
     columns = []
     for names in layout.columns.values():
         lists = [table[name].to_pylist() for name in names]
-        columns.append(lists[0] if len(lists) == 1 else [first_filled(cells) for cells in zip(*lists, strict=True)])
+        columns.append(
+            lists[0]
+            if len(lists) == 1
+            else [first_filled(cells) for cells in zip(*lists, strict=True)]
+        )
     for row in zip(*columns, strict=True):
         yield layout, dict(zip(layout.columns, row, strict=True))
 
@@ -370,8 +416,15 @@ def drop_replaced(reports: list[DeliveryReport]) -> tuple[list[DeliveryReport], 
     delayed: set[tuple[str, str | None]] = set()
     for each in reports:
         if each.is_delay:
-            key, ids = (folded_key(each.address), each.message_id), final.get(folded_key(each.address), set())
-            if key in delayed or each.message_id in ids or (ids and (each.message_id is None or None in ids)):
+            key, ids = (
+                (folded_key(each.address), each.message_id),
+                final.get(folded_key(each.address), set()),
+            )
+            if (
+                key in delayed
+                or each.message_id in ids
+                or (ids and (each.message_id is None or None in ids))
+            ):
                 continue
             delayed.add(key)
         kept.append(each)
@@ -393,7 +446,9 @@ def make_table(reports: Sequence[DeliveryReport]) -> pa.Table:
 def to_bounce_table(bounces: Any) -> pa.Table:
     """What `read_bounces` returned as Arrow, or what it returns for a path or an export."""
     if not isinstance(bounces, str | Path | list | tuple):
-        bounces = frame_of(bounces, "give what read_bounces returned, or what it reads")  # a stream has its rows once
+        bounces = frame_of(
+            bounces, "give what read_bounces returned, or what it reads"
+        )  # a stream has its rows once
         if set(FIELDS) <= set(labels_of(bounces)):
             return pa.table({name: to_array(Table(bounces, name).values()) for name in FIELDS})
     return to_bounce_table(read_bounces(bounces))

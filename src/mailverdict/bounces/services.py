@@ -20,7 +20,9 @@ class ExportLayout:
     """An export or event of a service: the columns of each of our fields; the first that is not empty counts."""
 
     name: str
-    columns: Mapping[str, tuple[str, ...]]  # ours -> theirs; a member of an inner object as `outer.inner`
+    columns: Mapping[
+        str, tuple[str, ...]
+    ]  # ours -> theirs; a member of an inner object as `outer.inner`
     source: str  # where the names of the columns are documented
     needs: tuple[str, ...] = ()  # the columns by which it is known; all if empty
     words: Mapping[str, str] = field(default_factory=dict)  # what differs from `meanings("words")`
@@ -35,7 +37,9 @@ class ExportLayout:
 
 @cache
 def service_tables() -> dict[str, Any]:
-    return tomllib.loads(files("mailverdict.data").joinpath("bounce_services.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        files("mailverdict.data").joinpath("bounce_services.toml").read_text(encoding="utf-8")
+    )
 
 
 @cache
@@ -78,6 +82,9 @@ SENTENCES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"not delivering to (?:an? )?unsubscribed", SKIP),  # Mailgun, 606
         (r"marked your (?:messages?|e?-?mails?) as spam", "complaint"),  # Mailgun, 607
         # Amazon SES, the list of an account; SparkPost, "due to customer policy"
-        (r"on (?:the|our|your) suppression list|(?:address|recipient) (?:was |is )?suppressed", "soft"),
+        (
+            r"on (?:the|our|your) suppression list|(?:address|recipient) (?:was |is )?suppressed",
+            "soft",
+        ),
     )
 )

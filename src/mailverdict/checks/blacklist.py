@@ -24,15 +24,22 @@ STATIC_HOSTS, STATIC_IPS = "static hosts", "static ips"
 MAX_EXCHANGES, MAX_ADDRESSES = 32, 32
 MAX_MESSAGES = 3  # in one sentence
 CACHE_SIZE = 100_000  # hosts; answers about addresses are in the resolver's cache
-TRUSTED_FOR, RETEST_AFTER = 3600.0, 60.0  # seconds to keep a result that was established, or was not
+TRUSTED_FOR, RETEST_AFTER = (
+    3600.0,
+    60.0,
+)  # seconds to keep a result that was established, or was not
 
 # RFC 5782 section 5: the entry that every DNS list contains, and the one that none contains, to test that it works.
 LISTED_TEST = {4: ipaddress.ip_address("127.0.0.2"), 6: ipaddress.ip_address("::ffff:127.0.0.2")}
 CLEAN_TEST = {4: ipaddress.ip_address("127.0.0.1"), 6: ipaddress.ip_address("::ffff:127.0.0.1")}
-TEST_ENTRIES = frozenset(map(ipaddress.ip_address, ("127.0.0.1", "127.0.0.2")))  # not about an exchange
+TEST_ENTRIES = frozenset(
+    map(ipaddress.ip_address, ("127.0.0.1", "127.0.0.2"))
+)  # not about an exchange
 # Codes of a refused query: over quota, asked through a public resolver, mistyped zone.
 REFUSALS = (ipaddress.ip_network("127.255.255.0/24"), ipaddress.ip_network("127.0.0.1/32"))
-CODES = ipaddress.ip_network("127.0.0.0/8")  # RFC 5782 section 2.3; a resolver that rewrites NXDOMAIN gives others
+CODES = ipaddress.ip_network(
+    "127.0.0.0/8"
+)  # RFC 5782 section 2.3; a resolver that rewrites NXDOMAIN gives others
 
 
 class ResolverLike(Protocol):
@@ -74,7 +81,11 @@ class BlacklistCheck:
     """
 
     def __init__(
-        self, blacklist: Blacklist, resolver: ResolverLike, *, clock: Callable[[], float] = time.monotonic
+        self,
+        blacklist: Blacklist,
+        resolver: ResolverLike,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.notices: list[str] = []
         self._blacklist = blacklist
@@ -83,7 +94,9 @@ class BlacklistCheck:
         self._networks = NetworkTable(blacklist.ips)
         self._zones = [ZoneCheck(zone, resolver, self._notice, clock) for zone in blacklist.zones]
         self._noticed: set[str] = set()
-        self._results: AnswerCache[str, BlacklistEvidence] = AnswerCache(seconds_used, size=CACHE_SIZE, clock=clock)
+        self._results: AnswerCache[str, BlacklistEvidence] = AnswerCache(
+            seconds_used, size=CACHE_SIZE, clock=clock
+        )
 
     async def observe(self, evidence: DomainEvidence) -> BlacklistEvidence:
         """Check the exchanges of a domain: listed if one is, else undetermined if anything could not be asked.
@@ -104,8 +117,14 @@ class BlacklistCheck:
         """Check the addresses of hosts against networks and zones."""
         if not (self._blacklist.ips or self._zones):
             return []
-        asked = [self._results.get(host, partial(self._check_host, host)) for host in hosts[:MAX_EXCHANGES]]
-        return [*await asyncio.gather(*asked), *not_looked_up(len(hosts), MAX_EXCHANGES, "mail servers of the domain")]
+        asked = [
+            self._results.get(host, partial(self._check_host, host))
+            for host in hosts[:MAX_EXCHANGES]
+        ]
+        return [
+            *await asyncio.gather(*asked),
+            *not_looked_up(len(hosts), MAX_EXCHANGES, "mail servers of the domain"),
+        ]
 
     def _check_name(self, host: str) -> BlacklistEvidence:
         """Check a host name, and the names above it, against the configured hosts."""
@@ -113,20 +132,32 @@ class BlacklistCheck:
         labels = host.split(".")
         for depth in range(len(labels)):
             if (name := ".".join(labels[depth:])) in self._hosts:
-                return BlacklistEvidence(True, f"{host} is {name} or below it ({STATIC_HOSTS})", sources)
+                return BlacklistEvidence(
+                    True, f"{host} is {name} or below it ({STATIC_HOSTS})", sources
+                )
         return clean(sources)
 
     async def _check_host(self, host: str) -> BlacklistEvidence:
         """Check the addresses of one host against networks and zones."""
         answer = await self._resolver.addresses(host)
-        addresses = list(dict.fromkeys(unmapped(ipaddress.ip_address(text)) for text in answer.texts))
+        addresses = list(
+            dict.fromkeys(unmapped(ipaddress.ip_address(text)) for text in answer.texts)
+        )
         results = [self._check_networks(host, address) for address in addresses]
         if not any(each.listed for each in results):
-            asked = [zone.check(host, address) for address in addresses[:MAX_ADDRESSES] for zone in self._zones]
+            asked = [
+                zone.check(host, address)
+                for address in addresses[:MAX_ADDRESSES]
+                for zone in self._zones
+            ]
             results += await asyncio.gather(*asked)
-            results += not_looked_up(len(addresses) if self._zones else 0, MAX_ADDRESSES, f"addresses of {host}")
+            results += not_looked_up(
+                len(addresses) if self._zones else 0, MAX_ADDRESSES, f"addresses of {host}"
+            )
         if answer.message and answer.outcome not in DENIALS:
-            results.append(BlacklistEvidence(None, f"not all addresses of {host} are known: {answer.message}"))
+            results.append(
+                BlacklistEvidence(None, f"not all addresses of {host} are known: {answer.message}")
+            )
         return merge_results(results)
 
     def _check_networks(self, host: str, address: IPAddress) -> BlacklistEvidence:
@@ -134,7 +165,9 @@ class BlacklistCheck:
         network = self._networks.find(address)
         if network is None:
             return clean(sources)
-        return BlacklistEvidence(True, f"{host} ({address}) is in {network} ({STATIC_IPS})", sources)
+        return BlacklistEvidence(
+            True, f"{host} ({address}) is in {network} ({STATIC_IPS})", sources
+        )
 
     def _notice(self, text: str) -> None:
         if text not in self._noticed:
@@ -164,12 +197,18 @@ class ZoneCheck:
     """Asks one DNS list about addresses, once it has passed its self-test; `notice` gets the reason if it has not."""
 
     def __init__(
-        self, zone: Zone, resolver: ResolverLike, notice: Callable[[str], None], clock: Callable[[], float]
+        self,
+        zone: Zone,
+        resolver: ResolverLike,
+        notice: Callable[[str], None],
+        clock: Callable[[], float],
     ) -> None:
         self._zone = zone
         self._resolver = resolver
         self._notice = notice
-        self._tests: AnswerCache[int, BlacklistEvidence] = AnswerCache(seconds_used, size=len(LISTED_TEST), clock=clock)
+        self._tests: AnswerCache[int, BlacklistEvidence] = AnswerCache(
+            seconds_used, size=len(LISTED_TEST), clock=clock
+        )
 
     async def check(self, host: str, address: IPAddress) -> BlacklistEvidence:
         """Check the address of a host."""
@@ -189,7 +228,9 @@ class ZoneCheck:
         entry, absent = await self._ask(LISTED_TEST[version]), await self._ask(CLEAN_TEST[version])
         failure = find_failure(entry, absent, version)
         if failure:
-            self._notice(f"The DNS list {self._zone.name} is not used: {failure}. What it lists is undetermined.")
+            self._notice(
+                f"The DNS list {self._zone.name} is not used: {failure}. What it lists is undetermined."
+            )
         return BlacklistEvidence(None if failure else bool(codes_of(entry)), failure)
 
 
@@ -199,7 +240,9 @@ def name_of_entry(address: IPAddress, zone: Zone) -> str:
     >>> name_of_entry(ipaddress.ip_address("192.0.2.7"), Zone("bl.example", codes=["127.0.0.2"]))
     '7.2.0.192.bl.example'
     """
-    reversed_address = address.reverse_pointer.removesuffix(".in-addr.arpa").removesuffix(".ip6.arpa")
+    reversed_address = address.reverse_pointer.removesuffix(".in-addr.arpa").removesuffix(
+        ".ip6.arpa"
+    )
     return f"{reversed_address}.{zone.name}"
 
 
@@ -224,9 +267,19 @@ def parse_listing(zone: Zone, subject: str, answer: DnsAnswer) -> BlacklistEvide
     """Convert the answer of a DNS list about an address."""
     sources = (zone.name,)
     if answer.message:
-        return BlacklistEvidence(None, f"{zone.name} gave no answer about {subject}: {answer.message}", sources)
-    codes = [c for c in codes_of(answer) if is_refusal(c) or not any(c in network for network in zone.ignored)]
-    listed = [code for code in codes if not is_refusal(code) and any(code in network for network in zone.codes)]
+        return BlacklistEvidence(
+            None, f"{zone.name} gave no answer about {subject}: {answer.message}", sources
+        )
+    codes = [
+        c
+        for c in codes_of(answer)
+        if is_refusal(c) or not any(c in network for network in zone.ignored)
+    ]
+    listed = [
+        code
+        for code in codes
+        if not is_refusal(code) and any(code in network for network in zone.codes)
+    ]
     if listed:
         return BlacklistEvidence(True, f"{subject} is on {zone.name} ({listed[0]})", sources)
     if codes:
@@ -252,7 +305,11 @@ def unmapped(address: IPAddress) -> IPAddress:
 
 def not_looked_up(count: int, limit: int, what: str) -> list[BlacklistEvidence]:
     """An undetermined result if not all of `count` are looked up."""
-    return [BlacklistEvidence(None, f"only {limit} of {count} {what} were looked up")] if count > limit else []
+    return (
+        [BlacklistEvidence(None, f"only {limit} of {count} {what} were looked up")]
+        if count > limit
+        else []
+    )
 
 
 def seconds_used(result: BlacklistEvidence) -> float:

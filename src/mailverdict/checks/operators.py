@@ -39,7 +39,9 @@ class Operator:
     seen: date  # when it was last seen
     source: str  # by whom
     rcpt: tuple[str, ...] = ()  # hints what RCPT shows; no verdict follows from them
-    catch_all: bool | None = None  # True: accepts every recipient at RCPT; False: refuses unknown ones; None: ask
+    catch_all: bool | None = (
+        None  # True: accepts every recipient at RCPT; False: refuses unknown ones; None: ask
+    )
     rcpt_per_transaction: int | None = None
     one_domain: bool = False  # one domain per transaction
     behaviour: str = ""  # what was seen; the engine follows only rows that have it
@@ -64,7 +66,9 @@ def parse_operators(lines: Iterable[str]) -> dict[str, Operator]:
         try:
             row = parse_row(cells)
         except (TypeError, ValueError, KeyError) as exc:
-            raise SettingsError(f"{TABLE}.csv cannot be read: {','.join(cells)!r:.80} ({exc})") from exc
+            raise SettingsError(
+                f"{TABLE}.csv cannot be read: {','.join(cells)!r:.80} ({exc})"
+            ) from exc
         if row.suffix in rows:
             raise SettingsError(f"{TABLE}.csv: {row.suffix} occurs twice")
         rows[row.suffix] = row
@@ -79,7 +83,10 @@ def parse_row(cells: Sequence[str]) -> Operator:
     if not 6 <= len(cells) <= 13:
         raise ValueError(f"{len(cells)} values")
     suffix, operator, name, kind, day, source = cells[:6]
-    rcpt, catch_all, most, one_domain, behaviour, seen, seen_by = (*cells[6:], *[""] * (13 - len(cells)))
+    rcpt, catch_all, most, one_domain, behaviour, seen, seen_by = (
+        *cells[6:],
+        *[""] * (13 - len(cells)),
+    )
     return Operator(
         suffix,
         operator,
@@ -141,7 +148,9 @@ def name_operators(hosts: pa.StringArray, addresses: pa.StringArray) -> pa.Strin
         return named
     owners = map_distinct_texts(registered_domain, hosts.filter(is_open))
     domains = pc.replace_substring_regex(addresses.filter(is_open), "^.*@", "")
-    own = map_distinct_texts(lambda domain: registered_domain(normal_domain(domain) or domain), domains)
+    own = map_distinct_texts(
+        lambda domain: registered_domain(normal_domain(domain) or domain), domains
+    )
     is_own = pc.equal(owners, own).fill_null(False)
     return pc.replace_with_mask(named, is_open, pc.if_else(is_own, SELF, owners))
 

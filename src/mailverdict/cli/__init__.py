@@ -13,4 +13,15 @@ from . import tables  # its commands are the first ones of --help
 from . import audit, check, mailing, maintenance, rows, serve, workers
 from .terminal import app, main
 
-__all__ = ["app", "audit", "check", "mailing", "main", "maintenance", "rows", "serve", "tables", "workers"]
+__all__ = [
+    "app",
+    "audit",
+    "check",
+    "mailing",
+    "main",
+    "maintenance",
+    "rows",
+    "serve",
+    "tables",
+    "workers",
+]

@@ -35,7 +35,9 @@ OPENER = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="
 @app.command()
 def audit(
     context: typer.Context,
-    file: Annotated[str | None, typer.Argument(help="CSV, TSV, Parquet or XLSX file; it can be chosen later.")] = None,
+    file: Annotated[
+        str | None, typer.Argument(help="CSV, TSV, Parquet or XLSX file; it can be chosen later.")
+    ] = None,
     column: ColumnName = None,
     validation_type: Kind = ValidationType.MX,
     backend: Service = None,
@@ -43,11 +45,16 @@ def audit(
     resolver: ResolverAt = None,
     resolver_check: ResolverCheck = True,
     policy: PolicyName = None,
-    port: Annotated[int, typer.Option(help="TCP port on 127.0.0.1; 0: any free port.", min=0, max=65535)] = 0,
+    port: Annotated[
+        int, typer.Option(help="TCP port on 127.0.0.1; 0: any free port.", min=0, max=65535)
+    ] = 0,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in a browser (on by default).")
+        bool,
+        typer.Option("--browser/--no-browser", help="Open the page in a browser (on by default)."),
     ] = True,
-    forget: Annotated[bool, typer.Option("--forget", help="Delete all audits that are kept, and end.")] = False,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Delete all audits that are kept, and end.")
+    ] = False,
 ) -> None:
     """Verify a list in the browser, without writing code.
 
@@ -77,14 +84,18 @@ def audit(
     with (
         private_files(),
         tempfile.TemporaryDirectory(prefix="mailverdict-", ignore_cleanup_errors=True) as made,
-        chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
+        chosen_backend(
+            backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check
+        ) as asked,
     ):
         sessions.remove_old()
         listener, token = sessions.open_door(port, open_port)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/#{token}"
         settings = {"backend": asked, "journal": "auto", "screen": None, "limit": None}
         source = context.get_parameter_source("validation_type")
-        given = {} if source is None or source.name == "DEFAULT" else {"depth": str(validation_type)}
+        given = (
+            {} if source is None or source.name == "DEFAULT" else {"depth": str(validation_type)}
+        )
         state = AuditState(
             settings,
             str(validation_type),
@@ -136,14 +147,18 @@ def check_file(file: str, column: str | None) -> tuple[str, str]:
     with open_source(file) as source:
         names = source.columns
         found = pick_column(source, column)
-        if names and found not in names:  # the page has no name for one of several columns with the same name
+        if (
+            names and found not in names
+        ):  # the page has no name for one of several columns with the same name
             check_column(names[source.columns.index(found)], names)
         return str(path.absolute()), found
 
 
 def open_browser(path: Path) -> bool:
     """Open a file in the browser; False where there is none that has a window."""
-    if sys.platform.startswith("linux") and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))):
+    if sys.platform.startswith("linux") and not any(
+        map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    ):
         return False  # what is left are browsers for terminals, which would use this one
     try:
         found = webbrowser.get()

@@ -28,7 +28,9 @@ def check(
 ) -> None:
     """Verify one address now."""
     with (
-        chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
+        chosen_backend(
+            backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check
+        ) as asked,
         printed_warnings(),
     ):
         found = mv.check(email, validation_type=validation_type, backend=asked)
@@ -48,7 +50,9 @@ def explain(
     resolver_check: ResolverCheck = True,
 ) -> None:
     """Show the evidence for a verdict, step by step."""
-    with chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked:
+    with chosen_backend(
+        backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check
+    ) as asked:
         print(mv.explain(email, validation_type=validation_type, backend=asked))
 
 
@@ -68,14 +72,18 @@ def audit_host(
     resolver: ResolverAt = None,
     resolver_check: ResolverCheck = True,
     helo_name: HeloName = None,
-    address: Annotated[str | None, typer.Option(help="IP address of this host as mail servers see it.")] = None,
+    address: Annotated[
+        str | None, typer.Option(help="IP address of this host as mail servers see it.")
+    ] = None,
     port: Annotated[int | None, typer.Option(help="SMTP port; 25 when not given.")] = None,
     sandbox: Sandbox = False,
 ) -> None:
     """Check whether mail servers will answer this host. Exit status 1 if not."""
     settings = {"helo_name": helo_name, "smtp_port": port}
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-    with chosen_backend(None, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check, **given) as backend:
+    with chosen_backend(
+        None, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check, **given
+    ) as backend:
         assert isinstance(backend, mv.LocalBackend)
         found = mv.audit_host(backend, address=address)
     print(found)

@@ -58,12 +58,17 @@ def pick_column(source: TableFile, column: str | None) -> str:
     try:
         source.check_column(name)
     except mv.ColumnError as exc:
-        advice = f", or give {' or '.join(map(numbered, (filled or same)[:MOST_NAMED]))}" if same else ""
+        advice = (
+            f", or give {' or '.join(map(numbered, (filled or same)[:MOST_NAMED]))}" if same else ""
+        )
         raise mv.ColumnError(f"{exc}{advice}") from None
     source.address_at = source.columns.index(name)
     if reason:
         print_status(f"using column {name!r} ({reason}); give another with --column")
-    if others := [repr(source.columns[at]) for at in with_addresses(source, beside_no_name(source, source.address_at))]:
+    if others := [
+        repr(source.columns[at])
+        for at in with_addresses(source, beside_no_name(source, source.address_at))
+    ]:
         print_status(
             f"addresses are also in {first_of(others, MOST_NAMED)}: the header has one name for several columns; "
             "give each with --column in a run of its own",
@@ -74,7 +79,9 @@ def pick_column(source: TableFile, column: str | None) -> str:
 
 def beside_no_name(source: TableFile, chosen: int) -> list[int]:
     """The other columns that share a name in the header: those without one, and the one before these."""
-    is_unnamed = [source.has_header and each == numbered(at) for at, each in enumerate(source.columns)]
+    is_unnamed = [
+        source.has_header and each == numbered(at) for at, each in enumerate(source.columns)
+    ]
     return [at for at in range(len(is_unnamed)) if at != chosen and any(is_unnamed[at : at + 2])]
 
 
@@ -107,10 +114,14 @@ def pick_verified(source: TableFile, column: str | None, prefix: str | None) -> 
     return pick_column(source, column)
 
 
-def check_output(file: str, output: str | None, *, in_place: bool = False, as_json: bool = False) -> str | None:
+def check_output(
+    file: str, output: str | None, *, in_place: bool = False, as_json: bool = False
+) -> str | None:
     """The path of the file to write; refuses to overwrite the input unless told to."""
     if as_json and output == STDIN:
-        raise mv.SettingsError("--json and -o - cannot both use standard output: write the table to a file")
+        raise mv.SettingsError(
+            "--json and -o - cannot both use standard output: write the table to a file"
+        )
     if in_place and file == STDIN:
         raise mv.SettingsError("--in-place needs a file; standard input cannot be replaced")
     if in_place and output is None:
@@ -118,9 +129,13 @@ def check_output(file: str, output: str | None, *, in_place: bool = False, as_js
     output = output if output in (None, STDIN) else str(user_path(str(output)))
     is_same = output not in (None, STDIN) and file != STDIN and is_same_file(file, str(output))
     if in_place and not is_same:
-        raise mv.SettingsError(f"--in-place replaces {file}, but --output is {output}: give one of them")
+        raise mv.SettingsError(
+            f"--in-place replaces {file}, but --output is {output}: give one of them"
+        )
     if is_same and not in_place:
-        raise mv.SettingsError(f"{output} is the input: name another output, or add --in-place to replace it")
+        raise mv.SettingsError(
+            f"{output} is the input: name another output, or add --in-place to replace it"
+        )
     return output
 
 
@@ -144,9 +159,18 @@ class TableOutput:
     """The table that a command writes; `written` is where it was written in the end, None for nowhere."""
 
     def __init__(
-        self, path: str | None, source: TableFile, is_escaped: Callable[[str], bool], by_action: str | None = None
+        self,
+        path: str | None,
+        source: TableFile,
+        is_escaped: Callable[[str], bool],
+        by_action: str | None = None,
     ) -> None:
-        self.path, self.source, self.is_escaped, self.by_action = path, source, is_escaped, by_action
+        self.path, self.source, self.is_escaped, self.by_action = (
+            path,
+            source,
+            is_escaped,
+            by_action,
+        )
         self.written = path
 
     def pieces(self, needed: Sequence[str]) -> Iterator[pa.Table]:
@@ -172,7 +196,9 @@ class TableOutput:
             check_room(len(self.source.format.title) + sum(map(len, pieces())))
 
     @contextmanager
-    def open(self, has_failed: Callable[[], bool] = lambda: False) -> Iterator[Callable[[pa.Table], None]]:
+    def open(
+        self, has_failed: Callable[[], bool] = lambda: False
+    ) -> Iterator[Callable[[pa.Table], None]]:
         """Yield the function that writes a piece; without an output it does nothing.
 
         If the run has failed at the end, an older output stays, and the table is written beside it.
@@ -189,7 +215,9 @@ class TableOutput:
         if Path(self.path).suffix.lower() == ".xlsx":
             check_replaced(partial_path(self.path))
             if self.source.format.sheet is not None:
-                self.source.remarks.append("the sheet is written anew with its values, without formulas and formats")
+                self.source.remarks.append(
+                    "the sheet is written anew with its values, without formulas and formats"
+                )
         with create_table(
             self.path,
             columns=self.source.columns,
@@ -198,7 +226,11 @@ class TableOutput:
             like=self.source.format,
             by_action=self.by_action,
         ) as writer:
-            if self.source.formulas and self.path != STDIN and is_same_file(self.path, str(self.source.path)):
+            if (
+                self.source.formulas
+                and self.path != STDIN
+                and is_same_file(self.path, str(self.source.path))
+            ):
                 formulas = count_of(self.source.formulas, "formula")
                 raise mv.InputError(
                     f"{self.path} has {formulas} without a saved value in its sheets, and replacing it would empty "
@@ -297,7 +329,9 @@ def read_bounce_file(path: str, columns: str | None) -> pd.DataFrame:
     if columns is not None:
         pairs = [each.partition("=") for each in split_list(columns)]
         if wrong := [name for name, equals, value in pairs if not (equals and value)]:
-            raise mv.SettingsError(f"--bounce-columns: {wrong[0]!r} names no column; write address=Recipient")
+            raise mv.SettingsError(
+                f"--bounce-columns: {wrong[0]!r} names no column; write address=Recipient"
+            )
         named = {name.strip(): value.strip() for name, _, value in pairs}
     with printed_warnings():
         reports: pd.DataFrame = mv.read_bounces(path, columns=named)
@@ -310,7 +344,9 @@ def read_known_file(path: str | None, validation_type: ValidationType) -> KnownA
         known = read_known(path)
     if known is not None:
         known = known.settled_for(validation_type)
-        print_status(f"{path}: {count_of(len(known.rows), 'address is', 'addresses are')} settled and not asked")
+        print_status(
+            f"{path}: {count_of(len(known.rows), 'address is', 'addresses are')} settled and not asked"
+        )
     return known
 
 

@@ -46,19 +46,30 @@ from .terminal import app
 def learn(
     file: File,
     bounces: Annotated[
-        str, typer.Argument(help="What became of the mails: mbox, Maildir, .eml, a folder, or a table.")
+        str,
+        typer.Argument(help="What became of the mails: mbox, Maildir, .eml, a folder, or a table."),
     ],
     *,
-    experience: Annotated[str, typer.Option("--experience", help="JSON file that the counts are added to.")],
+    experience: Annotated[
+        str, typer.Option("--experience", help="JSON file that the counts are added to.")
+    ],
     bounce_columns: BounceColumns = None,
     column: ColumnName = None,
     mailed: Annotated[
         str | None,
-        typer.Option("--mailed", help="Column with true for each row that was mailed; by default the column of waves."),
+        typer.Option(
+            "--mailed",
+            help="Column with true for each row that was mailed; by default the column of waves.",
+        ),
     ] = None,
-    name: Annotated[str, typer.Option("--name", help="What to call the mailing, to tell it apart from others.")] = "",
+    name: Annotated[
+        str, typer.Option("--name", help="What to call the mailing, to tell it apart from others.")
+    ] = "",
     complete: Annotated[
-        bool, typer.Option("--complete", help="All bounces have come: a wave without any is learnt, too.")
+        bool,
+        typer.Option(
+            "--complete", help="All bounces have come: a wave without any is learnt, too."
+        ),
     ] = False,
     prefix: Prefix = None,
     reading: TableOptions,
@@ -73,7 +84,9 @@ def learn(
     reports = read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
         label = pick_verified(source, column, prefix)
-        whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in source.pieces()])
+        whole = pa.concat_tables(
+            [piece.cast(plain_schema(piece.schema)) for piece in source.pieces()]
+        )
     chosen = None if mailed is None else truth_of(whole, mailed)
     with printed_warnings("warning"):
         known += mv.learn(
@@ -100,11 +113,20 @@ def mailing(
     column: ColumnName = None,
     output: Output = None,
     following: Annotated[
-        str | None, typer.Option("--next", help="File for the rows to mail now; '-' is CSV on standard output.")
+        str | None,
+        typer.Option(
+            "--next", help="File for the rows to mail now; '-' is CSV on standard output."
+        ),
     ] = None,
-    experience: Annotated[str | None, typer.Option("--experience", help="File that `learn` wrote.")] = None,
-    max_bounce_rate: Annotated[float, typer.Option("--max-bounce-rate", help="Hard bounces by rows of a wave.")] = 0.02,
-    waves: Annotated[int, typer.Option("--waves", help="In how many parts the list is mailed.")] = 6,
+    experience: Annotated[
+        str | None, typer.Option("--experience", help="File that `learn` wrote.")
+    ] = None,
+    max_bounce_rate: Annotated[
+        float, typer.Option("--max-bounce-rate", help="Hard bounces by rows of a wave.")
+    ] = 0.02,
+    waves: Annotated[
+        int, typer.Option("--waves", help="In how many parts the list is mailed.")
+    ] = 6,
     prefix: Prefix = None,
     reading: TableOptions,
     in_place: InPlace = False,
@@ -120,10 +142,14 @@ def mailing(
     check_not_read(output, "--output", experience)
     check_not_read(following, "--next", output, experience)
     if following is not None and output is None:
-        raise mv.SettingsError("--next needs --output: without the list of this wave the next one would mail it again")
+        raise mv.SettingsError(
+            "--next needs --output: without the list of this wave the next one would mail it again"
+        )
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
-        whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in source.pieces()])
+        whole = pa.concat_tables(
+            [piece.cast(plain_schema(piece.schema)) for piece in source.pieces()]
+        )
         with printed_warnings("warning"):
             plan = mv.mailing(
                 with_core(whole, name, prefix),

@@ -16,15 +16,20 @@ from .status import exit_with_error, print_status
 from .terminal import USAGE, app
 
 lists_app = typer.Typer(
-    help="Show the lists behind the flags, or update the disposable one.", invoke_without_command=True
+    help="Show the lists behind the flags, or update the disposable one.",
+    invoke_without_command=True,
 )
 app.add_typer(lists_app, name="lists")
 
 
 @app.command()
 def runs(
-    journal: Annotated[str, typer.Option(help="The journal file; 'auto': the default one.")] = "auto",
-    export: Annotated[Path | None, typer.Option(help="Parquet file to write all answers to.")] = None,
+    journal: Annotated[
+        str, typer.Option(help="The journal file; 'auto': the default one.")
+    ] = "auto",
+    export: Annotated[
+        Path | None, typer.Option(help="Parquet file to write all answers to.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List the contents of a journal.
@@ -43,7 +48,11 @@ def runs(
             opened.export(export)
             print_status(f"written: {export}")
     if as_json:
-        print(json.dumps([{name: getattr(e, name) for name in e.__slots__} for e in entries], indent=2))
+        print(
+            json.dumps(
+                [{name: getattr(e, name) for name in e.__slots__} for e in entries], indent=2
+            )
+        )
     else:
         print_status(str(path))
         print("\n".join(render_entry(entry) for entry in entries) or "empty")
@@ -56,13 +65,19 @@ def render_entry(entry: Any) -> str:
 
     validation_type, service = parse_key(entry.key)
     place = service or "this computer"
-    name = f"{CHECKS[ValidationType(validation_type)]}, by {place}" if validation_type else entry.key
-    verdicts = ", ".join(f"{verdict} {count:,}" for verdict, count in entry.verdicts.items() if count)
+    name = (
+        f"{CHECKS[ValidationType(validation_type)]}, by {place}" if validation_type else entry.key
+    )
+    verdicts = ", ".join(
+        f"{verdict} {count:,}" for verdict, count in entry.verdicts.items() if count
+    )
     parts = [f"{count_of(entry.settled, 'address')} checked{f' ({verdicts})' if verdicts else ''}"]
     if entry.in_flight:
         parts.append(f"{entry.in_flight:,} paid for, without an answer yet")
     if entry.uncertain:
-        parts.append(f"{entry.uncertain:,} perhaps paid for: the reply to their submission was lost")
+        parts.append(
+            f"{entry.uncertain:,} perhaps paid for: the reply to their submission was lost"
+        )
     return f"{name}: {'; '.join(parts)}"
 
 
@@ -84,14 +99,22 @@ def lists(context: typer.Context, as_json: Json = False) -> None:
 
 @lists_app.command()
 def update(
-    source: Annotated[str | None, typer.Option(help="URL or file; the default source when not given.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes and write nothing.")] = False,
-    accept: Annotated[list[str] | None, typer.Option(help="Accept this change despite its size: loss or gain.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="URL or file; the default source when not given.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the changes and write nothing.")
+    ] = False,
+    accept: Annotated[
+        list[str] | None, typer.Option(help="Accept this change despite its size: loss or gain.")
+    ] = None,
 ) -> None:
     """Download the disposable list. No other command downloads a list."""
     from ..checks.lists.update import DEFAULT_SOURCE, update_disposable  # noqa: PLC0415 - only this command needs it
 
-    found = update_disposable(fetch, source=source or DEFAULT_SOURCE, dry_run=dry_run, accept=tuple(accept or ()))
+    found = update_disposable(
+        fetch, source=source or DEFAULT_SOURCE, dry_run=dry_run, accept=tuple(accept or ())
+    )
     print(found.to_text())
     if found.refusals:
         exit_with_error("the new edition was refused; the current list stays in use", USAGE)

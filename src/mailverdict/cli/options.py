@@ -28,9 +28,14 @@ def parse_kind(text: str) -> ValidationType:
 
 
 File = Annotated[
-    str, typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines or XLSX file, a folder of Parquet files, or '-'.")
+    str,
+    typer.Argument(
+        help="CSV, TSV, Parquet, Arrow, JSON lines or XLSX file, a folder of Parquet files, or '-'."
+    ),
 ]
-ColumnName = Annotated[str | None, typer.Option("--column", "-c", help="Column of addresses; guessed when not given.")]
+ColumnName = Annotated[
+    str | None, typer.Option("--column", "-c", help="Column of addresses; guessed when not given.")
+]
 Kind = Annotated[
     ValidationType,
     typer.Option(
@@ -43,11 +48,20 @@ Kind = Annotated[
 ]
 Output = Annotated[
     str | None,
-    typer.Option("--output", "-o", help="File to write; its ending decides the kind; '-' is CSV on standard output."),
+    typer.Option(
+        "--output",
+        "-o",
+        help="File to write; its ending decides the kind; '-' is CSV on standard output.",
+    ),
 ]
 Service = Annotated[str | None, typer.Option("--backend", help="URL of a verification service.")]
-Sandbox = Annotated[bool, typer.Option("--sandbox", help="Ask made-up servers on this machine instead of real ones.")]
-ResolverAt = Annotated[str | None, typer.Option("--resolver", help="DNS resolver, as 127.0.0.1:5353.")]
+Sandbox = Annotated[
+    bool,
+    typer.Option("--sandbox", help="Ask made-up servers on this machine instead of real ones."),
+]
+ResolverAt = Annotated[
+    str | None, typer.Option("--resolver", help="DNS resolver, as 127.0.0.1:5353.")
+]
 RESOLVER_CHECK = typer.Option(
     "--resolver-check/--no-resolver-check",
     help="Test the DNS resolver first; turn it off on a private network whose resolver knows only its own names.",
@@ -56,11 +70,20 @@ ResolverCheck = Annotated[bool, RESOLVER_CHECK]
 ServiceResolverCheck = Annotated[bool | None, RESOLVER_CHECK]  # None: as the service's settings say
 SmtpPort = Annotated[int | None, typer.Option(help="Port of the mail servers; 25 except in tests.")]
 HeloName = Annotated[str | None, typer.Option(help="Name of this host in EHLO.")]
-AllowNetwork = Annotated[list[str] | None, typer.Option(help="Private network that may be contacted.")]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of a CSV; guessed when not given.")]
-Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Delimiter of a CSV; detected when not given.")]
+AllowNetwork = Annotated[
+    list[str] | None, typer.Option(help="Private network that may be contacted.")
+]
+Encoding = Annotated[
+    str | None, typer.Option("--encoding", help="Encoding of a CSV; guessed when not given.")
+]
+Delimiter = Annotated[
+    str | None, typer.Option("--delimiter", help="Delimiter of a CSV; detected when not given.")
+]
 Sheet = Annotated[
-    str | None, typer.Option("--sheet", help="Sheet of an XLSX; by default the first that is neither empty nor hidden.")
+    str | None,
+    typer.Option(
+        "--sheet", help="Sheet of an XLSX; by default the first that is neither empty nor hidden."
+    ),
 ]
 EscapeFormulas = Annotated[
     bool,
@@ -71,15 +94,24 @@ EscapeFormulas = Annotated[
 ]
 HasHeader = Annotated[
     bool | None,
-    typer.Option("--header/--no-header", help="Whether the first line has the column names; found out by default."),
+    typer.Option(
+        "--header/--no-header",
+        help="Whether the first line has the column names; found out by default.",
+    ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Refuse a CSV with rows of a wrong length or bytes not in its encoding.")
+    bool,
+    typer.Option(
+        "--strict", help="Refuse a CSV with rows of a wrong length or bytes not in its encoding."
+    ),
 ]
 InPlace = Annotated[bool, typer.Option("--in-place", help="Let the output replace the input file.")]
 Clean = Annotated[
     bool,
-    typer.Option("--clean/--no-clean", help="Repair each cell first, and verify the repaired address (on by default)."),
+    typer.Option(
+        "--clean/--no-clean",
+        help="Repair each cell first, and verify the repaired address (on by default).",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
@@ -93,35 +125,50 @@ FailAbove = Annotated[
     ),
 ]
 Email = Annotated[str, typer.Argument(help="The address.")]
-JournalAt = Annotated[str, typer.Option("--journal", help="File that keeps answers; 'auto', or 'none'.")]
+JournalAt = Annotated[
+    str, typer.Option("--journal", help="File that keeps answers; 'auto', or 'none'.")
+]
 Prefix = Annotated[
-    str | None, typer.Option("--prefix", help="Prefix of each new column's name; COLUMN_ when not given.")
+    str | None,
+    typer.Option("--prefix", help="Prefix of each new column's name; COLUMN_ when not given."),
 ]
 PolicyName = Annotated[str | None, typer.Option("--policy", help="strict, balanced or lenient.")]
 Audience = Annotated[
-    str, typer.Option("--audience", help="Who reads the report: analyst, all of it; or manager, one page.")
+    str,
+    typer.Option(
+        "--audience", help="Who reads the report: analyst, all of it; or manager, one page."
+    ),
 ]
 Earlier = Annotated[
     str | None,
     typer.Option(
-        "--earlier", help="An earlier verified file of the list: the report shows what changed; its rows are in memory."
+        "--earlier",
+        help="An earlier verified file of the list: the report shows what changed; its rows are in memory.",
     ),
 ]
 Known = Annotated[
     str | None,
     typer.Option(
-        "--known", help="Another verifier's export, or a verified file: what is valid or invalid there is not asked."
+        "--known",
+        help="Another verifier's export, or a verified file: what is valid or invalid there is not asked.",
     ),
 ]
-Limit = Annotated[int | None, typer.Option("--limit", help="Verify at most this many new addresses.")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", help="Verify at most this many new addresses.")
+]
 MaxAge = Annotated[str, typer.Option("--max-age", help="How long a kept answer is used.")]
-Refresh = Annotated[str, typer.Option("--refresh", help="Verdicts to verify again, separated by commas.")]
+Refresh = Annotated[
+    str, typer.Option("--refresh", help="Verdicts to verify again, separated by commas.")
+]
 Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.")]
 
 
 Bounces = Annotated[
     str,
-    typer.Option("--bounces", help="What became of the mails: mbox, Maildir, .eml, a folder of these, or a table."),
+    typer.Option(
+        "--bounces",
+        help="What became of the mails: mbox, Maildir, .eml, a folder of these, or a table.",
+    ),
 ]
 BounceColumns = Annotated[
     str | None,
@@ -198,10 +245,15 @@ def call_with_groups(function: Callable[..., Any], given: Mapping[str, Any]) -> 
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     groups = {each.name: group_of(each) for each in parameters}
     return function(
-        **{name: given[name] if group is None else call_with_groups(group, given) for name, group in groups.items()}
+        **{
+            name: given[name] if group is None else call_with_groups(group, given)
+            for name, group in groups.items()
+        }
     )
 
 
 def group_of(parameter: inspect.Parameter) -> Callable[..., Any] | None:
     """The function with the options that a parameter stands for; None for an option."""
-    return next((each for each in get_args(parameter.annotation)[1:] if inspect.isfunction(each)), None)
+    return next(
+        (each for each in get_args(parameter.annotation)[1:] if inspect.isfunction(each)), None
+    )

@@ -48,7 +48,9 @@ class FailLimit:
                 f"--fail-above {text!r}: give a share as unknown=5%, or a number of rows as invalid=100"
             )
         if match[1] not in BUCKETS:
-            raise SettingsError(f"--fail-above {text!r}: {match[1]!r} is not one of {', '.join(BUCKETS)}")
+            raise SettingsError(
+                f"--fail-above {text!r}: {match[1]!r} is not one of {', '.join(BUCKETS)}"
+            )
         if match[3] and float(match[2]) > 100:
             raise SettingsError(f"--fail-above {text!r}: a share is from 0% to 100%")
         return cls(match[1], float(match[2]), bool(match[3]))
@@ -69,7 +71,9 @@ class FailLimit:
 
 def parse_limits(texts: Sequence[str] | None) -> list[FailLimit]:
     """The limits, each given by an option of its own or several separated by commas."""
-    return [FailLimit.parse(each) for text in texts or () for each in text.split(",") if each.strip()]
+    return [
+        FailLimit.parse(each) for text in texts or () for each in text.split(",") if each.strip()
+    ]
 
 
 @dataclass
@@ -150,7 +154,11 @@ class FileOutcome:
         if self.run.is_resumable:
             return "run the command again to continue"
         again = "the next run begins at the first row"
-        return again if self.validation_type == ValidationType.REGEX else f"{again}, unless --journal keeps the answers"
+        return (
+            again
+            if self.validation_type == ValidationType.REGEX
+            else f"{again}, unless --journal keeps the answers"
+        )
 
     def exit_early(self) -> None:
         """Exit with the status of what ended the verification early, or of an exceeded limit, if there is one."""

@@ -84,7 +84,9 @@ def duplicates(file: File, column: ColumnName = None, *, rewriting: Rewriting) -
         name, prefix, source = table.column, rewriting.prefix, table.source
         at = source.columns.index(name)
         # A column with dictionaries has another one in each piece.
-        cells = pa.chunked_array([chunk for p in source.pieces([name]) for chunk in to_plain(p.column(at)).chunks])
+        cells = pa.chunked_array(
+            [chunk for p in source.pieces([name]) for chunk in to_plain(p.column(at)).chunks]
+        )
         found = mv.duplicates(pa.table({name: cells}), name, prefix=prefix).drop_columns([name])
         rows = 0
         for piece in table.pieces():
@@ -92,9 +94,7 @@ def duplicates(file: File, column: ColumnName = None, *, rewriting: Rewriting) -
             rows += len(piece)
         repeated = len(found) - found[str(label_of(name, prefix, "duplicate_of"))].null_count
         mailboxes = pc.count_distinct(found[str(label_of(name, prefix, "identity"))]).as_py()
-        table.summary = (
-            f"rows: {rows:,}; distinct mailboxes: {mailboxes:,}; rows that repeat an earlier one: {repeated:,}"
-        )
+        table.summary = f"rows: {rows:,}; distinct mailboxes: {mailboxes:,}; rows that repeat an earlier one: {repeated:,}"
 
 
 @app.command()
@@ -102,7 +102,10 @@ def duplicates(file: File, column: ColumnName = None, *, rewriting: Rewriting) -
 def suppress(
     file: File,
     against: Annotated[
-        str, typer.Argument(help="List of addresses and domains: .txt, one a line, or CSV, TSV, Parquet, XLSX.")
+        str,
+        typer.Argument(
+            help="List of addresses and domains: .txt, one a line, or CSV, TSV, Parquet, XLSX."
+        ),
     ],
     column: ColumnName = None,
     *,
@@ -129,7 +132,10 @@ def outcomes(
     bounce_columns: BounceColumns = None,
     column: ColumnName = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="File for the rows whose verdict was wrong; '-' is CSV.")
+        str | None,
+        typer.Option(
+            "--output", "-o", help="File for the rows whose verdict was wrong; '-' is CSV."
+        ),
     ] = None,
     mailed: Annotated[
         str | None, typer.Option("--mailed", help="Column with true for each row that was mailed.")
@@ -150,19 +156,28 @@ def outcomes(
     reports = read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
-        whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in source.pieces()])
+        whole = pa.concat_tables(
+            [piece.cast(plain_schema(piece.schema)) for piece in source.pieces()]
+        )
         chosen = None if mailed is None else truth_of(whole, mailed)
         frame = with_core(whole, name, prefix).to_pandas()
         with printed_warnings():
             counts = mv.outcomes(frame, name, reports, mailed=chosen, policy=policy, prefix=prefix)
         wrong = mv.contradicted(whole, name, reports, mailed=chosen, prefix=prefix)
-        table_output = TableOutput(output, source, FormulaColumns(name, prefix, in_all=escape_formulas))
+        table_output = TableOutput(
+            output, source, FormulaColumns(name, prefix, in_all=escape_formulas)
+        )
         with table_output.open() as write:
             write(wrong)
     print_remarks(source, quiet=quiet)
     if as_json:
         records = json.loads(counts.reset_index().to_json(orient="records"))
-        print(json.dumps({"counts": records, "contradicted": len(wrong), **counts.attrs["outcomes"]}, indent=2))
+        print(
+            json.dumps(
+                {"counts": records, "contradicted": len(wrong), **counts.attrs["outcomes"]},
+                indent=2,
+            )
+        )
     elif output != STDIN:
         print(render_outcomes(counts))
     if not quiet:
@@ -180,7 +195,9 @@ def operators(
     file: File,
     *,
     column: ColumnName = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many operators, by number of addresses.")] = 20,
+    top: Annotated[
+        int, typer.Option("--top", min=1, help="How many operators, by number of addresses.")
+    ] = 20,
     prefix: Prefix = None,
     reading: TableOptions,
     as_json: Json = False,
@@ -210,7 +227,9 @@ def render_operators(counts: pd.DataFrame) -> str:
     for row in counts.reset_index().to_dict("records"):
         numbers = "".join(f" {row[name]:>9,}" for name in names)
         shown = printable_text(row["operator"], 28)
-        lines.append(f"{shown:<28} {row['addresses']:>11,} {row['clear']:>11,} {row['share']:>7.1%}{numbers}")
+        lines.append(
+            f"{shown:<28} {row['addresses']:>11,} {row['clear']:>11,} {row['share']:>7.1%}{numbers}"
+        )
         lines += [f"  {row['note']}"] if row["note"] else []
     return "\n".join(lines)
 
@@ -218,16 +237,25 @@ def render_operators(counts: pd.DataFrame) -> str:
 @app.command()
 @with_groups
 def compare(
-    a: Annotated[str, typer.Argument(help="A verified table file, or the export of another verifier.")],
+    a: Annotated[
+        str, typer.Argument(help="A verified table file, or the export of another verifier.")
+    ],
     b: Annotated[str, typer.Argument(help="Another one about the same addresses.")],
     *,
     bounces: Annotated[
-        str | None, typer.Option("--bounces", help="Mailbox or export with what became of the mails: who was right?")
+        str | None,
+        typer.Option(
+            "--bounces", help="Mailbox or export with what became of the mails: who was right?"
+        ),
     ] = None,
     bounce_columns: BounceColumns = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="File for the addresses that are valid in one and invalid in the other."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="File for the addresses that are valid in one and invalid in the other.",
+        ),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -243,7 +271,9 @@ def compare(
         found = mv.compare(a, b, bounces=reports)
     if output is not None:
         wrong = pa.Table.from_pandas(found.contradictions.reset_index(), preserve_index=False)
-        with create_table(output, columns=wrong.column_names, is_escaped=lambda name: True) as writer:
+        with create_table(
+            output, columns=wrong.column_names, is_escaped=lambda name: True
+        ) as writer:
             writer.write(wrong)
     if as_json:
         print(json.dumps(comparison_record(found), indent=2))
@@ -255,7 +285,11 @@ def compare(
 
 def comparison_record(found: mv.Comparison) -> dict[str, Any]:
     """The figures of a comparison, for JSON."""
-    right = None if found.right is None else json.loads(found.right.reset_index().to_json(orient="records"))
+    right = (
+        None
+        if found.right is None
+        else json.loads(found.right.reset_index().to_json(orient="records"))
+    )
     return {
         "a": found.names[0],
         "b": found.names[1],
@@ -272,16 +306,24 @@ def truth_of(table: pa.Table, column: str) -> list[bool]:
     """A column of true and false; other texts are an error."""
     if column not in table.column_names:
         names = table.column_names
-        raise mv.ColumnError(f"--mailed: no column {column!r}{did_you_mean(column, names)}; there are {listed(names)}")
-    texts = [str(cell if cell is not None else "").strip().lower() for cell in table[column].to_pylist()]
+        raise mv.ColumnError(
+            f"--mailed: no column {column!r}{did_you_mean(column, names)}; there are {listed(names)}"
+        )
+    texts = [
+        str(cell if cell is not None else "").strip().lower() for cell in table[column].to_pylist()
+    ]
     if wrong := sorted(set(texts) - {"true", "false", "1", "0", "yes", "no", ""}):
-        raise mv.SettingsError(f"--mailed: column {column!r} holds {wrong[0][:40]!r}; it needs true or false")
+        raise mv.SettingsError(
+            f"--mailed: column {column!r} holds {wrong[0][:40]!r}; it needs true or false"
+        )
     return [text in ("true", "1", "yes") for text in texts]
 
 
 def render_outcomes(counts: pd.DataFrame) -> str:
     """A table for a terminal; percentages are of the mailed addresses."""
-    lines = [f"{'':<26} {'mailed':>9} {'hard':>7} {'of mailed':>9} {'95% interval':>16} {'blocked':>8} {'soft':>7}"]
+    lines = [
+        f"{'':<26} {'mailed':>9} {'hard':>7} {'of mailed':>9} {'95% interval':>16} {'blocked':>8} {'soft':>7}"
+    ]
     for row in counts.reset_index().to_dict("records"):
         if row["mailed"]:
             name = f"{row['by']} {str(row['value']).replace('_', ' ')}"

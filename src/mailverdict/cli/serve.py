@@ -29,17 +29,25 @@ def serve(
     store: Annotated[str | None, typer.Option(help="sqlite:///jobs.db or postgresql://...")] = None,
     daily_limit: Annotated[int | None, typer.Option(help="Addresses per client and day.")] = None,
     when_saturated: Annotated[
-        str | None, typer.Option(help="wait: bulk jobs wait. settle: they end as rate_limited or throttled.")
+        str | None,
+        typer.Option(help="wait: bulk jobs wait. settle: they end as rate_limited or throttled."),
     ] = None,
     revision: Annotated[str | None, typer.Option(help="current or earlier.")] = None,
     host_settings: HostOptions,
-    trusted_proxy: Annotated[list[str] | None, typer.Option(help="Network whose X-Forwarded-For is trusted.")] = None,
-    key_file: Annotated[
-        str | None, typer.Option(help="File of client keys (mailverdict keys add); requests then need a key.")
+    trusted_proxy: Annotated[
+        list[str] | None, typer.Option(help="Network whose X-Forwarded-For is trusted.")
     ] = None,
-    ssl_certfile: Annotated[str | None, typer.Option(help="Certificate chain in PEM; serves HTTPS.")] = None,
+    key_file: Annotated[
+        str | None,
+        typer.Option(help="File of client keys (mailverdict keys add); requests then need a key."),
+    ] = None,
+    ssl_certfile: Annotated[
+        str | None, typer.Option(help="Certificate chain in PEM; serves HTTPS.")
+    ] = None,
     ssl_keyfile: Annotated[str | None, typer.Option(help="The certificate's private key.")] = None,
-    is_sandbox: Annotated[bool, typer.Option("--sandbox", help="Verify against made-up servers.")] = False,
+    is_sandbox: Annotated[
+        bool, typer.Option("--sandbox", help="Verify against made-up servers.")
+    ] = False,
 ) -> None:
     """Run the verification service over HTTP. MAILVERDICT_* variables set everything else."""
     from ..service import from_environment, run  # noqa: PLC0415 - an extra
@@ -61,7 +69,9 @@ def serve(
         run(settings, host, port)
         return
     if any(host_settings[name] for name in ("resolver", "smtp_port", "allow_networks")):
-        raise SettingsError("--sandbox has its own servers: leave out --resolver, --smtp-port and --allow-network")
+        raise SettingsError(
+            "--sandbox has its own servers: leave out --resolver, --smtp-port and --allow-network"
+        )
     from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
 
     with World() as world:
@@ -89,10 +99,15 @@ def sandbox(
         print_status("stopped")
 
 
-keys_app = typer.Typer(help="Add, list or revoke the client keys of a service.", no_args_is_help=True)
+keys_app = typer.Typer(
+    help="Add, list or revoke the client keys of a service.", no_args_is_help=True
+)
 app.add_typer(keys_app, name="keys")
 KeyFile = Annotated[
-    str, typer.Option("--file", help="File of client keys, as in serve --key-file.", envvar="MAILVERDICT_KEY_FILE")
+    str,
+    typer.Option(
+        "--file", help="File of client keys, as in serve --key-file.", envvar="MAILVERDICT_KEY_FILE"
+    ),
 ]
 KeyName = Annotated[str, typer.Argument(help="The client's name; quota and results belong to it.")]
 
@@ -117,7 +132,10 @@ def list_keys(file: KeyFile, as_json: Json = False) -> None:
 
     clients = read_keys(file)
     if as_json:
-        shown = [{"name": k.name, "id": k.identifier, "created": k.created, "revoked": k.revoked} for k in clients]
+        shown = [
+            {"name": k.name, "id": k.identifier, "created": k.created, "revoked": k.revoked}
+            for k in clients
+        ]
         print(json.dumps(shown, indent=2))
         return
     for key in clients:

@@ -24,14 +24,18 @@ NO_FILE = "none"
 SERVICE_COMMANDS = ("serve", "worker", "keys", "store", "sandbox")
 BEFORE_COMMAND = "log-format"  # the only option of all commands that these sources set
 CommandPath = tuple[str, ...]  # names of a command and of those above it
-Commands = Mapping[CommandPath, Mapping[str, Any]]  # parameters of the parser by the names of options, without dashes
+Commands = Mapping[
+    CommandPath, Mapping[str, Any]
+]  # parameters of the parser by the names of options, without dashes
 
 
 @dataclass
 class GivenOptions:
     """Values of options as texts, and the file that gave some of them."""
 
-    values: dict[str, Any] = field(default_factory=dict)  # by command and parameter: a `default_map` of the parser
+    values: dict[str, Any] = field(
+        default_factory=dict
+    )  # by command and parameter: a `default_map` of the parser
     log_format: str | None = None
     file: Path | None = None  # if it was found and not named
     from_file: frozenset[str] = frozenset()  # commands with options in the file
@@ -41,16 +45,24 @@ class GivenOptions:
         values = self.values
         for name in command:
             values = values.setdefault(name, {})
-        values[parameter.name] = as_text(value, f"{source}: {command[-1]} --{parameter.name}", many=parameter.multiple)
+        values[parameter.name] = as_text(
+            value, f"{source}: {command[-1]} --{parameter.name}", many=parameter.multiple
+        )
 
 
 def as_text(value: Any, name: str, *, many: bool) -> str | list[str]:
     """A value as the command line would give it."""
     if isinstance(value, dict) or (isinstance(value, list) and not many):
-        raise SettingsError(f"{name.replace('_', '-')} is {value!r:.80}; give one text, number, true or false")
+        raise SettingsError(
+            f"{name.replace('_', '-')} is {value!r:.80}; give one text, number, true or false"
+        )
     if not many:
         return str(value)
-    return [str(each) for each in value] if isinstance(value, list) else re.findall(r"[^\s,]+", str(value))
+    return (
+        [str(each) for each in value]
+        if isinstance(value, list)
+        else re.findall(r"[^\s,]+", str(value))
+    )
 
 
 def read_options(group: Any, config: str | None, environ: Mapping[str, str]) -> GivenOptions:
@@ -78,9 +90,16 @@ def read_options(group: Any, config: str | None, environ: Mapping[str, str]) -> 
 def walk(path: CommandPath, command: Any) -> Iterator[tuple[CommandPath, dict[str, Any]]]:
     """The options of each command by their names."""
     if path:
-        options = [each for each in command.params if each.param_type_name == "option" and each.name != "help"]
+        options = [
+            each
+            for each in command.params
+            if each.param_type_name == "option" and each.name != "help"
+        ]
         names = [next(name for name in each.opts if name.startswith("--")) for each in options]
-        yield path, {name.removeprefix("--"): each for name, each in zip(names, options, strict=True)}
+        yield (
+            path,
+            {name.removeprefix("--"): each for name, each in zip(names, options, strict=True)},
+        )
     for name, child in getattr(command, "commands", {}).items():
         yield from walk((*path, name), child)
 
@@ -93,7 +112,9 @@ def settings_path(given: str | None) -> Path | None:
     if path.is_file():
         return path
     if given:
-        raise SettingsError(f"--config {given}: {'it is not a file' if path.exists() else 'no such file'}")
+        raise SettingsError(
+            f"--config {given}: {'it is not a file' if path.exists() else 'no such file'}"
+        )
     return None
 
 
@@ -103,10 +124,14 @@ def read_file(path: Path, commands: Commands, found: GivenOptions) -> None:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as exc:
         raise SettingsError(f"{path} cannot be read as TOML: {exc}") from exc
-    general = {option_name(name): value for name, value in data.items() if not isinstance(value, dict)}
+    general = {
+        option_name(name): value for name, value in data.items() if not isinstance(value, dict)
+    }
     if BEFORE_COMMAND in general:
         found.log_format = str(general.pop(BEFORE_COMMAND))
-    having = {each: options for each, options in commands.items() if each[0] not in SERVICE_COMMANDS}
+    having = {
+        each: options for each, options in commands.items() if each[0] not in SERVICE_COMMANDS
+    }
     known = {name for options in having.values() for name in options}
     for name, value in general.items():
         check_known(name, known, f"{path}: {name!r} is not an option of any command")
@@ -123,13 +148,19 @@ def read_table(
 ) -> None:
     """Read the options of one command, and of the commands below it."""
     where = f"[{'.'.join(command)}]"
-    check_known(" ".join(command), {" ".join(each) for each in commands}, f"{path}: {where} is not a command")
+    check_known(
+        " ".join(command),
+        {" ".join(each) for each in commands},
+        f"{path}: {where} is not a command",
+    )
     for name, value in table.items():
         if isinstance(value, dict):
             read_table(path, (*command, name), value, commands, found)
             continue
         option = option_name(name)
-        check_known(option, set(commands[command]), f"{path}: {name!r} in {where} is not an option of it")
+        check_known(
+            option, set(commands[command]), f"{path}: {name!r} in {where} is not an option of it"
+        )
         found.put(command, commands[command][option], value, str(path))
 
 
@@ -141,7 +172,11 @@ def check_known(name: str, known: set[str], problem: str) -> None:
     """Raise `SettingsError` for an unknown name, with the known ones that are like it."""
     if name not in known:
         close = get_close_matches(name, sorted(known), 3)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(known))}"
+        hint = (
+            f"did you mean {' or '.join(close)}?"
+            if close
+            else f"there are {', '.join(sorted(known))}"
+        )
         raise SettingsError(f"{problem}; {hint}")
 
 
@@ -158,4 +193,8 @@ def service_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment without the variables of the command line's own options, which are not the service's settings."""
     own = {variable("config"), variable(BEFORE_COMMAND)}
     of_commands = (variable("serve_"), variable("worker_"))
-    return {name: text for name, text in environ.items() if not name.startswith(of_commands) and name not in own}
+    return {
+        name: text
+        for name, text in environ.items()
+        if not name.startswith(of_commands) and name not in own
+    }

@@ -45,7 +45,9 @@ class StatusLog:
         if self.is_json:
             level = label if label in ("warning", "error") else "info"
             moment = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            return json.dumps({"time": moment, "level": level, "message": message, **fields}, ensure_ascii=False)
+            return json.dumps(
+                {"time": moment, "level": level, "message": message, **fields}, ensure_ascii=False
+            )
         if not label:
             return message
         title = f"{'mailverdict' if label == 'error' else label}:"
@@ -90,7 +92,10 @@ class ProgressLog:
     """Writes a line about the progress of a run now and then, for logs; `Run.subscribe` calls it."""
 
     def __init__(
-        self, log: StatusLog, seconds: float = PROGRESS_SECONDS, clock: Callable[[], float] = time.monotonic
+        self,
+        log: StatusLog,
+        seconds: float = PROGRESS_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.log, self.seconds, self.clock = log, seconds, clock
         self.written_at = clock()

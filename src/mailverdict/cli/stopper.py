@@ -21,7 +21,11 @@ class Stopper:
     process and to its group: other signals than Ctrl-C count once within `REPEAT_SECONDS` seconds.
     """
 
-    def __init__(self, on_stop: Callable[[], None] = lambda: None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        on_stop: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.on_stop, self.clock = on_stop, clock
         self.requested_at = 0.0
         self.is_requested = False
@@ -30,11 +34,16 @@ class Stopper:
 
     def __enter__(self) -> Stopper:
         # Possible in the main thread only.
-        self.previous_handlers = {number: signal.signal(number, self.on_signal) for number in handled_signals()}
+        self.previous_handlers = {
+            number: signal.signal(number, self.on_signal) for number in handled_signals()
+        }
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         for number, handler in self.previous_handlers.items():
             signal.signal(number, handler)
@@ -66,8 +75,14 @@ class Stopper:
 
 def handled_signals() -> list[signal.Signals]:
     """The signals that end a program, without those that this process was told to ignore."""
-    known = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))  # Windows has no SIGHUP
-    return [number for number in known if number is not None and signal.getsignal(number) is not signal.SIG_IGN]
+    known = (
+        getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    )  # Windows has no SIGHUP
+    return [
+        number
+        for number in known
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN
+    ]
 
 
 def exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:

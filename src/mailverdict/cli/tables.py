@@ -97,26 +97,38 @@ def verify(
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,
     resolver_check: ResolverCheck = True,
-    columns: Annotated[str, typer.Option(help="short, core, all, or names separated by commas.")] = "core",
+    columns: Annotated[
+        str, typer.Option(help="short, core, all, or names separated by commas.")
+    ] = "core",
     prefix: Prefix = None,
     policy: PolicyName = None,
     report: Annotated[
-        str | None, typer.Option(help="Report to write: .html, or .xlsx, for which all rows are held in memory.")
+        str | None,
+        typer.Option(
+            help="Report to write: .html, or .xlsx, for which all rows are held in memory."
+        ),
     ] = None,
     audience: Audience = "analyst",
     earlier: Earlier = None,
     clean: Clean = True,
-    explode: Annotated[bool, typer.Option("--explode", help="First give each address of a cell its own row.")] = False,
+    explode: Annotated[
+        bool, typer.Option("--explode", help="First give each address of a cell its own row.")
+    ] = False,
     suppress: Annotated[
-        str | None, typer.Option("--suppress", help="List of people who must not be mailed; marks their rows.")
+        str | None,
+        typer.Option("--suppress", help="List of people who must not be mailed; marks their rows."),
     ] = None,
     known: Known = None,
     limit: Limit = None,
     journal: JournalAt = "auto",
     max_age: MaxAge = "30D",
     refresh: Refresh = "",
-    on_quota: Annotated[str, typer.Option(help="When the daily quota is used up: stop, raise or wait.")] = "stop",
-    screen: Annotated[str | None, typer.Option(help="mx: look up domains here before using quota.")] = None,
+    on_quota: Annotated[
+        str, typer.Option(help="When the daily quota is used up: stop, raise or wait.")
+    ] = "stop",
+    screen: Annotated[
+        str | None, typer.Option(help="mx: look up domains here before using quota.")
+    ] = None,
     offline: Offline = False,
     reading: TableOptions,
     in_place: InPlace = False,
@@ -147,21 +159,27 @@ def verify(
         "max_age": max_age,
         "refresh": split_list(refresh),
         "on_quota": on_quota,
-        "screen": pick_screen(screen, resolver, resolver_check=resolver_check) if backend else screen,
+        "screen": pick_screen(screen, resolver, resolver_check=resolver_check)
+        if backend
+        else screen,
         "known": settled,
         "offline": offline,
         "progress": False if quiet or STATUS.get().is_json else "auto",
     }
     with (
         open_source(file, reading) as source,
-        chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
+        chosen_backend(
+            backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check
+        ) as asked,
         Stopper(announce_stop) as stopper,
     ):
         name = pick_column(source, column)
         run = FileRun(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
         added = {"part": explode, "suppressed": listed is not None, "source": settled is not None}
         written += [each for each, is_added in added.items() if is_added and each not in written]
-        rows = VerifiedRows(source, name, prefix, written, policy, report=report, audience=audience, earlier=earlier)
+        rows = VerifiedRows(
+            source, name, prefix, written, policy, report=report, audience=audience, earlier=earlier
+        )
         by_action = None if policy is None else rows.label("action")
         escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
         table_output = TableOutput(output, source, escaped, by_action=by_action)
@@ -173,7 +191,11 @@ def verify(
 
         def marked_rows() -> Iterator[pa.Table]:
             pieces = given_rows()
-            return pieces if listed is None else (mv.suppress(each, name, listed, prefix=prefix) for each in pieces)
+            return (
+                pieces
+                if listed is None
+                else (mv.suppress(each, name, listed, prefix=prefix) for each in pieces)
+            )
 
         table_output.check_room(given_rows)
         with table_output.open(lambda: run.failure is not None) as write:
@@ -182,7 +204,15 @@ def verify(
     print_notices(run)
     print_remarks(source, quiet=quiet)
     outcome = FileOutcome(
-        run, stopper, rows.counts, limits, validation_type, began_at, file, output=table_output.written, report=report
+        run,
+        stopper,
+        rows.counts,
+        limits,
+        validation_type,
+        began_at,
+        file,
+        output=table_output.written,
+        report=report,
     )
     outcome.show(as_json=as_json, quiet=quiet)
     print_written(table_output.written, quiet=quiet or (as_json and output is None))
@@ -191,7 +221,9 @@ def verify(
         rows.save_report(validation_type, list_name(file), again, getattr(asked, "label", ""))
         print_written(report, quiet=quiet)
     if run.failure is not None and output is not None and table_output.written != output:
-        print_status(f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}")
+        print_status(
+            f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}"
+        )
     outcome.exit_early()
 
 
@@ -212,11 +244,17 @@ def options_given(context: typer.Context) -> list[str]:
         if isinstance(value, bool):
             words.append(name if value else max(option.secondary_opts, key=len))
         else:
-            words += [word for each in (value if isinstance(value, list) else [value]) for word in (name, str(each))]
+            words += [
+                word
+                for each in (value if isinstance(value, list) else [value])
+                for word in (name, str(each))
+            ]
     return words
 
 
-def check_report(report: str | None, earlier: str | None, audience: str, read_or_written: Sequence[str | None]) -> None:
+def check_report(
+    report: str | None, earlier: str | None, audience: str, read_or_written: Sequence[str | None]
+) -> None:
     """Refuse options that name no report, one that cannot be written, or one that would replace another file."""
     if report is not None:
         check_not_read(report, "--report", earlier, *read_or_written)
@@ -228,10 +266,14 @@ def check_report(report: str | None, earlier: str | None, audience: str, read_or
         raise mv.SettingsError("--earlier is for the report: add --report audit.html")
 
 
-def pick_screen(screen: str | None, resolver: str | None, *, resolver_check: bool) -> mv.LocalBackend | str | None:
+def pick_screen(
+    screen: str | None, resolver: str | None, *, resolver_check: bool
+) -> mv.LocalBackend | str | None:
     """With a service, the given resolver is used for screening."""
     if resolver is not None and screen is None:
-        raise mv.SettingsError("--resolver with --backend needs --screen mx: a service has its own resolver")
+        raise mv.SettingsError(
+            "--resolver with --backend needs --screen mx: a service has its own resolver"
+        )
     if screen == "mx" and (resolver or not resolver_check):
         return mv.LocalBackend(resolver=resolver, resolver_check=resolver_check)
     return screen
@@ -274,20 +316,27 @@ class VerifiedRows:
     def add(self, piece: pa.Table) -> pa.Table:
         """Count a piece and return the columns to write."""
         judged = (
-            self.label(name) for name in (*COUNTED, "clean", "change", "suppressed", "decision", "decided_address")
+            self.label(name)
+            for name in (*COUNTED, "clean", "change", "suppressed", "decision", "decided_address")
         )
-        results = piece.select([self.column, *(label for label in judged if label in piece.column_names)])
+        results = piece.select(
+            [self.column, *(label for label in judged if label in piece.column_names)]
+        )
         rows = read_decided(results, self.column, self.prefix)
         self.counts.add(rows)
         if self.is_kept:
             self.kept.append(results.cast(plain_schema(results.schema)))
         given = [at for at, name in enumerate(piece.column_names) if name in self.given]
-        added = [name for name in self.added if name not in self.given and name in piece.column_names]
+        added = [
+            name for name in self.added if name not in self.given and name in piece.column_names
+        ]
         shown = piece.select([*given, *(piece.column_names.index(name) for name in added)])
         if self.policy is not None:
             decided = decide_rows(rows, self.policy)
             for name in ("action", "action_why"):
-                shown = put_column(shown, pa.field(self.label(name), pa.string()), decided[name].cast(pa.string()))
+                shown = put_column(
+                    shown, pa.field(self.label(name), pa.string()), decided[name].cast(pa.string())
+                )
         return shown
 
     def save_report(self, validation_type: str, name: str, again: str, answered_by: str) -> None:
@@ -295,7 +344,11 @@ class VerifiedRows:
         assert self.report_path is not None
         self.counts.validation_types[str(validation_type)] = None
         self.counts.answered_by.update(dict.fromkeys(filter(None, [answered_by])))
-        rows = read_decided(pa.concat_tables(self.kept), self.column, self.prefix) if self.kept else None
+        rows = (
+            read_decided(pa.concat_tables(self.kept), self.column, self.prefix)
+            if self.kept
+            else None
+        )
         options = {"name": name, "again": again, "audience": self.audience}
         made = make_report(self.counts, self.column, rows, earlier=self.earlier, **options)
         made.save(self.report_path)
@@ -337,7 +390,10 @@ def clean(file: File, column: ColumnName = None, *, rewriting: Rewriting) -> Non
         for piece in table.pieces():
             cleaned = mv.clean(piece, table.column, prefix=rewriting.prefix)
             change = cleaned[label_of(table.column, rewriting.prefix, "change")]
-            rows, changed = rows + len(piece), changed + (pc.sum(pc.not_equal(change, "")).as_py() or 0)
+            rows, changed = (
+                rows + len(piece),
+                changed + (pc.sum(pc.not_equal(change, "")).as_py() or 0),
+            )
             table.write(cleaned)
         table.summary = f"rows: {rows:,}; cells cleaned: {changed:,}"
 
@@ -382,7 +438,9 @@ def plan(
             "clean": clean,
         }
         with printed_warnings("warning"):
-            found = plan_pieces(([Table(piece, name)] for piece in addresses_of(source, name)), options)
+            found = plan_pieces(
+                ([Table(piece, name)] for piece in addresses_of(source, name)), options
+            )
     print(json.dumps(asdict(found), indent=2, default=str) if as_json else found)
 
 
@@ -393,8 +451,12 @@ def estimate(
     *,
     column: ColumnName = None,
     validation_type: Kind = ValidationType.SMTP,
-    sample: Annotated[int, typer.Option("--sample", min=1, help="How many addresses to draw.")] = 400,
-    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Another number draws other addresses.")] = None,
+    sample: Annotated[
+        int, typer.Option("--sample", min=1, help="How many addresses to draw.")
+    ] = 400,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Another number draws other addresses.")
+    ] = None,
     backend: Service = None,
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,
@@ -418,7 +480,9 @@ def estimate(
     settled = read_known_file(known, validation_type)
     with (
         open_source(file, reading) as source,
-        chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
+        chosen_backend(
+            backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check
+        ) as asked,
     ):
         name = pick_column(source, column)
         rows = pa.concat_tables(addresses_of(source, name))
@@ -453,7 +517,10 @@ def report(
     policy: PolicyName = None,
     audience: Audience = "analyst",
     bounces: Annotated[
-        str | None, typer.Option("--bounces", help="Mailbox or export with what became of the mails, to compare with.")
+        str | None,
+        typer.Option(
+            "--bounces", help="Mailbox or export with what became of the mails, to compare with."
+        ),
     ] = None,
     bounce_columns: BounceColumns = None,
     earlier: Earlier = None,
@@ -489,14 +556,18 @@ def addresses_of(source: TableFile, column: str) -> Iterator[pa.Table]:
     repaired = (label_of(column, None, each.name) for each in REPAIR_COLUMNS)
     names = [column, *(label for label in repaired if label in source.columns)]
     for piece in source.pieces(names):
-        yield pa.table([to_plain(piece.column(piece.column_names.index(name))) for name in names], names=names)
+        yield pa.table(
+            [to_plain(piece.column(piece.column_names.index(name))) for name in names], names=names
+        )
 
 
 def reported_command(file: str, column: str, counts: Counts) -> str:
     """The command that verifies a file again which has been verified before; empty where its check is not known."""
     if len(counts.validation_types) != 1 or file == STDIN:
         return ""
-    service = ("--backend", "URL") if counts.number(lambda each: each.source == SOURCE_REMOTE) else ()
+    service = (
+        ("--backend", "URL") if counts.number(lambda each: each.source == SOURCE_REMOTE) else ()
+    )
     return verify_command(file, ["--column", column, "--type", *counts.validation_types, *service])
 
 

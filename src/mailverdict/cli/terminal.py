@@ -46,7 +46,9 @@ class GroupedCommands(typer.core.TyperGroup):
         for title, names in GROUPS.items():
             helps = [self.commands[name].get_short_help_str(limit) for name in names]
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), text) for name, text in zip(names, helps, strict=True)])
+                formatter.write_dl(
+                    [(name.ljust(width), text) for name, text in zip(names, helps, strict=True)]
+                )
 
 
 app = typer.Typer(
@@ -71,13 +73,20 @@ def mailverdict(
     context: typer.Context,
     config: Annotated[
         str | None,
-        typer.Option("--config", help=f"TOML file with options; {SETTINGS_FILE} if there is one, or '{NO_FILE}'."),
+        typer.Option(
+            "--config",
+            help=f"TOML file with options; {SETTINGS_FILE} if there is one, or '{NO_FILE}'.",
+        ),
     ] = None,
     log_format: Annotated[
-        LogFormat | None, typer.Option("--log-format", help="How messages are written to standard error.")
+        LogFormat | None,
+        typer.Option("--log-format", help="How messages are written to standard error."),
     ] = None,
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=print_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=print_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     """Verify the e-mail addresses in your data.
@@ -121,7 +130,9 @@ def describe_usage_error(text: str, exc: Any) -> str:
     source = None if parameter is None else context.get_parameter_source(parameter.name)
     if source is not None and source.name == "DEFAULT_MAP":
         value = context.lookup_default(parameter.name)
-        text = f"{text.removesuffix('.')}; {value!r:.80} is from the environment or the settings file"
+        text = (
+            f"{text.removesuffix('.')}; {value!r:.80} is from the environment or the settings file"
+        )
     return f"{text.removesuffix('.')}; see {context.command_path} --help"
 
 
@@ -139,7 +150,10 @@ def make_command() -> Any:
 def run_command(arguments: list[str]) -> NoReturn:
     names: dict[str, str] = {}  # of the command's options by the argument of the library
     try:
-        status = make_command()(arguments, prog_name="mailverdict", standalone_mode=False, obj=names) or DONE
+        status = (
+            make_command()(arguments, prog_name="mailverdict", standalone_mode=False, obj=names)
+            or DONE
+        )
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
         print_error("interrupted", status)
@@ -219,7 +233,13 @@ def chosen_backend(
 
         with World() as world:
             print_status(SANDBOX_NOTE)
-            yield world.url if as_service else world.make_backend(**settings) if settings else world.backend
+            yield (
+                world.url
+                if as_service
+                else world.make_backend(**settings)
+                if settings
+                else world.backend
+            )
     elif url:
         yield chosen_service(url)
     else:

@@ -19,7 +19,9 @@ from .terminal import app
 if TYPE_CHECKING:
     from ..service import ServiceSettings
 
-store_app = typer.Typer(help="Upgrade a service's store, or move it to PostgreSQL.", no_args_is_help=True)
+store_app = typer.Typer(
+    help="Upgrade a service's store, or move it to PostgreSQL.", no_args_is_help=True
+)
 app.add_typer(store_app, name="store")
 ALL_TYPES = tuple(map(str, ValidationType))
 
@@ -28,16 +30,28 @@ ALL_TYPES = tuple(map(str, ValidationType))
 @with_groups
 def worker(
     *,
-    host: Annotated[str, typer.Option(help="Address to listen on, for /healthz and /metrics.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on, for /healthz and /metrics.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="TCP port; 0: any free port.")] = 8001,
     store: Annotated[str | None, typer.Option(help="postgresql://...")] = None,
-    types: Annotated[str, typer.Option(help="What this host can verify, separated by commas.")] = ",".join(ALL_TYPES),
+    types: Annotated[
+        str, typer.Option(help="What this host can verify, separated by commas.")
+    ] = ",".join(ALL_TYPES),
     egress: Annotated[
-        str | None, typer.Option(help="Name of the network by which this host connects; see MAILVERDICT_EGRESS_ROUTES.")
+        str | None,
+        typer.Option(
+            help="Name of the network by which this host connects; see MAILVERDICT_EGRESS_ROUTES."
+        ),
     ] = None,
-    tasks: Annotated[int, typer.Option(help="Tasks at once; each asks one owner of mail servers.", min=1)] = 100,
+    tasks: Annotated[
+        int, typer.Option(help="Tasks at once; each asks one owner of mail servers.", min=1)
+    ] = 100,
     check_port: Annotated[
-        bool, typer.Option("--check-port/--no-check-port", help="Test first whether port 25 is open, for smtp.")
+        bool,
+        typer.Option(
+            "--check-port/--no-check-port", help="Test first whether port 25 is open, for smtp."
+        ),
     ] = True,
     host_settings: HostOptions,
 ) -> None:
@@ -59,7 +73,9 @@ def parse_types(text: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(split_list(text)))
     unknown = [each for each in found if each not in ALL_TYPES]
     if unknown or not found:
-        raise SettingsError(f"--types {text!r}: give some of {','.join(ALL_TYPES)}, separated by commas")
+        raise SettingsError(
+            f"--types {text!r}: give some of {','.join(ALL_TYPES)}, separated by commas"
+        )
     return found
 
 
@@ -81,15 +97,20 @@ def require_port(settings: ServiceSettings) -> None:
 @store_app.command()
 def upgrade(
     store: Annotated[
-        str | None, typer.Option(help="sqlite:///jobs.db or postgresql://...; MAILVERDICT_STORE by default.")
+        str | None,
+        typer.Option(help="sqlite:///jobs.db or postgresql://...; MAILVERDICT_STORE by default."),
     ] = None,
 ) -> None:
     """Bring a store to this version's schema, with all jobs and quota. Its services and workers must be stopped."""
     from ..service import from_environment  # noqa: PLC0415 - an extra
     from ..service.jobs.upgrade import upgrade as upgrade_store  # noqa: PLC0415
 
-    before, after = upgrade_store(from_environment(service_environment(os.environ), store=store).store)
-    print_status(f"schema {after}" if before == after else f"schema {before or 'none'} became {after}")
+    before, after = upgrade_store(
+        from_environment(service_environment(os.environ), store=store).store
+    )
+    print_status(
+        f"schema {after}" if before == after else f"schema {before or 'none'} became {after}"
+    )
 
 
 @store_app.command()

@@ -147,7 +147,11 @@ def dump_entry(email: str, status: str, message: str, job_id: str) -> dict[str, 
 
 def dump_job(email: str, status: str, verification: Mapping[str, Any] | None) -> dict[str, Any]:
     """A job record: exactly three keys, and a payload only when it is `done`."""
-    return {"email": email, "status": status, "verification": verification if status == JobStatus.DONE else None}
+    return {
+        "email": email,
+        "status": status,
+        "verification": verification if status == JobStatus.DONE else None,
+    }
 
 
 def parse_envelope(body: object, status: int) -> SuccessEnvelope | ErrorEnvelope:
@@ -160,7 +164,10 @@ def parse_envelope(body: object, status: int) -> SuccessEnvelope | ErrorEnvelope
         found = body.get("meta")
         return SuccessEnvelope(body["data"], found if isinstance(found, Mapping) else {})
     keys = ", ".join(sorted(map(str, body))[:8])
-    raise ContractError(f"the answer has neither 'success' with 'data' nor 'error'; its keys: {shorten(keys)}", path="")
+    raise ContractError(
+        f"the answer has neither 'success' with 'data' nor 'error'; its keys: {shorten(keys)}",
+        path="",
+    )
 
 
 def parse_failure(body: Mapping[str, Any], status: int) -> ErrorEnvelope:
@@ -177,27 +184,39 @@ def parse_failure(body: Mapping[str, Any], status: int) -> ErrorEnvelope:
 
 def parse_quota(body: object) -> Quota:
     """Read a quota record: three whole numbers without an envelope."""
-    limit, used, remaining = (require_field(body, key, int, "") for key in ("daily_limit", "used", "remaining"))
+    limit, used, remaining = (
+        require_field(body, key, int, "") for key in ("daily_limit", "used", "remaining")
+    )
     if min(limit, used, remaining) < 0 or max(limit, used, remaining) > LARGEST:
         raise ContractError(
-            f"a quota of daily_limit={limit}, used={used}, remaining={remaining} makes no sense", path=""
+            f"a quota of daily_limit={limit}, used={used}, remaining={remaining} makes no sense",
+            path="",
         )
     return Quota(limit, used, remaining)
 
 
 def parse_entry(entry: object, path: str) -> BulkEntry:
     """Read one entry of a bulk submission's answer; a job must have an identifier that can be polled."""
-    email, status = require_field(entry, "email", str, path), require_field(entry, "status", str, path)
+    email, status = (
+        require_field(entry, "email", str, path),
+        require_field(entry, "status", str, path),
+    )
     assert isinstance(entry, Mapping)
     is_job = status != JobStatus.ERROR
-    job_id = check_id(require_field(entry, "job_id", str, path), path) if is_job else str(entry.get("job_id") or "")
+    job_id = (
+        check_id(require_field(entry, "job_id", str, path), path)
+        if is_job
+        else str(entry.get("job_id") or "")
+    )
     return BulkEntry(email, status, shorten(str(entry.get("message") or "")), job_id)
 
 
 def check_id(job_id: str, path: str) -> str:
     """Return `job_id` if it can be a segment of a URL path; ``..`` would refer to another path."""
     if job_id in ("", ".", "..") or len(job_id) > LONGEST_ID or not job_id.isprintable():
-        raise ContractError(f"{path}.job_id is {shorten(job_id)!r}, which cannot be polled", path=f"{path}.job_id")
+        raise ContractError(
+            f"{path}.job_id is {shorten(job_id)!r}, which cannot be polled", path=f"{path}.job_id"
+        )
     return job_id
 
 
@@ -208,11 +227,18 @@ def parse_job(data: object, validation_type: str = "") -> JobRecord:
     """
     path = "data.result"
     record = require_field(data, "result", dict, "data")
-    email, status = require_field(record, "email", str, path), require_field(record, "status", str, path)
+    email, status = (
+        require_field(record, "email", str, path),
+        require_field(record, "status", str, path),
+    )
     if status in EARLIER_FINAL:
-        return parse_earlier_job({"validation_type": validation_type or None, **record}, email, status, path)
+        return parse_earlier_job(
+            {"validation_type": validation_type or None, **record}, email, status, path
+        )
     done = status == JobStatus.DONE
-    verification = parse_payload(record.get("verification"), f"{path}.verification") if done else None
+    verification = (
+        parse_payload(record.get("verification"), f"{path}.verification") if done else None
+    )
     return JobRecord(email, status, verification, shorten(str(record.get("message") or "")))
 
 
@@ -220,7 +246,12 @@ def parse_earlier_job(record: Mapping[str, Any], email: str, status: str, path: 
     """The earlier record of a job with a verdict, which is its `status`; `details` has the rest of the payload."""
     details = record.get("details")
     known = dict(details) if isinstance(details, Mapping) else {}
-    payload = {"validation_type": record["validation_type"], **known, "email": email, "valid": status == "valid"}
+    payload = {
+        "validation_type": record["validation_type"],
+        **known,
+        "email": email,
+        "valid": status == "valid",
+    }
     payload.pop("result", None)
     verification = replace(parse_earlier_payload(payload, path), result=status)
     return JobRecord(email, JobStatus.DONE, verification, shorten(str(record.get("message") or "")))

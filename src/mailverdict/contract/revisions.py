@@ -18,7 +18,12 @@ class Revision(StrEnum):
 
 # The earlier revision has only valid and invalid. A risky address can receive mail, hence valid; an
 # unknown one gets the poll status `error`, never `invalid`.
-EARLIER_VALID = {Verdict.VALID: True, Verdict.RISKY: True, Verdict.INVALID: False, Verdict.UNKNOWN: False}
+EARLIER_VALID = {
+    Verdict.VALID: True,
+    Verdict.RISKY: True,
+    Verdict.INVALID: False,
+    Verdict.UNKNOWN: False,
+}
 EARLIER_STATUS = {
     Verdict.VALID: "valid",
     Verdict.RISKY: "valid",
@@ -37,7 +42,11 @@ def dump_earlier_payload(v: Verification) -> dict[str, Any]:
         "email": v.email,
         "validation_type": v.validation_type,
         "valid": EARLIER_VALID[Verdict(v.result)],
-        "checks": {name: passed for name, passed in v.checks.items() if passed or v.result != Verdict.UNKNOWN},
+        "checks": {
+            name: passed
+            for name, passed in v.checks.items()
+            if passed or v.result != Verdict.UNKNOWN
+        },
         "reason": earlier_reason(v),
         "errors": dump_errors(v.errors or ()),
     }

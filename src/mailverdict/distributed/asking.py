@@ -12,7 +12,15 @@ import json
 import pickle
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from datetime import timedelta
 from typing import Any
@@ -52,7 +60,9 @@ from .stages import (
 DOMAINS, MAILBOXES = "domains", "mailboxes"  # stages, and folders of the scratch folder
 MAX_OWNERS = 50  # owners with the most rows that the report of a shard names
 ROWS = pa.schema([field for field in SCHEMA if field.name not in ("extra",)])
-ROUTED = pa.schema([*OBSERVED, *(EVIDENCE.field(name) for name in ("outcome", "exchanges", "message"))])
+ROUTED = pa.schema(
+    [*OBSERVED, *(EVIDENCE.field(name) for name in ("outcome", "exchanges", "message"))]
+)
 CACHE: dict[tuple[bytes, int], LocalBackend] = {}
 CACHED_BACKENDS = 4
 LOCK = threading.Lock()
@@ -82,7 +92,10 @@ def observe_part(pieces: Iterable[Any], number: int, job: StageJob) -> str:
             table, counted = observe(piece, job)
             counts.append(counted)
             numbers = pa.array(np.full(len(table), number, np.int64))
-            yield table.append_column("part", numbers), shard_of(table["domain"].combine_chunks(), job.shards)
+            yield (
+                table.append_column("part", numbers),
+                shard_of(table["domain"].combine_chunks(), job.shards),
+            )
 
     job.exchange.write_groups(f"observed/{number}.parquet", OBSERVED, asked())
     return dump_json({"part": number, **sum_counts(counts)})
@@ -90,7 +103,9 @@ def observe_part(pieces: Iterable[Any], number: int, job: StageJob) -> str:
 
 def read_observed(shard: int, job: StageJob) -> pa.Table:
     """What all partitions have to ask about the domains of a shard."""
-    return job.exchange.read_groups((f"observed/{part}.parquet" for part in job.parts), shard, OBSERVED)
+    return job.exchange.read_groups(
+        (f"observed/{part}.parquet" for part in job.parts), shard, OBSERVED
+    )
 
 
 def ask_rest(
@@ -118,7 +133,9 @@ def ask_rest(
     scratch.compact(stage, shard, answers)
     at = pc.index_in(keys, value_set=answers.column(0).combine_chunks())
     if at.null_count:
-        raise RuntimeError(f"{at.null_count:,} {stage} of shard {shard} have no answer in the scratch folder")
+        raise RuntimeError(
+            f"{at.null_count:,} {stage} of shard {shard} have no answer in the scratch folder"
+        )
     return report, answers.take(at)
 
 
@@ -127,7 +144,12 @@ def ask_domains(shard: int, job: StageJob) -> str:
     rows = read_observed(shard, job).group_by("domain").aggregate([("rows", "sum")])
     domains = rows["domain"].combine_chunks()
     report, evidence = ask_rest(
-        DOMAINS, shard, job, domains, temporary_domains, lambda left: write_domains(domains.filter(left), shard, job)
+        DOMAINS,
+        shard,
+        job,
+        domains,
+        temporary_domains,
+        lambda left: write_domains(domains.filter(left), shard, job),
     )
     if "error" in report:
         return dump_json(report)
@@ -139,7 +161,9 @@ def temporary_domains(known: pa.Table, job: StageJob) -> pa.BooleanArray:
     if not job.refresh:
         return is_temporary(known)
     results = settle_domains(known, domain_type(job))["result"].cast(pa.string())
-    return pc.or_(is_temporary(known), pc.is_in(results, value_set=pa.array(sorted(job.refresh), pa.string())))
+    return pc.or_(
+        is_temporary(known), pc.is_in(results, value_set=pa.array(sorted(job.refresh), pa.string()))
+    )
 
 
 def domain_type(job: StageJob) -> ValidationType:
@@ -174,7 +198,11 @@ def usable_answers(
 
 def describe_domains(evidence: pa.Table, rows: Sequence[int], job: StageJob) -> dict[str, Any]:
     """The causes of missing verdicts, by rows; organisations that share a domain; the largest owners."""
-    answers = settle_domains(evidence, domain_type(job)).select(["result", "reasons", "error"]).to_pydict()
+    answers = (
+        settle_domains(evidence, domain_type(job))
+        .select(["result", "reasons", "error"])
+        .to_pydict()
+    )
     causes: Counter[str] = Counter()
     for result, reasons, error, count in zip(*answers.values(), rows, strict=True):
         causes[cause_of(Status.DONE, result or "", reasons or "", error or "")] += count
@@ -199,7 +227,11 @@ class KnownDomains(DomainStage):
     """A DNS stage whose domains were looked up before, by other tasks; hosts are looked up here."""
 
     def __init__(self, stage: DomainStage, known: Mapping[str, DomainEvidence]) -> None:
-        self.settings, self.resolver, self.self_test = stage.settings, stage.resolver, stage.self_test
+        self.settings, self.resolver, self.self_test = (
+            stage.settings,
+            stage.resolver,
+            stage.self_test,
+        )
         self.observer, self.known = stage.observer, known
 
     async def observe(
@@ -220,7 +252,9 @@ def route_addresses(shard: int, job: StageJob) -> str:
 
 def read_routed(shard: int, job: StageJob) -> pa.Table:
     """The addresses whose exchanges a task asks."""
-    return job.exchange.read_groups((f"routed/{domains}.parquet" for domains in range(job.shards)), shard, ROUTED)
+    return job.exchange.read_groups(
+        (f"routed/{domains}.parquet" for domains in range(job.shards)), shard, ROUTED
+    )
 
 
 def ask_mailboxes(shard: int, job: StageJob) -> str:
@@ -232,7 +266,12 @@ def ask_mailboxes(shard: int, job: StageJob) -> str:
     )
     addresses = first["address"].combine_chunks()
     report, rows = ask_rest(
-        MAILBOXES, shard, job, addresses, temporary_rows, lambda left: write_mailboxes(first.filter(left), shard, job)
+        MAILBOXES,
+        shard,
+        job,
+        addresses,
+        temporary_rows,
+        lambda left: write_mailboxes(first.filter(left), shard, job),
     )
     return dump_json({**report, "causes": count_causes(rows)})
 
@@ -246,11 +285,21 @@ def temporary_rows(rows: pa.Table, job: StageJob) -> pa.BooleanArray:
 async def write_mailboxes(table: pa.Table, shard: int, job: StageJob) -> list[str]:
     """Ask about the addresses and write the rows; returns the notices."""
     backend = backend_of(job)
-    columns = {name: table[f"{name}_first"].to_pylist() for name in ("domain", "outcome", "exchanges", "message")}
-    unknown = {"outcome": str(DnsOutcome.UNDETERMINED), "exchanges": "", "message": "", "sources": None}
+    columns = {
+        name: table[f"{name}_first"].to_pylist()
+        for name in ("domain", "outcome", "exchanges", "message")
+    }
+    unknown = {
+        "outcome": str(DnsOutcome.UNDETERMINED),
+        "exchanges": "",
+        "message": "",
+        "sources": None,
+    }
     known: dict[str, DomainEvidence] = {}
     for values in zip(*columns.values(), strict=True):
-        row = {name: value for name, value in zip(columns, values, strict=True) if value is not None}
+        row = {
+            name: value for name, value in zip(columns, values, strict=True) if value is not None
+        }
         if row["domain"] not in known:
             known[row["domain"]] = evidence_of({**unknown, **row})[0]
     addresses = table["address"].combine_chunks()
@@ -290,7 +339,9 @@ def write_answers(shard: int, job: StageJob) -> str:
     answers = read_answers(shard, job)
     keys = asked["domain" if is_domain else "address"].combine_chunks()
     taken = answers.take(pc.index_in(keys, value_set=answers["key"].combine_chunks()))
-    job.exchange.write_groups(f"answers/{shard}.parquet", answer_schema(job), [(taken, asked["part"].to_numpy())])
+    job.exchange.write_groups(
+        f"answers/{shard}.parquet", answer_schema(job), [(taken, asked["part"].to_numpy())]
+    )
     return dump_json({})
 
 
@@ -303,7 +354,14 @@ def read_part_answers(number: int, job: StageJob) -> pa.Table:
 
 def merge_reports(reports: Sequence[str]) -> dict[str, Any]:
     """The reports of all shards as one."""
-    merged: dict[str, Any] = {"keys": 0, "asked": 0, "causes": Counter(), "notices": [], "errors": [], "shared": []}
+    merged: dict[str, Any] = {
+        "keys": 0,
+        "asked": 0,
+        "causes": Counter(),
+        "notices": [],
+        "errors": [],
+        "shared": [],
+    }
     merged |= {"owners": Counter(), "shards": len(reports)}
     for text in reports:
         report = json.loads(text)
@@ -312,6 +370,8 @@ def merge_reports(reports: Sequence[str]) -> dict[str, Any]:
         merged["causes"].update(report.get("causes", {}))
         merged["owners"].update(report.get("owners", {}))
         merged["shared"] += report.get("shared", [])
-        merged["notices"] += [each for each in report.get("notices", []) if each not in merged["notices"]]
+        merged["notices"] += [
+            each for each in report.get("notices", []) if each not in merged["notices"]
+        ]
         merged["errors"] += [report["error"]] if "error" in report else []
     return merged

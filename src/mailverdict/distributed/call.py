@@ -51,7 +51,9 @@ from .stages import KeyKind, Routing, StageJob, read_part, sum_counts
 logger = logging.getLogger("mailverdict")
 DOMAIN_TASKS_PER_SLOT = 4  # so that a slow task does not delay the end much
 MAX_DOMAIN_TASKS = 512
-ROWS_PER_MAILBOX_TASK = 50_000  # bounds its memory: a task asks all its mail servers at the same time
+ROWS_PER_MAILBOX_TASK = (
+    50_000  # bounds its memory: a task asks all its mail servers at the same time
+)
 MAX_MAILBOX_TASKS = 4096
 MAX_PLACED = 1000  # owners that are placed by their rows; all others are hashed
 POLL_SECONDS = 1.0  # between two looks at the scratch folder, for the progress
@@ -128,14 +130,20 @@ def open_call(
     if key_kind in ("address", "domain") and not is_plan:
         assert isinstance(backend, LocalBackend)
         backend._require_open()
-        job = replace(job, scratch=open_scratch(scratch, is_local=is_local, backend=backend, job=job))
+        job = replace(
+            job, scratch=open_scratch(scratch, is_local=is_local, backend=backend, job=job)
+        )
         job = replace(job, shards=decide_shards(job), call=f"call-{secrets.token_hex(8)}")
     return Call(checked, job)
 
 
 def decide_key_kind(options: Options, journal: object) -> KeyKind:
     """What the keys of the answers are, which follows from who asks: each partition, the calling process, or tasks."""
-    if options.is_free and isinstance(options.backend, LocalBackend) and options.settings.limit is None:
+    if (
+        options.is_free
+        and isinstance(options.backend, LocalBackend)
+        and options.settings.limit is None
+    ):
         return "row"
     if is_asked_here(options, journal):
         return "text"
@@ -146,10 +154,17 @@ def is_asked_here(options: Options, journal: object) -> bool:
     """Whether the calling process alone asks: one quota, one limit and one journal are in one place."""
     is_local = isinstance(options.backend, LocalBackend)
     has_journal = journal not in ("auto", None) and not options.is_free
-    return not is_local or options.settings.offline or options.settings.limit is not None or has_journal
+    return (
+        not is_local
+        or options.settings.offline
+        or options.settings.limit is not None
+        or has_journal
+    )
 
 
-def open_scratch(scratch: str | PathLike[str] | None, *, is_local: bool, backend: Backend, job: StageJob) -> Scratch:
+def open_scratch(
+    scratch: str | PathLike[str] | None, *, is_local: bool, backend: Backend, job: StageJob
+) -> Scratch:
     """The folder of answers that are comparable: same type and settings, below the folder that was given."""
     is_ours = scratch is None
     if scratch is None:
@@ -187,7 +202,10 @@ def ask_workers(call: Call, engine: Engine) -> Any:
     try:
         with show.watch(job, DOMAINS):
             observed = [json.loads(report) for report in engine.observe(job)]
-            job, counts = replace(job, parts=[each["part"] for each in observed]), sum_counts(observed)
+            job, counts = (
+                replace(job, parts=[each["part"] for each in observed]),
+                sum_counts(observed),
+            )
             found = merge_reports(engine.run(ask_domains, job.shards, job))
         raise_errors(found)
         show.end_stage(DOMAINS, found)
@@ -232,7 +250,11 @@ def raise_errors(found: Mapping[str, Any]) -> None:
 def error_of(name: str, message: str) -> MailVerdictError:
     """The error of a task, which came as text."""
     kind = getattr(errors, name, BackendError)
-    is_own = isinstance(kind, type) and issubclass(kind, MailVerdictError) and kind is not MissingExtraError
+    is_own = (
+        isinstance(kind, type)
+        and issubclass(kind, MailVerdictError)
+        and kind is not MissingExtraError
+    )
     return kind(message) if is_own else BackendError(message)
 
 
@@ -248,7 +270,9 @@ def decide_routing(job: StageJob, found: Mapping[str, Any], counts: Mapping[str,
         sizes: Counter[str] = Counter()
         for name, rows in found["owners"].items():
             sizes[owners.get(name, name)] += rows
-        known |= place_owners(sizes, max(sizes.total(), counts["texts"] - counts["malformed"]), job.slots)
+        known |= place_owners(
+            sizes, max(sizes.total(), counts["texts"] - counts["malformed"]), job.slots
+        )
     job.required_scratch.write_json("routing.json", known)
     return Routing(known["shards"], owners, known["placed"], known["others"])
 
@@ -264,7 +288,9 @@ def place_owners(sizes: Counter[str], rows: int, slots: int) -> dict[str, Any]:
         least, at = heapq.heappop(load)
         heapq.heappush(load, (least + size, at))
         placed[name] = at
-    others = sorted(at for size, at in load if size * shards <= rows)  # at least one has not more than the mean
+    others = sorted(
+        at for size, at in load if size * shards <= rows
+    )  # at least one has not more than the mean
     return {"shards": shards, "placed": placed, "others": others}
 
 
@@ -354,7 +380,9 @@ def verify_texts(call: Call, texts: pa.StringArray) -> pa.Table:
     return rows.select(call.job.answer_fields()).append_column("key", addresses)
 
 
-def plan_texts(call: Call, counts: Mapping[str, Any], texts: pa.StringArray | None, unique: int, domains: int) -> Plan:
+def plan_texts(
+    call: Call, counts: Mapping[str, Any], texts: pa.StringArray | None, unique: int, domains: int
+) -> Plan:
     """The plan of a call; `texts` are the distinct texts if this process asks, else None."""
     options = call.options
     known = in_flight = held = 0

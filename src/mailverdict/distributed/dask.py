@@ -153,7 +153,9 @@ def plan(
     """
     call, _ = open_frame("plan", data, column, None, options, is_plan=True)
     keys = needed_columns(data, call.job).map_partitions(count_part, job=call.job, meta=COUNTED)
-    unique, domains, counted = compute(keys["address"].nunique(), keys["domain"].nunique(), keys["counts"].dropna())
+    unique, domains, counted = compute(
+        keys["address"].nunique(), keys["domain"].nunique(), keys["counts"].dropna()
+    )
     texts = distinct_texts(data, call.job) if call.job.key_kind == "text" else None
     return plan_texts(call, sum_counts(map(json.loads, counted)), texts, int(unique), int(domains))
 
@@ -169,11 +171,22 @@ def open_frame(
 ) -> tuple[Call, pd.DataFrame]:
     """Check the frame and the arguments; the call, and an empty partition of its result."""
     if not isinstance(data, DataFrame | Series):
-        raise InputError(f"{type(data).__name__} is not a Dask frame; use mailverdict.{function} for frames in memory")
+        raise InputError(
+            f"{type(data).__name__} is not a Dask frame; use mailverdict.{function} for frames in memory"
+        )
     is_local, slots = describe_cluster()
     frame: Any = data
     empty = without_notes(frame._meta)
-    call = open_call(function, empty, column, options, scratch=scratch, is_local=is_local, slots=slots, is_plan=is_plan)
+    call = open_call(
+        function,
+        empty,
+        column,
+        options,
+        scratch=scratch,
+        is_local=is_local,
+        slots=slots,
+        is_plan=is_plan,
+    )
     return call, attach(empty, call.job, None)
 
 
@@ -221,7 +234,9 @@ class DaskEngine:
     def observe(self, job: StageJob) -> list[str]:
         """Each partition writes what it has to ask."""
         columns = pinned(needed_columns(self.data, job))
-        reports = columns.map_partitions(observe_numbered, self.numbers, job=job, meta=TEXTS, align_dataframes=False)
+        reports = columns.map_partitions(
+            observe_numbered, self.numbers, job=job, meta=TEXTS, align_dataframes=False
+        )
         return [str(report) for report in reports.compute()]
 
     def run(self, task: Callable[[int, StageJob], str], count: int, job: StageJob) -> list[str]:
@@ -233,14 +248,18 @@ class DaskEngine:
         """The answers are written by partition, and each partition reads its own when it is computed."""
         self.run(write_answers, job.answering, job)
         rows = pinned(self.data)
-        return rows.map_partitions(attach_numbered, self.numbers, job=job, meta=self.meta, align_dataframes=False)
+        return rows.map_partitions(
+            attach_numbered, self.numbers, job=job, meta=self.meta, align_dataframes=False
+        )
 
 
 def pinned(data: Any) -> Any:
     """The frame with its partitions as they are; otherwise Dask joins those of a file of which few columns are used."""
     frame = data.simplify()
     parts = frame.to_delayed(optimize_graph=False)
-    with config.set({"dataframe.convert-string": False}):  # the columns of the caller stay as they are
+    with config.set(
+        {"dataframe.convert-string": False}
+    ):  # the columns of the caller stay as they are
         return from_delayed(parts, meta=frame._meta, divisions=frame.divisions, verify_meta=False)
 
 
@@ -277,7 +296,9 @@ def needed_columns(data: Any, job: StageJob) -> Any:
 
 def count_part(part: Any, *, job: StageJob) -> pd.DataFrame:
     """The keys of a partition and its counts."""
-    counted: pd.DataFrame = keys_and_counts(without_notes(part), job).to_pandas(types_mapper=lambda _: TEXT)
+    counted: pd.DataFrame = keys_and_counts(without_notes(part), job).to_pandas(
+        types_mapper=lambda _: TEXT
+    )
     return counted
 
 

@@ -40,7 +40,9 @@ class Scratch:
     """One folder that the calling process and all workers can write."""
 
     url: str  # a path, or a URL of pyarrow.fs as s3://bucket/folder
-    is_private: bool = False  # for files that only the user of this process may read, not a shared folder
+    is_private: bool = (
+        False  # for files that only the user of this process may read, not a shared folder
+    )
 
     @classmethod
     def open(cls, url: str | os.PathLike[str], *, is_private: bool = False) -> Scratch:
@@ -99,13 +101,17 @@ class Scratch:
         self._write(f"{stage}/{shard}/{name}", sink.getvalue())
         return name
 
-    def write_groups(self, name: str, schema: pa.Schema, pieces: Iterable[tuple[pa.Table, Shards]]) -> None:
+    def write_groups(
+        self, name: str, schema: pa.Schema, pieces: Iterable[tuple[pa.Table, Shards]]
+    ) -> None:
         """Write tables whose rows have readers as one file, with row groups of their own for each reader.
 
         The metadata of the file say whose each row group is. A file of this name that is there is replaced.
         """
         sink, readers = pa.BufferOutputStream(), list[int]()
-        schema = without_dictionaries(schema.empty_table()).schema  # each row group would have all values
+        schema = without_dictionaries(
+            schema.empty_table()
+        ).schema  # each row group would have all values
         with pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=False) as writer:
             for table, numbers in pieces:
                 order = np.argsort(numbers, kind="stable")
@@ -143,7 +149,9 @@ class Scratch:
     def require(self) -> None:
         """Raise a `BackendError` if the folder was deleted since the call."""
         if self.read_json("shards.json") is None:
-            raise BackendError(f"{self.url} is missing: was the scratch folder deleted? Verify the frame again")
+            raise BackendError(
+                f"{self.url} is missing: was the scratch folder deleted? Verify the frame again"
+            )
 
     def note_keys(self, stage: str, shard: int, keys: int) -> None:
         """Note how many keys a shard has, for the progress."""
@@ -199,7 +207,9 @@ class Scratch:
                 settled[shard] = settled.get(shard, 0) + int(each.base_name.split("-")[1])
             elif each.base_name.startswith("keys-") and each.base_name.endswith(".json"):
                 keys[shard] = max(keys.get(shard, 0), int(each.base_name.split("-")[1]))
-        return sum(keys.values()), sum(min(count, keys.get(shard, count)) for shard, count in settled.items())
+        return sum(keys.values()), sum(
+            min(count, keys.get(shard, count)) for shard, count in settled.items()
+        )
 
 
 def is_rows(name: str) -> bool:
@@ -210,7 +220,9 @@ def latest_rows(table: pa.Table) -> pa.Table:
     """The last row of each key by `checked_at`."""
     checked = table["checked_at"].combine_chunks().cast(pa.int64()).fill_null(-1)
     ordered = np.argsort(checked.to_numpy(), kind="stable")
-    codes = table.column(0).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    codes = (
+        table.column(0).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    )
     last = np.full(codes.max() + 1, -1, np.int64)
     last[codes[ordered]] = ordered  # a later row replaces an earlier one
     return table.combine_chunks().take(pa.array(np.sort(last)))

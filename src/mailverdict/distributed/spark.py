@@ -26,14 +26,28 @@ from ..table.options import ColumnChoice, VerifyOptions, show_options
 from .asking import observe_part, read_answers
 from .call import Call, ask_workers, error_of, open_call, plan_texts, verify_texts
 from .scratch import without_dictionaries
-from .stages import ANSWERED, StageJob, attach, keys_and_counts, needed_labels, read_part, read_texts, sum_counts
+from .stages import (
+    ANSWERED,
+    StageJob,
+    attach,
+    keys_and_counts,
+    needed_labels,
+    read_part,
+    read_texts,
+    sum_counts,
+)
 
 KEY = Column("mailverdict_key", "text", "email", False, "key of the answer that a row waits for")
-ROWS_AT_ONCE = 200_000  # rows of batches that are worked on together: each piece of work has a fixed cost
+ROWS_AT_ONCE = (
+    200_000  # rows of batches that are worked on together: each piece of work has a fixed cost
+)
 BYTES_AT_ONCE = 128 << 20  # or octets, where rows are wide
 BATCH_ROWS = 10_000  # in the batches that Spark receives
 OWN_ERROR = re.compile(r"^mailverdict\.errors\.(?P<name>\w+): (?P<message>.+)$", re.MULTILINE)
-TYPES = {"bool": "boolean", "moment": "timestamp"}  # of result columns, by their kind; all others are texts
+TYPES = {
+    "bool": "boolean",
+    "moment": "timestamp",
+}  # of result columns, by their kind; all others are texts
 
 
 @show_options()
@@ -141,7 +155,9 @@ def plan(
     call, _ = open_frame("plan", data, column, None, options, is_plan=True)
     job, engine, sql = call.job, SparkEngine(data, None), functions()
     stage = partial(count_batches, job=job)
-    keys = engine.needed_columns(job).mapInArrow(stage, "address string, domain string, counts string")
+    keys = engine.needed_columns(job).mapInArrow(
+        stage, "address string, domain string, counts string"
+    )
     with own_errors():
         [row] = keys.agg(
             sql.countDistinct("address").alias("unique"),
@@ -149,7 +165,9 @@ def plan(
             sql.collect_list("counts").alias("counts"),
         ).collect()
     texts = engine.texts(job) if job.key_kind == "text" else None
-    return plan_texts(call, sum_counts(map(json.loads, row["counts"])), texts, row["unique"], row["domains"])
+    return plan_texts(
+        call, sum_counts(map(json.loads, row["counts"])), texts, row["unique"], row["domains"]
+    )
 
 
 def open_frame(
@@ -163,7 +181,9 @@ def open_frame(
 ) -> tuple[Call, Any]:
     """Check the frame and the arguments; the call, and the schema of its result."""
     if not is_spark(data):
-        raise InputError(f"{type(data).__name__} is not a Spark frame; use mailverdict.{function} for frames in memory")
+        raise InputError(
+            f"{type(data).__name__} is not a Spark frame; use mailverdict.{function} for frames in memory"
+        )
     session = data.sparkSession
     master = session.conf.get("spark.master", "") or ""
     empty = empty_part(data)
@@ -178,7 +198,10 @@ def open_frame(
         is_plan=is_plan,
     )
     job = call.job
-    if job.scratch is not None and str(session.conf.get("spark.speculation", "false")).lower() == "true":
+    if (
+        job.scratch is not None
+        and str(session.conf.get("spark.speculation", "false")).lower() == "true"
+    ):
         raise SettingsError(
             "spark.speculation is on: a speculative copy of a task would ask mail servers and resolvers twice; "
             "set spark.speculation=false for this session"
@@ -191,7 +214,9 @@ def open_frame(
 def check_names(existing: Sequence[str], added: Sequence[str], session: Any) -> None:
     """Refuse before anything is asked what Spark would refuse when the answers are joined to the rows."""
     if strange := [name for name in existing if "." in name or "`" in name]:
-        raise ColumnError(f"Spark cannot give the column {strange[0]!r:.80} to Python: rename it without dots and `")
+        raise ColumnError(
+            f"Spark cannot give the column {strange[0]!r:.80} to Python: rename it without dots and `"
+        )
     if str(session.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
         return
     result = {name.lower(): name for name in added}
@@ -247,9 +272,14 @@ def empty_part(data: Any) -> pa.Table:
     return pa.Table.from_arrays([pa.array([], pa.string())] * len(data.columns), names=data.columns)
 
 
-def named_columns(part: pa.Table, job: StageJob, extra: Sequence[Column] = ()) -> list[list[tuple[str, Column]]]:
+def named_columns(
+    part: pa.Table, job: StageJob, extra: Sequence[Column] = ()
+) -> list[list[tuple[str, Column]]]:
     """The names and kinds of the result columns of each column."""
-    return [list(zip(each.names, each.columns, strict=True)) for each in read_part(part, job, extra).results]
+    return [
+        list(zip(each.names, each.columns, strict=True))
+        for each in read_part(part, job, extra).results
+    ]
 
 
 # --- batches --------------------------------------------------------------------------------------------------------
@@ -260,7 +290,10 @@ def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
-        if sum(map(len, waiting)) >= ROWS_AT_ONCE or sum(each.nbytes for each in waiting) >= BYTES_AT_ONCE:
+        if (
+            sum(map(len, waiting)) >= ROWS_AT_ONCE
+            or sum(each.nbytes for each in waiting) >= BYTES_AT_ONCE
+        ):
             yield pa.Table.from_batches(waiting)
             waiting = []
     if waiting:
@@ -278,7 +311,9 @@ def attach_batches(
         yield from out.select([*kept, *names]).to_batches(BATCH_ROWS)
 
 
-def observe_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
+def observe_batches(
+    batches: Iterable[pa.RecordBatch], *, job: StageJob
+) -> Iterator[pa.RecordBatch]:
     """Write what a partition has to ask, by a random number: a task that runs again may have other rows."""
     yield report_batch(observe_part(gather(batches), secrets.randbits(62), job))
 
@@ -328,7 +363,9 @@ def final_columns(rows: pa.Table, job: StageJob) -> pa.Table:
     """Answers as result columns, by their names without prefix, after their `key`."""
     made = {"key": rows["key"].cast(pa.string())}
     if job.key_kind == "domain":
-        rows = rows.append_column("normalized", rows["key"])  # of it the operator needs the domain alone
+        rows = rows.append_column(
+            "normalized", rows["key"]
+        )  # of it the operator needs the domain alone
     for each in answer_columns(job):
         if each.field in rows.column_names:
             made[each.name] = to_arrow(rows, each)
@@ -348,20 +385,30 @@ class SparkEngine:
 
     def needed_columns(self, job: StageJob) -> Any:
         """The columns that are read before anything is asked."""
-        return self.data.select(*(functions().col(quoted(name)) for name in needed_labels(self.data.columns, job)))
+        return self.data.select(
+            *(functions().col(quoted(name)) for name in needed_labels(self.data.columns, job))
+        )
 
     def observe(self, job: StageJob) -> list[str]:
         """Each partition writes what it has to ask."""
-        return reports_of(self.needed_columns(job).mapInArrow(partial(observe_batches, job=job), "report string"))
+        return reports_of(
+            self.needed_columns(job).mapInArrow(partial(observe_batches, job=job), "report string")
+        )
 
     def run(self, task: Callable[[int, StageJob], str], count: int, job: StageJob) -> list[str]:
         """Run a task for each number, in a partition of its own."""
-        return reports_of(self.numbers(count).mapInArrow(partial(run_batches, task=task, job=job), "report string"))
+        return reports_of(
+            self.numbers(count).mapInArrow(
+                partial(run_batches, task=task, job=job), "report string"
+            )
+        )
 
     def attach(self, job: StageJob) -> Any:
         """A join brings the answers, which are read when it is computed: Spark's partitions have no stable numbers."""
         stage = partial(read_batches, job=job)
-        return self.join(self.numbers(job.answering).mapInArrow(stage, self.answer_schema(job)), job)
+        return self.join(
+            self.numbers(job.answering).mapInArrow(stage, self.answer_schema(job)), job
+        )
 
     def numbers(self, count: int) -> Any:
         """A frame with a partition for each number."""
@@ -371,7 +418,12 @@ class SparkEngine:
         """The distinct texts of the columns in this process."""
         stage = partial(text_batches, job=job)
         with own_errors():
-            found = self.needed_columns(job).mapInArrow(stage, "text string").distinct().toLocalIterator()
+            found = (
+                self.needed_columns(job)
+                .mapInArrow(stage, "text string")
+                .distinct()
+                .toLocalIterator()
+            )
             return pa.array(sorted(row["text"] for row in found), pa.string())
 
     def local_answers(self, answers: pa.Table, job: StageJob) -> Any:
@@ -388,11 +440,15 @@ class SparkEngine:
         """The caller's rows with their result columns."""
         groups = named_columns(empty_part(self.data), job, [KEY])
         stage = partial(attach_batches, job=job, extra=[KEY])
-        rows = self.data.mapInArrow(stage, schema_with(self.data.schema, [pair for group in groups for pair in group]))
+        rows = self.data.mapInArrow(
+            stage, schema_with(self.data.schema, [pair for group in groups for pair in group])
+        )
         results: dict[str, Any] = {}
         for number, group in enumerate(groups):
             key, mark = next(name for name, each in group if each is KEY), f"mailverdict_{number}_"
-            found = answers.select(*(functions().col(name).alias(mark + name) for name in answers.columns))
+            found = answers.select(
+                *(functions().col(name).alias(mark + name) for name in answers.columns)
+            )
             rows = rows.join(found, rows[quoted(key)] == found[f"{mark}key"], "left")
             brought = {each.name for each in answer_columns(job)}
             for name, each in group:
@@ -401,9 +457,15 @@ class SparkEngine:
                     value = functions().col(mark + each.name)
                     if each.name == "suggestion":  # the repairs of a cell may suggest, too
                         value = functions().coalesce(value, here)
-                    here = functions().when(functions().col(f"{mark}key").isNotNull(), value).otherwise(here)
+                    here = (
+                        functions()
+                        .when(functions().col(f"{mark}key").isNotNull(), value)
+                        .otherwise(here)
+                    )
                 results[name] = here.alias(name)
-        return rows.select(*(results.get(field.name, functions().col(quoted(field.name))) for field in self.schema))
+        return rows.select(
+            *(results.get(field.name, functions().col(quoted(field.name))) for field in self.schema)
+        )
 
 
 def reports_of(frame: Any) -> list[str]:

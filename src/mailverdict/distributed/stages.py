@@ -30,7 +30,14 @@ from ..frames.verify import (
     tables_of,
 )
 from ..local.batch import constant, decision_columns, evidence_metadata, observe_batch
-from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Evidence, MailExchange, SyntaxEvidence
+from ..model.evidence import (
+    BlacklistEvidence,
+    DnsOutcome,
+    DomainEvidence,
+    Evidence,
+    MailExchange,
+    SyntaxEvidence,
+)
 from ..model.settings import Lists
 from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table, dump_json, texts_where
 from ..model.words import Status, ValidationType
@@ -77,15 +84,24 @@ class Routing:
     """Which task asks the exchanges of which owner; decided once the exchanges are known."""
 
     shards: int = 1
-    owners: Mapping[str, str] = field(default_factory=dict)  # organisations asked together with another: its name
-    placed: Mapping[str, int] = field(default_factory=dict)  # shards of the owners with the most rows
+    owners: Mapping[str, str] = field(
+        default_factory=dict
+    )  # organisations asked together with another: its name
+    placed: Mapping[str, int] = field(
+        default_factory=dict
+    )  # shards of the owners with the most rows
     others: Sequence[int] = (0,)  # shards among which all other owners are hashed
 
     def shard_of(self, owners: pa.StringArray) -> Shards:
         """The shard of each organisation, by its distinct names."""
         names = [self.owners.get(name, name) for name in owners.to_pylist()]
-        hashed = np.array(self.others, np.int64)[shard_of(pa.array(names, pa.string()), len(self.others))]
-        return np.array([self.placed.get(name, at) for name, at in zip(names, hashed.tolist(), strict=True)], np.int64)
+        hashed = np.array(self.others, np.int64)[
+            shard_of(pa.array(names, pa.string()), len(self.others))
+        ]
+        return np.array(
+            [self.placed.get(name, at) for name, at in zip(names, hashed.tolist(), strict=True)],
+            np.int64,
+        )
 
 
 # What the key of an answer is: a row, which each partition verifies where it is; a text, about which the calling
@@ -107,7 +123,9 @@ class StageJob:
     lists_version: str | None = None  # of the calling process; None if its lists are not used
     columns: Sequence[Column] = ()  # the result columns of all verified columns, each once
     scratch: Scratch | None = None  # None: no task asks
-    call: str = "call"  # the folder below it in which the tasks of this call give tables to each other
+    call: str = (
+        "call"  # the folder below it in which the tasks of this call give tables to each other
+    )
     parts: Sequence[int] = ()  # the numbers of the partitions, once they are observed
     shards: int = 1
     slots: int = 1  # tasks that may run at once, among which the limits are divided
@@ -139,7 +157,9 @@ class StageJob:
 
     def fields(self) -> list[str]:
         """The fields of the table of results that the result columns are made from."""
-        return list(dict.fromkeys(["status", *(name for column in self.columns for name in column.fields)]))
+        return list(
+            dict.fromkeys(["status", *(name for column in self.columns for name in column.fields)])
+        )
 
     def answer_fields(self) -> list[str]:
         """Those of them that answers bring."""
@@ -190,7 +210,11 @@ def distinct_keys(
     codes = syntax.domain_codes.filter(syntax.ok)
     if job.key_kind != "address":
         size = len(syntax.domains)
-        return pa.nulls(size, pa.string()), syntax.domains, np.bincount(codes.to_numpy(), minlength=size)
+        return (
+            pa.nulls(size, pa.string()),
+            syntax.domains,
+            np.bincount(codes.to_numpy(), minlength=size),
+        )
     addresses, at = unique_addresses(texts.filter(syntax.ok))
     first = np.zeros(len(addresses), np.int64)
     first[at[::-1]] = np.arange(len(at))[::-1]
@@ -241,10 +265,18 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
     else:
         keys = texts if job.key_kind == "text" else texts_where(syntax.ok, texts)
     found = pc.index_in(keys, value_set=answers["key"].combine_chunks(), skip_nulls=True)
-    taken = {name: answers[name].combine_chunks().take(found) for name in answers.column_names if name in SCHEMA.names}
+    taken = {
+        name: answers[name].combine_chunks().take(found)
+        for name in answers.column_names
+        if name in SCHEMA.names
+    }
     is_open = found.is_null()
     status = taken["status"].cast(pa.string()) if "status" in taken else pa.scalar(str(Status.DONE))
-    flags = {name: make() for name, make in batch.flag_columns(None).items()} if job.key_kind == "domain" else {}
+    flags = (
+        {name: make() for name, make in batch.flag_columns(None).items()}
+        if job.key_kind == "domain"
+        else {}
+    )
     columns = {
         "normalized": syntax.normalized(),
         **flags,
@@ -257,10 +289,17 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
     positions, malformed = batch.malformed_rows(job.validation_type, datetime.now(UTC))
     if job.key_kind == "text" or not len(positions):
         return rows
-    malformed = malformed.set_column(0, SCHEMA.field("email"), pa.nulls(len(positions), pa.string()))
+    malformed = malformed.set_column(
+        0, SCHEMA.field("email"), pa.nulls(len(positions), pa.string())
+    )
     order = np.arange(len(texts))
     order[positions] = len(texts) + np.arange(len(positions))
-    return pa.concat_tables([rows, malformed]).unify_dictionaries().combine_chunks().take(pa.array(order))
+    return (
+        pa.concat_tables([rows, malformed])
+        .unify_dictionaries()
+        .combine_chunks()
+        .take(pa.array(order))
+    )
 
 
 # --- evidence about domains -----------------------------------------------------------------------------------------
@@ -274,7 +313,9 @@ def evidence_table(
     for name, dns, blacklist in seen:
         columns["domain"].append(name)
         columns["outcome"].append(str(dns.outcome))
-        columns["exchanges"].append(";".join(f"{each.preference} {each.host}" for each in dns.exchanges))
+        columns["exchanges"].append(
+            ";".join(f"{each.preference} {each.host}" for each in dns.exchanges)
+        )
         columns["message"].append(dns.message)
         columns["listed"].append(blacklist.listed if blacklist else None)
         columns["listing"].append(blacklist.message if blacklist else None)
@@ -301,12 +342,16 @@ def is_temporary(evidence: pa.Table) -> pa.BooleanArray:
     return pc.or_(undetermined, unlisted)
 
 
-def settle_domains(evidence: pa.Table, validation_type: ValidationType, lists: str | None = None) -> pa.Table:
+def settle_domains(
+    evidence: pa.Table, validation_type: ValidationType, lists: str | None = None
+) -> pa.Table:
     """The answers that follow from evidence about domains, in the schema `ANSWERS`; equal evidence is judged once.
 
     `lists` is the version of the lists that decide the flags beside the answers.
     """
-    columns = {name: evidence[name].to_pylist() for name in evidence.column_names if name != "checked_at"}
+    columns = {
+        name: evidence[name].to_pylist() for name in evidence.column_names if name != "checked_at"
+    }
 
     def seen_at(at: int) -> Evidence:
         return Evidence(OK, *evidence_of({name: values[at] for name, values in columns.items()}))
@@ -315,14 +360,25 @@ def settle_domains(evidence: pa.Table, validation_type: ValidationType, lists: s
     decisions = [settle(validation_type, seen_at(at)) for at in judged]
     described, metadata_codes = distinct_rows(columns, ("exchanges", "sources"))
     texts = [dump_json({**evidence_metadata(seen_at(at)), "lists": lists}) for at in described]
-    metadata = pa.DictionaryArray.from_arrays(pa.array(metadata_codes), pa.array(texts, pa.string()))
-    made = {**decision_columns(decisions, codes), "metadata": metadata, "source": constant(SOURCE_LOCAL, len(codes))}
+    metadata = pa.DictionaryArray.from_arrays(
+        pa.array(metadata_codes), pa.array(texts, pa.string())
+    )
+    made = {
+        **decision_columns(decisions, codes),
+        "metadata": metadata,
+        "source": constant(SOURCE_LOCAL, len(codes)),
+    }
     arrays = [evidence["domain"].combine_chunks()]
-    arrays += [made[name] if name in made else evidence[name].combine_chunks() for name in ANSWERS.names[1:]]
+    arrays += [
+        made[name] if name in made else evidence[name].combine_chunks()
+        for name in ANSWERS.names[1:]
+    ]
     return pa.table(arrays, schema=ANSWERS)
 
 
-def distinct_rows(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> tuple[list[int], Codes]:
+def distinct_rows(
+    columns: Mapping[str, Sequence[Any]], names: Sequence[str]
+) -> tuple[list[int], Codes]:
     """The first row of each combination of values in some columns, and for each row the number of its combination."""
     numbers: dict[tuple[Any, ...], int] = {}
     first: list[int] = []
@@ -337,13 +393,19 @@ def distinct_rows(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) ->
 
 def organisations_of(exchanges: str) -> tuple[str, ...]:
     """The organisations of a domain's exchanges, in order, each once."""
-    return tuple(dict.fromkeys(registered_domain(each.partition(" ")[2]) for each in exchanges.split(";") if each))
+    return tuple(
+        dict.fromkeys(
+            registered_domain(each.partition(" ")[2]) for each in exchanges.split(";") if each
+        )
+    )
 
 
 def add_owners(observed: pa.Table, evidence: pa.Table, routing: Routing) -> tuple[pa.Table, Shards]:
     """Addresses with the evidence about their domain, and for each the shard of the owner of its exchanges."""
     evidence = evidence.combine_chunks()
-    at = pc.index_in(observed["domain"].combine_chunks(), value_set=evidence["domain"].combine_chunks())
+    at = pc.index_in(
+        observed["domain"].combine_chunks(), value_set=evidence["domain"].combine_chunks()
+    )
     exchanges = evidence["exchanges"].combine_chunks().dictionary_encode()
     owners = [next(iter(organisations_of(text)), "") for text in exchanges.dictionary.to_pylist()]
     by_text = routing.shard_of(pa.array(owners, pa.string()))

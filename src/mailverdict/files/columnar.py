@@ -24,7 +24,11 @@ SHOWN = 3  # names in a message
 TABLE_LOGS = (
     ("_delta_log", "a Delta table", "deltalake.DeltaTable(path).to_pyarrow_table()"),
     (".hoodie", "a Hudi table", "spark.read.format('hudi').load(path)"),
-    ("metadata/*.metadata.json", "an Iceberg table", "pyiceberg's StaticTable.from_metadata(file).scan().to_arrow()"),
+    (
+        "metadata/*.metadata.json",
+        "an Iceberg table",
+        "pyiceberg's StaticTable.from_metadata(file).scan().to_arrow()",
+    ),
 )
 
 
@@ -35,7 +39,9 @@ class TypedFile(TableFile):
         super().__init__(path, name, schema)
         self.scan, self.is_unique = scan, len(set(schema.names)) == len(schema)
 
-    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+    def read(
+        self, only: Collection[str] | None = None, *, with_lines: bool = False
+    ) -> Iterator[pa.Table]:
         used = self.positions(only)
         # Names that are not unique choose nothing: all columns are read then.
         for batch in self.scan([self.columns[at] for at in used] if self.is_unique else None):
@@ -60,7 +66,11 @@ def open_parquet_folder(path: Path, name: str) -> TypedFile:
     with a dot or an underscore are not part of the table.
     """
     check_no_log(path, name)
-    found = [each for each in sorted(path.rglob("*")) if each.is_file() and not is_hidden(each.relative_to(path))]
+    found = [
+        each
+        for each in sorted(path.rglob("*"))
+        if each.is_file() and not is_hidden(each.relative_to(path))
+    ]
     files = [each for each in found if each.suffix.lower() in PARQUET_ENDINGS]
     if not files:
         raise InputError(f"{name} is a directory without Parquet files; give a file")
@@ -76,7 +86,9 @@ def open_parquet_folder(path: Path, name: str) -> TypedFile:
     try:
         schema = pa.unify_schemas([*schemas, open_files().schema], promote_options="permissive")
     except pa.ArrowException as exc:
-        raise InputError(f"{name}: its files have different types for a column: {first_line(exc)}") from exc
+        raise InputError(
+            f"{name}: its files have different types for a column: {first_line(exc)}"
+        ) from exc
     dataset = open_files(schema)
 
     def scan(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
@@ -96,14 +108,18 @@ def open_arrow(path: Path, name: str) -> TypedFile:
         start = source.read(6)
         source.seek(0)
         if start.startswith(b"FEA1"):
-            raise InputError(f"{name} is Feather version 1, which is not supported; write it again as version 2")
+            raise InputError(
+                f"{name} is Feather version 1, which is not supported; write it again as version 2"
+            )
         return pa.ipc.open_file(source) if start == b"ARROW1" else pa.ipc.open_stream(source)
 
     def scan(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         with pa.OSFile(str(path)) as source:
             reader = open_ipc(source)
             is_file = isinstance(reader, pa.ipc.RecordBatchFileReader)
-            yield from map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+            yield from (
+                map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
+            )
 
     with pa.OSFile(str(path)) as source:
         return TypedFile(path, name, open_ipc(source).schema, scan)
@@ -119,7 +135,9 @@ def check_no_log(path: Path, name: str) -> None:
             )
 
 
-def folder_remarks(columns: Sequence[str], schemas: Sequence[pa.Schema], others: Sequence[str]) -> Iterator[str]:
+def folder_remarks(
+    columns: Sequence[str], schemas: Sequence[pa.Schema], others: Sequence[str]
+) -> Iterator[str]:
     """What a user should know about a folder: how many files, columns that some do not have, other files."""
     yield count_of(len(schemas), "Parquet file")
     counts = Counter(column for each in schemas for column in each.names)
@@ -127,7 +145,9 @@ def folder_remarks(columns: Sequence[str], schemas: Sequence[pa.Schema], others:
         shown = first_of(list(map(repr, partial)), SHOWN)
         yield f"not every file has {shown}: in the rows of the others it is empty"
     if others:
-        count = count_of(len(others), "other file in the folder is", "other files in the folder are")
+        count = count_of(
+            len(others), "other file in the folder is", "other files in the folder are"
+        )
         yield f"{count} not read: {first_of(list(map(repr, others)), SHOWN)}"
 
 
@@ -156,7 +176,9 @@ class TypedWriter:
 
     def write(self, piece: pa.Table) -> None:
         if self.writer is None:
-            self.schema = pa.schema([self.written_field(field) for field in piece.schema], piece.schema.metadata)
+            self.schema = pa.schema(
+                [self.written_field(field) for field in piece.schema], piece.schema.metadata
+            )
             if self.is_parquet:
                 self.writer = pyarrow.parquet.ParquetWriter(self.path, self.schema)
             else:

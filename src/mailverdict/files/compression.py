@@ -21,7 +21,15 @@ from .table_file import temporary_copy
 CHUNK = 1 << 20
 MAX_RATIO = 200  # unpacked to packed; tables of real data have less than 50
 ALWAYS_ALLOWED = 16 << 20  # unpacked bytes for which the ratio does not matter
-DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, pa.ArrowException, NotImplementedError)
+DAMAGED = (
+    OSError,
+    EOFError,
+    lzma.LZMAError,
+    zlib.error,
+    zipfile.BadZipFile,
+    pa.ArrowException,
+    NotImplementedError,
+)
 
 
 def unpacked_limit(path: Path) -> int:
@@ -32,7 +40,11 @@ def unpacked_limit(path: Path) -> int:
 def unpack(path: Path, name: str) -> Path:
     """A temporary copy of a compressed file, unpacked; refused if it is a bomb, damaged, or not one table."""
     limit = unpacked_limit(path)
-    with temporary_copy() as copy, refused_if_damaged(name), READERS[path.suffix.lower()](path) as source:
+    with (
+        temporary_copy() as copy,
+        refused_if_damaged(name),
+        READERS[path.suffix.lower()](path) as source,
+    ):
         while chunk := source.read(CHUNK):
             copy.write(chunk)
             if copy.tell() > limit:
@@ -48,14 +60,20 @@ def refused_if_damaged(name: str) -> Iterator[None]:
     try:
         yield
     except DAMAGED as exc:
-        raise InputError(f"{name} cannot be unpacked: it is damaged, or its ending is wrong ({exc})") from exc
+        raise InputError(
+            f"{name} cannot be unpacked: it is damaged, or its ending is wrong ({exc})"
+        ) from exc
 
 
 def only_member(path: Path, name: str) -> str:
     """The name of the file in an archive."""
     with refused_if_damaged(name), zipfile.ZipFile(path) as archive:
         # Not a table: folders, and what macOS adds.
-        members = [each for each in archive.infolist() if not each.is_dir() and "__MACOSX/" not in each.filename]
+        members = [
+            each
+            for each in archive.infolist()
+            if not each.is_dir() and "__MACOSX/" not in each.filename
+        ]
     if len(members) != 1:
         names = first_of([repr(each.filename)[:60] for each in members], 5)
         held = f"{len(members)} files ({names})" if members else "no file"
@@ -73,7 +91,10 @@ def read_zip(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def write_zip(path: Path, name: str) -> Iterator[IO[bytes]]:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(name, "w", force_zip64=True) as file:
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(name, "w", force_zip64=True) as file,
+    ):
         yield file
 
 

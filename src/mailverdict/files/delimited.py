@@ -42,7 +42,16 @@ from .encodings import (
 )
 from .header import HEAD_ROWS, column_names, find_start, has_address, is_plain_address
 from .json_lines import is_json
-from .lines import Rows, align, first_line_end, read_regular, split_cells, split_end, split_rows, unquote
+from .lines import (
+    Rows,
+    align,
+    first_line_end,
+    read_regular,
+    split_cells,
+    split_end,
+    split_rows,
+    unquote,
+)
 from .table_file import (
     CELL_MARK,
     LONGEST_CELL,
@@ -61,14 +70,25 @@ BLOCK = 1 << 20  # bytes split at once
 PIECE_SIZE = LONGEST_LINE  # bytes of the rows of a piece: bounds memory
 MOST = 0.5  # share of the first rows that are most of them
 FEW_ROWS = 5  # too few to find a title by: more bytes are read
-HEAD_CELLS = 60_000  # of the first rows, which are decoded several times; a wide table needs fewer rows
+HEAD_CELLS = (
+    60_000  # of the first rows, which are decoded several times; a wide table needs fewer rows
+)
 HEAD_CELL = 1_000  # bytes of a cell of theirs that are looked at
 MAX_LISTED_LINES = 5
 WIDE = "give another --delimiter, or leave out columns"
 DELIMITERS = ",;\t|"
-RARE_DELIMITERS = "^~¬¦§¤\x01\x14\x1e\x1f"  # tried where a file is one column with each of the others
+RARE_DELIMITERS = (
+    "^~¬¦§¤\x01\x14\x1e\x1f"  # tried where a file is one column with each of the others
+)
 IN_ADDRESSES = "^~"  # those of them that an address may have
-DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+DELIMITER_NAMES = {
+    "tab": "\t",
+    "\\t": "\t",
+    "comma": ",",
+    "semicolon": ";",
+    "pipe": "|",
+    "space": " ",
+}
 OTHER_KINDS = {
     b"PK\x03\x04": "a workbook or a zip file",
     b"PAR1": "a Parquet file",
@@ -82,7 +102,9 @@ OTHER_KINDS = {
     b"\xd0\xcf\x11\xe0": "a workbook (.xls)",
 }
 # Exports that programs name .csv, or .xls and .xlsx, although they are HTML.
-MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|meta|table|\?xml)[\s>]", re.IGNORECASE)
+MARKUP = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|meta|table|\?xml)[\s>]", re.IGNORECASE
+)
 
 
 def open_delimited(path: Path, name: str, given: ReadOptions) -> DelimitedFile:
@@ -112,7 +134,9 @@ def open_with(path: Path, name: str, delimiter: str, given: ReadOptions) -> Deli
         opened.stamp = stamp
         return opened
     encoding, copy = copy_as_utf8(path, name, encoding, delimiter)
-    return open_temporary(copy, lambda made: open_lines(made, name, encoding, delimiter, given, scan_bytes(made)))
+    return open_temporary(
+        copy, lambda made: open_lines(made, name, encoding, delimiter, given, scan_bytes(made))
+    )
 
 
 def open_lines(
@@ -123,7 +147,9 @@ def open_lines(
     opened = DelimitedFile(path, name, encoding, head, given)
     if scan.has_escaped_quotes:
         opened.check_escapes()
-    opened.remark_on(encoding, head, is_clean=scan.is_ascii or (encoding.name == "utf-8" and scan.is_utf8))
+    opened.remark_on(
+        encoding, head, is_clean=scan.is_ascii or (encoding.name == "utf-8" and scan.is_utf8)
+    )
     if given.is_strict:
         opened.check_rows()
     return opened
@@ -133,7 +159,9 @@ def read_names(head: Head, name: str, encoding: str) -> list[str]:
     """The names of the columns; `InputError` for a line that cannot be a header."""
     cells = [swap(each, head.delimiter) for each in decode_cells(head.cells, encoding)]
     if head.has_header and any("\0" in each for each in cells):
-        raise InputError(f"{name} contains NUL characters in its first line: it is not a text table")
+        raise InputError(
+            f"{name} contains NUL characters in its first line: it is not a text table"
+        )
     if head.has_header and not any(cells):
         raise InputError(f"{name} has no header line")
     return column_names(cells, has_header=head.has_header)
@@ -178,7 +206,9 @@ def parse_delimiter(text: str) -> str:
     """One character, or its name: a tab is hard to type."""
     found = DELIMITER_NAMES.get(text, text)
     if len(found) != 1 or found in '"\r\n\0':
-        raise InputError(f"delimiter {text!r}: give one character, or one of {', '.join(DELIMITER_NAMES)}")
+        raise InputError(
+            f"delimiter {text!r}: give one character, or one of {', '.join(DELIMITER_NAMES)}"
+        )
     return found
 
 
@@ -205,7 +235,9 @@ def guess_delimiter(data: bytes, likely: str = "", *, is_last: bool) -> str:
 def find_rare_delimiter(opened: DelimitedFile) -> str | None:
     """That with which most of the first rows have an address in a cell, and as many cells as the header."""
     is_utf8 = opened.format.text_encoding == "utf-8"
-    with opened.path.open(encoding="utf-8" if is_utf8 else "latin-1", errors="replace", newline="") as file:
+    with opened.path.open(
+        encoding="utf-8" if is_utf8 else "latin-1", errors="replace", newline=""
+    ) as file:
         text = file.read(SAMPLE)
     for each in filter(text.__contains__, RARE_DELIMITERS):
         lines = csv.reader(io.StringIO(text, newline=""), delimiter=each)
@@ -234,7 +266,11 @@ def head_texts(data: bytes, delimiter: bytes, encoding: str, *, is_last: bool) -
     if len(rows) <= FEW_ROWS and len(data) > SAMPLE:
         rows = split_rows(data, delimiter, is_last=is_last).cells
     before = accumulate(map(len, rows), initial=0)  # cells before each row
-    few = [row[:MAX_COLUMNS] for row, count in zip(rows[:HEAD_ROWS], before, strict=False) if count <= HEAD_CELLS]
+    few = [
+        row[:MAX_COLUMNS]
+        for row, count in zip(rows[:HEAD_ROWS], before, strict=False)
+        if count <= HEAD_CELLS
+    ]
     return [decode_cells([cell[:HEAD_CELL] for cell in row], encoding) for row in few]
 
 
@@ -256,7 +292,9 @@ class Head:
         return self.lead + self.line + self.line_end if self.has_header else self.lead
 
 
-def read_head(path: Path, name: str, encoding: Encoding, delimiter: str, given: ReadOptions) -> Head:
+def read_head(
+    path: Path, name: str, encoding: Encoding, delimiter: str, given: ReadOptions
+) -> Head:
     """Find the first row: after blank lines, a line such as ``sep=;``, and a title."""
     with path.open("rb") as file:
         for size, enough in ((SAMPLE, FEW_ROWS), (max(SAMPLE, BLOCK), 1), (2 * LONGEST_LINE, 0)):
@@ -265,15 +303,23 @@ def read_head(path: Path, name: str, encoding: Encoding, delimiter: str, given: 
             is_last = len(data) < size
             lead, named = read_lead(data)
             body = data[len(lead) :]
-            used = delimiter or named or guess_delimiter(body, given.likely_delimiter, is_last=is_last)
+            used = (
+                delimiter or named or guess_delimiter(body, given.likely_delimiter, is_last=is_last)
+            )
             octet = delimiter_octet(used)
             rows = split_rows(body, octet, is_last=is_last)
             if is_last or len(rows.cells) > enough:
                 break
         else:
-            raise InputError(f"{name}: the first line is longer than {LONGEST_LINE:,} bytes, or a quote is not closed")
+            raise InputError(
+                f"{name}: the first line is longer than {LONGEST_LINE:,} bytes, or a quote is not closed"
+            )
     if not rows.cells:
-        problem = "ends inside quotes: it is truncated, or a quote is not doubled" if body else "has no header line"
+        problem = (
+            "ends inside quotes: it is truncated, or a quote is not doubled"
+            if body
+            else "has no header line"
+        )
         raise InputError(f"{name} {problem}")
     at, has_header = 0, given.has_header
     if has_header is None:
@@ -312,18 +358,26 @@ class DelimitedFile(TableFile):
 
     copied_to: ClassVar = "csv"
 
-    def __init__(self, path: Path, name: str, encoding: Encoding, head: Head, given: ReadOptions) -> None:
+    def __init__(
+        self, path: Path, name: str, encoding: Encoding, head: Head, given: ReadOptions
+    ) -> None:
         columns = read_names(head, name, encoding.name)
         fields = [pa.field(each, pa.string(), metadata=CELL_MARK) for each in columns]
         super().__init__(path, name, pa.schema(fields), format_of(encoding, head, columns))
-        self.has_header, self.given, self.delimiter = head.has_header, given, delimiter_octet(head.delimiter)
+        self.has_header, self.given, self.delimiter = (
+            head.has_header,
+            given,
+            delimiter_octet(head.delimiter),
+        )
         self.data_start = len(encoding.bom) + len(head.before_data)  # bytes before the first row
         self.first_line = 1 + count_lines(head.before_data)  # number of the line there
         self.stamp: tuple[int, ...] | None = None  # of a file that may change while it is read
         self.added_cells = 0  # to rows with too few
         self.ragged_lines: list[int] = []  # of rows with too many or too few cells
 
-    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+    def read(
+        self, only: Collection[str] | None = None, *, with_lines: bool = False
+    ) -> Iterator[pa.Table]:
         """Yield the rows; empty cells are empty text, so that nothing is reinterpreted."""
         used = self.positions(only)
         parts: list[list[pa.Array]] = []
@@ -340,7 +394,9 @@ class DelimitedFile(TableFile):
 
     def check_unchanged(self) -> None:
         if self.stamp not in (None, stamp_of(self.path)):
-            raise InputError(f"{self.name} changed while it was read; run again when nothing writes to it")
+            raise InputError(
+                f"{self.name} changed while it was read; run again when nothing writes to it"
+            )
 
     def check_rows(self) -> None:
         """Raise `InputError` now for rows that would end the reading later."""
@@ -367,7 +423,9 @@ class DelimitedFile(TableFile):
                     rest = data[size:]
                 else:
                     is_last = len(block) < wanted
-                    rows = split_rows(data, self.delimiter, is_last=is_last, keeps_blank=columns == 1)
+                    rows = split_rows(
+                        data, self.delimiter, is_last=is_last, keeps_blank=columns == 1
+                    )
                     self.check_sizes(rows, line)
                     yield from self.aligned_parts(rows, line, used)
                     line += rows.lines[-1]
@@ -400,7 +458,9 @@ class DelimitedFile(TableFile):
         """Give each row as many cells as there are columns; rows that become far larger come in several parts."""
         columns = len(self.columns)
         self.added_cells += sum(columns - len(row) for row in rows.cells if len(row) < columns)
-        check_added(f"{self.name}, lines from {line} on", self.added_cells, self.path.stat().st_size)
+        check_added(
+            f"{self.name}, lines from {line} on", self.added_cells, self.path.stat().st_size
+        )
         most = max(1, PIECE_SIZE // columns)
         for start in range(0, len(rows.cells), most):
             cells = rows.cells[start : start + most]
@@ -409,26 +469,39 @@ class DelimitedFile(TableFile):
                 if len(row) != columns:
                     self.note_ragged(line + rows.lines[start + at], len(row))
                     cells[at], lines[at] = self.aligned(lines[at])
-            octets = [pa.array([row[at].encode("latin-1") for row in cells], pa.binary()) for at in used]
+            octets = [
+                pa.array([row[at].encode("latin-1") for row in cells], pa.binary()) for at in used
+            ]
             yield [*octets, pa.array(lines, pa.large_binary())]
 
     def aligned(self, line: bytes) -> tuple[list[str], bytes]:
         """The cells of a row that had too many or too few, and the row with its line end."""
         row, line_end = split_end(line)
-        cells = align(split_cells(row, self.delimiter), len(self.columns), self.delimiter, self.address_at)
-        return [unquote(cell).decode("latin-1") for cell in cells], self.delimiter.join(cells) + line_end
+        cells = align(
+            split_cells(row, self.delimiter), len(self.columns), self.delimiter, self.address_at
+        )
+        return [unquote(cell).decode("latin-1") for cell in cells], self.delimiter.join(
+            cells
+        ) + line_end
 
     def note_ragged(self, line: int, cells: int) -> None:
         check_columns(f"{self.name}, line {line}", cells, WIDE)
         if self.given.is_strict:
             found = count_of(cells, "cell")
-            raise InputError(f"{self.name}, line {line}: {found} where the header has {len(self.columns)}")
+            raise InputError(
+                f"{self.name}, line {line}: {found} where the header has {len(self.columns)}"
+            )
         self.ragged_lines.append(line)
 
-    def to_table(self, parts: Sequence[Sequence[pa.Array]], used: Sequence[int], *, with_lines: bool) -> pa.Table:
+    def to_table(
+        self, parts: Sequence[Sequence[pa.Array]], used: Sequence[int], *, with_lines: bool
+    ) -> pa.Table:
         *octets, lines = (pa.concat_arrays(each) for each in zip(*parts, strict=True))
         encoding = str(self.format.text_encoding)
-        texts = {at: to_text(cells, encoding, self.format.delimiter) for at, cells in zip(used, octets, strict=True)}
+        texts = {
+            at: to_text(cells, encoding, self.format.delimiter)
+            for at, cells in zip(used, octets, strict=True)
+        }
         return self.piece(texts, len(lines), lines if with_lines else None)
 
     def check_escapes(self) -> None:
@@ -437,8 +510,13 @@ class DelimitedFile(TableFile):
         Read as CSV, the quote would end its cell, and the cells after it would move to other columns.
         """
         sign = re.escape(self.delimiter)
-        escaped = re.compile(rb"(?:\A|(?<=[\r\n" + sign + rb']))"(?:[^"\\]|\\[^"])*+\\"[^"\r\n' + sign + rb"]")
-        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        escaped = re.compile(
+            rb"(?:\A|(?<=[\r\n" + sign + rb']))"(?:[^"\\]|\\[^"])*+\\"[^"\r\n' + sign + rb"]"
+        )
+        with (
+            self.path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
             if match := escaped.search(data):
                 line = 1 + count_lines(data[: match.end()])
                 raise InputError(
@@ -455,7 +533,9 @@ class DelimitedFile(TableFile):
                 "of the table (--header: line 1 is the header)"
             )
         if encoding.is_guessed:
-            self.remarks.append(f"encoding: {self.format.encoding} (guessed; give another with --encoding)")
+            self.remarks.append(
+                f"encoding: {self.format.encoding} (guessed; give another with --encoding)"
+            )
         if not self.has_header:
             are = "s are column_1 to" if len(self.columns) > 1 else " is"
             self.remarks.append(f"no header line: the column{are} column_{len(self.columns)}")
@@ -473,17 +553,25 @@ class DelimitedFile(TableFile):
         if not bad:
             return
         if self.given.is_strict:
-            hint = "give another --encoding" if self.given.encoding else "give its encoding, as in --encoding cp1252"
+            hint = (
+                "give another --encoding"
+                if self.given.encoding
+                else "give its encoding, as in --encoding cp1252"
+            )
             raise InputError(f"{self.name}, line {bad[0]}: a byte is not {encoding}; {hint}")
         lines = count_of(len(bad), "line")
-        self.remarks.append(f"{lines} with bytes that are not {encoding}, kept: {listed_lines(bad)}")
+        self.remarks.append(
+            f"{lines} with bytes that are not {encoding}, kept: {listed_lines(bad)}"
+        )
 
     def final_remarks(self) -> list[str]:
         """What is known only after all rows were read."""
         if not self.ragged_lines:
             return []
         rows = count_of(len(self.ragged_lines), "row")
-        return [f"{rows} with too many or too few cells, kept and aligned: {listed_lines(self.ragged_lines)}"]
+        return [
+            f"{rows} with too many or too few cells, kept and aligned: {listed_lines(self.ragged_lines)}"
+        ]
 
 
 def stamp_of(path: Path) -> tuple[int, ...]:
@@ -501,7 +589,9 @@ def to_text(cells: pa.BinaryArray, encoding: str, delimiter: str) -> pa.StringAr
     if encoding == "utf-8" and delimiter.isascii():
         with suppress(pa.ArrowInvalid):
             return cells.cast(pa.string())
-    return pa.array([swap(decode_cell(cell, encoding), delimiter) for cell in cells.to_pylist()], pa.string())
+    return pa.array(
+        [swap(decode_cell(cell, encoding), delimiter) for cell in cells.to_pylist()], pa.string()
+    )
 
 
 def decode_cells(cells: Sequence[str], encoding: str) -> list[str]:

@@ -26,12 +26,34 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 WITH_ORDER = {"utf-16": "utf-16-le", "utf-8-sig": "utf-8"}  # of a file without a byte order mark
-STRUCTURE = bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"  # Japanese code pages have a yen sign for \
+STRUCTURE = (
+    bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"
+)  # Japanese code pages have a yen sign for \
 # Code pages that are guessed. The Western one, which Excel saves, is first: it counts unless another one fits better.
 LATIN = ["cp1252", "cp1250", "cp1254", "cp1257", "mac_roman"]
-OTHERS = ["cp1251", "koi8_r", "cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1253", "cp1255", "cp1256", "cp874"]
+OTHERS = [
+    "cp1251",
+    "koi8_r",
+    "cp932",
+    "euc_jp",
+    "gb18030",
+    "big5",
+    "cp949",
+    "cp1253",
+    "cp1255",
+    "cp1256",
+    "cp874",
+]
 DOUBLE_BYTES = ["gb18030", "cp949", "euc_jp"]  # those whose characters are two bytes beyond ASCII
-WITH_LOW_BYTES = ("shift_jis", "cp932", "gb", "big5", "cp949", "cp950", "johab")  # as second bytes of characters
+WITH_LOW_BYTES = (
+    "shift_jis",
+    "cp932",
+    "gb",
+    "big5",
+    "cp949",
+    "cp950",
+    "johab",
+)  # as second bytes of characters
 UNIT = "\x1f"  # the delimiter in a copy of a file whose own one is not ASCII
 CLEARLY_BETTER = 0.1  # less chaos than with the first Latin code page
 
@@ -54,7 +76,9 @@ def find_encoding(path: Path, name: str, given: str | None) -> Encoding:
     if told.startswith("utf-32") or sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         raise InputError(f"{name} is UTF-32, which is not read: save it as UTF-8")
     bom, marked = next(((m, e) for m, e in BYTE_ORDER_MARKS if sample.startswith(m)), (b"", None))
-    bom = (re.match(rb"(?:" + re.escape(bom) + rb")*", sample) or [b""])[0]  # twice after some conversions
+    bom = (re.match(rb"(?:" + re.escape(bom) + rb")*", sample) or [b""])[
+        0
+    ]  # twice after some conversions
     if told:
         if marked is not None and told.replace("-sig", "") in (marked, marked[:6]):
             return Encoding(marked, bom=bom)
@@ -74,7 +98,9 @@ def check_encoding(name: str) -> str:
     try:
         "x".encode(name)
     except LookupError:
-        raise InputError(f"encoding {name!r} is not known; try utf-8, utf-16, cp1252 or latin-1") from None
+        raise InputError(
+            f"encoding {name!r} is not known; try utf-8, utf-16, cp1252 or latin-1"
+        ) from None
     return name
 
 
@@ -89,18 +115,27 @@ def needs_copy(encoding: str, delimiter: str) -> bool:
     return not delimiter.isascii() or (encoding.startswith(WITH_LOW_BYTES) and delimiter >= "0")
 
 
-def copy_as_utf8(path: Path, name: str, encoding: Encoding, delimiter: str) -> tuple[Encoding, Path]:
+def copy_as_utf8(
+    path: Path, name: str, encoding: Encoding, delimiter: str
+) -> tuple[Encoding, Path]:
     """Copy a file to a temporary one in UTF-8 that gives the same bytes when it is encoded again."""
     errors, is_text = errors_of(encoding.name), False
-    with temporary_copy() as copy, path.open(encoding=encoding.name, errors=errors, newline="") as file:
+    with (
+        temporary_copy() as copy,
+        path.open(encoding=encoding.name, errors=errors, newline="") as file,
+    ):
         try:
             while text := file.read(BLOCK):
                 is_text = is_text or re.search("[ -~]", text) is not None
                 copy.write(swap(text, delimiter).encode("utf-8", errors))
         except UnicodeError as exc:
-            raise InputError(f"{name} is not {encoding.name}: {exc}; give another --encoding") from exc
+            raise InputError(
+                f"{name} is not {encoding.name}: {exc}; give another --encoding"
+            ) from exc
         if not is_text:
-            raise InputError(f"{name}: nothing in it is readable as {encoding.name}; give another --encoding")
+            raise InputError(
+                f"{name}: nothing in it is readable as {encoding.name}; give another --encoding"
+            )
     bom = encoding.bom.decode(encoding.name).encode()
     return replace(encoding, name="utf-8", original=encoding.name, bom=bom), Path(copy.name)
 
@@ -141,7 +176,9 @@ class ByteScan:
 def scan_bytes(path: Path) -> ByteScan:
     found = ByteScan()
     for number, block in enumerate(blocks_of(path)):
-        found.has_escaped_quotes |= b"\\" in block and b'\\"' in block  # one octet is found far faster than two
+        found.has_escaped_quotes |= (
+            b"\\" in block and b'\\"' in block
+        )  # one octet is found far faster than two
         if not block.isascii():
             found.is_ascii = False
             if found.is_utf8 and not is_utf8(block):
@@ -158,7 +195,9 @@ def blocks_of(path: Path) -> Iterator[bytes]:
 
 def is_utf8(data: bytes) -> bool:
     """Whether bytes are valid UTF-8; Arrow finds it thirty times as fast as `bytes.decode`."""
-    text = pa.LargeStringArray.from_buffers(1, pa.py_buffer(np.array([0, len(data)], np.int64)), pa.py_buffer(data))
+    text = pa.LargeStringArray.from_buffers(
+        1, pa.py_buffer(np.array([0, len(data)], np.int64)), pa.py_buffer(data)
+    )
     try:
         text.validate(full=True)
     except pa.ArrowInvalid:
@@ -190,7 +229,9 @@ def guess_encoding(sample: bytes, delimiter: str) -> str:
     from charset_normalizer import from_bytes  # noqa: PLC0415 - few files need it
 
     words = b"".join(re.findall(rb"[A-Za-z\x80-\xff]*[\x80-\xff][A-Za-z\x80-\xff]*", sample))
-    is_latin = len(re.findall(rb"[A-Za-z]", words)) > 0.4 * len(words)  # accents among ASCII letters
+    is_latin = len(re.findall(rb"[A-Za-z]", words)) > 0.4 * len(
+        words
+    )  # accents among ASCII letters
     runs = re.findall(rb"[\x80-\xff]+", sample)
     is_double = len(runs) > 1 and all(len(run) % 2 == 0 for run in runs)
     likely = LATIN if is_latin else DOUBLE_BYTES if is_double else OTHERS
@@ -201,8 +242,12 @@ def guess_encoding(sample: bytes, delimiter: str) -> str:
         return "cp1252" if is_latin or not decodes(sample, "cp1251") else "cp1251"
     best: str = next(iter(matches))
     first = matches.get("cp1252")
-    is_same = decodes(sample, "cp1252") and sample.decode("cp1252") == sample.decode(best, "replace")
-    if is_same or (is_latin and first is not None and matches[best].chaos > first.chaos - CLEARLY_BETTER):
+    is_same = decodes(sample, "cp1252") and sample.decode("cp1252") == sample.decode(
+        best, "replace"
+    )
+    if is_same or (
+        is_latin and first is not None and matches[best].chaos > first.chaos - CLEARLY_BETTER
+    ):
         return "cp1252"
     return best
 

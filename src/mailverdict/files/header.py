@@ -11,7 +11,9 @@ from ..repair.words import says_no_value
 HEAD_ROWS = 50  # rows looked at
 TITLE_ROWS = 20  # rows before a header, at most
 ADDRESS = re.compile(r"(?i)\S@\S|\S\s*[\[({]\s*at\s*[\])}]\s*\S")  # in any text with an address
-PLAIN_ADDRESS = re.compile(r'\s*[^\s@,;|"<>]+@[^\s@,;|"<>]+\.[^\s@,;|"<>]+\s*|[^<,;|\t]*<[^\s<>@]+@[^\s<>@]+>\s*')
+PLAIN_ADDRESS = re.compile(
+    r'\s*[^\s@,;|"<>]+@[^\s@,;|"<>]+\.[^\s@,;|"<>]+\s*|[^<,;|\t]*<[^\s<>@]+@[^\s<>@]+>\s*'
+)
 NUMBER = re.compile(r"[+\-]?\d[\d .,:/\-]*")
 # What the column of addresses is called, also beside other words: "E-mail", "email_address", "Work Email".
 EMAIL_NAME = re.compile(
@@ -51,7 +53,11 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
         return named, True
     if is_data(rows[0], rows[1:]):
         return 0, False
-    if width < 2 or is_half_filled(rows[0], width) or any(EMAIL_NAME.fullmatch(cell) for cell in rows[0]):
+    if (
+        width < 2
+        or is_half_filled(rows[0], width)
+        or any(EMAIL_NAME.fullmatch(cell) for cell in rows[0])
+    ):
         return 0, True
     for at, row in enumerate(rows[1 : TITLE_ROWS + 1], 1):
         if has_address(row):
@@ -70,7 +76,9 @@ def find_named_header(rows: Sequence[Sequence[str]], width: int) -> int | None:
     for at, row in enumerate(rows[: TITLE_ROWS + 1]):
         names = [i for i, cell in enumerate(row) if EMAIL_NAME.fullmatch(cell.strip())]
         if names and len(row) == width > 2 and is_half_filled(row, width) and not has_address(row):
-            is_below = any(i < len(each) and ADDRESS.search(each[i]) for i in names for each in rows[at + 1 :])
+            is_below = any(
+                i < len(each) and ADDRESS.search(each[i]) for i in names for each in rows[at + 1 :]
+            )
             return at if is_below and any(map(has_address, rows[:at])) else None
         if sum(cell.strip() != "" for cell in row) > 1 or any(map(is_plain_address, row)):
             return None

@@ -13,7 +13,16 @@ import pyarrow as pa
 
 from ..errors import InputError
 from .plain import dump, json_value
-from .table_file import CELL_MARK, JSON_MARK, LINE, LONGEST_LINE, PIECE_ROWS, TableFile, check_added, check_columns
+from .table_file import (
+    CELL_MARK,
+    JSON_MARK,
+    LINE,
+    LONGEST_LINE,
+    PIECE_ROWS,
+    TableFile,
+    check_added,
+    check_columns,
+)
 
 Row = dict[str, Any]
 ROWS = PIECE_ROWS // 5  # of a piece: Python objects need more memory than Arrow's arrays
@@ -21,7 +30,9 @@ PIECE_SIZE = LONGEST_LINE  # octets of the lines of a piece, and cells in it
 INT64 = range(-(2**63), 2**63)
 # The type of a column by those of its values that are not null.
 COLUMN_TYPES = (({int}, pa.int64()), ({int, float}, pa.float64()), ({bool}, pa.bool_()))
-DECODER = json.JSONDecoder(parse_constant=lambda name: None)  # NaN, which programs write for a missing value, is null
+DECODER = json.JSONDecoder(
+    parse_constant=lambda name: None
+)  # NaN, which programs write for a missing value, is null
 MEMBER = re.compile(r'[\s,]*("(?:[^"\\]|\\.)*")\s*:\s*')  # up to its value
 
 
@@ -41,12 +52,18 @@ class JsonLinesFile(TableFile):
         for number, row, _ in self.rows():
             rows, cells = rows + 1, cells + len(row)
             for key, value in row.items():
-                kinds.setdefault(key, set()).add(str if type(value) is int and value not in INT64 else type(value))
+                kinds.setdefault(key, set()).add(
+                    str if type(value) is int and value not in INT64 else type(value)
+                )
             check_columns(f"{name}, line {number}", len(kinds))
         check_added(name, rows * len(kinds) - cells, path.stat().st_size)
         if rows and not kinds:
             raise InputError(f"{name} has no columns: no line is an object with members")
-        super().__init__(path, name, pa.schema([field_of(key, found - {type(None)}) for key, found in kinds.items()]))
+        super().__init__(
+            path,
+            name,
+            pa.schema([field_of(key, found - {type(None)}) for key, found in kinds.items()]),
+        )
 
     def check_column(self, column: str) -> None:
         if not self.columns:
@@ -69,13 +86,19 @@ class JsonLinesFile(TableFile):
                 except UnicodeDecodeError:
                     raise InputError(f"{where}: a byte is not UTF-8") from None
                 except (ValueError, RecursionError) as exc:
-                    raise InputError(f"{where}: not valid JSON: {str(exc)[:200]}{conversion_hint(line)}") from None
+                    raise InputError(
+                        f"{where}: not valid JSON: {str(exc)[:200]}{conversion_hint(line)}"
+                    ) from None
                 if not isinstance(row, dict):
                     found = line.decode("utf-8-sig").strip()
-                    raise InputError(f"{where}: not a JSON object, but {found:.40}{conversion_hint(line)}")
+                    raise InputError(
+                        f"{where}: not a JSON object, but {found:.40}{conversion_hint(line)}"
+                    )
                 yield number, row, line
 
-    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+    def read(
+        self, only: Collection[str] | None = None, *, with_lines: bool = False
+    ) -> Iterator[pa.Table]:
         used = self.positions(only)
         rows: list[Row] = []
         lines: list[bytes] = []
@@ -89,9 +112,13 @@ class JsonLinesFile(TableFile):
                 rows, lines, size = [], [], 0
         yield self.to_table(rows, used, lines if with_lines else None)
 
-    def to_table(self, rows: Sequence[Row], used: Sequence[int], lines: Sequence[bytes] | None) -> pa.Table:
+    def to_table(
+        self, rows: Sequence[Row], used: Sequence[int], lines: Sequence[bytes] | None
+    ) -> pa.Table:
         cells = {at: column_of(self.schema.field(at), rows) for at in used}
-        return self.piece(cells, len(rows), None if lines is None else pa.array(lines, pa.large_binary()))
+        return self.piece(
+            cells, len(rows), None if lines is None else pa.array(lines, pa.large_binary())
+        )
 
 
 def column_of(field: pa.Field, rows: Sequence[Row]) -> pa.Array:
@@ -112,7 +139,9 @@ def conversion_hint(line: bytes) -> str:
 def field_of(name: str, found: set[type]) -> pa.Field:
     """The field of a column by the types of its values."""
     kind = next((each for types, each in COLUMN_TYPES if found and found <= types), pa.string())
-    return pa.field(name, kind, metadata=JSON_MARK if found and found <= {dict, list} else CELL_MARK)
+    return pa.field(
+        name, kind, metadata=JSON_MARK if found and found <= {dict, list} else CELL_MARK
+    )
 
 
 def is_json(path: Path) -> bool:
@@ -137,7 +166,11 @@ class JsonLinesWriter:
         check_members(piece.column_names)
         own = piece.schema.get_field_index(LINE)
         lines = [b"{}\n"] * len(piece) if own < 0 else piece.column(own).to_pylist()
-        made = [at for at, field in enumerate(piece.schema) if own < 0 or field.metadata not in (CELL_MARK, JSON_MARK)]
+        made = [
+            at
+            for at, field in enumerate(piece.schema)
+            if own < 0 or field.metadata not in (CELL_MARK, JSON_MARK)
+        ]
         names = [piece.column_names[at] for at in made]
         labels = {name: f"{dump(name)}: " for name in names}
         for line, *cells in zip(
@@ -181,6 +214,8 @@ def cells_of(field: pa.Field, column: pa.ChunkedArray) -> Iterator[str]:
     if pa.types.is_dictionary(field.type):
         column = column.cast(field.type.value_type)
     cells = column.to_pylist()
-    if pa.types.is_string(column.type) or pa.types.is_boolean(column.type):  # few values in most of our columns
+    if pa.types.is_string(column.type) or pa.types.is_boolean(
+        column.type
+    ):  # few values in most of our columns
         return map({cell: dump(cell) for cell in set(cells)}.__getitem__, cells)
     return (dump(json_value(cell)) for cell in cells)

@@ -48,7 +48,9 @@ def split_rows(data: bytes, delimiter: bytes, *, is_last: bool, keeps_blank: boo
 
     A row with a quote that is not closed is left out, too. With `keeps_blank` a blank line is a row with an empty cell.
     """
-    csv.field_size_limit(max(csv.field_size_limit(), len(data)))  # that of the process; ours is checked row by row
+    csv.field_size_limit(
+        max(csv.field_size_limit(), len(data))
+    )  # that of the process; ours is checked row by row
     octets = np.frombuffer(data, np.uint8)
     is_line_end = (octets == LF) | ((octets == CR) & (np.roll(octets, -1) != LF))
     offsets = np.append(0, np.flatnonzero(is_line_end) + 1)
@@ -59,7 +61,9 @@ def split_rows(data: bytes, delimiter: bytes, *, is_last: bool, keeps_blank: boo
     ends = [0]
     reader = csv.reader(chain(lines, ["\n"]), delimiter=delimiter.decode("latin-1"))
     for row in reader:
-        if reader.line_num == len(offsets):  # the line that was added: blank, unless a quote is open before it
+        if reader.line_num == len(
+            offsets
+        ):  # the line that was added: blank, unless a quote is open before it
             if cells and not row and not is_last:
                 del cells[-1], ends[-1]
             break
@@ -71,7 +75,9 @@ def split_rows(data: bytes, delimiter: bytes, *, is_last: bool, keeps_blank: boo
     return Rows(data, cells, ends, offsets[ends].tolist())
 
 
-def read_regular(data: bytes, delimiter: bytes, columns: int, used: Sequence[int]) -> tuple[list[pa.Array], int] | None:
+def read_regular(
+    data: bytes, delimiter: bytes, columns: int, used: Sequence[int]
+) -> tuple[list[pa.Array], int] | None:
     """The cells of some columns, and last the rows, if all rows have as many cells as there are columns; else None.
 
     Arrow reads cells as the csv module does, at ten times its speed, but does not say where a row begins. That is known
@@ -92,26 +98,37 @@ def read_regular(data: bytes, delimiter: bytes, columns: int, used: Sequence[int
             pa.BufferReader(octets),
             pyarrow.csv.ReadOptions(use_threads=False, block_size=len(data), column_names=names),
             pyarrow.csv.ParseOptions(
-                delimiter=delimiter.decode("latin-1"), newlines_in_values=True, ignore_empty_lines=columns > 1
+                delimiter=delimiter.decode("latin-1"),
+                newlines_in_values=True,
+                ignore_empty_lines=columns > 1,
             ),
             pyarrow.csv.ConvertOptions(
-                check_utf8=False, column_types=dict.fromkeys(names, pa.binary()), include_columns=wanted or names[:1]
+                check_utf8=False,
+                column_types=dict.fromkeys(names, pa.binary()),
+                include_columns=wanted or names[:1],
             ),
         )
     except pa.ArrowInvalid:  # a row of another length
         return None
     if len(table) != len(ends):  # line breaks within quotes, or blank lines
         quotes = np.flatnonzero(octets == QUOTE)
-        beside = octets[np.append(quotes[0::2] - 1, quotes[1::2] + 1)]  # before those that open, after those that close
+        beside = octets[
+            np.append(quotes[0::2] - 1, quotes[1::2] + 1)
+        ]  # before those that open, after those that close
         ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
         is_open = len(quotes) % 2
-        if len(ends) + is_open != len(table) or not np.isin(beside, [delimiter[0], QUOTE, CR, LF]).all():
+        if (
+            len(ends) + is_open != len(table)
+            or not np.isin(beside, [delimiter[0], QUOTE, CR, LF]).all()
+        ):
             return None
     rows = len(table) - 1
     starts = np.append(0, ends[:rows])
     if not rows or np.diff(starts).max() > LONGEST_CELL:
         return None
-    lines = pa.LargeBinaryArray.from_buffers(pa.large_binary(), rows, [None, pa.py_buffer(starts), pa.py_buffer(data)])
+    lines = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), rows, [None, pa.py_buffer(starts), pa.py_buffer(data)]
+    )
     return [*(table[name].combine_chunks()[:rows] for name in wanted), lines], int(starts[-1])
 
 
@@ -144,7 +161,9 @@ def unquote(cell: bytes) -> bytes:
     return cell[1:] if match is None else match[1].replace(b'""', b'"') + cell[match.end() :]
 
 
-def align(cells: Sequence[bytes], columns: int, delimiter: bytes, address_at: int | None) -> list[bytes]:
+def align(
+    cells: Sequence[bytes], columns: int, delimiter: bytes, address_at: int | None
+) -> list[bytes]:
     """Give a row the number of cells that the header has; no text is lost.
 
     Empty cells are added or removed at the end, and what is too much is joined into the last column. But where exactly
@@ -168,11 +187,15 @@ def align(cells: Sequence[bytes], columns: int, delimiter: bytes, address_at: in
     if shift > 0 and address_at is not None:
         # Where the delimiter is part of a name, as in "Lovelace, Ada", a blank follows it.
         blanks = bytes(cell.startswith(b" ") for cell in row[: address_at + shift])
-        first = blanks.find(b"\1" * shift, 1)  # so many neighbours begin with a blank; the cell before them is a part
+        first = blanks.find(
+            b"\1" * shift, 1
+        )  # so many neighbours begin with a blank; the cell before them is a part
         is_only = first > 0 and blanks.find(b"\1" * shift, first + 1) < 0
         place = first - 1 if is_only else max(0, address_at - 1)
         row[place : place + shift + 1] = [join_cells(row[place : place + shift + 1], delimiter)]
-    while len(row) > columns and not unquote(row[-1]):  # a delimiter at the end of each row is common
+    while len(row) > columns and not unquote(
+        row[-1]
+    ):  # a delimiter at the end of each row is common
         row.pop()
     if len(row) > columns:
         row[columns - 1 :] = [join_cells(row[columns - 1 :], delimiter)]

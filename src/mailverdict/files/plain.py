@@ -36,7 +36,9 @@ def to_plain(column: Any) -> Any:
 
 
 def as_texts(column: Any, convert: Callable[[Any], str]) -> Any:
-    texts = pa.array([None if value is None else convert(value) for value in column.to_pylist()], pa.string())
+    texts = pa.array(
+        [None if value is None else convert(value) for value in column.to_pylist()], pa.string()
+    )
     return pa.chunked_array([texts]) if isinstance(column, pa.ChunkedArray) else texts
 
 

@@ -28,11 +28,23 @@ from .delimited import open_delimited
 from .header import ADDRESS, EMAIL_NAME
 from .json_lines import is_json
 from .sheets import open_sheet
-from .table_file import UNSPECIFIED, ReadOptions, TableFile, first_line, open_temporary, temporary_copy
+from .table_file import (
+    UNSPECIFIED,
+    ReadOptions,
+    TableFile,
+    first_line,
+    open_temporary,
+    temporary_copy,
+)
 from .whole_files import open_contacts, open_json
 
 STDIN = "-"
-SPREADSHEETS = (".ods", ".fods", ".xlsb", ".numbers")  # which people have, and no library here reads
+SPREADSHEETS = (
+    ".ods",
+    ".fods",
+    ".xlsb",
+    ".numbers",
+)  # which people have, and no library here reads
 KINDS = {
     ".csv": "csv",
     ".txt": "csv",
@@ -56,16 +68,22 @@ KINDS = {
 WRITTEN_TOGETHER = (("verdict", "status"), ("clean", "change"), ("identity", "duplicate_of"))
 BLOCK = 1 << 20  # octets that are copied at a time
 SAMPLE_ROWS = 2_000  # looked at to guess the column
-MIN_ADDRESS_SHARE = 0.3  # of the filled cells; a notes column that mentions an address now and then has far less
+MIN_ADDRESS_SHARE = (
+    0.3  # of the filled cells; a notes column that mentions an address now and then has far less
+)
 ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or with a written-out @
     r"(?i)^\s*\S+@\S+\.\S+(?:\s+(?:[/|&;,]\s*|and\s+|or\s+)?\S+@\S+\.\S+)*\s*$|<\S+@\S+>"
     r"|^\s*[\w\-]{1,12}\s*[:=]\s*\S+@\S+\.\S+\s*$|^\s*\S+\s*[\[({]\s*at\s*[\])}]\s*\S+\s*$"
 )
 MOST_OTHERS = 3  # columns with addresses that are named beside the chosen one
-LONGEST_SAMPLE = 1 << 16  # characters of a cell that is looked at for that; it may hold many addresses
+LONGEST_SAMPLE = (
+    1 << 16
+)  # characters of a cell that is looked at for that; it may hold many addresses
 
 
-def open_table(path: str | Path, options: ReadOptions = UNSPECIFIED, *, name: str | None = None) -> TableFile:
+def open_table(
+    path: str | Path, options: ReadOptions = UNSPECIFIED, *, name: str | None = None
+) -> TableFile:
     """Open a table file, or standard input for ``"-"``; use the result in a ``with`` statement.
 
     Standard input is Parquet, Arrow, a workbook or JSON lines if it begins like that, otherwise CSV. A directory is a
@@ -86,7 +104,9 @@ def open_table(path: str | Path, options: ReadOptions = UNSPECIFIED, *, name: st
         return open_pipe(found, options)
     kind = kind_of_name(found, name)
     if found.suffix.lower() in COMPRESSIONS:
-        return open_temporary(unpack(found, name), lambda copy: open_kind(copy, kind, options, name))
+        return open_temporary(
+            unpack(found, name), lambda copy: open_kind(copy, kind, options, name)
+        )
     return open_kind(found, kind, options, name)
 
 
@@ -100,7 +120,9 @@ def kind_of_name(path: Path, name: str) -> str:
         if ending not in KINDS:
             raise InputError(f"{name}: holds {member!r:.62}; give a zip file with one table in it")
     if ending in SPREADSHEETS:
-        raise InputError(f"{name} is a spreadsheet of a kind that is not read: save it as .xlsx or .csv")
+        raise InputError(
+            f"{name} is a spreadsheet of a kind that is not read: save it as .xlsx or .csv"
+        )
     if ending not in KINDS:
         raise InputError(
             f"{name}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}, "
@@ -111,7 +133,10 @@ def kind_of_name(path: Path, name: str) -> str:
 
 def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
     """Open a file of a known kind; raise `InputError` for everything that is wrong with it."""
-    if not path.stat().st_size and kind not in ("jsonl", "folder"):  # the first is a table without rows then
+    if not path.stat().st_size and kind not in (
+        "jsonl",
+        "folder",
+    ):  # the first is a table without rows then
         raise InputError(f"{name} is empty")
     unused = unused_options(kind, options, name)
     try:
@@ -125,7 +150,9 @@ def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFi
 def unused_options(kind: str, options: ReadOptions, name: str) -> list[str]:
     """Remarks about options for another kind of file; an error for a sheet, since the wrong table would be read."""
     if options.sheet is not None and kind != "xlsx":
-        raise InputError(f"{name} is not a workbook and has no sheet {options.sheet!r}: leave out the sheet")
+        raise InputError(
+            f"{name} is not a workbook and has no sheet {options.sheet!r}: leave out the sheet"
+        )
     given = [each for each in ("encoding", "delimiter") if getattr(options, each) is not None]
     if not given or kind in ("csv", "tsv"):
         return []
@@ -141,7 +168,9 @@ def open_stdin(options: ReadOptions) -> TableFile:
 def open_pipe(path: Path, options: ReadOptions) -> TableFile:
     """Read a pipe, such as that of ``<(command)``."""
     if path.suffix.lower() in COMPRESSIONS:
-        raise InputError(f"{path} is a pipe: unpack what is written to it, as zcat does, or give a file")
+        raise InputError(
+            f"{path} is a pipe: unpack what is written to it, as zcat does, or give a file"
+        )
     with path.open("rb") as pipe:
         return open_stream(pipe, KINDS.get(path.suffix.lower()), options, str(path))
 
@@ -150,7 +179,9 @@ def open_stream(stream: IO[bytes], kind: str | None, options: ReadOptions, name:
     """Copy a stream to its end to a temporary file, because a CSV is read more than once."""
     with temporary_copy() as copy:
         shutil.copyfileobj(stream, copy, BLOCK)
-    return open_temporary(Path(copy.name), lambda path: open_kind(path, kind or kind_of_content(path), options, name))
+    return open_temporary(
+        Path(copy.name), lambda path: open_kind(path, kind or kind_of_content(path), options, name)
+    )
 
 
 def kind_of_content(path: Path) -> str:
@@ -170,13 +201,17 @@ MAGIC = {
 }
 OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
     "csv": open_delimited,
-    "tsv": lambda path, name, given: open_delimited(path, name, replace(given, likely_delimiter="\t")),
+    "tsv": lambda path, name, given: open_delimited(
+        path, name, replace(given, likely_delimiter="\t")
+    ),
     "parquet": lambda path, name, _: open_parquet(path, name),
     "folder": lambda path, name, _: open_parquet_folder(path, name),
     "arrow": lambda path, name, _: open_arrow(path, name),
     "jsonl": lambda path, name, _: open_json(path, name),
     "contacts": lambda path, name, _: open_contacts(path, name),
-    "xlsx": lambda path, name, given: open_sheet(path, name, given.sheet, has_header=given.has_header),
+    "xlsx": lambda path, name, given: open_sheet(
+        path, name, given.sheet, has_header=given.has_header
+    ),
 }
 
 
@@ -186,8 +221,13 @@ OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
 def count_addresses(values: Any) -> tuple[float, float]:
     """Shares of addresses: among the filled cells, and among all."""
     kind = values.type if isinstance(values, pa.Array | pa.ChunkedArray) else pa.null()
-    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not count_matches(values, ADDRESS.pattern):
-        return 0.0, 0.0  # far quicker than to read the cells, which counts in a table with thousands of columns
+    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not count_matches(
+        values, ADDRESS.pattern
+    ):
+        return (
+            0.0,
+            0.0,
+        )  # far quicker than to read the cells, which counts in a table with thousands of columns
     texts = read_values(values, for_repair=True, longest=LONGEST_SAMPLE).stripped
     filled = is_filled(texts).true_count
     if not filled:
@@ -215,11 +255,19 @@ def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
     """
     ranked = rank_columns(columns)
     if not ranked:
-        return by_name({name: values[:SAMPLE_ROWS] for name, values in columns.items()}, text_names(columns))
+        return by_name(
+            {name: values[:SAMPLE_ROWS] for name, values in columns.items()}, text_names(columns)
+        )
     (share, best), *others = ranked
     rows = len(columns[best][:SAMPLE_ROWS])
-    reason = f"{share:.0%} of the first {rows:,} rows are addresses" if rows > 1 else "the only row is an address"
-    return best, "; ".join([reason, *(f"{each:.0%} in {name!r}" for each, name in others[:MOST_OTHERS])])
+    reason = (
+        f"{share:.0%} of the first {rows:,} rows are addresses"
+        if rows > 1
+        else "the only row is an address"
+    )
+    return best, "; ".join(
+        [reason, *(f"{each:.0%} in {name!r}" for each, name in others[:MOST_OTHERS])]
+    )
 
 
 def rank_columns(columns: Mapping[Any, Any]) -> list[tuple[float, Any]]:
@@ -241,8 +289,12 @@ def text_names(columns: Iterable[Any]) -> frozenset[str]:
 def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
     """The only column whose name says that it has addresses, if its first cells are empty or have some in them."""
     if not heads:
-        raise ColumnError("the table has no columns to choose from: name the one with the addresses")
-    found = [n for n, v in heads.items() if EMAIL_NAME.fullmatch(str(n)) and not is_result(n, names)]
+        raise ColumnError(
+            "the table has no columns to choose from: name the one with the addresses"
+        )
+    found = [
+        n for n, v in heads.items() if EMAIL_NAME.fullmatch(str(n)) and not is_result(n, names)
+    ]
     if len(found) == 1:
         texts = read_values(heads[found[0]]).texts
         filled = is_filled(texts).true_count

@@ -44,7 +44,9 @@ def main(memory: str, octets: str, path: str, *sheet: str) -> None:
     try:
         formulas, has_links = scan_parts(path, int(octets))
         values = (
-            read_sheet(path, formulas, int(sheet[0]), *sheet[1:], has_links=has_links) if sheet else read_names(path)
+            read_sheet(path, formulas, int(sheet[0]), *sheet[1:], has_links=has_links)
+            if sheet
+            else read_names(path)
         )
         for value in values:
             pickle.dump(value, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
@@ -115,7 +117,9 @@ def read_sheet(
 
     book = CalamineWorkbook.from_path(path)
     names = book.sheet_names
-    hidden = {each.name for each in book.sheets_metadata if each.visible != SheetVisibleEnum.Visible}
+    hidden = {
+        each.name for each in book.sheets_metadata if each.visible != SheetVisibleEnum.Visible
+    }
     found, height, width = sheet, 0, 0
     for found in sorted(names, key=hidden.__contains__) if sheet is None else {sheet} & {*names}:
         cells = book.get_sheet_by_name(found)
@@ -123,7 +127,9 @@ def read_sheet(
         if cells.start is not None:  # it is not empty
             break
     yield names, found, height, width, formulas
-    yield read_links(path, found, cells.start) if has_links and found in names and cells.start else {}
+    yield (
+        read_links(path, found, cells.start) if has_links and found in names and cells.start else {}
+    )
     if height and cells.start is not None and height * width <= most_cells:
         empty = [""] * width
         rows = islice(cells.iter_rows(), cells.start[0], None)  # it begins with empty rows
@@ -156,8 +162,14 @@ def read_links(path: str, sheet: str, start: tuple[int, int]) -> dict[tuple[int,
                     found[element.get("ref")] = address
                 elif name == "row":
                     element.clear()  # a sheet of a million rows would take a gigabyte
-    places = {place: address for ref, address in found.items() if (place := place_of(ref or "")) is not None}
-    return {(row - start[0], column - start[1]): address for (row, column), address in places.items()}
+    places = {
+        place: address
+        for ref, address in found.items()
+        if (place := place_of(ref or "")) is not None
+    }
+    return {
+        (row - start[0], column - start[1]): address for (row, column), address in places.items()
+    }
 
 
 def find_part(book: zipfile.ZipFile, sheet: str) -> str | None:
@@ -166,7 +178,12 @@ def find_part(book: zipfile.ZipFile, sheet: str) -> str | None:
         return None
     tree = ElementTree.fromstring(book.read("xl/workbook.xml"))  # noqa: S314 - this process may end
     wanted = next(
-        (each.get(RELATIONS) for each in tree.iter() if each.get("name") == sheet and each.get(RELATIONS)), None
+        (
+            each.get(RELATIONS)
+            for each in tree.iter()
+            if each.get("name") == sheet and each.get(RELATIONS)
+        ),
+        None,
     )
     target = dict(relations(book, "xl/_rels/workbook.xml.rels")).get(wanted or "")
     part = target.removeprefix("/") if target and target.startswith("/") else f"xl/{target}"

@@ -47,13 +47,17 @@ class WorkbookSheet(TableFile):
         super().__init__(path, name, table.schema, found)
         self.table = table
 
-    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+    def read(
+        self, only: Collection[str] | None = None, *, with_lines: bool = False
+    ) -> Iterator[pa.Table]:
         for start in range(0, len(self.table), PIECE_ROWS):
             part = self.table.slice(start, PIECE_ROWS)
             yield self.piece(dict(enumerate(part.columns)), len(part))
 
 
-def open_sheet(path: Path, name: str, sheet: str | None, *, has_header: bool | None) -> WorkbookSheet:
+def open_sheet(
+    path: Path, name: str, sheet: str | None, *, has_header: bool | None
+) -> WorkbookSheet:
     """Read a sheet; its first row is the header unless an address is in it."""
     is_chosen = sheet is not None
     sheet, names, formulas, linked, rows = read_sheet(path, name, sheet)
@@ -61,15 +65,22 @@ def open_sheet(path: Path, name: str, sheet: str | None, *, has_header: bool | N
     start, has_header = find_start(head) if has_header is None else (0, has_header)
     title, rows = rows[:start], rows[start:]
     if not head or not any(head[start]):
-        raise InputError(f"{name} has no header line" + (f" in sheet {sheet!r}" if len(names) > 1 else ""))
+        raise InputError(
+            f"{name} has no header line" + (f" in sheet {sheet!r}" if len(names) > 1 else "")
+        )
     width = len(rows[0])
     body = rows[1:] if has_header else rows
     columns = zip(*body, strict=True) if body else [()] * width
-    table = pa.table([typed_column(cells) for cells in columns], names=column_names(head[start], has_header=has_header))
+    table = pa.table(
+        [typed_column(cells) for cells in columns],
+        names=column_names(head[start], has_header=has_header),
+    )
     opened = WorkbookSheet(path, name, table, FileFormat(sheet=sheet, title=title))
     opened.has_header, opened.sheets, opened.formulas = has_header, names, formulas
     if linked:
-        opened.remarks.append(f"{count_of(linked, 'cell')} with an address in the link only: read as 'text <address>'")
+        opened.remarks.append(
+            f"{count_of(linked, 'cell')} with an address in the link only: read as 'text <address>'"
+        )
     opened.remarks += sheet_remarks(opened, start, is_chosen=is_chosen)
     if not has_header:
         opened.remarks.append(f"no header line: the columns are column_1 to column_{width}")
@@ -103,9 +114,13 @@ def read_sheet(
     By default it is the first sheet that is not empty, of those that are not hidden if there are any.
     """
     given = () if sheet is None else (sheet,)
-    (names, found, height, width, formulas), links, *pieces = run_program(path, name, most_cells, *given, **limits)
+    (names, found, height, width, formulas), links, *pieces = run_program(
+        path, name, most_cells, *given, **limits
+    )
     if sheet is not None and sheet not in names:
-        raise InputError(f"{name} has no sheet {sheet!r}{did_you_mean(sheet, names)}; there are {listed(names)}")
+        raise InputError(
+            f"{name} has no sheet {sheet!r}{did_you_mean(sheet, names)}; there are {listed(names)}"
+        )
     if not names:
         raise InputError(f"{name} has no sheet")
     if height * width > most_cells:
@@ -130,7 +145,11 @@ def write_links(rows: list[list[Any]], links: dict[tuple[int, int], str]) -> int
 
 
 def run_program(
-    path: Path, name: str, *arguments: object, memory: int | None = None, seconds: float | None = None
+    path: Path,
+    name: str,
+    *arguments: object,
+    memory: int | None = None,
+    seconds: float | None = None,
 ) -> list[Any]:
     """What `sheet_program` says of a workbook; the limits are octets and seconds, by default those for its size.
 
@@ -160,7 +179,10 @@ def run_program(
         except subprocess.TimeoutExpired:
             status, said = None, "it was stopped"
         else:
-            status, said = done.returncode, done.stderr.decode(errors="replace").strip().rpartition("\n")[2][:300]
+            status, said = (
+                done.returncode,
+                done.stderr.decode(errors="replace").strip().rpartition("\n")[2][:300],
+            )
             said = said if status > 0 else f"ended by signal {-status}"
         if status == UNREADABLE:
             raise InputError(f"{name} cannot be read as XLSX: {reason_of(path, said)}")

@@ -44,7 +44,9 @@ class ReadOptions:
     sheet: str | None = None  # XLSX; None: the first that is not empty
     has_header: bool | None = None
     likely_delimiter: str = ""  # CSV: by the ending of the name
-    is_strict: bool = False  # refuse a CSV with rows of a wrong length or bytes that are not in its encoding
+    is_strict: bool = (
+        False  # refuse a CSV with rows of a wrong length or bytes that are not in its encoding
+    )
 
 
 UNSPECIFIED = ReadOptions()
@@ -55,7 +57,9 @@ class FileFormat:
     """What a writer needs to know about a file to write one like it."""
 
     encoding: str | None = None  # CSV
-    text_encoding: str | None = None  # CSV: of the octets that are read, which may be a copy in UTF-8
+    text_encoding: str | None = (
+        None  # CSV: of the octets that are read, which may be a copy in UTF-8
+    )
     delimiter: str = ","  # CSV
     head: bytes = b""  # CSV: what is before the first row: a byte order mark, a title, the header; in the text encoding
     sheet: str | None = None  # XLSX
@@ -71,9 +75,13 @@ class TableFile(ABC):
     Use it in a ``with`` statement, so that a temporary copy that it is read from is deleted.
     """
 
-    copied_to: ClassVar[str] = ""  # the kind of file to which its rows are copied as they are, with the column `LINE`
+    copied_to: ClassVar[str] = (
+        ""  # the kind of file to which its rows are copied as they are, with the column `LINE`
+    )
 
-    def __init__(self, path: Path, name: str, schema: pa.Schema, found: FileFormat = UNKNOWN) -> None:
+    def __init__(
+        self, path: Path, name: str, schema: pa.Schema, found: FileFormat = UNKNOWN
+    ) -> None:
         check_columns(name, len(schema))
         self.path = path
         self.name = name  # in messages; the path of standard input is that of a temporary copy
@@ -91,7 +99,10 @@ class TableFile(ABC):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         if self.is_temporary:
             self.path.unlink(missing_ok=True)
@@ -103,7 +114,11 @@ class TableFile(ABC):
         """
         positions = {numbered(at): at for at in range(len(self.columns))}
         at = positions.get(column)
-        if column not in self.columns and at is not None and self.columns.count(self.columns[at]) > 1:
+        if (
+            column not in self.columns
+            and at is not None
+            and self.columns.count(self.columns[at]) > 1
+        ):
             self.schema = self.schema.set(at, self.schema.field(at).with_name(column))
             self.columns = tuple(self.schema.names)
         try:
@@ -111,7 +126,9 @@ class TableFile(ABC):
         except ColumnError as exc:
             raise ColumnError(f"{self.name}: {exc}") from None
 
-    def pieces(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+    def pieces(
+        self, only: Collection[str] | None = None, *, with_lines: bool = False
+    ) -> Iterator[pa.Table]:
         """Yield the rows in pieces, at least one; raise `InputError` where the file is truncated or malformed.
 
         Cells of columns that are not in `only` may be null. CSV and JSON lines can add the column `LINE`.
@@ -132,18 +149,25 @@ class TableFile(ABC):
         return []
 
     @abstractmethod
-    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+    def read(
+        self, only: Collection[str] | None = None, *, with_lines: bool = False
+    ) -> Iterator[pa.Table]:
         """Yield the rows in pieces, which may be empty."""
 
     def positions(self, only: Collection[str] | None) -> list[int]:
         """The columns to read."""
         return [at for at, name in enumerate(self.columns) if only is None or name in only]
 
-    def piece(self, cells: Mapping[int, pa.Array], rows: int, lines: pa.Array | None = None) -> pa.Table:
+    def piece(
+        self, cells: Mapping[int, pa.Array], rows: int, lines: pa.Array | None = None
+    ) -> pa.Table:
         """A piece with all columns of the file; those that were not read are null, which costs nothing."""
         unused = pa.nulls(rows)
         arrays = [cells.get(at, unused) for at in range(len(self.columns))]
-        fields = [field if at in cells else field.with_type(pa.null()) for at, field in enumerate(self.schema)]
+        fields = [
+            field if at in cells else field.with_type(pa.null())
+            for at, field in enumerate(self.schema)
+        ]
         if lines is not None:
             arrays.append(lines)
             fields.append(LINE_FIELD)
@@ -153,7 +177,9 @@ class TableFile(ABC):
 def check_columns(where: str, count: int, advice: str = "leave out some") -> None:
     """Raise `InputError` for a table or row with too many columns; there may be more than were counted."""
     if count > MAX_COLUMNS:
-        raise InputError(f"{where}: {count:,} columns or more; {MAX_COLUMNS:,} are read at most: {advice}")
+        raise InputError(
+            f"{where}: {count:,} columns or more; {MAX_COLUMNS:,} are read at most: {advice}"
+        )
 
 
 def check_added(where: str, count: int, size: int) -> None:

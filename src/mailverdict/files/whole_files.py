@@ -30,7 +30,9 @@ def open_json(path: Path, name: str) -> TableFile:
     except (ValueError, RecursionError) as exc:
         raise InputError(f"{name}: not valid JSON: {str(exc)[:200]}") from None
     if not all(isinstance(row, dict) for row in rows):
-        raise InputError(f"{name}: the array has items that are not objects; give addresses alone as text, one a line")
+        raise InputError(
+            f"{name}: the array has items that are not objects; give addresses alone as text, one a line"
+        )
     return open_rows(rows, name, "an array of objects: what is written as JSON has a line for each")
 
 
@@ -57,7 +59,9 @@ def read_whole(path: Path, name: str) -> bytes:
 
 def open_rows(rows: Iterable[dict[str, Any]], name: str, remark: str) -> TableFile:
     with temporary_copy() as copy:
-        copy.writelines(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for row in rows)
+        copy.writelines(
+            json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for row in rows
+        )
     opened: TableFile = open_temporary(Path(copy.name), lambda path: JsonLinesFile(path, name))
     opened.remarks.append(remark)
     return opened
@@ -72,7 +76,9 @@ def read_contacts(text: str) -> Iterator[dict[str, str | None]]:
         key = found["name"].upper() if found else ""
         if key in ("BEGIN", "END"):
             if is_open:
-                yield from ({"name": name or None, "email": address} for address in addresses or [None])
+                yield from (
+                    {"name": name or None, "email": address} for address in addresses or [None]
+                )
             name, addresses, is_open = "", [], key == "BEGIN"
         elif found and key in ("FN", "EMAIL"):
             value = read_value(found["parameters"].upper(), found["value"])

@@ -38,7 +38,11 @@ XLSX_OPTIONS = {
     "remove_timezone": True,  # a workbook has no time zones; our times are UTC
     "default_date_format": "yyyy-mm-dd hh:mm:ss",
 }
-NARROW, WIDE, MOMENT = 8, 48, 19  # characters: the least and the greatest width of a column, and that of a time
+NARROW, WIDE, MOMENT = (
+    8,
+    48,
+    19,
+)  # characters: the least and the greatest width of a column, and that of a time
 ARROW = 3  # characters that the button of a filter covers
 SHEET_NAME = 31  # characters; a workbook allows no more
 A4 = 9  # in the numbers of paper sizes
@@ -60,7 +64,9 @@ def check_room(rows: int = 0, columns: int = 0) -> None:
     """Raise `InputError` for a table that a sheet has no room for; xlsxwriter would leave the rest out."""
     for count, most, what in ((rows, XLSX_ROWS - 1, "rows"), (columns, XLSX_COLUMNS, "columns")):
         if count > most:
-            raise InputError(f"more than {most:,} {what} do not fit a workbook; write CSV or Parquet")
+            raise InputError(
+                f"more than {most:,} {what} do not fit a workbook; write CSV or Parquet"
+            )
 
 
 def check_replaced(path: Path) -> None:
@@ -85,7 +91,9 @@ class FormattedBook:
         self.path = path
         self.book = import_xlsxwriter(doing).Workbook(str(path), XLSX_OPTIONS)
         ground, line = COLOURS["sunken"].light, COLOURS["line-strong"].light
-        self.head = self.book.add_format({"bold": True, "bg_color": ground, "bottom": 1, "bottom_color": line})
+        self.head = self.book.add_format(
+            {"bold": True, "bg_color": ground, "bottom": 1, "bottom_color": line}
+        )
         self.title = self.book.add_format({"bold": True, "font_size": 16})
         self.section = self.book.add_format({"bold": True, "font_size": 12})
         self.share = self.book.add_format({"num_format": "0.0%"})
@@ -109,7 +117,9 @@ class FormattedBook:
     def close(self) -> None:
         from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415 - an extra
 
-        self.book.set_custom_property("mailverdict", mark_of([sheet.get_name() for sheet in self.book.worksheets()]))
+        self.book.set_custom_property(
+            "mailverdict", mark_of([sheet.get_name() for sheet in self.book.worksheets()])
+        )
         try:
             self.book.close()
         except FileCreateError as exc:
@@ -127,7 +137,9 @@ class TableSheet:
         self.row = 0
         self.header_row: int | None = None
         self.widths: list[int] = []
-        self.cut: list[int] = []  # rows of the sheet, for each cell that is longer than a workbook allows
+        self.cut: list[
+            int
+        ] = []  # rows of the sheet, for each cell that is longer than a workbook allows
         for cells in title:
             put_row(self.sheet, self.row, cells)
             self.row += 1
@@ -147,7 +159,9 @@ class TableSheet:
         check_room(self.row - 1 + len(piece), piece.num_columns)
         columns = [to_plain(column) for column in piece.columns]
         self.cut += [self.row + 1 + row for column in columns for row in long_rows(column)]
-        self.widths = [max(width, width_of(column)) for width, column in zip(self.widths, columns, strict=True)]
+        self.widths = [
+            max(width, width_of(column)) for width, column in zip(self.widths, columns, strict=True)
+        ]
         for cells in zip(*(column.to_pylist() for column in columns), strict=True):
             put_row(self.sheet, self.row, cells)
             self.row += 1
@@ -159,7 +173,9 @@ class TableSheet:
         rows = first_of([f"{row:,}" for row in sorted(set(self.cut))], SHOWN_ROWS)
         where = f"row {rows}" if len(set(self.cut)) == 1 else f"rows {rows}"
         cells = count_of(len(self.cut), "cell")
-        return [f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows, in {where}"]
+        return [
+            f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows, in {where}"
+        ]
 
     def finish(self) -> None:
         """Set what depends on all rows."""
@@ -168,7 +184,9 @@ class TableSheet:
         for column, width in enumerate(self.widths):
             self.sheet.set_column(column, column, min(max(width, NARROW), WIDE) + 1)
         if self.widths:
-            self.sheet.autofilter(self.header_row, 0, max(self.row - 1, self.header_row), len(self.widths) - 1)
+            self.sheet.autofilter(
+                self.header_row, 0, max(self.row - 1, self.header_row), len(self.widths) - 1
+            )
 
 
 def width_of(column: Any) -> int:
@@ -180,9 +198,13 @@ def width_of(column: Any) -> int:
 
 def long_rows(column: Any) -> list[int]:
     """The rows of the cells that are longer than a workbook allows."""
-    if not pa.types.is_string(column.type) or not len(column):  # pyarrow 18 crashes at an array without chunks
+    if not pa.types.is_string(column.type) or not len(
+        column
+    ):  # pyarrow 18 crashes at an array without chunks
         return []
-    found: list[int] = pc.indices_nonzero(pc.greater(pc.utf8_length(column), XLSX_CELL).fill_null(False)).to_pylist()
+    found: list[int] = pc.indices_nonzero(
+        pc.greater(pc.utf8_length(column), XLSX_CELL).fill_null(False)
+    ).to_pylist()
     return found
 
 
@@ -193,11 +215,15 @@ class XlsxTableWriter:
     summary.
     """
 
-    def __init__(self, path: Path, like: FileFormat = UNKNOWN, by_action: str | None = None) -> None:
+    def __init__(
+        self, path: Path, like: FileFormat = UNKNOWN, by_action: str | None = None
+    ) -> None:
         self.book, self.by_action = FormattedBook(path), by_action
         self.table = TableSheet(self.book, like.sheet or UNNAMED, like.title)
         self.summary = self.book.add_sheet("Summary") if by_action is not None else None
-        self.parts = {name: TableSheet(self.book, LABELS[name]) for name in ACTIONS if by_action is not None}
+        self.parts = {
+            name: TableSheet(self.book, LABELS[name]) for name in ACTIONS if by_action is not None
+        }
         self.counts: Counter[str] = Counter()
 
     @property
@@ -251,7 +277,9 @@ def put_section(book: FormattedBook, sheet: Any, row: int, section: Section) -> 
             if isinstance(cell, str):
                 put_cell(sheet, row, column, show_directions(cell))
             elif cell == cell:
-                sheet.write_number(row, column, cell, book.share if isinstance(cell, float) else book.count)
+                sheet.write_number(
+                    row, column, cell, book.share if isinstance(cell, float) else book.count
+                )
         row += 1
     if section.has_chart:
         row += put_chart(book, sheet, first, row, section)

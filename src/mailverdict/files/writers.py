@@ -71,7 +71,9 @@ def create_table(
     kind = "csv" if is_stdout else check_target(target)
     with ExitStack() as stack:
         try:
-            temporary = stack.enter_context(to_stdout() if is_stdout else atomic_write(target, choose=choose))
+            temporary = stack.enter_context(
+                to_stdout() if is_stdout else atomic_write(target, choose=choose)
+            )
         except OSError as exc:
             raise InputError(f"{target} cannot be written: {exc.strerror}") from exc
         writer: TableWriter
@@ -86,7 +88,9 @@ def create_table(
             writer = stack.enter_context(closing(XlsxTableWriter(temporary, like, by_action)))
         else:
             file = stack.enter_context(open_for_writing(temporary, target))
-            writer = CsvTableWriter(file, "\t" if kind == "tsv" else like.delimiter, like, is_escaped)
+            writer = CsvTableWriter(
+                file, "\t" if kind == "tsv" else like.delimiter, like, is_escaped
+            )
         yield writer
 
 
@@ -99,9 +103,13 @@ def check_target(path: Path) -> str:
     if kind is None and is_device(path):
         return "csv"
     if kind is None:
-        raise InputError(f"{path}: cannot tell what kind of table to write; known endings: {', '.join(WRITABLE)}")
+        raise InputError(
+            f"{path}: cannot tell what kind of table to write; known endings: {', '.join(WRITABLE)}"
+        )
     if is_packed and kind in ("parquet", "arrow", "xlsx"):
-        raise InputError(f"{path}: a {Path(path.stem).suffix} file is compressed already; leave out {path.suffix}")
+        raise InputError(
+            f"{path}: a {Path(path.stem).suffix} file is compressed already; leave out {path.suffix}"
+        )
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no directory {path.parent}")
     return kind
@@ -166,10 +174,14 @@ class CsvTableWriter:
             self.copy_rows(piece)
             return
         if not self.has_header:
-            has_mark = self.like.head.startswith(codecs.BOM_UTF8)  # by which spreadsheets recognise Unicode
+            has_mark = self.like.head.startswith(
+                codecs.BOM_UTF8
+            )  # by which spreadsheets recognise Unicode
             self.file.write(codecs.BOM_UTF8 if has_mark else b"")
             names = pa.array(piece.column_names, pa.large_string())
-            self.file.write((self.delimiter.join(quote(names, self.delimiter).to_pylist()) + "\n").encode())
+            self.file.write(
+                (self.delimiter.join(quote(names, self.delimiter).to_pylist()) + "\n").encode()
+            )
             self.has_header = True
         for batch in piece.to_batches(max_chunksize=CSV_ROWS):
             cells = map(self.cells, piece.column_names, batch.columns)
@@ -183,15 +195,24 @@ class CsvTableWriter:
         head, head_end = split_end(self.like.head)
         if not self.has_header:
             added = quote(pa.array(names, pa.large_string()), self.delimiter)
-            self.put(between.join([head, *encode(added, self.like).view(OCTETS).to_pylist()]) + head_end)
+            self.put(
+                between.join([head, *encode(added, self.like).view(OCTETS).to_pylist()]) + head_end
+            )
             self.has_header = True
         fields = list(piece.schema)[:own]
-        changed = [at for at, each in enumerate(fields) if each.metadata != CELL_MARK or self.is_escaped(each.name)]
+        changed = [
+            at
+            for at, each in enumerate(fields)
+            if each.metadata != CELL_MARK or self.is_escaped(each.name)
+        ]
         for batch in filter(len, piece.to_batches(max_chunksize=CSV_ROWS)):
             rows, ends = split_line_ends(batch.column(own))
             if changed:
                 rows = self.changed_rows(rows, batch, changed)
-            added = [encode(self.cells(*each), self.like) for each in zip(names, batch.columns[own + 1 :], strict=True)]
+            added = [
+                encode(self.cells(*each), self.like)
+                for each in zip(names, batch.columns[own + 1 :], strict=True)
+            ]
             self.put(bytes_of(join(join(rows, *added, between=between.decode()), ends)))
 
     def changed_rows(
@@ -204,7 +225,11 @@ class CsvTableWriter:
             field = batch.schema.field(at)
             if field.metadata == CELL_MARK:
                 texts = [unquote(row[at]) for row in split]
-                safe = neutralize(pa.array(texts, OCTETS).view(pa.large_string())).view(OCTETS).to_pylist()
+                safe = (
+                    neutralize(pa.array(texts, OCTETS).view(pa.large_string()))
+                    .view(OCTETS)
+                    .to_pylist()
+                )
                 cells = [
                     row[at] if text == other else join_cells([other], b"")
                     for row, text, other in zip(split, texts, safe, strict=True)
@@ -219,9 +244,13 @@ class CsvTableWriter:
     def put(self, data: Any) -> None:
         """Write bytes; a copy in UTF-8 goes back to the encoding that it was made from."""
         encoding = self.like.encoding
-        if encoding is not None and (encoding != self.like.text_encoding or not self.delimiter.isascii()):
+        if encoding is not None and (
+            encoding != self.like.text_encoding or not self.delimiter.isascii()
+        ):
             errors = errors_of(encoding)
-            data = swap(bytes(data).decode("utf-8", errors), self.delimiter).encode(encoding, errors)
+            data = swap(bytes(data).decode("utf-8", errors), self.delimiter).encode(
+                encoding, errors
+            )
         self.file.write(data)
 
     def cells(self, name: str, column: pa.Array) -> pa.LargeStringArray:
@@ -247,7 +276,9 @@ def split_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeStringArray, pa
     offsets = large_offsets_of(whole)
     spans = np.empty(2 * len(lines) + 1, np.int64)
     spans[0::2], spans[1::2] = offsets, offsets[:-1] + pc.binary_length(rows).to_numpy()
-    parts = pa.LargeStringArray.from_buffers(len(spans) - 1, pa.py_buffer(spans), whole.buffers()[2])
+    parts = pa.LargeStringArray.from_buffers(
+        len(spans) - 1, pa.py_buffer(spans), whole.buffers()[2]
+    )
     return rows, parts.take(pa.array(np.arange(1, len(spans), 2)))
 
 
@@ -259,7 +290,10 @@ def encode(texts: pa.LargeStringArray, like: FileFormat) -> pa.LargeStringArray:
     if whole.isascii() and UNIT.encode() not in whole:
         return texts
     encoding, copied = str(like.encoding), str(like.text_encoding)
-    known = (text and text.encode(encoding, "backslashreplace").decode(encoding) for text in texts.to_pylist())
+    known = (
+        text and text.encode(encoding, "backslashreplace").decode(encoding)
+        for text in texts.to_pylist()
+    )
     octets = [text and swap(text, like.delimiter).encode(copied) for text in known]
     return pa.array(octets, OCTETS).view(pa.large_string())
 

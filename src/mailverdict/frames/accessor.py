@@ -77,12 +77,16 @@ class FrameAccessor(AccessorBase):
 
         rows = count_of(len(self._frame), "row")
         try:
-            column = guess_column({name: cells.head(SAMPLE_ROWS) for name, cells in self._frame.items()})
+            column = guess_column(
+                {name: cells.head(SAMPLE_ROWS) for name, cells in self._frame.items()}
+            )
         except ColumnError:
             return self._shown(f"a DataFrame of {rows}")
         return self._shown(f"a DataFrame of {rows}, column {column!r:.80}")
 
-    def diff(self, old: Any, column: Hashable | None = None, *, prefix: str | None = None) -> pd.DataFrame:
+    def diff(
+        self, old: Any, column: Hashable | None = None, *, prefix: str | None = None
+    ) -> pd.DataFrame:
         """Compare with an earlier audit of the list; see `mailverdict.diff`."""
         import mailverdict  # noqa: PLC0415 - loads when first used
 
@@ -136,12 +140,23 @@ class SeriesAccessor(AccessorBase):
         """Whether each cell is a well-formed address; NA for empty cells. Uses no network."""
         from .verify import start  # noqa: PLC0415 - loads when first used
 
-        out = start(self._series, validation_type="regex", columns=["verdict"], clean=False).result()
+        out = start(
+            self._series, validation_type="regex", columns=["verdict"], clean=False
+        ).result()
         return (out["verdict"] == "valid").astype("boolean").mask(out["verdict"].isna())
 
 
 ON_CELLS = ("plan", "estimate", "start", "verify", "clean", "duplicates", "suppress")
-ON_RESULTS = ("decide", "split", "report", "summary", "by_domain", "by_operator", "outcomes", "contradicted")
+ON_RESULTS = (
+    "decide",
+    "split",
+    "report",
+    "summary",
+    "by_domain",
+    "by_operator",
+    "outcomes",
+    "contradicted",
+)
 for _name in (*ON_CELLS, "explode", "domains", *ON_RESULTS):
     setattr(FrameAccessor, _name, Verb(_name))
 for _name in ON_CELLS:

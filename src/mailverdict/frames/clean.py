@@ -40,13 +40,21 @@ from ..table.text_column import (
 
 # Without any of these no address is found in an ASCII text, and none is suggested.
 SIGNS = rf'[@&%#=\\\[({{<"]|[^ -~]|(?i:{MAY_BE_GUESSED})'
-INVISIBLE = ("Zs", "Zl", "Zp", "Cf", "Cc")  # Unicode categories: blanks, characters without a width, controls
+INVISIBLE = (
+    "Zs",
+    "Zl",
+    "Zp",
+    "Cf",
+    "Cc",
+)  # Unicode categories: blanks, characters without a width, controls
 
 
 @overload
 def clean(data: Frame, column: Hashable, *, prefix: str | None = None) -> Frame: ...
 @overload
-def clean(data: Iterable[object], column: None = None, *, prefix: str | None = None) -> pd.DataFrame: ...
+def clean(
+    data: Iterable[object], column: None = None, *, prefix: str | None = None
+) -> pd.DataFrame: ...
 def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
     """Find the address that a person would read in each cell.
 
@@ -111,7 +119,9 @@ class RepairedColumn:
     """What `repair_column` found in each text of a column."""
 
     texts: pa.StringArray  # the address; where it is null, the text without the blanks around it
-    address: pa.StringArray  # in its canonical form; null where the text holds no address or several
+    address: (
+        pa.StringArray
+    )  # in its canonical form; null where the text holds no address or several
     suggestion: pa.StringArray  # the address that was probably meant; null for none
     change: pa.StringArray  # names of the repairs that were applied, joined by ";"; no nulls
     count: pa.Int32Array  # distinct addresses in the text; no nulls
@@ -127,7 +137,9 @@ class RepairedColumn:
         if not off or not len(self.change):
             return self
         changes = self.change.dictionary_encode()
-        needs_off = np.array([not set(off).isdisjoint(each.split(";")) for each in changes.dictionary.to_pylist()])
+        needs_off = np.array(
+            [not set(off).isdisjoint(each.split(";")) for each in changes.dictionary.to_pylist()]
+        )
         rows = np.flatnonzero(needs_off[changes.indices.to_numpy()])
         kept = stripped.take(pa.array(rows))
         return replace(
@@ -168,7 +180,9 @@ def repair_column(
     refused, found = repair_refused(texts, seen)
     is_found = found["address"].is_valid()
     replaced = np.concatenate([canonical, refused[to_bools(is_found)]])
-    whole = replace_texts(stripped, replaced, pa.concat_arrays([forms, found["address"].filter(is_found)]))
+    whole = replace_texts(
+        stripped, replaced, pa.concat_arrays([forms, found["address"].filter(is_found)])
+    )
     count, is_unclear = ok.astype(np.int32), np.zeros(size, np.bool_)
     count[refused] = found["count"]
     is_unclear[refused] = to_bools(found["is_unclear"])
@@ -177,7 +191,11 @@ def repair_column(
         address=show_where(whole, pa.array(count == 1)),
         suggestion=fill_rows(size, None, *suggested, (refused, found["suggestion"])),
         change=fill_rows(
-            size, "", (np.flatnonzero(has_blanks), blanks), (canonical, changes), (refused, found["change"])
+            size,
+            "",
+            (np.flatnonzero(has_blanks), blanks),
+            (canonical, changes),
+            (refused, found["change"]),
         ),
         count=pa.array(count),
         is_unclear=pa.array(is_unclear),
@@ -191,7 +209,9 @@ def repair_refused(texts: pa.StringArray, seen: SyntaxColumn) -> tuple[Rows, pa.
     distinct = texts.take(pa.array(rows)).dictionary_encode()
     cells = [repair_text(text) for text in distinct.dictionary.to_pylist()]
     found = {
-        "address": pa.array([cell.addresses[0] if len(cell.addresses) == 1 else None for cell in cells], pa.string()),
+        "address": pa.array(
+            [cell.addresses[0] if len(cell.addresses) == 1 else None for cell in cells], pa.string()
+        ),
         "suggestion": pa.array(map(suggest_repaired, cells), pa.string()),
         "change": pa.array([";".join(cell.changes) for cell in cells], pa.string()),
         "count": pa.array([len(cell.addresses) for cell in cells], pa.int32()),
@@ -216,14 +236,20 @@ def suggest_repaired(cell: RepairedCell) -> str | None:
     return f"{local}@{meant}" if meant else guess_plain(cell.addresses[0])
 
 
-def fill_rows(size: int, base: Literal[""] | None, *parts: tuple[Rows, pa.StringArray]) -> pa.StringArray:
+def fill_rows(
+    size: int, base: Literal[""] | None, *parts: tuple[Rows, pa.StringArray]
+) -> pa.StringArray:
     """A column of nulls or of empty texts, with other texts in the rows of each part."""
     rows = np.concatenate([rows for rows, _ in parts])
     pool = pa.concat_arrays([pa.array([base], pa.string()), *(texts for _, texts in parts)])
     if not len(rows) or pool.null_count == len(pool):
         # Empty texts of no octets are made in a tenth of the time of `pa.repeat`.
         nothing = [None, pa.py_buffer(np.zeros(size + 1, np.int32)), pa.py_buffer(b"")]
-        return pa.nulls(size, pa.string()) if base is None else pa.Array.from_buffers(pa.string(), size, nothing)
+        return (
+            pa.nulls(size, pa.string())
+            if base is None
+            else pa.Array.from_buffers(pa.string(), size, nothing)
+        )
     at = np.zeros(size, np.int32)
     at[rows] = np.arange(1, len(pool))
     return pool.take(pa.array(at))
@@ -250,19 +276,27 @@ def advise(text: str) -> tuple[str | None, str | None]:
     return None, None
 
 
-def canonical_rows(stripped: pa.StringArray, seen: SyntaxColumn) -> tuple[Rows, pa.StringArray, pa.StringArray]:
+def canonical_rows(
+    stripped: pa.StringArray, seen: SyntaxColumn
+) -> tuple[Rows, pa.StringArray, pa.StringArray]:
     """The accepted rows whose text is not in its canonical form, these forms, and the names of what they change."""
     rows = seen.changed
     written = stripped.take(pa.array(rows))
     local = pc.replace_substring_regex(written, "@.*$", "")
-    forms = pc.binary_join_element_wise(local, seen.domains.take(seen.domain_codes.take(pa.array(rows))), "@")
+    forms = pc.binary_join_element_wise(
+        local, seen.domains.take(seen.domain_codes.take(pa.array(rows))), "@"
+    )
     changes = pa.repeat(pa.scalar("case"), len(rows))
     others = pc.invert(pc.string_is_ascii(written))
     if others.true_count:
         texts = written.filter(others).to_pylist()
-        canonical = list(map(canonical_form, texts, seen.normalized(pa.array(rows).filter(others)).to_pylist()))
+        canonical = list(
+            map(canonical_form, texts, seen.normalized(pa.array(rows).filter(others)).to_pylist())
+        )
         forms = pc.replace_with_mask(forms, others, pa.array(canonical, pa.string()))
-        changes = pc.replace_with_mask(changes, others, pa.array(map(name_changes, texts, canonical), pa.string()))
+        changes = pc.replace_with_mask(
+            changes, others, pa.array(map(name_changes, texts, canonical), pa.string())
+        )
     is_new = pc.not_equal(forms, written)
     return rows[to_bools(is_new)], forms.filter(is_new), changes.filter(is_new)
 
@@ -284,12 +318,16 @@ def suggest_rows(
     rows, suggested = np.empty(0, np.intp), []
     if suggests_domains:
         meant = pa.array(suggest_domains(seen.domains.to_pylist()), pa.string())
-        is_mistyped = np.append(to_bools(meant.is_valid()), False)  # the last one is for refused rows
+        is_mistyped = np.append(
+            to_bools(meant.is_valid()), False
+        )  # the last one is for refused rows
         rows = np.flatnonzero(is_mistyped[seen.domain_codes.fill_null(-1).to_numpy()])
         domains = meant.take(seen.domain_codes.take(pa.array(rows)))
         suggested = [(rows, pc.binary_join_element_wise(seen.local(pa.array(rows)), domains, "@"))]
     unusual = seen.unusual
-    unusual = unusual[to_bools(pc.match_substring_regex(stripped.take(pa.array(unusual)), MAY_LOOK_ODD))]
+    unusual = unusual[
+        to_bools(pc.match_substring_regex(stripped.take(pa.array(unusual)), MAY_LOOK_ODD))
+    ]
     unusual = np.setdiff1d(np.union1d(unusual, web_rows(stripped, seen)), rows, assume_unique=True)
     found = pa.array(map(guess_plain, stripped.take(pa.array(unusual)).to_pylist()), pa.string())
     return [*suggested, (unusual, found)]

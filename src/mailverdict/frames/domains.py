@@ -87,7 +87,9 @@ def lookup_domains(
     """
     picked = pick_backend(backend)
     if not isinstance(picked, LocalBackend):
-        raise SettingsError(f"backend={backend!r:.200}: give a LocalBackend, whose resolver is asked")
+        raise SettingsError(
+            f"backend={backend!r:.200}: give a LocalBackend, whose resolver is asked"
+        )
     tables = tables_of(data, column)
     read = read_addresses([table.values() for table in tables], clean=check_flag("clean", clean))
     syntax = observe_column(read.texts)
@@ -112,7 +114,10 @@ async def look_up(
     try:
         if names:
             await backend.domains.require_resolver()
-            seen = {code: dns async for code, dns, _ in backend.domains.observe(names, ValidationType.MX)}
+            seen = {
+                code: dns
+                async for code, dns, _ in backend.domains.observe(names, ValidationType.MX)
+            }
         return seen, backend.domains.take_notices() if names else []
     finally:
         if is_owned:
@@ -120,7 +125,10 @@ async def look_up(
 
 
 def evidence_frame(
-    names: Sequence[str], counts: Sequence[int], seen: dict[int, DomainEvidence], backend: LocalBackend
+    names: Sequence[str],
+    counts: Sequence[int],
+    seen: dict[int, DomainEvidence],
+    backend: LocalBackend,
 ) -> pd.DataFrame:
     """The table, with the same dtypes for every input."""
     flags = load_lists(backend.settings.lists).domain_flags(names)

@@ -32,7 +32,9 @@ def read_mailboxes(texts: pa.StringArray) -> Mailboxes:
 @overload
 def duplicates(data: Frame, column: Hashable, *, prefix: str | None = None) -> Frame: ...
 @overload
-def duplicates(data: Iterable[object], column: None = None, *, prefix: str | None = None) -> pd.DataFrame: ...
+def duplicates(
+    data: Iterable[object], column: None = None, *, prefix: str | None = None
+) -> pd.DataFrame: ...
 def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
     """Find the rows whose mail reaches the same mailbox. Uses no network, and removes no row.
 
@@ -91,7 +93,9 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     names = name_columns(table, prefix, DUPLICATE_COLUMNS)
     texts = read_values(table.values(), for_repair=True, longest=MAX_CELL).texts
     warn_user(describe_no_address(texts, column))
-    return table.attach(compare_mailboxes(read_mailboxes(texts).names), names, DUPLICATE_COLUMNS, {})
+    return table.attach(
+        compare_mailboxes(read_mailboxes(texts).names), names, DUPLICATE_COLUMNS, {}
+    )
 
 
 def compare_mailboxes(mailboxes: pa.StringArray) -> pa.Table:
@@ -102,7 +106,9 @@ def compare_mailboxes(mailboxes: pa.StringArray) -> pa.Table:
     rows = np.arange(len(group))
     first = np.zeros(int(group.max(initial=0)) + 1, np.int64)
     filled = rows[~has_none][::-1]
-    first[group[filled]] = filled  # of rows with the same code the last assignment stays: the first row
+    first[group[filled]] = (
+        filled  # of rows with the same code the last assignment stays: the first row
+    )
     copies = np.bincount(group[~has_none], minlength=len(first))
     return pa.table(
         {

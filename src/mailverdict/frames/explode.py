@@ -84,7 +84,9 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     dropped = [name for name in earlier_columns(table, prefix) if name in about_cells]
     if dropped:
         exploded = exploded.drop([label_of(column, prefix, name) for name in dropped])
-        warn_user(f"results of earlier calls beside column {column!r:.80} are dropped: they were about whole cells")
+        warn_user(
+            f"results of earlier calls beside column {column!r:.80} are dropped: they were about whole cells"
+        )
     marked: Frame = exploded.attach(pa.table({"part": pa.array(numbers)}), names, PART_COLUMNS, {})
     return marked
 
@@ -104,7 +106,8 @@ def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
     """The addresses of each text that holds several, by row."""
     stripped = pc.utf8_trim_whitespace(texts)
     may_hold = pc.and_(
-        pc.invert(observe_column(stripped).ok), pc.greater(pc.binary_length(stripped), len("a@b.co,b@c.co"))
+        pc.invert(observe_column(stripped).ok),
+        pc.greater(pc.binary_length(stripped), len("a@b.co,b@c.co")),
     )
     found: dict[str, tuple[str, ...]] = {}
     several = {}
@@ -113,7 +116,9 @@ def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
             found[text] = repair_cell(text).addresses
             if len(found[text]) > 1:
                 found[text] += bad_parts(text)
-            if len(found[text]) > 1 and has_remark(remark := text_beside(text)):  # perhaps about all of them
+            if len(found[text]) > 1 and has_remark(
+                remark := text_beside(text)
+            ):  # perhaps about all of them
                 found[text] = tuple(f"{address} ({remark})" for address in found[text])
         if len(found[text]) > 1:
             several[int(at)] = found[text]

@@ -43,14 +43,18 @@ class FileRun:
     After a stop or a failure of the backend or the journal what is not checked is ``pending``, so that no row is lost.
     """
 
-    def __init__(self, column: str, stopper: Stop, *, listener: Listener | None = None, **options: Any) -> None:
+    def __init__(
+        self, column: str, stopper: Stop, *, listener: Listener | None = None, **options: Any
+    ) -> None:
         self.options = with_known(check_options("verify", options))
         self.column, self.stopper, self.listener = column, stopper, listener
         self.limit_left = self.options.settings.limit  # for all pieces together
         self.failure: BackendError | JournalError | None = None  # what ended the verification early
         self.notices: list[str] = []  # messages for the user, each once
         self.causes: Counter[str] = Counter()  # why addresses have no verdict
-        self.errors: Counter[str] = Counter()  # addresses about which the service gave no verdict, by code
+        self.errors: Counter[str] = (
+            Counter()
+        )  # addresses about which the service gave no verdict, by code
         self.several = 0  # rows that hold several addresses
         self.is_short_of_quota = False  # the daily quota left rows pending
         self.is_unanswered = False  # the service left rows pending
@@ -71,7 +75,11 @@ class FileRun:
 
     def several_notices(self) -> list[str]:
         """How many rows hold several addresses, none of which was verified."""
-        return [describe_several(self.several, "--explode gives each a row of its own")] if self.several else []
+        return (
+            [describe_several(self.several, "--explode gives each a row of its own")]
+            if self.several
+            else []
+        )
 
     def problem(self) -> str:
         """The technical cause for which most addresses have no verdict; empty if there is none."""
@@ -92,7 +100,9 @@ class FileRun:
     def is_costly(self) -> bool:
         """Whether answers cost quota or sessions."""
         is_local = self.options.backend.source == SOURCE_LOCAL
-        return self.options.validation_type == ValidationType.SMTP or not (is_local or self.options.is_free)
+        return self.options.validation_type == ValidationType.SMTP or not (
+            is_local or self.options.is_free
+        )
 
     def ask_by_piece(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Verify each piece by itself, all with one backend."""
@@ -109,7 +119,9 @@ class FileRun:
         """Read the column, verify its distinct addresses, and read the pieces again."""
         texts = [self.read(piece).asked for piece in pieces()]
         encoded = pa.chunked_array(map(address_keys, texts), pa.string()).dictionary_encode()
-        codes = np.concatenate([np.empty(0, np.int32), *(chunk.indices.to_numpy() for chunk in encoded.chunks)])
+        codes = np.concatenate(
+            [np.empty(0, np.int32), *(chunk.indices.to_numpy() for chunk in encoded.chunks)]
+        )
         distinct = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], pa.string())
         answers = None
         for piece in pieces():
@@ -130,7 +142,9 @@ class FileRun:
 
         An error if a result would replace a column of somebody else.
         """
-        frame = read_frame(piece, self.column, self.options, origin_of(self.options), is_free=is_free)
+        frame = read_frame(
+            piece, self.column, self.options, origin_of(self.options), is_free=is_free
+        )
         self.about_text = frame.read.notices(self.column)
         self.has_text |= not self.about_text
         self.add_notices(frame.notices)
@@ -140,7 +154,11 @@ class FileRun:
         """Verify addresses in one run, and return their rows; after a stop or a failure, all of them are pending."""
         has_ended = self.stopper.is_requested or self.failure is not None
         settings = replace(self.options.settings, limit=0 if has_ended else self.limit_left)
-        options = replace(self.options, settings=settings, owns_backend=self.options.owns_backend and self.is_costly)
+        options = replace(
+            self.options,
+            settings=settings,
+            owns_backend=self.options.owns_backend and self.is_costly,
+        )
         if isinstance(self.failure, JournalError):
             options = replace(options, journal=None)
         syntax = frame.syntax if addresses is frame.asked else None

@@ -28,7 +28,9 @@ from ..table.overwrite import kept_repairs
 from ..table.table import Table
 from .verify import AddressColumns, read_addresses, tables_of, with_known
 
-RESOLVER_SECONDS = 5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
+RESOLVER_SECONDS = (
+    5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
+)
 
 
 def quota(backend: Backend | str) -> Quota:
@@ -132,7 +134,9 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
 
     def read(piece: Sequence[Table]) -> AddressColumns:
         kept = [kept_repairs(table, checked.prefix) if checked.clean else None for table in piece]
-        return read_addresses([table.values() for table in piece], clean=checked.clean, keep_syntax=True, kept=kept)
+        return read_addresses(
+            [table.values() for table in piece], clean=checked.clean, keep_syntax=True, kept=kept
+        )
 
     found = plan_addresses(map(read, pieces), checked)
     if found.unique > found.known + found.given:
@@ -143,7 +147,17 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
 def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
     """The plan for columns that were read, in one piece or several; closes a backend that was made from a URL."""
     seen, rescued = SeenAddresses(), pa.array([], pa.string())
-    names = ("rows", "missing", "malformed", "several", "unique", "given", "known", "in_flight", "held")
+    names = (
+        "rows",
+        "missing",
+        "malformed",
+        "several",
+        "unique",
+        "given",
+        "known",
+        "in_flight",
+        "held",
+    )
     counts: Counter[str] = Counter(dict.fromkeys(names, 0))
     for read in reads:
         ok = (read.syntax or observe_column(read.texts)).ok
@@ -157,17 +171,26 @@ def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
             counts.update(given=is_open.false_count)
         known, in_flight, held = count_in_journal(unique, options)
         missing, several = read.missing_rows, read.several_rows
-        counts.update(rows=len(ok), missing=missing, malformed=ok.false_count - missing - several, several=several)
+        counts.update(
+            rows=len(ok),
+            missing=missing,
+            malformed=ok.false_count - missing - several,
+            several=several,
+        )
         counts.update(known=known, in_flight=in_flight, held=held)
         if read.is_rescued is not None and (read.is_rescued.true_count or len(rescued)):
-            as_written, _ = unique_addresses(read.texts.filter(pc.and_not(is_asked, read.is_rescued)))
+            as_written, _ = unique_addresses(
+                read.texts.filter(pc.and_not(is_asked, read.is_rescued))
+            )
             rescued = pa.concat_arrays([rescued, unique])
             rescued = rescued.filter(pc.invert(pc.is_in(rescued, value_set=as_written)))
     figures: dict[str, Any] = dict(counts)
     figures["repaired"] = len(rescued) and len(rescued) - sum(count_in_journal(rescued, options))
     return plan_run(
         **figures,
-        quota=None if options.settings.offline else ask_quota(options.backend, owned=options.owns_backend),
+        quota=None
+        if options.settings.offline
+        else ask_quota(options.backend, owned=options.owns_backend),
         limit=0 if options.settings.offline else options.settings.limit,
         repeats=getattr(options.backend, "max_repeats", 0),
     )
@@ -182,7 +205,9 @@ class SeenAddresses:
 
     def __init__(self) -> None:
         self.hashes = np.empty(0, np.uint64)
-        self.first: pa.StringArray | None = None  # the texts of the first piece, until there is another one
+        self.first: pa.StringArray | None = (
+            None  # the texts of the first piece, until there is another one
+        )
 
     def keep_new(self, unique: pa.StringArray) -> pa.StringArray:
         """Those of the distinct addresses that no earlier piece had."""
@@ -217,7 +242,9 @@ def resolver_notices(options: Options) -> list[str]:
         except (ResolverError, SettingsError) as exc:  # SettingsError: the system has no resolver
             return [str(exc)]
         except TimeoutError:
-            return [f"the DNS resolver did not answer within {RESOLVER_SECONDS:.0f} s: see mailverdict.audit_host()"]
+            return [
+                f"the DNS resolver did not answer within {RESOLVER_SECONDS:.0f} s: see mailverdict.audit_host()"
+            ]
         finally:
             if owned:
                 await backend.aclose()

@@ -28,7 +28,14 @@ from ..table.text_column import replace_texts
 from .clean import DID_YOU_MEAN
 from .results import JUDGED, WAITING, Results
 
-FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
+FLAGS_BY_SEVERITY = (
+    "spamtrap",
+    "disposable",
+    "role",
+    "catch_all",
+    "protected",
+    "free",
+)  # the most serious first
 UNCHECKED = "unchecked"
 LONGEST_REMARK = 60  # characters that are shown
 DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: whether rows whose mailbox is in an earlier row are dropped
@@ -115,7 +122,9 @@ class Policy:
             ``send``, ``review``, ``retry`` or ``drop``.
         """
         # To verify several addresses in a cell again would not help.
-        otherwise = "review" if reason == SEVERAL_ADDRESSES else self._actions.get(verdict, "review")
+        otherwise = (
+            "review" if reason == SEVERAL_ADDRESSES else self._actions.get(verdict, "review")
+        )
         return self._actions.get(f"{verdict}:{reason}", otherwise)
 
 
@@ -133,7 +142,11 @@ def freeze_selectors(selectors: Iterable[str], action: str) -> tuple[str, ...]:
 
 def is_selector(selector: str) -> bool:
     head, colon, tail = selector.partition(":")
-    return tail in FLAGS_BY_SEVERITY if head == "flag" else head in tuple(Verdict) and (bool(tail) or not colon)
+    return (
+        tail in FLAGS_BY_SEVERITY
+        if head == "flag"
+        else head in tuple(Verdict) and (bool(tail) or not colon)
+    )
 
 
 # From careful to permissive. Addresses for which this machine was refused (protected, sender_blocked) get no better
@@ -149,13 +162,25 @@ POLICIES = {
     "balanced": Policy(
         "balanced",
         send=("valid",),
-        review=("risky:role", "risky:catch_all", "unknown:mailbox_full", "unknown:protected", "unknown:sender_blocked"),
+        review=(
+            "risky:role",
+            "risky:catch_all",
+            "unknown:mailbox_full",
+            "unknown:protected",
+            "unknown:sender_blocked",
+        ),
         retry=("unknown",),
         drop=("invalid", "risky:disposable", "risky:spamtrap", "flag:disposable", "flag:spamtrap"),
     ),
     "lenient": Policy(
         "lenient",
-        send=("valid", "risky:role", "risky:catch_all", "unknown:protected", "unknown:sender_blocked"),
+        send=(
+            "valid",
+            "risky:role",
+            "risky:catch_all",
+            "unknown:protected",
+            "unknown:sender_blocked",
+        ),
         review=("risky:disposable", "flag:disposable"),
         retry=("unknown",),
         drop=("invalid", "risky:spamtrap", "flag:spamtrap"),
@@ -174,7 +199,11 @@ def find_policy(policy: Policy | str) -> Policy:
 
 
 def decide(
-    out: Frame, column: Hashable | None = None, *, policy: Policy | str = "balanced", prefix: str | None = None
+    out: Frame,
+    column: Hashable | None = None,
+    *,
+    policy: Policy | str = "balanced",
+    prefix: str | None = None,
 ) -> Frame:
     """Add what to do with each row, and why.
 
@@ -218,7 +247,9 @@ def decide(
     chosen = find_policy(policy)
     rows = read_decided(out, column, prefix)
     names = name_columns(rows.data, rows.prefix, ACTION_COLUMNS)
-    marked: Frame = rows.data.attach(decide_rows(rows, chosen), names, ACTION_COLUMNS, {"policy": chosen.name})
+    marked: Frame = rows.data.attach(
+        decide_rows(rows, chosen), names, ACTION_COLUMNS, {"policy": chosen.name}
+    )
     return marked
 
 
@@ -242,16 +273,24 @@ class Alike(NamedTuple):
     has_remark: bool | None = False  # words in the cell ask for no mail
     suppressed: bool | None = None
     is_repeated: bool | None = False  # the mailbox is in an earlier row, and such rows are dropped
-    decision: str | None = None  # of a person: send, remove, suggestion; or waiting, if that is not verified yet
+    decision: str | None = (
+        None  # of a person: send, remove, suggestion; or waiting, if that is not verified yet
+    )
     is_placeholder: bool = False  # the address stands for a missing one; only with a policy
     advice: str | None = None  # about a malformed cell: clean, explode, typo or unclear
     # Only in counts:
     source: str | None = None
-    change: str | None = None  # names of the repairs, joined by ";", where the verdict is that of a repaired address
-    is_rescued: bool = False  # the verdict is that of a repaired address, and the cell was malformed
+    change: str | None = (
+        None  # names of the repairs, joined by ";", where the verdict is that of a repaired address
+    )
+    is_rescued: bool = (
+        False  # the verdict is that of a repaired address, and the cell was malformed
+    )
     # Only with a policy:
     action: str | None = None
-    cause: str | None = None  # what decides about the action besides the verdict, or the advice about a malformed cell
+    cause: str | None = (
+        None  # what decides about the action besides the verdict, or the advice about a malformed cell
+    )
     action_why: str = ""  # to `DID_YOU_MEAN` and `REMARKED` a text of the row is added; empty: the advice about it
 
     @property
@@ -262,13 +301,17 @@ class Alike(NamedTuple):
     @property
     def reason(self) -> str | None:
         """Why the verdict is not valid."""
-        return self.why if self.bucket in (Verdict.RISKY, Verdict.INVALID, Verdict.UNKNOWN) else None
+        return (
+            self.why if self.bucket in (Verdict.RISKY, Verdict.INVALID, Verdict.UNKNOWN) else None
+        )
 
 
 def row_facts(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array]:
     """The facts of each row, by the fields of `Alike`; with a policy also advice, and its flags must be there."""
     change = rows.change.dictionary_encode()
-    remarks = pa.array([REMARK in each.split(";") for each in change.dictionary.to_pylist()], pa.bool_())
+    remarks = pa.array(
+        [REMARK in each.split(";") for each in change.dictionary.to_pylist()], pa.bool_()
+    )
     facts = {
         "bucket": rows.buckets,
         "why": rows.why,
@@ -281,14 +324,18 @@ def row_facts(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array
     drops_duplicates = rows.data.notes().get(DROPS_DUPLICATES)
     if drops_duplicates:
         facts["is_repeated"] = rows["duplicate_of"].is_valid()
-    elif drops_duplicates is None and "duplicate_of" in rows and "action_why" in rows:  # a file has no notes, but words
+    elif (
+        drops_duplicates is None and "duplicate_of" in rows and "action_why" in rows
+    ):  # a file has no notes, but words
         is_named = pc.equal(rows["action_why"], MEANING["duplicate"]).fill_null(False)
         facts["is_repeated"] = pc.and_(rows["duplicate_of"].is_valid(), is_named)
     if policy is not None:
         # The short set has no spamtraps; `verify` warns of those that it finds.
         named = (flag for flag in reversed(FLAGS_BY_SEVERITY) if f"flag:{flag}" in policy._actions)
         rows.require(flag for flag in named if not (rows.is_short and flag == "spamtrap"))
-        facts["is_placeholder"] = pc.match_substring_regex(rows.addresses, PLACEHOLDER_ADDRESS).fill_null(False)
+        facts["is_placeholder"] = pc.match_substring_regex(
+            rows.addresses, PLACEHOLDER_ADDRESS
+        ).fill_null(False)
         facts["advice"] = one_array(rows.advice["kind"])
     return facts
 
@@ -306,7 +353,10 @@ def group_alike(
         if number * width > np.iinfo(np.int64).max:
             groups, distinct = pd.factorize(groups)
             number = len(distinct)
-        groups, number = groups * width + coded.indices.fill_null(width - 1).to_numpy(), number * width
+        groups, number = (
+            groups * width + coded.indices.fill_null(width - 1).to_numpy(),
+            number * width,
+        )
     groups, distinct = pd.factorize(groups)
     first = np.empty(len(distinct), np.int64)
     first[groups[::-1]] = np.arange(len(groups))[::-1]
@@ -317,29 +367,45 @@ def group_alike(
 def apply_policy(kinds: Iterable[Alike], policy: Policy) -> list[Alike]:
     """The same kinds of rows with what the policy decides about each."""
     decided = ((each, *decide_row(each, policy)) for each in kinds)
-    return [each._replace(action=action, cause=cause, action_why=why) for each, action, cause, why in decided]
+    return [
+        each._replace(action=action, cause=cause, action_why=why)
+        for each, action, cause, why in decided
+    ]
 
 
 def decide_rows(rows: Results, policy: Policy) -> pa.Table:
     """The columns `action`, `cause` and `action_why`; rows with the same facts are decided once."""
     groups, alike = group_alike(row_facts(rows, policy), policy)
     action, cause, why = (
-        pa.array([getattr(each, name) for each in alike], pa.string()) for name in ("action", "cause", "action_why")
+        pa.array([getattr(each, name) for each in alike], pa.string())
+        for name in ("action", "cause", "action_why")
     )
-    action, cause, why = action.dictionary_encode(), cause.take(pa.array(groups)), why.take(pa.array(groups))
+    action, cause, why = (
+        action.dictionary_encode(),
+        cause.take(pa.array(groups)),
+        why.take(pa.array(groups)),
+    )
 
     def rows_of(word: str) -> Rows:
-        return np.flatnonzero(np.array([each.action_why == word for each in alike], np.bool_)[groups])
+        return np.flatnonzero(
+            np.array([each.action_why == word for each in alike], np.bool_)[groups]
+        )
 
     at = rows_of(DID_YOU_MEAN)
     meant = rows["suggestion"].take(pa.array(at))
     why = replace_texts(why, at, pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", ""))
     at = rows_of(REMARKED)
     beside = [text_beside(cell or "") for cell in rows.texts.take(pa.array(at)).to_pylist()]
-    why = replace_texts(why, at, pa.array([REMARKED + shorten(each, LONGEST_REMARK) for each in beside], pa.string()))
+    why = replace_texts(
+        why,
+        at,
+        pa.array([REMARKED + shorten(each, LONGEST_REMARK) for each in beside], pa.string()),
+    )
     at = rows_of("")
     why = replace_texts(why, at, one_array(rows.advice["text"]).take(pa.array(at)))
-    action = pa.DictionaryArray.from_arrays(action.indices.take(pa.array(groups)), action.dictionary)
+    action = pa.DictionaryArray.from_arrays(
+        action.indices.take(pa.array(groups)), action.dictionary
+    )
     return pa.table({"action": action, "cause": cause, "action_why": why})
 
 
@@ -349,12 +415,24 @@ def decide_row(row: Alike, policy: Policy) -> tuple[str, str | None, str]:
         return first
     if row.advice is not None:
         return "review", row.advice, ""
-    action, cause, why = policy.action_of(row.bucket, row.why), None, MEANING.get(row.bucket, row.bucket)
+    action, cause, why = (
+        policy.action_of(row.bucket, row.why),
+        None,
+        MEANING.get(row.bucket, row.bucket),
+    )
     if row.why:  # one that only the service knows is shown as it is
         why = f"{row.bucket}: {MEANING.get(row.why, row.why)}"
-    flags = (each for each in FLAGS_BY_SEVERITY if getattr(row, each) and f"flag:{each}" in policy._actions)
+    flags = (
+        each
+        for each in FLAGS_BY_SEVERITY
+        if getattr(row, each) and f"flag:{each}" in policy._actions
+    )
     if action != "drop" and (flag := next(flags, None)):
-        action, cause, why = policy._actions[f"flag:{flag}"], flag, f"flagged {flag.replace('_', '-')}"
+        action, cause, why = (
+            policy._actions[f"flag:{flag}"],
+            flag,
+            f"flagged {flag.replace('_', '-')}",
+        )
     if row.is_suggested and policy.review_suggestions:
         action, cause, why = "review", "typo", DID_YOU_MEAN
     if row.is_placeholder and action != "drop":
@@ -374,7 +452,11 @@ def decide_first(row: Alike) -> tuple[str, str | None, str] | None:
         return UNCHECKED, WAITING, MEANING[WAITING]
     if row.is_repeated:  # a remark is also about the row that stays
         is_reviewed = row.has_remark and row.decision != "send"
-        return ("review", REMARK, REMARKED) if is_reviewed else ("drop", "duplicate", MEANING["duplicate"])
+        return (
+            ("review", REMARK, REMARKED)
+            if is_reviewed
+            else ("drop", "duplicate", MEANING["duplicate"])
+        )
     if row.decision == "send" and row.bucket != Status.MISSING:
         return "send", "decided", MEANING["decided"]
     if row.bucket not in tuple(Verdict):
@@ -415,7 +497,9 @@ class Split(Generic[Frame]):
             Index: the actions, always all five; int64.
         """
         return pd.Series(
-            {each.name: len(getattr(self, each.name)) for each in fields(self)}, dtype="int64", name="rows"
+            {each.name: len(getattr(self, each.name)) for each in fields(self)},
+            dtype="int64",
+            name="rows",
         )
 
     def __repr__(self) -> str:
@@ -436,7 +520,11 @@ class Split(Generic[Frame]):
 
 
 def split(
-    out: Frame, column: Hashable | None = None, *, policy: Policy | str = "balanced", prefix: str | None = None
+    out: Frame,
+    column: Hashable | None = None,
+    *,
+    policy: Policy | str = "balanced",
+    prefix: str | None = None,
 ) -> Split[Frame]:
     """Split a verified frame by what to do with each row.
 
@@ -465,4 +553,6 @@ def split(
     Split(send=1, review=0, retry=0, drop=1, unchecked=0)
     """
     rows = Results(decide(out, column, policy=policy, prefix=prefix), column, prefix)
-    return Split(**{name: rows.data.take(np.flatnonzero(pc.equal(rows["action"], name))) for name in ACTIONS})
+    return Split(
+        **{name: rows.data.take(np.flatnonzero(pc.equal(rows["action"], name))) for name in ACTIONS}
+    )

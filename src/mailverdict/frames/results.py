@@ -17,7 +17,15 @@ from ..errors import ColumnError, InputError
 from ..model.table import one_array, texts_where
 from ..model.words import SEVERAL_ADDRESSES, Reason, Status, Verdict
 from ..repair.repair import MAX_CELL
-from ..table.columns import COLUMNS, RESULT_NAMES, SUPPRESS_COLUMNS, check_column, is_short, label_of, why
+from ..table.columns import (
+    COLUMNS,
+    RESULT_NAMES,
+    SUPPRESS_COLUMNS,
+    check_column,
+    is_short,
+    label_of,
+    why,
+)
 from ..table.overwrite import find_verified
 from ..table.table import frame_of, table_of
 from ..table.text_column import (
@@ -55,7 +63,9 @@ class Results:
     `why` the columns of earlier releases will do. Without a column it is the only one that was verified.
     """
 
-    def __init__(self, out: Any, column: Hashable | None, prefix: str | None, names: Iterable[str] = JUDGED) -> None:
+    def __init__(
+        self, out: Any, column: Hashable | None, prefix: str | None, names: Iterable[str] = JUDGED
+    ) -> None:
         if column is None:
             out = frame_of(out)
             column, prefix = find_verified(out, prefix)
@@ -65,13 +75,17 @@ class Results:
         self.read: dict[str, pa.Array] = {}  # by name
         self.require(name for name in names if not (name == "why" and "details" in self))
         self.is_short = is_short([name for name in RESULT_NAMES if name in self])
-        self.is_cleaned = "clean" in self and ("change" in self or self.is_short)  # else another one's `clean`
+        self.is_cleaned = "clean" in self and (
+            "change" in self or self.is_short
+        )  # else another one's `clean`
 
     def require(self, names: Iterable[str]) -> None:
         """Raise a `ColumnError` if a result column is not there."""
         if absent := [name for name in names if name not in self]:
             label = label_of(self.column, self.prefix, absent[0])
-            raise ColumnError(f"no column {label!r}: verify {self.column!r} first, or give the prefix that was used")
+            raise ColumnError(
+                f"no column {label!r}: verify {self.column!r} first, or give the prefix that was used"
+            )
 
     def __len__(self) -> int:
         return len(self.data.frame)
@@ -88,7 +102,9 @@ class Results:
             try:
                 self.read[name] = READ[COLUMN_KINDS.get(name, "text")](values)
             except Foreign as exc:
-                raise InputError(f"column {label!r} holds {exc.args[0]!r}, which verify never writes") from exc
+                raise InputError(
+                    f"column {label!r} holds {exc.args[0]!r}, which verify never writes"
+                ) from exc
         return self.read[name]
 
     @cached_property
@@ -99,7 +115,9 @@ class Results:
         """
         status, words = self["status"], pa.array(BUCKETS)
         if status.null_count:
-            status = pc.coalesce(status, pc.if_else(self.texts.is_null(), str(Status.MISSING), str(Status.PENDING)))
+            status = pc.coalesce(
+                status, pc.if_else(self.texts.is_null(), str(Status.MISSING), str(Status.PENDING))
+            )
         # "done" is not one of them.
         codes = pc.coalesce(pc.index_in(status, words), pc.index_in(self["verdict"], words))
         return pa.DictionaryArray.from_arrays(codes, words)
@@ -108,8 +126,13 @@ class Results:
     def why(self) -> pa.StringArray:
         """Why each row has its verdict, in a word; earlier releases wrote the reason and the error code only."""
         if "why" in self:
-            return pc.coalesce(self["details"], self["why"])  # the reason counts, should somebody have changed it
-        coded = (pa.chunked_array([self[name].dictionary_encode()]) for name in ("details", "error", "verdict"))
+            return pc.coalesce(
+                self["details"], self["why"]
+            )  # the reason counts, should somebody have changed it
+        coded = (
+            pa.chunked_array([self[name].dictionary_encode()])
+            for name in ("details", "error", "verdict")
+        )
         return one_array(why(*coded))
 
     @cached_property
@@ -127,7 +150,9 @@ class Results:
     def is_malformed(self) -> Bools:
         """Rows that are invalid since what was verified is not an address; earlier releases do not say why."""
         is_invalid = pc.equal(self.buckets, str(Verdict.INVALID)).fill_null(False)
-        return to_bools(pc.and_(is_invalid, pc.equal(self.why, str(Reason.SYNTAX_ERROR)).fill_null(True)))
+        return to_bools(
+            pc.and_(is_invalid, pc.equal(self.why, str(Reason.SYNTAX_ERROR)).fill_null(True))
+        )
 
     @cached_property
     def is_of_clean(self) -> Bools:
@@ -135,7 +160,9 @@ class Results:
 
         A frame may have been cleaned by `clean` and verified as it was; but a cleaned address is never malformed.
         """
-        return to_bools(self["clean"].is_valid()) & ~(self.is_malformed & to_bools(self.why.is_valid()))
+        return to_bools(self["clean"].is_valid()) & ~(
+            self.is_malformed & to_bools(self.why.is_valid())
+        )
 
     @cached_property
     def addresses(self) -> pa.StringArray:
@@ -149,7 +176,9 @@ class Results:
         """What was repaired; found again in the cells where the short set does not say it."""
         if "change" in self or not self.is_cleaned:
             return self["change"]
-        at = np.flatnonzero(to_bools(pc.not_equal(self["clean"], self.texts.fill_null("")).fill_null(False)))
+        at = np.flatnonzero(
+            to_bools(pc.not_equal(self["clean"], self.texts.fill_null("")).fill_null(False))
+        )
         found = repair_column(self.texts.take(pa.array(at)).fill_null(""), suggests_domains=False)
         return replace_texts(self["change"], at, found.change)
 
@@ -160,7 +189,9 @@ class Results:
             return pa.nulls(len(self), pa.string())
         word = self["decision"]
         is_verified = pc.equal(self["decided_address"], self["clean"]).fill_null(False)
-        return pc.if_else(pc.and_not(pc.equal(word, "suggestion").fill_null(False), is_verified), WAITING, word)
+        return pc.if_else(
+            pc.and_not(pc.equal(word, "suggestion").fill_null(False), is_verified), WAITING, word
+        )
 
     @cached_property
     def advice(self) -> pa.Table:
@@ -169,15 +200,26 @@ class Results:
         Not with a verdict on a cleaned address. What a cleaned cell without an address suggests is in its row.
         """
         at = np.flatnonzero((self.is_malformed | self.is_several) & ~self.is_of_clean)
-        at = at[~to_bools(observe_column(strip_texts(self.texts.take(pa.array(at)).fill_null(""))).ok)]
-        cells, meant, clean = (each.take(pa.array(at)) for each in (self.texts, self["suggestion"], self["clean"]))
+        at = at[
+            ~to_bools(observe_column(strip_texts(self.texts.take(pa.array(at)).fill_null(""))).ok)
+        ]
+        cells, meant, clean = (
+            each.take(pa.array(at)) for each in (self.texts, self["suggestion"], self["clean"])
+        )
         is_known = pc.and_(meant.is_valid(), clean.is_null() if self.is_cleaned else False)
         asked = texts_where(pc.invert(is_known), cells).dictionary_encode()
         advised = [advise_kept(text) for text in asked.dictionary.to_pylist()]
-        kind, said = (pa.array([each[i] for each in advised], pa.string()).take(asked.indices) for i in (0, 1))
+        kind, said = (
+            pa.array([each[i] for each in advised], pa.string()).take(asked.indices) for i in (0, 1)
+        )
         known = pc.binary_join_element_wise(DID_YOU_MEAN, meant, "?", "")
-        columns = {"kind": pc.if_else(is_known, "typo", kind), "text": pc.if_else(is_known, known, said)}
-        return pa.table({name: fill_rows(len(self), None, (at, values)) for name, values in columns.items()})
+        columns = {
+            "kind": pc.if_else(is_known, "typo", kind),
+            "text": pc.if_else(is_known, known, said),
+        }
+        return pa.table(
+            {name: fill_rows(len(self), None, (at, values)) for name, values in columns.items()}
+        )
 
 
 def advise_kept(text: str) -> tuple[str | None, str | None]:
@@ -192,7 +234,11 @@ def with_core(table: pa.Table, column: Hashable, prefix: str | None) -> pa.Table
     """The table of a verified file with nulls for the columns of the core that it lacks; without rows for all."""
     for each in COLUMNS:
         label = str(label_of(column, prefix, each.name))
-        if each.in_core and label not in table.column_names and not (len(table) and each.name in VERIFIED):
+        if (
+            each.in_core
+            and label not in table.column_names
+            and not (len(table) and each.name in VERIFIED)
+        ):
             table = table.append_column(label, pa.nulls(len(table), pa.string()))
     return table
 
@@ -229,7 +275,9 @@ def as_moments(values: pa.Array) -> pa.TimestampArray:
     try:
         if not is_text(values.type):
             raise ValueError
-        moments = pd.to_datetime(read_present(coded.dictionary).to_pylist(), utc=True, format="mixed")
+        moments = pd.to_datetime(
+            read_present(coded.dictionary).to_pylist(), utc=True, format="mixed"
+        )
     except ValueError:
         raise Foreign(coded.dictionary[0].as_py()) from None
     return pa.array(moments, from_pandas=True).cast(kind, safe=False).take(coded.indices)

@@ -41,7 +41,12 @@ SEPARATORS = re.compile(r"[\s;,|]+")
 
 @overload
 def suppress(
-    data: Frame, column: Hashable, against: Any, *, against_column: Hashable | None = None, prefix: str | None = None
+    data: Frame,
+    column: Hashable,
+    against: Any,
+    *,
+    against_column: Hashable | None = None,
+    prefix: str | None = None,
 ) -> Frame: ...
 @overload
 def suppress(
@@ -118,7 +123,9 @@ def suppress(
     3        <NA>
     """
     if against is None:
-        raise SettingsError("against=None: give the suppression list as a path, a list, a Series or a frame")
+        raise SettingsError(
+            "against=None: give the suppression list as a path, a list, a Series or a frame"
+        )
     table = table_of(data, column)
     names = name_columns(table, prefix, SUPPRESS_COLUMNS)
     if not isinstance(against, SuppressionList):
@@ -166,7 +173,11 @@ class SuppressionList:
             self.add_entries(bounced_addresses(data))
             return
         if self.column is None and names:
-            arrays = data.columns if isinstance(data, pa.Table) else (table_of(data, name).values() for name in names)
+            arrays = (
+                data.columns
+                if isinstance(data, pa.Table)
+                else (table_of(data, name).values() for name in names)
+            )
             self.choose_column(dict(zip(names, arrays, strict=True)))
         self.add_entries(table_of(data, self.column).values())
 
@@ -184,14 +195,18 @@ class SuppressionList:
         entries = texts.filter(is_filled(texts))
         self.size += len(entries)
         addresses: list[str] = []
-        for entry, count in zip(*(each.to_pylist() for each in entries.value_counts().flatten()), strict=True):
+        for entry, count in zip(
+            *(each.to_pylist() for each in entries.value_counts().flatten()), strict=True
+        ):
             parts = [read_entry(part) for part in SEPARATORS.split(entry) if part]
             found = list(itertools.chain(*parts)) if all(parts) else repair_cell(entry).addresses
             self.domains.update(each for each in found if "@" not in each)
             addresses += (each for each in found if "@" in each)
             if not found:
                 self.refused[entry] += count
-        self.mailboxes.update(read_mailboxes(pa.array(addresses, pa.string())).names.drop_null().to_pylist())
+        self.mailboxes.update(
+            read_mailboxes(pa.array(addresses, pa.string())).names.drop_null().to_pylist()
+        )
 
     def notices(self) -> list[str]:
         """What the user should know: the column that was read of several, and entries that suppress nothing."""
@@ -215,8 +230,13 @@ class SuppressionList:
         domains = rows.domains.dictionary_encode()
         names = domains.dictionary.to_pylist()
         alike = frozenset(map(mailbox_domain, self.domains))
-        listed = {*below_any(names, frozenset(self.domains)), *below_any(list(map(mailbox_domain, names)), alike)}
-        by_domain = pa.array([at in listed for at in range(len(names))], pa.bool_()).take(domains.indices)
+        listed = {
+            *below_any(names, frozenset(self.domains)),
+            *below_any(list(map(mailbox_domain, names)), alike),
+        }
+        by_domain = pa.array([at in listed for at in range(len(names))], pa.bool_()).take(
+            domains.indices
+        )
         by_address = pc.is_in(rows.names, value_set=pa.array(sorted(self.mailboxes), pa.string()))
         return pc.if_else(pc.is_valid(rows.names), pc.or_(by_domain, by_address), None)
 
@@ -257,14 +277,24 @@ def read_list_file(path: Path) -> Iterator[Any]:
     if path.suffix.lower() == ".txt" and path.is_file():
         yield read_lines(path)
     elif not path.exists():
-        raise InputError(f"against: {path}: no such file; give entries as a list, as [{str(path)!r}]")
+        raise InputError(
+            f"against: {path}: no such file; give entries as a list, as [{str(path)!r}]"
+        )
     else:
         with open_table(path) as table:
-            yield from table.pieces() if table.columns else ()  # without columns: JSON lines without a line
+            yield from (
+                table.pieces() if table.columns else ()
+            )  # without columns: JSON lines without a line
 
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file without comments; octets that are not text make an entry that is warned about."""
     data = path.read_bytes()
-    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-    return [line for line in data.decode(encoding, errors="replace").splitlines() if not line.startswith("#")]
+    encoding = (
+        "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    )
+    return [
+        line
+        for line in data.decode(encoding, errors="replace").splitlines()
+        if not line.startswith("#")
+    ]

@@ -23,12 +23,45 @@ from ..errors import ColumnError, InputError
 from ..files.readers import guess_column, open_table, rank_columns
 from ..model.address import address_keys
 from ..model.paths import user_path
-from ..model.table import SOURCE_JOURNAL, SOURCE_LOCAL, SOURCE_REMOTE, complete_table, one_array, texts_where
-from ..model.words import Reason, Status, ValidationType, Verdict, count_of, first_of, printable_text
+from ..model.table import (
+    SOURCE_JOURNAL,
+    SOURCE_LOCAL,
+    SOURCE_REMOTE,
+    complete_table,
+    one_array,
+    texts_where,
+)
+from ..model.words import (
+    Reason,
+    Status,
+    ValidationType,
+    Verdict,
+    count_of,
+    first_of,
+    printable_text,
+)
 from ..repair.repair import MAX_CELL
-from ..table.columns import BY_NAME, RESULT_NAMES, check_column, choose_columns, label_of, listed, plain_word, to_string
+from ..table.columns import (
+    BY_NAME,
+    RESULT_NAMES,
+    check_column,
+    choose_columns,
+    label_of,
+    listed,
+    plain_word,
+    to_string,
+)
 from ..table.notices import warn_user
-from ..table.table import Frame, Table, frame_of, labels_of, library_of, polars_of, polars_to_arrow, put_column
+from ..table.table import (
+    Frame,
+    Table,
+    frame_of,
+    labels_of,
+    library_of,
+    polars_of,
+    polars_to_arrow,
+    put_column,
+)
 from ..table.text_column import is_filled, read_present, read_values, strip_texts, where_filled
 from ..table.verifiers import FLAGS, SKIP, WORDS, VerifierLayout, verifier_layouts
 from ..verdicts import order_reasons, verdict_of
@@ -114,7 +147,9 @@ def read_verdicts(source: Any, *, column: Hashable | None = None) -> Any:
     1       unknown  mailbox_full   ZeroBounce
     2         risky          role   ZeroBounce
     """
-    given = None if isinstance(source, str | Path) else frame_of(source, WHOSE)  # a stream has its rows once
+    given = (
+        None if isinstance(source, str | Path) else frame_of(source, WHOSE)
+    )  # a stream has its rows once
     answers = read_answers(source if given is None else given, column)
     names = [label_of(COLUMN, None, each.name) for each in COLUMNS]
     library = library_of(given)
@@ -137,10 +172,14 @@ class KnownAnswers:
         """Without what `verify` found valid by a type that asks less than the wanted one, or that is not known."""
         if wanted is ValidationType.REGEX:
             return self  # asking again costs nothing
-        kind, source, verdict = (self.rows[name].cast(pa.string()) for name in ("validation_type", "source", "result"))
+        kind, source, verdict = (
+            self.rows[name].cast(pa.string()) for name in ("validation_type", "source", "result")
+        )
         is_enough = pc.is_in(kind, value_set=pa.array(map(str, DEEP_ENOUGH[wanted])))
         is_weak = pc.and_not(pc.equal(source, SOURCE_JOURNAL), is_enough)
-        return KnownAnswers(self.rows.filter(pc.invert(pc.and_(is_weak, pc.equal(verdict, str(Verdict.VALID))))))
+        return KnownAnswers(
+            self.rows.filter(pc.invert(pc.and_(is_weak, pc.equal(verdict, str(Verdict.VALID)))))
+        )
 
     def find(self, texts: pa.StringArray) -> pa.Int32Array:
         """For each stripped text its row; null where there is none."""
@@ -161,7 +200,9 @@ def read_known(known: Any) -> KnownAnswers | None:
     keys, source = address_keys(one_array(rows["email"])), rows["source"].cast(pa.string())
     is_ours = pc.is_in(source, value_set=pa.array([SOURCE_LOCAL, SOURCE_REMOTE, None]))
     source = pc.if_else(is_ours, SOURCE_JOURNAL, source)
-    rows = put_column(put_column(rows, "email", keys), "source", one_array(source).dictionary_encode())
+    rows = put_column(
+        put_column(rows, "email", keys), "source", one_array(source).dictionary_encode()
+    )
     said = pd.DataFrame({"key": keys.to_pylist(), "result": rows["result"].to_pylist()})
     pairs = said.drop_duplicates()
     contradicted = pairs["key"][pairs["key"].duplicated()]
@@ -204,9 +245,14 @@ def read_file(path: Path) -> pa.Table:
         events = list(read_events(path, fitting_layouts))
         if known := [event for event in events if event]:
             if left := len(events) - len(known):
-                warn_user(f"{path}: {count_of(left, 'object')} of {len(events):,} without results of a known form")
+                warn_user(
+                    f"{path}: {count_of(left, 'object')} of {len(events):,} without results of a known form"
+                )
             names = dict.fromkeys(name for event in known for name in event)
-            cells = {name: [None if event.get(name) is None else str(event[name]) for event in known] for name in names}
+            cells = {
+                name: [None if event.get(name) is None else str(event[name]) for event in known]
+                for name in names
+            }
             return pa.table({name: pa.array(values, pa.string()) for name, values in cells.items()})
     with open_table(path) as table:
         return pa.concat_tables(table.pieces())
@@ -251,7 +297,11 @@ def fitting_layouts(names: Sequence[str]) -> list[VerifierLayout]:
     """The layouts that fit the names of columns and need the most of them: one, unless several fit alike."""
     plain = frozenset(map(plain_word, names))
     needed = [layout.fits(plain) for layout in verifier_layouts()]
-    return [each for each, count in zip(verifier_layouts(), needed, strict=True) if count and count == max(needed)]
+    return [
+        each
+        for each, count in zip(verifier_layouts(), needed, strict=True)
+        if count and count == max(needed)
+    ]
 
 
 def choose_layout(export: Export) -> VerifierLayout:
@@ -265,7 +315,9 @@ def choose_layout(export: Export) -> VerifierLayout:
             f"{export.place} may be of {services}: leave out the columns that are not the service's; {has}"
         )
     services = ", ".join(each.service for each in verifier_layouts())
-    raise ColumnError(f"{export.place} is not an export of a verifier that is known ({services}); {has}")
+    raise ColumnError(
+        f"{export.place} is not an export of a verifier that is known ({services}); {has}"
+    )
 
 
 def export_answers(export: Export, column: Hashable | None) -> pa.Table:
@@ -273,8 +325,15 @@ def export_answers(export: Export, column: Hashable | None) -> pa.Table:
     layout = choose_layout(export)
     # A service adds its columns after those of the user, which may have the same name: the last one counts.
     at = {plain_word(name): position for position, name in enumerate(export.names)}
-    places = {ours: next((at[each] for each in theirs if each in at), None) for ours, theirs in layout.columns.items()}
-    cells = {ours: read_present(export.columns[place]) for ours, place in places.items() if place is not None}
+    places = {
+        ours: next((at[each] for each in theirs if each in at), None)
+        for ours, theirs in layout.columns.items()
+    }
+    cells = {
+        ours: read_present(export.columns[place])
+        for ours, place in places.items()
+        if place is not None
+    }
     texts = read_addresses(export, column, set(places.values()))
     suggestion = cells.pop("suggestion", pa.nulls(len(texts), pa.string()))
     answers, codes = judge_rows(layout, cells, len(texts))
@@ -291,13 +350,21 @@ def export_answers(export: Export, column: Hashable | None) -> pa.Table:
         "reasons": [each.reasons for each in answers],
         "source": [layout.service if each.verdict else None for each in answers],
     }
-    columns = {name: by_row(values, pa.string()).dictionary_encode() for name, values in words.items()}
-    columns |= {name: by_row([each.flags.get(name) for each in answers], pa.bool_()) for name in FLAGS}
-    columns["suggestion"] = texts_where(pc.match_substring(suggestion, "@").fill_null(False), suggestion)
+    columns = {
+        name: by_row(values, pa.string()).dictionary_encode() for name, values in words.items()
+    }
+    columns |= {
+        name: by_row([each.flags.get(name) for each in answers], pa.bool_()) for name in FLAGS
+    }
+    columns["suggestion"] = texts_where(
+        pc.match_substring(suggestion, "@").fill_null(False), suggestion
+    )
     return complete_table({"email": where_filled(texts, texts), **columns}, len(texts))
 
 
-def read_addresses(export: Export, column: Hashable | None, used: Collection[int | None]) -> pa.StringArray:
+def read_addresses(
+    export: Export, column: Hashable | None, used: Collection[int | None]
+) -> pa.StringArray:
     """The repaired addresses of the given column, or of the one that looks like it and that is not the service's."""
     if column is not None:
         check_column(column, export.names)
@@ -341,10 +408,17 @@ def judge_rows(
     layout: VerifierLayout, columns: Mapping[str, pa.StringArray], size: int
 ) -> tuple[list[Answer], npt.NDArray[Any]]:
     """The answers of distinct cells, and for each row which it has."""
-    cells = pd.DataFrame({name: values.to_pylist() for name, values in columns.items()}, range(size), dtype=object)
-    codes: npt.NDArray[Any] = cells.groupby(list(cells), dropna=False, sort=False).ngroup().to_numpy(copy=True)
+    cells = pd.DataFrame(
+        {name: values.to_pylist() for name, values in columns.items()}, range(size), dtype=object
+    )
+    codes: npt.NDArray[Any] = (
+        cells.groupby(list(cells), dropna=False, sort=False).ngroup().to_numpy(copy=True)
+    )
     rows = cells.drop_duplicates().to_dict("records")
-    return [judge_row(layout, {str(n): cell for n, cell in row.items() if cell is not None}) for row in rows], codes
+    return [
+        judge_row(layout, {str(n): cell for n, cell in row.items() if cell is not None})
+        for row in rows
+    ], codes
 
 
 def judge_row(layout: VerifierLayout, cells: Mapping[str, str]) -> Answer:
@@ -354,18 +428,28 @@ def judge_row(layout: VerifierLayout, cells: Mapping[str, str]) -> Answer:
     >>> judge_row(bouncer, {"status": "undeliverable", "reason": "rejected_email"}).reasons
     'mailbox_not_found'
     """
-    split = {name: frozenset(map(plain_word, re.split("[,;]", cell))) - {""} for name, cell in cells.items()}
-    words = {name: found for name, found in split.items() if found}  # others are signs alone, as `-`
+    split = {
+        name: frozenset(map(plain_word, re.split("[,;]", cell))) - {""}
+        for name, cell in cells.items()
+    }
+    words = {
+        name: found for name, found in split.items() if found
+    }  # others are signs alone, as `-`
     if "status" not in words:
         return Answer(Status.PENDING)
-    unknown = next((cells[name] for name in WORDS if not words.get(name, frozenset()) <= layout.words[name]), "")
+    unknown = next(
+        (cells[name] for name in WORDS if not words.get(name, frozenset()) <= layout.words[name]),
+        "",
+    )
     found = next((found for fields, found in layout.rows if fits(fields, words)), None)
     if found == SKIP and not unknown:
         return Answer(Status.PENDING)
     is_reason = found is not None and not unknown and found not in tuple(Verdict)
     named = [Reason(each) for each in found.split()] if found and is_reason else []
     flags = {name: True if name in named else truth_of(words.get(name)) for name in FLAGS}
-    reasons = order_reasons([*named, *(Reason(name) for name in FLAGS if flags[name] and name != "free")])
+    reasons = order_reasons(
+        [*named, *(Reason(name) for name in FLAGS if flags[name] and name != "free")]
+    )
     own = own_word(unknown or cells["reason" if "reason" in words else "status"])
     if unknown or found is None:
         return Answer(Status.DONE, Verdict.UNKNOWN, ";".join([own, *reasons]), flags, unknown)
@@ -379,7 +463,9 @@ def judge_row(layout: VerifierLayout, cells: Mapping[str, str]) -> Answer:
 def fits(fields: Mapping[str, frozenset[str] | bool], words: Mapping[str, frozenset[str]]) -> bool:
     """Whether the words of a row's cells are those of a row of the table."""
     return all(
-        truth_of(words.get(name)) is wanted if isinstance(wanted, bool) else not wanted.isdisjoint(words.get(name, ()))
+        truth_of(words.get(name)) is wanted
+        if isinstance(wanted, bool)
+        else not wanted.isdisjoint(words.get(name, ()))
         for name, wanted in fields.items()
     )
 
@@ -398,22 +484,36 @@ def own_word(text: str) -> str:
     return re.sub(r"\W+", "_", text.lower()).strip("_")[:LONGEST_WORD]
 
 
-def check_words(place: str, layout: VerifierLayout, answers: Sequence[Answer], codes: npt.NDArray[Any]) -> None:
+def check_words(
+    place: str, layout: VerifierLayout, answers: Sequence[Answer], codes: npt.NDArray[Any]
+) -> None:
     """Warn of words that are not known; an error if no other row has an answer."""
     counts: Counter[str] = Counter()
-    for answer, count in zip(answers, np.bincount(codes, minlength=len(answers)).tolist(), strict=True):
+    for answer, count in zip(
+        answers, np.bincount(codes, minlength=len(answers)).tolist(), strict=True
+    ):
         counts.update({answer.unknown: count} if answer.unknown else {})
     if not counts:
         return
-    shown = first_of([repr(printable_text(word, LONGEST_WORD)) for word, _ in counts.most_common()], SHOWN)
+    shown = first_of(
+        [repr(printable_text(word, LONGEST_WORD)) for word, _ in counts.most_common()], SHOWN
+    )
     if not any(each.verdict and not each.unknown for each in answers):
-        raise InputError(f"{place} has the columns of {layout.service}, but none of its words: it has {shown}")
+        raise InputError(
+            f"{place} has the columns of {layout.service}, but none of its words: it has {shown}"
+        )
     rows = count_of(counts.total(), "row has", "rows have")
-    warn_user(f"{place}: {rows} words of {layout.service} that are not known, and stay unknown: {shown}")
+    warn_user(
+        f"{place}: {rows} words of {layout.service} that are not known, and stay unknown: {shown}"
+    )
 
 
 def kinds_of(rows: Results) -> pa.StringArray:
     """The validation type of each row; null where nothing shows it. Only a mail server shows what is catch-all."""
     noted = pa.scalar(rows.data.notes().get("validation_type"), pa.string())
     shown = pc.if_else(rows["catch_all"].is_valid(), pa.scalar(str(ValidationType.SMTP)), noted)
-    return pc.coalesce(rows["validation_type"].cast(pa.string()), shown) if "validation_type" in rows else shown
+    return (
+        pc.coalesce(rows["validation_type"].cast(pa.string()), shown)
+        if "validation_type" in rows
+        else shown
+    )

@@ -73,12 +73,22 @@ STANDING = 3
 class AddressColumns:
     """One or several columns as they were read; all rows of one column, then those of the next."""
 
-    texts: pa.StringArray  # stripped and, where there is an address, repaired; empty where the cell is missing
-    repaired: pa.Table | None  # clean, suggestion and change of each text; None: cells were not repaired
+    texts: (
+        pa.StringArray
+    )  # stripped and, where there is an address, repaired; empty where the cell is missing
+    repaired: (
+        pa.Table | None
+    )  # clean, suggestion and change of each text; None: cells were not repaired
     syntax: SyntaxColumn | None  # the check of `texts`, if it was made
-    is_wanted: pa.BooleanArray | None = None  # whether each text is to be verified if that uses a network; None: all
-    is_several: pa.BooleanArray | None = None  # whether each text holds several addresses; None: none does
-    is_rescued: pa.BooleanArray | None = None  # whether each is an address only since its cell was repaired, if known
+    is_wanted: pa.BooleanArray | None = (
+        None  # whether each text is to be verified if that uses a network; None: all
+    )
+    is_several: pa.BooleanArray | None = (
+        None  # whether each text holds several addresses; None: none does
+    )
+    is_rescued: pa.BooleanArray | None = (
+        None  # whether each is an address only since its cell was repaired, if known
+    )
 
     def asked(
         self, *, is_free: bool, known: KnownAnswers | None = None
@@ -97,8 +107,12 @@ class AddressColumns:
         if is_free and not is_asked.false_count:
             return self.texts, None, self.syntax
         texts = self.texts.filter(is_asked) if is_asked.false_count else self.texts
-        asked, own = (texts, np.arange(len(texts), dtype=np.int32)) if is_free else unique_addresses(texts)
-        syntax = self.syntax.filter(texts, is_asked) if is_free and self.syntax is not None else None
+        asked, own = (
+            (texts, np.arange(len(texts), dtype=np.int32)) if is_free else unique_addresses(texts)
+        )
+        syntax = (
+            self.syntax.filter(texts, is_asked) if is_free and self.syntax is not None else None
+        )
         if not is_asked.false_count:
             return asked, own, syntax
         codes = np.full(len(self.texts), len(asked) + PENDING, np.int32)
@@ -106,7 +120,11 @@ class AddressColumns:
             rest = np.flatnonzero(~to_bools(is_asked))
             unasked = self.texts.take(pa.array(rest))
             found = pc.index_in(address_keys(unasked), value_set=asked)
-            same = pc.index_in(find_mailboxes(unasked).names, value_set=find_mailboxes(asked).names, skip_nulls=True)
+            same = pc.index_in(
+                find_mailboxes(unasked).names,
+                value_set=find_mailboxes(asked).names,
+                skip_nulls=True,
+            )
             found = pc.coalesce(found, same)
             codes[rest[to_bools(found.is_valid())]] = found.drop_null().to_numpy()
         codes[~to_bools(filled)] = len(asked) + MISSING
@@ -114,7 +132,9 @@ class AddressColumns:
             codes[to_bools(self.is_several)] = len(asked) + SEVERAL
         codes[to_bools(is_asked)] = own
         if at_known is not None:
-            codes[to_bools(at_known.is_valid())] = at_known.drop_null().to_numpy() + len(asked) + STANDING
+            codes[to_bools(at_known.is_valid())] = (
+                at_known.drop_null().to_numpy() + len(asked) + STANDING
+            )
         return asked, codes, syntax
 
     @property
@@ -152,35 +172,59 @@ def read_addresses(
     """
     longest = MAX_CELL if clean else LONGEST_TEXT
     kept = [None] * len(columns) if kept is None else kept
-    kept = [known and with_change(known, column) for column, known in zip(columns, kept, strict=True)]
+    kept = [
+        known and with_change(known, column) for column, known in zip(columns, kept, strict=True)
+    ]
     cells = [
-        read_values(column, for_repair=clean, longest=longest, instead=None if known is None else known.clean)
+        read_values(
+            column,
+            for_repair=clean,
+            longest=longest,
+            instead=None if known is None else known.clean,
+        )
         for column, known in zip(columns, kept, strict=True)
     ]
-    written, stripped = join_texts([each.texts for each in cells]), join_texts([each.stripped for each in cells])
+    written, stripped = (
+        join_texts([each.texts for each in cells]),
+        join_texts([each.stripped for each in cells]),
+    )
     seen = observe_column(stripped) if clean or keep_syntax else None
     if not clean or seen is None:
         return AddressColumns(written, None, seen)
     # `verify` suggests domains itself.
     found = repair_column(written, stripped, seen, suggests_domains=False)
-    texts, address, change, is_rescued = found.texts, found.address, found.change, found.address.is_valid()
+    texts, address, change, is_rescued = (
+        found.texts,
+        found.address,
+        found.change,
+        found.address.is_valid(),
+    )
     if any(known is not None for known in kept):
         nothing = pa.nulls(len(stripped) // len(columns), pa.string())
         known, done = (
             join_texts([nothing if values is None else values for values in each])
-            for each in ([each and each.clean for each in kept], [each and each.change for each in kept])
+            for each in (
+                [each and each.clean for each in kept],
+                [each and each.change for each in kept],
+            )
         )
-        is_kept = pc.or_(known.is_valid(), done.is_valid())  # else nothing was repaired before: it is a new row
+        is_kept = pc.or_(
+            known.is_valid(), done.is_valid()
+        )  # else nothing was repaired before: it is a new row
         texts, address = pc.if_else(is_kept, stripped, texts), pc.if_else(is_kept, known, address)
         change = pc.if_else(is_kept, done.fill_null(""), change)
         is_rescued = pc.and_not(is_rescued, is_kept)
     texts = cut_long(texts)
-    repaired = pa.table({"clean": address, "suggestion": found.suggestion, "change": where_filled(texts, change)})
+    repaired = pa.table(
+        {"clean": address, "suggestion": found.suggestion, "change": where_filled(texts, change)}
+    )
     is_several = pc.greater(found.count, 1)
     is_several = is_several if is_several.true_count else None
     if not keep_syntax:
         return AddressColumns(texts, repaired, None, is_several=is_several)
-    is_rescued = pc.and_not(is_rescued, seen.ok)  # the canonical form of the others is accepted, too
+    is_rescued = pc.and_not(
+        is_rescued, seen.ok
+    )  # the canonical form of the others is accepted, too
     if is_rescued.true_count:
         seen = seen.replace_rows(texts, is_rescued, observe_column(texts.filter(is_rescued)))
     seen = replace(seen, texts=texts)
@@ -191,7 +235,9 @@ def with_change(kept: KeptRepairs, values: Any) -> KeptRepairs:
     """What was repaired before; what was done is found again in the cells where the short set does not say it."""
     if kept.change is not None:
         return kept
-    found = repair_column(read_values(values, for_repair=True, longest=MAX_CELL).texts, suggests_domains=False)
+    found = repair_column(
+        read_values(values, for_repair=True, longest=MAX_CELL).texts, suggests_domains=False
+    )
     return replace(kept, change=texts_where(kept.clean.is_valid(), found.change))
 
 
@@ -203,7 +249,12 @@ def describe_origin(
     `lists` is the version of the lists of this machine, if its backend was used, and `answered_by` the label of the
     backend, if it has one.
     """
-    note = {"validation_type": str(validation_type), "source": source, "version": __version__, "lists": lists}
+    note = {
+        "validation_type": str(validation_type),
+        "source": source,
+        "version": __version__,
+        "lists": lists,
+    }
     return {**note, "answered_by": answered_by} if answered_by else note
 
 
@@ -245,25 +296,42 @@ class FrameReading:
 
     def fields(self) -> list[str]:
         """Fields of the answers that the columns are made from."""
-        columns = (column for own in self.results for column in own.columns if column not in REPAIR_COLUMNS)
-        return list(dict.fromkeys(["status", "spamtrap", *(field for column in columns for field in column.fields)]))
+        columns = (
+            column for own in self.results for column in own.columns if column not in REPAIR_COLUMNS
+        )
+        return list(
+            dict.fromkeys(
+                ["status", "spamtrap", *(field for column in columns for field in column.fields)]
+            )
+        )
 
     def rows(self, answers: pa.Table) -> pa.Table:
         """A row for each row of `read`, with what was repaired, and suggestions for what could not be repaired."""
         fields, repaired = self.fields(), self.read.repaired
         rows = answers.select(fields)
         if self.codes is not None:
-            standing = [standing_rows(self.note["validation_type"]), *([self.known.rows] if self.known else [])]
-            rows = take_rows(pa.concat_tables([rows, *(each.select(fields) for each in standing)]), self.codes)
+            standing = [
+                standing_rows(self.note["validation_type"]),
+                *([self.known.rows] if self.known else []),
+            ]
+            rows = take_rows(
+                pa.concat_tables([rows, *(each.select(fields) for each in standing)]), self.codes
+            )
         if repaired is None:
             return rows
         if "suggestion" in fields and repaired["suggestion"].null_count < len(repaired):
             suggestion = pc.coalesce(rows["suggestion"].cast(pa.string()), repaired["suggestion"])
-            rows = rows.set_column(rows.schema.get_field_index("suggestion"), "suggestion", suggestion)
-        if "normalized" in fields and self.read.is_wanted is not None:  # of the row whose answer it has
+            rows = rows.set_column(
+                rows.schema.get_field_index("suggestion"), "suggestion", suggestion
+            )
+        if (
+            "normalized" in fields and self.read.is_wanted is not None
+        ):  # of the row whose answer it has
             own = texts_where(rows["normalized"].is_valid(), repaired["clean"])
             normalized = pc.if_else(self.read.is_wanted, rows["normalized"], own)
-            rows = rows.set_column(rows.schema.get_field_index("normalized"), "normalized", normalized)
+            rows = rows.set_column(
+                rows.schema.get_field_index("normalized"), "normalized", normalized
+            )
         for column in REPAIR_COLUMNS:
             rows = rows.append_column(column.field, repaired[column.field])
         return rows
@@ -278,23 +346,33 @@ def standing_rows(validation_type: str) -> pa.Table:
         "reasons": (None, None, SEVERAL_ADDRESSES),
         "source": (None, None, SOURCE_LOCAL),
     }
-    columns = {name: pa.array(values, pa.string()).dictionary_encode() for name, values in words.items()}
+    columns = {
+        name: pa.array(values, pa.string()).dictionary_encode() for name, values in words.items()
+    }
     columns["checked_at"] = pa.array([None, None, datetime.now(UTC)], pa.timestamp("us", tz="UTC"))
     return complete_table(columns, STANDING)
 
 
-def describe_several(rows: int, remedy: str = "mailverdict.explode gives each a row of its own") -> str:
+def describe_several(
+    rows: int, remedy: str = "mailverdict.explode gives each a row of its own"
+) -> str:
     """How many rows hold several addresses, and what helps."""
-    return Note(f"{count_of(rows, 'row holds', 'rows hold')} several addresses, which are not verified: {remedy}")
+    return Note(
+        f"{count_of(rows, 'row holds', 'rows hold')} several addresses, which are not verified: {remedy}"
+    )
 
 
 # Overloads: a frame comes back as the kind it came in, a column alone as a pandas frame.
 @overload
 def start(data: Frame, column: ColumnChoice, **options: Unpack[VerifyOptions]) -> Run[Frame]: ...
 @overload
-def start(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]: ...
+def start(
+    data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]
+) -> Run[pd.DataFrame]: ...
 @show_options(progress=False)
-def start(data: Any, column: ColumnChoice | None = None, **options: Unpack[VerifyOptions]) -> Run[Any]:
+def start(
+    data: Any, column: ColumnChoice | None = None, **options: Unpack[VerifyOptions]
+) -> Run[Any]:
     """Verify a column in the background and return at once.
 
     Parameters
@@ -389,7 +467,9 @@ class ResultColumns:
 
     columns: tuple[Column, ...]
     names: list[Any]  # their labels
-    emptied: Mapping[Any, Column] = field(default_factory=dict)  # columns made from the verdicts of an earlier call
+    emptied: Mapping[Any, Column] = field(
+        default_factory=dict
+    )  # columns made from the verdicts of an earlier call
     kept: KeptRepairs | None = None  # what was repaired before
 
 
@@ -407,9 +487,16 @@ def name_results(
     its verdicts is emptied. With `finds_kept` repaired addresses that are there already are found, since the user may
     have corrected them.
     """
-    is_cleaned, categories, prefix, overwrite = options.clean, options.categories, options.prefix, options.overwrite
+    is_cleaned, categories, prefix, overwrite = (
+        options.clean,
+        options.categories,
+        options.prefix,
+        options.overwrite,
+    )
     if prefix is not None and len(tables) > 1:
-        raise SettingsError(f"prefix={prefix!r}: each of several columns has its own prefix; leave it out")
+        raise SettingsError(
+            f"prefix={prefix!r}: each of several columns has its own prefix; leave it out"
+        )
     chosen, results = choose_columns(options.columns, clean=is_cleaned, categories=categories), []
     if options.known is not None and BY_NAME["source"] not in chosen:
         chosen = (*chosen, BY_NAME["source"])
@@ -418,16 +505,22 @@ def name_results(
         earlier = earlier_columns(table, prefix) if overwrite else {}
         is_verified = not earlier.keys().isdisjoint(("verdict", "status"))
         again = [name for name in earlier if is_verified and name in BY_NAME]
-        others = choose_columns(again, clean=is_cleaned and "change" in earlier, categories=categories)
+        others = choose_columns(
+            again, clean=is_cleaned and "change" in earlier, categories=categories
+        )
         columns = (*chosen, *(each for each in others if each not in chosen), *extra)
         kept = kept_repairs(table, prefix, earlier) if is_cleaned and finds_kept else None
         if kept is not None:
             earlier["clean"] = CLEAN_COLUMNS[0]
         names = name_columns(table, prefix, columns, overwrite=overwrite, earlier=earlier)
         if twice := taken.intersection(names):
-            raise SettingsError(f"two results would get the label {twice.pop()!r}; verify these columns one by one")
+            raise SettingsError(
+                f"two results would get the label {twice.pop()!r}; verify these columns one by one"
+            )
         taken.update(names if isinstance(column, list) else ())
-        derived = [c for c in DERIVED_COLUMNS if is_verified and c.name in earlier and c not in columns]
+        derived = [
+            c for c in DERIVED_COLUMNS if is_verified and c.name in earlier and c not in columns
+        ]
         emptied = {label_of(table.column, prefix, c.name): c for c in derived}
         if not categories:
             emptied = {label: replace(c, kind="text") for label, c in emptied.items()}
@@ -473,7 +566,9 @@ def show_progress(
 @overload
 def verify(data: Frame, column: ColumnChoice, **options: Unpack[VerifyOptions]) -> Frame: ...
 @overload
-def verify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
+def verify(
+    data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]
+) -> pd.DataFrame: ...
 @show_options()
 def verify(data: Any, column: ColumnChoice | None = None, **options: Unpack[VerifyOptions]) -> Any:
     """Verify a column of e-mail addresses: a verdict, its reasons and flags for every row.
@@ -608,7 +703,9 @@ def collect(run: Run[Any]) -> Any:
     except KeyboardInterrupt as interrupt:
         run._interrupt()
         interrupt.partial = run.partial()  # type: ignore[attr-defined]
-        interrupt.add_note("what was checked is on this exception's .partial, and in the journal if there is one")
+        interrupt.add_note(
+            "what was checked is on this exception's .partial, and in the journal if there is one"
+        )
         raise
     finally:
         warn_user(*run.notices)
@@ -617,21 +714,29 @@ def collect(run: Run[Any]) -> Any:
 def describe_spamtraps(run: Run[Any]) -> list[str]:
     """A notice about spamtraps that the short set does not show, since a policy drops them whatever their verdict."""
     frame: Any = run._build
-    if not isinstance(frame, FrameReading) or not is_short([each.name for each in frame.results[0].columns]):
+    if not isinstance(frame, FrameReading) or not is_short(
+        [each.name for each in frame.results[0].columns]
+    ):
         return []
     count = pc.sum(run._settled_table()["spamtrap"]).as_py()
     if not count:
         return []
     found = count_of(count, "address is", "addresses are")
-    return [f"{found} of domains on a list of spamtraps: policies drop them with columns='core', which has `spamtrap`"]
+    return [
+        f"{found} of domains on a list of spamtraps: policies drop them with columns='core', which has `spamtrap`"
+    ]
 
 
 @overload
 async def averify(data: Frame, column: ColumnChoice, **options: Unpack[VerifyOptions]) -> Frame: ...
 @overload
-async def averify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
+async def averify(
+    data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]
+) -> pd.DataFrame: ...
 @show_options()
-async def averify(data: Any, column: ColumnChoice | None = None, **options: Unpack[VerifyOptions]) -> Any:
+async def averify(
+    data: Any, column: ColumnChoice | None = None, **options: Unpack[VerifyOptions]
+) -> Any:
     """Verify a column from async code; the event loop is not blocked.
 
     Parameters

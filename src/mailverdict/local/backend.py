@@ -34,7 +34,9 @@ from ..model.words import ValidationType
 from ..verdicts import Decision, settle
 from .batch import ObservedBatch, evidence_metadata, observe_batch
 
-if TYPE_CHECKING:  # a process that only checks by regex does not import the modules for DNS and SMTP
+if (
+    TYPE_CHECKING
+):  # a process that only checks by regex does not import the modules for DNS and SMTP
     from ..checks.smtp.transport.driver import Transcript
     from .domains import DomainStage
     from .smtp.stage import MailboxStage
@@ -63,15 +65,26 @@ def iso_second(second: int) -> str:
 
 def keyword_only(signature: inspect.Signature) -> inspect.Signature:
     """The same signature with keyword-only parameters."""
-    only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()]
+    only = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()
+    ]
     return signature.replace(parameters=only, return_annotation=inspect.Signature.empty)
 
 
 # The settings that can change the answer for an address; the others are limits and time-outs.
-ANSWER_SETTINGS = ("resolver", "resolver_check", "smtp_port", "allow_networks", "blacklist", "lists")
+ANSWER_SETTINGS = (
+    "resolver",
+    "resolver_check",
+    "smtp_port",
+    "allow_networks",
+    "blacklist",
+    "lists",
+)
 
 
-def rebuild(kind: type[LocalBackend], clock: Callable[[], datetime], settings: dict[str, Any]) -> LocalBackend:
+def rebuild(
+    kind: type[LocalBackend], clock: Callable[[], datetime], settings: dict[str, Any]
+) -> LocalBackend:
     """Unpickle a backend."""
     return kind(clock=clock, **settings)
 
@@ -135,19 +148,24 @@ class LocalBackend:
     __signature__ = keyword_only(inspect.signature(LocalSettings))
     source = SOURCE_LOCAL
 
-    def __init__(self, *, clock: Callable[[], datetime] = utc_now, **settings: Unpack[LocalOptions]) -> None:
+    def __init__(
+        self, *, clock: Callable[[], datetime] = utc_now, **settings: Unpack[LocalOptions]
+    ) -> None:
         for name in settings.keys() - LocalSettings.__dataclass_fields__.keys():
             from difflib import get_close_matches  # noqa: PLC0415 - only a wrong name needs it
 
             close = get_close_matches(name, LocalSettings.__dataclass_fields__, 1)
             raise SettingsError(
-                f"LocalBackend has no setting {name!r}" + (f" (did you mean {close[0]!r}?)" if close else "")
+                f"LocalBackend has no setting {name!r}"
+                + (f" (did you mean {close[0]!r}?)" if close else "")
             )
         self.settings = LocalSettings(**settings)  # type: ignore[arg-type]  # it converts durations and networks
         self.clock = clock
         self._domains: DomainStage | None = None
         self._mailboxes: MailboxStage | None = None
-        self._lock = threading.RLock()  # two event loops may use the network for the first time at once
+        self._lock = (
+            threading.RLock()
+        )  # two event loops may use the network for the first time at once
         self._lists = ListCache(self.settings.lists)
         self._is_closed = False
 
@@ -197,7 +215,9 @@ class LocalBackend:
     def settings_digest(self) -> str:
         """Empty for the defaults."""
         options, defaults = options_of(self.settings), options_of(LocalSettings())
-        changed = {name: options[name] for name in ANSWER_SETTINGS if options[name] != defaults[name]}
+        changed = {
+            name: options[name] for name in ANSWER_SETTINGS if options[name] != defaults[name]
+        }
         if "lists" in changed:  # files may change while their paths stay
             changed["lists"] = load_lists(self.settings.lists).version
         return f"#{sha256(repr(changed).encode()).hexdigest()[:12]}" if changed else ""
@@ -236,7 +256,11 @@ class LocalBackend:
         """
         self._require_open()
         email = email.strip()
-        kind = validation_type if isinstance(validation_type, ValidationType) else ValidationType(validation_type)
+        kind = (
+            validation_type
+            if isinstance(validation_type, ValidationType)
+            else ValidationType(validation_type)
+        )
         lists = self._lists.current()
         syntax = observe_syntax(email)
         flags = lists.flags(syntax.local, syntax.ascii_domain) if syntax.ok else Flags()
@@ -247,14 +271,20 @@ class LocalBackend:
         if record is not None:
             record.evidence, record.decision = evidence, decision
         validated_at = iso_timestamp() if self.clock is utc_now else self.clock().isoformat()
-        metadata = {**evidence_metadata(evidence), "lists": lists.version, "validated_at": validated_at}
+        metadata = {
+            **evidence_metadata(evidence),
+            "lists": lists.version,
+            "validated_at": validated_at,
+        }
         if syntax.ok and syntax.normalized != email:
             metadata["normalized"] = syntax.normalized
         if syntax.ok and (meant := suggest_domain(syntax.ascii_domain)):
             metadata["suggestion"] = f"{syntax.local}@{meant}"
         if not email.isascii():  # a lone surrogate could not be encoded
             email = email.encode("utf-8", "backslashreplace").decode()
-        return decision.to_verification(email, kind, flags=flags, mailbox=evidence.mailbox, metadata=metadata)
+        return decision.to_verification(
+            email, kind, flags=flags, mailbox=evidence.mailbox, metadata=metadata
+        )
 
     async def _observe_network(
         self, evidence: Evidence, kind: ValidationType, client: Hashable, record: CheckRecord | None
@@ -266,7 +296,9 @@ class LocalBackend:
             record.notices += self.domains.take_notices()
         mailbox = None
         if kind is ValidationType.SMTP and dns.exchanges:
-            mailbox = await self.mailboxes.ask_one(syntax, dns, client, None if record is None else record.transcript)
+            mailbox = await self.mailboxes.ask_one(
+                syntax, dns, client, None if record is None else record.transcript
+            )
         return evidence._replace(dns=dns, blacklist=blacklist, mailbox=mailbox)
 
     # --- a batch ------------------------------------------------------------------------------------

@@ -61,18 +61,34 @@ class ObservedBatch:
     def regex_rows(self, checked_at: datetime, fields: Collection[str] | None = None) -> pa.Table:
         """All rows of the batch, in order, for type `regex`; only `fields` of the result table, if given."""
         evidence = [WELL_FORMED, *self.malformed_evidence()]
-        codes = pc.add(self.faults.indices, 1).fill_null(0).cast(pa.int32()).to_numpy(zero_copy_only=False)
+        codes = (
+            pc.add(self.faults.indices, 1)
+            .fill_null(0)
+            .cast(pa.int32())
+            .to_numpy(zero_copy_only=False)
+        )
         return self.rows(ValidationType.REGEX, None, codes, evidence, checked_at, fields)
 
-    def malformed_rows(self, validation_type: ValidationType, checked_at: datetime) -> tuple[Positions, pa.Table]:
+    def malformed_rows(
+        self, validation_type: ValidationType, checked_at: datetime
+    ) -> tuple[Positions, pa.Table]:
         """The rows of malformed addresses: they are settled without any network, for every type."""
         positions = self.refused()
-        codes = self.faults.indices.take(pa.array(positions)).cast(pa.int32()).to_numpy(zero_copy_only=False)
-        return positions, self.rows(validation_type, positions, codes, self.malformed_evidence(), checked_at)
+        codes = (
+            self.faults.indices.take(pa.array(positions))
+            .cast(pa.int32())
+            .to_numpy(zero_copy_only=False)
+        )
+        return positions, self.rows(
+            validation_type, positions, codes, self.malformed_evidence(), checked_at
+        )
 
     def malformed_evidence(self) -> list[Evidence]:
         """What was seen of malformed addresses, one for each distinct fault."""
-        return [Evidence(SyntaxEvidence(ok=False, message=message)) for message in self.faults.dictionary.to_pylist()]
+        return [
+            Evidence(SyntaxEvidence(ok=False, message=message))
+            for message in self.faults.dictionary.to_pylist()
+        ]
 
     def rows(
         self,
@@ -95,20 +111,28 @@ class ObservedBatch:
             "status": lambda: constant(Status.DONE, size),
             "validation_type": lambda: constant(validation_type, size),
             "source": lambda: constant(SOURCE_LOCAL, size),
-            **{name: partial(decision_column, encode, decisions, codes) for name, encode in JUDGED_COLUMNS.items()},
+            **{
+                name: partial(decision_column, encode, decisions, codes)
+                for name, encode in JUDGED_COLUMNS.items()
+            },
             "metadata": lambda: by_code([self.metadata_text(each) for each in evidence], codes),
             "normalized": lambda: self.syntax.normalized(picked),
             "checked_at": lambda: moments(checked_at, size),
             **self.flag_columns(picked),
         }
         if validation_type is ValidationType.SMTP:
-            columns |= {name: partial(server_flag, name, evidence, codes) for name in ("catch_all", "protected")}
+            columns |= {
+                name: partial(server_flag, name, evidence, codes)
+                for name in ("catch_all", "protected")
+            }
         wanted = {name: make for name, make in columns.items() if fields is None or name in fields}
         if size < LARGE:
             made = {name: make() for name, make in wanted.items()}
         else:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
-                made = dict(zip(wanted, pool.map(lambda make: make(), wanted.values()), strict=True))
+                made = dict(
+                    zip(wanted, pool.map(lambda make: make(), wanted.values()), strict=True)
+                )
         return complete_table(made, size, fields)
 
     def metadata_text(self, evidence: Evidence) -> str:
@@ -133,7 +157,9 @@ class ObservedBatch:
             return nothing
         wanted = pa.array([s is not None for s in self.suggested], pa.bool_())
         mask = take_flags(wanted, domains).fill_null(False)
-        local = self.syntax.local(pa.array(positions_where(mask)) if picked is None else picked.filter(mask))
+        local = self.syntax.local(
+            pa.array(positions_where(mask)) if picked is None else picked.filter(mask)
+        )
         meant = pa.array(self.suggested, pa.string()).take(domains.filter(mask))
         return pc.replace_with_mask(nothing, mask, pc.binary_join_element_wise(local, meant, "@"))
 
@@ -156,10 +182,16 @@ def observe_batch(
     # Arrow and numpy release the interpreter lock, so the look-ups by domain run at the same time.
     with ThreadPoolExecutor(2) as beside:
         faults = beside.submit(fault_messages, texts, syntax.ok)
-        match_roles = partial(syntax.match_locals, lists.role_names, lists.role_words, lists.no_roles)
+        match_roles = partial(
+            syntax.match_locals, lists.role_names, lists.role_words, lists.no_roles
+        )
         role = beside.submit(match_roles) if "role" in wanted else None
         domains = syntax.domains.to_pylist()
-        flags = lists.domain_flags(domains) if wanted & FLAG_FIELDS else DomainFlags(*[no_flags(len(domains))] * 3)
+        flags = (
+            lists.domain_flags(domains)
+            if wanted & FLAG_FIELDS
+            else DomainFlags(*[no_flags(len(domains))] * 3)
+        )
         suggested = suggest_domains(domains) if "suggestion" in wanted else [None] * len(domains)
     roles = no_flags(len(texts)) if role is None else role.result()
     return ObservedBatch(texts, syntax, roles, flags, suggested, faults.result(), lists.version)
@@ -197,7 +229,9 @@ def server_flag(name: str, evidence: Sequence[Evidence], codes: Codes) -> pa.Boo
 
 def decision_columns(decisions: Sequence[Decision], codes: Codes) -> dict[str, pa.DictionaryArray]:
     """The columns that a decision fills."""
-    return {name: decision_column(encode, decisions, codes) for name, encode in JUDGED_COLUMNS.items()}
+    return {
+        name: decision_column(encode, decisions, codes) for name, encode in JUDGED_COLUMNS.items()
+    }
 
 
 def decision_column(
@@ -213,14 +247,18 @@ def moments(checked_at: datetime, size: int) -> pa.Array:
 
 def by_code(values: Sequence[str | None], codes: Codes) -> pa.DictionaryArray:
     """A dictionary-encoded column: row i has ``values[codes[i]]``."""
-    distinct = pa.array([None if v is None else str(v) for v in values], pa.string()).dictionary_encode()
+    distinct = pa.array(
+        [None if v is None else str(v) for v in values], pa.string()
+    ).dictionary_encode()
     indices = pc.take(distinct.indices, pa.array(codes), boundscheck=False)
     return pa.DictionaryArray.from_arrays(indices, distinct.dictionary)
 
 
 def constant(value: str, size: int) -> pa.DictionaryArray:
     """A dictionary-encoded column of one value."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([str(value)]))
+    return pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(size, np.int32)), pa.array([str(value)])
+    )
 
 
 def take_flags(flags: pa.BooleanArray, domains: pa.Int32Array) -> pa.BooleanArray:

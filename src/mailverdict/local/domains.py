@@ -19,7 +19,9 @@ from ..model.settings import LocalSettings
 from ..model.words import ValidationType
 from .batch import ObservedBatch, Positions
 
-FLUSH_DOMAINS = 2000  # domains per event: few enough for a smooth progress bar, enough for columnar speed
+FLUSH_DOMAINS = (
+    2000  # domains per event: few enough for a smooth progress bar, enough for columnar speed
+)
 FLUSH_SECONDS = 0.2  # or after this time, so that the answers of a slow resolver appear
 Seen = tuple[int, DomainEvidence, BlacklistEvidence | None]
 
@@ -45,8 +47,14 @@ class DomainStage:
     def __init__(self, settings: LocalSettings) -> None:
         self.settings = settings
         self.resolver = Resolver(settings)
-        self.shown = "the system's DNS resolver" if settings.resolver is None else f"the resolver {settings.resolver}"
-        self.self_test = ResolverTest(self.resolver, shown=self.shown) if settings.resolver_check else None
+        self.shown = (
+            "the system's DNS resolver"
+            if settings.resolver is None
+            else f"the resolver {settings.resolver}"
+        )
+        self.self_test = (
+            ResolverTest(self.resolver, shown=self.shown) if settings.resolver_check else None
+        )
         self.observer: Resolver | ResolverTest = self.self_test or self.resolver
 
     @cached_property
@@ -72,20 +80,33 @@ class DomainStage:
     ) -> AsyncGenerator[Event, None]:
         """Yield the rows of every domain once it has answered."""
         rows = DomainRows(batch.domain_codes(), len(batch.syntax.domains))
-        async for group in gather_groups(self.observe(batch.syntax.domains.to_pylist(), validation_type)):
+        async for group in gather_groups(
+            self.observe(batch.syntax.domains.to_pylist(), validation_type)
+        ):
             yield self.settle_group(batch, validation_type, rows, group, clock())
         for notice in self.take_notices():
             yield Noticed(notice)
 
     def settle_group(
-        self, batch: ObservedBatch, validation_type: ValidationType, rows: DomainRows, group: list[Seen], now: datetime
+        self,
+        batch: ObservedBatch,
+        validation_type: ValidationType,
+        rows: DomainRows,
+        group: list[Seen],
+        now: datetime,
     ) -> Settled:
         """Settle the rows of some domains."""
-        evidence = [Evidence(SyntaxEvidence(ok=True), dns, blacklist) for _, dns, blacklist in group]
+        evidence = [
+            Evidence(SyntaxEvidence(ok=True), dns, blacklist) for _, dns, blacklist in group
+        ]
         positions, codes = rows.of([code for code, _, _ in group])
-        return Settled(batch.rows(validation_type, positions, codes, evidence, now), positions=positions)
+        return Settled(
+            batch.rows(validation_type, positions, codes, evidence, now), positions=positions
+        )
 
-    async def observe(self, domains: Sequence[str], validation_type: ValidationType) -> AsyncIterator[Seen]:
+    async def observe(
+        self, domains: Sequence[str], validation_type: ValidationType
+    ) -> AsyncIterator[Seen]:
         """What the DNS and, for `mx_blacklist`, the blacklists say about each domain, in the order of the answers."""
         if validation_type is not ValidationType.MX_BLACKLIST:
             async for code, dns in self.observer.observe_domains(domains):

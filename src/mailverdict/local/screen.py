@@ -27,7 +27,12 @@ class Screener:
         owns_backend: bool = False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.backend, self.with_dns, self.owns_backend, self.clock = backend, with_dns, owns_backend, clock
+        self.backend, self.with_dns, self.owns_backend, self.clock = (
+            backend,
+            with_dns,
+            owns_backend,
+            clock,
+        )
         self.batch: ObservedBatch | None = None
         self.seen_at: Positions = np.empty(0, np.int64)
 
@@ -50,7 +55,9 @@ class Screener:
             if self.owns_backend:
                 await self.backend.aclose()
 
-    async def settle_domains(self, batch: ObservedBatch, validation_type: ValidationType) -> AsyncIterator[Event]:
+    async def settle_domains(
+        self, batch: ObservedBatch, validation_type: ValidationType
+    ) -> AsyncIterator[Event]:
         """Yield the rows of domains that cannot receive mail; the others stay for the backend."""
         stage = self.backend.domains
         rows = DomainRows(batch.domain_codes(), len(batch.syntax.domains))
@@ -76,5 +83,7 @@ class Screener:
         }
         for name, values in known.items():
             column = pc.coalesce(rows[name].combine_chunks(), values)
-            rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)
+            rows = rows.set_column(
+                rows.schema.get_field_index(name), rows.schema.field(name), column
+            )
         return rows

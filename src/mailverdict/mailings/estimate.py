@@ -30,7 +30,15 @@ from ..local.backend import LocalBackend
 from ..local.batch import ObservedBatch
 from ..loop import run_sync
 from ..model.table import one_array
-from ..model.words import SEVERAL_ADDRESSES, Status, ValidationType, Verdict, count_of, percent, reason_label
+from ..model.words import (
+    SEVERAL_ADDRESSES,
+    Status,
+    ValidationType,
+    Verdict,
+    count_of,
+    percent,
+    reason_label,
+)
 from ..reports.by_operator import ANSWERS, answers_of, operator_line
 from ..reports.tables import CountTable
 from ..runs.execution import unique_addresses
@@ -62,7 +70,9 @@ class EstimatedCost:
 
     addresses: int  # whose answer is not known yet
     units: int | None  # of the service's quota; None for a backend without one
-    days: int | None  # on which something is submitted; None without a quota, or with one that never allows it
+    days: (
+        int | None
+    )  # on which something is submitted; None without a quota, or with one that never allows it
     hours: float | None  # at the pace of the sample; None if half of its answers were known before
 
     def __str__(self) -> str:
@@ -132,9 +142,17 @@ class Estimate:
             JSON-ready; the frames are lists of their rows.
         """
         frames = {"shares": self.shares, "operators": self.operators}
-        rows = {name: json.loads(each.reset_index().to_json(orient="records")) for name, each in frames.items()}
+        rows = {
+            name: json.loads(each.reset_index().to_json(orient="records"))
+            for name, each in frames.items()
+        }
         numbers = {"sampled": self.sampled, "sample": self.sample, "population": self.population}
-        return {"shares": rows["shares"], "cost": asdict(self.cost), "operators": rows["operators"], **numbers}
+        return {
+            "shares": rows["shares"],
+            "cost": asdict(self.cost),
+            "operators": rows["operators"],
+            **numbers,
+        }
 
     def __repr__(self) -> str:
         """The same table, for a prompt."""
@@ -162,7 +180,9 @@ class Estimate:
     def _cells(self, name: str) -> tuple[str, str, str, str]:
         line: dict[str, Any] = {str(each): self.shares.at[name, each] for each in self.shares}
         share, low, high = line["share"], line["low"], line["high"]
-        rows, addresses = ("" if pd.isna(line[each]) else f"{line[each]:,}" for each in ("rows", "addresses"))
+        rows, addresses = (
+            "" if pd.isna(line[each]) else f"{line[each]:,}" for each in ("rows", "addresses")
+        )
         interval = "" if low == high else f"{low:.1%} to {high:.1%}"
         return "" if np.isnan(share) else percent(share, 1.0), interval, rows, addresses
 
@@ -288,7 +308,9 @@ def check_sample(sample: int, seed: int | None, mx: str | None) -> int:
         raise SettingsError(f"sample={sample!r}: give a number of addresses, from 1")
     is_number = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
     if seed is not None and not (is_number and 0 <= seed < MOST_SEED):
-        raise SettingsError(f"seed={seed!r}: give a whole number from 0, below 10 to the power of 16, or None")
+        raise SettingsError(
+            f"seed={seed!r}: give a whole number from 0, below 10 to the power of 16, or None"
+        )
     if mx not in MX:
         raise SettingsError(f"mx={mx!r}: give 'all' or None")
     return int(sample)
@@ -296,7 +318,10 @@ def check_sample(sample: int, seed: int | None, mx: str | None) -> int:
 
 def is_verified_whole(options: Options) -> bool:
     """Whether all addresses are verified, since this costs no unit and asks no mail server."""
-    is_local = isinstance(options.backend, LocalBackend) and options.validation_type is not ValidationType.SMTP
+    is_local = (
+        isinstance(options.backend, LocalBackend)
+        and options.validation_type is not ValidationType.SMTP
+    )
     return options.is_free or is_local
 
 
@@ -315,14 +340,20 @@ class Fixed:
         self.addresses[line] += int(which.sum())
 
 
-def read_list(data: Any, column: ColumnChoice | None, options: Options, fixed: Fixed) -> tuple[pa.StringArray, Floats]:
+def read_list(
+    data: Any, column: ColumnChoice | None, options: Options, fixed: Fixed
+) -> tuple[pa.StringArray, Floats]:
     """The distinct well-formed addresses, repaired, and the rows of each; the other cells are `fixed`."""
     tables = tables_of(data, column)
     kept = [kept_repairs(table, options.prefix) if options.clean else None for table in tables]
-    read = read_addresses([table.values() for table in tables], clean=options.clean, keep_syntax=True, kept=kept)
+    read = read_addresses(
+        [table.values() for table in tables], clean=options.clean, keep_syntax=True, kept=kept
+    )
     warn_user(*read.notices(column))
     ok = (read.syntax or observe_column(read.texts)).ok
-    is_single = pc.and_not(is_filled(read.texts), False if read.is_several is None else read.is_several)
+    is_single = pc.and_not(
+        is_filled(read.texts), False if read.is_several is None else read.is_several
+    )
     malformed, rows = count_rows(read.texts.filter(pc.and_not(is_single, ok)))
     fixed.add(Verdict.INVALID, rows, np.ones(len(malformed), np.bool_))
     fixed.rows[MISSING] = read.missing_rows
@@ -354,21 +385,30 @@ class AddressFacts:
     """What lists and the DNS say about each distinct address."""
 
     is_dead: Bools  # it is established that its domain receives no mail
-    is_flagged: Bools  # role, disposable or spamtrap, which decide about the verdict of an accepted address
+    is_flagged: (
+        Bools  # role, disposable or spamtrap, which decide about the verdict of an accepted address
+    )
     operators: pa.StringArray  # null where the mail servers are not known
     domains: pa.StringArray
 
     def take(self, rows: Ints) -> AddressFacts:
         """Those of some addresses."""
         at = pa.array(rows)
-        return AddressFacts(self.is_dead[rows], self.is_flagged[rows], self.operators.take(at), self.domains.take(at))
+        return AddressFacts(
+            self.is_dead[rows],
+            self.is_flagged[rows],
+            self.operators.take(at),
+            self.domains.take(at),
+        )
 
 
 def observe_addresses(addresses: pa.StringArray, options: Options, mx: str | None) -> AddressFacts:
     """Look at the lists and, unless `mx` is None or a run does it anyway, in the DNS."""
     with_dns = mx is not None and not is_verified_whole(options) and not options.settings.offline
     backend, is_owned = options.backend, False
-    if not isinstance(backend, LocalBackend) or options.owns_backend:  # the run closes one of its own
+    if (
+        not isinstance(backend, LocalBackend) or options.owns_backend
+    ):  # the run closes one of its own
         given = options.screen if isinstance(options.screen, LocalBackend) else None
         backend, is_owned = given or LocalBackend(), given is None
 
@@ -406,8 +446,12 @@ def draw_addresses(
     halves = coded.indices.to_numpy().astype(np.int64) + width * seen.is_flagged
     strata = pool_strata(halves, np.repeat([0, 1], width), size)
     certain = (rows > 1) & (rows * size >= rows.sum())
-    strata = np.unique(np.where(certain, len(strata), strata), return_inverse=True)[1].astype(np.int64)
-    ranks = pd.util.hash_array(addresses.to_numpy(zero_copy_only=False), hash_key=f"{seed:016d}", categorize=False)
+    strata = np.unique(np.where(certain, len(strata), strata), return_inverse=True)[1].astype(
+        np.int64
+    )
+    ranks = pd.util.hash_array(
+        addresses.to_numpy(zero_copy_only=False), hash_key=f"{seed:016d}", categorize=False
+    )
     return strata, draw(strata, ranks, size, certain=certain)
 
 
@@ -436,7 +480,9 @@ def verify_sample(addresses: pa.StringArray, options: Options) -> SampleAnswers:
     rows = Results(collect(run._start()), "email", None)
     seconds = time.perf_counter() - began
     turns = first_without_turn(run, addresses, rows)
-    verdicts = pc.index_in(rows["verdict"], value_set=pa.array(OUTCOMES)).fill_null(OUTCOMES.index(UNANSWERED))
+    verdicts = pc.index_in(rows["verdict"], value_set=pa.array(OUTCOMES)).fill_null(
+        OUTCOMES.index(UNANSWERED)
+    )
     return SampleAnswers(
         outcomes=verdicts.to_numpy().astype(np.int64)[:turns],
         codes=answers_of(rows).to_numpy().astype(np.int64)[:turns],
@@ -449,7 +495,9 @@ def verify_sample(addresses: pa.StringArray, options: Options) -> SampleAnswers:
 def first_without_turn(run: Run[Any], addresses: pa.StringArray, rows: Results) -> int:
     """The position of the first address that the quota or ``offline`` left out; the number of all if there is none."""
     is_left = pc.equal(rows["status"], str(Status.PENDING))
-    if run._execution.unanswered:  # then others are pending, too: they were asked, and no answer came
+    if (
+        run._execution.unanswered
+    ):  # then others are pending, too: they were asked, and no answer came
         short = [email for each in run._execution.short_of_quota for email in each.emails]
         is_left = pc.and_(is_left, pc.is_in(addresses, value_set=pa.array(short, pa.string())))
     left = np.flatnonzero(to_bools(is_left.fill_null(False)))
@@ -459,16 +507,26 @@ def first_without_turn(run: Run[Any], addresses: pa.StringArray, rows: Results) 
 # --- the whole ------------------------------------------------------------------------------------------------------
 
 
-def share_table(fixed: Fixed, by_rows: Sample, by_addresses: Sample, outcomes: Ints) -> pd.DataFrame:
+def share_table(
+    fixed: Fixed, by_rows: Sample, by_addresses: Sample, outcomes: Ints
+) -> pd.DataFrame:
     """The shares of all rows, and what they stand for."""
     every = sum(fixed.rows.values()) + by_rows.total
     table = {}
     for at, line in enumerate(LINES):
         hits = outcomes == at
         parts = by_rows.share(hits) if line in OUTCOMES and by_rows.total else (0.0, 0.0, 0.0)
-        share, low, high = ((fixed.rows[line] + part * by_rows.total) / max(every, 1) for part in parts)
+        share, low, high = (
+            (fixed.rows[line] + part * by_rows.total) / max(every, 1) for part in parts
+        )
         part = by_addresses.share(hits)[0] if line in OUTCOMES and by_addresses.total else 0.0
-        table[line] = (share, low, high, share * every, fixed.addresses[line] + part * by_addresses.total)
+        table[line] = (
+            share,
+            low,
+            high,
+            share * every,
+            fixed.addresses[line] + part * by_addresses.total,
+        )
     names = ["share", "low", "high", "rows", "addresses"]
     found = pd.DataFrame.from_dict(table, orient="index", columns=names).rename_axis(index="bucket")
     counted = {name: found[name].astype("float64").round().astype("Int64") for name in names[3:]}
@@ -488,13 +546,17 @@ def cost_of_rest(
     is_screened = options.screen is not None or isinstance(options.backend, LocalBackend)
     left = asked if is_screened else asked + len(dead) - sum(count_in_journal(dead, options))
     renewed = options.renewed()
-    quota = None if options.settings.offline else ask_quota(renewed.backend, owned=renewed.owns_backend)
+    quota = (
+        None if options.settings.offline else ask_quota(renewed.backend, owned=renewed.owns_backend)
+    )
     days = None if quota is None else daily_portions(left, quota)
     return EstimatedCost(
         addresses=left,
         units=None if quota is None else left,
         days=None if days is None else sum(times for _, times in days),
-        hours=asked * answers.seconds / answers.asked / 3600 if 2 * answers.asked > answers.drawn else None,
+        hours=asked * answers.seconds / answers.asked / 3600
+        if 2 * answers.asked > answers.drawn
+        else None,
     )
 
 
@@ -517,7 +579,9 @@ def operator_table(operators: pa.StringArray, drawn: Ints, answers: SampleAnswer
         name: pd.Series([line[at] for line in lines], dtype=kind)
         for at, (name, kind) in enumerate(OPERATOR_COLUMNS.items())
     }
-    return CountTable(pd.DataFrame(columns).set_index(pd.Index(names, dtype=object, name="operator")))
+    return CountTable(
+        pd.DataFrame(columns).set_index(pd.Index(names, dtype=object, name="operator"))
+    )
 
 
 OPERATOR_COLUMNS: dict[str, Any] = {

@@ -41,10 +41,14 @@ from .rates import CELL, NO_REASON, beta_of, beta_quantile, fit_rates
 
 FORMAT, VERSION = "mailverdict experience", 1
 COUNTS = ("domains", "mailed", "hard", "unclear")
-NOT_ASKED = "mailbox_not_asked"  # the reason of a valid row whose mailbox no mail server was asked about
+NOT_ASKED = (
+    "mailbox_not_asked"  # the reason of a valid row whose mailbox no mail server was asked about
+)
 OTHER = "other"  # the reason where it is a word that only a service has
 KNOWN_REASONS = np.array([NO_REASON, NOT_ASKED, *WHY_MEANING], object)
-SMALL_DOMAIN = 3  # mailboxes of a list: a domain with fewer may be a person, and is counted with others
+SMALL_DOMAIN = (
+    3  # mailboxes of a list: a domain with fewer may be a person, and is counted with others
+)
 SAME_MAILING = 0.9  # mailings look alike if the smaller one has at least this part of the mailboxes of the other
 MOST_NAME = 80  # characters
 FOLDS = 5
@@ -117,7 +121,9 @@ class LearntMailing:
     @property
     def sums(self) -> tuple[int, int, int]:
         """Mailboxes that were mailed, those with a hard bounce, and those whose mail was blocked or deferred."""
-        mailed, hard, unclear = (int(self.counts[name].sum()) for name in ("mailed", "hard", "unclear"))
+        mailed, hard, unclear = (
+            int(self.counts[name].sum()) for name in ("mailed", "hard", "unclear")
+        )
         return mailed, hard, unclear
 
     @property
@@ -200,7 +206,9 @@ class Experience:
             about; distinct mailboxes `mailed`, with a `hard` bounce, and `unclear`: blocked or deferred.
         """
         if not self.mailings:
-            columns = {name: np.array([], object) for name in CELL} | {name: np.array([], np.int64) for name in COUNTS}
+            columns = {name: np.array([], object) for name in CELL} | {
+                name: np.array([], np.int64) for name in COUNTS
+            }
             return CountTable(columns)
         groups = pd.concat([each.counts for each in self.mailings]).groupby(list(CELL), sort=False)
         counts = groups[list(COUNTS)].sum().reset_index()
@@ -230,11 +238,17 @@ class Experience:
                 "name": each.name,
                 "wave": each.wave,
                 "complete": each.is_complete,
-                "counts": [list(row) for row in each.counts[[*CELL, *COUNTS]].itertuples(index=False)],
+                "counts": [
+                    list(row) for row in each.counts[[*CELL, *COUNTS]].itertuples(index=False)
+                ],
             }
             for each in self.mailings
         ]
-        text = json.dumps({"format": FORMAT, "version": VERSION, "mailings": mailings}, ensure_ascii=False, indent=1)
+        text = json.dumps(
+            {"format": FORMAT, "version": VERSION, "mailings": mailings},
+            ensure_ascii=False,
+            indent=1,
+        )
         try:
             with atomic_write(user_path(path)) as temporary:
                 temporary.write_text(text + "\n", encoding="utf-8")
@@ -268,7 +282,11 @@ class Experience:
             if found["format"] != FORMAT:
                 raise ValueError
             version = found["version"]
-            mailings = tuple(read_mailing(each) for each in found["mailings"]) if version == VERSION else ()
+            mailings = (
+                tuple(read_mailing(each) for each in found["mailings"])
+                if version == VERSION
+                else ()
+            )
         except OSError as exc:
             raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
         except (ValueError, KeyError, TypeError, OverflowError):
@@ -283,9 +301,15 @@ class Experience:
         """What is in it, in one line."""
         if not self.mailings:
             return "Experience: no mailing"
-        mailed, hard, unclear = (sum(each) for each in zip(*(one.sums for one in self.mailings), strict=True))
+        mailed, hard, unclear = (
+            sum(each) for each in zip(*(one.sums for one in self.mailings), strict=True)
+        )
         low, high = wilson_interval(hard, mailed - unclear)
-        share = "" if mailed == unclear else f" ({hard / (mailed - unclear):.1%}, {low:.1%} to {high:.1%})"
+        share = (
+            ""
+            if mailed == unclear
+            else f" ({hard / (mailed - unclear):.1%}, {low:.1%} to {high:.1%})"
+        )
         return (
             f"Experience: {count_of(len(self.mailings), 'mailing')}, {count_of(mailed, 'mailbox', 'mailboxes')}, "
             f"{count_of(hard, 'hard bounce')}{share}, {unclear:,} blocked or deferred"
@@ -300,11 +324,15 @@ def read_mailing(found: Any) -> LearntMailing:
     """One mailing of a file; any error if it is not of the form."""
     wave, name, is_complete = found["wave"], found["name"], found["complete"]
     counts = pd.DataFrame(found["counts"], columns=[*CELL, *COUNTS], dtype=object)
-    numbers = [number for name in COUNTS for number in counts[name]] + ([] if wave is None else [wave - 1])
+    numbers = [number for name in COUNTS for number in counts[name]] + (
+        [] if wave is None else [wave - 1]
+    )
     if not all(type(number) is int and number >= 0 for number in numbers):
         raise ValueError
     counts = counts.astype(dict.fromkeys(COUNTS, "int64"))
-    is_wrong = (counts["hard"] + counts["unclear"] > counts["mailed"]).any() or (counts["domains"] < 1).any()
+    is_wrong = (counts["hard"] + counts["unclear"] > counts["mailed"]).any() or (
+        counts["domains"] < 1
+    ).any()
     texts = [name, *(text for column in CELL for text in counts[column])]
     if (
         is_wrong
@@ -389,20 +417,32 @@ def learn(
     """
     require_bounces(bounces)
     if not isinstance(name, str) or "@" in name or len(name) > MOST_NAME:
-        raise SettingsError(f"name={name!r:.100}: give a text without @, of at most {MOST_NAME} characters")
+        raise SettingsError(
+            f"name={name!r:.100}: give a text without @, of at most {MOST_NAME} characters"
+        )
     rows = Results(out, column, prefix, JUDGED)
     waves = read_waves(rows)
     is_by_wave = mailed is None and "wave" in rows
-    if mailed is None and not is_by_wave and (never := pc.equal(rows["verdict"], str(Verdict.INVALID))).true_count:
+    if (
+        mailed is None
+        and not is_by_wave
+        and (never := pc.equal(rows["verdict"], str(Verdict.INVALID))).true_count
+    ):
         raise SettingsError(
             f"{count_of(never.true_count, 'row is', 'rows are')} invalid: were they mailed? Give Mailing.frame, the "
             "rows that were mailed, or mailed="
         )
     found = match_outcomes(rows, bounces, mailed=waves > 0 if is_by_wave else mailed)
     if not found.is_mailed.any():
-        raise InputError("no row was mailed: the plan has no wave yet, or mailed= is false for every address")
+        raise InputError(
+            "no row was mailed: the plan has no wave yet, or mailed= is false for every address"
+        )
     if not found.matched and (found.unmatched or not complete):
-        none = f"none of the {found.unmatched:,} addresses with a report is" if found.unmatched else "no report is"
+        none = (
+            f"none of the {found.unmatched:,} addresses with a report is"
+            if found.unmatched
+            else "no report is"
+        )
         raise InputError(
             f"{none} among the mailed rows of {rows.column!r}: give the bounces of this mailing, or wait until they "
             "have come"
@@ -423,7 +463,9 @@ def learn(
             "the list with them, or add to what was learnt before"
         )
     cells = cells_of(rows, found.keys)
-    is_clear = np.logical_or.reduce([found.has[each] for each in (Outcome.HARD, Outcome.DELIVERED, Outcome.COMPLAINT)])
+    is_clear = np.logical_or.reduce(
+        [found.has[each] for each in (Outcome.HARD, Outcome.DELIVERED, Outcome.COMPLAINT)]
+    )
     cells["hard"] = found.has[Outcome.HARD]
     cells["unclear"] = (found.has[Outcome.SOFT] | found.has[Outcome.BLOCKED]) & ~is_clear
     has_report = np.logical_or.reduce(list(found.has.values()))
@@ -444,12 +486,17 @@ def count_cells(cells: pd.DataFrame) -> pd.DataFrame:
     """The counts of some rows; a mailbox counts once."""
     groups = cells.drop_duplicates("key").groupby(list(CELL), sort=False)
     counts = groups.agg(
-        domains=("own_domain", "nunique"), mailed=("key", "size"), hard=("hard", "sum"), unclear=("unclear", "sum")
+        domains=("own_domain", "nunique"),
+        mailed=("key", "size"),
+        hard=("hard", "sum"),
+        unclear=("unclear", "sum"),
     )
     return counts.astype("int64").reset_index()
 
 
-def cells_of(rows: Results, keys: npt.NDArray[Any], known: pd.DataFrame | None = None) -> pd.DataFrame:
+def cells_of(
+    rows: Results, keys: npt.NDArray[Any], known: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """The cell of each row, with its mailbox `key` and `own_domain`.
 
     The domain of a cell is empty if fewer than three mailboxes of the list are there, and so is an operator that the
@@ -458,8 +505,12 @@ def cells_of(rows: Results, keys: npt.NDArray[Any], known: pd.DataFrame | None =
     """
     has_key = np.array([key is not None for key in keys], np.bool_)
     own = np.array([str(key).rpartition("@")[2] if key is not None else "" for key in keys], object)
-    operator = np.asarray(rows["operator"].cast(pa.string()).fill_null("").to_pylist(), dtype=object)
-    people = pd.DataFrame({"key": keys, "domain": own, "operator": operator})[has_key].drop_duplicates("key")
+    operator = np.asarray(
+        rows["operator"].cast(pa.string()).fill_null("").to_pylist(), dtype=object
+    )
+    people = pd.DataFrame({"key": keys, "domain": own, "operator": operator})[
+        has_key
+    ].drop_duplicates("key")
     named = {name: large_groups(people[name]) for name in ("domain", "operator")}
     named["operator"] |= {SELF, *known_operators()}
     if known is not None:
@@ -483,7 +534,9 @@ def large_groups(names: pd.Series[Any]) -> set[Any]:
 def is_asked(rows: Results) -> Bools:
     """Whether a mail server was asked about the mailbox of each row, as other verifiers do; by default it was not."""
     sources = np.asarray(rows["source"].cast(pa.string()).to_pylist(), dtype=object)
-    is_foreign = ~np.isin(sources.astype(str), ["None", SOURCE_LOCAL, SOURCE_REMOTE, SOURCE_JOURNAL])
+    is_foreign = ~np.isin(
+        sources.astype(str), ["None", SOURCE_LOCAL, SOURCE_REMOTE, SOURCE_JOURNAL]
+    )
     by_flag = to_bools(rows["catch_all"].is_valid()) | is_foreign
     if "validation_type" in rows:
         kinds = np.asarray(rows["validation_type"].to_pylist(), dtype=object)
@@ -497,17 +550,23 @@ def is_asked(rows: Results) -> Bools:
 def read_waves(rows: Results) -> npt.NDArray[np.int64]:
     """The wave of each row; 0 for none."""
     try:
-        numbers = np.array([float(text or 0) for text in rows["wave"].cast(pa.string()).to_pylist()])
+        numbers = np.array(
+            [float(text or 0) for text in rows["wave"].cast(pa.string()).to_pylist()]
+        )
         waves: npt.NDArray[np.int64] = np.nan_to_num(numbers).astype(np.int64)
         is_right = bool((numbers == waves).all() and (waves >= 0).all())
     except (ValueError, OverflowError):
         is_right = False
     if not is_right:
-        raise InputError(f"the column of waves of {rows.column!r} holds something else than 1, 2, ...")
+        raise InputError(
+            f"the column of waves of {rows.column!r} holds something else than 1, 2, ..."
+        )
     return waves
 
 
-def risk(out: Frame, column: Hashable | None = None, experience: Any = None, *, prefix: str | None = None) -> Frame:
+def risk(
+    out: Frame, column: Hashable | None = None, experience: Any = None, *, prefix: str | None = None
+) -> Frame:
     """Forecast how likely the mail to each row bounces, from what was learnt. Uses no network.
 
     Parameters
@@ -559,7 +618,9 @@ def risk(out: Frame, column: Hashable | None = None, experience: Any = None, *, 
     """
     known = read_experience(experience)
     if known is None or not known.mailings:
-        raise SettingsError("give an experience, what learn returned or the file it was saved in: nothing is known yet")
+        raise SettingsError(
+            "give an experience, what learn returned or the file it was saved in: nothing is known yet"
+        )
     rows = Results(out, column, prefix, JUDGED)
     names = name_columns(rows.data, rows.prefix, RISK_COLUMNS)
     cells = cells_of(rows, mailboxes_of(rows.addresses), known.counts)
@@ -570,11 +631,16 @@ def risk(out: Frame, column: Hashable | None = None, experience: Any = None, *, 
         table, at = join_cells(cells, known.counts)
         level = fit_rates(table).cells
         a, b = beta_of(level.rate, level.variance)
-        found = np.stack([level.rate, *(beta_quantile(chance, a, b) for chance in INTERVAL)], axis=1)[at]
+        found = np.stack(
+            [level.rate, *(beta_quantile(chance, a, b) for chance in INTERVAL)], axis=1
+        )[at]
         tried = rates_of(known.counts, ["verdict"])["mailed"]
         found[(cells["verdict"].map(tried).fillna(0) == 0).to_numpy()] = np.nan
     found[cells["key"].isna().to_numpy()] = np.nan
-    table = pa.table([pa.array(values, from_pandas=True) for values in found.T], names=[c.name for c in RISK_COLUMNS])
+    table = pa.table(
+        [pa.array(values, from_pandas=True) for values in found.T],
+        names=[c.name for c in RISK_COLUMNS],
+    )
     marked: Frame = rows.data.attach(table, names, RISK_COLUMNS, {})
     return marked
 
@@ -585,15 +651,23 @@ def read_experience(experience: Any) -> Experience | None:
         return experience
     if isinstance(experience, str | os.PathLike):
         return Experience.load(Path(experience))
-    raise SettingsError(f"experience is of type {type(experience).__name__}: give what learn returned, or its file")
+    raise SettingsError(
+        f"experience is of type {type(experience).__name__}: give what learn returned, or its file"
+    )
 
 
-def join_cells(cells: pd.DataFrame, counts: pd.DataFrame) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
+def join_cells(
+    cells: pd.DataFrame, counts: pd.DataFrame
+) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
     """The cells of a list and of an experience with what is known of each; and the position of each row's cell."""
-    listed = cells.groupby(list(CELL), sort=False)["own_domain"].nunique().rename("listed").reset_index()
+    listed = (
+        cells.groupby(list(CELL), sort=False)["own_domain"].nunique().rename("listed").reset_index()
+    )
     table = listed.merge(counts, "outer", list(CELL), sort=False)
     table[["listed", *COUNTS]] = table[["listed", *COUNTS]].fillna(0).astype("int64")
-    table["domains"] = np.where(table["domain"] == "", table[["domains", "listed"]].max(axis=1).clip(lower=1), 1)
+    table["domains"] = np.where(
+        table["domain"] == "", table[["domains", "listed"]].max(axis=1).clip(lower=1), 1
+    )
     table["tried"] = table["mailed"] - table["unclear"]
     places = pd.Series(np.arange(len(table)), pd.MultiIndex.from_frame(table[list(CELL)]))
     at = places.reindex(pd.MultiIndex.from_frame(cells[list(CELL)])).to_numpy(np.int64)
@@ -609,10 +683,15 @@ def rates_of(counts: pd.DataFrame, by: list[str]) -> CountTable:
 
 def with_interval(table: pd.DataFrame, name: str) -> CountTable:
     """Counts with the rate of hard bounces and its 95 % Wilson interval."""
-    pairs = [wilson_interval(*pair) for pair in zip(table["hard"].tolist(), table["mailed"].tolist(), strict=True)]
+    pairs = [
+        wilson_interval(*pair)
+        for pair in zip(table["hard"].tolist(), table["mailed"].tolist(), strict=True)
+    ]
     intervals = np.array(pairs, np.float64).reshape(-1, 2)
     table = table.assign(low=intervals[:, 0], high=intervals[:, 1])
-    table.insert(list(table).index("low"), name, table["hard"] / table["mailed"].where(table["mailed"] > 0))
+    table.insert(
+        list(table).index("low"), name, table["hard"] / table["mailed"].where(table["mailed"] > 0)
+    )
     return CountTable(table)
 
 
@@ -629,7 +708,9 @@ def calibrate(counts: pd.DataFrame) -> Calibration:
     forecast, plain = np.full(len(table), np.nan), np.full(len(table), np.nan)
     for each in range(FOLDS):
         is_out = fold == each
-        known = table.assign(tried=table["tried"].mask(is_out, 0), hard=table["hard"].mask(is_out, 0))
+        known = table.assign(
+            tried=table["tried"].mask(is_out, 0), hard=table["hard"].mask(is_out, 0)
+        )
         if not is_out.any() or not known["tried"].sum():
             continue
         sums = known.groupby("verdict")[["hard", "tried"]].sum()
@@ -640,8 +721,15 @@ def calibrate(counts: pd.DataFrame) -> Calibration:
     is_compared = ~np.isnan(forecast) & (table["tried"] > 0).to_numpy()
     table, forecast, plain = table[is_compared], forecast[is_compared], plain[is_compared]
     table = table.assign(expected=forecast * table["tried"])
-    lines = table.groupby(pd.cut(forecast, FORECASTS, include_lowest=True, labels=RANGES), observed=True)
-    shown = lines[["tried", "hard", "expected"]].sum().rename(columns={"tried": "mailed"}).rename_axis("forecast")
+    lines = table.groupby(
+        pd.cut(forecast, FORECASTS, include_lowest=True, labels=RANGES), observed=True
+    )
+    shown = (
+        lines[["tried", "hard", "expected"]]
+        .sum()
+        .rename(columns={"tried": "mailed"})
+        .rename_axis("forecast")
+    )
     shown["expected"] /= shown["mailed"]
     return Calibration(brier(forecast, table), brier(plain, table), with_interval(shown, "seen"))
 

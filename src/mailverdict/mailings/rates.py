@@ -58,7 +58,9 @@ class Rates:
     operators: Level
     reasons: Level
     kinds: Level
-    domains: Floats  # how many domains each cell is about: more than one only in cells of small domains
+    domains: (
+        Floats  # how many domains each cell is about: more than one only in cells of small domains
+    )
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -93,7 +95,9 @@ def fit_rates(cells: pd.DataFrame) -> Rates:
         hard.append(mean * tried[-1])
         strengths.append(strength)
         count = np.ones(size)
-    tried[0], hard[0] = (np.where(domains > 1, 0, each) for each in (tried[0], hard[0]))  # only say something together
+    tried[0], hard[0] = (
+        np.where(domains > 1, 0, each) for each in (tried[0], hard[0])
+    )  # only say something together
     top = posterior_of_kinds(tried[3], hard[3])
     reasons = posterior(tried[2], hard[2], strengths[2][parents[2]], parents[2], top)
     operators = posterior(tried[1], hard[1], strengths[1][parents[1]], parents[1], reasons)
@@ -120,7 +124,9 @@ def evidence_of(tried: Floats, count: Floats, strength: Floats) -> Floats:
     return worth
 
 
-def mean_below(tried: Floats, hard: Floats, count: Floats, evidence: Floats, parent: Codes, strength: Floats) -> Floats:
+def mean_below(
+    tried: Floats, hard: Floats, count: Floats, evidence: Floats, parent: Codes, strength: Floats
+) -> Floats:
     """The rate of each parent that is the most likely one for the counts of its nodes.
 
     A mean of their rates would be too low where a node that bounces is tried no further. So it is only the beginning;
@@ -139,7 +145,9 @@ def mean_below(tried: Floats, hard: Floats, count: Floats, evidence: Floats, par
     return rate
 
 
-def estimate_strengths(tried: Floats, hard: Floats, count: Floats, parent: Codes, kind: Codes) -> Floats:
+def estimate_strengths(
+    tried: Floats, hard: Floats, count: Floats, parent: Codes, kind: Codes
+) -> Floats:
     """How alike the nodes of each parent are: the strength of the Beta distribution of their rates.
 
     Of each strength in `STRENGTHS` the likelihood is that of beta-binomial counts. Those of all parents of a kind
@@ -152,12 +160,16 @@ def estimate_strengths(tried: Floats, hard: Floats, count: Floats, parent: Codes
     likelihood = np.empty((len(STRENGTHS), size))
     for row, strength in enumerate(STRENGTHS):
         evidence = n * (strength + 1) / (n + strength)
-        mean = (np.bincount(above, evidence * hits / n, size) + usual) / (np.bincount(above, evidence, size) + 1)
+        mean = (np.bincount(above, evidence * hits / n, size) + usual) / (
+            np.bincount(above, evidence, size) + 1
+        )
         a, b = mean[above] * strength, (1 - mean[above]) * strength
         each = log_beta(a + hits, b + n - hits) - log_beta(a, b)
         likelihood[row] = np.bincount(above, each, size)
     assumed = np.array([each.strength for each in PRIORS.values()])
-    together = np.stack([likelihood[:, kind == each].sum(axis=1) for each in range(len(assumed))], axis=1)
+    together = np.stack(
+        [likelihood[:, kind == each].sum(axis=1) for each in range(len(assumed))], axis=1
+    )
     return most_likely(likelihood, most_likely(together, assumed)[kind])
 
 
@@ -213,7 +225,10 @@ def incomplete_beta(x: Floats, a: Floats, b: Floats, beta: Floats) -> Floats:
     """The regularized incomplete beta function by its continued fraction (DLMF 8.17.22), evaluated as by Lentz."""
     is_high = x > (a + 1) / (a + b + 2)  # where the fraction of the complement converges faster
     x, a, b = np.where(is_high, 1 - x, x), np.where(is_high, b, a), np.where(is_high, a, b)
-    front = np.exp(a * np.log(np.maximum(x, 1e-300)) + b * np.log1p(-np.minimum(x, 1 - 1e-16)) - beta) / a
+    front = (
+        np.exp(a * np.log(np.maximum(x, 1e-300)) + b * np.log1p(-np.minimum(x, 1 - 1e-16)) - beta)
+        / a
+    )
     c, d = np.ones_like(x), 1 / (1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, 200):
@@ -239,7 +254,9 @@ def digamma(x: Floats) -> Floats:
     """The derivative of the logarithm of the gamma function: its series (DLMF 5.11.2) at x + 8."""
     below = sum(1 / (x + step) for step in range(8))
     y = x + 8
-    series: Floats = np.log(y) - 1 / (2 * y) - 1 / (12 * y**2) + 1 / (120 * y**4) - 1 / (252 * y**6) - below
+    series: Floats = (
+        np.log(y) - 1 / (2 * y) - 1 / (12 * y**2) + 1 / (120 * y**4) - 1 / (252 * y**6) - below
+    )
     return series
 
 
@@ -249,7 +266,14 @@ def log_gamma(x: Floats) -> Floats:
     for step in range(1, 8):
         product = product + np.log(x + step)
     y = x + 8
-    series: Floats = (y - 0.5) * np.log(y) - y + HALF_LOG_2_PI + 1 / (12 * y) - 1 / (360 * y**3) + 1 / (1260 * y**5)
+    series: Floats = (
+        (y - 0.5) * np.log(y)
+        - y
+        + HALF_LOG_2_PI
+        + 1 / (12 * y)
+        - 1 / (360 * y**3)
+        + 1 / (1260 * y**5)
+    )
     return series - product
 
 

@@ -19,7 +19,9 @@ PART = 0.25
 MOST_RATE = 0.5  # rows that are more likely to bounce than not are never mailed, even where the budget has room
 
 
-def choose_rows(rates: Rates, cell: Codes, is_good: Bools, budget: float, wave: int, waves: int) -> Codes:
+def choose_rows(
+    rates: Rates, cell: Codes, is_good: Bools, budget: float, wave: int, waves: int
+) -> Codes:
     """The positions of the rows to mail now, of those that are left; `cell` is the one of each row.
 
     Good rows are spread over the waves that are left, and each wave takes a little more of them than the one before.

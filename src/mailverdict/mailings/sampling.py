@@ -49,7 +49,9 @@ def allocate(sizes: Ints, sample: int) -> Ints:
     return np.minimum(counts, sizes)
 
 
-def draw(strata: Ints, ranks: npt.NDArray[np.uint64], sample: int, *, certain: npt.NDArray[np.bool_]) -> Ints:
+def draw(
+    strata: Ints, ranks: npt.NDArray[np.uint64], sample: int, *, certain: npt.NDArray[np.bool_]
+) -> Ints:
     """The positions that are drawn: those of the lowest ranks in each stratum, and all that are `certain`.
 
     They are in the order of the ranks. So the first of them are a random sample as well, of the same design, and a
@@ -83,15 +85,21 @@ class Sample:
         self.total = float(weights.sum())
         squares = np.bincount(strata, weights**2, minlength=width)
         with np.errstate(invalid="ignore", divide="ignore"):
-            spread = np.nan_to_num(squares * self.sizes / self.of_stratum**2)  # 1 if all weights are the same
+            spread = np.nan_to_num(
+                squares * self.sizes / self.of_stratum**2
+            )  # 1 if all weights are the same
             left = 1 - self.taken / self.sizes
             # What the variance of a stratum's share adds to that of the whole, for a share of one half times four.
-            self.factors = np.nan_to_num((self.of_stratum / self.total) ** 2 * left * spread / self.taken)
+            self.factors = np.nan_to_num(
+                (self.of_stratum / self.total) ** 2 * left * spread / self.taken
+            )
 
     @cached_property
     def drawn_weights(self) -> Floats:
         """The weights of what was drawn, by stratum."""
-        return np.bincount(self.codes, self.weights[self.drawn], minlength=self.width).astype(np.float64)
+        return np.bincount(self.codes, self.weights[self.drawn], minlength=self.width).astype(
+            np.float64
+        )
 
     def share(self, hits: npt.NDArray[np.bool_]) -> tuple[float, float, float]:
         """The share of the whole weight for which something holds, low and high of its 95 % interval.
@@ -102,13 +110,18 @@ class Sample:
             return np.nan, 0.0, 1.0
         mine = np.where(hits, self.weights[self.drawn], 0.0)
         found = np.bincount(self.codes, mine, minlength=self.width)
-        parts = np.divide(found, self.drawn_weights, out=np.zeros(self.width), where=self.drawn_weights > 0)
+        parts = np.divide(
+            found, self.drawn_weights, out=np.zeros(self.width), where=self.drawn_weights > 0
+        )
         share = float(parts @ self.of_stratum / self.total)
         overall = (share * len(self.drawn) + 1) / (len(self.drawn) + 2)
         likely = (parts * self.taken + PRIOR * overall) / (self.taken + PRIOR)
         variance = float(self.factors @ (likely * (1 - likely)))
         mean = float(likely @ self.of_stratum / self.total)
-        seen, other = float(found.sum()) / self.total, float((self.drawn_weights - found).sum()) / self.total
+        seen, other = (
+            float(found.sum()) / self.total,
+            float((self.drawn_weights - found).sum()) / self.total,
+        )
         if variance <= 0:
             return share, share, share  # all were drawn
         trials = mean * (1 - mean) / variance

@@ -23,7 +23,15 @@ from ..table.columns import HELD_COLUMNS, WAVE_COLUMNS
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, Table
-from .experience import INTERVAL, Experience, LearntMailing, cells_of, join_cells, read_experience, read_waves
+from .experience import (
+    INTERVAL,
+    Experience,
+    LearntMailing,
+    cells_of,
+    join_cells,
+    read_experience,
+    read_waves,
+)
 from .rates import CELL, NO_REASON, PRIORS, Codes, Rates, beta_of, beta_quantile, fit_rates
 from .release import add_up, below_budget, choose_rows
 
@@ -98,12 +106,20 @@ class Mailing(Generic[Frame]):
 
     def __repr__(self) -> str:
         """The rows, the bounces to expect, and why."""
-        return "\n".join([self._title(), self.why, *(f"  {rows:>9,} {why}" for why, rows in self._shown().items())])
+        return "\n".join(
+            [
+                self._title(),
+                self.why,
+                *(f"  {rows:>9,} {why}" for why, rows in self._shown().items()),
+            ]
+        )
 
     def _title(self) -> str:
         bounces, low, high = self.expected
         share = f" ({bounces / self.rows:.1%})" if self.rows else ""
-        expected = f"{count_of(round(bounces), 'hard bounce')} expected{share}, {low:,.0f} to {high:,.0f}"
+        expected = (
+            f"{count_of(round(bounces), 'hard bounce')} expected{share}, {low:,.0f} to {high:,.0f}"
+        )
         rows = f"{count_of(self.rows, 'row')}, {expected}; {sum(self.reasons.values()):,} held"
         return f"Mailing: wave {self.wave} of {self.waves}: {rows}"
 
@@ -123,7 +139,9 @@ class Mailing(Generic[Frame]):
             for why, rows in self._shown().items()
         )
         title = f"<p><b>{html.escape(self._title())}</b></p><p>{html.escape(self.why)}</p>"
-        return notebook(f"{title}<table><thead><tr><th>held</th><th>rows</th></tr></thead>{''.join(lines)}</table>")
+        return notebook(
+            f"{title}<table><thead><tr><th>held</th><th>rows</th></tr></thead>{''.join(lines)}</table>"
+        )
 
 
 def mailing(
@@ -204,12 +222,18 @@ def mailing(
     wave_of = read_waves(rows)
     wave = int(wave_of.max(initial=0)) + 1
     if wave > waves:
-        raise SettingsError(f"waves={waves}: all of them have been released; give more for another one")
+        raise SettingsError(
+            f"waves={waves}: all of them have been released; give more for another one"
+        )
     names = [name_columns(rows.data, rows.prefix, each)[0] for each in (WAVE_COLUMNS, HELD_COLUMNS)]
     keys = mailboxes_of(rows.addresses)
     cells = cells_of(rows, keys, known.counts)
     warn_user(
-        *(missing_wave(each, cells[wave_of == each], known) for each in range(1, wave) if (wave_of == each).any())
+        *(
+            missing_wave(each, cells[wave_of == each], known)
+            for each in range(1, wave)
+            if (wave_of == each).any()
+        )
     )
     believed, doubts = leave_out_doubtful(known)
     warn_user(*doubts)
@@ -222,7 +246,9 @@ def mailing(
     now = left[choose_rows(rates, cell[left], is_good[left], max_bounce_rate, wave, waves)]
     wave_of[now] = wave
     later = left[wave_of[left] == 0]
-    held[later] = np.where(is_good[later] & (rates.cells.rate[cell[later]] <= max_bounce_rate), LATER, UNSURE)
+    held[later] = np.where(
+        is_good[later] & (rates.cells.rate[cell[later]] <= max_bounce_rate), LATER, UNSURE
+    )
     waiting = np.flatnonzero(wave_of == 0)
     marks = pa.table({"wave": pa.array(wave_of, mask=wave_of == 0)})
     frame = rows.data.attach(marks, names[:1], WAVE_COLUMNS, {})
@@ -338,7 +364,9 @@ def explain(known: Experience, is_good: Bools, left: int, budget: float, *, is_s
     said = []
     if not known.mailings:
         assumed = " and ".join(f"{each.rate:.1%} of {name} rows" for name, each in PRIORS.items())
-        said.append(f"Nothing has been learnt yet: it is assumed, with a wide margin, that {assumed} bounce.")
+        said.append(
+            f"Nothing has been learnt yet: it is assumed, with a wide margin, that {assumed} bounce."
+        )
     else:
         mailed, hard, unclear = known.mailings[-1].sums
         counted = f"{count_of(mailed, 'mail')}, {count_of(hard, 'hard bounce')} and {unclear:,} blocked or deferred"
@@ -351,7 +379,9 @@ def explain(known: Experience, is_good: Bools, left: int, budget: float, *, is_s
             f"of {budget:.1%}. Verify them by smtp, or learn from an earlier mailing."
         )
     else:
-        said.append(f"{is_good.sum():,} good and {(~is_good).sum():,} doubtful rows, those of the lowest forecast.")
+        said.append(
+            f"{is_good.sum():,} good and {(~is_good).sum():,} doubtful rows, those of the lowest forecast."
+        )
         said.append(
             f"Of such waves 95 % stay below {budget:.1%}."
             if is_sure

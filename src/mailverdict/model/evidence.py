@@ -16,7 +16,9 @@ class DnsOutcome(StrEnum):
     MX = "mx"  # an MX RRset with at least one exchange
     IMPLICIT_MX = "implicit_mx"  # no MX RRset, but an address (RFC 5321 section 5.1)
     NULL_MX = "null_mx"  # "MX 0 ." (RFC 7505)
-    NO_EXCHANGE = "no_exchange"  # an MX RRset of special-use names only, as localhost (RFC 6761, RFC 6762)
+    NO_EXCHANGE = (
+        "no_exchange"  # an MX RRset of special-use names only, as localhost (RFC 6761, RFC 6762)
+    )
     NXDOMAIN = "nxdomain"  # the name does not exist
     NODATA = "nodata"  # the name exists, with neither MX nor address
     UNDETERMINED = "undetermined"  # time-out, SERVFAIL, REFUSED, broken answers: nothing is known
@@ -54,7 +56,9 @@ class DomainEvidence:
 
     domain: str  # in A-labels, as it was asked
     outcome: DnsOutcome
-    exchanges: tuple[MailExchange, ...] = ()  # lowest preference first; the domain itself for an implicit MX
+    exchanges: tuple[
+        MailExchange, ...
+    ] = ()  # lowest preference first; the domain itself for an implicit MX
     message: str = ""  # what was seen, in a sentence; empty when the domain has exchanges
 
     @property
@@ -93,7 +97,9 @@ class Classification:
     rule: str  # name of the rule that decided
     error_code: str = "SMTP"  # for the payload's `errors`
     action: Action = Action.NONE  # what would give another answer
-    retry_after: float | None = None  # seconds that the server asked to wait, or that are known to help
+    retry_after: float | None = (
+        None  # seconds that the server asked to wait, or that are known to help
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,9 @@ class MailboxEvidence:
     port_open: bool | None = None  # TCP connection made; None here and below: not reached
     connected: bool | None = None  # the session got as far as MAIL
     rcpt_accepted: bool | None = None
-    catch_all: bool | None = None  # reply to a random local part of the domain; None: not established
+    catch_all: bool | None = (
+        None  # reply to a random local part of the domain; None: not established
+    )
     protected: bool | None = None  # True: this client was refused; False: a session completed
     reply: str = ""  # the deciding reply, or what the transport reported, on one line
     inferred: bool = False  # concluded from other replies of the exchange, without asking

@@ -29,11 +29,15 @@ def require_field(record: object, key: str, kind: type[T], path: str) -> T:
     """Return ``record[key]`` if it is a `kind`, else raise `ContractError` with its path."""
     where = f"{path}.{key}" if path else key
     if not isinstance(record, Mapping):
-        raise ContractError(f"{path or 'the answer'} is {shorten(record)}, not an object", path=path)
+        raise ContractError(
+            f"{path or 'the answer'} is {shorten(record)}, not an object", path=path
+        )
     value: Any = record.get(key)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         seen = "absent" if key not in record else shorten(value)
-        raise ContractError(f"{where} is {seen}, not {TYPE_NAMES.get(kind, kind.__name__)}", path=where)
+        raise ContractError(
+            f"{where} is {seen}, not {TYPE_NAMES.get(kind, kind.__name__)}", path=where
+        )
     return value
 
 

@@ -38,5 +38,7 @@ def what_to_do(counts: Mapping[str, int], meanings: Mapping[str, str] = ACTION_M
     """Rows by action, for reports."""
     whole = max(sum(counts.values()), 1)
     columns = (("Action", "badge"), ("Rows", "number"), ("Share of rows", "share"), ("", "bar"))
-    rows = [(name, n := counts[name], n / whole, (name, n / whole), meanings[name]) for name in ACTIONS]
+    rows = [
+        (name, n := counts[name], n / whole, (name, n / whole), meanings[name]) for name in ACTIONS
+    ]
     return Section("What to do", (*columns, ("What it means", "words")), rows, has_chart=True)

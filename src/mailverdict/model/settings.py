@@ -138,19 +138,42 @@ class KnownZone:
 
 
 SPAMHAUS = "https://docs.spamhaus.com/datasets/docs/source/10-data-type-documentation/datasets/040-zones.html"
-SBL, XBL, PBL = ("127.0.0.2", "127.0.0.3", "127.0.0.9", "127.0.0.30"), ("127.0.0.4",), ("127.0.0.10", "127.0.0.11")
+SBL, XBL, PBL = (
+    ("127.0.0.2", "127.0.0.3", "127.0.0.9", "127.0.0.30"),
+    ("127.0.0.4",),
+    ("127.0.0.10", "127.0.0.11"),
+)
 # A PBL entry says that an address should not send mail by itself. A mail server that receives there does nothing wrong,
 # so the combined list ignores it.
 KNOWN_ZONES: dict[str, KnownZone] = {
     zone.name: zone
     for zone in (
         KnownZone(
-            "zen.spamhaus.org", (*SBL, *XBL), PBL, "SBL and XBL; entries of the PBL are ignored", SPAMHAUS, "2026-11-22"
+            "zen.spamhaus.org",
+            (*SBL, *XBL),
+            PBL,
+            "SBL and XBL; entries of the PBL are ignored",
+            SPAMHAUS,
+            "2026-11-22",
         ),
         KnownZone("sbl-xbl.spamhaus.org", (*SBL, *XBL), (), "SBL and XBL", SPAMHAUS, "2026-11-22"),
-        KnownZone("sbl.spamhaus.org", SBL, (), "sources of spam, hijacked networks", SPAMHAUS, "2026-11-22"),
+        KnownZone(
+            "sbl.spamhaus.org",
+            SBL,
+            (),
+            "sources of spam, hijacked networks",
+            SPAMHAUS,
+            "2026-11-22",
+        ),
         KnownZone("xbl.spamhaus.org", XBL, (), "compromised hosts", SPAMHAUS, "2026-11-22"),
-        KnownZone("pbl.spamhaus.org", PBL, (), "addresses that should not send directly", SPAMHAUS, "2026-11-22"),
+        KnownZone(
+            "pbl.spamhaus.org",
+            PBL,
+            (),
+            "addresses that should not send directly",
+            SPAMHAUS,
+            "2026-11-22",
+        ),
         KnownZone(
             "bl.spamcop.net",
             ("127.0.0.2",),
@@ -235,7 +258,9 @@ class Zone:
 def parse_codes(values: Iterable[str | Network], zone: str, key: str) -> tuple[Network, ...]:
     """The answers of a zone as networks within 127.0.0.0/8."""
     codes = parse_networks(values, name=f"{key} of {zone}")
-    if wrong := [c for c in codes if not (isinstance(c, ipaddress.IPv4Network) and c.subnet_of(ZONE_CODES))]:
+    if wrong := [
+        c for c in codes if not (isinstance(c, ipaddress.IPv4Network) and c.subnet_of(ZONE_CODES))
+    ]:
         raise SettingsError(f"Zone {zone!r}: code {wrong[0]} is not within 127.0.0.0/8")
     return codes
 
@@ -279,10 +304,16 @@ class Blacklist:
         if wrong := [h for h in hosts if not isinstance(h, str) or not HOST.fullmatch(h)]:
             raise SettingsError(f"Blacklist.hosts: {wrong[0]!r} is not a host name")
         object.__setattr__(self, "hosts", tuple(h.rstrip(".").lower() for h in hosts))
-        given: tuple[object, ...] = (self.zones,) if isinstance(self.zones, str | Zone) else tuple(self.zones)
+        given: tuple[object, ...] = (
+            (self.zones,) if isinstance(self.zones, str | Zone) else tuple(self.zones)
+        )
         if strangers := [z for z in given if not isinstance(z, str | Zone)]:
-            raise SettingsError(f"Blacklist.zones: {strangers[0]!r}: give a name or Zone(name, codes=...)")
-        object.__setattr__(self, "zones", tuple(Zone(z) if isinstance(z, str) else z for z in given))
+            raise SettingsError(
+                f"Blacklist.zones: {strangers[0]!r}: give a name or Zone(name, codes=...)"
+            )
+        object.__setattr__(
+            self, "zones", tuple(Zone(z) if isinstance(z, str) else z for z in given)
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -330,7 +361,9 @@ class Lists:
         """Keep each list as a path or a tuple."""
         for each in fields(self):
             if each.name != "extended_roles":
-                object.__setattr__(self, each.name, freeze_entries(getattr(self, each.name), each.name))
+                object.__setattr__(
+                    self, each.name, freeze_entries(getattr(self, each.name), each.name)
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,13 +449,21 @@ class LocalSettings:
                 raise SettingsError(f"{name}={getattr(self, name)!r}: give more than 0 seconds")
         if not isinstance(self.resolver_check, bool):
             raise SettingsError(f"resolver_check={self.resolver_check!r}: give True or False")
-        if self.helo_name is not None and not (HOST.fullmatch(self.helo_name) or is_address_literal(self.helo_name)):
+        if self.helo_name is not None and not (
+            HOST.fullmatch(self.helo_name) or is_address_literal(self.helo_name)
+        ):
             raise SettingsError(
                 f"helo_name={self.helo_name!r} is neither a host name nor an address literal like '[192.0.2.1]'"
             )
-        if self.mail_from != "" and not re.fullmatch(r"(?=.{3,254}$)[!-;=?-~]+@[!-;=?A-~]+", str(self.mail_from)):
-            raise SettingsError(f"mail_from={self.mail_from!r}: give a plain address in ASCII, or ''")
-        object.__setattr__(self, "allow_networks", parse_networks(self.allow_networks, name="allow_networks"))
+        if self.mail_from != "" and not re.fullmatch(
+            r"(?=.{3,254}$)[!-;=?-~]+@[!-;=?A-~]+", str(self.mail_from)
+        ):
+            raise SettingsError(
+                f"mail_from={self.mail_from!r}: give a plain address in ASCII, or ''"
+            )
+        object.__setattr__(
+            self, "allow_networks", parse_networks(self.allow_networks, name="allow_networks")
+        )
 
 
 class LocalOptions(TypedDict, total=False):

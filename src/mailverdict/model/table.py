@@ -66,7 +66,9 @@ JUDGED_COLUMNS: dict[str, Callable[[Judged], str | None]] = {
     "result": lambda judged: judged.result,
     "reasons": lambda judged: ";".join(judged.reasons),
     "error": lambda judged: judged.reason,
-    "errors": lambda judged: None if judged.errors is None else dump_json(dump_errors(judged.errors)),
+    "errors": lambda judged: (
+        None if judged.errors is None else dump_json(dump_errors(judged.errors))
+    ),
     "checks": lambda judged: dump_json(dict(judged.checks)),
 }
 
@@ -76,10 +78,14 @@ def empty_table() -> pa.Table:
     return SCHEMA.empty_table()
 
 
-def complete_table(columns: dict[str, Any], rows: int, fields: Collection[str] | None = None) -> pa.Table:
+def complete_table(
+    columns: dict[str, Any], rows: int, fields: Collection[str] | None = None
+) -> pa.Table:
     """Make a table of `rows` rows out of some columns; the others are null. Of the schema, it has only `fields`."""
     arrays = []
-    schema = SCHEMA if fields is None else pa.schema([each for each in SCHEMA if each.name in fields])
+    schema = (
+        SCHEMA if fields is None else pa.schema([each for each in SCHEMA if each.name in fields])
+    )
     for each in schema:
         values = columns.get(each.name)
         if values is None:
@@ -139,12 +145,19 @@ def pop_text(metadata: dict[str, Any], key: str) -> str | None:
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """The schema with dictionary-encoded text as text."""
-    return pa.schema([pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in schema])
+    return pa.schema(
+        [
+            pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type)
+            for f in schema
+        ]
+    )
 
 
 def table_to_rows(table: pa.Table) -> list[Verification]:
     """The verifications of the rows whose status is `done`, in order."""
-    rows = table.cast(plain_schema(table.schema)).to_pylist()  # from codes it takes three times as long
+    rows = table.cast(
+        plain_schema(table.schema)
+    ).to_pylist()  # from codes it takes three times as long
     return [verification_of(row) for row in rows if row["status"] == Status.DONE]
 
 
@@ -182,7 +195,9 @@ def dump_json(value: Any) -> str:
     return COMPACT.encode(value)
 
 
-COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `json.dumps` would make one for each call
+COMPACT = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":")
+)  # `json.dumps` would make one for each call
 
 
 def parse_moment(value: object) -> datetime | None:

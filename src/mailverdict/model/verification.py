@@ -12,7 +12,15 @@ from typing import Any, TypeGuard
 
 from ..errors import ContractError
 from .json_fields import optional_field, require_field, shorten
-from .words import FLAGS, NOT_ASKED, REASON_MEANING, Reason, ValidationType, Verdict, escape_controls
+from .words import (
+    FLAGS,
+    NOT_ASKED,
+    REASON_MEANING,
+    Reason,
+    ValidationType,
+    Verdict,
+    escape_controls,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +135,20 @@ class Verification:
     def _why(self) -> list[tuple[str, str]]:
         """Reasons, the first of which decides, then errors: a code and a sentence each."""
         known = tuple(Reason)
-        reasons = [(each, REASON_MEANING[Reason(each)] if each in known else "") for each in self.reasons]
+        reasons = [
+            (each, REASON_MEANING[Reason(each)] if each in known else "") for each in self.reasons
+        ]
         messages = {fault.message: fault.code for fault in reversed(self.errors or ())}
         return reasons + [(code, message) for message, code in reversed(messages.items())]
 
     def _not_asked(self) -> str | None:
         """What this verification leaves open, in words; a refusal leaves nothing open."""
         asked = self.validation_type
-        return NOT_ASKED.get(ValidationType(asked)) if self.result != Verdict.INVALID and asked in NOT_ASKED else None
+        return (
+            NOT_ASKED.get(ValidationType(asked))
+            if self.result != Verdict.INVALID and asked in NOT_ASKED
+            else None
+        )
 
     def _flags(self) -> list[str]:
         """The flags that are true, in words."""
@@ -142,7 +156,10 @@ class Verification:
 
     def __repr__(self) -> str:
         """A few lines; texts of other hosts are cut, and without control characters."""
-        lines = [self.title, *(f"  {code}: {words}" if words else f"  {code}" for code, words in self._why())]
+        lines = [
+            self.title,
+            *(f"  {code}: {words}" if words else f"  {code}" for code, words in self._why()),
+        ]
         if self.suggestion is not None:
             lines.append(f"  did you mean {self.suggestion}?")
         if flags := self._flags():
@@ -164,7 +181,9 @@ class Verification:
         body = [
             f'<p>{mark} <b>{shown(self.email)}</b> <span class="mv-soft">({shown(self.validation_type)})</span></p>'
         ]
-        why = "".join(f"<tr><th>{shown(code)}</th><td>{shown(words)}</td></tr>" for code, words in self._why())
+        why = "".join(
+            f"<tr><th>{shown(code)}</th><td>{shown(words)}</td></tr>" for code, words in self._why()
+        )
         body += [f"<table>{why}</table>"] if why else []
         if self.suggestion is not None:
             body.append(f"<p>Did you mean <b>{shown(self.suggestion)}</b>?</p>")
@@ -252,8 +271,15 @@ def dump_payload(v: Verification) -> dict[str, Any]:
         "reasons": list(v.reasons),
         "checks": dict(v.checks),
     }
-    flags = (("role", v.role), ("spamtrap", v.spamtrap), ("disposable", v.disposable), ("free", v.free))
-    payload |= {name: flag for name, flag in flags if flag is not None}  # absent means not determined
+    flags = (
+        ("role", v.role),
+        ("spamtrap", v.spamtrap),
+        ("disposable", v.disposable),
+        ("free", v.free),
+    )
+    payload |= {
+        name: flag for name, flag in flags if flag is not None
+    }  # absent means not determined
     if v.asked_mailbox:  # null means inconclusive, absent means not asked
         payload["catch_all"] = v.catch_all
         payload["protected"] = v.protected
@@ -304,11 +330,20 @@ def parse_payload(payload: object, path: str = "") -> Verification:
 
 def is_earlier_payload(payload: object) -> TypeGuard[Mapping[str, Any]]:
     """Whether a payload has the earlier shape: `valid` as true or false, and no `result`."""
-    return isinstance(payload, Mapping) and "result" not in payload and isinstance(payload.get("valid"), bool)
+    return (
+        isinstance(payload, Mapping)
+        and "result" not in payload
+        and isinstance(payload.get("valid"), bool)
+    )
 
 
 UNREACHED_CHECKS = frozenset({"smtp_port", "smtp_connection"})  # their failure is not a refusal
-EARLIER_CODES = ("REGEX", "DNS", "BLACKLIST", "SMTP")  # the earlier revision's `reason` of what is not valid
+EARLIER_CODES = (
+    "REGEX",
+    "DNS",
+    "BLACKLIST",
+    "SMTP",
+)  # the earlier revision's `reason` of what is not valid
 
 
 def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verification:
@@ -329,8 +364,11 @@ def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verific
     is_refused = code == "REGEX" or bool(failed)
     return Verification(
         email=require_field(payload, "email", str, path),
-        validation_type=optional_field(payload, "validation_type", str, path) or str(ValidationType.SMTP),
-        result=str(Verdict.VALID if is_valid else Verdict.INVALID if is_refused else Verdict.UNKNOWN),
+        validation_type=optional_field(payload, "validation_type", str, path)
+        or str(ValidationType.SMTP),
+        result=str(
+            Verdict.VALID if is_valid else Verdict.INVALID if is_refused else Verdict.UNKNOWN
+        ),
         checks=checks,
         reason=code,
         errors=parse_errors(payload.get("errors")) or None,
@@ -343,7 +381,9 @@ def parse_result(payload: object, path: str) -> str:
     result = require_field(payload, "result", str, path)
     if result not in tuple(Verdict):
         where = f"{path}.result" if path else "result"
-        raise ContractError(f"{where} is {shorten(result)!r}, none of {', '.join(Verdict)}", path=where)
+        raise ContractError(
+            f"{where} is {shorten(result)!r}, none of {', '.join(Verdict)}", path=where
+        )
     return result
 
 
@@ -353,14 +393,20 @@ def parse_reasons(payload: Mapping[str, Any], path: str) -> tuple[str, ...]:
     reasons = optional_field(payload, "reasons", list, path) or []
     if details not in reasons:
         reasons = [details, *reasons]
-    return tuple(shorten(str(reason), LONGEST_WORD).replace(";", ",") for reason in reasons if reason)
+    return tuple(
+        shorten(str(reason), LONGEST_WORD).replace(";", ",") for reason in reasons if reason
+    )
 
 
 def parse_checks(checks: object) -> dict[str, bool]:
     """Booleans by name; anything else is left out, since an absent check was not made."""
     if not isinstance(checks, Mapping):
         return {}
-    return {shorten(str(key), LONGEST_WORD): value for key, value in checks.items() if isinstance(value, bool)}
+    return {
+        shorten(str(key), LONGEST_WORD): value
+        for key, value in checks.items()
+        if isinstance(value, bool)
+    }
 
 
 def parse_errors(errors: object) -> tuple[Fault, ...] | None:
@@ -369,5 +415,9 @@ def parse_errors(errors: object) -> tuple[Fault, ...] | None:
 
 
 def parse_fault(entry: object) -> Fault:
-    code, message = (entry.get("code"), entry.get("message")) if isinstance(entry, Mapping) else (None, entry)
-    return Fault(shorten(str(code or ""), LONGEST_WORD), shorten(str(message or ""), LONGEST_SENTENCE))
+    code, message = (
+        (entry.get("code"), entry.get("message")) if isinstance(entry, Mapping) else (None, entry)
+    )
+    return Fault(
+        shorten(str(code or ""), LONGEST_WORD), shorten(str(message or ""), LONGEST_SENTENCE)
+    )

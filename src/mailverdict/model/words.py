@@ -14,7 +14,9 @@ from ..theme import LABELS
 # Texts that users give as arguments; a test holds them equal to the enumerations below.
 ValidationTypeWord = Literal["regex", "mx", "mx_blacklist", "smtp"]
 VerdictWord = Literal["valid", "risky", "invalid", "unknown"]
-RefreshWord = Literal["valid", "risky", "invalid", "unknown", "error"]  # verdicts, and the status of technical failures
+RefreshWord = Literal[
+    "valid", "risky", "invalid", "unknown", "error"
+]  # verdicts, and the status of technical failures
 OnQuota = Literal["stop", "raise", "wait"]  # what a run does when the daily quota is used up
 ScreenWord = Literal["mx"]  # which domains are checked locally before a service is asked
 ColumnSet = Literal["short", "core", "all"]  # named sets of result columns
@@ -289,7 +291,13 @@ def count_of(count: int, noun: str, plural: str | None = None) -> str:
     if count == 1:
         return f"1 {noun}"
     if plural is None:
-        plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}es" if noun.endswith(("s", "x")) else f"{noun}s"
+        plural = (
+            f"{noun[:-1]}ies"
+            if noun.endswith("ry")
+            else f"{noun}es"
+            if noun.endswith(("s", "x"))
+            else f"{noun}s"
+        )
     return f"{count:,} {plural}"
 
 

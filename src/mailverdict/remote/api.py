@@ -21,7 +21,9 @@ from ..model.words import Status, ValidationType, Verdict
 from ..verdicts import contradiction_in, settle
 
 MAX_ADDRESS = 320  # characters: local part 64, "@", domain 255 (RFC 5321 section 4.5.3.1)
-MALFORMED = "invalid email"  # "Invalid email format" is the contract's message for a malformed address
+MALFORMED = (
+    "invalid email"  # "Invalid email format" is the contract's message for a malformed address
+)
 
 Row = dict[str, Any]
 
@@ -35,8 +37,12 @@ class ApiRequest:
     body: Mapping[str, Any] | None = None  # sent as JSON
     is_repeatable: bool = True  # False if a second request could be paid for
     is_enveloped: bool = True  # whether a success has an envelope
-    repeats_limited: bool = True  # whether the request is repeated after 429; a paced submission is not
-    key: str | None = None  # Idempotency-Key: two requests with the same one are counted once, if the service knows it
+    repeats_limited: bool = (
+        True  # whether the request is repeated after 429; a paced submission is not
+    )
+    key: str | None = (
+        None  # Idempotency-Key: two requests with the same one are counted once, if the service knows it
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,9 @@ ApiAnswer = SuccessEnvelope | ErrorEnvelope | NoAnswer
 def is_quota_refusal(failure: ErrorEnvelope) -> bool:
     """Whether the daily quota refused the request, and not a limit on the request rate."""
     has_quota = failure.whole_number("remaining") is not None
-    return failure.code == "QUOTA_EXCEEDED" or (failure.status == HTTPStatus.TOO_MANY_REQUESTS and has_quota)
+    return failure.code == "QUOTA_EXCEEDED" or (
+        failure.status == HTTPStatus.TOO_MANY_REQUESTS and has_quota
+    )
 
 
 def error_of(answer: ErrorEnvelope | NoAnswer) -> BackendError:
@@ -62,7 +70,9 @@ def error_of(answer: ErrorEnvelope | NoAnswer) -> BackendError:
     if isinstance(answer, NoAnswer):
         return answer.error
     if is_quota_refusal(answer):
-        limit, remaining, requested = (answer.whole_number(key) for key in ("limit", "remaining", "requested"))
+        limit, remaining, requested = (
+            answer.whole_number(key) for key in ("limit", "remaining", "requested")
+        )
         return QuotaExceeded(answer.message, limit=limit, remaining=remaining, requested=requested)
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
         return RateLimited(answer.message, retry_after=answer.retry_after)
@@ -117,7 +127,9 @@ def find_defect(found: Verification, email: str, validation_type: str) -> JobFai
     """Why an answer is not used as the verdict on `email`; the answer is quoted, since it was paid for."""
     if not is_about(found.email, email):
         answered = shorten(found.email, MAX_ADDRESS)
-        return JobFailure(OTHER_ADDRESS, f"the service answered about {answered}, not about {email}")
+        return JobFailure(
+            OTHER_ADDRESS, f"the service answered about {answered}, not about {email}"
+        )
     if not is_answer_to(validation_type, found):
         return JobFailure(OTHER_TYPE, describe_other_type(validation_type, found))
     if contradiction := contradiction_in(found):
@@ -201,8 +213,14 @@ def failure_row(failure: JobFailure, email: str, validation_type: str) -> Row:
 def rejected_row(email: str, validation_type: str, message: str) -> Row:
     """The row of an address that the service did not queue: malformed by its rules, or rejected for another reason."""
     if MALFORMED not in message.lower():
-        return failure_row(JobFailure("REJECTED", message or "the service refused the address"), email, validation_type)
-    decision = settle(ValidationType(validation_type), Evidence(SyntaxEvidence(ok=False, message=message)))
+        return failure_row(
+            JobFailure("REJECTED", message or "the service refused the address"),
+            email,
+            validation_type,
+        )
+    decision = settle(
+        ValidationType(validation_type), Evidence(SyntaxEvidence(ok=False, message=message))
+    )
     return row_of(decision.to_verification(email, validation_type), SOURCE_REMOTE)
 
 

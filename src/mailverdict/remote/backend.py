@@ -46,7 +46,10 @@ if TYPE_CHECKING:
 
 
 MAX_PARALLEL = 100  # polls
-MALFORMED_CODES = ("EMAIL_REQUIRED", "E1002")  # errors of the single check for an address that the service refuses
+MALFORMED_CODES = (
+    "EMAIL_REQUIRED",
+    "E1002",
+)  # errors of the single check for an address that the service refuses
 
 
 class RemoteBackend:
@@ -199,14 +202,19 @@ class RemoteBackend:
                 client,
                 batch.addresses.to_pylist(),
                 str(batch.validation_type),
-                pace=Pace(len(batch.addresses), known=batch.known_pace or self.known_pace, fixed=fixed),
+                pace=Pace(
+                    len(batch.addresses), known=batch.known_pace or self.known_pace, fixed=fixed
+                ),
                 clock=clock,
                 new_token=lambda: uuid.uuid4().hex,
                 lost_batches=batch.lost_batches,
                 claim=batch.claim,
             )
             stream = EventStream(
-                submission, schedule=self.poll, parallel=self.max_parallel_polls, asks_again=self.ask_again
+                submission,
+                schedule=self.poll,
+                parallel=self.max_parallel_polls,
+                asks_again=self.ask_again,
             )
             async with aclosing(stream.events(in_flight)) as events:
                 async for event in events:
@@ -267,14 +275,20 @@ class RemoteBackend:
         async with self._client() as client:
             answer = await client.send(request)
         if isinstance(answer, ErrorEnvelope) and answer.code in MALFORMED_CODES:
-            malformed = Evidence(SyntaxEvidence(ok=False, message="the service refuses the address as malformed"))
-            return settle(ValidationType(validation_type), malformed).to_verification(email, validation_type)
+            malformed = Evidence(
+                SyntaxEvidence(ok=False, message="the service refuses the address as malformed")
+            )
+            return settle(ValidationType(validation_type), malformed).to_verification(
+                email, validation_type
+            )
         try:
             found = parse_payload(success_of(answer).data)
         except ContractError as exc:
             raise ContractError(f"{self.base_url}: {exc}", path=exc.path) from exc
         if defect := find_defect(found, email, str(validation_type)):
-            raise ContractError(f"{self.base_url}: {defect.message}", path=DEFECT_PATHS[defect.code])
+            raise ContractError(
+                f"{self.base_url}: {defect.message}", path=DEFECT_PATHS[defect.code]
+            )
         return asked_as(found, email)
 
     def _client(self) -> Client:
@@ -331,7 +345,9 @@ def check_schedule(poll: PollSchedule | None) -> PollSchedule:
 def check_parallel(count: int) -> int:
     """A valid number of parallel requests."""
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_PARALLEL:
-        raise SettingsError(f"max_parallel_polls={count!r}: give a whole number from 1 to {MAX_PARALLEL}")
+        raise SettingsError(
+            f"max_parallel_polls={count!r}: give a whole number from 1 to {MAX_PARALLEL}"
+        )
     return count
 
 

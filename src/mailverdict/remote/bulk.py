@@ -59,7 +59,9 @@ MAX_RETRY_AFTER = 900.0  # seconds; if the service asks for a longer wait, its a
 RESUBMISSIONS = 1  # of one batch, and only if the quota shows that it was not counted
 GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 # Error codes after which a submission may have been counted, whatever the HTTP status.
-UNCERTAIN_CODES = frozenset({"E1001", "E1004", "E1005", "UPSTREAM_ERROR", "UPSTREAM_SCHEMA_MISMATCH", "INTERNAL_ERROR"})
+UNCERTAIN_CODES = frozenset(
+    {"E1001", "E1004", "E1005", "UPSTREAM_ERROR", "UPSTREAM_SCHEMA_MISMATCH", "INTERNAL_ERROR"}
+)
 
 
 class Submission:
@@ -82,14 +84,20 @@ class Submission:
         claim: Callable[[Submitting], tuple[str, ...]] | None = None,
     ) -> None:
         self.client, self.pace = client, pace
-        self.is_paced = pace.fixed is None  # whether a submission that is answered with 429 is sent again by the pace
-        self.lost_batches = {lost.emails: lost.token for lost in lost_batches}  # to be sent again as they were
+        self.is_paced = (
+            pace.fixed is None
+        )  # whether a submission that is answered with 429 is sent again by the pace
+        self.lost_batches = {
+            lost.emails: lost.token for lost in lost_batches
+        }  # to be sent again as they were
         self.left = list(dict.fromkeys(chain(*self.lost_batches, emails)))
         self.validation_type = validation_type
         self.clock, self.new_token = clock, new_token
         self.claim = claim or (lambda batch: batch.emails)
         self.error: BackendError | None = None
-        self.max_batch = self.next_max_batch = BULK_LIMIT  # addresses that the service takes at once, and by its quota
+        self.max_batch = self.next_max_batch = (
+            BULK_LIMIT  # addresses that the service takes at once, and by its quota
+        )
         self.lost = 0  # submissions in a row whose answer was lost
         self.has_ended = False  # whether the rest was deferred
         self.refused: list[str] = []
@@ -109,7 +117,9 @@ class Submission:
     @property
     def is_last_chance(self) -> bool:
         """Whether the next address is not submitted again if it is refused once more."""
-        return not self.left and bool(self.refused) and self.refusals[self.refused[0]] >= MAX_REPEATS
+        return (
+            not self.left and bool(self.refused) and self.refusals[self.refused[0]] >= MAX_REPEATS
+        )
 
     @property
     def next_count(self) -> int:
@@ -129,7 +139,9 @@ class Submission:
 
     def allowance(self) -> int:
         """How many addresses the pace allows now."""
-        return self.pace.allowance(self.clock(), self.next_count, is_last_chance=self.is_last_chance)
+        return self.pace.allowance(
+            self.clock(), self.next_count, is_last_chance=self.is_last_chance
+        )
 
     async def next_batch(self) -> AsyncGenerator[Event, None]:
         """Send one batch, or defer all that is left if the quota is used up; raises if the quota cannot be read.
@@ -145,7 +157,9 @@ class Submission:
             return
         yield QuotaSeen(quota)
         self.pace.on_quota(quota.remaining - len(self.left))
-        size = batch_size(self.next_count, quota.remaining, min(self.max_batch, self.next_max_batch))
+        size = batch_size(
+            self.next_count, quota.remaining, min(self.max_batch, self.next_max_batch)
+        )
         self.next_max_batch = BULK_LIMIT
         if size == 0:
             for event in self.defer_rest("quota", "the quota is used up"):
@@ -161,7 +175,14 @@ class Submission:
             return
         body = {"emails": list(emails), "validation_type": self.validation_type}
         answer = await self.client.send(
-            ApiRequest("POST", BULK_PATH, body, is_repeatable=False, repeats_limited=not self.is_paced, key=token)
+            ApiRequest(
+                "POST",
+                BULK_PATH,
+                body,
+                is_repeatable=False,
+                repeats_limited=not self.is_paced,
+                key=token,
+            )
         )
         entries = match_entries(answer.data, emails) if isinstance(answer, SuccessEnvelope) else []
         events: Iterable[Event] = [Deferred((), "rejected", token=token)]
@@ -170,7 +191,9 @@ class Submission:
         elif is_refusal(answer):
             self.apply_refusal(answer, len(emails))
         else:
-            yield Waiting(GRACE, "the answer to a submission was lost; checking whether it was counted")
+            yield Waiting(
+                GRACE, "the answer to a submission was lost; checking whether it was counted"
+            )
             events = await self.resolve_lost_answer(emails, quota, read_at, token, answer)
         for event in events:
             yield event
@@ -197,20 +220,34 @@ class Submission:
         if rest:
             yield Deferred(rest, why, retry_after=QUOTA_INTERVAL)
         if kept:
-            yield Noticed(f"{kept:,} addresses that the service's limiter refused are not submitted again: {words}")
+            yield Noticed(
+                f"{kept:,} addresses that the service's limiter refused are not submitted again: {words}"
+            )
 
-    def accept(self, emails: tuple[str, ...], entries: Sequence[BulkEntry | None], token: str) -> Iterator[Event]:
+    def accept(
+        self, emails: tuple[str, ...], entries: Sequence[BulkEntry | None], token: str
+    ) -> Iterator[Event]:
         """Yield the jobs first, since they are paid for, then rejected addresses, then those without a usable job."""
         del self.next_queue[: len(emails)]
         self.lost = 0
         accepted = frozenset(emails)
-        self.lost_batches = {batch: key for batch, key in self.lost_batches.items() if accepted.isdisjoint(batch)}
+        self.lost_batches = {
+            batch: key for batch, key in self.lost_batches.items() if accepted.isdisjoint(batch)
+        }
         pairs = list(zip(emails, entries, strict=True))
         now = self.clock()
-        jobs = tuple(Job(e.job_id, email, self.validation_type, now) for email, e in pairs if e and e.is_queued)
+        jobs = tuple(
+            Job(e.job_id, email, self.validation_type, now)
+            for email, e in pairs
+            if e and e.is_queued
+        )
         self.repeats += sum(1 for job in jobs if job.email in self.refusals)
         yield Submitted(jobs, token)
-        rejected = [rejected_row(email, self.validation_type, e.message) for email, e in pairs if e and not e.is_queued]
+        rejected = [
+            rejected_row(email, self.validation_type, e.message)
+            for email, e in pairs
+            if e and not e.is_queued
+        ]
         if rejected:
             yield Settled(rows_table(rejected))
         if broken := tuple(email for email, entry in pairs if entry is None):
@@ -234,13 +271,20 @@ class Submission:
             after = await request_quota(self.client)
         except BackendError as exc:
             self.error = exc
-            return self.defer_uncertain(emails, token, f"{error}; and then the quota could not be read")
+            return self.defer_uncertain(
+                emails, token, f"{error}; and then the quota could not be read"
+            )
         if was_counted(before, after) or not is_same_day(read_at, self.clock()):
             reading = f"{error}; the quota's used went from {before.used} to {after.used}"
             return [QuotaSeen(after), *self.defer_uncertain(emails, token, reading)]
-        if is_unavailable(answer) and self.send_later(len(emails), answer.retry_after, MAX_UNAVAILABLE):
+        if is_unavailable(answer) and self.send_later(
+            len(emails), answer.retry_after, MAX_UNAVAILABLE
+        ):
             self.error = None
-        return [QuotaSeen(after), Deferred((), "uncounted" if may_be_handled(answer) else "rejected", token=token)]
+        return [
+            QuotaSeen(after),
+            Deferred((), "uncounted" if may_be_handled(answer) else "rejected", token=token),
+        ]
 
     def defer_uncertain(self, emails: tuple[str, ...], token: str, reading: str) -> list[Event]:
         """Leave addresses pending that may have been paid for."""
@@ -254,11 +298,15 @@ class Submission:
             self.error = refusal.error
         elif is_quota_refusal(refusal):
             remaining = refusal.whole_number("remaining")
-            self.next_max_batch = remaining if remaining is not None and 0 <= remaining < size else size // 2
+            self.next_max_batch = (
+                remaining if remaining is not None and 0 <= remaining < size else size // 2
+            )
         elif refusal.code == "BULK_LIMIT_EXCEEDED" and size > 1:
             limit = refusal.whole_number("limit") or size // 2
             self.max_batch = max(1, min(limit, size - 1))
-        elif refusal.status != HTTPStatus.TOO_MANY_REQUESTS or not self.send_later(size, refusal.retry_after):
+        elif refusal.status != HTTPStatus.TOO_MANY_REQUESTS or not self.send_later(
+            size, refusal.retry_after
+        ):
             self.error = error_of(refusal)
 
     def send_later(self, size: int, retry_after: float | None, most: int = MAX_LIMITED) -> bool:
@@ -287,7 +335,9 @@ def is_refusal(answer: ApiAnswer) -> TypeGuard[ErrorEnvelope | NoAnswer]:
 
 def may_be_handled(answer: ApiAnswer) -> bool:
     """Whether the service may still be working on a submission: it has not answered, or a gateway did in its place."""
-    return isinstance(answer, NoAnswer) or (isinstance(answer, ErrorEnvelope) and answer.status in GATEWAY_STATUSES)
+    return isinstance(answer, NoAnswer) or (
+        isinstance(answer, ErrorEnvelope) and answer.status in GATEWAY_STATUSES
+    )
 
 
 def is_unavailable(answer: ApiAnswer) -> TypeGuard[ErrorEnvelope]:
@@ -298,7 +348,9 @@ def is_unavailable(answer: ApiAnswer) -> TypeGuard[ErrorEnvelope]:
 def lost_error(answer: ApiAnswer) -> BackendError:
     """The error of an answer without usable entries."""
     if isinstance(answer, SuccessEnvelope):
-        return ContractError("the answer to a submission has no usable entry in data.results", path="data.results")
+        return ContractError(
+            "the answer to a submission has no usable entry in data.results", path="data.results"
+        )
     return error_of(answer)
 
 
@@ -310,9 +362,15 @@ def match_entries(data: Any, emails: Sequence[str]) -> list[BulkEntry | None]:
     """
     entries = [read_entry(each, i) for i, each in enumerate(read_results(data))]
     ids = Counter(
-        job_id for job_id, _ in {(entry.job_id, entry.email) for entry in entries if entry and entry.is_queued}
+        job_id
+        for job_id, _ in {
+            (entry.job_id, entry.email) for entry in entries if entry and entry.is_queued
+        }
     )
-    usable = [entry if entry and not (entry.is_queued and ids[entry.job_id] > 1) else None for entry in entries]
+    usable = [
+        entry if entry and not (entry.is_queued and ids[entry.job_id] > 1) else None
+        for entry in entries
+    ]
     by_email: Mapping[str, BulkEntry] = {entry.email: entry for entry in usable if entry}
     in_order = usable if len(usable) == len(emails) else [None] * len(emails)
     asked = frozenset(emails)

@@ -43,21 +43,33 @@ MAX_PAGE = 120  # characters of an unexpected page in a message
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 section 5.6.2
 FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")  # RFC 9110 section 5.5: no CR, LF or NUL
 SURROGATE = re.compile("[\ud800-\udfff]")
-HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|[0-9a-f:.]*:[0-9a-f:.]*")  # name, IPv4; IPv6
+HOST = re.compile(
+    r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|[0-9a-f:.]*:[0-9a-f:.]*"
+)  # name, IPv4; IPv6
 CREDENTIALS = re.compile(r"[^/]*@")  # never shown, not even of an invalid URL
 DEFAULT_PORTS = {"http": 80, "https": 443}
-UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE  # what nginx answers beyond its limit unless it is told otherwise
+UNAVAILABLE = (
+    HTTPStatus.SERVICE_UNAVAILABLE
+)  # what nginx answers beyond its limit unless it is told otherwise
 GATE_INTERVAL = 0.05  # seconds between looks at the gate, which an answer can open earlier
 LAST_ANSWER = 5.0  # seconds for which a stopped run waits for an answer that may be paid
 CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # which httpx reads
-SHORT_WAIT = 2.0  # seconds that are always waited for here; longer ones slow a paced submission down
+SHORT_WAIT = (
+    2.0  # seconds that are always waited for here; longer ones slow a paced submission down
+)
 LONG_WAIT = 30.0  # seconds of waiting for the service that are told at the end of a run
 
 # Statuses of errors that the contract has about the address, the batch or the job.
 ABOUT_THE_REQUEST = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 # Failures before the request was sent. After any other failure the service may have received it.
-NOT_SENT = (httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol)
+NOT_SENT = (
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ConnectError,
+    httpx.ProxyError,
+    httpx.UnsupportedProtocol,
+)
 # Failures that a second request would meet in the same way.
 PERMANENT = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
 
@@ -67,16 +79,22 @@ class Retries:
     """When the same request is sent again."""
 
     attempts: int = 4  # requests at most, including the first
-    limited_attempts: int = 10  # the same if each was refused with 429 without a wait: the gate decides when
+    limited_attempts: int = (
+        10  # the same if each was refused with 429 without a wait: the gate decides when
+    )
     first_wait: float = 0.5  # seconds before the second attempt; doubles each time, with jitter
     max_wait: float = 60.0  # seconds; if the service asks for a longer wait, its answer stands
     budget: float = 60.0  # seconds after which no further attempt begins
 
-    def wait_before(self, attempt: int, answer: ApiAnswer, request: ApiRequest, jitter: float) -> float | None:
+    def wait_before(
+        self, attempt: int, answer: ApiAnswer, request: ApiRequest, jitter: float
+    ) -> float | None:
         """Seconds before attempt number `attempt` (from 2), or None if `answer` is final."""
         requested = answer.retry_after if isinstance(answer, ErrorEnvelope) else None
         is_limited = is_rate_limit(answer) and requested is None
-        if attempt > (self.limited_attempts if is_limited else self.attempts) or not may_repeat(request, answer):
+        if attempt > (self.limited_attempts if is_limited else self.attempts) or not may_repeat(
+            request, answer
+        ):
             return None
         if is_limited:
             return 0.0
@@ -91,7 +109,9 @@ def may_repeat(request: ApiRequest, answer: ApiAnswer) -> bool:
         return False
     if isinstance(answer, NoAnswer):
         return not answer.is_permanent and (request.is_repeatable or not answer.was_sent)
-    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:  # refused before any work: nothing was paid for
+    if (
+        answer.status == HTTPStatus.TOO_MANY_REQUESTS
+    ):  # refused before any work: nothing was paid for
         is_short = answer.retry_after is None or answer.retry_after <= SHORT_WAIT
         return is_rate_limit(answer) and (request.repeats_limited or is_short)
     return request.is_repeatable and answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
@@ -107,7 +127,11 @@ def is_rate_limit(answer: ApiAnswer) -> bool:
 def failure_of(answer: ApiAnswer) -> str:
     """How a request failed; empty for an answer that is usable or about the request itself."""
     if isinstance(answer, NoAnswer):
-        return "without an answer" if isinstance(answer.error, TransportError) else "with an unusable answer"
+        return (
+            "without an answer"
+            if isinstance(answer.error, TransportError)
+            else "with an unusable answer"
+        )
     if isinstance(answer, SuccessEnvelope) or is_quota_refusal(answer):
         return ""
     is_about_request = answer.status in ABOUT_THE_REQUEST and not answer.is_page
@@ -132,10 +156,18 @@ def parse_base_url(text: str, name: str = "base_url") -> str:
     except (httpx.InvalidURL, ValueError) as exc:
         raise SettingsError(f"{name}={shown!r} is not a URL: {exc}; {example}") from exc
     if url.userinfo:
-        instead = "set MAILVERDICT_KEY" if name.startswith("-") else "give them as headers of a RemoteBackend"
+        instead = (
+            "set MAILVERDICT_KEY"
+            if name.startswith("-")
+            else "give them as headers of a RemoteBackend"
+        )
         raise SettingsError(f"{name} holds credentials; {instead} instead")
     scheme, host, port = url.scheme.lower(), url.raw_host.decode("ascii"), url.port
-    if scheme not in DEFAULT_PORTS or not HOST.fullmatch(host) or not (port is None or 0 < port < 65536):
+    if (
+        scheme not in DEFAULT_PORTS
+        or not HOST.fullmatch(host)
+        or not (port is None or 0 < port < 65536)
+    ):
         raise SettingsError(f"{name}={shown!r}: {example}")
     if url.query or url.fragment:
         raise SettingsError(f"{name}={shown!r}: leave out what begins with '?' or '#'")
@@ -155,7 +187,9 @@ def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
         if not isinstance(name, str) or not TOKEN.fullmatch(name):
             raise SettingsError(f"headers: {shorten(name)!r} is not a header name")
         if not isinstance(value, str) or not FIELD_VALUE.fullmatch(value):
-            raise SettingsError(f"headers: the value of {name!r} is not text that a header can hold")
+            raise SettingsError(
+                f"headers: the value of {name!r} is not text that a header can hold"
+            )
     return checked
 
 
@@ -211,15 +245,25 @@ class Client:
         self.retries = retries or Retries()
         self.failed: Counter[str] = Counter()  # requests, by how they failed
         self.failing: set[str] = set()  # methods whose last request failed
-        self.failing_since = self.waited = 0.0  # by the event loop's clock; seconds in which one was failing, before
+        self.failing_since = self.waited = (
+            0.0  # by the event loop's clock; seconds in which one was failing, before
+        )
         self.gate, self.gate_queue = Gate(), asyncio.Lock()
-        self.is_stopped = False  # the run was cancelled; only the answer to its submission was waited for
+        self.is_stopped = (
+            False  # the run was cancelled; only the answer to its submission was waited for
+        )
         self.http = httpx.AsyncClient(
-            headers={"User-Agent": "mailverdict", "Accept": "application/json"} | NO_CODING | dict(headers or {}),
+            headers={"User-Agent": "mailverdict", "Accept": "application/json"}
+            | NO_CODING
+            | dict(headers or {}),
             timeout=timeout,
             follow_redirects=False,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # kept, they would grow with each answer
-            limits=httpx.Limits(max_connections=parallel + 1, max_keepalive_connections=parallel + 1),
+            cookies=CookieJar(
+                DefaultCookiePolicy(allowed_domains=())
+            ),  # kept, they would grow with each answer
+            limits=httpx.Limits(
+                max_connections=parallel + 1, max_keepalive_connections=parallel + 1
+            ),
             transport=None if transport is None else SharedTransport(transport),
             verify=tls_context(*map(os.environ.get, CERTIFICATE_VARIABLES)),
         )
@@ -260,9 +304,13 @@ class Client:
 
     async def send_and_report(self, request: ApiRequest, sent: float) -> ApiAnswer:
         """Send one request once, and report to the gate whether it was refused; no answer shows nothing."""
-        answer = await (self.send_once(request) if request.is_repeatable else self.send_to_the_end(request))
+        answer = await (
+            self.send_once(request) if request.is_repeatable else self.send_to_the_end(request)
+        )
         self.count_failure(request, answer, sent)
-        if is_rate_limit(answer) or (isinstance(answer, ErrorEnvelope) and answer.status == UNAVAILABLE):
+        if is_rate_limit(answer) or (
+            isinstance(answer, ErrorEnvelope) and answer.status == UNAVAILABLE
+        ):
             self.gate.on_refused(sent, asyncio.get_running_loop().time(), self.jitter())
         elif not isinstance(answer, NoAnswer):
             self.gate.on_accepted(sent)
@@ -276,12 +324,20 @@ class Client:
             self.failing.add(request.method)
         elif request.method in self.failing:
             self.failing.remove(request.method)
-            self.waited += 0.0 if self.failing else asyncio.get_running_loop().time() - self.failing_since
+            self.waited += (
+                0.0 if self.failing else asyncio.get_running_loop().time() - self.failing_since
+            )
 
     def delay_notice(self) -> str:
         """How long the service was waited for, and why; empty if it was not long."""
-        counts = ", ".join(f"{count_of(count, 'request')} {how}" for how, count in self.failed.items())
-        return f"waited {self.waited:,.0f} s for the service: {counts}" if self.waited >= LONG_WAIT else ""
+        counts = ", ".join(
+            f"{count_of(count, 'request')} {how}" for how, count in self.failed.items()
+        )
+        return (
+            f"waited {self.waited:,.0f} s for the service: {counts}"
+            if self.waited >= LONG_WAIT
+            else ""
+        )
 
     async def send_to_the_end(self, request: ApiRequest) -> ApiAnswer:
         """Send one request once; if the run is cancelled meanwhile, wait for the answer, and then stop."""
@@ -289,13 +345,17 @@ class Client:
         try:
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
-            await asyncio.wait([sending], timeout=LAST_ANSWER)  # cancelled again, it waits no longer
+            await asyncio.wait(
+                [sending], timeout=LAST_ANSWER
+            )  # cancelled again, it waits no longer
             if not sending.done():
                 raise
             self.is_stopped = True
             return sending.result()
         finally:
-            if not sending.done():  # else an await here could lose the answer, if the run is cancelled just then
+            if (
+                not sending.done()
+            ):  # else an await here could lose the answer, if the run is cancelled just then
                 sending.cancel()
                 await asyncio.gather(sending, return_exceptions=True)
 
@@ -337,8 +397,12 @@ async def read_body(response: httpx.Response, limit: int) -> bytes:
     seen = f"status {response.status_code}, Content-Encoding {shorten(named, 60)!r}"
     codings = [each for each in re.split(r"[,\s]+", named.lower()) if each not in ("", "identity")]
     if len(codings) > 1 or not {*codings} <= CODINGS:
-        raise httpx.DecodingError(f"{seen}; none was asked for, and only gzip or deflate alone is read")
-    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32) if codings else None  # 32: of gzip or of zlib, as it begins
+        raise httpx.DecodingError(
+            f"{seen}; none was asked for, and only gzip or deflate alone is read"
+        )
+    unpacker = (
+        zlib.decompressobj(zlib.MAX_WBITS | 32) if codings else None
+    )  # 32: of gzip or of zlib, as it begins
     body, received = io.BytesIO(), 0
     async for piece in response.aiter_raw():
         received += len(piece)
@@ -388,12 +452,12 @@ def causes(exc: BaseException | None) -> Iterator[BaseException]:
 def parse_response(request: ApiRequest, response: HttpResponse) -> ApiAnswer:
     """Parse a response as a success, a failure with either envelope, or something outside the contract."""
     if HTTPStatus.MULTIPLE_CHOICES <= response.status < HTTPStatus.BAD_REQUEST:
-        message = (
-            f"{response.where}: {response.status}, redirected to {response.location}; give the final URL as base URL"
-        )
+        message = f"{response.where}: {response.status}, redirected to {response.location}; give the final URL as base URL"
         return ErrorEnvelope("", message, response.status, {})
     try:
-        answer = open_envelope(decode_json(response.body), response.status, is_enveloped=request.is_enveloped)
+        answer = open_envelope(
+            decode_json(response.body), response.status, is_enveloped=request.is_enveloped
+        )
     except ContractError as exc:
         return parse_unexpected(response, exc)
     if isinstance(answer, SuccessEnvelope):
@@ -409,7 +473,9 @@ def parse_unexpected(response: HttpResponse, error: ContractError) -> ApiAnswer:
     body = f"{len(response.body)} octets of {response.content_type}, beginning {shorten(start, MAX_PAGE)!r}"
     seen = f"{response.where}: {response.status} with {body if response.body else 'an empty body'}"
     if response.status >= HTTPStatus.BAD_REQUEST:
-        return ErrorEnvelope("", seen, response.status, {}, response.retry_after, is_page=not is_json(response.body))
+        return ErrorEnvelope(
+            "", seen, response.status, {}, response.retry_after, is_page=not is_json(response.body)
+        )
     message = f"{seen}; {error}. Is this the base URL of a verification service?"
     return NoAnswer(ContractError(message, path=error.path), was_sent=True)
 
@@ -422,9 +488,15 @@ def is_json(body: bytes) -> bool:
     return True
 
 
-def open_envelope(decoded: Any, status: int, *, is_enveloped: bool) -> SuccessEnvelope | ErrorEnvelope:
+def open_envelope(
+    decoded: Any, status: int, *, is_enveloped: bool
+) -> SuccessEnvelope | ErrorEnvelope:
     """The parts of the envelope; a record without an envelope is the data itself."""
-    is_bare = not is_enveloped and isinstance(decoded, Mapping) and not {"success", "error"} & decoded.keys()
+    is_bare = (
+        not is_enveloped
+        and isinstance(decoded, Mapping)
+        and not {"success", "error"} & decoded.keys()
+    )
     if is_bare and status < HTTPStatus.MULTIPLE_CHOICES:
         return SuccessEnvelope(decoded, {})
     answer = parse_envelope(decoded, status)

@@ -37,10 +37,15 @@ from .bulk import Submission
 from .pace import QUEUED_FOR, SentBatch
 from .polling import Ending, GaveUp, PollResult, PollSchedule, follow_job, poll_request, read_poll
 
-MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
+MAX_IN_FLIGHT = (
+    2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
+)
 DENIED = 5.0  # seconds of answers that deny the client access, after which the quota is requested
 OUTAGE = 60.0  # seconds without a usable poll after which the service counts as down
-OUTAGE_PAUSE, MAX_OUTAGE_PAUSE = 0.25, 15.0  # share of that time, and seconds, for which all polls then pause
+OUTAGE_PAUSE, MAX_OUTAGE_PAUSE = (
+    0.25,
+    15.0,
+)  # share of that time, and seconds, for which all polls then pause
 MIN_PAUSE = 0.02  # seconds between looks at the pace
 LONG_PAUSE = 0.5  # the same, if only addresses at their last chance are left
 MAX_SLEEP = 60.0  # seconds between looks at the pace, at most
@@ -55,21 +60,30 @@ class PolledJob:
     """A job that is polled."""
 
     job: Job
-    sent: SentBatch | None  # None: an earlier run submitted it, or the pace knows whether a limiter refused it
+    sent: (
+        SentBatch | None
+    )  # None: an earlier run submitted it, or the pace knows whether a limiter refused it
 
 
 class EventStream:
     """One call of `RemoteBackend.verify`: submits batch by batch, polls each job in a task, yields events."""
 
     def __init__(
-        self, submission: Submission, *, schedule: PollSchedule, parallel: int, asks_again: bool = True
+        self,
+        submission: Submission,
+        *,
+        schedule: PollSchedule,
+        parallel: int,
+        asks_again: bool = True,
     ) -> None:
         self.submission, self.schedule, self.asks_again = submission, schedule, asks_again
         self.client, self.pace, self.clock = submission.client, submission.pace, submission.clock
         self.polled: dict[asyncio.Task[Ending], PolledJob] = {}
         self.ended: list[tuple[asyncio.Task[Ending], Job]] = []
         self.slots = asyncio.Semaphore(parallel)
-        self.turn = asyncio.Lock()  # held by a submission: the pace hears of no outcome before it is told what was sent
+        self.turn = (
+            asyncio.Lock()
+        )  # held by a submission: the pace hears of no outcome before it is told what was sent
         self.changed = asyncio.Event()  # a poll was answered
         self.times: list[float] = []  # of the next polls, as a heap
         self.job_count = 0
@@ -99,7 +113,9 @@ class EventStream:
         finally:
             for task in self.polled:
                 task.cancel()  # polling again costs nothing
-            await asyncio.gather(*self.polled, *(task for task, _ in self.ended), return_exceptions=True)
+            await asyncio.gather(
+                *self.polled, *(task for task, _ in self.ended), return_exceptions=True
+            )
         for event in self.final_notices():
             yield event
         if self.job_count:
@@ -110,7 +126,9 @@ class EventStream:
     def stop_if_refused(self) -> Iterator[Event]:
         """Defer what is left if the service has refused everything for too long."""
         if self.submission.has_work and self.pace.has_given_up(self.clock()):
-            yield from self.submission.defer_rest("refused", "the service has refused everything for too long")
+            yield from self.submission.defer_rest(
+                "refused", "the service has refused everything for too long"
+            )
 
     def paced(self) -> Paced:
         """The present pace, and what a later run should know."""
@@ -129,7 +147,10 @@ class EventStream:
 
     def has_room(self) -> bool:
         """Whether there is something to submit, and room for a whole batch of jobs."""
-        return self.submission.has_work and len(self.polled) + len(self.ended) + BULK_LIMIT <= MAX_IN_FLIGHT
+        return (
+            self.submission.has_work
+            and len(self.polled) + len(self.ended) + BULK_LIMIT <= MAX_IN_FLIGHT
+        )
 
     def follow(self, jobs: Sequence[Job], sent: SentBatch | None = None) -> None:
         """Poll jobs from now on, with staggered first polls; the last jobs of a batch first.
@@ -228,7 +249,9 @@ class EventStream:
         if reason is not None:
             polled.sent = None
             self.pace.on_refused(sent, now, is_throttled=reason is Reason.THROTTLED)
-        elif isinstance(result, Verification | JobFailure) or has_left_queue(result, now - polled.job.submitted_at):
+        elif isinstance(result, Verification | JobFailure) or has_left_queue(
+            result, now - polled.job.submitted_at
+        ):
             polled.sent = None
             self.pace.on_passed(sent, now)
 
@@ -243,11 +266,15 @@ class EventStream:
             if isinstance(ending, GaveUp):
                 continue
             refused = self.asks_again and refusal_reason(ending) is not None
-            (again if refused and self.submission.ask_again(job.email) else final).append((job, ending))
+            (again if refused and self.submission.ask_again(job.email) else final).append(
+                (job, ending)
+            )
         for rows, is_asked_again in ((final, False), (again, True)):
             if rows:
                 table = rows_table([job_row(ending, job) for job, ending in rows])
-                yield Settled(table, tuple(job.job_id for job, _ in rows), is_asked_again=is_asked_again)
+                yield Settled(
+                    table, tuple(job.job_id for job, _ in rows), is_asked_again=is_asked_again
+                )
         if left := tuple(job.email for job, ending in endings if isinstance(ending, GaveUp)):
             yield Deferred(left, "gave_up")
 

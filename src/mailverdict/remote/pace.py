@@ -24,19 +24,29 @@ MAX_WINDOW = 2_000.0  # addresses without an outcome
 SHARE_AT_RISK = 0.5  # of all addresses that may be without an outcome while the limit is unknown
 FIRST_SHARE = 1 / 3  # the same from the start, if the quota covers them twice
 MIN_FIRST_RISK, MAX_FIRST_RISK = 200.0, 300.0  # addresses
-SMALL_BATCH = 50  # addresses; a batch is not made smaller than this to fill what is left of the window
-BATCH_SECONDS = 1.0  # a batch is what the pace allows in this time: small batches fit into small bursts
+SMALL_BATCH = (
+    50  # addresses; a batch is not made smaller than this to fill what is left of the window
+)
+BATCH_SECONDS = (
+    1.0  # a batch is what the pace allows in this time: small batches fit into small bursts
+)
 START_BELOW = 0.9  # of the measured limit, after a refusal
 TIME_TO_LIMIT = 20.0  # seconds from there to the measured limit
 DECREASE = 0.7  # of the pace, after a refusal that shows no limit
 MIN_INTERVAL = 1.0  # seconds between two refusals that show the limit
 TRIAL = 5  # addresses
-MIN_WAIT, WAIT_SHARE, MAX_WAIT = 1.0, 0.25, 300.0  # seconds until the next trial: a share of the time without success
+MIN_WAIT, WAIT_SHARE, MAX_WAIT = (
+    1.0,
+    0.25,
+    300.0,
+)  # seconds until the next trial: a share of the time without success
 THROTTLED_SHARE = 0.1  # of the time until `throttled`: the service itself has tried for 12 minutes
 STOP_AFTER = 4_500.0  # seconds without success after which nothing more is sent; longer than a limit by the hour
 USUAL_DELAY = 2.5  # seconds from a submission to its first outcomes, until it is measured
 MEMORY = 7 * 86_400.0  # seconds for which a pace is remembered
-LAST_WAIT = 1.2  # times the longest wait so far, before an address is risked that is not submitted again
+LAST_WAIT = (
+    1.2  # times the longest wait so far, before an address is risked that is not submitted again
+)
 MIN_RATE = 0.01  # addresses a second
 
 
@@ -113,9 +123,13 @@ class Pace:
         if now < self.not_before:
             return 0
         if self.blocked_at is not None:
-            ready_at = max(self.trial_at, self.blocked_at + LAST_WAIT * self.longest_block * is_last_chance)
+            ready_at = max(
+                self.trial_at, self.blocked_at + LAST_WAIT * self.longest_block * is_last_chance
+            )
             return (
-                min(1 if is_last_chance else self.trial_size, left) if not self.trials_open and now >= ready_at else 0
+                min(1 if is_last_chance else self.trial_size, left)
+                if not self.trials_open and now >= ready_at
+                else 0
             )
         if is_last_chance and self.fixed is None:
             return min(left, self.safe_size(now))
@@ -168,7 +182,9 @@ class Pace:
         if self.limit is None:
             return math.inf
         return max(
-            MIN_RATE, self.limit * (1.0 + (1.0 - START_BELOW) * ((now - self.measured_at) / TIME_TO_LIMIT - 1.0) ** 3)
+            MIN_RATE,
+            self.limit
+            * (1.0 + (1.0 - START_BELOW) * ((now - self.measured_at) / TIME_TO_LIMIT - 1.0) ** 3),
         )
 
     def earn(self, now: float) -> None:
@@ -179,7 +195,9 @@ class Pace:
             self.credit = math.inf
         else:
             most = max(1.0, rate * BATCH_SECONDS)
-            self.credit = min(most, min(self.credit, float(BULK_LIMIT)) + (now - self.credit_at) * rate)
+            self.credit = min(
+                most, min(self.credit, float(BULK_LIMIT)) + (now - self.credit_at) * rate
+            )
         self.credit_at = now
 
     def next_time(self, now: float, left: int) -> float:
@@ -254,7 +272,9 @@ class Pace:
         sent.refused += 1
         self.close(sent, 1)
         if self.fixed is not None:
-            self.not_before = max(self.not_before, now + MIN_WAIT)  # what is left may be what was just refused
+            self.not_before = max(
+                self.not_before, now + MIN_WAIT
+            )  # what is left may be what was just refused
             return
         if self.empty_at is None or sent.at > self.empty_at:
             self.accepted -= 1
@@ -331,7 +351,9 @@ class Pace:
         self.limited += 1
         if size and (retry_after is None or self.limited > 1):
             self.max_size = max(1, size // 2)
-        self.not_before = now + max(retry_after or 0.0, min(MIN_WAIT * 2 ** (self.limited - 1), MAX_WAIT))
+        self.not_before = now + max(
+            retry_after or 0.0, min(MIN_WAIT * 2 ** (self.limited - 1), MAX_WAIT)
+        )
         if self.fixed is not None or self.blocked_at is not None or not size or self.limited > 1:
             return
         self.refused_at = now

@@ -10,7 +10,14 @@ from typing import Any
 from urllib.parse import quote
 
 from ..backend import Job
-from ..contract.envelope import EARLIER_FINAL, ErrorEnvelope, JobRecord, JobStatus, SuccessEnvelope, parse_job
+from ..contract.envelope import (
+    EARLIER_FINAL,
+    ErrorEnvelope,
+    JobRecord,
+    JobStatus,
+    SuccessEnvelope,
+    parse_job,
+)
 from ..errors import BackendError, ContractError, RateLimited, SettingsError
 from ..model.json_fields import shorten
 from ..model.settings import parse_duration
@@ -90,7 +97,9 @@ def check_steps(steps: Any) -> tuple[tuple[float, float], ...]:
     try:
         pairs = tuple((float(until), float(every)) for until, every in steps)
     except (TypeError, ValueError) as exc:
-        raise SettingsError(f"steps={steps!r}: give pairs of seconds, as ((30, 2), (120, 5))") from exc
+        raise SettingsError(
+            f"steps={steps!r}: give pairs of seconds, as ((30, 2), (120, 5))"
+        ) from exc
     ages = [until for until, _ in pairs]
     if not pairs or any(math.isnan(age) or age <= 0 for age in ages) or sorted(set(ages)) != ages:
         raise SettingsError(f"steps={steps!r}: give at least one pair, with ages above 0 that rise")
@@ -112,7 +121,9 @@ PollResult = Verification | JobFailure | str | BackendError | None
 Ending = Verification | JobFailure | GaveUp
 
 
-Poll = Callable[[float], Awaitable[tuple[PollResult, float]]]  # polls at this time; the result, and when it came
+Poll = Callable[
+    [float], Awaitable[tuple[PollResult, float]]
+]  # polls at this time; the result, and when it came
 
 
 async def follow_job(job: Job, schedule: PollSchedule, due: float, poll: Poll) -> Ending:
@@ -129,7 +140,9 @@ async def follow_job(job: Job, schedule: PollSchedule, due: float, poll: Poll) -
         absences = absences + 1 if result is None else 0
         failures = failures + 1 if isinstance(result, BackendError) else 0
         if absences > schedule.tolerated_404:
-            return JobFailure("JOB_NOT_FOUND", f"the service did not know the job in {absences} polls in a row")
+            return JobFailure(
+                "JOB_NOT_FOUND", f"the service did not know the job in {absences} polls in a row"
+            )
         age = max(0.0, now - job.submitted_at)
         if age >= schedule.give_up and isinstance(result, str):
             return GaveUp(f"still {result!r}")
@@ -146,7 +159,11 @@ def poll_request(job: Job) -> ApiRequest:
 
 def read_poll(job: Job, answer: ApiAnswer) -> PollResult:
     """Read the answer to a poll."""
-    if isinstance(answer, ErrorEnvelope) and answer.status == HTTPStatus.NOT_FOUND and not answer.is_page:
+    if (
+        isinstance(answer, ErrorEnvelope)
+        and answer.status == HTTPStatus.NOT_FOUND
+        and not answer.is_page
+    ):
         return None
     if not isinstance(answer, SuccessEnvelope):
         return error_of(answer)
@@ -170,7 +187,9 @@ def check_job_id(job: Job, data: Any) -> None:
     """Raise for the record of another job, whose verdict is about another address."""
     answered = data.get("job_id") if isinstance(data, Mapping) else None
     if answered is not None and answered != job.job_id:
-        raise ContractError(f"data.job_id is {shorten(answered)}, not the job that was polled", path="data.job_id")
+        raise ContractError(
+            f"data.job_id is {shorten(answered)}, not the job that was polled", path="data.job_id"
+        )
 
 
 def is_final_for(job: Job, data: Any) -> bool:

@@ -37,11 +37,15 @@ ENDS = "com|net|org|de|fr|it|es|nl|pl|ch|at|uk|ru|cz"
 BLANK_FOR_DOT = re.compile(rf"(@[\w.\-]{{1,200}})\s({ENDS})\Z", re.IGNORECASE)
 SIGN_FOR_DOT = re.compile(rf"[;:/>_](?=(?:{ENDS})\Z)(?<=\w[;:/>_])", re.IGNORECASE)
 AT_FOR_DOT = re.compile(rf"(@[\w\-]{{1,63}})@(?=(?:{ENDS})\Z)", re.IGNORECASE)
-LEADING_LABEL = re.compile(r"(?:e-?mails?|mail|work|home|correo|courriel)\s?[:=\-]\s{0,5}", re.IGNORECASE)
+LEADING_LABEL = re.compile(
+    r"(?:e-?mails?|mail|work|home|correo|courriel)\s?[:=\-]\s{0,5}", re.IGNORECASE
+)
 LEADING_LINK = re.compile(r"(?:https?://(?:www\.)?|mailto:)(?:mailto:)?", re.IGNORECASE)
 LINK_IN_DOMAIN = re.compile(r"@\s?https?://(?:www\.)?", re.IGNORECASE)
 IN_ANGLE_BRACKETS = re.compile(r"[^<>@]+<(?P<address>[^<>@][^<>]{2,253})>[^<>@]*\Z")
-COMMENT = re.compile(r"(?<=\w)\([^()@]{1,60}\)(?=@)|(?<=@)\([^()@]{1,60}\)(?=\w)")  # RFC 5322 section 3.2.2
+COMMENT = re.compile(
+    r"(?<=\w)\([^()@]{1,60}\)(?=@)|(?<=@)\([^()@]{1,60}\)(?=\w)"
+)  # RFC 5322 section 3.2.2
 SPACED_OUT = re.compile(r"\S(?: \S){4,}")
 SAME_DOMAIN = re.compile(r"(@[\w.\-]{3,253})\1\Z", re.IGNORECASE)
 BLANK, SIGNS_TWICE, DOTS_TWICE = re.compile(r"\s"), re.compile("@{2,}"), re.compile(r"\.{2,}")
@@ -54,14 +58,24 @@ PROVIDER_ENDS = {
     "freenet": "de", "orange": "fr", "wanadoo": "fr", "laposte": "net", "libero": "it", "tiscali": "it",
     "virgilio": "it", "interia": "pl", "mail": "ru", "yandex": "ru", "seznam": "cz", "qq": "com",
 }  # fmt: skip
-PROVIDERS = (*(f"{label}.{end}" for label, end in PROVIDER_ENDS.items()), "yahoo.co.uk", "wp.pl", "ukr.net", "abv.bg")
+PROVIDERS = (
+    *(f"{label}.{end}" for label, end in PROVIDER_ENDS.items()),
+    "yahoo.co.uk",
+    "wp.pl",
+    "ukr.net",
+    "abv.bg",
+)
 NO_LETTER = re.compile(r"[^a-z0-9]")
 UNDOTTED = {NO_LETTER.sub("", domain): domain for domain in PROVIDERS}
 # Names of providers that are found without a sign before them: longer than the end of another word, and no word.
 GLUED = ("gmail", "googlemail", "hotmail", "yahoo", "outlook", "icloud", "protonmail", "t-online", "freenet", "yandex",
          "seznam", "wanadoo", "libero", "tiscali", "virgilio", "interia")  # fmt: skip
-HOSTS = word_set("www mail webmail login signin account accounts smtp imap pop3 mobile web community digilander")
-UNUSABLE = ".invalid"  # RFC 6761 section 6.4; Salesforce writes it behind the addresses of a sandbox
+HOSTS = word_set(
+    "www mail webmail login signin account accounts smtp imap pop3 mobile web community digilander"
+)
+UNUSABLE = (
+    ".invalid"  # RFC 6761 section 6.4; Salesforce writes it behind the addresses of a sandbox
+)
 SIGNS_BEFORE_PROVIDER = " .!$&*%§\"'^~=+,;|-2"
 # The keys of a Russian keyboard, and what they type on an American one.
 LAYOUT = str.maketrans(
@@ -70,7 +84,9 @@ LAYOUT = str.maketrans(
 )
 CYRILLIC_KEYS = re.compile(r"[а-яА-Я0-9._\-]{2,64}[@\"][а-яА-Я0-9.\-]{5,64}")
 # A sign @ with something before it, and the end of a domain name somewhere behind it; or an address literal.
-MAY_HOLD = re.compile(r"\w[^\w@]{0,3}@(?:[^@]{0,150}?[\w)\]>\"'*]\s?\.\s?[^\W\d_]{2}|\[(?:IPv6:|\d))")
+MAY_HOLD = re.compile(
+    r"\w[^\w@]{0,3}@(?:[^@]{0,150}?[\w)\]>\"'*]\s?\.\s?[^\W\d_]{2}|\[(?:IPv6:|\d))"
+)
 # In each ASCII text for which `guess_address` has an answer, and that has no sign of `repair.py`.
 MAY_BE_GUESSED = (
     rf"(?:^|[\s_*|/'-])(?:{'|'.join(sorted(word for word in AT_WORDS if word.isascii()))})(?:[\s_*|/'-]|$)"
@@ -84,12 +100,19 @@ def guess_address(text: str) -> str | None:
     >>> guess_address("ada@@gmail,com"), guess_address("ada.gmail.com"), guess_address("Ada <ada@gmail>")
     ('ada@gmail.com', 'ada@gmail.com', 'ada@gmail.com')
     """
-    if len(text) > LONGEST_GUESS or text.count("@") > MAX_SIGNS or text.startswith("@") or text.endswith("@"):
+    if (
+        len(text) > LONGEST_GUESS
+        or text.count("@") > MAX_SIGNS
+        or text.startswith("@")
+        or text.endswith("@")
+    ):
         return None
     text = unquote(unquote(text)) if "%25" in text else text
     if "<" in text and (wrapped := IN_ANGLE_BRACKETS.match(text)):
         return guess_address(wrapped["address"])
-    guess = LEADING_LINK.sub("", text, count=1) if ":" in text and LEADING_LINK.match(text) else text
+    guess = (
+        LEADING_LINK.sub("", text, count=1) if ":" in text and LEADING_LINK.match(text) else text
+    )
     if "@" not in guess:
         guess = insert_at_sign(DOT_GUESS.sub(".", AT_GUESS.sub("@", guess)))
     guess = guess.strip(AROUND)
@@ -143,14 +166,21 @@ def insert_at_sign(text: str) -> str:
         if bare.lower().endswith(provider):
             rest = bare[: -len(provider)]
             local = rest.rstrip(SIGNS_BEFORE_PROVIDER)
-            is_separate = local != rest or (provider.partition(".")[0] in GLUED and rest[-1:] not in ("q", "Q"))
+            is_separate = local != rest or (
+                provider.partition(".")[0] in GLUED and rest[-1:] not in ("q", "Q")
+            )
             return f"{local}@{provider}" if is_separate and is_name(local) else text
     return text
 
 
 def is_name(local: str) -> bool:
     """Whether a text before a provider's domain may be a local part, and is not part of a host name or link."""
-    return len(local) > 2 and local.lower() not in HOSTS and not re.search(r"[/:]", local) and local[-1].isalnum()
+    return (
+        len(local) > 2
+        and local.lower() not in HOSTS
+        and not re.search(r"[/:]", local)
+        and local[-1].isalnum()
+    )
 
 
 def guess_layout(text: str) -> str | None:
@@ -186,7 +216,12 @@ LOOK_ALIKES = str.maketrans(
 )
 DECODED_LETTER = re.compile("[ÃÂâÐÑ][\u0080-\u00ff\u0100-\u2122]")
 PARTS = re.compile("[@.]")
-RAISED = ("<super>", "<sub>", "<fraction>", "<square>")  # decompositions of signs such as ™, which are not letters
+RAISED = (
+    "<super>",
+    "<sub>",
+    "<fraction>",
+    "<square>",
+)  # decompositions of signs such as ™, which are not letters
 
 
 def guess_plain(address: str) -> str | None:
@@ -234,7 +269,9 @@ def write_narrow(address: str) -> str:
 def write_latin(address: str) -> str:
     """Letters that look like Latin ones as these, if they stand beside Latin ones in a name."""
     plain = address.translate(LOOK_ALIKES)
-    is_mixed = any(re.search("[a-zA-Z]", part) for part in PARTS.split(address) if not part.isascii())
+    is_mixed = any(
+        re.search("[a-zA-Z]", part) for part in PARTS.split(address) if not part.isascii()
+    )
     return plain if plain.isascii() and is_mixed else address
 
 
@@ -246,7 +283,16 @@ def cut_symbols(address: str) -> str:
 
 
 def is_picture(sign: str) -> bool:
-    return not sign.isascii() and unicodedata.category(sign) in ("So", "Sm", "Po", "Ps", "Pe", "Pi", "Pf", "Mn")
+    return not sign.isascii() and unicodedata.category(sign) in (
+        "So",
+        "Sm",
+        "Po",
+        "Ps",
+        "Pe",
+        "Pi",
+        "Pf",
+        "Mn",
+    )
 
 
 def cut_label(address: str) -> str:

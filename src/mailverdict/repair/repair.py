@@ -101,15 +101,21 @@ REPAIRS: tuple[Repair, ...] = (
 )  # fmt: skip
 
 
-ACCEPTED = "suggestion"  # among the names of repairs: the address is a suggestion that a person accepted
+ACCEPTED = (
+    "suggestion"  # among the names of repairs: the address is a suggestion that a person accepted
+)
 
 
 class RepairedCell(NamedTuple):
     """What was found in a cell that is not an address as it stands."""
 
-    addresses: tuple[str, ...] = ()  # distinct, in order; one: the cell is repaired; more: it holds several
+    addresses: tuple[
+        str, ...
+    ] = ()  # distinct, in order; one: the cell is repaired; more: it holds several
     changes: tuple[str, ...] = ()  # names of the repairs that were applied; only for one address
-    suggestion: str | None = None  # the address that was probably meant, if there is none in `addresses`
+    suggestion: str | None = (
+        None  # the address that was probably meant, if there is none in `addresses`
+    )
     is_unclear: bool = False  # an address can be read, but not with certainty
 
 
@@ -124,10 +130,16 @@ ADDRESS = (
 )
 FREQUENT_FORMS = (
     ("unwrapped", rf"<{ADDRESS}>[;,.]?"),
-    ("", rf"(?:[A-Z][a-zA-Z]{{1,40}}(?: [A-Z][a-zA-Z]{{1,40}}){{1,3}}|\"[A-Za-z ,]{{1,80}}\") <{ADDRESS}>[;,.]?"),
+    (
+        "",
+        rf"(?:[A-Z][a-zA-Z]{{1,40}}(?: [A-Z][a-zA-Z]{{1,40}}){{1,3}}|\"[A-Za-z ,]{{1,80}}\") <{ADDRESS}>[;,.]?",
+    ),
     ("link", rf"(?:mailto|MAILTO):{ADDRESS}"),
     ("", rf"(?:mailto|MAILTO):{ADDRESS}\?[A-Za-z]+=[\w +.,!-]*[\w+.,!-]"),
-    ("label", rf"(?:E-?[Mm]ail|EMAIL|E-MAIL|e-?mail|[Mm]ail|[Ww]ork|[Hh]ome|[Pp]rivat|Kontakt|Contact): ?{ADDRESS}"),
+    (
+        "label",
+        rf"(?:E-?[Mm]ail|EMAIL|E-MAIL|e-?mail|[Mm]ail|[Ww]ork|[Hh]ome|[Pp]rivat|Kontakt|Contact): ?{ADDRESS}",
+    ),
     ("punctuation", rf"[*-] {ADDRESS}[;,.]{{0,2}}"),
     ("punctuation", rf"{ADDRESS}[;,.]{{1,2}}"),
     ("unwrapped", rf"'{ADDRESS}'"),
@@ -169,13 +181,19 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
     suggestion = found.suggestion
     if suggests and suggestion is None:
         suggestion = read_rewritten(cell) or read_rewritten(text) or guess_address(text)
-    return RepairedCell(suggestion=suggestion, is_unclear=found.is_unclear or may_hold_address(text))
+    return RepairedCell(
+        suggestion=suggestion, is_unclear=found.is_unclear or may_hold_address(text)
+    )
 
 
 def read_frequent_form(cell: str) -> RepairedCell | None:
     """The cell of one address, if it is printable ASCII in one of the frequent forms."""
     found = ANY_FREQUENT_FORM.fullmatch(cell)
-    if found is None or found.lastindex is None or not is_well_formed(address := found[found.lastindex]):
+    if (
+        found is None
+        or found.lastindex is None
+        or not is_well_formed(address := found[found.lastindex])
+    ):
         return None
     start, end = found.span(found.lastindex)
     name = FREQUENT_FORMS[found.lastindex - 1][0] or name_change(cell[:start] + cell[end:])
@@ -213,8 +231,12 @@ INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202d\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-CONTROL = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]|[\x00-\x08\x0e-\x1b\x7f]")  # also the colours of a terminal
-UTF_16 = re.compile(r"(?:ÿþ)?(?:[^\0]\0)+|(?:þÿ)?(?:\0[^\0])+")  # UTF-16 that was read as one octet a character
+CONTROL = re.compile(
+    r"\x1b\[[0-9;]{0,20}[A-Za-z]|[\x00-\x08\x0e-\x1b\x7f]"
+)  # also the colours of a terminal
+UTF_16 = re.compile(
+    r"(?:ÿþ)?(?:[^\0]\0)+|(?:þÿ)?(?:\0[^\0])+"
+)  # UTF-16 that was read as one octet a character
 # Line ends that a program wrote as text: as Excel does (_x000D_), or as \\n behind an address.
 ESCAPED_LINE = re.compile(r"_x00(?:0[9AaDd])_|(?<=[A-Za-z>\")])(?:\\[rnt])+(?=\s|\Z)")
 ESCAPED_BREAK = re.compile(r"(@[\w\-]{1,63}(?:\.[\w\-]{1,63}){0,5}\.[A-Za-z]{2,12})(?:\\[rnt])+")
@@ -227,7 +249,9 @@ TAG = re.compile(
 CUT_TAG = re.compile(r"<a\s[^<>]{0,2000}$", re.IGNORECASE)
 HREF = re.compile(r"mailto:(?://)?([^\"'>\s?]{1,400})", re.IGNORECASE)
 # Browsers show nothing between the parts of an address that markup hides from programs.
-MARKED_AT = re.compile(r"(?<=\w)(?:<!--[^<>]{0,500}-->|<(b|i|em|strong|span|u)>)@(?:<!--[^<>]{0,500}-->|</\1>)(?=\w)")
+MARKED_AT = re.compile(
+    r"(?<=\w)(?:<!--[^<>]{0,500}-->|<(b|i|em|strong|span|u)>)@(?:<!--[^<>]{0,500}-->|</\1>)(?=\w)"
+)
 PERCENT_CODE = re.compile(r"%[0-9A-Fa-f]{2}")
 HEX_ESCAPE = re.compile(r"\\(?:u00|x)([2-7][0-9A-Fa-f])")
 WRONGLY_DECODED = re.compile(
@@ -239,14 +263,22 @@ QUOTED_PRINTABLE = re.compile(r"=(?:\r?\n|([2-7][0-9A-F]))")
 TRANSLATED = dict.fromkeys(map(ord, "。｡．﹒"), ".")
 SYMBOLS = ("<super>", "<sub>", "<circle>", "<square>", "<fraction>")  # decompositions
 OPEN, CLOSE = r"[\[({<«【]", r"[\])}>»】]"
-AT_WORD = re.compile(rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:at|@|ät|et|at-sign|at sign)\s{{0,3}}{CLOSE}\s{{0,5}}", re.IGNORECASE)
-DOT_WORD = re.compile(
-    rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:{'|'.join(sorted(DOT_WORDS))}|\.)\s{{0,3}}{CLOSE}\s{{0,5}}", re.IGNORECASE
+AT_WORD = re.compile(
+    rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:at|@|ät|et|at-sign|at sign)\s{{0,3}}{CLOSE}\s{{0,5}}",
+    re.IGNORECASE,
 )
-LIST_OF_ONE = re.compile(r"[\[({]\s*[bu]?(?P<quote>[\"'])(?P<text>(?:(?!(?P=quote))[^\\])*)(?P=quote)\s*,?\s*[\])}]")
+DOT_WORD = re.compile(
+    rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:{'|'.join(sorted(DOT_WORDS))}|\.)\s{{0,3}}{CLOSE}\s{{0,5}}",
+    re.IGNORECASE,
+)
+LIST_OF_ONE = re.compile(
+    r"[\[({]\s*[bu]?(?P<quote>[\"'])(?P<text>(?:(?!(?P=quote))[^\\])*)(?P=quote)\s*,?\s*[\])}]"
+)
 OPENING = frozenset("[({<«【")
 CONTROLS = "".join(map(chr, range(0x80, 0xA0))) + "\ufffd"
-WRONG_START = re.compile(f"[{CONTROLS}]{{1,100}}(?!\\w)")  # touching a word, it may be its first letter
+WRONG_START = re.compile(
+    f"[{CONTROLS}]{{1,100}}(?!\\w)"
+)  # touching a word, it may be its first letter
 
 
 def remove_invisible(text: str) -> str:
@@ -294,7 +326,8 @@ def unify_width(text: str) -> str:
 def is_symbol(sign: str) -> bool:
     is_compatible = unicodedata.normalize("NFKC", sign) != sign
     return is_compatible and (
-        unicodedata.category(sign) in ("So", "No") or unicodedata.decomposition(sign).startswith(SYMBOLS)
+        unicodedata.category(sign) in ("So", "No")
+        or unicodedata.decomposition(sign).startswith(SYMBOLS)
     )
 
 
@@ -359,24 +392,36 @@ def decode_characters(text: str, changes: dict[str, None]) -> str:
 MAX_FAILURES = 100  # at signs without an address; a text with one is not repaired, so the rest need not be read
 MAX_LOCAL = 255  # characters looked at before an at sign, and behind it
 LOCAL_END = re.compile(r"\w(?:[\w.+'&\-]*[\w+\-])?\Z")  # the usual characters of a local part
-ATOM_END = re.compile(r"[\w.!#$%&'*+/=?^`{|}~\-]*\Z")  # every character of a local part (RFC 5322 section 3.2.3)
+ATOM_END = re.compile(
+    r"[\w.!#$%&'*+/=?^`{|}~\-]*\Z"
+)  # every character of a local part (RFC 5322 section 3.2.3)
 LABEL = r"[^\W_](?:[\w\-]*[^\W_])?"
 DOMAIN = re.compile(rf"{LABEL}(?:\.{LABEL})+")
 # It is in every text in which LOCAL_END and DOMAIN find an address; a pattern that begins with a literal is fast.
 SIGN_IN_ADDRESS = re.compile(r"@(?<=[\w+\-]@)[^\W_][\w\-]*\.[^\W_]")
-QUOTED_LOCAL = re.compile(r'"@[^\W_][\w\-]*\.[^\W_]')  # RFC 5321 section 4.1.2 has it, `verify` does not accept it
+QUOTED_LOCAL = re.compile(
+    r'"@[^\W_][\w\-]*\.[^\W_]'
+)  # RFC 5321 section 4.1.2 has it, `verify` does not accept it
 HANDLE = re.compile(r"@\w{1,50}(?=[\s,;)]|\Z)")
-MAY_PRECEDE = frozenset('"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→►▪●◦')  # touching an address
-MAY_FOLLOW = frozenset("\"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→'/?!*}{=#")  # the same behind it
+MAY_PRECEDE = frozenset(
+    '"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→►▪●◦'
+)  # touching an address
+MAY_FOLLOW = frozenset(
+    "\"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→'/?!*}{=#"
+)  # the same behind it
 # Quotes, dashes and bullets between two letters: perhaps typed for an apostrophe, a hyphen or a dot.
 QUOTES = dict.fromkeys('"“”„', '"“”„') | dict.fromkeys("‘’‚", "‘’‚'")
 TYPED_SIGNS = frozenset([*QUOTES, *"–—•·"])
-QUOTED = re.compile(r"(?:(?P<literal>[bBuU]')|\w{4,}')\w[^']*")  # in front of a closing quote; b' is of Python
+QUOTED = re.compile(
+    r"(?:(?P<literal>[bBuU]')|\w{4,}')\w[^']*"
+)  # in front of a closing quote; b' is of Python
 ESCAPE_NAME = re.compile(r"[nrt]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}")
 TERMINAL_COLOUR = re.compile(r"(?:\d{1,3}m|m)(?=\w)")
 PATH = re.compile(r"~?/|[\w.\-]{1,100}/")
 HEXADECIMAL = re.compile("[0-9A-F]{2}")
-CONTINUED = re.compile(r"\Z|\s*[\r\n]|[0-9A-F]{2}")  # of quoted-printable text (RFC 2045 section 6.7)
+CONTINUED = re.compile(
+    r"\Z|\s*[\r\n]|[0-9A-F]{2}"
+)  # of quoted-printable text (RFC 2045 section 6.7)
 POSSESSIVE = re.compile(r"s(?!\w)")
 TOP_LEVEL = re.compile(r"xn--[a-z0-9\-]+|[^\W\d_]*", re.IGNORECASE)  # RFC 3696 section 2: letters
 NEXT_WORD = re.compile("[a-z]{2}[A-Z]")  # comPhone
@@ -414,7 +459,11 @@ def is_handle(text: str, at: int, end: int) -> bool:
     """Whether an at sign begins a name of a social network, separated from what is before it."""
     before = text[max(end, at - MAX_LOCAL) : at].rstrip(" ")
     is_separate = not before or before[-1] in ",;:|/(\n\t"
-    return is_separate and (at == 0 or not text[at - 1].isalnum()) and HANDLE.match(text, at) is not None
+    return (
+        is_separate
+        and (at == 0 or not text[at - 1].isalnum())
+        and HANDLE.match(text, at) is not None
+    )
 
 
 def address_at(text: str, at: int, earliest: int) -> Place | None:
@@ -425,7 +474,9 @@ def address_at(text: str, at: int, earliest: int) -> Place | None:
     if local is None or domain is None:
         return None
     start, end = first + local.start(), domain.end()
-    if start == first > earliest or not (starts_here(text, start, earliest) and ends_here(text, start, end)):
+    if start == first > earliest or not (
+        starts_here(text, start, earliest) and ends_here(text, start, end)
+    ):
         return None
     if text[start] == "_" and text[end : end + 1] == "_":
         return None  # perhaps both are emphasis
@@ -452,7 +503,9 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
         return True
     if before in MAY_PRECEDE:
         token = text[max(earliest, start - 300) : start].split()
-        return not is_inside_word(text, start, earliest) and (not token or not is_in_link(token[-1]))
+        return not is_inside_word(text, start, earliest) and (
+            not token or not is_in_link(token[-1])
+        )
     if not before.isascii():
         # A bullet or a picture may be there, but not a wrongly decoded letter, nor an accent beside its letter.
         is_letter = before in CONTROLS or unicodedata.combining(before)
@@ -491,11 +544,17 @@ def is_inside_word(text: str, start: int, earliest: int) -> bool:
     if text[start - 1] not in TYPED_SIGNS or not before[-1:].isalnum():
         return False
     quotes = QUOTES.get(text[start - 1])
-    if quotes and (closes(text, start, tuple(quotes)) or re.search(rf"(?<!\w)[{quotes}][^{quotes}]*\Z", before)):
+    if quotes and (
+        closes(text, start, tuple(quotes)) or re.search(rf"(?<!\w)[{quotes}][^{quotes}]*\Z", before)
+    ):
         return False
     word = WORD.findall(before)[-1].lower()
-    is_separate = word.isdigit() or word in re.split(r"[._+\-]", text[start : text.find("@", start)].lower())
-    return not (is_separate or (len(word) > 2 and word in KNOWN))  # o’brien: a letter is not a conjunction here
+    is_separate = word.isdigit() or word in re.split(
+        r"[._+\-]", text[start : text.find("@", start)].lower()
+    )
+    return not (
+        is_separate or (len(word) > 2 and word in KNOWN)
+    )  # o’brien: a letter is not a conjunction here
 
 
 def closes(text: str, start: int, sign: str | tuple[str, ...]) -> bool:
@@ -523,7 +582,11 @@ def may_drop_atom(atom: str, lead: str) -> bool:
 def is_in_link(token: str) -> bool:
     """Whether the text before a host is the user of a link, as in ``ssh://git:``."""
     scheme, found, rest = token.rpartition("://")
-    return bool(found) and not scheme.lower().endswith("mailto") and not re.search(r"[=(<\[\"']|[;,|]\Z", rest)
+    return (
+        bool(found)
+        and not scheme.lower().endswith("mailto")
+        and not re.search(r"[=(<\[\"']|[;,|]\Z", rest)
+    )
 
 
 def ends_here(text: str, start: int, end: int) -> bool:
@@ -562,7 +625,11 @@ def mixes_scripts(address: str) -> bool:
     """Whether a part of an address is written in two scripts, as when a word touches it."""
     if address.isascii():
         return False
-    if not address[-1].isascii() and not OTHER_SCRIPT.match(address[-1]) and LATIN_LETTER.match(address[-2]):
+    if (
+        not address[-1].isascii()
+        and not OTHER_SCRIPT.match(address[-1])
+        and LATIN_LETTER.match(address[-2])
+    ):
         return True  # no top-level domain; such letters are what is left of signs that were decoded wrongly
     local, _, domain = address.rpartition("@")
     return any(
@@ -580,14 +647,19 @@ SPACED = re.compile(
     r"\s{0,3}\.\s{0,3}(?P<end>[A-Za-z]{2,18}))(?=\s{0,5}(?:\Z|[;,>)\n]))"
 )
 BLANKS = re.compile(r"\s+")
-NETWORKS = word_set("twitter x insta instagram ig facebook fb tiktok telegram tg linkedin youtube yt threads bluesky")
+NETWORKS = word_set(
+    "twitter x insta instagram ig facebook fb tiktok telegram tg linkedin youtube yt threads bluesky"
+)
 # A whole part of a list, in angle brackets or between two separators.
 PART = re.compile(r"(?:[^;,|\n\r<>]|,(?!\s)){1,320}")
 # The same domain again, behind a word that touches the first: two addresses with a sign or nothing between them.
 TOUCHING = re.compile(
-    r"(@([^\W_][\w\-]{0,62}(?:\.[\w\-]{1,63}){1,5}))[+\-]?(?=[^\W_][\w.+\-]{0,63}@\2(?![\w.\-]))", re.IGNORECASE
+    r"(@([^\W_][\w\-]{0,62}(?:\.[\w\-]{1,63}){1,5}))[+\-]?(?=[^\W_][\w.+\-]{0,63}@\2(?![\w.\-]))",
+    re.IGNORECASE,
 )
-PLUS_BETWEEN = re.compile(r"(@[^\W_][\w.\-]{0,200}\.[A-Za-z]{2,18})\s?\+\s?(?=[^\W_][\w.+\-]{0,63}@)")
+PLUS_BETWEEN = re.compile(
+    r"(@[^\W_][\w.\-]{0,200}\.[A-Za-z]{2,18})\s?\+\s?(?=[^\W_][\w.+\-]{0,63}@)"
+)
 
 
 def join_blanks(text: str) -> str:
@@ -599,7 +671,12 @@ def join_spaced(found: re.Match[str]) -> str:
     domain, end = BLANKS.sub("", found["domain"]), found["end"]
     begins_sentence = end[0].isupper() and not domain.isupper()
     is_whole_before = len(end) > 2 and is_top_level(domain.split(".")[-2])  # firm.com .com
-    if not is_top_level(end) or begins_sentence or is_whole_before or (found["blanks"] and not may_be_alone(found)):
+    if (
+        not is_top_level(end)
+        or begins_sentence
+        or is_whole_before
+        or (found["blanks"] and not may_be_alone(found))
+    ):
         return found[0]
     return f"{found['local']}@{domain}"
 
@@ -620,7 +697,9 @@ def split_touching(text: str) -> str:
 def drop_bad_parts(text: str) -> str:
     """Remove the parts of a list that hold an at sign and no address, if another part holds one."""
     text = split_touching(join_blanks(text))
-    return PART.sub(lambda part: part[0] if "@" not in part[0] or holds_address(part[0]) else " ", text)
+    return PART.sub(
+        lambda part: part[0] if "@" not in part[0] or holds_address(part[0]) else " ", text
+    )
 
 
 def bad_parts(text: str) -> tuple[str, ...]:
@@ -666,7 +745,9 @@ def read_text(text: str, changes: dict[str, None]) -> RepairedCell:
     distinct = distinct_addresses(places)
     if not is_complete or not is_separated(text, places):
         is_sole = len(distinct) == 1 and not is_complete
-        return RepairedCell(suggestion=canonical_form(distinct[0]) if is_sole else None, is_unclear=True)
+        return RepairedCell(
+            suggestion=canonical_form(distinct[0]) if is_sole else None, is_unclear=True
+        )
     if len(distinct) > 1:
         return RepairedCell(addresses=tuple(map(canonical_form, distinct)))
     return as_repaired(distinct[0], {**changes, **dict.fromkeys(changes_of(text, places))})
@@ -688,7 +769,9 @@ def is_separated(text: str, places: Sequence[Place]) -> bool:
         if end and gap.strip().lower() == "a":  # "and" in Czech, Slovak and other languages
             end = place.end
             continue
-        if (gap and not may_drop_before(gap, place.address.partition("@")[0])) or (end and not may_drop_after(gap)):
+        if (gap and not may_drop_before(gap, place.address.partition("@")[0])) or (
+            end and not may_drop_after(gap)
+        ):
             return False
         end = place.end
     before = text[: places[0].start]
@@ -699,7 +782,9 @@ def may_drop_before(text: str, local: str) -> bool:
     """Whether the text in front of an address is not a part of it that a blank or a comma cut off."""
     text = text[-2_000:]
     opened = OPEN_BRACKET.search(text)
-    text = opened[1] if opened else text  # what is before the bracket is not a part of the address for certain
+    text = (
+        opened[1] if opened else text
+    )  # what is before the bracket is not a part of the address for certain
     words = WORD.findall(text)
     stripped = text.rstrip()
     if not words or not stripped:
@@ -709,7 +794,12 @@ def may_drop_before(text: str, local: str) -> bool:
         return True
     if not (last.isalnum() or last in "._-'"):
         # ada,lovelace@firm.com: a sign typed for a dot
-        return has_blank or last not in SIGN_TYPED or len(words) > 1 or not (word.islower() and word.isascii())
+        return (
+            has_blank
+            or last not in SIGN_TYPED
+            or len(words) > 1
+            or not (word.islower() and word.isascii())
+        )
     if last == "-" and stripped[-2:-1].isspace():
         return True
     if last == "'" and (stripped.count("'") > 1 or OPEN_QUOTE.search(stripped)):
@@ -717,14 +807,18 @@ def may_drop_before(text: str, local: str) -> bool:
     if "\t" in text[len(stripped) :]:
         return True
     if len(words) > 1:
-        is_name = len(words) == 2 and all(map(is_lower_ascii, words)) and text.replace(" ", "").isalpha()
+        is_name = (
+            len(words) == 2 and all(map(is_lower_ascii, words)) and text.replace(" ", "").isalpha()
+        )
         return not is_name or not SENTENCE.isdisjoint(words)
     if last in "._-'":
         return False
     if OTHER_SCRIPT.search(word):
         return local.isascii()
     parts = re.split(r"[._+\-\d]", local.lower())
-    is_title = word.istitle() and PARTED.search(local) is not None  # ada.lovelace@: it has all its parts
+    is_title = (
+        word.istitle() and PARTED.search(local) is not None
+    )  # ada.lovelace@: it has all its parts
     return len(word) > 1 and (
         word.lower() in parts
         or (word[0].isupper() and word.lower() in local.lower())
@@ -755,7 +849,11 @@ def may_drop_after(text: str) -> bool:
     if len(words) != 1:
         return not words or words[0].lower() not in DOT_WORDS
     word = words[0].rstrip(".")
-    if word.lower() in KNOWN or word.lower().startswith(("www.", "http")) or (word[0].isdigit() and "." not in word):
+    if (
+        word.lower() in KNOWN
+        or word.lower().startswith(("www.", "http"))
+        or (word[0].isdigit() and "." not in word)
+    ):
         return True
     return not (is_lower_ascii(word) and (len(word) <= LONGEST_END or "." in word))
 

@@ -54,7 +54,9 @@ NO_VALUES = phrase_set("""
 SIGNS_AROUND = ".()<>[]"  # that do not count around such a cell
 MISSING = frozenset(phrase.strip(SIGNS_AROUND) for phrase in NO_VALUES)  # an empty one, too
 # Words beside an address that stand for no value.
-PLACEHOLDERS = word_set("nope no void nada x отсутствует") | {phrase for phrase in NO_VALUES if " " not in phrase}
+PLACEHOLDERS = word_set("nope no void nada x отсутствует") | {
+    phrase for phrase in NO_VALUES if " " not in phrase
+}
 # Local parts that people write where a form asks for an address and there is none.
 NO_NAMES = word_set("""
     none noemail no-email no_email no.email nomail no-mail noemailaddress noaddress notavailable notprovided notgiven
@@ -62,7 +64,9 @@ NO_NAMES = word_set("""
     sansemail sansmail sinemail sincorreo notiene notienecorreo sememail naotem nessuna nessuno senzaemail senzamail
     nonha geen geenemail geenmail brak brakmaila nincs nema nemamail ingen ingenepost yok
 """)
-CONJUNCTIONS = word_set("and or und oder u bzw sowie et ou y o e i en of och eller og tai ja и или oraz lub ve veya")
+CONJUNCTIONS = word_set(
+    "and or und oder u bzw sowie et ou y o e i en of och eller og tai ja и или oraz lub ve veya"
+)
 SENTENCE = word_set("""
     to at an is my me please write bitte auf per via über by the your our for für le la il el der die das use with mit
     bei de du à sur vers a ist est es contact new send ask try only
@@ -78,7 +82,9 @@ AT_WORDS = word_set("""
     at ät æt arroba arobase arobas chiocciola snabel-a snabela apenstaartje klammeraffe malpa małpa zavinac zavináč
     kukac miukumauku собака
 """)
-DOT_WORDS = word_set("dot punkt point punto ponto punt kropka точка крапка nokta tečka tecka bodka pont piste")
+DOT_WORDS = word_set(
+    "dot punkt point punto ponto punt kropka точка крапка nokta tečka tecka bodka pont piste"
+)
 PARTS_OF_LABEL = re.compile(r"[\d_]+")
 
 
@@ -113,4 +119,6 @@ def is_role_word(word: str) -> bool:
 def role_words() -> frozenset[str]:
     """The packaged roles, but for those that are names of people, too."""
     lists = find_lists(("role_core", "role_languages")).values()
-    return frozenset(role for listing in lists for role in read_entries(listing) if not role.startswith(WHOLE))
+    return frozenset(
+        role for listing in lists for role in read_entries(listing) if not role.startswith(WHOLE)
+    )

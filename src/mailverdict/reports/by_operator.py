@@ -26,7 +26,17 @@ from .tables import CountTable
 ANSWERS = ("dead", "catch_all", "live", "deferred", "refused", "no_answer")
 DEFERRED = pa.array([str(Reason.GREYLISTED)])
 REFUSED = pa.array([str(Reason.PROTECTED), str(Reason.SENDER_BLOCKED)])
-COLUMNS = ("addresses", "clear", "share", "catch_all", "deferred", "refused", "no_answer", "dead", "note")
+COLUMNS = (
+    "addresses",
+    "clear",
+    "share",
+    "catch_all",
+    "deferred",
+    "refused",
+    "no_answer",
+    "dead",
+    "note",
+)
 LITTLE = 0.5  # share of clear answers below which a sentence says why
 CAUSES = {
     "catch_all": "accept every address, so an accepted one proves little",
@@ -46,7 +56,9 @@ HINTS = {
 }
 
 
-def by_operator(out: Frame, column: Hashable | None = None, *, top: int = 20, prefix: str | None = None) -> Frame:
+def by_operator(
+    out: Frame, column: Hashable | None = None, *, top: int = 20, prefix: str | None = None
+) -> Frame:
     """Count a verified column by who runs the mail servers of the addresses.
 
     Parameters
@@ -135,8 +147,15 @@ class OperatorCounts:
         order = sorted(self.by_name, key=lambda name: (-int(self.by_name[name].sum()), name))[:top]
         known = known_operators()
         lines = [operator_line(self.by_name[name], known.get(name, ())) for name in order]
-        kinds: dict[str, Any] = {**dict.fromkeys(COLUMNS, "int64"), "share": "float64", "note": object}
-        columns = {name: pd.Series([line[at] for line in lines], dtype=kinds[name]) for at, name in enumerate(COLUMNS)}
+        kinds: dict[str, Any] = {
+            **dict.fromkeys(COLUMNS, "int64"),
+            "share": "float64",
+            "note": object,
+        }
+        columns = {
+            name: pd.Series([line[at] for line in lines], dtype=kinds[name])
+            for at, name in enumerate(COLUMNS)
+        }
         return pd.DataFrame(columns).set_index(pd.Index(order, dtype=object, name="operator"))
 
 
@@ -146,7 +165,9 @@ def operators_of(rows: Results) -> pa.StringArray:
         return rows["operator"]
     if "mx_records" not in rows:
         label = label_of(rows.column, rows.prefix, "operator")
-        raise ColumnError(f"no column {label!r}: verify with columns='all', or with a list that has 'operator'")
+        raise ColumnError(
+            f"no column {label!r}: verify with columns='all', or with a list that has 'operator'"
+        )
     hosts = pc.replace_substring_regex(rows["mx_records"], ";.*$", "")
     return name_operators(hosts, rows.addresses.fill_null(""))
 
@@ -184,7 +205,12 @@ def why_little(found: Mapping[str, int], total: int, known: tuple[Operator, ...]
     if not found[cause]:
         return None  # not verified yet
     said = f"{found[cause]:,} of {total:,} {CAUSES[cause]}"
-    hints = [(row, word) for row in known for word in row.rcpt if word in HINTS[cause] and row.behaviour_seen]
+    hints = [
+        (row, word)
+        for row in known
+        for word in row.rcpt
+        if word in HINTS[cause] and row.behaviour_seen
+    ]
     if not hints:
         return said
     row, word = max(hints, key=lambda hint: str(hint[0].behaviour_seen))

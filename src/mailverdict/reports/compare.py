@@ -23,7 +23,10 @@ from .summary import by_address
 from .tables import CountTable
 
 OURS = "mailverdict"
-CLAIMS = {"valid": True, "invalid": False}  # whether mail should arrive; other verdicts claim nothing
+CLAIMS = {
+    "valid": True,
+    "invalid": False,
+}  # whether mail should arrive; other verdicts claim nothing
 CONTRADICTED = "where they contradict"
 
 
@@ -74,7 +77,9 @@ class Comparison:
 
     def _sentences(self) -> list[str]:
         """The figures in words."""
-        only = f"{self.only_a:,} only from {self.names[0]}, {self.only_b:,} only from {self.names[1]}"
+        only = (
+            f"{self.only_a:,} only from {self.names[0]}, {self.only_b:,} only from {self.names[1]}"
+        )
         if not self.both:
             return [f"no address is in both; {only}"]
         same, judged = self._same
@@ -86,7 +91,10 @@ class Comparison:
 
     def __str__(self) -> str:
         """The sentences, the agreement, and who was right."""
-        parts = ["\n".join(self._sentences()), f"rows: {self.names[0]}, columns: {self.names[1]}\n{self.agreement}"]
+        parts = [
+            "\n".join(self._sentences()),
+            f"rows: {self.names[0]}, columns: {self.names[1]}\n{self.agreement}",
+        ]
         if self.right is not None:
             parts.append(f"who was right:\n{self.right.round(3)}")
         return "\n\n".join(parts)
@@ -197,7 +205,9 @@ def compare(
         only_b=len(said_b) - len(both),
         agreement=count_agreement(both, names),
         contradictions=both[contradicts],
-        right=None if bounces is None else count_right(both, contradicts, names, arrived(rows_a, bounces, mailed)),
+        right=None
+        if bounces is None
+        else count_right(both, contradicts, names, arrived(rows_a, bounces, mailed)),
     )
 
 
@@ -217,7 +227,11 @@ def count_agreement(both: pd.DataFrame, names: tuple[str, str]) -> pd.DataFrame:
     """A row for each verdict of one, a column for each of the other; addresses without a verdict by their status."""
     shown = {*map(str, Verdict), *both["a"], *both["b"]}
     order = [name for name in BUCKETS if name in shown]
-    counts = pd.crosstab(both["a"], both["b"]).reindex(index=order, columns=order, fill_value=0).astype("int64")
+    counts = (
+        pd.crosstab(both["a"], both["b"])
+        .reindex(index=order, columns=order, fill_value=0)
+        .astype("int64")
+    )
     return CountTable(counts.rename_axis(index=names[0], columns=None))
 
 
@@ -250,10 +264,16 @@ def count_right(
 
 
 def claim_rows(
-    known: pd.DataFrame, contradicts: pd.Series[bool], names: tuple[str, str], is_true: pd.Series[bool]
+    known: pd.DataFrame,
+    contradicts: pd.Series[bool],
+    names: tuple[str, str],
+    is_true: pd.Series[bool],
 ) -> Iterator[tuple[tuple[str, str], tuple[int, int]]]:
     """For each line how many claims are known to be right or wrong, and how many are right."""
     for name, verdicts in zip(names, (known["a"], known["b"]), strict=True):
         is_right = verdicts.map(CLAIMS) == is_true
-        for claim, chosen in {**{each: verdicts == each for each in CLAIMS}, CONTRADICTED: contradicts}.items():
+        for claim, chosen in {
+            **{each: verdicts == each for each in CLAIMS},
+            CONTRADICTED: contradicts,
+        }.items():
             yield (name, claim), (int(chosen.sum()), int((is_right & chosen).sum()))

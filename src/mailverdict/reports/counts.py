@@ -28,7 +28,9 @@ from ..table.text_column import strip_texts
 
 TOP_DECIDED = 20  # addresses that are shown
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
-NO_DOMAINS = pa.schema([("domain", pa.string()), *((name, pa.int64()) for name in BUCKETS)]).empty_table()
+NO_DOMAINS = pa.schema(
+    [("domain", pa.string()), *((name, pa.int64()) for name in BUCKETS)]
+).empty_table()
 MAX_TABLES = 8  # tables of domains that are kept before they are added up
 
 
@@ -40,11 +42,15 @@ class Counts:
 
     def __init__(self, policy: Policy | None = None) -> None:
         self.policy = policy
-        self.alike = Counter[Alike]()  # rows by what is said of them; all other counts of rows are sums of these
+        self.alike = Counter[
+            Alike
+        ]()  # rows by what is said of them; all other counts of rows are sums of these
         self.addresses = 0  # distinct and well-formed, after cleaning
         self.people = 0  # different mailboxes that can be mailed under the policy
         self.seen, self.seen_people = SeenAddresses(), SeenAddresses()
-        self.decided: list[tuple[str, str, str]] = []  # the first rows: address, decision, suggestion that was chosen
+        self.decided: list[
+            tuple[str, str, str]
+        ] = []  # the first rows: address, decision, suggestion that was chosen
         self.domains = [NO_DOMAINS]  # rows by domain and bucket, of pieces
         self.typos = Counter[tuple[str, str]]()  # rows by what was typed and probably meant
         self.days: list[date] = []  # the first and the last day of the checks of each piece
@@ -54,11 +60,15 @@ class Counts:
     def add(self, rows: Results) -> None:
         """Count a piece with the rows that follow those before; it has at least verdict, status and why."""
         groups, alike = group_alike(facts_of(rows, self.policy), self.policy)
-        self.alike.update(dict(zip(alike, np.bincount(groups, minlength=len(alike)).tolist(), strict=True)))
+        self.alike.update(
+            dict(zip(alike, np.bincount(groups, minlength=len(alike)).tolist(), strict=True))
+        )
         if self.policy is not None:
             addresses = keys_of(rows)
             self.add_addresses(rows, addresses)
-            is_sent = pa.array(np.array([each.action == "send" for each in alike], np.bool_)[groups])
+            is_sent = pa.array(
+                np.array([each.action == "send" for each in alike], np.bool_)[groups]
+            )
             people = people_of(addresses.filter(is_sent).unique())
             self.people += len(self.seen_people.keep_new(people.unique().drop_null()))
             self.add_decided(rows)
@@ -109,7 +119,11 @@ class Counts:
     def lines(self) -> dict[str, int]:
         """Rows by line of a summary: the seven buckets, and cells with several addresses if there are any."""
         counts = self.by(attrgetter("line"))
-        return {name: counts[name] for name in (*BUCKETS, SEVERAL_ADDRESSES) if name in BUCKETS or counts[name]}
+        return {
+            name: counts[name]
+            for name in (*BUCKETS, SEVERAL_ADDRESSES)
+            if name in BUCKETS or counts[name]
+        }
 
     @property
     def actions(self) -> dict[str, int]:
@@ -198,7 +212,9 @@ def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:
     """The distinct well-formed ones; a cleaned address is."""
     is_clean = pa.array(rows.is_of_clean & rows.is_cleaned)
     others = addresses.filter(pc.invert(is_clean)).unique().drop_null()
-    return pa.concat_arrays([addresses.filter(is_clean), others.filter(observe_column(others).ok)]).unique()
+    return pa.concat_arrays(
+        [addresses.filter(is_clean), others.filter(observe_column(others).ok)]
+    ).unique()
 
 
 def domains_of(addresses: pa.StringArray) -> pa.DictionaryArray:
@@ -209,7 +225,9 @@ def domains_of(addresses: pa.StringArray) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(named.indices.take(ends.indices), named.dictionary)
 
 
-def count_by_code(values: pa.DictionaryArray, codes: pa.Int32Array, width: int) -> npt.NDArray[np.int64]:
+def count_by_code(
+    values: pa.DictionaryArray, codes: pa.Int32Array, width: int
+) -> npt.NDArray[np.int64]:
     """Rows of each distinct value, one below the other, with each of `width` codes, side by side."""
     rows, at = (each.fill_null(-1).to_numpy().astype(np.int64) for each in (values.indices, codes))
     cells = (rows * width + at)[(rows >= 0) & (at >= 0)]
@@ -227,8 +245,12 @@ def add_domains(tables: Sequence[pa.Table]) -> pa.Table:
     """The sum over the pieces of a column; of a large file they are many."""
     if len(tables) == 1:
         return tables[0]
-    summed = pa.concat_tables(tables).group_by("domain").aggregate([(name, "sum") for name in BUCKETS])
-    return pa.table([summed["domain"], *(summed[f"{name}_sum"] for name in BUCKETS)], ["domain", *BUCKETS])
+    summed = (
+        pa.concat_tables(tables).group_by("domain").aggregate([(name, "sum") for name in BUCKETS])
+    )
+    return pa.table(
+        [summed["domain"], *(summed[f"{name}_sum"] for name in BUCKETS)], ["domain", *BUCKETS]
+    )
 
 
 def top_domains(counts: pa.Table, top: int) -> pd.DataFrame:
@@ -244,7 +266,9 @@ def top_domains(counts: pa.Table, top: int) -> pd.DataFrame:
 def count_typos(rows: Results, addresses: pa.StringArray) -> Counter[tuple[str, str]]:
     """Rows by mistyped domain and the domain probably meant; by address where the domain is right."""
     has = pc.and_(rows["suggestion"].is_valid(), addresses.is_valid())
-    pairs = zip(*(each.filter(has).to_pylist() for each in (addresses, rows["suggestion"])), strict=True)
+    pairs = zip(
+        *(each.filter(has).to_pylist() for each in (addresses, rows["suggestion"])), strict=True
+    )
     return Counter(typo_of(typed, meant) for typed, meant in pairs)
 
 
@@ -254,7 +278,9 @@ def typo_of(typed: str, meant: str) -> tuple[str, str]:
     >>> typo_of("ada@gmial.com", "ada@gmail.com"), typo_of("ada@@a.org", "ada@a.org")
     (('gmial.com', 'gmail.com'), ('ada@@a.org', 'ada@a.org'))
     """
-    wrong, right = (lower_domain(each.rpartition("@")[2]) if "@" in each else "" for each in (typed, meant))
+    wrong, right = (
+        lower_domain(each.rpartition("@")[2]) if "@" in each else "" for each in (typed, meant)
+    )
     return (wrong, right) if wrong != right else (typed[:LONGEST_TYPED], meant[:LONGEST_TYPED])
 
 
@@ -268,7 +294,10 @@ def repaired_rows(rows: Results) -> dict[str, pa.Array]:
     is_ok = to_bools(observe_column(strip_texts(texts.fill_null(""))).ok)
     is_repaired, is_rescued = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
     is_repaired[changed], is_rescued[changed] = is_other, is_other & ~is_ok
-    return {"change": texts_where(pa.array(is_repaired), rows.change), "is_rescued": pa.array(is_rescued)}
+    return {
+        "change": texts_where(pa.array(is_repaired), rows.change),
+        "is_rescued": pa.array(is_rescued),
+    }
 
 
 def checked_days(rows: Results) -> tuple[date, date] | None:

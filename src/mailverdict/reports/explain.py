@@ -20,7 +20,13 @@ from ..local.backend import CheckRecord, LocalBackend
 from ..loop import run_sync
 from ..model.evidence import BlacklistEvidence, Evidence, Flags, MailboxEvidence, SyntaxEvidence
 from ..model.verification import Verification
-from ..model.words import REASON_MEANING, Reason, ValidationType, ValidationTypeWord, escape_controls
+from ..model.words import (
+    REASON_MEANING,
+    Reason,
+    ValidationType,
+    ValidationTypeWord,
+    escape_controls,
+)
 from ..runs.options import parse_validation_type
 from ..runs.single import check_address, open_backend, parse_email
 from ..theme import MARKS, badge, notebook
@@ -34,7 +40,9 @@ class Step:
 
     title: str
     outcome: str
-    lines: tuple[str, ...] = ()  # each on one line and bounded, since texts of servers are among them
+    lines: tuple[
+        str, ...
+    ] = ()  # each on one line and bounded, since texts of servers are among them
 
 
 class DnsLines(NamedTuple):
@@ -160,20 +168,36 @@ async def dns_lines(backend: Backend, seen: Evidence) -> DnsLines:
 
     def cached(name: str, *types: RecordType) -> list[str]:
         answers = {rdtype: resolver.cached(name, rdtype) for rdtype in types}
-        return [f"{name} {rdtype}: {answer_text(answer)}" for rdtype, answer in answers.items() if answer is not None]
+        return [
+            f"{name} {rdtype}: {answer_text(answer)}"
+            for rdtype, answer in answers.items()
+            if answer is not None
+        ]
 
     hosts = {each.host: await resolver.addresses(each.host) for each in dns.exchanges}
-    servers = [f"{host} A, AAAA: {answer_text(answer)}" for host, answer in hosts.items() if host != dns.domain]
-    addresses = [unmapped(ipaddress.ip_address(text)) for answer in hosts.values() for text in answer.texts]
+    servers = [
+        f"{host} A, AAAA: {answer_text(answer)}"
+        for host, answer in hosts.items()
+        if host != dns.domain
+    ]
+    addresses = [
+        unmapped(ipaddress.ip_address(text)) for answer in hosts.values() for text in answer.texts
+    ]
     entries = [name_of_entry(each, zone) for zone in settings.blacklist.zones for each in addresses]
     asked = f"asked {backend.domains.shown}"
-    listings = [line for name in entries for line in cached(name, "A")] if seen.blacklist is not None else []
+    listings = (
+        [line for name in entries for line in cached(name, "A")]
+        if seen.blacklist is not None
+        else []
+    )
     return DnsLines([asked, *cached(dns.domain, "MX", *ADDRESS_TYPES), *servers], listings)
 
 
 def answer_text(answer: DnsAnswer) -> str:
     """The records of an answer, else what failed, else NXDOMAIN or NODATA."""
-    records = ", ".join([*(f"{each.preference} {each.host or '.'}" for each in answer.exchanges), *answer.texts])
+    records = ", ".join(
+        [*(f"{each.preference} {each.host or '.'}" for each in answer.exchanges), *answer.texts]
+    )
     if records and answer.message:
         return f"{records} ({answer.message})"
     return records or answer.message or answer.outcome.upper()
@@ -194,27 +218,44 @@ def local_steps(found: Verification, record: CheckRecord, answers: DnsLines) -> 
     if evidence.mailbox is not None:
         yield mailbox_step(evidence.mailbox, record.transcript)
     meanings = [f"{reason}: {REASON_MEANING[Reason(reason)]}" for reason in found.reasons]
-    yield verdict_step(found, [f"{line} (decides)" if i == 0 else line for i, line in enumerate(meanings)])
+    yield verdict_step(
+        found, [f"{line} (decides)" if i == 0 else line for i, line in enumerate(meanings)]
+    )
 
 
 def service_steps(found: Verification) -> Iterator[Step]:
     """What a service's payload contains of its evidence."""
-    yield Step("checks", "from the service", tuple(f"{k}: {str(v).lower()}" for k, v in found.checks.items()))
-    yield Step("metadata", "from the service", tuple(f"{k}: {str(v)[:SHOWN]}" for k, v in found.metadata.items()))
+    yield Step(
+        "checks",
+        "from the service",
+        tuple(f"{k}: {str(v).lower()}" for k, v in found.checks.items()),
+    )
+    yield Step(
+        "metadata",
+        "from the service",
+        tuple(f"{k}: {str(v)[:SHOWN]}" for k, v in found.metadata.items()),
+    )
     yield verdict_step(found, found.reasons)
 
 
 def syntax_step(seen: SyntaxEvidence) -> Step:
     if not seen.ok:
         return Step("syntax", "refused", (seen.message,))
-    return Step("syntax", "accepted", (f"normal form {seen.normalized}", f"domain asked for {seen.ascii_domain}"))
+    return Step(
+        "syntax",
+        "accepted",
+        (f"normal form {seen.normalized}", f"domain asked for {seen.ascii_domain}"),
+    )
 
 
 def flags_step(flags: Flags, seen: SyntaxEvidence) -> Step:
     """The flags, and the domain that was probably meant."""
     values = {name: getattr(flags, name) for name in ("role", "spamtrap", "disposable", "free")}
     raised = [name for name, value in values.items() if value]
-    lines = [f"{name}: {'never determined' if value is None else str(value).lower()}" for name, value in values.items()]
+    lines = [
+        f"{name}: {'never determined' if value is None else str(value).lower()}"
+        for name, value in values.items()
+    ]
     if meant := suggest_domain(seen.ascii_domain):
         lines.append(f"did you mean {seen.local}@{meant}?")
     return Step("lists", ", ".join(raised) or "no flag", tuple(lines))
@@ -222,16 +263,29 @@ def flags_step(flags: Flags, seen: SyntaxEvidence) -> Step:
 
 def blacklist_step(seen: BlacklistEvidence, listings: Sequence[str]) -> Step:
     outcome = {True: "listed", False: "not listed", None: "undetermined"}[seen.listed]
-    lines = [*(f"asked: {source}" for source in seen.sources), *listings, *filter(None, [seen.message])]
-    return Step("blacklist", outcome if seen.sources else "no blacklist is configured", tuple(lines))
+    lines = [
+        *(f"asked: {source}" for source in seen.sources),
+        *listings,
+        *filter(None, [seen.message]),
+    ]
+    return Step(
+        "blacklist", outcome if seen.sources else "no blacklist is configured", tuple(lines)
+    )
 
 
 def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> Step:
     """The SMTP dialogue with seconds, and the rule that classified the deciding reply or failure."""
     lines = [f"{seconds:7.3f} {who} {text}"[:SHOWN] for seconds, who, text in transcript]
     outcome = str(seen.reason or "accepted")
-    words = {True: "accepts any address", False: "refuses a random address", None: "not established"}
-    decided = [f"{seen.host}: {seen.reply}"[:SHOWN], f"by {rule_text(seen.classification.rule)}: {outcome}"[:SHOWN]]
+    words = {
+        True: "accepts any address",
+        False: "refuses a random address",
+        None: "not established",
+    }
+    decided = [
+        f"{seen.host}: {seen.reply}"[:SHOWN],
+        f"by {rule_text(seen.classification.rule)}: {outcome}"[:SHOWN],
+    ]
     return Step("smtp", outcome, (*lines, *decided, f"catch-all: {words[seen.catch_all]}"))
 
 
@@ -244,7 +298,11 @@ def rule_text(name: str) -> str:
         if rule.name == name.partition("+")[0]:
             return f"rule {name!r} of the table of replies ({rule.seen})"
     is_failure = name in {each.rule for each in CLASSIFICATIONS.values()}
-    return f"rule {name!r} of the table of failed connections" if is_failure else f"rule {name!r} about sessions"
+    return (
+        f"rule {name!r} of the table of failed connections"
+        if is_failure
+        else f"rule {name!r} about sessions"
+    )
 
 
 def verdict_step(found: Verification, reasons: Sequence[str]) -> Step:

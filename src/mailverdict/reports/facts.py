@@ -38,7 +38,10 @@ TOP_CONTRADICTED = 20
 AUDIENCES = ("analyst", "manager")
 # When verifying again is likely to help, by reason.
 RETRY_WHEN: dict[str, str] = {
-    **{Reason(reason): f"after {math.ceil(seconds / 60)} min" for reason, seconds in ASK_AGAIN.items()},
+    **{
+        Reason(reason): f"after {math.ceil(seconds / 60)} min"
+        for reason, seconds in ASK_AGAIN.items()
+    },
     Reason.TIMEOUT: "after an hour",
     Reason.CONNECTION_DROPPED: "after an hour",
     NO_ANSWER: "after an hour",
@@ -56,7 +59,9 @@ class OutcomeFacts:
     """What became of the mails that were sent."""
 
     counts: pd.DataFrame  # as `outcomes`
-    contradicted: list[tuple[str, str, str]]  # address, how the verdict was wrong, what the mail server said
+    contradicted: list[
+        tuple[str, str, str]
+    ]  # address, how the verdict was wrong, what the mail server said
     contradicted_rows: int
     matched: int  # distinct addresses with a report, among the rows
     unmatched: int
@@ -69,7 +74,9 @@ class CleaningFacts:
     rows: int  # rows with a cleaned cell
     rescued: int  # of these, rows whose cell was malformed as it stood
     sendable: int  # of the rescued rows, those that can be mailed under the policy
-    repairs: list[tuple[str, str, int]]  # name of a repair, an example of such a cell, rows; the most frequent first
+    repairs: list[
+        tuple[str, str, int]
+    ]  # name of a repair, an example of such a cell, rows; the most frequent first
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,9 @@ class TrendFacts:
     added: int  # distinct addresses that are only in this audit
     removed: int  # distinct addresses that are only in the earlier one
     changed: int  # distinct addresses with another verdict (or status)
-    moves: list[tuple[str, str, int]]  # verdict before, verdict now, distinct addresses; the most frequent first
+    moves: list[
+        tuple[str, str, int]
+    ]  # verdict before, verdict now, distinct addresses; the most frequent first
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,9 @@ class ReportFacts:
     column: str
     made_at: datetime  # UTC
     name: str | None = None  # of the list, such as its file's
-    again: str = ""  # the command that made it, to verify the list again; by default a call of `verify`
+    again: str = (
+        ""  # the command that made it, to verify the list again; by default a call of `verify`
+    )
     audience: str = "analyst"  # one of `AUDIENCES`: how much a report shows
     outcomes: OutcomeFacts | None = None  # what became of the mails, if bounces are given
     trend: TrendFacts | None = None  # against an earlier audit, if one is given
@@ -111,14 +122,20 @@ class ReportFacts:
     @cached_property
     def typos(self) -> list[tuple[str, str, int]]:
         """Mistyped domains (or addresses), what was probably meant, rows."""
-        return [(typed, meant, count) for (typed, meant), count in most_common(self.counts.typos)[:TOP_TYPOS]]
+        return [
+            (typed, meant, count)
+            for (typed, meant), count in most_common(self.counts.typos)[:TOP_TYPOS]
+        ]
 
     @cached_property
     def cleaning(self) -> CleaningFacts | None:
         """The rows that were cleaned, and which of them would have been lost without it; None if no cell was."""
         if not self.counts.cleaned:
             return None
-        rescued, repairs = self.counts.by(lambda each: each.action if each.is_rescued else None), Counter[str]()
+        rescued, repairs = (
+            self.counts.by(lambda each: each.action if each.is_rescued else None),
+            Counter[str](),
+        )
         for change, count in self.counts.by(attrgetter("change")).items():
             repairs.update(dict.fromkeys(change.split(";"), count))
         named = [(name, EXAMPLES.get(name, ""), count) for name, count in most_common(repairs)]
@@ -127,7 +144,9 @@ class ReportFacts:
     @cached_property
     def unanswered(self) -> int:
         """Rows that are unknown since the check gave no clear answer."""
-        return self.counts.number(lambda each: each.bucket == Verdict.UNKNOWN and each.why != SEVERAL_ADDRESSES)
+        return self.counts.number(
+            lambda each: each.bucket == Verdict.UNKNOWN and each.why != SEVERAL_ADDRESSES
+        )
 
     @cached_property
     def domains(self) -> pd.DataFrame:
@@ -142,7 +161,9 @@ class ReportFacts:
     @property
     def is_check_unknown(self) -> bool:
         """Whether there are verdicts, and nothing says what "valid" means."""
-        return not self.counts.validation_types and any(self.counts.buckets[verdict] for verdict in Verdict)
+        return not self.counts.validation_types and any(
+            self.counts.buckets[verdict] for verdict in Verdict
+        )
 
     @property
     def is_kept(self) -> bool:
@@ -156,7 +177,10 @@ class ReportFacts:
             return f"{self.again} --refresh {Verdict.UNKNOWN}" if self.is_kept else self.again
         if len(self.counts.validation_types) != 1:
             return ""
-        arguments = [repr(self.column), f"validation_type={next(iter(self.counts.validation_types))!r}"]
+        arguments = [
+            repr(self.column),
+            f"validation_type={next(iter(self.counts.validation_types))!r}",
+        ]
         arguments += ["backend=backend"] if SOURCE_REMOTE in self.sources else []
         arguments += [f"refresh={{{str(Verdict.UNKNOWN)!r}}}"] if self.is_kept else []
         return f"mailverdict.verify(df, {', '.join(arguments)})"
@@ -178,7 +202,9 @@ def reason_of(each: Alike) -> tuple[str, str] | None:
     person off the list comes first.
     """
     is_kept_off = each.action != "send" and each.cause
-    if is_kept_off and (each.cause in WHATEVER_THE_VERDICT or each.bucket in (Verdict.VALID, Status.PENDING)):
+    if is_kept_off and (
+        each.cause in WHATEVER_THE_VERDICT or each.bucket in (Verdict.VALID, Status.PENDING)
+    ):
         return each.bucket, str(each.cause)
     if each.bucket == Verdict.VALID:
         return None
@@ -186,7 +212,9 @@ def reason_of(each: Alike) -> tuple[str, str] | None:
 
 
 WHATEVER_THE_VERDICT = ("suppressed", "duplicate", "decided", "waiting")
-EXAMPLES = {repair.name: show_blanks(repair.before) for repair in REPAIRS} | {"suggestion": "ada@gmial.com"}
+EXAMPLES = {repair.name: show_blanks(repair.before) for repair in REPAIRS} | {
+    "suggestion": "ada@gmial.com"
+}
 T = TypeVar("T", bound=Any)
 
 
@@ -199,10 +227,17 @@ def gather_trend(out: Results, earlier: Results, policy: Policy) -> TrendFacts:
     """Counts of the earlier audit, and how the verdicts of the same addresses changed."""
     counts = Counts(policy)
     counts.add(earlier)
-    both = pd.concat([by_address(each)["bucket"] for each in (earlier, out)], axis=1, keys=["before", "now"])
+    both = pd.concat(
+        [by_address(each)["bucket"] for each in (earlier, out)], axis=1, keys=["before", "now"]
+    )
     before, now = both["before"], both["now"]
     moved = both[before.notna() & now.notna() & (before != now)]
-    moves = moved.value_counts().head(TOP_MOVES).reset_index(name="addresses").itertuples(index=False, name=None)
+    moves = (
+        moved.value_counts()
+        .head(TOP_MOVES)
+        .reset_index(name="addresses")
+        .itertuples(index=False, name=None)
+    )
     return TrendFacts(
         counts,
         added=int(before.isna().sum()),

@@ -103,7 +103,9 @@ class HostAudit:
             f"<td>{badge(BADGE[f.ok], MARK[f.ok])}</td><td>{html.escape(f.seen)}</td></tr>"
             for f in self.findings
         )
-        return notebook(f"<p><b>{html.escape(str(self).splitlines()[0])}</b></p><table>{rows}</table>")
+        return notebook(
+            f"<p><b>{html.escape(str(self).splitlines()[0])}</b></p><table>{rows}</table>"
+        )
 
 
 # Large providers that reply to any client on port 25 (seen 2026-08); only EHLO and QUIT are sent.
@@ -112,12 +114,17 @@ MAX_ADDRESSES = 2  # tried per mail server
 OWN_ADDRESS = re.compile(r"\[((?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f:]{3,39})\]")
 
 
-async def audit_here(backend: LocalBackend, domains: Sequence[str], address: str | None) -> HostAudit:
+async def audit_here(
+    backend: LocalBackend, domains: Sequence[str], address: str | None
+) -> HostAudit:
     """Audit this host with the settings of a backend; without `address` it is taken from servers' replies."""
     helo_name = await find_helo_name(backend.settings)
     resolver, is_usable = await check_resolver(backend)
     if not is_usable:
-        others = [Finding(name, None, "needs a resolver that works") for name in ("port_25", "ptr", "helo", "listed")]
+        others = [
+            Finding(name, None, "needs a resolver that works")
+            for name in ("port_25", "ptr", "helo", "listed")
+        ]
         return HostAudit(address, helo_name, (resolver, *others))
     port, told = await probe_port(backend, domains, helo_name)
     seen = address or told
@@ -154,16 +161,22 @@ async def check_resolver(backend: LocalBackend) -> tuple[Finding, bool]:
     return Finding("resolver", not notices, "; ".join(notices) or passed), True
 
 
-async def probe_port(backend: LocalBackend, domains: Sequence[str], helo_name: str) -> tuple[Finding, str | None]:
+async def probe_port(
+    backend: LocalBackend, domains: Sequence[str], helo_name: str
+) -> tuple[Finding, str | None]:
     """Connect to some mail servers and send EHLO; their replies often contain our address."""
     tries = await asyncio.gather(*(greet_server(backend, domain, helo_name) for domain in domains))
     port = backend.settings.smtp_port
-    reached = sorted((each for each in tries if each.answered), key=lambda each: not each.is_welcome)
+    reached = sorted(
+        (each for each in tries if each.answered), key=lambda each: not each.is_welcome
+    )
     if reached:
         told = next((each.told for each in reached if each.told), None)
         return Finding("port_25", True, f"port {port} answers: {reached[0].seen}"), told
     if not tries:
-        return Finding("port_25", None, "no domain was given whose mail server could be connected to"), None
+        return Finding(
+            "port_25", None, "no domain was given whose mail server could be connected to"
+        ), None
     seen = "; ".join(each.seen for each in tries)
     if not any(each.answered is False for each in tries):
         return Finding("port_25", False, f"there was no mail server to connect to: {seen}"), None
@@ -187,12 +200,19 @@ async def greet_server(backend: LocalBackend, domain: str, helo_name: str) -> Gr
         Session(SessionPlan(helo_name)),
         dialled[:MAX_ADDRESSES],
         port=settings.smtp_port,
-        timeouts=SessionTimeouts(connect=settings.connect_timeout, command=settings.command_timeout),
+        timeouts=SessionTimeouts(
+            connect=settings.connect_timeout, command=settings.command_timeout
+        ),
         allow_networks=settings.allow_networks,
         transcript=transcript,
     )
     shown = f"{exchange}: {end.detail or 'EHLO accepted'}"
-    return Greeting(end.phase != "connect", shown, own_address(transcript), is_welcome=end.classification is None)
+    return Greeting(
+        end.phase != "connect",
+        shown,
+        own_address(transcript),
+        is_welcome=end.classification is None,
+    )
 
 
 def own_address(transcript: Transcript) -> str | None:
@@ -210,7 +230,9 @@ def is_address(text: str) -> bool:
         return False
 
 
-async def check_reverse_dns(backend: LocalBackend, address: str | None, helo_name: str) -> list[Finding]:
+async def check_reverse_dns(
+    backend: LocalBackend, address: str | None, helo_name: str
+) -> list[Finding]:
     """The PTR record of our address, its confirmation, and the HELO name against it."""
     if address is None:
         unknown = "no server reported our address; give it (address=, or --address) to check its PTR record"
@@ -218,8 +240,13 @@ async def check_reverse_dns(backend: LocalBackend, address: str | None, helo_nam
     resolver = backend.domains.resolver
     names = await pointer_names(backend, address)
     if not names:
-        advice = "many servers refuse clients without one: ask who runs the network for a PTR record"
-        return [Finding("ptr", False, f"{address} has no PTR record; {advice}"), helo_finding(helo_name, [])]
+        advice = (
+            "many servers refuse clients without one: ask who runs the network for a PTR record"
+        )
+        return [
+            Finding("ptr", False, f"{address} has no PTR record; {advice}"),
+            helo_finding(helo_name, []),
+        ]
     confirmed = [name for name in names if address in (await resolver.addresses(name)).texts]
     shown = ", ".join(names[:3])
     if not confirmed:
@@ -227,7 +254,10 @@ async def check_reverse_dns(backend: LocalBackend, address: str | None, helo_nam
             Finding("ptr", False, f"{address} points to {shown}, which does not point back"),
             helo_finding(helo_name, names),
         ]
-    return [Finding("ptr", True, f"{address} is {confirmed[0]}, and back"), helo_finding(helo_name, confirmed)]
+    return [
+        Finding("ptr", True, f"{address} is {confirmed[0]}, and back"),
+        helo_finding(helo_name, confirmed),
+    ]
 
 
 async def pointer_names(backend: LocalBackend, address: str) -> list[str]:
@@ -241,7 +271,9 @@ def helo_finding(helo_name: str, names: Sequence[str]) -> Finding:
     if helo_name.rstrip(".").lower() in names:
         return Finding("helo", True, f"{helo_name} is what the PTR record says")
     wanted = names[0] if names else "the name of the PTR record, once there is one"
-    return Finding("helo", False, f"{helo_name} is not the name of our address; the HELO name must be {wanted}")
+    return Finding(
+        "helo", False, f"{helo_name} is not the name of our address; the HELO name must be {wanted}"
+    )
 
 
 async def check_own_listing(backend: LocalBackend, address: str | None) -> Finding:
@@ -249,15 +281,23 @@ async def check_own_listing(backend: LocalBackend, address: str | None) -> Findi
     zones = backend.settings.blacklist.zones
     if not zones:
         return Finding(
-            "listed", None, "no DNS list is configured; a backend with blacklist=Blacklist(zones=...) has some"
+            "listed",
+            None,
+            "no DNS list is configured; a backend with blacklist=Blacklist(zones=...) has some",
         )
     if address is None:
         return Finding("listed", None, "needs our own address")
     check = BlacklistCheck(Blacklist(zones=zones), OwnAddress(backend.domains.resolver, address))
-    seen = await check.observe(DomainEvidence(address, DnsOutcome.IMPLICIT_MX, (MailExchange(0, address),)))
+    seen = await check.observe(
+        DomainEvidence(address, DnsOutcome.IMPLICIT_MX, (MailExchange(0, address),))
+    )
     if seen.listed is None:
         return Finding("listed", None, seen.message)
-    return Finding("listed", not seen.listed, seen.message or f"{address} is on none of {', '.join(seen.sources)}")
+    return Finding(
+        "listed",
+        not seen.listed,
+        seen.message or f"{address} is on none of {', '.join(seen.sources)}",
+    )
 
 
 class OwnAddress:
@@ -276,7 +316,10 @@ class OwnAddress:
 
 
 def audit_host(
-    backend: LocalBackend | None = None, *, domains: Sequence[str] = PROBED_DOMAINS, address: str | None = None
+    backend: LocalBackend | None = None,
+    *,
+    domains: Sequence[str] = PROBED_DOMAINS,
+    address: str | None = None,
 ) -> HostAudit:
     """Check whether mail servers will accept this host as a client, before a column is verified by `smtp`.
 

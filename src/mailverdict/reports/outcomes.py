@@ -45,7 +45,9 @@ def wilson_interval(hits: float, trials: float) -> tuple[float, float]:
         return float("nan"), float("nan")
     z, rate = Z_95, hits / trials
     middle = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
-    half = z / (1 + z * z / trials) * sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials))
+    half = (
+        z / (1 + z * z / trials) * sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials))
+    )
     low = 0.0 if hits == 0 else max(0.0, middle - half)
     return low, 1.0 if hits == trials else min(1.0, middle + half)
 
@@ -187,18 +189,24 @@ def contradicted(
             "outcome": pa.array([each["outcome"] for each in report], pa.string()),
             "outcome_at": pa.array([each["at"] for each in report], pa.timestamp("us", "UTC")),
             "outcome_diagnostic": pa.array([each["diagnostic"] for each in report], pa.string()),
-            "contradiction": pa.array([CONTRADICTIONS[v] for v in found.verdict[rows]], pa.string()),
+            "contradiction": pa.array(
+                [CONTRADICTIONS[v] for v in found.verdict[rows]], pa.string()
+            ),
         }
     )
     none = np.empty(0, np.int64)
-    marked: Frame = verified.data.repeat(rows, none, []).attach(table, names, CONTRADICTION_COLUMNS, {})
+    marked: Frame = verified.data.repeat(rows, none, []).attach(
+        table, names, CONTRADICTION_COLUMNS, {}
+    )
     return marked
 
 
 def warn_of_others(found: OutcomeRows, column: Hashable) -> None:
     """Warn if no report is about a mailed row."""
     if found.unmatched and not found.matched:
-        warn_user(f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {column!r}")
+        warn_user(
+            f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {column!r}"
+        )
 
 
 def require_bounces(bounces: Any) -> None:
@@ -227,9 +235,15 @@ class OutcomeRows:
 
     @property
     def is_contradicted(self) -> Bools:
-        has_arrived = (self.has[Outcome.DELIVERED] | self.has[Outcome.COMPLAINT]) & ~self.has[Outcome.HARD]
-        is_valid, is_invalid = (np.asarray(self.verdict == str(each), np.bool_) for each in CONTRADICTIONS)
-        wrong: Bools = self.is_mailed & ((is_valid & self.has[Outcome.HARD]) | (is_invalid & has_arrived))
+        has_arrived = (self.has[Outcome.DELIVERED] | self.has[Outcome.COMPLAINT]) & ~self.has[
+            Outcome.HARD
+        ]
+        is_valid, is_invalid = (
+            np.asarray(self.verdict == str(each), np.bool_) for each in CONTRADICTIONS
+        )
+        wrong: Bools = self.is_mailed & (
+            (is_valid & self.has[Outcome.HARD]) | (is_invalid & has_arrived)
+        )
         return wrong
 
 
@@ -252,7 +266,10 @@ def match_outcomes(rows: Results, bounces: Any, *, mailed: Any = None) -> Outcom
         is_mailed=is_mailed,
         verdict=rows.buckets.to_pandas().astype(object).to_numpy(),
         reason=np.asarray(rows.why.fill_null(NO_REASON).to_pylist(), dtype=object),
-        has={each: np.array([key in found for key in keys], np.bool_) for each, found in by_outcome.items()},
+        has={
+            each: np.array([key in found for key in keys], np.bool_)
+            for each, found in by_outcome.items()
+        },
         shown=shown,
         matched=len(present & set(shown)),
         unmatched=len(set(shown) - present),
@@ -266,7 +283,9 @@ def rank(report: dict[str, Any]) -> int:
 def mailboxes_of(texts: pa.StringArray) -> npt.NDArray[Any]:
     """For each row the mailbox by which its address is matched; of what is not an address the text in lower case."""
     others = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
-    return np.asarray(pc.coalesce(read_mailboxes(texts.fill_null("")).names, others).to_pylist(), dtype=object)
+    return np.asarray(
+        pc.coalesce(read_mailboxes(texts.fill_null("")).names, others).to_pylist(), dtype=object
+    )
 
 
 def mailed_rows(rows: Results, mailed: Any) -> Bools:
@@ -297,7 +316,11 @@ def mailed_rows(rows: Results, mailed: Any) -> Bools:
 def actions_of(rows: Results, policy: Policy | str | None) -> npt.NDArray[Any]:
     """The actions in the frame, or those of the policy; `rows` is what `read_decided` gave."""
     is_known = policy is None and "action" in rows
-    actions = rows["action"] if is_known else decide_rows(rows, find_policy(policy or "balanced"))["action"]
+    actions = (
+        rows["action"]
+        if is_known
+        else decide_rows(rows, find_policy(policy or "balanced"))["action"]
+    )
     return np.asarray(actions.to_pylist(), dtype=object)
 
 
@@ -309,7 +332,11 @@ def count_outcomes(found: OutcomeRows, actions: npt.NDArray[Any]) -> pd.DataFram
     )[found.is_mailed]
     reasons = rows["reason"].value_counts().index
     tables = [
-        count_by(rows, "verdict", [*map(str, Verdict), *others(rows["verdict"], tuple(map(str, Verdict)))]),
+        count_by(
+            rows,
+            "verdict",
+            [*map(str, Verdict), *others(rows["verdict"], tuple(map(str, Verdict)))],
+        ),
         count_by(rows, "reason", [str(each) for each in reasons]),
         count_by(rows, "action", [*ACTIONS[:-1], *others(rows["action"], ACTIONS[:-1])]),
     ]
@@ -330,7 +357,10 @@ def count_by(rows: pd.DataFrame, by: str, values: list[str]) -> pd.DataFrame:
     for each in COUNTED:
         counts[str(each)] = rows[rows[str(each)]].groupby(by, observed=True)["key"].nunique()
     counts = counts.reindex(values).fillna(0).astype("int64")
-    intervals = [wilson_interval(hits, trials) for hits, trials in zip(counts["hard"], counts["mailed"], strict=True)]
+    intervals = [
+        wilson_interval(hits, trials)
+        for hits, trials in zip(counts["hard"], counts["mailed"], strict=True)
+    ]
     counts.insert(3, "rate", counts["hard"] / counts["mailed"].where(counts["mailed"] > 0))
     counts.insert(4, "low", [low for low, _ in intervals])
     counts.insert(5, "high", [high for _, high in intervals])

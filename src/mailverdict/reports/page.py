@@ -23,7 +23,12 @@ from .wording import days_of, made_checks, people_text, title_of
 
 SCOPE = ".mv-report.mv-report"  # twice, to come before the style sheet of JupyterLab
 FEW = 12  # rows of a long table inside a notebook
-CLASS_OF = {"badge": "text", "share": "number", "change": "number", "bar": "gauge"}  # of columns by kind, in page.css
+CLASS_OF = {
+    "badge": "text",
+    "share": "number",
+    "change": "number",
+    "bar": "gauge",
+}  # of columns by kind, in page.css
 
 
 class Markup(str):
@@ -93,7 +98,13 @@ def content(facts: ReportFacts, most: int | None = None) -> list[Markup]:
         shown = [[render(each, most) for each in column if not each.is_empty] for column in columns]
         filled = [column for column in shown if column]
         sides = [element("div", *column) for column in filled]
-        parts += filled[0] if len(filled) == 1 else [element("div", *sides, class_="mv-sides")] if sides else []
+        parts += (
+            filled[0]
+            if len(filled) == 1
+            else [element("div", *sides, class_="mv-sides")]
+            if sides
+            else []
+        )
     return parts
 
 
@@ -113,7 +124,10 @@ def head(facts: ReportFacts) -> list[Markup]:
         f"checked {days_of(counts.checked)}" if counts.checked else "",
         f"report of {facts.made_at:%Y-%m-%d %H:%M} UTC",
     )
-    parts = [*filter(None, known), *(element("span", each, class_="mv-day") for each in days if each)]
+    parts = [
+        *filter(None, known),
+        *(element("span", each, class_="mv-day") for each in days if each),
+    ]
     dotted = [part for each in parts for part in (" · ", each)][1:]
     marked = by_mark(counts.buckets)
     said = f"{people_text(counts)}, by the policy “{facts.policy.name}”."
@@ -151,7 +165,11 @@ def trend_line(facts: ReportFacts) -> str:
     if facts.trend is None:
         return ""
     points = 100 * (facts.counts.mailable - facts.trend.counts.mailable)
-    since = f" of {days_of(facts.trend.counts.checked)}" if facts.trend.counts.checked else " (day not recorded)"
+    since = (
+        f" of {days_of(facts.trend.counts.checked)}"
+        if facts.trend.counts.checked
+        else " (day not recorded)"
+    )
     how = (
         "as many as"
         if abs(points) < 0.05
@@ -188,16 +206,24 @@ def table(section: Section, rows: Sequence[Sequence[Any]]) -> list[Markup]:
     columns = others if others and last == "words" else [*section.columns]
     kinds = [kind for _, kind in columns]
     classes = [f"mv-{CLASS_OF.get(kind, kind)}" for kind in kinds]
-    heads = [element("th", label, scope="col", class_=each) for (label, _), each in zip(columns, classes, strict=True)]
+    heads = [
+        element("th", label, scope="col", class_=each)
+        for (label, _), each in zip(columns, classes, strict=True)
+    ]
     body = [
-        element("tr", *map(cell_of, kinds, classes, row, [row[len(columns) :], *[()] * (len(columns) - 1)]))
+        element(
+            "tr",
+            *map(cell_of, kinds, classes, row, [row[len(columns) :], *[()] * (len(columns) - 1)]),
+        )
         for row in rows
     ]
     inside = (element("thead", element("tr", *heads)), element("tbody", *body))
     made = element("table", *inside, class_="mv-sort", aria_label=section.title)
     parts = [element("div", made, class_="mv-scroll")]
     if len(rows) < len(section.rows):
-        parts.append(element("p", f"The first {len(rows)} of {len(section.rows):,}.", class_="mv-soft"))
+        parts.append(
+            element("p", f"The first {len(rows)} of {len(section.rows):,}.", class_="mv-soft")
+        )
     return parts
 
 
@@ -205,13 +231,19 @@ def cell_of(kind: str, class_: str, value: Any, below: Sequence[str]) -> Markup:
     """A cell, with what it is sorted by if that is not its text, and sentences below its text."""
     shown, key = SHOWN[kind](value) if kind in SHOWN else (value, None)
     parts = [shown, *(element("span", each, class_="mv-below") for each in below)]
-    return element("td", *parts, class_=class_) if key is None else element("td", *parts, class_=class_, data_sort=key)
+    return (
+        element("td", *parts, class_=class_)
+        if key is None
+        else element("td", *parts, class_=class_, data_sort=key)
+    )
 
 
 def meter(name: str, share: float) -> Markup:
     """A bar for one figure."""
     track = element("rect", class_="mv-track", width="100%", height=8)
-    filled = element("rect", class_=f"mv-{name}", width=f"{max(100 * share, 1) if share else 0:.2f}%", height=8)
+    filled = element(
+        "rect", class_=f"mv-{name}", width=f"{max(100 * share, 1) if share else 0:.2f}%", height=8
+    )
     return element("svg", track, filled, class_="mv-small", height=8, aria_hidden="true")
 
 
@@ -226,7 +258,9 @@ def stacked_bar(counts: Mapping[str, int], label: str, class_: str, height: int)
             parts.append(element("rect", hint, class_=f"mv-{name}", **place))
         at += width
     said = ", ".join(f"{LABELS[name]} {count:,}" for name, count in counts.items() if count)
-    return element("svg", *parts, class_=class_, height=height, role="img", aria_label=f"{label}: {said}")
+    return element(
+        "svg", *parts, class_=class_, height=height, role="img", aria_label=f"{label}: {said}"
+    )
 
 
 # What a cell of each kind shows, and what it is sorted by; a text of ours or of others is shown as it is.

@@ -20,7 +20,9 @@ MOST = 8  # reasons shown
 WIDTH, LINE = 7.5, 0.3  # inches: of the picture, and of one reason
 
 
-def plot(out: Any, column: Hashable | None = None, *, prefix: str | None = None, dark: bool = False) -> Figure:
+def plot(
+    out: Any, column: Hashable | None = None, *, prefix: str | None = None, dark: bool = False
+) -> Figure:
     """Draw a verified column: rows by verdict, and why rows are not valid. For notebooks, and files by ``savefig``.
 
     Parameters
@@ -62,7 +64,9 @@ def plot(out: Any, column: Hashable | None = None, *, prefix: str | None = None,
     counts.add(rows)
     reasons = counts.by(lambda each: (each.bucket, each.reason) if each.reason else None)
     heights = [1.5, 0.5 + LINE * min(len(reasons), MOST)][: 1 + bool(reasons)]
-    figure = plt.figure(figsize=(WIDTH, sum(heights)), layout="constrained", facecolor=shade("surface", dark=dark))
+    figure = plt.figure(
+        figsize=(WIDTH, sum(heights)), layout="constrained", facecolor=shade("surface", dark=dark)
+    )
     plt.close(figure)  # or a notebook would show it twice
     parts = figure.subfigures(len(heights), height_ratios=heights, squeeze=False, facecolor="none")
     draw_verdicts(parts[0][0].subplots(), counts, str(rows.column), dark=dark)
@@ -82,7 +86,9 @@ def draw_verdicts(axes: Axes, counts: Counts, column: str, *, dark: bool) -> Non
     left, edge = 0, shade("surface", dark=dark)
     for name, count in shown.items():
         label = f"{MARKS[MARK_OF[name]].glyph} {LABELS[name]} {count:,} ({count / counts.rows:.1%})"
-        axes.barh(0, count, left=left, color=shade(MARK_OF[name], dark=dark), edgecolor=edge, label=label)
+        axes.barh(
+            0, count, left=left, color=shade(MARK_OF[name], dark=dark), edgecolor=edge, label=label
+        )
         left += count
     title = f"{count_of(counts.rows, 'row')} of {printable_text(column, LONGEST_LABEL)} by verdict"
     frame(axes, title, dark=dark)
@@ -113,7 +119,11 @@ def draw_reasons(axes: Axes, reasons: Counter[tuple[str, str]], *, dark: bool) -
     for label in labels:
         label.set_color(shade("text", dark=dark))
     title = f"Why {count_of(reasons.total(), 'row is', 'rows are')} not valid"
-    frame(axes, f"{title}: the {MOST} most frequent reasons" if len(reasons) > MOST else title, dark=dark)
+    frame(
+        axes,
+        f"{title}: the {MOST} most frequent reasons" if len(reasons) > MOST else title,
+        dark=dark,
+    )
     axes.set_yticks(range(len(names)), names, parse_math=False)  # a text of a service may hold "$"
     axes.invert_yaxis()
     axes.margins(x=0.1)
@@ -122,7 +132,14 @@ def draw_reasons(axes: Axes, reasons: Counter[tuple[str, str]], *, dark: bool) -
 def frame(axes: Axes, title: str, *, dark: bool) -> None:
     """Title and colours; no axis of numbers, since each bar has its own."""
     axes.set_facecolor(shade("surface", dark=dark))
-    axes.set_title(title, loc="left", color=shade("text", dark=dark), fontsize=11, fontweight="bold", parse_math=False)
+    axes.set_title(
+        title,
+        loc="left",
+        color=shade("text", dark=dark),
+        fontsize=11,
+        fontweight="bold",
+        parse_math=False,
+    )
     axes.spines[:].set_visible(False)
     axes.tick_params(axis="x", bottom=False, labelbottom=False)
     axes.tick_params(axis="y", length=0, colors=shade("text", dark=dark))

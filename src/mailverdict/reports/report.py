@@ -93,9 +93,7 @@ class Report:
         """One line."""
         facts = self._facts
         share = percent(facts.counts.actions["send"], facts.counts.rows)
-        return (
-            f"<mailverdict.Report of {facts.column!r}: {share} of {count_of(facts.counts.rows, 'row')} can be mailed>"
-        )
+        return f"<mailverdict.Report of {facts.column!r}: {share} of {count_of(facts.counts.rows, 'row')} can be mailed>"
 
     def _repr_html_(self) -> str:
         """The page inline."""
@@ -147,11 +145,17 @@ def as_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with its column labels as text; a label that occurs twice gets its position."""
     labels = ["/".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns]
     out = frame.copy(deep=False)
-    out.columns = pd.Index([n if labels.count(n) == 1 else f"{n}.{i}" for i, n in enumerate(labels)])
+    out.columns = pd.Index(
+        [n if labels.count(n) == 1 else f"{n}.{i}" for i, n in enumerate(labels)]
+    )
     return out
 
 
-WRITERS: dict[str, Callable[[Report, Path], None]] = {".html": write_page, ".htm": write_page, ".xlsx": write_sheets}
+WRITERS: dict[str, Callable[[Report, Path], None]] = {
+    ".html": write_page,
+    ".htm": write_page,
+    ".xlsx": write_sheets,
+}
 
 
 def report(
@@ -217,13 +221,21 @@ def report(
     check_audience(audience)
     if path is not None:
         check_path(path)
-    elif isinstance(column, str | Path) and Path(column).suffix in WRITERS and column not in labels_of(out):
-        raise SettingsError(f"column={str(column)!r}: to save the report, give path={str(column)!r}")
+    elif (
+        isinstance(column, str | Path)
+        and Path(column).suffix in WRITERS
+        and column not in labels_of(out)
+    ):
+        raise SettingsError(
+            f"column={str(column)!r}: to save the report, give path={str(column)!r}"
+        )
     rows = read_decided(out, column, prefix)
     before = None if earlier is None else read_earlier(earlier, rows.column, rows.prefix)
     counts = Counts(chosen)
     counts.add(rows)
-    made = make_report(counts, rows.column, rows, bounces=bounces, earlier=before, name=name, audience=audience)
+    made = make_report(
+        counts, rows.column, rows, bounces=bounces, earlier=before, name=name, audience=audience
+    )
     if path is not None:
         made.save(path)
     return made
@@ -249,7 +261,9 @@ def make_report(
 ) -> Report:
     """The report of what was counted; a workbook and a comparison need the rows themselves."""
     assert counts.policy is not None
-    facts = ReportFacts(counts, counts.policy, str(column), datetime.now(UTC), name, again, audience)
+    facts = ReportFacts(
+        counts, counts.policy, str(column), datetime.now(UTC), name, again, audience
+    )
     if rows is None:
         return Report(facts, None, column, None)
     facts = replace(
@@ -276,7 +290,9 @@ def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> Results:
 def verified_pieces(table: TableFile, column: str, prefix: str | None) -> Iterator[pa.Table]:
     """The pieces of a verified file with the column and its results; others of the core that it lacks are null."""
     first = str(label_of(column, prefix, ""))
-    needed = [at for at, each in enumerate(table.columns) if each == column or each.startswith(first)]
+    needed = [
+        at for at, each in enumerate(table.columns) if each == column or each.startswith(first)
+    ]
     for piece in table.pieces([table.columns[at] for at in needed]):
         found = pa.table({table.columns[at]: to_plain(piece.column(at)) for at in needed})
         # The metadata has what verify noted.

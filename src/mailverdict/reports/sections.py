@@ -6,12 +6,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..model.section import Section, what_to_do
-from ..model.words import DECISION_LABELS, SOURCE_MEANING, Verdict, capitalize, count_of, reason_label
+from ..model.words import (
+    DECISION_LABELS,
+    SOURCE_MEANING,
+    Verdict,
+    capitalize,
+    count_of,
+    reason_label,
+)
 from ..repair.repair import ACCEPTED
 from ..theme import MARK_OF, MARKS
 from .facts import RETRY_WHEN, CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts
 from .summary import MEANING_OF_VALID
-from .wording import CHECKS, REASONLESS, another_check, days_of_earlier, meaning_of_actions, repair_label
+from .wording import (
+    CHECKS,
+    REASONLESS,
+    another_check,
+    days_of_earlier,
+    meaning_of_actions,
+    repair_label,
+)
 
 MAIN_REASONS = 5  # on the page for a manager
 SHARE = ("Share of rows", "share")
@@ -46,7 +60,10 @@ def share(count: int, whole: int) -> float:
 
 def verdicts(facts: ReportFacts) -> Section:
     """What a page shows as a picture."""
-    rows = [(name, count, share(count, facts.counts.rows)) for name, count in facts.counts.buckets.items()]
+    rows = [
+        (name, count, share(count, facts.counts.rows))
+        for name, count in facts.counts.buckets.items()
+    ]
     return Section("Verdicts", (("Verdict", "badge"), ("Rows", "number"), SHARE), rows)
 
 
@@ -55,7 +72,14 @@ def reasons(facts: ReportFacts) -> Section:
     most = max((count for *_, count in facts.reasons), default=0)
     return Section(
         "Why not the others",
-        (("Reason", "text"), ("Verdict", "badge"), ("Rows", "number"), SHARE, BAR, ("What it means", "words")),
+        (
+            ("Reason", "text"),
+            ("Verdict", "badge"),
+            ("Rows", "number"),
+            SHARE,
+            BAR,
+            ("What it means", "words"),
+        ),
         [
             (
                 reason_label(reason),
@@ -74,26 +98,39 @@ def main_reasons(facts: ReportFacts) -> Section:
     """The most frequent reasons, and what the others are together."""
     whole = reasons(facts)
     others = sum(count for *_, count in facts.reasons[MAIN_REASONS:])
-    notes = [f"{count_of(others, 'more row has', 'more rows have')} other reasons."] if others else []
+    notes = (
+        [f"{count_of(others, 'more row has', 'more rows have')} other reasons."] if others else []
+    )
     return replace(whole, rows=whole.rows[:MAIN_REASONS], notes=notes)
 
 
 def flags(facts: ReportFacts) -> Section:
     rows = [(reason_label(flag), count) for flag, count in facts.counts.flags.items() if count]
-    return Section("Rows by flag, whatever their verdict", (("Flag", "text"), ("Rows", "number")), rows, is_line=True)
+    return Section(
+        "Rows by flag, whatever their verdict",
+        (("Flag", "text"), ("Rows", "number")),
+        rows,
+        is_line=True,
+    )
 
 
 def decided_by_hand(facts: ReportFacts) -> Section:
     """What a person decided about single addresses, whatever the policy says."""
     counts, listed = facts.counts.decisions, facts.counts.decided
     rows = sum(counts.values())
-    said = [f"{DECISION_LABELS[word]}: {count_of(count, 'row')}" for word, count in counts.items() if count]
+    said = [
+        f"{DECISION_LABELS[word]}: {count_of(count, 'row')}"
+        for word, count in counts.items()
+        if count
+    ]
     return Section(
         "Decided by hand",
         (("Address", "data"), ("Decision", "text"), ("Suggestion", "data")),
         [(address, DECISION_LABELS.get(word, word), meant) for address, word, meant in listed],
         said="; ".join(said),
-        notes=[] if rows == len(listed) else [f"The first {len(listed)} of {count_of(rows, 'row')}."],
+        notes=[]
+        if rows == len(listed)
+        else [f"The first {len(listed)} of {count_of(rows, 'row')}."],
     )
 
 
@@ -118,7 +155,11 @@ def verify_again(facts: ReportFacts) -> Section:
     return Section(
         "Verify again",
         (("Reason", "text"), ("Rows", "number"), ("When", "words")),
-        [(reason_label(each), count, when) for each, when in RETRY_WHEN.items() if (count := reasons[str(each)])],
+        [
+            (reason_label(each), count, when)
+            for each, when in RETRY_WHEN.items()
+            if (count := reasons[str(each)])
+        ],
         notes=[how] if unknown else [],
         command=facts.command,
     )
@@ -229,7 +270,11 @@ def group_label(by: str, value: str) -> str:
 def wrong_verdicts(found: OutcomeFacts) -> Section:
     """The rows whose verdict was wrong, each with what the mail server said."""
     listed, rows = found.contradicted, found.contradicted_rows
-    columns = [("Address", "data"), ("Verdict and outcome", "text"), ("The mail server's message", "data")]
+    columns = [
+        ("Address", "data"),
+        ("Verdict and outcome", "text"),
+        ("The mail server's message", "data"),
+    ]
     shown = len(columns) if any(message for *_, message in listed) else 2
     return Section(
         f"{count_of(rows, 'row has', 'rows have')} a verdict that was wrong",
@@ -245,8 +290,22 @@ def domains(facts: ReportFacts) -> Section:
     for domain, counts in facts.domains.iterrows():
         whole, *_ = numbers = [int(count) for count in counts]
         buckets = dict(zip(facts.domains.columns[1:], numbers[1:], strict=True))
-        rows.append((domain, whole, share(whole, facts.counts.rows), share(buckets["valid"], whole), buckets))
-    columns = (("Domain", "data"), ("Rows", "number"), SHARE, ("Valid", "share"), ("Verdicts", "bars"))
+        rows.append(
+            (
+                domain,
+                whole,
+                share(whole, facts.counts.rows),
+                share(buckets["valid"], whole),
+                buckets,
+            )
+        )
+    columns = (
+        ("Domain", "data"),
+        ("Rows", "number"),
+        SHARE,
+        ("Valid", "share"),
+        ("Verdicts", "bars"),
+    )
     return Section("Largest domains", columns, rows)
 
 
@@ -262,12 +321,17 @@ def method(facts: ReportFacts) -> Section:
     if facts.answered_by:
         notes.append(f"The answers come from {facts.answered_by}.")
     if answered := [
-        f"{count:,} {SOURCE_MEANING.get(word, f'answered by {word}')}" for word, count in facts.sources.items()
+        f"{count:,} {SOURCE_MEANING.get(word, f'answered by {word}')}"
+        for word, count in facts.sources.items()
     ]:
         notes.append(f"Rows by the source of their answer: {', '.join(answered)}.")
-    notes.append("“Unknown”: it was checked, without a clear answer; that does not mean “probably invalid”.")
+    notes.append(
+        "“Unknown”: it was checked, without a clear answer; that does not mean “probably invalid”."
+    )
     if by_mark(facts.counts.buckets)["unchecked"]:
-        notes.append("“Not checked”: the cell is empty, no check has reached it, or one failed for a technical reason.")
+        notes.append(
+            "“Not checked”: the cell is empty, no check has reached it, or one failed for a technical reason."
+        )
     accepted = 0
     if facts.cleaning is not None:
         cleaned = count_of(facts.cleaning.rows, "cell was", "cells were")

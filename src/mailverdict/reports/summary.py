@@ -76,7 +76,9 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
     counts = Counts()
     counts.add(rows)
     addresses = keys_of(rows).dictionary_encode()
-    line = pc.if_else(pa.array(rows.is_several), pa.scalar(len(BUCKETS), pa.int32()), rows.buckets.indices)
+    line = pc.if_else(
+        pa.array(rows.is_several), pa.scalar(len(BUCKETS), pa.int32()), rows.buckets.indices
+    )
     reasons = counts.by(lambda each: (each.line, each.why) if each.why else None)
     top = {line: reason for (line, reason), _ in reversed(reasons.most_common())}
     lines = counts.lines
@@ -92,7 +94,9 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
     return found
 
 
-def by_domain(out: Frame, column: Hashable | None = None, *, top: int = 20, prefix: str | None = None) -> Frame:
+def by_domain(
+    out: Frame, column: Hashable | None = None, *, top: int = 20, prefix: str | None = None
+) -> Frame:
     """Count a verified column by the domain of the address.
 
     Parameters
@@ -137,7 +141,9 @@ DIFF_COLUMNS = ("before", "after", "details_before", "details_after")
 CHANGE_DTYPE = pd.CategoricalDtype(["added", "removed", "changed"])
 
 
-def diff(old: Any, new: Frame, column: Hashable | None = None, *, prefix: str | None = None) -> Frame:
+def diff(
+    old: Any, new: Frame, column: Hashable | None = None, *, prefix: str | None = None
+) -> Frame:
     """Compare two audits of one list, address by address.
 
     Parameters
@@ -176,13 +182,18 @@ def diff(old: Any, new: Frame, column: Hashable | None = None, *, prefix: str | 
     rows = Results(new, column, prefix)
     before = by_address(Results(old, rows.column, rows.prefix))
     after = by_address(rows)
-    before.columns, after.columns = pd.Index(["before", "details_before"]), pd.Index(["after", "details_after"])
+    before.columns, after.columns = (
+        pd.Index(["before", "details_before"]),
+        pd.Index(["after", "details_after"]),
+    )
     both = before.join(after, how="outer").sort_index()[list(DIFF_COLUMNS)]
     both = both.astype(object).where(both.notna(), None)
     change = pd.Series("changed", index=both.index, dtype=object)
     change = change.mask(both["before"].isna(), "added").mask(both["after"].isna(), "removed")
     # An earlier release wrote no word for types without reasons.
-    same_why = both["details_before"].eq(both["details_after"]) | both[list(DIFF_COLUMNS[2:])].isna().any(axis=1)
+    same_why = both["details_before"].eq(both["details_after"]) | both[
+        list(DIFF_COLUMNS[2:])
+    ].isna().any(axis=1)
     same = (both["before"] == both["after"]) & same_why
     both.insert(0, "change", change.astype(CHANGE_DTYPE))
     found: Frame = rows.data.convert(both[~same].rename_axis(index="address"))
@@ -191,7 +202,11 @@ def diff(old: Any, new: Frame, column: Hashable | None = None, *, prefix: str | 
 
 def by_address(rows: Results) -> pd.DataFrame:
     """Bucket and why of each distinct address; empty cells are left out."""
-    columns = {"address": keys_of(rows), "bucket": rows.buckets.cast(pa.string()), "details": rows.why}
+    columns = {
+        "address": keys_of(rows),
+        "bucket": rows.buckets.cast(pa.string()),
+        "details": rows.why,
+    }
     table: pd.DataFrame = pa.table(columns).to_pandas().astype(object)
     table = table[table["bucket"] != Status.MISSING].dropna(subset="address")
     return table.drop_duplicates("address").set_index("address")
@@ -207,15 +222,25 @@ def render_counts(counts: Counts, validation_type: ValidationType) -> str:
     lines += [render_bucket(name, buckets[name], counts.rows, largest) for name in names]
     if reasons:
         top = reasons.most_common(TOP_REASONS)
-        lines += ["", "rows that are not valid, by reason:", *(render_reason(reason, n) for reason, n in top)]
+        lines += [
+            "",
+            "rows that are not valid, by reason:",
+            *(render_reason(reason, n) for reason, n in top),
+        ]
         if len(reasons) > len(top):
             lines.append(f"  and {count_of(len(reasons) - len(top), 'more reason')}")
-    if flagged := ", ".join(f"{reason_label(flag)} {count:,}" for flag, count in flags.items() if count):
+    if flagged := ", ".join(
+        f"{reason_label(flag)} {count:,}" for flag, count in flags.items() if count
+    ):
         lines.append(f"rows by flag: {flagged}")
     if counts.suggestions:
-        lines.append(f"likely typos: {count_of(counts.suggestions, 'row has', 'rows have')} a suggestion")
+        lines.append(
+            f"likely typos: {count_of(counts.suggestions, 'row has', 'rows have')} a suggestion"
+        )
     if counts.cleaned:
-        lines.append(f"{count_of(counts.cleaned, 'cell was', 'cells were')} cleaned before the check")
+        lines.append(
+            f"{count_of(counts.cleaned, 'cell was', 'cells were')} cleaned before the check"
+        )
     if counts.suppressed is not None:
         lines.append(f"on the suppression list: {count_of(counts.suppressed, 'row')}")
     return "\n".join([*lines, f"({MEANING_OF_VALID[validation_type]})"])

@@ -24,15 +24,25 @@ class CountTable(pd.DataFrame):
     def _repr_html_(self) -> str:
         """The first rows as HTML; every text is escaped."""
         levels = [str(name or "") for name in self.index.names]
-        head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in [*levels, *map(str, self.columns)])
+        head = "".join(
+            f"<th>{html.escape(name.replace('_', ' '))}</th>"
+            for name in [*levels, *map(str, self.columns)]
+        )
         rows = []
-        for labels, values in zip(self.index[:MOST_ROWS], self.itertuples(index=False), strict=False):
+        for labels, values in zip(
+            self.index[:MOST_ROWS], self.itertuples(index=False), strict=False
+        ):
             own = labels if isinstance(labels, tuple) else (labels,)
-            cells = [*map(label_cell, levels, own), *map(value_cell, map(str, self.columns), values)]
+            cells = [
+                *map(label_cell, levels, own),
+                *map(value_cell, map(str, self.columns), values),
+            ]
             rows.append(f"<tr>{''.join(cells)}</tr>")
         left = len(self) - MOST_ROWS
         more = f'<p class="mv-soft">and {count_of(left, "more row")}</p>' if left > 0 else ""
-        return notebook(f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}")
+        return notebook(
+            f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}"
+        )
 
 
 def label_cell(level: str, label: Any) -> str:

@@ -69,20 +69,22 @@ def checks_of(kinds: Iterable[str]) -> str:
 
 def made_checks(facts: ReportFacts) -> str:
     """The checks that were made, and by what if that has a name; empty if there was none."""
-    checks = checks_of(facts.counts.validation_types) or ("not recorded" if facts.is_check_unknown else "")
+    checks = checks_of(facts.counts.validation_types) or (
+        "not recorded" if facts.is_check_unknown else ""
+    )
     return ", by ".join(filter(None, (checks, facts.answered_by)))
 
 
 def people_text(counts: Counts) -> str:
     """How many different people can be mailed, and in how many rows."""
-    return (
-        f"{count_of(counts.people, 'person', 'people')} in {counts.actions['send']:,} of {count_of(counts.rows, 'row')}"
-    )
+    return f"{count_of(counts.people, 'person', 'people')} in {counts.actions['send']:,} of {count_of(counts.rows, 'row')}"
 
 
 def meaning_of_actions(counts: Counts) -> dict[str, str]:
     """What each action means, and for which reasons rows of this result have it."""
-    return {action: f"{ACTION_MEANING[action]}{reasons_of_action(counts, action)}" for action in ACTIONS}
+    return {
+        action: f"{ACTION_MEANING[action]}{reasons_of_action(counts, action)}" for action in ACTIONS
+    }
 
 
 def decisive_word(each: Alike) -> str | None:
@@ -97,9 +99,17 @@ def reasons_of_action(counts: Counts, action: str) -> str:
     """The most frequent reasons, each with its rows; of rows that can be mailed how many are shared mailboxes."""
     if action == "send":
         shared = counts.number(lambda each: each.action == action and each.role)
-        return f" Of these, {count_of(shared, 'row is', 'rows are')} shared mailboxes such as info@." if shared else ""
+        return (
+            f" Of these, {count_of(shared, 'row is', 'rows are')} shared mailboxes such as info@."
+            if shared
+            else ""
+        )
     found = counts.by(lambda each: decisive_word(each) if each.action == action else None)
     named = [(reason_label(reason), count) for reason, count in most_common(found)]
     others = sum(count for _, count in named[MAIN_REASONS:])
-    parts = [f"{label}: {count:,}" for label, count in [*named[:MAIN_REASONS], ("Other reasons", others)] if count]
+    parts = [
+        f"{label}: {count:,}"
+        for label, count in [*named[:MAIN_REASONS], ("Other reasons", others)]
+        if count
+    ]
     return f" {'; '.join(parts)}." if parts else ""

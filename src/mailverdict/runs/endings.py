@@ -128,7 +128,9 @@ def count_errors(rows: pa.Table) -> Counter[str]:
     """Count the rows with the status ``error`` by the code of the error; `rows` as in `count_causes`."""
     is_error = pc.equal(rows["status"].cast(pa.string()), Status.ERROR)
     codes = rows["error"].cast(pa.string()).filter(is_error)
-    return Counter({each["values"] or "ERROR": each["counts"] for each in pc.value_counts(codes).to_pylist()})
+    return Counter(
+        {each["values"] or "ERROR": each["counts"] for each in pc.value_counts(codes).to_pylist()}
+    )
 
 
 def describe_errors(counts: Mapping[str, int]) -> str:

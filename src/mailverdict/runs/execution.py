@@ -56,10 +56,17 @@ if TYPE_CHECKING:
 # The contract does not give the hour at which a quota starts again; for this service it is a setting.
 NEXT_DAY = ", usually after 00:00 UTC"
 logger = logging.getLogger("mailverdict")
-FREE_BATCH = 1_000_000  # rows at once if no network is used: bounds memory, keeps the progress bar moving
+FREE_BATCH = (
+    1_000_000  # rows at once if no network is used: bounds memory, keeps the progress bar moving
+)
 MIN_QUOTA_INTERVAL = 10.0  # seconds, whatever a service suggests: a run may wait for hours
 OTHERS_INTERVAL = 1.0  # seconds between two looks at what other runs on the journal have settled
-OWN_FIELDS = ("status", "result", "reasons", "error")  # fields that a run needs at its end, whatever its result has
+OWN_FIELDS = (
+    "status",
+    "result",
+    "reasons",
+    "error",
+)  # fields that a run needs at its end, whatever its result has
 FREE_FIELDS = ("status", "result")  # the same for a run without a network
 
 
@@ -73,7 +80,9 @@ class RunSettings:
     limit: int | None = None  # addresses newly verified, at most
     on_quota: str = "stop"  # "stop", "raise" or "wait"
     offline: bool = False
-    answered_since: float | None = None  # answers settled from then on are reused, temporary ones too
+    answered_since: float | None = (
+        None  # answers settled from then on are reused, temporary ones too
+    )
 
 
 class Execution:
@@ -113,10 +122,18 @@ class Execution:
         self.noticed: list[str] = []  # during the run
         self.conclusions: list[str] = []  # at its end, about the whole run
         self.short_of_quota: list[Deferred] = []
-        self.elsewhere: list[str] = []  # addresses of the present batch that another run on the journal has
-        self.refused: set[str] = set()  # addresses that the service's limiter refused, and that are asked again
-        self.causes: Counter[str] = Counter()  # why settled addresses have no verdict; counted at the end
-        self.errors: Counter[str] = Counter()  # addresses with the status `error`, by code; counted at the end
+        self.elsewhere: list[
+            str
+        ] = []  # addresses of the present batch that another run on the journal has
+        self.refused: set[str] = (
+            set()
+        )  # addresses that the service's limiter refused, and that are asked again
+        self.causes: Counter[str] = (
+            Counter()
+        )  # why settled addresses have no verdict; counted at the end
+        self.errors: Counter[str] = (
+            Counter()
+        )  # addresses with the status `error`, by code; counted at the end
         self.newly_verified = 0  # addresses that the backend verifies; `limit` is about these
         self.unanswered = 0  # addresses that stay pending though neither quota nor `limit` nor `offline` is the reason
 
@@ -163,7 +180,9 @@ class Execution:
         for start in range(0, self.newly_verified, FREE_BATCH):
             size = min(FREE_BATCH, self.newly_verified - start)
             syntax = None if self.syntax is None else self.syntax.slice(start, size)
-            batch = Batch(self.addresses.slice(start, size), self.settings.validation_type, syntax, fields)
+            batch = Batch(
+                self.addresses.slice(start, size), self.settings.validation_type, syntax, fields
+            )
             async with aclosing(self.backend.verify(batch)) as events:  # type: ignore[type-var]
                 async for event in events:
                     self.apply(event)
@@ -212,7 +231,9 @@ class Execution:
         if self.screen is None:
             return
         left = self.results.unsettled()
-        events = self.screen.settle(self.addresses.take(pa.array(left)), left, self.settings.validation_type)
+        events = self.screen.settle(
+            self.addresses.take(pa.array(left)), left, self.settings.validation_type
+        )
         await self.process_events(events, left)
 
     async def resolve_lost_submissions(self) -> None:
@@ -251,7 +272,9 @@ class Execution:
         is_elsewhere = pc.is_in(keys, value_set=unclaimed.elsewhere).to_numpy(zero_copy_only=False)
         return todo[~(is_held | is_elsewhere)], todo[is_elsewhere]
 
-    def apply_limit(self, todo: Positions, others: Positions) -> tuple[Positions, Positions, Positions]:
+    def apply_limit(
+        self, todo: Positions, others: Positions
+    ) -> tuple[Positions, Positions, Positions]:
         """What to submit now, what is beyond the limit, and which addresses of other runs come before the limit."""
         limit = self.settings.limit
         room = len(todo) if limit is None else min(len(todo), limit - self.newly_verified)
@@ -270,7 +293,9 @@ class Execution:
         """Sleep before another look at what other runs are verifying; returns these addresses."""
         if len(others):
             count = count_of(len(others), "address is", "addresses are")
-            self.emit_progress(message=f"{count} being verified by another process on this journal; waiting")
+            self.emit_progress(
+                message=f"{count} being verified by another process on this journal; waiting"
+            )
             await self.sleep(OTHERS_INTERVAL)
         return others
 
@@ -281,10 +306,14 @@ class Execution:
             lost = self.find_lost_batches(self.journal, batch.addresses)
             service = getattr(self.backend, "base_url", "")
             claim = partial(self.journal.claim, self.key)
-            batch = replace(batch, lost_batches=lost, known_pace=self.journal.known_pace(service), claim=claim)
+            batch = replace(
+                batch, lost_batches=lost, known_pace=self.journal.known_pace(service), claim=claim
+            )
         await self.process_events(self.backend.verify(batch, jobs), todo)
 
-    def find_lost_batches(self, journal: Journal, addresses: pa.StringArray) -> tuple[Submitting, ...]:
+    def find_lost_batches(
+        self, journal: Journal, addresses: pa.StringArray
+    ) -> tuple[Submitting, ...]:
         """Lost submissions whose addresses are all to be submitted now."""
         lost = journal.lost_batches(self.key)
         wanted = frozenset(addresses.to_pylist()) if lost else frozenset()
@@ -294,7 +323,9 @@ class Execution:
         """Record event after event about the addresses at `positions`; sessions are closed however this ends."""
         async with aclosing(events) as stream:  # type: ignore[type-var]
             async for event in stream:
-                self.record(self.in_column(event, positions) if isinstance(event, Settled) else event)
+                self.record(
+                    self.in_column(event, positions) if isinstance(event, Settled) else event
+                )
 
     def record(self, event: Event) -> None:
         """Write an event to the journal before it takes effect and before the next one is requested."""
@@ -302,7 +333,9 @@ class Execution:
             try:
                 self.journal.record(self.key, event)
             except JournalError:
-                if isinstance(event, Settled):  # perhaps paid for: the partial result has it at least
+                if isinstance(
+                    event, Settled
+                ):  # perhaps paid for: the partial result has it at least
                     self.apply(event)
                 raise
         self.apply(event)
@@ -310,7 +343,9 @@ class Execution:
     def in_column(self, event: Settled, positions: Positions) -> Settled:
         """The rows of a batch with their positions in the column, and with what screening knows."""
         named = event.positions is None
-        found = self.results.positions_of(event.rows["email"]) if named else positions[event.positions]
+        found = (
+            self.results.positions_of(event.rows["email"]) if named else positions[event.positions]
+        )
         rows = event.rows if self.screen is None else self.screen.fill(event.rows, found)
         return replace(event, rows=rows, positions=found)
 

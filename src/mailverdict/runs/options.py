@@ -39,7 +39,9 @@ def parse_validation_type(value: str) -> ValidationType:
     try:
         return ValidationType(value)
     except ValueError:
-        raise SettingsError(f"validation_type={value!r}: give one of {', '.join(ValidationType)}") from None
+        raise SettingsError(
+            f"validation_type={value!r}: give one of {', '.join(ValidationType)}"
+        ) from None
 
 
 def pick_backend(backend: Any) -> Backend:
@@ -52,7 +54,9 @@ def pick_backend(backend: Any) -> Backend:
 
         return RemoteBackend(parse_base_url(backend, "backend"))
     if isinstance(backend, type) or not hasattr(backend, "verify"):
-        raise SettingsError(f"backend={backend!r}: give None, the URL of a service, or a backend object")
+        raise SettingsError(
+            f"backend={backend!r}: give None, the URL of a service, or a backend object"
+        )
     picked: Backend = backend
     return picked
 
@@ -102,7 +106,9 @@ class Options:
         if on_quota not in ON_QUOTA:
             raise SettingsError(f"on_quota={on_quota!r}: give one of {', '.join(ON_QUOTA)}")
         if not isinstance(screen, LocalBackend) and screen not in SCREENS:
-            raise SettingsError(f"screen={screen!r}: give None, 'mx', or a LocalBackend with settings of its own")
+            raise SettingsError(
+                f"screen={screen!r}: give None, 'mx', or a LocalBackend with settings of its own"
+            )
         wanted = parse_limit(limit)
         picked = pick_backend(backend)
         settings = RunSettings(
@@ -170,7 +176,9 @@ def parse_refresh(refresh: Iterable[str]) -> frozenset[str]:
         raise SettingsError(f"refresh={refresh!r}: give verdicts, as {{'unknown'}}") from None
     known = (*Verdict, Status.ERROR)
     if unknown := wanted - set(known):
-        raise SettingsError(f"refresh: {sorted(map(str, unknown))[0]!r} is not one of {', '.join(known)}")
+        raise SettingsError(
+            f"refresh: {sorted(map(str, unknown))[0]!r} is not one of {', '.join(known)}"
+        )
     return wanted
 
 
@@ -183,7 +191,9 @@ def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationT
     try:
         return user_path(journal)
     except TypeError:
-        raise SettingsError(f"journal={journal!r}: give 'auto', the path of a file, or None") from None
+        raise SettingsError(
+            f"journal={journal!r}: give 'auto', the path of a file, or None"
+        ) from None
 
 
 def open_execution(

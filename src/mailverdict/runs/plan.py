@@ -144,7 +144,10 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
         values["most_units"] = None
     labels = LABELS if plan.daily_limit is None else QUOTA_LABELS
     shown = {labels[name]: value for name, value in values.items() if value is not None}
-    return [(label, f"{value:,}" if isinstance(value, int) else str(value)) for label, value in shown.items()]
+    return [
+        (label, f"{value:,}" if isinstance(value, int) else str(value))
+        for label, value in shown.items()
+    ]
 
 
 def plan_run(
@@ -166,17 +169,29 @@ def plan_run(
     today: date | None = None,
 ) -> Plan:
     """Calculate a plan from counts; a `SettingsError` if they contradict each other. `today` is that of UTC."""
-    counts = {"rows": rows, "missing": missing, "malformed": malformed, "several": several, "unique": unique}
+    counts = {
+        "rows": rows,
+        "missing": missing,
+        "malformed": malformed,
+        "several": several,
+        "unique": unique,
+    }
     counts |= {"given": given, "known": known, "in_flight": in_flight, "held": held}
     left = unique - given - known - in_flight - held
-    if min(counts.values()) < 0 or left < 0 or missing + malformed + several + min(unique, 1) > rows:
+    if (
+        min(counts.values()) < 0
+        or left < 0
+        or missing + malformed + several + min(unique, 1) > rows
+    ):
         raise SettingsError(f"these counts do not add up: {counts}")
     to_submit = left if limit is None else min(left, limit)
     days = [] if quota is None else daily_portions(to_submit, quota)
     return Plan(
         **counts,
         to_submit=to_submit,
-        batches=0 if days is None else sum(math.ceil(day / BULK_LIMIT) * times for day, times in days),
+        batches=0
+        if days is None
+        else sum(math.ceil(day / BULK_LIMIT) * times for day, times in days),
         daily_limit=None if quota is None else quota.daily_limit,
         remaining=None if quota is None else quota.remaining,
         days=None if quota is None or days is None else sum(times for _, times in days),

@@ -32,14 +32,20 @@ class SettledRows:
     Only `fields` of the result schema are kept: the others are most of the memory of a large run.
     """
 
-    def __init__(self, addresses: pa.StringArray, fields: Sequence[str] = tuple(SCHEMA.names)) -> None:
+    def __init__(
+        self, addresses: pa.StringArray, fields: Sequence[str] = tuple(SCHEMA.names)
+    ) -> None:
         self.addresses = addresses
         self.fields = list(fields)
         self.counts: Counter[str] = Counter()
         self.tables: list[pa.Table] = []
         self.size = 0
-        self.row_of: Positions | None = None  # by position; None: the rows are in the order of the addresses
-        self.asked_again: dict[int, pa.Table] = {}  # by position: a row that another one is to replace
+        self.row_of: Positions | None = (
+            None  # by position; None: the rows are in the order of the addresses
+        )
+        self.asked_again: dict[
+            int, pa.Table
+        ] = {}  # by position: a row that another one is to replace
         self.lock = threading.RLock()
 
     def settle_next(self, rows: pa.Table) -> None:
@@ -62,9 +68,15 @@ class SettledRows:
             self.tables.append(rows.select(self.fields))
             self.size += len(rows)
         if is_asked_again:
-            self.asked_again.update((at, rows.slice(i, 1)) for i, at in enumerate(positions.tolist()))
+            self.asked_again.update(
+                (at, rows.slice(i, 1)) for i, at in enumerate(positions.tolist())
+            )
             return
-        replaced = [at for at in positions.tolist() if self.asked_again.pop(at, None)] if self.asked_again else []
+        replaced = (
+            [at for at in positions.tolist() if self.asked_again.pop(at, None)]
+            if self.asked_again
+            else []
+        )
         self.count(rows, int(is_fresh.sum()) + len(replaced))
 
     def count(self, rows: pa.Table, fresh: int) -> None:
@@ -91,7 +103,9 @@ class SettledRows:
         try:
             return np.array([self.index[key] for key in keys], np.int64)
         except KeyError as exc:
-            message = f"the backend answered about {exc.args[0]!r:.100}, which it was not asked about"
+            message = (
+                f"the backend answered about {exc.args[0]!r:.100}, which it was not asked about"
+            )
             raise BackendError(message) from None
 
     def unsettled(self) -> Positions:
@@ -109,7 +123,9 @@ class SettledRows:
             row_of = None if self.row_of is None else self.row_of.copy()
             left = self.unsettled()
         if len(left) or not tables:
-            tables.append(pending_rows(self.addresses.take(pa.array(left)), validation_type).select(names))
+            tables.append(
+                pending_rows(self.addresses.take(pa.array(left)), validation_type).select(names)
+            )
         whole = pa.concat_tables(tables)
         if row_of is None:
             return whole
@@ -122,7 +138,9 @@ def pending_rows(emails: pa.StringArray, validation_type: str) -> pa.Table:
     columns: dict[str, Any] = {
         "email": emails,
         "status": pa.repeat(pa.scalar(str(Status.PENDING)), len(emails)).dictionary_encode(),
-        "validation_type": pa.repeat(pa.scalar(str(validation_type)), len(emails)).dictionary_encode(),
+        "validation_type": pa.repeat(
+            pa.scalar(str(validation_type)), len(emails)
+        ).dictionary_encode(),
     }
     return complete_table(columns, len(emails))
 
@@ -130,7 +148,10 @@ def pending_rows(emails: pa.StringArray, validation_type: str) -> pa.Table:
 def count_words(chunk: pa.DictionaryArray) -> dict[str, int]:
     """How often each word of a dictionary-encoded column occurs; there are only a few words."""
     codes = chunk.indices.drop_null().to_numpy(zero_copy_only=False)
-    counts = ((word, int(np.count_nonzero(codes == code))) for code, word in enumerate(chunk.dictionary.to_pylist()))
+    counts = (
+        (word, int(np.count_nonzero(codes == code)))
+        for code, word in enumerate(chunk.dictionary.to_pylist())
+    )
     return {word: count for word, count in counts if count and word}
 
 
@@ -227,7 +248,11 @@ def pace_text(progress: Progress) -> str:
         return ""
     if not progress.pace:
         return "the service refuses for its rate limit at present; trying again"
-    left = "" if progress.seconds_left is None else f", about {duration_text(progress.seconds_left)} left"
+    left = (
+        ""
+        if progress.seconds_left is None
+        else f", about {duration_text(progress.seconds_left)} left"
+    )
     return f"{progress.pace:,.3g} addresses a second{left}"
 
 
@@ -282,7 +307,9 @@ class ProgressBar:
         shown = {k: v for k, v in progress.verdicts.items() if v}
         self.bar.set_postfix(shown, refresh=False)
         if texts := [text for text in (progress.message, pace_text(progress)) if text]:
-            self.bar.set_postfix_str(", ".join([*(f"{k}={v}" for k, v in shown.items()), *texts]), refresh=False)
+            self.bar.set_postfix_str(
+                ", ".join([*(f"{k}={v}" for k, v in shown.items()), *texts]), refresh=False
+            )
         self.bar.refresh()
         if progress.is_over:
             self.bar.close()

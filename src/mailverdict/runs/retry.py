@@ -33,7 +33,10 @@ ASK_AGAIN: dict[str, float] = {
     Reason.GREYLISTED: 300.0,  # mail servers ask for minutes; `LocalBackend` waits as long
 }
 
-FAILED_LOOK_UPS = ("DNS", "BLACKLIST")  # error codes of rows whose DNS questions had no answer, if they are unknown
+FAILED_LOOK_UPS = (
+    "DNS",
+    "BLACKLIST",
+)  # error codes of rows whose DNS questions had no answer, if they are unknown
 
 
 def reusable(
@@ -48,11 +51,17 @@ def reusable(
     is_temporary = pc.and_(pc.equal(result, Verdict.UNKNOWN), has_temporary_reason(reasons))
     is_old_error = pc.and_(pc.equal(status, Status.ERROR), pc.greater_equal(ages, ERROR_MAX_AGE))
     if not costs_quota:
-        has_failed = pc.is_in(as_text(rows["error"]), value_set=pa.array(FAILED_LOOK_UPS, pa.string()))
-        is_temporary = pc.or_(is_temporary.fill_null(False), pc.and_(pc.equal(result, Verdict.UNKNOWN), has_failed))
+        has_failed = pc.is_in(
+            as_text(rows["error"]), value_set=pa.array(FAILED_LOOK_UPS, pa.string())
+        )
+        is_temporary = pc.or_(
+            is_temporary.fill_null(False), pc.and_(pc.equal(result, Verdict.UNKNOWN), has_failed)
+        )
     wanted = pa.array(sorted(refresh), pa.string())
     is_refreshed = pc.or_(pc.is_in(result, value_set=wanted), pc.is_in(status, value_set=wanted))
-    return pc.invert(pc.or_(pc.or_(is_temporary.fill_null(False), is_old_error.fill_null(False)), is_refreshed))
+    return pc.invert(
+        pc.or_(pc.or_(is_temporary.fill_null(False), is_old_error.fill_null(False)), is_refreshed)
+    )
 
 
 def has_temporary_reason(reasons: pa.StringArray) -> pa.BooleanArray:
@@ -105,7 +114,9 @@ class LostSubmission(Enum):
     TOO_EARLY = "the service may still be counting"
 
 
-def classify_lost_submission(*, sent_at: float, used_before: int | None, used: int, now: float) -> LostSubmission:
+def classify_lost_submission(
+    *, sent_at: float, used_before: int | None, used: int, now: float
+) -> LostSubmission:
     """Compare the quota's `used` before a lost submission with `used` now.
 
     Only an unchanged reading on the same day shows that it was not counted.

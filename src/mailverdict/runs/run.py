@@ -51,7 +51,10 @@ class Run(Generic[T]):
     """
 
     def __init__(
-        self, execution: Execution, build: Callable[[pa.Table], T], reopen: Callable[[], Execution] | None = None
+        self,
+        execution: Execution,
+        build: Callable[[pa.Table], T],
+        reopen: Callable[[], Execution] | None = None,
     ) -> None:
         self._execution = execution
         self._build = build
@@ -101,7 +104,9 @@ class Run(Generic[T]):
     def cancel(self) -> None:
         """Stop the run; sessions are closed and answers are kept."""
         self._is_cancelled = True
-        if self._task is not None and not self.done():  # at the end of the process no thread can be started
+        if (
+            self._task is not None and not self.done()
+        ):  # at the end of the process no thread can be started
             loop_thread().loop.call_soon_threadsafe(self._task.cancel)
 
     def pause(self) -> None:
@@ -246,7 +251,9 @@ class Run(Generic[T]):
         """The widget that shows this run; None outside of a notebook, and without anywidget."""
         if self._live is None and is_notebook():
             try:  # only a notebook loads the widget, which is in a higher layer
-                self._live = import_module("mailverdict.widgets").RunWidget(self, has_buttons=has_buttons)
+                self._live = import_module("mailverdict.widgets").RunWidget(
+                    self, has_buttons=has_buttons
+                )
             except MissingExtraError:
                 return None
         return self._live
@@ -267,7 +274,9 @@ class Run(Generic[T]):
         """Run in a task of its own, so that the future ends only after sessions are closed."""
         self._task = asyncio.ensure_future(self._execution.run())
         if self._is_cancelled:
-            await asyncio.sleep(0)  # a task cancelled before its first step would not close its journal
+            await asyncio.sleep(
+                0
+            )  # a task cancelled before its first step would not close its journal
             self._task.cancel()
         await asyncio.wait([self._task])
         if not self._task.cancelled():
@@ -312,10 +321,14 @@ def quota_text(progress: Progress, today: date | None = None) -> str:
     quota = progress.quota
     if quota is None or progress.state == "done":
         return ""
-    if progress.state == "stopped" or not is_short_of_quota(progress):  # a run that has stopped says the day itself
+    if progress.state == "stopped" or not is_short_of_quota(
+        progress
+    ):  # a run that has stopped says the day itself
         return str(quota)
     day = day_when_done(addresses_left(progress), quota, today or datetime.now(UTC).date())
-    return f"{quota}; rows come in their order" + (f", and at this quota all are done on {day}" if day else "")
+    return f"{quota}; rows come in their order" + (
+        f", and at this quota all are done on {day}" if day else ""
+    )
 
 
 def is_short_of_quota(progress: Progress) -> bool:
@@ -325,7 +338,9 @@ def is_short_of_quota(progress: Progress) -> bool:
 
 def addresses_left(progress: Progress) -> int:
     """How many are still to be submitted."""
-    return max(progress.total - max(progress.settled, progress.from_journal + progress.submitted), 0)
+    return max(
+        progress.total - max(progress.settled, progress.from_journal + progress.submitted), 0
+    )
 
 
 def render_progress(progress: Progress) -> str:
@@ -334,8 +349,13 @@ def render_progress(progress: Progress) -> str:
 
     left = {"pending": progress.total - progress.settled, "error": progress.errors}
     counts = {**progress.verdicts, **{name: count for name, count in left.items() if count > 0}}
-    cells = "".join(f'<td>{badge(name)}</td><td class="mv-number">{count:,}</td>' for name, count in counts.items())
+    cells = "".join(
+        f'<td>{badge(name)}</td><td class="mv-number">{count:,}</td>'
+        for name, count in counts.items()
+    )
     notes = [progress.message, pace_text(progress), quota_text(progress), progress.problem]
     body = f"<p><b>{html.escape(progress.state.capitalize())}</b>: {html.escape(checked_text(progress))}</p>"
     body += f"{bar(counts)}<table><tr>{cells}</tr></table>"
-    return notebook(body + "".join(f'<p class="mv-soft">{html.escape(note)}</p>' for note in notes if note))
+    return notebook(
+        body + "".join(f'<p class="mv-soft">{html.escape(note)}</p>' for note in notes if note)
+    )

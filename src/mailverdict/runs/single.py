@@ -23,7 +23,9 @@ from ..model.verification import Verification, parse_errors
 from ..model.words import Status, ValidationType, ValidationTypeWord, Verdict
 from .options import parse_validation_type, pick_backend
 
-LONGEST_EMAIL = 1_000  # characters; no address is longer than 254 octets (RFC 5321 section 4.5.3.1.3)
+LONGEST_EMAIL = (
+    1_000  # characters; no address is longer than 254 octets (RFC 5321 section 4.5.3.1.3)
+)
 
 
 def check(
@@ -61,7 +63,11 @@ def check(
     >>> mv.check("ada@example", validation_type="regex").result
     'invalid'
     """
-    address, kind, record = parse_email(email), parse_validation_type(validation_type), CheckRecord()
+    address, kind, record = (
+        parse_email(email),
+        parse_validation_type(validation_type),
+        CheckRecord(),
+    )
 
     async def check_once() -> Verification:
         async with open_backend(backend) as opened:
@@ -115,7 +121,11 @@ async def check_address(
 def with_suggestion(found: Verification, syntax: SyntaxEvidence) -> Verification:
     """The verification with the address that was probably meant, if the backend does not have one."""
     meant = None if found.suggestion else suggest_domain(syntax.ascii_domain)
-    return replace(found, metadata={**found.metadata, "suggestion": f"{syntax.local}@{meant}"}) if meant else found
+    return (
+        replace(found, metadata={**found.metadata, "suggestion": f"{syntax.local}@{meant}"})
+        if meant
+        else found
+    )
 
 
 async def check_by_batch(
@@ -141,7 +151,9 @@ def read_row(row: dict[str, Any]) -> Verification:
         cause = errors[0].message if errors else "no cause is known"
         raise BackendError(f"the backend could not verify the address: {cause}")
     if row["result"] not in tuple(Verdict):
-        raise ContractError(f"the verdict is {row['result']!r}, none of {', '.join(Verdict)}", path="result")
+        raise ContractError(
+            f"the verdict is {row['result']!r}, none of {', '.join(Verdict)}", path="result"
+        )
     return verification_of(row)
 
 
@@ -149,4 +161,6 @@ def refusal(event: Deferred) -> BackendError:
     """The exception for an address that the backend put off."""
     if event.why == "quota":
         return QuotaExceeded("today's quota is used up: the address was not verified", requested=1)
-    return RateLimited(f"the backend has not verified the address yet: {event.why}", retry_after=event.retry_after)
+    return RateLimited(
+        f"the backend has not verified the address yet: {event.why}", retry_after=event.retry_after
+    )

@@ -19,12 +19,21 @@ import dns.flags
 import dns.message
 import dns.rdatatype
 
-from .dns_table import DnsFault, DomainRecords, ZoneTable, answer_messages, fits_datagram, plain_name
+from .dns_table import (
+    DnsFault,
+    DomainRecords,
+    ZoneTable,
+    answer_messages,
+    fits_datagram,
+    plain_name,
+)
 
 __all__ = ["DnsFault", "DnsServer", "DomainRecords"]
 
 NOT_A_QUERY = (dns.exception.DNSException, ValueError)  # raised by bytes that are not a query
-RECEIVE_BUFFER = 1 << 20  # bytes; a client on the same event loop may send hundreds of queries before we can read one
+RECEIVE_BUFFER = (
+    1 << 20
+)  # bytes; a client on the same event loop may send hundreds of queries before we can read one
 BIND_TRIES = 20  # a free UDP port may be in use for TCP
 
 
@@ -61,7 +70,9 @@ class DnsServer:
     (True, 0)
     """
 
-    def __init__(self, zones: Mapping[str, DomainRecords], *, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, zones: Mapping[str, DomainRecords], *, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
         self._table = ZoneTable(zones)
         self._host = host
         self._port = port
@@ -78,7 +89,10 @@ class DnsServer:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self.stop()
 
@@ -91,7 +105,9 @@ class DnsServer:
         """Add a name or replace its records, also while the server runs."""
         self._table.add(name, records)
 
-    def count(self, name: str | None = None, rdtype: str | None = None, *, tcp: bool | None = None) -> int:
+    def count(
+        self, name: str | None = None, rdtype: str | None = None, *, tcp: bool | None = None
+    ) -> int:
         """Count the queries received, repeated ones each time.
 
         Parameters
@@ -108,7 +124,9 @@ class DnsServer:
         """
         wanted = (None if name is None else plain_name(name), rdtype, tcp)
         return sum(
-            n for key, n in self._counts.items() if all(w in (None, k) for w, k in zip(wanted, key, strict=True))
+            n
+            for key, n in self._counts.items()
+            if all(w in (None, k) for w, k in zip(wanted, key, strict=True))
         )
 
     async def start(self) -> None:
@@ -168,7 +186,9 @@ class DnsServer:
             if self._udp is not None:
                 self._udp.sendto(packet, source)
 
-    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_connection(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """Answer the queries of one TCP connection."""
         task = asyncio.current_task()
         assert task is not None
@@ -181,7 +201,9 @@ class DnsServer:
             self._connections.discard(task)
             writer.close()
 
-    async def _serve_query(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_query(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         size = int.from_bytes(await reader.readexactly(2), "big")
         query = self._read(await reader.readexactly(size), tcp=True)
         self._count_in_flight()
@@ -189,7 +211,9 @@ class DnsServer:
             await asyncio.sleep(self._table.delay_of(query))
         finally:
             self.in_flight -= 1
-        packets = answer_messages(self._table.fault_of(query), query, self._table.answer(query), tcp=True)
+        packets = answer_messages(
+            self._table.fault_of(query), query, self._table.answer(query), tcp=True
+        )
         if not packets:
             raise EOFError("no answer: close the connection")
         for packet in packets:
@@ -202,7 +226,9 @@ class DnsServer:
         if query.flags & dns.flags.QR or len(query.question) != 1:
             raise ValueError("not a query with one question")
         asked = query.question[0]
-        self._counts[plain_name(asked.name.to_text()), dns.rdatatype.to_text(asked.rdtype), tcp] += 1
+        self._counts[
+            plain_name(asked.name.to_text()), dns.rdatatype.to_text(asked.rdtype), tcp
+        ] += 1
         return query
 
     def _count_in_flight(self) -> None:

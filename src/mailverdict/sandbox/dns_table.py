@@ -22,7 +22,14 @@ import dns.rrset
 
 from ..errors import SettingsError
 
-__all__ = ["DnsFault", "DomainRecords", "ZoneTable", "answer_messages", "fits_datagram", "plain_name"]
+__all__ = [
+    "DnsFault",
+    "DomainRecords",
+    "ZoneTable",
+    "answer_messages",
+    "fits_datagram",
+    "plain_name",
+]
 
 ANY_TYPE = "*"
 ALIAS = "CNAME"
@@ -106,7 +113,9 @@ class ZoneTable:
 
     def __init__(self, zones: Mapping[str, DomainRecords]) -> None:
         self._entries: dict[str, ZoneEntry] = {}
-        self._parents: set[str] = set()  # names that exist because a name below them does (RFC 8020)
+        self._parents: set[str] = (
+            set()
+        )  # names that exist because a name below them does (RFC 8020)
         for name, given in zones.items():
             self.add(name, given)
 
@@ -134,7 +143,9 @@ class ZoneTable:
         """What is wrong with the answer to a query: the fault of its name, or of a name its aliases lead to."""
         rdtype = dns.rdatatype.to_text(query.question[0].rdtype)
         found = (self.find(name) for name in self._alias_chain(query))
-        return next((fault for entry in found if entry and (fault := entry.given.fault_of(rdtype))), None)
+        return next(
+            (fault for entry in found if entry and (fault := entry.given.fault_of(rdtype))), None
+        )
 
     def delay_of(self, query: dns.message.Message) -> float:
         """Seconds before the answer to a query."""
@@ -163,7 +174,11 @@ class ZoneTable:
         names = [plain_name(query.question[0].name.to_text())]
         while len(names) <= MAX_ALIASES and names[-1] not in names[:-1]:
             entry = self.find(names[-1])
-            if entry is None or ALIAS not in entry.rdatasets or query.question[0].rdtype == dns.rdatatype.CNAME:
+            if (
+                entry is None
+                or ALIAS not in entry.rdatasets
+                or query.question[0].rdtype == dns.rdatatype.CNAME
+            ):
                 break
             names.append(plain_name(entry.rdatasets[ALIAS][0].target.to_text()))
         return names
@@ -171,7 +186,9 @@ class ZoneTable:
     def _rrset(self, name: str, rdtype: str) -> dns.rrset.RRset:
         entry = self.find(name)
         assert entry is not None
-        return dns.rrset.from_rdata_list(dns.name.from_text(name), entry.given.ttl, list(entry.rdatasets[rdtype]))
+        return dns.rrset.from_rdata_list(
+            dns.name.from_text(name), entry.given.ttl, list(entry.rdatasets[rdtype])
+        )
 
 
 def plain_name(name: str) -> str:
@@ -189,13 +206,17 @@ def parents_of(name: str) -> Iterator[str]:
 @lru_cache(maxsize=4096)
 def parse_records(rdtype: str, ttl: int, texts: tuple[str, ...]) -> dns.rdataset.Rdataset:
     """Parse records that nobody changes; many worlds have the same ones."""
-    return dns.rdataset.from_text_list("IN", rdtype, ttl, list(texts), origin=dns.name.root, relativize=False)
+    return dns.rdataset.from_text_list(
+        "IN", rdtype, ttl, list(texts), origin=dns.name.root, relativize=False
+    )
 
 
 def negative_soa(name: str, entry: ZoneEntry) -> dns.rrset.RRset:
     """The record whose TTL is how long a negative answer may be cached (RFC 2308 section 5)."""
     zone = name.partition(".")[2] or name
-    return dns.rrset.from_text(f"{zone}.", entry.given.ttl, "IN", "SOA", SOA.format(ttl=entry.given.ttl))
+    return dns.rrset.from_text(
+        f"{zone}.", entry.given.ttl, "IN", "SOA", SOA.format(ttl=entry.given.ttl)
+    )
 
 
 def empty_response(query: dns.message.Message) -> dns.message.Message:
@@ -294,7 +315,11 @@ FAULTY_ANSWERS: dict[DnsFault, FaultyAnswer] = {
     DnsFault.GARBAGE: lambda query, _: [with_garbage(query)],
     DnsFault.WRONG_ID: lambda query, _: [with_wrong_id(query)],
     DnsFault.WRONG_QUESTION: lambda query, _: [with_wrong_question(query)],
-    DnsFault.FORGED_FIRST: lambda query, answer: [with_wrong_id(query), with_wrong_question(query), to_wire(answer)],
+    DnsFault.FORGED_FIRST: lambda query, answer: [
+        with_wrong_id(query),
+        with_wrong_question(query),
+        to_wire(answer),
+    ],
 }
 # What TCP answers for the faults whose datagrams ask for TCP.
 OVER_TCP: dict[DnsFault, FaultyAnswer] = {

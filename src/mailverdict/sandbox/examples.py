@@ -51,19 +51,38 @@ ORDINARY = (
     example("popular@gmail.com", "receives too much mail at the moment: it exists"),
     example("ada@yahoo.com", "the provider accepts every address", CATCH_ALL),
     example("info@fernhollow-studio.com", "a function, not a person", ROLE),
-    example("ada@mailinator.com", "a provider of disposable addresses", Reason.DISPOSABLE, CATCH_ALL),
-    example("ada@ridgeline-surveyors.com", "a small company with one mailbox for all addresses", CATCH_ALL),
+    example(
+        "ada@mailinator.com", "a provider of disposable addresses", Reason.DISPOSABLE, CATCH_ALL
+    ),
+    example(
+        "ada@ridgeline-surveyors.com",
+        "a small company with one mailbox for all addresses",
+        CATCH_ALL,
+    ),
     example("ada@boulangerie-du-quai.fr", "greylisted first, accepted on the second attempt"),
-    example("gone@boulangerie-du-quai.fr", "refused at once: only existing mailboxes are greylisted", NOT_FOUND),
+    example(
+        "gone@boulangerie-du-quai.fr",
+        "refused at once: only existing mailboxes are greylisted",
+        NOT_FOUND,
+    ),
     example("ada@proton.me", "verified over TLS"),
     example(f"ada@{SPAMTRAP_DOMAIN}", "on the spamtrap list of the sandbox", Reason.SPAMTRAP),
     example("ada@", "not an address", Reason.SYNTAX_ERROR),
     example("ada@null.example", "a domain that accepts no mail", Reason.NO_MX_RECORD),
     example("ada@gmial.com", "a typo: no such domain", Reason.NO_MX_RECORD),
     example("ada@servfail.example", "a domain whose name servers are broken", Reason.INCONCLUSIVE),
-    example("ada@private.example", "a mail server at a private address: not contacted", Reason.PORT_CLOSED),
+    example(
+        "ada@private.example",
+        "a mail server at a private address: not contacted",
+        Reason.PORT_CLOSED,
+    ),
     example("ada@implicit.example", "a domain without MX: its address is used"),
-    example("info@tarpit.example", "a role address that could not be verified: both reasons", Reason.TIMEOUT, ROLE),
+    example(
+        "info@tarpit.example",
+        "a role address that could not be verified: both reasons",
+        Reason.TIMEOUT,
+        ROLE,
+    ),
     example("zq7k2v9x@catch-all.example", "a random name, accepted as well", CATCH_ALL),
 )
 
@@ -87,7 +106,9 @@ def scripted() -> Iterator[Example]:
             yield example(address, exchange.why, *AFTER_A_RUN.get(address, usual))
 
 
-ADDRESSES: tuple[Example, ...] = tuple({each.address: each for each in (*scripted(), *ORDINARY)}.values())
+ADDRESSES: tuple[Example, ...] = tuple(
+    {each.address: each for each in (*scripted(), *ORDINARY)}.values()
+)
 """Every reason except `throttled` and `rate_limited`, which only the queue and the limiter of a service give."""
 
 assert {each.verdict for each in ADDRESSES} == set(map(str, Verdict))

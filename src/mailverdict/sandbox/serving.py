@@ -26,15 +26,21 @@ class ServiceThread:
 
     def __init__(self, backend: Backend, *, daily_limit: int = 100) -> None:
         self.clock_offset = 0.0
-        self.folder = tempfile.TemporaryDirectory(prefix="mailverdict-sandbox-", ignore_cleanup_errors=True)
+        self.folder = tempfile.TemporaryDirectory(
+            prefix="mailverdict-sandbox-", ignore_cleanup_errors=True
+        )
         store = f"sqlite:///{Path(self.folder.name) / 'jobs.db'}"
         settings = ServiceSettings(store=store, daily_limit=daily_limit, access_log=False)
         self.socket = socket.create_server(("127.0.0.1", 0))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it
+        self.socket.setsockopt(
+            socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+        )  # accepted sockets inherit it
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         app = create_app(settings, backend, clock=lambda: time.time() + self.clock_offset)
         self.server = uvicorn.Server(configure(app, settings, "127.0.0.1", 0))
-        self.thread = threading.Thread(target=self.serve, name="mailverdict-sandbox-service", daemon=True)
+        self.thread = threading.Thread(
+            target=self.serve, name="mailverdict-sandbox-service", daemon=True
+        )
         self.thread.start()
         self.wait_until_up()
 

@@ -80,7 +80,12 @@ class SmtpServer:
         for sock, exchange in zip(sockets, listening, strict=True):
             first_asked: dict[str, float] = {}  # shared by all connections to this exchange
             connect = partial(
-                SmtpConnection, exchange, self._stats[exchange.host], self._connections, first_asked, self.tls
+                SmtpConnection,
+                exchange,
+                self._stats[exchange.host],
+                self._connections,
+                first_asked,
+                self.tls,
             )
             self._servers.append(await asyncio.get_running_loop().create_server(connect, sock=sock))
         return self
@@ -106,7 +111,10 @@ class SmtpServer:
         return await self.start()
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         await self.stop()
 

@@ -233,7 +233,11 @@ class SmtpConnection(asyncio.Protocol):
     def limit_reply(self, address: str) -> str:
         """The reply to one recipient or domain too many; empty below the limits."""
         exchange = self.exchange
-        if exchange.one_domain and self.accepted and domain_of(self.accepted[0]) != domain_of(address):
+        if (
+            exchange.one_domain
+            and self.accepted
+            and domain_of(self.accepted[0]) != domain_of(address)
+        ):
             return "451 4.3.0 Multiple destination domains per transaction is unsupported. Please try again."
         if exchange.max_recipients and len(self.accepted) >= exchange.max_recipients:
             return "452 4.5.3 Error: too many recipients"
@@ -283,7 +287,9 @@ class SmtpConnection(asyncio.Protocol):
         assert self.writer.transport
         await asyncio.sleep(max(0.0, self.writer.due - self.loop.time()))
         try:
-            transport = await self.loop.start_tls(self.writer.transport, self, self.make_tls(), server_side=True)
+            transport = await self.loop.start_tls(
+                self.writer.transport, self, self.make_tls(), server_side=True
+            )
         except (OSError, ssl.SSLError):
             transport = None
         self.upgrading = None
@@ -369,7 +375,8 @@ class SmtpConnection(asyncio.Protocol):
         """Send continuation lines without a last line."""
         self.is_done = True
         self.writer.repeat(
-            b"250-and there is more\r\n" if fault.at != "connect" else b"220-and there is more\r\n", 0.001
+            b"250-and there is more\r\n" if fault.at != "connect" else b"220-and there is more\r\n",
+            0.001,
         )
 
     def trickle(self, fault: SmtpFault) -> None:

@@ -18,7 +18,9 @@ from .zones import EXCHANGE_ADDRESSES
 
 __all__ = ["EXCHANGES", "GREYLISTED", "PROVIDER_EXCHANGES", "Exchange", "People", "SmtpFault"]
 
-NO_SUCH_USER = "550 5.1.1 <{address}>: Recipient address rejected: User unknown in virtual mailbox table"
+NO_SUCH_USER = (
+    "550 5.1.1 <{address}>: Recipient address rejected: User unknown in virtual mailbox table"
+)
 GREYLISTED = "450 4.2.0 <{address}>: Recipient address rejected: Greylisted, please try again in {wait} seconds"
 
 
@@ -175,7 +177,12 @@ WELL_BEHAVED = (
     ),
     normal("in-step", "no PIPELINING", extensions=("8BITMIME",)),
     normal("old", "supports HELO only", ehlo="502 5.5.2 Command not recognized"),
-    Exchange("mx.catch-all.example", "accepts every address", {"ada": None, "zq7k2v9x": None}, mailboxes=None),
+    Exchange(
+        "mx.catch-all.example",
+        "accepts every address",
+        {"ada": None, "zq7k2v9x": None},
+        mailboxes=None,
+    ),
     normal("starttls", "offers STARTTLS", starttls="offered"),
     normal("tls-only", "requires STARTTLS before MAIL", starttls="demanded"),
     Exchange(
@@ -185,7 +192,11 @@ WELL_BEHAVED = (
         mailboxes=frozenset({"zo\u00eb"}),
         smtputf8=True,
     ),
-    Exchange("mx.ascii.example", "does not accept internationalised addresses", {"zo\u00eb": UNCLEAR, "ada": None}),
+    Exchange(
+        "mx.ascii.example",
+        "does not accept internationalised addresses",
+        {"zo\u00eb": UNCLEAR, "ada": None},
+    ),
 )
 
 REFUSING = (
@@ -209,19 +220,39 @@ REFUSING = (
         SENDER,
         rcpt="504 5.5.2 <client>: Helo command rejected: need a name",
     ),
-    refusing("relay", "does not serve the domain", SENDER, rcpt="554 5.7.1 <{address}>: Relay access denied"),
+    refusing(
+        "relay",
+        "does not serve the domain",
+        SENDER,
+        rcpt="554 5.7.1 <{address}>: Relay access denied",
+    ),
     Exchange(
         "mx.mute.example",
         "refuses every recipient without a reason",
         {"ada": UNCLEAR, "nobody": UNCLEAR},
         rcpt="550 Rejected",
     ),
-    refusing("no-mail", "accepts no mail (RFC 7504)", Reason.NO_MX_RECORD, greeting="521 {host} does not accept mail"),
     refusing(
-        "null-mx", "its domain accepts no mail (RFC 7505)", Reason.NO_MX_RECORD, rcpt="556 5.1.10 Recipient has null MX"
+        "no-mail",
+        "accepts no mail (RFC 7504)",
+        Reason.NO_MX_RECORD,
+        greeting="521 {host} does not accept mail",
     ),
-    refusing("disk-full", "has no disk space left", UNCLEAR, mail="452 4.3.1 Insufficient system storage"),
-    refusing("crowded", "too many connections", UNCLEAR, greeting="421 4.7.0 {host} Error: too many connections"),
+    refusing(
+        "null-mx",
+        "its domain accepts no mail (RFC 7505)",
+        Reason.NO_MX_RECORD,
+        rcpt="556 5.1.10 Recipient has null MX",
+    ),
+    refusing(
+        "disk-full", "has no disk space left", UNCLEAR, mail="452 4.3.1 Insufficient system storage"
+    ),
+    refusing(
+        "crowded",
+        "too many connections",
+        UNCLEAR,
+        greeting="421 4.7.0 {host} Error: too many connections",
+    ),
 )
 
 LIMITING = (
@@ -229,7 +260,9 @@ LIMITING = (
     normal("one-recipient", "one recipient per transaction", max_recipients=1),
     normal("short-session", "five recipients per session", max_per_session=5),
     normal("one-domain", "one domain per transaction", one_domain=True),
-    normal("punishing", "slows down after 10 refusals, closes after 20", slow_after=10, cut_after=20),
+    normal(
+        "punishing", "slows down after 10 refusals, closes after 20", slow_after=10, cut_after=20
+    ),
     normal("cutting", "closes the session after 3 refusals", cut_after=3),
 )
 
@@ -244,12 +277,30 @@ HOSTILE = (
     hostile("endless-ehlo", "an EHLO reply without end", UNCLEAR, "EHLO", "endless"),
     hostile("flood", "10 MB in one line", NO_DATA, "connect", "flood"),
     hostile("flood-rcpt", "10 MB in one line at RCPT", UNCLEAR, "RCPT", "flood"),
-    hostile("http", "answers in HTTP", NO_DATA, "connect", "say", "HTTP/1.1 400 Bad Request\r\n\r\n"),
+    hostile(
+        "http", "answers in HTTP", NO_DATA, "connect", "say", "HTTP/1.1 400 Bad Request\r\n\r\n"
+    ),
     hostile("binary", "sends binary data", NO_DATA, "connect", "say", "\x16\x03\x01\x00\xff\x00\n"),
     hostile("garbage-rcpt", "garbage at RCPT", UNCLEAR, "RCPT", "say", "\x00\x01 what?\r\n"),
-    hostile("mixed-codes", "a reply with two codes", UNCLEAR, "RCPT", "say", "250-Ok\r\n550 5.1.1 User unknown\r\n"),
-    hostile("mixed-ehlo", "an EHLO reply with two codes", UNCLEAR, "EHLO", "say", "250-mx\r\n500 what\r\n"),
-    refusing("two-greetings", "greets twice", UNCLEAR, greeting="220 {host} ESMTP\r\n220 {host} ESMTP"),
+    hostile(
+        "mixed-codes",
+        "a reply with two codes",
+        UNCLEAR,
+        "RCPT",
+        "say",
+        "250-Ok\r\n550 5.1.1 User unknown\r\n",
+    ),
+    hostile(
+        "mixed-ehlo",
+        "an EHLO reply with two codes",
+        UNCLEAR,
+        "EHLO",
+        "say",
+        "250-mx\r\n500 what\r\n",
+    ),
+    refusing(
+        "two-greetings", "greets twice", UNCLEAR, greeting="220 {host} ESMTP\r\n220 {host} ESMTP"
+    ),
     hostile("hang-up", "closes before the greeting", NO_DATA, "connect", "drop"),
     hostile("reset", "resets before the greeting", NO_DATA, "connect", "reset"),
     hostile("drop-ehlo", "closes the connection at EHLO", DROPPED, "EHLO", "drop"),
@@ -282,14 +333,22 @@ GMAIL_UNKNOWN = (
     "550-5.1.1 double-checking the recipient's email address for typos or\r\n"
     "550 5.1.1 unnecessary spaces."
 )
-POSTFIX_UNKNOWN = "550 5.1.1 <{address}>: Recipient address rejected: User unknown in virtual mailbox table"
+POSTFIX_UNKNOWN = (
+    "550 5.1.1 <{address}>: Recipient address rejected: User unknown in virtual mailbox table"
+)
 EXCHANGE_UNKNOWN = "550 5.4.1 Recipient address rejected: Access denied. [{host}]"
 OVER_QUOTA = "452 4.2.2 The email account that you tried to reach is over quota"
 TOO_MUCH_MAIL = "450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents delivery"
 
 
 GMAIL_EHLO = "\r\n250".join(
-    ("250-{host} at your service, [{client}]", "-SIZE 157286400", "-ENHANCEDSTATUSCODES", "-SMTPUTF8", " PIPELINING")
+    (
+        "250-{host} at your service, [{client}]",
+        "-SIZE 157286400",
+        "-ENHANCEDSTATUSCODES",
+        "-SMTPUTF8",
+        " PIPELINING",
+    )
 )
 
 
@@ -331,9 +390,18 @@ PROVIDER_EXCHANGES: tuple[Exchange, ...] = (
         special={"full": OVER_QUOTA, "popular": TOO_MUCH_MAIL},
     ),
     *farm(
-        "skymail", "accepts ten recipients per transaction", "mx1", "mx2", unknown=EXCHANGE_UNKNOWN, max_recipients=10
+        "skymail",
+        "accepts ten recipients per transaction",
+        "mx1",
+        "mx2",
+        unknown=EXCHANGE_UNKNOWN,
+        max_recipients=10,
     ),
-    *farm("orchardmail", "refuses unknown users", special={"full": "552 5.2.2 <{address}>: user is over quota"}),
+    *farm(
+        "orchardmail",
+        "refuses unknown users",
+        special={"full": "552 5.2.2 <{address}>: user is over quota"},
+    ),
     *farm("oldmail", "accepts every address, would send bounces later", mailboxes=None),
     *farm(
         "regionalmail",
@@ -347,10 +415,22 @@ PROVIDER_EXCHANGES: tuple[Exchange, ...] = (
     *farm("throwaway", "accepts every address", mailboxes=None),
     *farm("hosting-one", "greylists", "mx1", "mx2", greylist=1.0),
     *farm("hosting-two", "one mailbox receives all mail", mailboxes=None),
-    *farm("office-suite", "does not support PIPELINING", "mx1", "mx2", extensions=("SIZE 37748736", "8BITMIME")),
-    *farm("cases", "serves the domains of the DNS cases", "mx1", "mx2", "mx3", unknown=POSTFIX_UNKNOWN),
+    *farm(
+        "office-suite",
+        "does not support PIPELINING",
+        "mx1",
+        "mx2",
+        extensions=("SIZE 37748736", "8BITMIME"),
+    ),
+    *farm(
+        "cases", "serves the domains of the DNS cases", "mx1", "mx2", "mx3", unknown=POSTFIX_UNKNOWN
+    ),
     Exchange("mx.listed.example", "on a DNS list", address=EXCHANGE_ADDRESSES["mx.listed.example"]),
-    Exchange("mx.pool.example", "on a list of dial-up pools", address=EXCHANGE_ADDRESSES["mx.pool.example"]),
+    Exchange(
+        "mx.pool.example",
+        "on a list of dial-up pools",
+        address=EXCHANGE_ADDRESSES["mx.pool.example"],
+    ),
     Exchange(
         "mx.refusing-list.example",
         "on a list that refuses to answer",

@@ -155,7 +155,9 @@ class World:
         if self._service is None:
             from .serving import ServiceThread  # noqa: PLC0415 - an extra, and a server that few worlds need
 
-            self._service = ServiceThread(self.make_backend(retry_greylisted=0), daily_limit=self.daily_limit)
+            self._service = ServiceThread(
+                self.make_backend(retry_greylisted=0), daily_limit=self.daily_limit
+            )
         return self._service
 
     def next_day(self) -> None:
@@ -197,7 +199,11 @@ class World:
         try:
             await self.smtp.start()
         except OSError as exc:
-            warnings.warn(f"the sandbox's mail servers cannot be started here: {exc}", UserWarning, stacklevel=2)
+            warnings.warn(
+                f"the sandbox's mail servers cannot be started here: {exc}",
+                UserWarning,
+                stacklevel=2,
+            )
         return self
 
     async def stop(self) -> None:
@@ -215,7 +221,10 @@ class World:
         return run_sync(self.start())
 
     def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         run_sync(self.stop())
 
@@ -223,14 +232,19 @@ class World:
         return await self.start()
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         await self.stop()
 
 
 def exchange_domains(smtp: SmtpServer) -> dict[str, DomainRecords]:
     """MX records of the scripted exchanges: ``mx.plain.example`` for ``plain.example``."""
-    scripted = {each.domain: each.host for each in smtp.exchanges.values() if each.host.startswith("mx.")}
+    scripted = {
+        each.domain: each.host for each in smtp.exchanges.values() if each.host.startswith("mx.")
+    }
     return {domain: DomainRecords({"MX": (f"10 {host}",)}) for domain, host in scripted.items()}
 
 

@@ -15,7 +15,15 @@ from ..checks.dns.self_test import load_probes
 from ..model.evidence import DnsOutcome
 from .dns_table import DnsFault, DomainRecords
 
-__all__ = ["CASES", "CLIENT", "EXCHANGE_ADDRESSES", "LISTS", "Case", "sandbox_zones", "shared_domains"]
+__all__ = [
+    "CASES",
+    "CLIENT",
+    "EXCHANGE_ADDRESSES",
+    "LISTS",
+    "Case",
+    "sandbox_zones",
+    "shared_domains",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,12 @@ EXCHANGE_ADDRESSES = {
 }
 LISTED_ADDRESS = EXCHANGE_ADDRESSES["mx.listed.example"]
 
-MX, IMPLICIT, NULL, NO_EXCHANGE = DnsOutcome.MX, DnsOutcome.IMPLICIT_MX, DnsOutcome.NULL_MX, DnsOutcome.NO_EXCHANGE
+MX, IMPLICIT, NULL, NO_EXCHANGE = (
+    DnsOutcome.MX,
+    DnsOutcome.IMPLICIT_MX,
+    DnsOutcome.NULL_MX,
+    DnsOutcome.NO_EXCHANGE,
+)
 NXDOMAIN, NODATA, UNDETERMINED = DnsOutcome.NXDOMAIN, DnsOutcome.NODATA, DnsOutcome.UNDETERMINED
 
 CASES = (
@@ -81,14 +94,47 @@ CASES = (
         MX,
         "exchanges come in any order and are sorted by preference",
     ),
-    Case("equal.example", mx("10 mx2.cases.example", "10 mx1.cases.example"), MX, "equal preferences share the load"),
-    Case("twice.example", mx("20 mx1.cases.example", "10 MX1.Cases.Example"), MX, "one host given twice, in two cases"),
-    Case("extreme.example", mx("65535 mx2.cases.example", "0 mx1.cases.example"), MX, "both ends of the preference"),
-    Case("sub.department.one.example", mx("10 mx1.cases.example"), MX, "a deep sub-domain with records of its own"),
-    Case("xn--mller-bau-q9a.example", mx("10 mx1.cases.example"), MX, "an international domain: müller-bau.example"),
-    Case("xn--fiqs8s.example", mx("10 mx1.cases.example"), MX, "one that is not in Latin script: 中国.example"),
     Case(
-        "short-lived.example", mx("10 mx1.cases.example", ttl=0), MX, "a TTL of 0 must not cause a query for each row"
+        "equal.example",
+        mx("10 mx2.cases.example", "10 mx1.cases.example"),
+        MX,
+        "equal preferences share the load",
+    ),
+    Case(
+        "twice.example",
+        mx("20 mx1.cases.example", "10 MX1.Cases.Example"),
+        MX,
+        "one host given twice, in two cases",
+    ),
+    Case(
+        "extreme.example",
+        mx("65535 mx2.cases.example", "0 mx1.cases.example"),
+        MX,
+        "both ends of the preference",
+    ),
+    Case(
+        "sub.department.one.example",
+        mx("10 mx1.cases.example"),
+        MX,
+        "a deep sub-domain with records of its own",
+    ),
+    Case(
+        "xn--mller-bau-q9a.example",
+        mx("10 mx1.cases.example"),
+        MX,
+        "an international domain: müller-bau.example",
+    ),
+    Case(
+        "xn--fiqs8s.example",
+        mx("10 mx1.cases.example"),
+        MX,
+        "one that is not in Latin script: 中国.example",
+    ),
+    Case(
+        "short-lived.example",
+        mx("10 mx1.cases.example", ttl=0),
+        MX,
+        "a TTL of 0 must not cause a query for each row",
     ),
     Case("slow.example", mx("10 mx1.cases.example", delay=0.2), MX, "a slow answer"),
     Case(
@@ -97,38 +143,135 @@ CASES = (
         MX,
         "an answer too large for a datagram, with more exchanges than are kept",
     ),
-    Case("loopback.example", mx("10 localhost.cases.example"), MX, "an exchange at 127.0.0.1, which is this host"),
-    Case("private.example", mx("10 intranet.cases.example"), MX, "an exchange at a private address: not contacted"),
-    Case("gone-exchange.example", mx("10 nowhere.cases.example"), MX, "its exchange has no address; the MX stands"),
+    Case(
+        "loopback.example",
+        mx("10 localhost.cases.example"),
+        MX,
+        "an exchange at 127.0.0.1, which is this host",
+    ),
+    Case(
+        "private.example",
+        mx("10 intranet.cases.example"),
+        MX,
+        "an exchange at a private address: not contacted",
+    ),
+    Case(
+        "gone-exchange.example",
+        mx("10 nowhere.cases.example"),
+        MX,
+        "its exchange has no address; the MX stands",
+    ),
     Case("trap.example", mx("10 mx1.cases.example"), MX, "on the spamtrap list of the sandbox"),
-    Case("numeric-only.example", mx("10 192.0.2.25"), UNDETERMINED, "an address instead of a host name, a mistake"),
-    Case("numeric.example", mx("10 192.0.2.25", "20 nowhere.cases.example"), MX, "the same beside a host: ignored"),
-    Case("localhost.example", mx("10 localhost"), NO_EXCHANGE, "its exchange is the machine that looks (RFC 6761 6.3)"),
-    Case("localhost-slip.example", mx("5 localhost", "10 mx1.cases.example"), MX, "the same beside a real exchange"),
+    Case(
+        "numeric-only.example",
+        mx("10 192.0.2.25"),
+        UNDETERMINED,
+        "an address instead of a host name, a mistake",
+    ),
+    Case(
+        "numeric.example",
+        mx("10 192.0.2.25", "20 nowhere.cases.example"),
+        MX,
+        "the same beside a host: ignored",
+    ),
+    Case(
+        "localhost.example",
+        mx("10 localhost"),
+        NO_EXCHANGE,
+        "its exchange is the machine that looks (RFC 6761 6.3)",
+    ),
+    Case(
+        "localhost-slip.example",
+        mx("5 localhost", "10 mx1.cases.example"),
+        MX,
+        "the same beside a real exchange",
+    ),
     # Mail without MX, and domains that accept no mail
-    Case("implicit.example", DomainRecords({"A": ("127.0.30.9",)}), IMPLICIT, "no MX but an address (RFC 5321 5.1)"),
-    Case("implicit6.example", DomainRecords({"AAAA": ("::1",)}), IMPLICIT, "the same over IPv6 only"),
+    Case(
+        "implicit.example",
+        DomainRecords({"A": ("127.0.30.9",)}),
+        IMPLICIT,
+        "no MX but an address (RFC 5321 5.1)",
+    ),
+    Case(
+        "implicit6.example", DomainRecords({"AAAA": ("::1",)}), IMPLICIT, "the same over IPv6 only"
+    ),
     Case("null.example", mx("0 ."), NULL, "the domain declares that it accepts no mail (RFC 7505)"),
-    Case("null-slip.example", mx("0 .", "10 mx1.cases.example"), MX, "a null MX beside a real one is a mistake"),
-    Case("parked.example", DomainRecords({"TXT": ("v=spf1 -all",)}), NODATA, "registered, with nothing for mail"),
-    Case("department.one.example", DomainRecords(), NODATA, "exists only because a name below it does"),
+    Case(
+        "null-slip.example",
+        mx("0 .", "10 mx1.cases.example"),
+        MX,
+        "a null MX beside a real one is a mistake",
+    ),
+    Case(
+        "parked.example",
+        DomainRecords({"TXT": ("v=spf1 -all",)}),
+        NODATA,
+        "registered, with nothing for mail",
+    ),
+    Case(
+        "department.one.example",
+        DomainRecords(),
+        NODATA,
+        "exists only because a name below it does",
+    ),
     Case("no-such-domain.example", faulty("*", DnsFault.NXDOMAIN), NXDOMAIN, "does not exist"),
     # Aliases
     Case("alias.example", alias("one.example"), MX, "a CNAME to a domain with exchanges"),
     Case("alias-of-alias.example", alias("alias.example"), MX, "two of them in a row"),
-    Case("alias-of-host.example", alias("implicit.example"), IMPLICIT, "leads to a host, which is its implicit MX"),
-    Case("alias-of-nothing.example", alias("no-such-domain.example"), NXDOMAIN, "leads to a name that does not exist"),
-    Case("alias-half.example", alias("one.example", DnsFault.ALIAS_ONLY), MX, "the server does not follow the alias"),
+    Case(
+        "alias-of-host.example",
+        alias("implicit.example"),
+        IMPLICIT,
+        "leads to a host, which is its implicit MX",
+    ),
+    Case(
+        "alias-of-nothing.example",
+        alias("no-such-domain.example"),
+        NXDOMAIN,
+        "leads to a name that does not exist",
+    ),
+    Case(
+        "alias-half.example",
+        alias("one.example", DnsFault.ALIAS_ONLY),
+        MX,
+        "the server does not follow the alias",
+    ),
     Case("loop-a.example", alias("loop-b.example"), UNDETERMINED, "an alias of an alias of itself"),
     Case("loop-b.example", alias("loop-a.example"), UNDETERMINED, "the other half of the loop"),
     # Failing servers: nothing is known about the domain
-    Case("servfail.example", faulty("*", DnsFault.SERVFAIL), UNDETERMINED, "its name servers are broken or unsigned"),
-    Case("refused.example", faulty("*", DnsFault.REFUSED), UNDETERMINED, "the resolver refuses to answer"),
-    Case("silent.example", faulty("*", DnsFault.SILENCE), UNDETERMINED, "no answer, however often it is asked"),
-    Case("lame.example", faulty("*", DnsFault.REFERRAL), UNDETERMINED, "referred to servers without the zone"),
-    Case("garbage.example", faulty("*", DnsFault.GARBAGE), UNDETERMINED, "an answer that is cut off"),
     Case(
-        "address-servfail.example", faulty("A", DnsFault.SERVFAIL), UNDETERMINED, "no MX, and the address is not known"
+        "servfail.example",
+        faulty("*", DnsFault.SERVFAIL),
+        UNDETERMINED,
+        "its name servers are broken or unsigned",
+    ),
+    Case(
+        "refused.example",
+        faulty("*", DnsFault.REFUSED),
+        UNDETERMINED,
+        "the resolver refuses to answer",
+    ),
+    Case(
+        "silent.example",
+        faulty("*", DnsFault.SILENCE),
+        UNDETERMINED,
+        "no answer, however often it is asked",
+    ),
+    Case(
+        "lame.example",
+        faulty("*", DnsFault.REFERRAL),
+        UNDETERMINED,
+        "referred to servers without the zone",
+    ),
+    Case(
+        "garbage.example", faulty("*", DnsFault.GARBAGE), UNDETERMINED, "an answer that is cut off"
+    ),
+    Case(
+        "address-servfail.example",
+        faulty("A", DnsFault.SERVFAIL),
+        UNDETERMINED,
+        "no MX, and the address is not known",
     ),
     Case(
         "six-servfail.example",
@@ -155,7 +298,12 @@ CASES = (
         "a filter gives the unspecified address for a name that it blocks",
     ),
     # Truncated, outdated and forged answers
-    Case("truncated.example", faulty("MX", DnsFault.TRUNCATED, "10 mx1.cases.example"), MX, "must be asked over TCP"),
+    Case(
+        "truncated.example",
+        faulty("MX", DnsFault.TRUNCATED, "10 mx1.cases.example"),
+        MX,
+        "must be asked over TCP",
+    ),
     Case(
         "truncated-dead.example",
         faulty("MX", DnsFault.TCP_SILENCE, "10 mx1.cases.example"),
@@ -174,7 +322,12 @@ CASES = (
         MX,
         "its server does not support EDNS",
     ),
-    Case("wrong-id.example", faulty("*", DnsFault.WRONG_ID), UNDETERMINED, "only a forger answers, guessing the id"),
+    Case(
+        "wrong-id.example",
+        faulty("*", DnsFault.WRONG_ID),
+        UNDETERMINED,
+        "only a forger answers, guessing the id",
+    ),
     Case(
         "wrong-question.example",
         faulty("*", DnsFault.WRONG_QUESTION),
@@ -189,7 +342,12 @@ CASES = (
     ),
     # Blacklists
     Case("listed.example", mx("10 mx.listed.example"), MX, "its exchange is on bl.sandbox.example"),
-    Case("listed-second.example", mx("10 mx1.cases.example", "20 mx.listed.example"), MX, "one of two exchanges is"),
+    Case(
+        "listed-second.example",
+        mx("10 mx1.cases.example", "20 mx.listed.example"),
+        MX,
+        "one of two exchanges is",
+    ),
     Case("pool.example", mx("10 mx.pool.example"), MX, "listed with a code that users may ignore"),
     Case(
         "refusing-list.example",
@@ -269,7 +427,9 @@ LISTS: dict[str, dict[str, DomainRecords]] = {
     # well kept: 127.0.0.2 is listed and 127.0.0.1 is not
     "bl.sandbox.example": {
         "127.0.0.2": DomainRecords(TEST_ENTRY),
-        LISTED_ADDRESS: DomainRecords({"A": ("127.0.0.2",), "TXT": ("seen sending unwanted mail",)}),
+        LISTED_ADDRESS: DomainRecords(
+            {"A": ("127.0.0.2",), "TXT": ("seen sending unwanted mail",)}
+        ),
         EXCHANGE_ADDRESSES["mx.pool.example"]: DomainRecords({"A": ("127.0.0.10",)}),
         EXCHANGE_ADDRESSES["mx.refusing-list.example"]: DomainRecords({"A": ("127.255.255.254",)}),
     },
@@ -301,9 +461,13 @@ def sandbox_zones() -> Mapping[str, DomainRecords]:
     ('10 mx1.bigmail.example', '20 mx2.bigmail.example')
     """
     zones = {case.domain: case.records for case in CASES} | OTHER_HOSTS
-    zones |= {domain: mx(*REGIONAL) for domain in load_probes().known}  # as in the real DNS, which every run tests
+    zones |= {
+        domain: mx(*REGIONAL) for domain in load_probes().known
+    }  # as in the real DNS, which every run tests
     zones |= {domain: mx(*exchanges) for exchanges, domain in shared_domains()}
-    zones |= {host: DomainRecords({"A": (address,)}) for host, address in EXCHANGE_ADDRESSES.items()}
+    zones |= {
+        host: DomainRecords({"A": (address,)}) for host, address in EXCHANGE_ADDRESSES.items()
+    }
     zones |= {
         reverse(address, "in-addr.arpa"): DomainRecords({"PTR": (host,)})
         for host, address in EXCHANGE_ADDRESSES.items()

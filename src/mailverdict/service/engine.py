@@ -20,7 +20,9 @@ from ..runs.single import check_address
 from ..verdicts import settle_saturated
 
 LOG = logging.getLogger(__name__)
-KINDS = {str(kind): kind for kind in ValidationType}  # to construct an enumeration takes ten times as long
+KINDS = {
+    str(kind): kind for kind in ValidationType
+}  # to construct an enumeration takes ten times as long
 MAX_LOGGED = 100  # different notices of the backend
 # Rows that become verifications in one turn of the event loop, and seconds until the next ones: requests come first.
 PIECE, PAUSE = 100, 0.005
@@ -104,7 +106,9 @@ class VerificationEngine:
             if self.backend.is_free(validation_type):
                 return CheckOutcome(email, await check_address(email, kind, self.backend))
             async with self._time_limit():
-                return CheckOutcome(email, await check_address(email, kind, self.backend, client=turn))
+                return CheckOutcome(
+                    email, await check_address(email, kind, self.backend, client=turn)
+                )
         except TimeoutError:
             LOG.error("a single check was not answered in time")
             failure = EngineFailure.ERROR
@@ -162,12 +166,19 @@ def read_event(event: Event, emails: Sequence[str]) -> Iterator[list[CheckOutcom
         yield [CheckOutcome(email, failure=EngineFailure.SATURATED) for email in event.emails]
     if not isinstance(event, Settled):
         return
-    asked = event.rows["email"].to_pylist() if event.positions is None else [emails[i] for i in event.positions]
+    asked = (
+        event.rows["email"].to_pylist()
+        if event.positions is None
+        else [emails[i] for i in event.positions]
+    )
     for at in range(0, len(asked), PIECE):
         rows = event.rows.slice(at, PIECE)
         done = iter(table_to_rows(rows))
         statuses = rows["status"].to_pylist()
-        yield [read_row(email, status, done) for email, status in zip(asked[at : at + PIECE], statuses, strict=True)]
+        yield [
+            read_row(email, status, done)
+            for email, status in zip(asked[at : at + PIECE], statuses, strict=True)
+        ]
 
 
 def read_row(email: str, status: str, done: Iterable[Verification]) -> CheckOutcome:

@@ -63,11 +63,15 @@ def read_keys(path: str | os.PathLike[str]) -> list[ClientKey]:
         ) from exc
     if os.name == "posix" and stat.S_IMODE(mode) & FORBIDDEN:
         shown = f"{stat.S_IMODE(mode):04o}"
-        raise SettingsError(f"key_file={str(file)!r}: others can read or change it (mode {shown}); run chmod 600 on it")
+        raise SettingsError(
+            f"key_file={str(file)!r}: others can read or change it (mode {shown}); run chmod 600 on it"
+        )
     try:
         return check_unique([parse_entry(entry) for entry in json.loads(text)["keys"]])
     except (ValueError, TypeError, KeyError, RecursionError) as exc:
-        raise SettingsError(f"key_file={str(file)!r} is damaged: {exc}; restore it, or make a new one") from exc
+        raise SettingsError(
+            f"key_file={str(file)!r} is damaged: {exc}; restore it, or make a new one"
+        ) from exc
 
 
 def parse_entry(entry: Any) -> ClientKey:
@@ -76,7 +80,11 @@ def parse_entry(entry: Any) -> ClientKey:
     texts = (key.name, key.identifier, key.sha256, key.created)
     if not all(isinstance(each, str) for each in texts) or not isinstance(key.revoked, str | None):
         raise ValueError("an entry has a value that is not text")
-    if not (NAME.fullmatch(key.name) and IDENTIFIER.fullmatch(key.identifier) and DIGEST.fullmatch(key.sha256)):
+    if not (
+        NAME.fullmatch(key.name)
+        and IDENTIFIER.fullmatch(key.identifier)
+        and DIGEST.fullmatch(key.sha256)
+    ):
         raise ValueError(f"the entry {key.name[:50]!r} has a value of a wrong form")
     return key
 
@@ -108,7 +116,9 @@ def add_key(path: str | os.PathLike[str], name: str) -> str:
     file = Path(path)
     keys = read_keys(file) if file.exists() else []
     if any(key.name == name for key in keys):
-        raise SettingsError(f"name={name!r} is in {str(file)!r} already, perhaps revoked; choose another name")
+        raise SettingsError(
+            f"name={name!r} is in {str(file)!r} already, perhaps revoked; choose another name"
+        )
     identifier = secrets.token_hex(8)
     key = f"mv_{identifier}_{secrets.token_urlsafe(32)}"
     write_keys(file, [*keys, ClientKey(name, identifier, digest_of(key), iso_now())])
@@ -144,7 +154,9 @@ class KeyRing:
     clients. Both go to the log.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.path = Path(path)
         self.clock = clock
         self.keys = {key.identifier: key for key in read_keys(self.path)}

@@ -20,7 +20,9 @@ class RateLimiter:
     (True, False)
     """
 
-    def __init__(self, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.rate = rate
         self.burst = float(burst)
         self.clock = clock
@@ -55,6 +57,10 @@ class RateLimiter:
 
     def drop_buckets(self, now: float) -> None:
         """Drop full buckets, then the oldest until half of the limit is left."""
-        used = {client: bucket for client, bucket in self.buckets.items() if self.tokens_at(client, now) < self.burst}
+        used = {
+            client: bucket
+            for client, bucket in self.buckets.items()
+            if self.tokens_at(client, now) < self.burst
+        }
         newest = sorted(used.items(), key=lambda item: item[1][1])[-CLIENT_LIMIT // 2 :]
         self.buckets = dict(newest)

@@ -29,7 +29,9 @@ LOST = (
 class OutageLog:
     """Logs the beginning and the end of each outage of a store, and every other error once until then."""
 
-    def __init__(self, *, pause: float = PAUSE, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, *, pause: float = PAUSE, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.pause = pause
         self.clock = clock
         self.failures = 0
@@ -48,7 +50,10 @@ class OutageLog:
                 LOG.error(LOST, " ".join(cause.split())[:CAUSE_LIMIT])
         elif (kind := type(error).__name__) not in self.reported:
             self.reported.add(kind)
-            LOG.error("a query of the store failed; it is not repeated here until one has succeeded", exc_info=error)
+            LOG.error(
+                "a query of the store failed; it is not repeated here until one has succeeded",
+                exc_info=error,
+            )
 
     async def watch(self, probe: Callable[[], Awaitable[object]]) -> None:
         """After an error, call `probe` until it succeeds and no other error has come; until cancelled."""

@@ -15,7 +15,11 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from ..backend import Backend
 from ..checks.lists.flags import load_lists
@@ -66,14 +70,24 @@ def run(
     settings = settings or ServiceSettings()
     log = AccessLog(sys.stdout)
     try:
-        serve(create_app(settings, backend, log=log), settings, host, port, lacks_keys=settings.key_file is None)
+        serve(
+            create_app(settings, backend, log=log),
+            settings,
+            host,
+            port,
+            lacks_keys=settings.key_file is None,
+        )
     finally:
         log.flush()
 
 
-def serve(app: ASGIApp, settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool = False) -> None:
+def serve(
+    app: ASGIApp, settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool = False
+) -> None:
     """Serve an application until a signal stops the process; `lacks_keys`: clients should need keys, and do not."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s"
+    )
     check(settings, host, port, lacks_keys=lacks_keys)
     tune_garbage_collector()
     uvicorn.Server(configure(app, settings, host, port)).run()
@@ -93,20 +107,28 @@ def check(settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool =
         store.close()
     load_lists(settings.local.lists)
     if settings.ssl_certfile is not None:
-        password = settings.ssl_keyfile_password or ""  # with None, OpenSSL would ask for it on the terminal
+        password = (
+            settings.ssl_keyfile_password or ""
+        )  # with None, OpenSSL would ask for it on the terminal
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
             context.load_cert_chain(settings.ssl_certfile, settings.ssl_keyfile, password)
         except OSError as exc:  # ssl.SSLError is one, too
             files = " and ".join(filter(None, (settings.ssl_certfile, settings.ssl_keyfile)))
-            raise SettingsError(f"ssl_certfile: the certificate in {files} cannot be used: {exc}") from exc
+            raise SettingsError(
+                f"ssl_certfile: the certificate in {files} cannot be used: {exc}"
+            ) from exc
     if not 0 <= port <= MAX_PORT:
         raise SettingsError(f"port={port}: give a number from 0 to {MAX_PORT}; 0 is any free one")
     try:
         addresses = asyncio.run(listen(host, port))
     except (OSError, UnicodeError) as exc:  # UnicodeError: a text that cannot be a host name
-        raise SettingsError(f"cannot listen on host {host!r:.80}, port {port}: {exc}; give another one") from exc
-    if lacks_keys and not all(ipaddress.ip_address(each.partition("%")[0]).is_loopback for each in addresses):
+        raise SettingsError(
+            f"cannot listen on host {host!r:.80}, port {port}: {exc}; give another one"
+        ) from exc
+    if lacks_keys and not all(
+        ipaddress.ip_address(each.partition("%")[0]).is_loopback for each in addresses
+    ):
         LOG.warning(
             "the service listens on %r and has no client keys: whoever can connect can use it. Give it keys "
             "(mailverdict keys add, serve --key-file), or let only networks that you trust connect",
@@ -195,7 +217,9 @@ class BoundedProtocol(HttpToolsProtocol):
     linger = 2.0  # seconds until a connection whose request was refused is closed
     in_head = False
     is_refused = False
-    head_octets = 0  # since the head or the last part of the body began, so that a trailer is counted too
+    head_octets = (
+        0  # since the head or the last part of the body began, so that a trailer is counted too
+    )
     head_timer: asyncio.TimerHandle | None = None
     send_timer: asyncio.TimerHandle | None = None
 
@@ -257,7 +281,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self.stop_timer()
         self.scope["extensions"] = EXTENSIONS
         super().on_headers_complete()
-        self.cycle.__class__ = ReplyCycle  # the parser's callback makes it, without a name for its class
+        self.cycle.__class__ = (
+            ReplyCycle  # the parser's callback makes it, without a name for its class
+        )
         self.headers = []  # of a trailer, which is not part of the head
 
     def on_body(self, body: bytes) -> None:
@@ -334,7 +360,11 @@ class SmallReads(asyncio.BufferedProtocol):
         """Pass on what was read; after a whole piece there may be more."""
         protocol = self.protocol
         protocol.data_received(bytes(self.buffer[:nbytes]))
-        if nbytes == PIECE and not protocol.flow.read_paused and not protocol.transport.is_closing():
+        if (
+            nbytes == PIECE
+            and not protocol.flow.read_paused
+            and not protocol.transport.is_closing()
+        ):
             protocol.flow.pause_reading()
             self.read_on(TURNS)
 
@@ -359,7 +389,9 @@ class ReplyCycle(RequestResponseCycle):
     async def send(self, message: Any) -> None:
         """Send a whole reply, or do as uvicorn."""
         if not self.response_started and self.flow.pipeline:
-            for _ in range(TURNS):  # a client that waits for a reply before it sends more comes first
+            for _ in range(
+                TURNS
+            ):  # a client that waits for a reply before it sends more comes first
                 await asyncio.sleep(0)
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()
@@ -400,7 +432,9 @@ def raw_response(status: int, phrase: str, code: str, message: str) -> bytes:
 TOO_LARGE = "the head of the request is too large"
 ERROR_RESPONSES = {
     400: raw_response(400, "Bad Request", "BAD_REQUEST", "this is not a valid HTTP request"),
-    408: raw_response(408, "Request Timeout", "REQUEST_TIMEOUT", "the head of the request did not arrive in time"),
+    408: raw_response(
+        408, "Request Timeout", "REQUEST_TIMEOUT", "the head of the request did not arrive in time"
+    ),
     431: raw_response(431, "Request Header Fields Too Large", "HEADERS_TOO_LARGE", TOO_LARGE),
 }
 

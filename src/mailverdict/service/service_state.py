@@ -45,9 +45,17 @@ from .outages import OutageLog
 from .settings import Clock, ServiceSettings
 
 LOG = logging.getLogger(__name__)
-REFUSED_FOR = 30.0  # seconds for which a write that the store refused counts, unless a later one succeeds
+REFUSED_FOR = (
+    30.0  # seconds for which a write that the store refused counts, unless a later one succeeds
+)
 DEPTH_FOR = 1.0  # seconds that a count of the queue is used
-LOOK_AFTER = (0.1, 0.1, 0.2, 0.3, 0.5)  # seconds between looks for the answer to a single check; then the last again
+LOOK_AFTER = (
+    0.1,
+    0.1,
+    0.2,
+    0.3,
+    0.5,
+)  # seconds between looks for the answer to a single check; then the last again
 
 
 class ServiceState:
@@ -62,18 +70,24 @@ class ServiceState:
     reads: GroupCommitter[str]  # identifiers of jobs
     engine: VerificationEngine
 
-    def __init__(self, settings: ServiceSettings, backend: Backend | None, clock: Clock | None) -> None:
+    def __init__(
+        self, settings: ServiceSettings, backend: Backend | None, clock: Clock | None
+    ) -> None:
         self.settings = settings
         self.backend = backend
         self.clock = clock
         self.outages = OutageLog()
         self.metrics = Metrics()
-        self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)  # of single checks in this process
+        self.limiter = RateLimiter(
+            settings.rate_limit, settings.rate_burst
+        )  # of single checks in this process
         self.worker: Worker | None = None
         self.depth = Depth()
         self.depth_until = 0.0  # of time.monotonic
         self.tasks: list[asyncio.Task[None]] = []
-        self.refused_at: float | None = None  # of time.monotonic: the last write, if the store refused it
+        self.refused_at: float | None = (
+            None  # of time.monotonic: the last write, if the store refused it
+        )
         self.answer_seconds = 3.0  # that `/healthz` waits for the store
         self.is_open = False
         self.open_lock = asyncio.Lock()
@@ -107,7 +121,12 @@ class ServiceState:
         if not store.is_shared:
             await store.write(queue.recover)
             self.worker = Worker(
-                store, self.results, engine, self.settings, outages=self.outages, on_finished=self.on_finished
+                store,
+                self.results,
+                engine,
+                self.settings,
+                outages=self.outages,
+                on_finished=self.on_finished,
             )
             await self.worker.open()
         await self.refresh(0.0)
@@ -135,7 +154,9 @@ class ServiceState:
         """Whether it is open and none of its tasks has stopped."""
         return self.is_open and not any(task.done() for task in self.tasks)
 
-    def watched(self, write: Callable[[Sequence[Any]], Sequence[Any]]) -> Callable[[list[Any]], Sequence[Any]]:
+    def watched(
+        self, write: Callable[[Sequence[Any]], Sequence[Any]]
+    ) -> Callable[[list[Any]], Sequence[Any]]:
         """A method of the store that writes operations in one transaction, which is counted."""
 
         def commit(operations: list[Any]) -> Sequence[Any]:
@@ -245,9 +266,13 @@ class ServiceState:
         except TimeoutError:
             LOG.error("no worker has answered a single check in time")
         if found is not None:  # nobody needs it any more
-            payload = dump_verification(saturated_verification(email, ValidationType.SMTP, Reason.THROTTLED))
+            payload = dump_verification(
+                saturated_verification(email, ValidationType.SMTP, Reason.THROTTLED)
+            )
             with suppress(*STORE_UNAVAILABLE):
-                await self.results.run([JobOutcome(found.seq, found.client, JobStatus.DONE, payload)])
+                await self.results.run(
+                    [JobOutcome(found.seq, found.client, JobStatus.DONE, payload)]
+                )
         return CheckOutcome(email, failure=EngineFailure.SATURATED)
 
 

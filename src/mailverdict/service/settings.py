@@ -20,7 +20,16 @@ from urllib.parse import urlsplit
 from ..contract.envelope import BULK_LIMIT
 from ..contract.revisions import Revision
 from ..errors import SettingsError
-from ..model.settings import Blacklist, Duration, Lists, LocalSettings, Network, Zone, parse_duration, parse_networks
+from ..model.settings import (
+    Blacklist,
+    Duration,
+    Lists,
+    LocalSettings,
+    Network,
+    Zone,
+    parse_duration,
+    parse_networks,
+)
 
 Clock = Callable[[], float]  # seconds since the epoch
 
@@ -123,7 +132,9 @@ class ServiceSettings:
     (30.0, 60.0)
     """
 
-    store: str = field(default="sqlite:///mailverdict-service.db", repr=False)  # may contain a password
+    store: str = field(
+        default="sqlite:///mailverdict-service.db", repr=False
+    )  # may contain a password
     revision: str = Revision.CURRENT
     daily_limit: int = 100
     check_costs_quota: bool = True
@@ -163,9 +174,13 @@ class ServiceSettings:
         for name, (parse, hint) in PARSED.items():
             object.__setattr__(self, name, parse_or_refuse(getattr(self, name), parse, name, hint))
         object.__setattr__(self, "day_offset", seconds_after_midnight(self.day_turns_at))
-        object.__setattr__(self, "trusted_proxies", parse_networks(self.trusted_proxies, name="trusted_proxies"))
+        object.__setattr__(
+            self, "trusted_proxies", parse_networks(self.trusted_proxies, name="trusted_proxies")
+        )
         if self.ssl_certfile is None and (self.ssl_keyfile or self.ssl_keyfile_password):
-            raise SettingsError("ssl_keyfile needs ssl_certfile: give the file of the certificate chain, too")
+            raise SettingsError(
+                "ssl_keyfile needs ssl_certfile: give the file of the certificate chain, too"
+            )
         if not isinstance(self.local, LocalSettings):
             raise SettingsError(f"local={self.local!r}: give LocalSettings(...)")
 
@@ -250,7 +265,9 @@ def check_at_least(value: object, low: int, name: str) -> None:
         raise SettingsError(f"{name}={value!r}: give a whole number from {low}")
 
 
-def parse_or_refuse(value: object, parse: Callable[[object], object], name: str, hint: str) -> object:
+def parse_or_refuse(
+    value: object, parse: Callable[[object], object], name: str, hint: str
+) -> object:
     """The parsed value; a `SettingsError` that names the setting if it cannot be parsed."""
     try:
         return parse(value)
@@ -301,7 +318,9 @@ def parse_routes(value: object) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise TypeError(value)
     routes = tuple(str(each).strip().lower() for each in value)
-    if not all(map(ROUTE.fullmatch, routes)) or len({each.partition("=")[0] for each in routes}) < len(routes):
+    if not all(map(ROUTE.fullmatch, routes)) or len(
+        {each.partition("=")[0] for each in routes}
+    ) < len(routes):
         raise ValueError(value)
     return routes
 
@@ -340,12 +359,28 @@ WHOLE_NUMBERS = (
     ("body_limit", 1024),
     ("header_limit", 1024),
 )
-DURATIONS = ("gather", "check_timeout", "job_timeout", "result_retention", "body_timeout", "header_timeout")
+DURATIONS = (
+    "gather",
+    "check_timeout",
+    "job_timeout",
+    "result_retention",
+    "body_timeout",
+    "header_timeout",
+)
 
 
 PREFIX = "MAILVERDICT_"
 LOG = logging.getLogger(__name__)
-FLAGS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+FLAGS = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
 
 
 def read_flag(text: str) -> bool:
@@ -367,7 +402,10 @@ def read_list(text: str) -> tuple[str, ...]:
 def read_zones(text: str) -> tuple[Zone, ...]:
     """``zone, zone=code+code``: DNS lists, and the answers that mean *listed*; known lists need none."""
     pairs = (part.partition("=") for part in read_list(text))
-    return tuple(Zone(name.strip(), tuple(codes.split("+") if equals else ())) for name, equals, codes in pairs)  # type: ignore[arg-type]
+    return tuple(
+        Zone(name.strip(), tuple(codes.split("+") if equals else ()))  # type: ignore[arg-type]
+        for name, equals, codes in pairs
+    )
 
 
 # Read by the other commands: a client's service, key and type.
@@ -438,7 +476,9 @@ def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any)
             LOG.warning("%s is not a setting of the service; it is ignored", variable)
     for name, value in overrides.items():
         if value is not None:
-            given["local" if name in LocalSettings.__dataclass_fields__ else "service"][name] = value
+            given["local" if name in LocalSettings.__dataclass_fields__ else "service"][name] = (
+                value
+            )
     nested = {part: PARTS[part][0](**given[part]) for part in ("blacklist", "lists") if given[part]}
     local = LocalSettings(**{**nested, **given["local"]})
     return ServiceSettings(**{"local": local, **given["service"]})

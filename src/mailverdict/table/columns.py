@@ -44,18 +44,24 @@ ARROW_TYPES = {
     "row": pa.int64(),
     "rate": pa.float64(),
 }
-FLAG_REASONS = frozenset(map(str, (Reason.SPAMTRAP, Reason.DISPOSABLE, Reason.CATCH_ALL, Reason.ROLE)))
+FLAG_REASONS = frozenset(
+    map(str, (Reason.SPAMTRAP, Reason.DISPOSABLE, Reason.CATCH_ALL, Reason.ROLE))
+)
 
 
 def unchanged(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values
 
 
-def map_distinct(function: Callable[[str], str | None]) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
+def map_distinct(
+    function: Callable[[str], str | None],
+) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
     """Apply `function` to the distinct texts of a dictionary-encoded column only."""
 
     def convert(values: pa.ChunkedArray) -> pa.ChunkedArray:
-        return pa.chunked_array([map_chunk(function, chunk) for chunk in values.chunks], pa.string())
+        return pa.chunked_array(
+            [map_chunk(function, chunk) for chunk in values.chunks], pa.string()
+        )
 
     return convert
 
@@ -99,32 +105,44 @@ def messages_of_piece(errors: pa.DictionaryArray, reasons: pa.DictionaryArray) -
     if not has_errors.true_count:
         return map_chunk(meaning_of_reason, reasons)
     concerned = reasons.filter(has_errors)
-    said, flag = map_chunk(messages, errors.filter(has_errors)), map_chunk(meaning_of_flag, concerned)
+    said, flag = (
+        map_chunk(messages, errors.filter(has_errors)),
+        map_chunk(meaning_of_flag, concerned),
+    )
     both = pc.binary_join_element_wise(flag, said, "; ") if flag.null_count < len(flag) else flag
     texts = pc.coalesce(both, said, map_chunk(meaning_of_reason, concerned)).dictionary_encode()
     # One look-up for all rows: the texts of rows with errors follow those of the reasons.
-    meanings = [None if each is None else meaning_of_reason(each) for each in reasons.dictionary.to_pylist()]
+    meanings = [
+        None if each is None else meaning_of_reason(each) for each in reasons.dictionary.to_pylist()
+    ]
     moved = pc.add(texts.indices, pa.scalar(len(meanings), pa.int32()))
     codes = pc.replace_with_mask(reasons.indices.cast(pa.int32()), has_errors, moved)
     words = pa.array([*meanings, *texts.dictionary.to_pylist()], pa.string())
     return pc.take(words, codes, boundscheck=False)
 
 
-def why(reasons: pa.ChunkedArray, error: pa.ChunkedArray, result: pa.ChunkedArray) -> pa.ChunkedArray:
+def why(
+    reasons: pa.ChunkedArray, error: pa.ChunkedArray, result: pa.ChunkedArray
+) -> pa.ChunkedArray:
     """The dominant reason, else the word for the error code and the verdict."""
     pieces = pa.table([reasons, error, result], ["reasons", "error", "result"]).to_batches()
     return pa.chunked_array([why_of_piece(*piece.columns) for piece in pieces], pa.string())
 
 
-def why_of_piece(reasons: pa.DictionaryArray, error: pa.DictionaryArray, result: pa.DictionaryArray) -> pa.StringArray:
+def why_of_piece(
+    reasons: pa.DictionaryArray, error: pa.DictionaryArray, result: pa.DictionaryArray
+) -> pa.StringArray:
     """As `why`; the words are found for each distinct pair of error code and verdict."""
     reason = map_chunk(first_reason, reasons)
     codes, verdicts = ([*each.dictionary.to_pylist(), None] for each in (error, result))
-    words = pa.array([why_of_error(code, verdict) for code in codes for verdict in verdicts], pa.string())
+    words = pa.array(
+        [why_of_error(code, verdict) for code in codes for verdict in verdicts], pa.string()
+    )
     if words.null_count == len(words):
         return reason
     code, verdict = (
-        each.indices.cast(pa.int32()).fill_null(len(each.dictionary)).to_numpy() for each in (error, result)
+        each.indices.cast(pa.int32()).fill_null(len(each.dictionary)).to_numpy()
+        for each in (error, result)
     )
     found = pc.take(words, pa.array(code * len(verdicts) + verdict), boundscheck=False)
     return found if reason.null_count == len(reason) else pc.coalesce(reason, found)
@@ -149,7 +167,10 @@ def best_host(metadata: str) -> str | None:
 def operators(metadata: pa.ChunkedArray, normalized: pa.ChunkedArray) -> pa.ChunkedArray:
     """Who runs the mail server, where it is known."""
     pieces = pa.table([metadata, normalized], ["metadata", "normalized"]).to_batches()
-    named = (name_operators(map_chunk(best_host, each["metadata"]), each["normalized"]) for each in pieces)
+    named = (
+        name_operators(map_chunk(best_host, each["metadata"]), each["normalized"])
+        for each in pieces
+    )
     return pa.chunked_array(named, pa.string())
 
 
@@ -172,7 +193,9 @@ def smtp_host(metadata: str) -> str | None:
 
 def versions(metadata: pa.ChunkedArray, source: pa.ChunkedArray) -> pa.ChunkedArray:
     """The release of this package where it judged the row in this run, and the lists where they are known."""
-    package = map_distinct(lambda word: f"mailverdict {__version__}" if word == SOURCE_LOCAL else None)(source)
+    package = map_distinct(
+        lambda word: f"mailverdict {__version__}" if word == SOURCE_LOCAL else None
+    )(source)
     lists = map_distinct(lists_version)(metadata)
     return pc.coalesce(pc.binary_join_element_wise(package, lists, ", "), package, lists)
 
@@ -201,7 +224,13 @@ class Column:
 
 
 COLUMNS: tuple[Column, ...] = (
-    Column("verdict", "verdict", "result", True, "valid, risky, invalid, unknown; NA unless status is done"),
+    Column(
+        "verdict",
+        "verdict",
+        "result",
+        True,
+        "valid, risky, invalid, unknown; NA unless status is done",
+    ),
     Column(
         "why",
         "text",
@@ -211,15 +240,54 @@ COLUMNS: tuple[Column, ...] = (
         why,
         ("error", "result"),
     ),
-    Column("details", "text", "reasons", True, "dominant reason; NA when none", map_distinct(first_reason)),
-    Column("reasons", "text", "reasons", True, "all reasons in order, joined by ';'; NA without a verdict"),
+    Column(
+        "details",
+        "text",
+        "reasons",
+        True,
+        "dominant reason; NA when none",
+        map_distinct(first_reason),
+    ),
+    Column(
+        "reasons",
+        "text",
+        "reasons",
+        True,
+        "all reasons in order, joined by ';'; NA without a verdict",
+    ),
     Column("role", "bool", "role", True, "shared mailbox such as info@; NA: never determined"),
-    Column("spamtrap", "bool", "spamtrap", True, "the domain is on the given spamtrap list; NA: never determined"),
-    Column("disposable", "bool", "disposable", True, "provider of disposable addresses; NA: never determined"),
+    Column(
+        "spamtrap",
+        "bool",
+        "spamtrap",
+        True,
+        "the domain is on the given spamtrap list; NA: never determined",
+    ),
+    Column(
+        "disposable",
+        "bool",
+        "disposable",
+        True,
+        "provider of disposable addresses; NA: never determined",
+    ),
     Column("free", "bool", "free", True, "consumer mail provider; NA: never determined"),
-    Column("catch_all", "bool", "catch_all", True, "its server accepts any address; NA: inconclusive or not asked"),
-    Column("protected", "bool", "protected", True, "its server refuses this client; NA: inconclusive or not asked"),
-    Column("status", "status", "status", True, "done, pending, error, missing: where processing stands"),
+    Column(
+        "catch_all",
+        "bool",
+        "catch_all",
+        True,
+        "its server accepts any address; NA: inconclusive or not asked",
+    ),
+    Column(
+        "protected",
+        "bool",
+        "protected",
+        True,
+        "its server refuses this client; NA: inconclusive or not asked",
+    ),
+    Column(
+        "status", "status", "status", True, "done, pending, error, missing: where processing stands"
+    ),
     Column("suggestion", "text", "suggestion", True, "did you mean; never applied by itself"),
     Column(
         "error_message",
@@ -231,7 +299,9 @@ COLUMNS: tuple[Column, ...] = (
         ("reasons",),
     ),
     Column("validation_type", "text", "validation_type", False, "the type actually used"),
-    Column("error", "text", "error", False, "code of the first error, as REGEX, DNS, BLACKLIST, SMTP"),
+    Column(
+        "error", "text", "error", False, "code of the first error, as REGEX, DNS, BLACKLIST, SMTP"
+    ),
     Column(
         "checks",
         "text",
@@ -241,7 +311,12 @@ COLUMNS: tuple[Column, ...] = (
         map_distinct(check_results),
     ),
     Column(
-        "mx_records", "text", "metadata", False, "mail servers by preference, joined by ';'", map_distinct(mx_hosts)
+        "mx_records",
+        "text",
+        "metadata",
+        False,
+        "mail servers by preference, joined by ';'",
+        map_distinct(mx_hosts),
     ),
     Column(
         "operator",
@@ -268,10 +343,29 @@ COLUMNS: tuple[Column, ...] = (
         "its mail server serves mostly providers of disposable addresses; never changes the verdict",
         runs_as("disposable"),
     ),
-    Column("smtp_host", "text", "metadata", False, "the mail server that answered", map_distinct(smtp_host)),
+    Column(
+        "smtp_host",
+        "text",
+        "metadata",
+        False,
+        "the mail server that answered",
+        map_distinct(smtp_host),
+    ),
     Column("checked_at", "moment", "checked_at", False, "when, UTC"),
-    Column("source", "text", "source", False, "local, remote or journal, or another verifier by its name"),
-    Column("normalized", "text", "normalized", False, "normal form: NFC, domain in lower case; NA when malformed"),
+    Column(
+        "source",
+        "text",
+        "source",
+        False,
+        "local, remote or journal, or another verifier by its name",
+    ),
+    Column(
+        "normalized",
+        "text",
+        "normalized",
+        False,
+        "normal form: NFC, domain in lower case; NA when malformed",
+    ),
     Column(
         "version",
         "text",
@@ -299,40 +393,90 @@ MESSAGE_NAMES = (
     *(c.name for c in COLUMNS if c.kind == "text" and c.name not in ADDRESS_NAMES),
     *("change", "action_why", "held", "outcome_diagnostic"),
 )
-REPAIR_COLUMNS = tuple(c for c in CLEAN_COLUMNS if c.name != "suggestion")  # what verify(clean=True) adds
+REPAIR_COLUMNS = tuple(
+    c for c in CLEAN_COLUMNS if c.name != "suggestion"
+)  # what verify(clean=True) adds
 DUPLICATE_COLUMNS: tuple[Column, ...] = (
-    Column("identity", "text", "identity", False, "one text for all addresses of a mailbox; NA without an address"),
-    Column("duplicate_of", "row", "duplicate_of", False, "first row of the same identity; NA for that row itself"),
+    Column(
+        "identity",
+        "text",
+        "identity",
+        False,
+        "one text for all addresses of a mailbox; NA without an address",
+    ),
+    Column(
+        "duplicate_of",
+        "row",
+        "duplicate_of",
+        False,
+        "first row of the same identity; NA for that row itself",
+    ),
     Column("copies", "count", "copies", False, "rows of the same identity; NA without an address"),
 )
 SUPPRESS_COLUMNS = (
-    Column("suppressed", "bool", "suppressed", False, "on the suppression list; NA without an address"),
+    Column(
+        "suppressed", "bool", "suppressed", False, "on the suppression list; NA without an address"
+    ),
 )
 # What a person decided on the audit page, which `decide` then follows.
 DECISION_COLUMNS: tuple[Column, ...] = (
-    Column("decision", "text", "decision", False, "what a person decided: send, remove or suggestion; NA: nothing"),
-    Column("decided_address", "text", "decided_address", False, "the suggested address, if a person chose it"),
+    Column(
+        "decision",
+        "text",
+        "decision",
+        False,
+        "what a person decided: send, remove or suggestion; NA: nothing",
+    ),
+    Column(
+        "decided_address",
+        "text",
+        "decided_address",
+        False,
+        "the suggested address, if a person chose it",
+    ),
 )
 ACTION_COLUMNS: tuple[Column, ...] = (
-    Column("action", "action", "action", False, "send, review, retry, drop, unchecked: what to do with the row"),
+    Column(
+        "action",
+        "action",
+        "action",
+        False,
+        "send, review, retry, drop, unchecked: what to do with the row",
+    ),
     Column("action_why", "text", "action_why", False, "why, in words"),
 )
-PART_COLUMNS: tuple[Column, ...] = (Column("part", "count", "part", False, "1, 2, ... within a row before explode"),)
+PART_COLUMNS: tuple[Column, ...] = (
+    Column("part", "count", "part", False, "1, 2, ... within a row before explode"),
+)
 CONTRADICTION_COLUMNS: tuple[Column, ...] = (
-    Column("outcome", "text", "outcome", False, "what became of the mail: hard, delivered or complaint"),
+    Column(
+        "outcome", "text", "outcome", False, "what became of the mail: hard, delivered or complaint"
+    ),
     Column("outcome_at", "moment", "outcome_at", False, "when, UTC"),
     Column("outcome_diagnostic", "text", "outcome_diagnostic", False, "what the mail server said"),
     Column("contradiction", "text", "contradiction", False, "how the verdict was wrong, in words"),
 )
-WAVE_COLUMNS = (Column("wave", "count", "wave", False, "1, 2, ...: the wave of a mailing in which the row is"),)
+WAVE_COLUMNS = (
+    Column("wave", "count", "wave", False, "1, 2, ...: the wave of a mailing in which the row is"),
+)
 HELD_COLUMNS = (Column("held", "text", "held", False, "why the row is not mailed now, in words"),)
 RISK_COLUMNS: tuple[Column, ...] = (
-    Column("bounce_risk", "rate", "bounce_risk", False, "probability of a hard bounce, from the mails before"),
+    Column(
+        "bounce_risk",
+        "rate",
+        "bounce_risk",
+        False,
+        "probability of a hard bounce, from the mails before",
+    ),
     Column("risk_low", "rate", "risk_low", False, "its 95 % interval: the lower end"),
     Column("risk_high", "rate", "risk_high", False, "its 95 % interval: the upper end"),
 )
 # What describes an earlier verdict, or the address that it was about: emptied by a new verification.
-DERIVED_COLUMNS = (*REPAIR_COLUMNS, *ACTION_COLUMNS, *(c for c in CONTRADICTION_COLUMNS if c.name == "contradiction"))
+DERIVED_COLUMNS = (
+    *REPAIR_COLUMNS,
+    *ACTION_COLUMNS,
+    *(c for c in CONTRADICTION_COLUMNS if c.name == "contradiction"),
+)
 RESULT_NAMES = tuple(
     column.name
     for column in (
@@ -343,7 +487,17 @@ RESULT_NAMES = tuple(
 )
 BY_NAME = {column.name: column for column in COLUMNS}
 # What a reader needs, in the order in which it is read; of the columns of repairs only the address.
-SHORT = ("clean", "verdict", "why", "error_message", "suggestion", "role", "disposable", "free", "status")
+SHORT = (
+    "clean",
+    "verdict",
+    "why",
+    "error_message",
+    "suggestion",
+    "role",
+    "disposable",
+    "free",
+    "status",
+)
 SETS = {
     "short": tuple({**BY_NAME, CLEAN_COLUMNS[0].name: CLEAN_COLUMNS[0]}[name] for name in SHORT),
     "core": (*(c for c in COLUMNS if c.in_core), *REPAIR_COLUMNS),
@@ -356,7 +510,9 @@ def is_short(names: Collection[str]) -> bool:
     return {*SHORT[1:]}.issubset(names) and "details" not in names
 
 
-def choose_columns(wanted: str | Iterable[str], *, clean: bool = False, categories: bool = True) -> tuple[Column, ...]:
+def choose_columns(
+    wanted: str | Iterable[str], *, clean: bool = False, categories: bool = True
+) -> tuple[Column, ...]:
     """The columns of a set's name, or of a list of names in the table's order; without `categories` these are text.
 
     With `clean` those of the repairs are among them.
@@ -365,7 +521,9 @@ def choose_columns(wanted: str | Iterable[str], *, clean: bool = False, categori
         raise SettingsError(f"categories={categories!r}: give True or False")
     if isinstance(wanted, str):
         if wanted not in SETS:
-            raise SettingsError(f"columns={wanted!r}: give 'short', 'core', 'all' or a list of column names")
+            raise SettingsError(
+                f"columns={wanted!r}: give 'short', 'core', 'all' or a list of column names"
+            )
         chosen = SETS[wanted]
     else:
         names = list(wanted)
@@ -373,7 +531,11 @@ def choose_columns(wanted: str | Iterable[str], *, clean: bool = False, categori
             raise SettingsError(f"columns: {unknown[0]!r} is not one of {', '.join(BY_NAME)}")
         chosen = (*(c for c in COLUMNS if c.name in names), *REPAIR_COLUMNS)
     chosen = chosen if clean else tuple(c for c in chosen if c not in REPAIR_COLUMNS)
-    return chosen if categories else tuple(replace(c, kind="text") if c.kind in CATEGORIES else c for c in chosen)
+    return (
+        chosen
+        if categories
+        else tuple(replace(c, kind="text") if c.kind in CATEGORIES else c for c in chosen)
+    )
 
 
 def to_arrow(table: pa.Table, column: Column) -> pa.ChunkedArray:
@@ -381,7 +543,9 @@ def to_arrow(table: pa.Table, column: Column) -> pa.ChunkedArray:
     values = column.convert(*(table[field] for field in column.fields))
     if column.kind in CATEGORIES:
         return to_codes(values, CATEGORIES[column.kind])
-    return values if values.type == ARROW_TYPES[column.kind] else values.cast(ARROW_TYPES[column.kind])
+    return (
+        values if values.type == ARROW_TYPES[column.kind] else values.cast(ARROW_TYPES[column.kind])
+    )
 
 
 def map_columns(function: Callable[[Any], Any], columns: Iterable[Any], size: int) -> list[Any]:
@@ -395,7 +559,9 @@ def map_columns(function: Callable[[Any], Any], columns: Iterable[Any], size: in
 def take_rows(table: pa.Table, rows: npt.NDArray[np.int32]) -> pa.Table:
     """The given rows of a table, column by column on all processors."""
     table, at = table.unify_dictionaries().combine_chunks(), pa.array(rows)
-    taken = map_columns(lambda column: pc.take(column, at, boundscheck=False), table.columns, len(rows))
+    taken = map_columns(
+        lambda column: pc.take(column, at, boundscheck=False), table.columns, len(rows)
+    )
     return pa.table(taken, schema=table.schema)
 
 
@@ -430,7 +596,9 @@ def to_codes(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pa.ChunkedA
         if chunk.type == CODES and chunk.dictionary.equals(words):
             return chunk
         known = pc.index_in(chunk.dictionary, value_set=words).cast(pa.int8())
-        return pa.DictionaryArray.from_arrays(pc.take(known, chunk.indices, boundscheck=False), words)
+        return pa.DictionaryArray.from_arrays(
+            pc.take(known, chunk.indices, boundscheck=False), words
+        )
 
     return pa.chunked_array([encode(chunk) for chunk in values.chunks], CODES)
 
@@ -438,12 +606,18 @@ def to_codes(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pa.ChunkedA
 def to_categorical(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Categorical:
     """Codes of the fixed categories, so that every frame has all of them in the same order."""
     codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in to_codes(values, dtype).chunks]
-    return pd.Categorical.from_codes(np.concatenate([np.empty(0, np.int8), *codes]), dtype=dtype, validate=False)
+    return pd.Categorical.from_codes(
+        np.concatenate([np.empty(0, np.int8), *codes]), dtype=dtype, validate=False
+    )
 
 
 def to_boolean(values: pa.ChunkedArray) -> Any:
-    if values.null_count == len(values):  # fast path: catch_all and protected are null for most types
-        return pd.arrays.BooleanArray(np.zeros(len(values), np.bool_), np.ones(len(values), np.bool_))
+    if values.null_count == len(
+        values
+    ):  # fast path: catch_all and protected are null for most types
+        return pd.arrays.BooleanArray(
+            np.zeros(len(values), np.bool_), np.ones(len(values), np.bool_)
+        )
     flat = values.combine_chunks()
     return pd.arrays.BooleanArray(to_bools(flat.fill_null(False)), to_bools(flat.is_null()))
 
@@ -496,7 +670,9 @@ def check_column(column: Any, names: Sequence[Any]) -> None:
     """The column must be there exactly once."""
     found = [str(at) for at, name in enumerate(names, 1) if name == column]
     if not found:
-        raise ColumnError(f"no column {column!r}{did_you_mean(column, names)}; there are {listed(names)}")
+        raise ColumnError(
+            f"no column {column!r}{did_you_mean(column, names)}; there are {listed(names)}"
+        )
     if len(found) > 1:
         raise ColumnError(
             f"the column name {column!r} occurs {len(found)} times (columns {first_of(found[:-1], MAX_LISTED)} and "

@@ -16,7 +16,16 @@ import pyarrow.compute as pc
 
 from ..checks.syntax.kernels import to_bools
 
-SEQUENCES = (list, tuple, set, frozenset, np.ndarray, pd.api.extensions.ExtensionArray, pd.Series, pd.Index)
+SEQUENCES = (
+    list,
+    tuple,
+    set,
+    frozenset,
+    np.ndarray,
+    pd.api.extensions.ExtensionArray,
+    pd.Series,
+    pd.Index,
+)
 NEEDS_ESCAPE = r'["\\\x00-\x1f]'
 
 
@@ -64,7 +73,9 @@ def write_lists(items: pa.Array, row: Any, count: Any) -> pa.StringArray:
     at = np.full(len(count), -1)
     at[row[is_plain]] = np.arange(len(plain))
     others: dict[int, list[str]] = {}
-    for text, list_row in zip(items.filter(pa.array(~is_plain)).to_pylist(), row[~is_plain].tolist(), strict=True):
+    for text, list_row in zip(
+        items.filter(pa.array(~is_plain)).to_pylist(), row[~is_plain].tolist(), strict=True
+    ):
         others.setdefault(list_row, []).append(text)
     at[list(others)] = np.arange(len(plain), len(plain) + len(others))
     pool = pa.concat_arrays([plain, pa.array(map(to_json, others.values()), pa.large_string())])

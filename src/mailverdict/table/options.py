@@ -53,7 +53,9 @@ def each_column(column: ColumnChoice | None) -> list[Any]:
     return column if isinstance(column, list) else [column]
 
 
-DEFAULTS = {name: each.default for name, each in inspect.signature(Options.check).parameters.items()}
+DEFAULTS = {
+    name: each.default for name, each in inspect.signature(Options.check).parameters.items()
+}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -79,7 +81,12 @@ def show_options(**changed: Any) -> Callable[[Function], Function]:
 def option_parameters(changed: Mapping[str, Any]) -> list[inspect.Parameter]:
     defaults = {**DEFAULTS, **changed}
     return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind.__forward_arg__)
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=defaults[name],
+            annotation=kind.__forward_arg__,
+        )
         for name, kind in VerifyOptions.__annotations__.items()
     ]
 
@@ -87,5 +94,7 @@ def option_parameters(changed: Mapping[str, Any]) -> list[inspect.Parameter]:
 def check_options(function: str, options: Mapping[str, Any]) -> Options:
     """The options given to `function`, and the defaults of the others, checked."""
     if unknown := [name for name in options if name not in DEFAULTS]:
-        raise SettingsError(f"{function} has no argument {unknown[0]!r}{did_you_mean(unknown[0], list(DEFAULTS))}")
+        raise SettingsError(
+            f"{function} has no argument {unknown[0]!r}{did_you_mean(unknown[0], list(DEFAULTS))}"
+        )
     return Options.check(**options)

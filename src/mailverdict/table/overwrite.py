@@ -45,7 +45,10 @@ from .verifiers import verifier_layouts
 MARKS: tuple[tuple[tuple[Column, ...], frozenset[str]], ...] = (
     (COLUMNS, frozenset(("verdict", "status"))),
     (CLEAN_COLUMNS, frozenset(("clean", "change"))),
-    (DUPLICATE_COLUMNS, frozenset(("duplicate_of", "copies"))),  # a file of the audit page has no identity
+    (
+        DUPLICATE_COLUMNS,
+        frozenset(("duplicate_of", "copies")),
+    ),  # a file of the audit page has no identity
     (SUPPRESS_COLUMNS, frozenset(("suppressed",))),
     (DECISION_COLUMNS, frozenset(("decision", "decided_address"))),
     (ACTION_COLUMNS, frozenset(("action", "action_why"))),
@@ -54,7 +57,9 @@ MARKS: tuple[tuple[tuple[Column, ...], frozenset[str]], ...] = (
     (RISK_COLUMNS, frozenset(("bounce_risk", "risk_low", "risk_high"))),
 )
 EVERY = {
-    each.name: each for columns in (PART_COLUMNS, HELD_COLUMNS, *(columns for columns, _ in MARKS)) for each in columns
+    each.name: each
+    for columns in (PART_COLUMNS, HELD_COLUMNS, *(columns for columns, _ in MARKS))
+    for each in columns
 }
 WORD = r"[^\s;=]+"  # a service may have reasons and codes of its own
 ANY_TEXT = ".*"
@@ -65,7 +70,9 @@ class KeptRepairs:
     """What was repaired before, by row."""
 
     clean: pa.StringArray  # the addresses; null where there is none
-    change: pa.StringArray | None  # what was done; null for nothing; None if the column is not there
+    change: (
+        pa.StringArray | None
+    )  # what was done; null for nothing; None if the column is not there
     notice: str  # for the user: that these addresses are verified
 
 
@@ -135,11 +142,15 @@ def name_columns(
                 doubtful[label] = each
     for label, each in doubtful.items():
         if found := foreign_value(data.cells(label), each):
-            raise SettingsError(refusal(label, f"it holds {found}, which mailverdict never writes there"))
+            raise SettingsError(
+                refusal(label, f"it holds {found}, which mailverdict never writes there")
+            )
     marked = marked_names(earlier)
     for label, each in doubtful.items():
         if each.name not in marked and has_values(data.cells(label)):
-            raise SettingsError(refusal(label, "neither a note nor the columns beside it show that it did"))
+            raise SettingsError(
+                refusal(label, "neither a note nor the columns beside it show that it did")
+            )
     return labels
 
 
@@ -159,21 +170,33 @@ def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
     labels = {name: label_of(data.column, prefix, name) for name in EVERY}
     existing, noted = set(data.labels()), data.notes().get("columns", ())
     present = {name: each for name, each in EVERY.items() if labels[name] in existing}
-    ours = {name: each for name, each in present.items() if not foreign_value(data.cells(labels[name]), each)}
+    ours = {
+        name: each
+        for name, each in present.items()
+        if not foreign_value(data.cells(labels[name]), each)
+    }
     marked = marked_names(ours)
-    if not present.keys() >= {c.name for c in COLUMNS if c.name != "why"}:  # which earlier releases did not write
+    if not present.keys() >= {
+        c.name for c in COLUMNS if c.name != "why"
+    }:  # which earlier releases did not write
         marked -= {c.name for c in COLUMNS if not c.in_core and c.name != "source"}
-    return {name: each for name, each in ours.items() if name in marked or str(labels[name]) in noted}
+    return {
+        name: each for name, each in ours.items() if name in marked or str(labels[name]) in noted
+    }
 
 
-def kept_repairs(data: Table, prefix: str | None, earlier: Collection[str] | None = None) -> KeptRepairs | None:
+def kept_repairs(
+    data: Table, prefix: str | None, earlier: Collection[str] | None = None
+) -> KeptRepairs | None:
     """The addresses beside the column, by `clean`, an earlier call or the user's own hand; None if there are none.
 
     `earlier` are the names of `earlier_columns` if they are known.
     """
     earlier = earlier_columns(data, prefix) if earlier is None else earlier
     label, change = (label_of(data.column, prefix, name) for name in ("clean", "change"))
-    if "clean" not in earlier and (data.labels().count(label) != 1 or foreign_value(data.cells(label), EVERY["clean"])):
+    if "clean" not in earlier and (
+        data.labels().count(label) != 1 or foreign_value(data.cells(label), EVERY["clean"])
+    ):
         return None
     return KeptRepairs(
         read_present(data.cells(label)),
@@ -203,10 +226,15 @@ def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | Non
             continue
         status = (*upper, f"{lead}status") if upper else f"{lead}status"
         pairs = ((verdict, "verdict"), (status, "status"))
-        if any(labels.count(at) != 1 or foreign_value(Table(frame, at).values(), EVERY[name]) for at, name in pairs):
+        if any(
+            labels.count(at) != 1 or foreign_value(Table(frame, at).values(), EVERY[name])
+            for at, name in pairs
+        ):
             continue
         named = [each for each in labels if label_of(each, None, "verdict") == verdict]
-        noted = [each for each in labels if str(verdict) in notes.get(str(each), {}).get("columns", ())]
+        noted = [
+            each for each in labels if str(verdict) in notes.get(str(each), {}).get("columns", ())
+        ]
         found[verdict] = [*((each, None) for each in named), *((each, lead) for each in noted)]
     if not found:
         raise ColumnError(f"no column was verified: verify one first; there are {listed(labels)}")
@@ -225,7 +253,9 @@ def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | Non
             "this is the result of a list or a Series, without its addresses: verify a frame, as in "
             "mv.verify(pd.DataFrame({'email': addresses}), 'email')"
         )
-    raise ColumnError(f"give the column that {verdict!r} is about, and its prefix={lead!r}: one of {listed(others)}")
+    raise ColumnError(
+        f"give the column that {verdict!r} is about, and its prefix={lead!r}: one of {listed(others)}"
+    )
 
 
 def result_labels(column: Any, prefix: str | None) -> set[Any]:

@@ -82,9 +82,14 @@ def schema(
     if kind == "spark":
         types = [SPARK_TYPES.get(column.kind, "STRING") for column in chosen]
         return ", ".join(f"{quoted(name)} {each}" for name, each in zip(names, types, strict=True))
-    made = pa.schema([pa.field(name, ARROW_TYPES[c.kind]) for name, c in zip(names, chosen, strict=True)])
+    made = pa.schema(
+        [pa.field(name, ARROW_TYPES[c.kind]) for name, c in zip(names, chosen, strict=True)]
+    )
     if kind == "pandas":
-        values = (PANDAS_TYPES[column.kind](pa.chunked_array([], ARROW_TYPES[column.kind])) for column in chosen)
+        values = (
+            PANDAS_TYPES[column.kind](pa.chunked_array([], ARROW_TYPES[column.kind]))
+            for column in chosen
+        )
         return {name: each.dtype for name, each in zip(names, values, strict=True)}
     return made if kind == "arrow" else to_polars(made)
 

@@ -48,7 +48,9 @@ class Table:
     """
 
     def __init__(self, frame: Any, column: Hashable = None, *, is_alone: bool = False) -> None:
-        self.frame: Any = frame  # the caller's own object; an Arrow stream as the table that was read from it
+        self.frame: Any = (
+            frame  # the caller's own object; an Arrow stream as the table that was read from it
+        )
         self.column: Any = "" if is_alone else column
         self.is_alone = is_alone
         self.library = library_of(frame)
@@ -77,17 +79,25 @@ class Table:
 
     def notes(self) -> dict[str, Any]:
         """What earlier calls noted about the column; a Polars frame has no place for notes."""
-        found: dict[str, Any] = {} if self.is_alone else notes_of(self.frame).get(str(self.column), {})
+        found: dict[str, Any] = (
+            {} if self.is_alone else notes_of(self.frame).get(str(self.column), {})
+        )
         return found
 
-    def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
+    def attach(
+        self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]
+    ) -> Any:
         """The frame with the result columns, or a frame of them beside a column alone; rows match by position."""
         if self.library == "pandas":
             is_indexed = isinstance(self.frame, pd.DataFrame | pd.Series)
             index = self.frame.index if is_indexed else pd.RangeIndex(len(self.frame))
-            arrays = map_columns(lambda column: to_pandas(table, column, index), columns, len(table))
+            arrays = map_columns(
+                lambda column: to_pandas(table, column, index), columns, len(table)
+            )
             made = dict(zip(names, arrays, strict=True))
-            out = pd.DataFrame(made, index=index) if self.is_alone else add_columns(self.frame, made)
+            out = (
+                pd.DataFrame(made, index=index) if self.is_alone else add_columns(self.frame, made)
+            )
             out.attrs = with_note(out.attrs, self.column, names, note)
             return out
         results = pa.table([to_arrow(table, column) for column in columns], names=list(names))
@@ -106,7 +116,9 @@ class Table:
         if self.library == "polars":
             return self.frame[rows]
         if self.library == "arrow":
-            columns = [take_cells(column, pa.array(rows, pa.int64())) for column in self.frame.columns]
+            columns = [
+                take_cells(column, pa.array(rows, pa.int64())) for column in self.frame.columns
+            ]
             return pa.Table.from_arrays(columns, schema=self.frame.schema)
         out = self.frame.take(rows)
         out.attrs = copy.deepcopy(self.frame.attrs)
@@ -141,7 +153,11 @@ class Table:
         """A table of counts as the caller's kind of frame; without an index, its labels are the first column."""
         if self.library == "pandas":
             return table
-        return polars_of(counts_to_arrow(table)) if self.library == "polars" else counts_to_arrow(table)
+        return (
+            polars_of(counts_to_arrow(table))
+            if self.library == "polars"
+            else counts_to_arrow(table)
+        )
 
     def advice(self) -> str:
         """How to make a frame of a column alone."""
@@ -172,12 +188,18 @@ def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
     """Rows of a column of any type; for some types Arrow has no `take` (text views, which Polars gives)."""
     kind = column.type
     if pa.types.is_run_end_encoded(kind):
-        return pc.run_end_encode(take_cells(pc.run_end_decode(column), rows), run_end_type=kind.run_end_type)
+        return pc.run_end_encode(
+            take_cells(pc.run_end_decode(column), rows), run_end_type=kind.run_end_type
+        )
     try:
         return column.take(rows)
     except pa.ArrowNotImplementedError:
         if is_text(kind) or is_octets(kind):
-            return column.cast(pa.large_string() if is_text(kind) else pa.large_binary()).take(rows).cast(kind)
+            return (
+                column.cast(pa.large_string() if is_text(kind) else pa.large_binary())
+                .take(rows)
+                .cast(kind)
+            )
         cells = column.to_pylist()  # also a nested type with such a type in it
         return pa.chunked_array([pa.array([cells[row] for row in rows.to_pylist()], kind)])
 
@@ -194,24 +216,36 @@ def counts_to_arrow(table: pd.DataFrame) -> pa.Table:
     columns = dict(table.reset_index().items())
     return pa.table(
         {
-            str(name): pa.array(values, pa.string() if values.dtype in (object, "str") else None, from_pandas=True)
+            str(name): pa.array(
+                values, pa.string() if values.dtype in (object, "str") else None, from_pandas=True
+            )
             for name, values in columns.items()
         }
     )
 
 
-def with_texts_at(values: pa.ChunkedArray, replaced: Positions, texts: Sequence[str]) -> pa.ChunkedArray:
+def with_texts_at(
+    values: pa.ChunkedArray, replaced: Positions, texts: Sequence[str]
+) -> pa.ChunkedArray:
     """A column with other texts at some positions; one that is not text becomes it, as its cells are read."""
     values = decode(values)
     if not is_text(values.type) and not is_octets(values.type):
         written = as_text(values)
         values = where_filled(written, written)
     is_plain = pa.types.is_string(values.type) or pa.types.is_binary(values.type)
-    kind = values.type if is_plain else pa.large_string() if is_text(values.type) else pa.large_binary()
+    kind = (
+        values.type
+        if is_plain
+        else pa.large_string()
+        if is_text(values.type)
+        else pa.large_binary()
+    )
     mask = np.zeros(len(values), np.bool_)
     mask[replaced] = True
     flat = one_array(values).cast(kind)
-    return pa.chunked_array([pc.replace_with_mask(flat, pa.array(mask), pa.array(texts, pa.string()).cast(kind))])
+    return pa.chunked_array(
+        [pc.replace_with_mask(flat, pa.array(mask), pa.array(texts, pa.string()).cast(kind))]
+    )
 
 
 def add_columns(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
@@ -238,13 +272,19 @@ def with_index_of(frame: pd.DataFrame, new: Mapping[Any, Any]) -> pd.DataFrame:
 
 def polars_to_arrow(series: Any) -> Any:
     """A Polars Series as an Arrow array, or as a list of Python objects for types that Arrow does not have."""
-    return series.to_list() if series.dtype.is_nested() or str(series.dtype) == "Object" else series.to_arrow()
+    return (
+        series.to_list()
+        if series.dtype.is_nested() or str(series.dtype) == "Object"
+        else series.to_arrow()
+    )
 
 
 def read_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     """What earlier calls noted in a frame's `attrs`, by column."""
     notes = attrs.get(ATTRS_KEY)
-    return {k: v for k, v in notes.items() if isinstance(v, dict)} if isinstance(notes, dict) else {}
+    return (
+        {k: v for k, v in notes.items() if isinstance(v, dict)} if isinstance(notes, dict) else {}
+    )
 
 
 def labels_of(frame: Any) -> list[Any]:
@@ -257,7 +297,9 @@ def notes_of(frame: Any) -> dict[str, Any]:
     if not isinstance(frame, pa.Table):
         return read_notes(getattr(frame, "attrs", {}))
     metadata = frame.schema.metadata or {}
-    return read_notes({ATTRS_KEY: read_json(metadata.get(NOTES_KEY))} | read_json(metadata.get(PANDAS_ATTRS)))
+    return read_notes(
+        {ATTRS_KEY: read_json(metadata.get(NOTES_KEY))} | read_json(metadata.get(PANDAS_ATTRS))
+    )
 
 
 def annotate(table: pa.Table, column: str, names: Sequence[Any], note: dict[str, Any]) -> pa.Table:
@@ -279,12 +321,17 @@ def read_json(text: bytes | None) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def with_note(attrs: Mapping[Any, Any], column: Hashable, names: Sequence[Any], note: dict[str, Any]) -> dict[Any, Any]:
+def with_note(
+    attrs: Mapping[Any, Any], column: Hashable, names: Sequence[Any], note: dict[str, Any]
+) -> dict[Any, Any]:
     """A copy of `attrs` that notes the result columns; JSON-ready."""
     notes = read_notes(attrs)
     earlier = notes.get(str(column), {})
     columns = dict.fromkeys([*earlier.get("columns", ()), *map(str, names)])
-    return {**attrs, ATTRS_KEY: {**notes, str(column): {**earlier, **note, "columns": list(columns)}}}
+    return {
+        **attrs,
+        ATTRS_KEY: {**notes, str(column): {**earlier, **note, "columns": list(columns)}},
+    }
 
 
 def frame_of(data: Any, advice: str = "give the frame that verify returned") -> Any:
@@ -303,7 +350,9 @@ def table_of(data: Any, column: Hashable | None, *, is_verified: bool = False) -
     """
     data = read_stream(data)
     if isinstance(data, pa.RecordBatchReader):
-        check_column(str(require_column(column, data.schema.names)), data.schema.names)  # its rows come once
+        check_column(
+            str(require_column(column, data.schema.names)), data.schema.names
+        )  # its rows come once
         data = data.read_all()
     if isinstance(data, pd.DataFrame | pa.Table) or is_polars(data, "DataFrame"):
         is_pandas = isinstance(data, pd.DataFrame)
@@ -339,7 +388,14 @@ def read_stream(data: Any) -> Any:
     """
     refuse_other_frames(data)
     kind = type(data)
-    known: tuple[type, ...] = (pd.DataFrame, pd.Series, pd.Index, pa.Table, pa.Array, pa.ChunkedArray)
+    known: tuple[type, ...] = (
+        pd.DataFrame,
+        pd.Series,
+        pd.Index,
+        pa.Table,
+        pa.Array,
+        pa.ChunkedArray,
+    )
     if isinstance(data, known) or is_polars(data, "DataFrame") or is_polars(data, "Series"):
         return data
     if isinstance(data, pa.RecordBatch):
@@ -425,10 +481,17 @@ def problem_of(data: Any) -> str | None:
         return f"{what}; give a list of addresses, or call mailverdict.check for one address"
     if isinstance(data, set | frozenset):
         return f"{what}, which has no order; give sorted(data)"
-    is_iterable = hasattr(data, "__iter__") and not isinstance(data, bytes | bytearray | memoryview | Mapping)
+    is_iterable = hasattr(data, "__iter__") and not isinstance(
+        data, bytes | bytearray | memoryview | Mapping
+    )
     has_fields = getattr(getattr(data, "dtype", None), "names", None) is not None
     is_wide = has_fields or getattr(data, "ndim", 1) != 1 or getattr(data, "nlevels", 1) > 1
-    if is_iterable and not is_wide and not hasattr(data, "columns") and not hasattr(data, "to_table"):
+    if (
+        is_iterable
+        and not is_wide
+        and not hasattr(data, "columns")
+        and not hasattr(data, "to_table")
+    ):
         return None
     return f"{what}; give a DataFrame (pandas, Polars or Arrow) and a column name, a Series or a list of addresses"
 
@@ -439,11 +502,15 @@ def require_column(column: Hashable | None, names: Sequence[Any]) -> Hashable:
     try:
         hash(column)
     except TypeError:  # an Index, an array, or a list where only one column is possible
-        raise ColumnError(f"column is of type {type(column).__name__}: give one name of {listed(names)}") from None
+        raise ColumnError(
+            f"column is of type {type(column).__name__}: give one name of {listed(names)}"
+        ) from None
     return column
 
 
-def put_column(table: pa.Table, field: pa.Field | str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+def put_column(
+    table: pa.Table, field: pa.Field | str, values: pa.Array | pa.ChunkedArray
+) -> pa.Table:
     """The table with a column added at its end, or in the place of the one with that name."""
     at = table.schema.get_field_index(field if isinstance(field, str) else field.name)
     return table.append_column(field, values) if at < 0 else table.set_column(at, field, values)

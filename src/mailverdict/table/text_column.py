@@ -29,7 +29,9 @@ from .list_cells import SEQUENCES, is_missing, read_list_column, texts_of, to_js
 LONGEST_TEXT = 1_000
 
 MISSING_TEXTS = pa.array(sorted(MISSING))
-LONGEST_MISSING = max(len(text.encode()) for text in MISSING) + 2  # octets, with a sign on each side
+LONGEST_MISSING = (
+    max(len(text.encode()) for text in MISSING) + 2
+)  # octets, with a sign on each side
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,11 @@ class TextColumn:
 
 
 def read_values(
-    values: Any, *, for_repair: bool = False, longest: int = LONGEST_TEXT, instead: pa.StringArray | None = None
+    values: Any,
+    *,
+    for_repair: bool = False,
+    longest: int = LONGEST_TEXT,
+    instead: pa.StringArray | None = None,
 ) -> TextColumn:
     """Read a Series, an Arrow array or any list-like of cells; an `InputError` for texts of more than 2 GiB in all.
 
@@ -57,7 +63,9 @@ def read_values(
     if not for_repair or stripped is written:
         return TextColumn(stripped, stripped)
     is_kept = pc.and_(pc.less(pc.binary_length(written), longest), pc.not_equal(stripped, ""))
-    return TextColumn(pc.if_else(is_kept, written, stripped) if is_kept.false_count else written, stripped)
+    return TextColumn(
+        pc.if_else(is_kept, written, stripped) if is_kept.false_count else written, stripped
+    )
 
 
 def read_present(values: Any) -> pa.StringArray:
@@ -71,7 +79,11 @@ def to_array(values: Any) -> pa.Array:
     if isinstance(values, pd.Series | list):
         with contextlib.suppress(pa.ArrowException, TypeError, ValueError):
             values = pa.array(values, from_pandas=True)
-    return decode(one_array(values)) if isinstance(values, pa.Array | pa.ChunkedArray) else as_text(values)
+    return (
+        decode(one_array(values))
+        if isinstance(values, pa.Array | pa.ChunkedArray)
+        else as_text(values)
+    )
 
 
 def is_filled(texts: pa.StringArray) -> pa.BooleanArray:
@@ -92,7 +104,9 @@ def describe_no_address(texts: pa.StringArray, column: object) -> str | None:
     "no cell of column 'age' holds an @; is it the right column?"
     """
     is_named = column is not None and is_filled(texts).true_count > 0
-    if not is_named or any(pc.any(pc.match_substring(piece, "@")).as_py() for piece in pieces_of(texts)):
+    if not is_named or any(
+        pc.any(pc.match_substring(piece, "@")).as_py() for piece in pieces_of(texts)
+    ):
         return None
     return f"no cell of column {column!r:.80} holds an @; is it the right column?"
 
@@ -104,12 +118,16 @@ def empty_nulls(texts: pa.StringArray) -> pa.StringArray:
     nulls, offsets = np.flatnonzero(to_bools(texts.is_null())), offsets_of(texts)
     if (offsets.take(nulls) != offsets.take(nulls + 1)).any():
         return texts.fill_null("")
-    return pa.Array.from_buffers(texts.type, len(texts), [None, *texts.buffers()[1:]], 0, texts.offset)
+    return pa.Array.from_buffers(
+        texts.type, len(texts), [None, *texts.buffers()[1:]], 0, texts.offset
+    )
 
 
 def join_texts(columns: Sequence[pa.StringArray]) -> pa.StringArray:
     """The texts of all columns one after another."""
-    return columns[0] if len(columns) == 1 else to_string_array(pa.chunked_array(columns, pa.string()))
+    return (
+        columns[0] if len(columns) == 1 else to_string_array(pa.chunked_array(columns, pa.string()))
+    )
 
 
 def drop_missing_words(stripped: pa.StringArray) -> pa.StringArray:
@@ -134,7 +152,9 @@ def strip_texts(texts: pa.StringArray) -> pa.StringArray:
     """
     if texts.null_count == len(texts) or not len(octets_of(texts)):
         return texts
-    rows = np.flatnonzero(np.concatenate(map_columns(may_have_blanks, pieces_of(texts), len(texts))))
+    rows = np.flatnonzero(
+        np.concatenate(map_columns(may_have_blanks, pieces_of(texts), len(texts)))
+    )
     written = texts.take(pa.array(rows))
     stripped = pc.utf8_trim_whitespace(written)
     return texts if stripped.equals(written) else replace_texts(texts, rows, stripped)
@@ -148,7 +168,9 @@ def may_have_blanks(texts: pa.StringArray) -> Bools:
     )
 
 
-def replace_texts(texts: pa.StringArray, rows: npt.NDArray[np.intp], others: pa.StringArray) -> pa.StringArray:
+def replace_texts(
+    texts: pa.StringArray, rows: npt.NDArray[np.intp], others: pa.StringArray
+) -> pa.StringArray:
     """The texts with other ones in some rows; twice as fast as `pc.replace_with_mask`.
 
     >>> replace_texts(pa.array(["ada", "ben", None]), np.array([2, 0]), pa.array(["eve", "dan"])).to_pylist()
@@ -184,7 +206,9 @@ def as_text(values: Any) -> pa.StringArray:
         with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowTypeError):
             return from_arrow(pa.array(values, from_pandas=True))
     cells = values.astype(object).to_numpy()
-    with contextlib.suppress(UnicodeEncodeError, pa.ArrowException):  # lone surrogates; something else than text
+    with contextlib.suppress(
+        UnicodeEncodeError, pa.ArrowException
+    ):  # lone surrogates; something else than text
         return empty_nulls(to_string_array(pa.array(cells, pa.large_string(), from_pandas=True)))
     return from_cells(cells)
 
@@ -203,7 +227,11 @@ def from_arrow(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
     if is_list(values.type):
         lists = one_array(values).cast(pa.large_list(values.type.value_type))
         items = decode(lists.values)
-        return empty_nulls(read_list_column(lists, items)) if is_text(items.type) else from_cells(lists.to_pylist())
+        return (
+            empty_nulls(read_list_column(lists, items))
+            if is_text(items.type)
+            else from_cells(lists.to_pylist())
+        )
     if not is_text(values.type):
         try:
             return empty_nulls(to_string_array(values.cast(pa.string())))
@@ -211,7 +239,9 @@ def from_arrow(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
             return from_cells(values.to_pylist())
     try:
         map_columns(lambda piece: piece.validate(full=True), pieces_of(values), len(values))
-    except pa.ArrowInvalid:  # Arrow does not check the octets of text, for example when it reads Parquet
+    except (
+        pa.ArrowInvalid
+    ):  # Arrow does not check the octets of text, for example when it reads Parquet
         return from_cells(values.cast(pa.large_binary()).to_pylist())
     return empty_nulls(to_string_array(values))
 
@@ -241,14 +271,18 @@ def cell_text(cell: Any) -> str:
 
 def pieces_of(values: Any) -> list[Any]:
     """Slice an array into pieces, at least one, without copying."""
-    return [values[start : start + PIECE_ROWS] for start in range(0, max(len(values), 1), PIECE_ROWS)]
+    return [
+        values[start : start + PIECE_ROWS] for start in range(0, max(len(values), 1), PIECE_ROWS)
+    ]
 
 
 def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """The array without a dictionary, run-end encoding, extension type or views around its values."""
     if isinstance(array.type, pa.BaseExtensionType):
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-        return decode(pa.chunked_array([chunk.storage for chunk in chunks], array.type.storage_type))
+        return decode(
+            pa.chunked_array([chunk.storage for chunk in chunks], array.type.storage_type)
+        )
     if pa.types.is_dictionary(array.type):
         return decode(array.cast(array.type.value_type))
     if pa.types.is_run_end_encoded(array.type):
@@ -260,15 +294,23 @@ def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a type is text; views too, though `decode` leaves none."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
 
 
 def is_list(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
 
 
 def is_octets(kind: pa.DataType) -> bool:
-    is_plain = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    is_plain = (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
     return bool(is_plain or pa.types.is_binary_view(kind))
 
 
@@ -276,7 +318,10 @@ def decode_octets(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
     """Octets as text, whose encoding is not checked; cells of a fixed size without the zeros that fill them up."""
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     whole = [chunk.cast(pa.large_binary()) for chunk in chunks]
-    texts = [pa.Array.from_buffers(pa.large_string(), len(c), c.buffers(), offset=c.offset) for c in whole]
+    texts = [
+        pa.Array.from_buffers(pa.large_string(), len(c), c.buffers(), offset=c.offset)
+        for c in whole
+    ]
     decoded = pa.chunked_array(texts, pa.large_string())
     return pc.ascii_rtrim(decoded, "\0") if pa.types.is_fixed_size_binary(array.type) else decoded
 
@@ -284,9 +329,13 @@ def decode_octets(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
 def to_string_array(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
     """One array with 32-bit offsets; cells are cut first where the whole might not fit."""
     if array.nbytes > OFFSET_MAX // 2:
-        array = pc.utf8_slice_codeunits(pc.utf8_trim_whitespace(array.cast(pa.large_string())), 0, LONGEST_TEXT)
+        array = pc.utf8_slice_codeunits(
+            pc.utf8_trim_whitespace(array.cast(pa.large_string())), 0, LONGEST_TEXT
+        )
         if (pc.sum(pc.binary_length(array)).as_py() or 0) > OFFSET_MAX:
-            raise InputError("the column holds more than 2 GiB of text; verify it in pieces, as df.iloc[:10_000_000]")
+            raise InputError(
+                "the column holds more than 2 GiB of text; verify it in pieces, as df.iloc[:10_000_000]"
+            )
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return whole.cast(pa.string())
 
@@ -302,5 +351,8 @@ def show_where(texts: pa.StringArray, mask: pa.BooleanArray) -> pa.StringArray:
     mask = pc.and_(mask, texts.is_valid())
     _, offsets, characters = texts.buffers()
     return pa.Array.from_buffers(
-        pa.string(), len(texts), [mask.buffers()[1], offsets, characters], null_count=mask.false_count
+        pa.string(),
+        len(texts),
+        [mask.buffers()[1], offsets, characters],
+        null_count=mask.false_count,
     )

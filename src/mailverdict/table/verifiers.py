@@ -11,7 +11,13 @@ from importlib.resources import files
 from .columns import plain_word
 
 WORDS = ("status", "reason")  # fields with words of the service; one that is in no row is not known
-FLAGS = ("role", "spamtrap", "disposable", "free", "catch_all")  # fields that are columns of ours, too
+FLAGS = (
+    "role",
+    "spamtrap",
+    "disposable",
+    "free",
+    "catch_all",
+)  # fields that are columns of ours, too
 SKIP = "skip"  # nothing was checked
 
 
@@ -21,7 +27,9 @@ class VerifierLayout:
 
     service: str
     source: str  # where the layout was seen, and when
-    needs: tuple[frozenset[str], ...]  # the columns by which it is known; of several sets one is enough
+    needs: tuple[
+        frozenset[str], ...
+    ]  # the columns by which it is known; of several sets one is enough
     columns: Mapping[str, tuple[str, ...]]  # ours -> theirs; the first that is there counts
     rows: tuple[tuple[Mapping[str, frozenset[str] | bool], str], ...]  # what fits, and what it is
 

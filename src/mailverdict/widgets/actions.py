@@ -67,10 +67,16 @@ def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dic
     for name, kind in types.items():
         value = content.get(name)
         if type(value) is not kind:
-            raise SettingsError(f"{name}={short_text(repr(value), 40)}: must be of type {kind.__name__}")
+            raise SettingsError(
+                f"{name}={short_text(repr(value), 40)}: must be of type {kind.__name__}"
+            )
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
-            raise InputError(f"the text has more than {LONGEST_TEXT:,} characters; give it as a file")
-        if isinstance(value, list) and not all(type(each) is int and abs(each) < 2**62 for each in value):
+            raise InputError(
+                f"the text has more than {LONGEST_TEXT:,} characters; give it as a file"
+            )
+        if isinstance(value, list) and not all(
+            type(each) is int and abs(each) < 2**62 for each in value
+        ):
             raise SettingsError(f"{name}: must be a list of row positions")
         arguments[name] = value
     return arguments

@@ -94,7 +94,9 @@ class Audit:
         allow_paths: bool = True,
     ) -> None:
         settings = {"backend": backend, "journal": journal, "screen": screen, "limit": limit}
-        self._state = AuditState(settings, validation_type, policy, folder=folder, allow_paths=allow_paths)
+        self._state = AuditState(
+            settings, validation_type, policy, folder=folder, allow_paths=allow_paths
+        )
         self._page: PageWidget | None = None
         if df is not None:
             self._state.load(df, column)

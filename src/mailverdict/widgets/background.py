@@ -38,7 +38,9 @@ class Background:
         try:
             self.on_change((*names, "page") if names else self.sections)
         except Exception:
-            logger.exception("the page cannot be told what has changed")  # it is closed; the work goes on
+            logger.exception(
+                "the page cannot be told what has changed"
+            )  # it is closed; the work goes on
 
     def say(self, section: str, text: str, kind: str = "plain") -> None:
         """Show a message in a section, or none."""
@@ -85,7 +87,9 @@ class Background:
         with self.lock:
             if self.thread is None and (self.jobs or self.next_task() is not None):
                 # A daemon, so that the kernel can exit at any time.
-                self.thread = threading.Thread(target=self.run, name="mailverdict-audit", daemon=True)
+                self.thread = threading.Thread(
+                    target=self.run, name="mailverdict-audit", daemon=True
+                )
                 self.thread.start()
         self.changed(*names)
 

@@ -61,14 +61,26 @@ class Check:
     def refresh(self, *, is_on: bool) -> None:
         """Ask again about addresses without a clear answer in the next run; else the journal answers for them."""
         self.is_refreshing = is_on
-        self.asked_since: float | None = None  # when the run that did so began, if it is not over; seconds since 1970
+        self.asked_since: float | None = (
+            None  # when the run that did so began, if it is not over; seconds since 1970
+        )
 
     def options(self, depth: str) -> Options:
         """The checked arguments of a run; a journal for this audit where pausing would lose what is checked."""
-        settings = {"validation_type": depth, **self.settings, "refresh": UNCLEAR if self.is_refreshing else ()}
+        settings = {
+            "validation_type": depth,
+            **self.settings,
+            "refresh": UNCLEAR if self.is_refreshing else (),
+        }
         options = check_options("Audit", settings)
-        if options.journal is None and self.settings.get("journal", "auto") == "auto" and not options.is_free:
-            options = check_options("Audit", {**settings, "journal": self.get_folder() / "journal.db"})
+        if (
+            options.journal is None
+            and self.settings.get("journal", "auto") == "auto"
+            and not options.is_free
+        ):
+            options = check_options(
+                "Audit", {**settings, "journal": self.get_folder() / "journal.db"}
+            )
         return replace(options, settings=replace(options.settings, answered_since=self.asked_since))
 
     def can_resume(self, depth: str) -> bool:
@@ -84,7 +96,10 @@ class Check:
 
     def label(self) -> str:
         """Who checks, in words."""
-        return readable(getattr(self.settings.get("backend"), "label", "") or self.service(), 80) or "this computer"
+        return (
+            readable(getattr(self.settings.get("backend"), "label", "") or self.service(), 80)
+            or "this computer"
+        )
 
     def service(self) -> str:
         """The address of the service that checks; empty for this computer."""
@@ -154,7 +169,11 @@ class Check:
         """The rows of the run, which has them no longer itself."""
         assert self.run is not None
         assert self.info is not None
-        rows = AuditedRows.of_run(self.run._build, self.run._settled_table(), is_merged=self.info.made_from.merge)  # type: ignore[arg-type]
+        rows = AuditedRows.of_run(
+            self.run._build,  # type: ignore[arg-type]
+            self.run._settled_table(),
+            is_merged=self.info.made_from.merge,
+        )
         self.run._replace_result(rows.to_frame)
         return rows
 
@@ -168,7 +187,10 @@ class Check:
             progress, self.run.notices, can_resume=options.journal is not None, has_limit=has_limit
         )
         if self.is_unseen and progress.state in ("cancelled", "stopped"):
-            text, kind = f"{UNSEEN} What is checked so far is kept. Press Resume to go on.", "warned"
+            text, kind = (
+                f"{UNSEEN} What is checked so far is kept. Press Resume to go on.",
+                "warned",
+            )
         self.work.say("check", text, kind)
 
     def end(self) -> None:

@@ -74,23 +74,35 @@ def describe_plan(planned: Planned, rate: float | None) -> dict[str, Any]:
     plan, skipped = planned.plan, planned.skipped
     figures = [
         figure(plan.rows, "row", "in the list"),
-        figure(plan.unique if planned.addresses is None else planned.addresses, "address", "without repetitions"),
+        figure(
+            plan.unique if planned.addresses is None else planned.addresses,
+            "address",
+            "without repetitions",
+        ),
         figure(plan.to_submit, "address", "to check now"),
     ]
     notes = []
     if plan.missing:
         notes.append(f"{count_of(plan.missing, 'row is', 'rows are')} empty.")
     if unusable := plan.malformed + plan.several:
-        notes.append(f"{count_of(unusable, 'row has', 'rows have')} no address that can be checked (free).")
+        notes.append(
+            f"{count_of(unusable, 'row has', 'rows have')} no address that can be checked (free)."
+        )
     if skipped:
-        which = count_of(skipped, "row is suppressed or a duplicate", "rows are suppressed or duplicates")
+        which = count_of(
+            skipped, "row is suppressed or a duplicate", "rows are suppressed or duplicates"
+        )
         notes.append(f"{which}: not checked (free).")
     if plan.known:
         notes.append(f"{count_of(plan.known, 'address')} {SOURCE_MEANING['journal']} (free).")
     if plan.in_flight:
-        notes.append(f"{count_of(plan.in_flight, 'address')} already paid for; their answers are collected.")
+        notes.append(
+            f"{count_of(plan.in_flight, 'address')} already paid for; their answers are collected."
+        )
     if plan.held:
-        notes.append(f"{count_of(plan.held, 'address')} held back for a day: an earlier request for them was lost.")
+        notes.append(
+            f"{count_of(plan.held, 'address')} held back for a day: an earlier request for them was lost."
+        )
     return {"figures": figures, "notes": notes, "cost": cost_of(plan), "time": time_of(plan, rate)}
 
 
@@ -110,9 +122,15 @@ def cost_of(plan: Plan) -> str:
     if plan.days is None:
         return f"{cost}. This service allows no addresses."
     if plan.days > 1:
-        cost += f", on {count_of(plan.days, 'day')}: come back {QUOTA_RESET} each day and press Resume"
+        cost += (
+            f", on {count_of(plan.days, 'day')}: come back {QUOTA_RESET} each day and press Resume"
+        )
     extra = (plan.most_units or 0) > plan.to_submit
-    most = f" At most {plan.most_units:,} if the service refuses some and is asked again." if extra else ""
+    most = (
+        f" At most {plan.most_units:,} if the service refuses some and is asked again."
+        if extra
+        else ""
+    )
     return f"{cost}.{most}"
 
 
@@ -121,7 +139,11 @@ def time_of(plan: Plan, rate: float | None) -> str:
     today = plan.to_submit if plan.remaining is None else min(plan.to_submit, plan.remaining)
     if not today:
         return ""
-    return "" if not rate else f"Takes {duration_words(today / rate)}{' today' if (plan.days or 0) > 1 else ''}."
+    return (
+        ""
+        if not rate
+        else f"Takes {duration_words(today / rate)}{' today' if (plan.days or 0) > 1 else ''}."
+    )
 
 
 def is_short(plan: Plan) -> bool:
@@ -131,10 +153,14 @@ def is_short(plan: Plan) -> bool:
 
 def next_day(now: datetime) -> datetime:
     """When the quota of a new day is available."""
-    return (now.astimezone(UTC) + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    return (now.astimezone(UTC) + timedelta(days=1)).replace(
+        hour=0, minute=0, second=0, microsecond=0
+    )
 
 
-def describe_progress(progress: Progress, rate: Rate, addresses: int | None = None) -> dict[str, Any]:
+def describe_progress(
+    progress: Progress, rate: Rate, addresses: int | None = None
+) -> dict[str, Any]:
     """How far a run is; `addresses` is how many of the different entries are addresses, where that is known."""
     per_second = rate.per_second()
     left = rate.seconds_left(progress)
@@ -166,13 +192,15 @@ def slow_text(progress: Progress, rate: Rate) -> str:
     if found := GREYLISTED.match(progress.message):
         count, seconds = int(found[1].replace(",", "")), int(found[2])
         verb = "waits" if count == 1 else "wait"
-        return (
-            f"{count_of(count, 'address')} {verb}: the mail servers ask us to come again in {duration_words(seconds)}."
-        )
+        return f"{count_of(count, 'address')} {verb}: the mail servers ask us to come again in {duration_words(seconds)}."
     if progress.message:
         return sentence(progress.message)
     left = progress.total - progress.settled
-    return f"The last {count_of(left, 'address')} are at servers that answer slowly." if rate.is_slowing() else ""
+    return (
+        f"The last {count_of(left, 'address')} are at servers that answer slowly."
+        if rate.is_slowing()
+        else ""
+    )
 
 
 def entries_text(progress: Progress, addresses: int | None) -> str:
@@ -193,7 +221,9 @@ def rate_text(per_second: float) -> str:
 
 def quota_text(quota: Quota | None) -> str:
     return (
-        "" if quota is None else f"{quota.remaining:,} of {count_of(quota.daily_limit, 'address')} of quota left today"
+        ""
+        if quota is None
+        else f"{quota.remaining:,} of {count_of(quota.daily_limit, 'address')} of quota left today"
     )
 
 

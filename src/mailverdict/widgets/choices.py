@@ -43,7 +43,9 @@ class Choices:
 
     def to_json(self) -> dict[str, Any]:
         """Values that JSON can hold, but for those by person."""
-        kept = {name: value for name, value in self.__dict__.items() if not isinstance(value, ByPerson)}
+        kept = {
+            name: value for name, value in self.__dict__.items() if not isinstance(value, ByPerson)
+        }
         return {**kept, "off": sorted(self.off), "accepted": sorted(self.accepted)}
 
     @classmethod

@@ -68,7 +68,9 @@ class ByPerson:
         return self.values.take(pc.index_in(people, value_set=self.keys))
 
 
-NOTHING = ByPerson(pa.array([], pa.string()), pa.array([], pa.string()))  # nobody is sent or removed by hand
+NOTHING = ByPerson(
+    pa.array([], pa.string()), pa.array([], pa.string())
+)  # nobody is sent or removed by hand
 NO_WAVES = ByPerson(pa.array([], pa.string()), pa.array([], pa.int64()))  # nobody was mailed
 
 
@@ -84,7 +86,9 @@ def decide(
     A cell without an address cannot be sent, and a row without a suggestion has none to use: these stay as they are.
     """
     if what not in (*DECISIONS, UNDECIDED):
-        raise SettingsError(f"{what!r} is not a decision; there are {', '.join((*DECISIONS, UNDECIDED))}")
+        raise SettingsError(
+            f"{what!r} is not a decision; there are {', '.join((*DECISIONS, UNDECIDED))}"
+        )
     is_whole = isinstance(rows, np.ndarray) or all(type(each) is int for each in rows)
     if not is_whole or (len(rows) and not 0 <= np.min(rows) <= np.max(rows) < len(listing.rows)):
         raise SettingsError("these rows are not in the result: give their positions")
@@ -138,7 +142,9 @@ def read_waves(frame: pd.DataFrame, at: int) -> ByPerson:
     names = list(frame.columns)
     if names.count(wave) != 1:
         return NO_WAVES
-    numbers = pd.to_numeric(frame.iloc[:, names.index(wave)], errors="coerce").fillna(0).astype("int64")
+    numbers = (
+        pd.to_numeric(frame.iloc[:, names.index(wave)], errors="coerce").fillna(0).astype("int64")
+    )
     rows = np.flatnonzero(numbers > 0)
     written = repaired_texts(frame.iloc[rows, at])
     if names.count(clean) == 1:  # `read_verdicts` does not write it
@@ -159,7 +165,9 @@ def find_typos(listing: Listing) -> list[dict[str, Any]]:
     """
     rows, names = np.flatnonzero(listing.typo >= 0), listing.typos
     group = listing.typo[rows].astype(np.int64)
-    of_people = np.unique(group * (len(listing.people) + 1) + listing.person[rows]) // (len(listing.people) + 1)
+    of_people = np.unique(group * (len(listing.people) + 1) + listing.person[rows]) // (
+        len(listing.people) + 1
+    )
     people = np.bincount(of_people, minlength=len(names)).tolist()
     words: dict[int, set[str]] = {}
     for each in np.unique(group * MAX_WORDS + listing.rows.decision[rows]).tolist():

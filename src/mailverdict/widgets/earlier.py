@@ -62,7 +62,9 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
     with Journal(journal) as opened:
         answers = opened.answers_of(run)
     if not len(answers):
-        raise InputError("this run has no answers any more: later runs asked for all its addresses again")
+        raise InputError(
+            "this run has no answers any more: later runs asked for all its addresses again"
+        )
     texts = answers["email"].combine_chunks()
     frame = pd.DataFrame({"email": texts.to_pandas(types_mapper=TYPES.get)})
     read = TidyColumn(frame["email"]).addresses(Choices())
@@ -84,17 +86,23 @@ def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:
         )
     ours = [label for label in old.columns if label == then or str(label).startswith(f"{then}_")]
     renamed = old[ours].rename(columns={label: f"{column}{label[len(then) :]}" for label in ours})
-    whole: pd.DataFrame = with_core(pa.Table.from_pandas(renamed, preserve_index=False), column, None).to_pandas()
+    whole: pd.DataFrame = with_core(
+        pa.Table.from_pandas(renamed, preserve_index=False), column, None
+    ).to_pandas()
     rows = Results(whole, column, None, ("verdict", "status"))
     for each in (*CORE, *SUPPRESS_COLUMNS):
         _ = rows[each.name]  # an error for what is not a result
     return whole
 
 
-def compare_with(old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashable) -> dict[str, Any]:
+def compare_with(
+    old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashable
+) -> dict[str, Any]:
     """What changed since an earlier audit, as figures and the first addresses that differ."""
     changed = diff(old, new, column)
-    first = changed[(changed["change"] == "changed") & (changed["before"] != changed["after"])].head(MAX_SHOWN)
+    first = changed[
+        (changed["change"] == "changed") & (changed["before"] != changed["after"])
+    ].head(MAX_SHOWN)
     then = Results(old, column, None)
     since = f"since {name} ({days_of_earlier(checked_days(then))})"
     different = another_check(validation_types(then), validation_types(Results(new, column, None)))
@@ -112,7 +120,11 @@ def compare_with(old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashab
 def count_changes(changed: pd.DataFrame) -> str:
     """How many addresses changed, are new and are gone."""
     counts = changed["change"].value_counts()
-    words = {"changed": ("changed", "changed"), "added": ("is new", "are new"), "removed": ("is gone", "are gone")}
+    words = {
+        "changed": ("changed", "changed"),
+        "added": ("is new", "are new"),
+        "removed": ("is gone", "are gone"),
+    }
     found = [
         f"{count_of(int(counts[key]), 'address')} {text[int(counts[key] != 1)]}"
         for key, text in words.items()
@@ -124,7 +136,9 @@ def count_changes(changed: pd.DataFrame) -> str:
 def describe_moves(changed: pd.DataFrame) -> list[dict[str, Any]]:
     """How many addresses changed from which verdict to which, the most frequent first."""
     moves = (
-        changed.groupby(["change", "before", "after"], dropna=False, observed=True).size().sort_values(ascending=False)
+        changed.groupby(["change", "before", "after"], dropna=False, observed=True)
+        .size()
+        .sort_values(ascending=False)
     )
     shown = []
     for key, count in moves.items():
@@ -134,7 +148,12 @@ def describe_moves(changed: pd.DataFrame) -> list[dict[str, Any]]:
             what = f"{verdict_label(after)}, for another reason"
         detail = verdict_label(after if change == "added" else before) if change in KINDS else ""
         shown.append(
-            {"what": what, "detail": detail, "rows": int(count), "verdict": after if isinstance(after, str) else ""}
+            {
+                "what": what,
+                "detail": detail,
+                "rows": int(count),
+                "verdict": after if isinstance(after, str) else "",
+            }
         )
     return shown
 

@@ -29,7 +29,9 @@ NO_TYPES: Mapping[Any, pa.DataType] = {}
 # Of the result columns; the frame in the notebook has all. A report on the whole file, or a comparison with it, needs
 # the check and its time.
 SAVED = CORE
-SAVED_WITH_WHOLE = tuple(c for c in COLUMNS if c.in_core or c.name in ("validation_type", "checked_at"))
+SAVED_WITH_WHOLE = tuple(
+    c for c in COLUMNS if c.in_core or c.name in ("validation_type", "checked_at")
+)
 RESULTS = tuple(column.name for column in (*COLUMNS, *REPAIR_COLUMNS, *ACTION_COLUMNS))
 
 
@@ -53,7 +55,9 @@ def save_report(
     if path.suffix == ".xlsx" or then is not None:
         columns = COLUMNS if path.suffix == ".xlsx" else CORE
         whole = read_decided(rows.to_frame(columns=columns), column, None)
-    made = make_report(listing.counts, column, whole, earlier=then, name=name, again=again, audience=audience)
+    made = make_report(
+        listing.counts, column, whole, earlier=then, name=name, again=again, audience=audience
+    )
     made.save(path)
     return [f"{each}." for each in made._remarks]
 
@@ -67,11 +71,15 @@ def as_saved(out: pd.DataFrame, column: Hashable, saved: Sequence[Column]) -> pd
 def differs_from_clean(out: pd.DataFrame, column: Hashable) -> npt.NDArray[np.bool_]:
     """The rows whose cell is not the repaired address."""
     clean = out[label_of(column, None, "clean")]
-    differs: npt.NDArray[np.bool_] = (clean.notna() & (clean != out[column].astype("string").fillna(""))).to_numpy(bool)
+    differs: npt.NDArray[np.bool_] = (
+        clean.notna() & (clean != out[column].astype("string").fillna(""))
+    ).to_numpy(bool)
     return differs
 
 
-def to_send_list(out: pd.DataFrame, column: Hashable, *, is_repaired: bool, is_suggested: bool) -> pd.DataFrame:
+def to_send_list(
+    out: pd.DataFrame, column: Hashable, *, is_repaired: bool, is_suggested: bool
+) -> pd.DataFrame:
     """The user's columns with the verdict, why the row is sent, and the suggestions if there are any.
 
     With `is_repaired` the repaired address is in the column itself; what was written there goes to another column.
@@ -82,7 +90,9 @@ def to_send_list(out: pd.DataFrame, column: Hashable, *, is_repaired: bool, is_s
     dropped |= {label for name in NOTES if str(label := label_of(column, None, name)) in noted}
     clean, cells = out[label_of(column, None, "clean")], out[column]
     differs = differs_from_clean(out, column)
-    out = out.iloc[:, [at for at, name in enumerate(out.columns) if name not in dropped]].copy(deep=False)
+    out = out.iloc[:, [at for at, name in enumerate(out.columns) if name not in dropped]].copy(
+        deep=False
+    )
     if not is_repaired:
         return out
     written, number = label_of(column, None, "as_written"), 1
@@ -110,10 +120,16 @@ def rows_to_save(
     is_suggested = bool(listing.has_suggestion[rows].any())
     for part in parts:
         out = as_saved(listing.decide(part, saved), column, saved)
-        yield to_send_list(out, column, is_repaired=is_repaired, is_suggested=is_suggested) if which == "send" else out
+        yield (
+            to_send_list(out, column, is_repaired=is_repaired, is_suggested=is_suggested)
+            if which == "send"
+            else out
+        )
 
 
-def save_table(pieces: Iterable[pd.DataFrame], path: Path, types: Mapping[Any, pa.DataType] = NO_TYPES) -> list[str]:
+def save_table(
+    pieces: Iterable[pd.DataFrame], path: Path, types: Mapping[Any, pa.DataType] = NO_TYPES
+) -> list[str]:
     """Write frames one after another to a file; text that a spreadsheet would run as a formula is escaped in a CSV.
 
     `types` are those of the columns whose pieces could have different ones. Returns what the user must know about the
@@ -122,14 +138,24 @@ def save_table(pieces: Iterable[pd.DataFrame], path: Path, types: Mapping[Any, p
     noted: set[str] = set()  # filled before the first row is written
     remarks: list[str] = []
     try:
-        with create_table(path, is_escaped=lambda name: name in noted and not name.endswith(ADDRESS_NAMES)) as table:
+        with create_table(
+            path, is_escaped=lambda name: name in noted and not name.endswith(ADDRESS_NAMES)
+        ) as table:
             for piece in pieces:
-                noted.update(*(note.get("columns", ()) for note in read_notes(piece.attrs).values()))
+                noted.update(
+                    *(note.get("columns", ()) for note in read_notes(piece.attrs).values())
+                )
                 made = to_arrow(piece, types)
                 if path.suffix == ".parquet":  # whose readers refuse a name that occurs twice
                     names = unique_names(made.column_names)
-                    renamed = [(old, new) for old, new in zip(made.column_names, names, strict=True) if old != new]
-                    remarks = [f"Another column {old} is called {new} in the file." for old, new in renamed]
+                    renamed = [
+                        (old, new)
+                        for old, new in zip(made.column_names, names, strict=True)
+                        if old != new
+                    ]
+                    remarks = [
+                        f"Another column {old} is called {new} in the file." for old, new in renamed
+                    ]
                     made = made.rename_columns(names)
                 table.write(made)
             remarks += [f"{each}." for each in table.remarks]
@@ -151,7 +177,9 @@ def types_of_objects(frame: pd.DataFrame) -> dict[Any, pa.DataType]:
 
 def to_arrow(frame: pd.DataFrame, types: Mapping[Any, pa.DataType]) -> pa.Table:
     """A frame of any dtypes as a table that all file formats can store; names may occur twice."""
-    arrays = [column_to_arrow(frame.iloc[:, at], types.get(name)) for at, name in enumerate(frame.columns)]
+    arrays = [
+        column_to_arrow(frame.iloc[:, at], types.get(name)) for at, name in enumerate(frame.columns)
+    ]
     return pa.table(arrays, names=[name_of(name) for name in frame.columns])
 
 
@@ -183,5 +211,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
     for name in names:
         numbered = (f"{name}_{number}" for number in itertools.count(2))
         taken = {*found, *names}
-        found.append(name if name not in found else next(each for each in numbered if each not in taken))
+        found.append(
+            name if name not in found else next(each for each in numbered if each not in taken)
+        )
     return found

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 from .choices import Choices
 from .listing import AuditedRows, Listing
 from .result import Result
-from .session import DECIDED, STATE, UNREADABLE, WAVED, AuditSession, Given, copy_private, describe_source, file_of
+from .session import (
+    DECIDED,
+    STATE,
+    UNREADABLE,
+    WAVED,
+    AuditSession,
+    Given,
+    copy_private,
+    describe_source,
+    file_of,
+)
 from .source import Source
 from .steps import ResultInfo, Suppression, prepare, read_suppression
 from .wording import date_text
@@ -30,7 +40,9 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
     try:
         kept = session.read()
         decided, waved = session.read_people(DECIDED, "string"), session.read_people(WAVED, "int64")
-        choices = replace(Choices.from_json(kept["choices"]), decided=decided, waved=waved, **state.wanted)
+        choices = replace(
+            Choices.from_json(kept["choices"]), decided=decided, waved=waved, **state.wanted
+        )
         source = session.read_list(kept)
         suppressions = {
             str(key): read_suppression(session.folder / Path(file).name, str(name))
@@ -48,12 +60,18 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
         state.source, state.given, state.sheets = source, given, source.sheets
         state.suppressions |= suppressions
         state.guess = kept["guess"]
-        state.choices = choices if choices.policy in state.policies else replace(choices, policy=state.choices.policy)
+        state.choices = (
+            choices
+            if choices.policy in state.policies
+            else replace(choices, policy=state.choices.policy)
+        )
         check = state.check
         check.is_refreshing, check.asked_since = kept["refreshing"]
         check.info, check.state = run, kept["state"]
         if result is not None:
-            listing = Listing(result[0], state.policy, choices.decided, choices.accepted, choices.waved)
+            listing = Listing(
+                result[0], state.policy, choices.decided, choices.accepted, choices.waved
+            )
             state.result = Result(listing, result[1], kept["view"])
         state.written = source, state.result, decided, waved
         state.session = session
@@ -69,7 +87,10 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
 
 
 def read_result(
-    session: AuditSession, kept: Mapping[str, Any], source: Source, suppressions: Mapping[str, Suppression]
+    session: AuditSession,
+    kept: Mapping[str, Any],
+    source: Source,
+    suppressions: Mapping[str, Suppression],
 ) -> tuple[AuditedRows, ResultInfo] | None:
     """The result that was kept, if there was one."""
     if kept["result"] is None:
@@ -83,7 +104,15 @@ def read_result(
 def to_keep(state: AuditState) -> tuple[Any, ...]:
     """What is kept, to compare."""
     looks, check = state.result and state.result.looks(), state.check
-    return state.source, state.result, looks, state.choices, check.state, check.is_refreshing, check.asked_since
+    return (
+        state.source,
+        state.result,
+        looks,
+        state.choices,
+        check.state,
+        check.is_refreshing,
+        check.asked_since,
+    )
 
 
 def keep(state: AuditState) -> None:
@@ -94,7 +123,11 @@ def keep(state: AuditState) -> None:
             return
         choices = state.choices
         made_from = [choices, *([] if result is None else [result.info.made_from])]
-        used = {each.suppression: state.suppressions[each.suppression] for each in made_from if each.suppression}
+        used = {
+            each.suppression: state.suppressions[each.suppression]
+            for each in made_from
+            if each.suppression
+        }
         kept = {
             **describe_source(source),
             "given": given.to_json(),
@@ -117,7 +150,10 @@ def keep(state: AuditState) -> None:
         session.write_list(source)
     if result is not None and kept_result is not result:
         session.write_result(result.listing.rows)
-    for name, people, before in ((DECIDED, choices.decided, decided), (WAVED, choices.waved, waved)):
+    for name, people, before in (
+        (DECIDED, choices.decided, decided),
+        (WAVED, choices.waved, waved),
+    ):
         if people is not before:
             session.write_people(name, people)
     state.written = source, result, choices.decided, choices.waved

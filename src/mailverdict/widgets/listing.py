@@ -20,7 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.syntax.kernels import to_bools
-from ..frames.policy import DROPS_DUPLICATES, Alike, Policy, apply_policy, decide, find_policy, group_alike
+from ..frames.policy import (
+    DROPS_DUPLICATES,
+    Alike,
+    Policy,
+    apply_policy,
+    decide,
+    find_policy,
+    group_alike,
+)
 from ..frames.results import BUCKETS, WAITING, Results
 from ..frames.verify import FrameReading
 from ..model.address import lower_domain
@@ -41,7 +49,14 @@ from ..reports.counts import TOP_DECIDED, Counts, domains_of, facts_of, keys_of,
 from ..reports.facts import most_common, reason_of
 from ..reports.wording import REASONLESS
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
-from ..table.columns import COLUMNS, DECISION_COLUMNS, REPAIR_COLUMNS, WAVE_COLUMNS, Column, label_of
+from ..table.columns import (
+    COLUMNS,
+    DECISION_COLUMNS,
+    REPAIR_COLUMNS,
+    WAVE_COLUMNS,
+    Column,
+    label_of,
+)
 from ..table.overwrite import name_columns
 from ..table.table import Table
 from ..table.text_column import as_text, cut_long, is_text, strip_texts, to_array
@@ -78,15 +93,23 @@ FACETS = ("verdict", "action", "reason", "domain", "repaired")
 class AuditedRows:
     """The rows of a run: the user's frame, and the fields from which its result columns are made."""
 
-    def __init__(self, frame: pd.DataFrame, column: Hashable, table: pa.Table, note: dict[str, Any]) -> None:
+    def __init__(
+        self, frame: pd.DataFrame, column: Hashable, table: pa.Table, note: dict[str, Any]
+    ) -> None:
         self.frame, self.column, self.note = frame, column, note
         self.table = table  # a row per row of the frame
         self.decision: Codes = np.zeros(len(table), np.int8)  # of each row, of `WORDS`
-        self.wave: Codes = np.zeros(len(table), np.int64)  # of a mailing in which each row was mailed; 0 for none
-        self.is_corrected: Flags = np.zeros(len(table), np.bool_)  # the verdict is that of a suggestion
+        self.wave: Codes = np.zeros(
+            len(table), np.int64
+        )  # of a mailing in which each row was mailed; 0 for none
+        self.is_corrected: Flags = np.zeros(
+            len(table), np.bool_
+        )  # the verdict is that of a suggestion
 
     @classmethod
-    def of_run(cls, frame: FrameReading, unique: pa.Table, *, is_merged: bool = False) -> AuditedRows:
+    def of_run(
+        cls, frame: FrameReading, unique: pa.Table, *, is_merged: bool = False
+    ) -> AuditedRows:
         """The rows of a run, from its table of distinct addresses; with `is_merged`, duplicates were looked for."""
         table, data = frame.rows(unique), frame.tables[0]
         # Without it the columns about duplicates may be of an earlier file, which may have had other rows.
@@ -96,7 +119,9 @@ class AuditedRows:
     def __len__(self) -> int:
         return len(self.table)
 
-    def to_frame(self, rows: Rows | None = None, columns: Sequence[Column] = COLUMNS) -> pd.DataFrame:
+    def to_frame(
+        self, rows: Rows | None = None, columns: Sequence[Column] = COLUMNS
+    ) -> pd.DataFrame:
         """The user's frame with result columns, and with decisions and waves if there are any: all rows, or some."""
         at = slice(None) if rows is None else rows
         frame = self.frame if rows is None else self.frame.take(rows)
@@ -104,12 +129,18 @@ class AuditedRows:
         data, wanted = Table(frame, self.column), (*columns, *REPAIR_COLUMNS)
         if self.has_decisions:
             word, is_corrected = self.decision[at], pa.array(self.is_corrected[at])
-            chosen = texts_where(pa.array(word == WORDS.index(WAITING)), table["suggestion"].cast(pa.string()))
+            chosen = texts_where(
+                pa.array(word == WORDS.index(WAITING)), table["suggestion"].cast(pa.string())
+            )
             words = pa.array([*WORDS[:-1], "suggestion"]).take(pa.array(word))
             table = table.append_column("decision", words)
-            table = table.append_column("decided_address", pc.if_else(is_corrected, table["clean"], chosen))
+            table = table.append_column(
+                "decided_address", pc.if_else(is_corrected, table["clean"], chosen)
+            )
             wanted = (*wanted, *DECISION_COLUMNS)
-        if self.wave.any() or label_of(self.column, None, "wave") in self.frame.columns:  # of an earlier file
+        if (
+            self.wave.any() or label_of(self.column, None, "wave") in self.frame.columns
+        ):  # of an earlier file
             table = table.append_column("wave", pa.array(self.wave[at], mask=self.wave[at] == 0))
             wanted = (*wanted, *WAVE_COLUMNS)
         out: pd.DataFrame = data.attach(table, name_columns(data, None, wanted), wanted, self.note)
@@ -123,15 +154,25 @@ class AuditedRows:
 
     def results(self, more: Collection[str] = ()) -> Results:
         """What decides about the rows and is counted, without decisions, and `more` columns by name."""
-        cells = Table(pa.table({"email": to_array(Table(self.frame, self.column).values())}), "email")
-        columns = (*COUNTED, *(column for column in COLUMNS if column.name in more), *REPAIR_COLUMNS)
-        table = cells.attach(self.table, [f"email_{each.name}" for each in columns], columns, self.note)
+        cells = Table(
+            pa.table({"email": to_array(Table(self.frame, self.column).values())}), "email"
+        )
+        columns = (
+            *COUNTED,
+            *(column for column in COLUMNS if column.name in more),
+            *REPAIR_COLUMNS,
+        )
+        table = cells.attach(
+            self.table, [f"email_{each.name}" for each in columns], columns, self.note
+        )
         for name in ("suppressed", "duplicate_of"):
             label = label_of(self.column, None, name)
             if label in self.frame.columns:
                 values = self.frame[label]
                 is_there = values.notna().to_numpy(np.bool_)
-                found = to_array(values) if name == "suppressed" else pa.array(is_there, mask=~is_there)
+                found = (
+                    to_array(values) if name == "suppressed" else pa.array(is_there, mask=~is_there)
+                )
                 table = table.append_column(f"email_{name}", found)
         return Results(table, "email", None)
 
@@ -152,7 +193,9 @@ class Listing:
         keys = keys_of(found)
         self.whole = Counts(self.policy)  # what neither policy nor decisions change
         self.whole.add_addresses(found, keys)
-        self.first_kind, self.first_kinds = group_alike(facts_of(found, self.policy))  # before decisions
+        self.first_kind, self.first_kinds = group_alike(
+            facts_of(found, self.policy)
+        )  # before decisions
         self.domain, self.domains = codes_of(domains_of(keys))
         is_valid = np.array([each.bucket == Verdict.VALID for each in self.first_kinds], np.bool_)
         self.has_address: Flags = to_bools(found["clean"].is_valid()) | is_valid[self.first_kind]
@@ -180,23 +223,37 @@ class Listing:
         has = found["suggestion"].is_valid()
         self.has_suggestion: Flags = to_bools(has)
         written = cut_long(strip_texts(found.addresses.filter(has).fill_null("")))
-        joined = pc.binary_join_element_wise(written, found["suggestion"].filter(has), "\n").dictionary_encode()
-        self.pairs: list[Pair] = [each.rpartition("\n")[::2] for each in joined.dictionary.to_pylist()]
+        joined = pc.binary_join_element_wise(
+            written, found["suggestion"].filter(has), "\n"
+        ).dictionary_encode()
+        self.pairs: list[Pair] = [
+            each.rpartition("\n")[::2] for each in joined.dictionary.to_pylist()
+        ]
         self.pair: Codes = np.full(len(self.rows), -1, np.int32)
         self.pair[self.has_suggestion] = joined.indices.to_numpy(zero_copy_only=False)
-        domains = [tuple(lower_domain(each.rpartition("@")[2]) for each in pair) for pair in self.pairs]
-        self.typos = [each for each in dict.fromkeys(domains) if each[0] != each[1]]  # domains: as typed, as meant
+        domains = [
+            tuple(lower_domain(each.rpartition("@")[2]) for each in pair) for pair in self.pairs
+        ]
+        self.typos = [
+            each for each in dict.fromkeys(domains) if each[0] != each[1]
+        ]  # domains: as typed, as meant
         code_of = {each: code for code, each in enumerate(self.typos)}
-        self.typo = np.array([*(code_of.get(each, -1) for each in domains), -1], np.int32)[self.pair]
+        self.typo = np.array([*(code_of.get(each, -1) for each in domains), -1], np.int32)[
+            self.pair
+        ]
 
     # --- decisions and actions ---------------------------------------------------------------------------------------
 
     def set_decided(self, decided: ByPerson, accepted: frozenset[Pair]) -> None:
         """Use what a person decided: send or remove by key, and suggestions that are accepted; see `decisions`."""
-        corrected = np.array([ACCEPTED in (each.change or "").split(";") for each in self.first_kinds], np.bool_)
+        corrected = np.array(
+            [ACCEPTED in (each.change or "").split(";") for each in self.first_kinds], np.bool_
+        )
         self.rows.is_corrected = corrected[self.first_kind]
         word = self.rows.is_corrected * np.int8(WORDS.index("suggestion"))
-        is_accepted = np.array([*(pair in accepted for pair in self.pairs), False])  # the last one: no suggestion
+        is_accepted = np.array(
+            [*(pair in accepted for pair in self.pairs), False]
+        )  # the last one: no suggestion
         word[is_accepted[self.pair]] = WORDS.index(WAITING)
         if len(decided):
             said = pc.index_in(decided.of(self.people), value_set=pa.array(WORDS)).to_numpy()
@@ -204,7 +261,9 @@ class Listing:
             word = np.where(of_person, of_person, word)
         self.rows.decision = word
         combined = self.first_kind.astype(np.int64) * len(WORDS) + word
-        present = np.flatnonzero(np.bincount(combined, minlength=len(self.first_kinds) * len(WORDS)))
+        present = np.flatnonzero(
+            np.bincount(combined, minlength=len(self.first_kinds) * len(WORDS))
+        )
         renumbered = np.zeros(len(self.first_kinds) * len(WORDS), np.int32)
         renumbered[present] = np.arange(len(present))
         self.kind: Codes = renumbered[combined]
@@ -220,10 +279,14 @@ class Listing:
         self.facet_counts.clear()
         self.policy = find_policy(policy)
         self.kinds, self.counts = self.judge(self.policy)
-        self.action = np.array([ACTIONS.index(str(each.action)) for each in self.kinds], np.int8)[self.kind]
+        self.action = np.array([ACTIONS.index(str(each.action)) for each in self.kinds], np.int8)[
+            self.kind
+        ]
         reasons = [next(iter(FACET_VALUES["reason"][0](each)), "") for each in self.kinds]
         self.causes = list(dict.fromkeys(filter(None, reasons)))
-        self.cause = np.array([self.causes.index(each) if each else -1 for each in reasons], np.int32)[self.kind]
+        self.cause = np.array(
+            [self.causes.index(each) if each else -1 for each in reasons], np.int32
+        )[self.kind]
         if self.words:  # they may be in other reasons now
             words, self.words, self.is_found = self.words, "", np.ones(len(self.rows), np.bool_)
             self.search(words)
@@ -271,15 +334,22 @@ class Listing:
     def accepted_addresses(self, rows: Rows) -> set[str]:
         """The suggested addresses that are already in the cells of some rows, or are to be checked."""
         corrected = rows[self.rows.is_corrected[rows]]
-        return {*self.rows.table["clean"].take(pa.array(corrected)).to_pylist(), *(b for _, b in self.pairs_of(rows))}
+        return {
+            *self.rows.table["clean"].take(pa.array(corrected)).to_pylist(),
+            *(b for _, b in self.pairs_of(rows)),
+        }
 
     def set_waves(self, waved: ByPerson) -> None:
         """Note in which wave of a mailing the people of some rows were mailed, by key.
 
         Somebody with a valid and an invalid spelling was mailed by the valid one.
         """
-        numbers = np.append(waved.of(self.people).fill_null(0).to_numpy(), 0)  # the last one: nobody
-        is_invalid = np.array([each.bucket == Verdict.INVALID for each in self.first_kinds], np.bool_)[self.first_kind]
+        numbers = np.append(
+            waved.of(self.people).fill_null(0).to_numpy(), 0
+        )  # the last one: nobody
+        is_invalid = np.array(
+            [each.bucket == Verdict.INVALID for each in self.first_kinds], np.bool_
+        )[self.first_kind]
         is_other = is_invalid & self.is_among(~is_invalid)[self.person]
         self.rows.wave = np.where(is_other, 0, numbers[self.person])
 
@@ -299,20 +369,28 @@ class Listing:
         """Rows that are still to be checked, without those that are removed whatever a check finds."""
         return self.counts.number(
             lambda each: (
-                each.bucket == Status.PENDING and not (each.suppressed or each.is_repeated or each.decision == "remove")
+                each.bucket == Status.PENDING
+                and not (each.suppressed or each.is_repeated or each.decision == "remove")
             )
         )
 
     def count_unclear(self) -> int:
         """Rows without a clear answer, and rows whose check failed; not those with several addresses."""
         unclear = (Verdict.UNKNOWN, Status.ERROR)
-        return self.counts.number(lambda each: each.bucket in unclear and each.why != SEVERAL_ADDRESSES)
+        return self.counts.number(
+            lambda each: each.bucket in unclear and each.why != SEVERAL_ADDRESSES
+        )
 
     def seconds_to_wait(self) -> float:
         """The seconds after which asking again about them makes sense; 0 if none of the answers is temporary."""
         reasons = self.counts.by(lambda each: each.reason)
         failed = self.counts.buckets[Status.ERROR] > 0
-        return max([*(ASK_AGAIN[name] for name in reasons if name in ASK_AGAIN), ERROR_MAX_AGE if failed else 0.0])
+        return max(
+            [
+                *(ASK_AGAIN[name] for name in reasons if name in ASK_AGAIN),
+                ERROR_MAX_AGE if failed else 0.0,
+            ]
+        )
 
     # --- facets, words, order ----------------------------------------------------------------------------------------
 
@@ -347,13 +425,18 @@ class Listing:
         for texts in self.searched:
             part = texts if is_whole else texts.take(pa.array(rows))
             # Faster than without regard to case, which is a search for a pattern.
-            found |= np.asarray(pc.match_substring(pc.utf8_lower(part), word.lower()).fill_null(False))
+            found |= np.asarray(
+                pc.match_substring(pc.utf8_lower(part), word.lower()).fill_null(False)
+            )
         return found
 
     @cached_property
     def searched(self) -> list[pa.Array | pa.ChunkedArray]:
         """The columns that are shown, as texts."""
-        own = [whole_texts(self.rows.frame.iloc[:, at]) for at in (self.address_at, *self.shown_columns)]
+        own = [
+            whole_texts(self.rows.frame.iloc[:, at])
+            for at in (self.address_at, *self.shown_columns)
+        ]
         return [self.rows.table["clean"], self.rows.table["suggestion"], *own]
 
     def mask(self, *, without: str = "") -> Flags:
@@ -367,9 +450,13 @@ class Listing:
     def matches(self, facet: str, values: set[str]) -> Flags:
         """Rows with one of the values of a facet."""
         if facet == "domain":
-            return np.array([*(name in values for name in self.domains), False], np.bool_)[self.domain]
+            return np.array([*(name in values for name in self.domains), False], np.bool_)[
+                self.domain
+            ]
         values_of, _ = FACET_VALUES[facet]
-        return np.array([not values.isdisjoint(values_of(each)) for each in self.kinds], np.bool_)[self.kind]
+        return np.array([not values.isdisjoint(values_of(each)) for each in self.kinds], np.bool_)[
+            self.kind
+        ]
 
     def count(self, facet: str) -> dict[str, int]:
         """Rows by value of a facet, of those that match everything else.
@@ -379,7 +466,9 @@ class Listing:
         """
         if facet not in self.facet_counts:
             mask = self.mask(without=facet)
-            self.facet_counts[facet] = self.count_domains(mask) if facet == "domain" else self.count_values(facet, mask)
+            self.facet_counts[facet] = (
+                self.count_domains(mask) if facet == "domain" else self.count_values(facet, mask)
+            )
         return self.facet_counts[facet]
 
     def count_domains(self, mask: Flags) -> dict[str, int]:
@@ -407,16 +496,23 @@ class Listing:
             self.sorted_by, self.order = ("", False), None
             return
         self.sorted_by = (key, key == by)
-        self.order = self.order[::-1] if key == by and self.order is not None else self.sorted_rows(key)
+        self.order = (
+            self.order[::-1] if key == by and self.order is not None else self.sorted_rows(key)
+        )
 
     def sorted_rows(self, key: str) -> Rows:
         """All rows in the order of a column; rows without a value come last."""
         if key in ("verdict", "action"):
             by_kind = [BUCKETS.index(each.bucket) for each in self.kinds]
-            return np.argsort(self.action if key == "action" else np.array(by_kind, np.int8)[self.kind], kind="stable")
+            return np.argsort(
+                self.action if key == "action" else np.array(by_kind, np.int8)[self.kind],
+                kind="stable",
+            )
         if key == "reason":
             labels = [reason_label(name) for name in self.causes]
-            return np.argsort(np.array([*np.argsort(np.argsort(labels)), len(labels)])[self.cause], kind="stable")
+            return np.argsort(
+                np.array([*np.argsort(np.argsort(labels)), len(labels)])[self.cause], kind="stable"
+            )
         if key in ("clean", "suggestion"):
             order: Rows = pc.sort_indices(self.rows.table[key]).to_numpy()
             return order
@@ -460,26 +556,37 @@ class Listing:
     def heads(self) -> list[dict[str, str]]:
         """The columns of the table: the address and the result first, then some of the user's own."""
         names = self.rows.frame.columns
-        heads = [{"key": f"column {self.address_at}", "label": printable_label(names[self.address_at])}]
+        heads = [
+            {"key": f"column {self.address_at}", "label": printable_label(names[self.address_at])}
+        ]
         heads += [{"key": "verdict", "label": "Verdict"}, {"key": "reason", "label": "Why"}]
         heads += [{"key": "action", "label": "What to do"}]
         if any(each.change for each in self.kinds):
             heads.append({"key": "clean", "label": "Repaired"})
         if self.pairs:
             heads.append({"key": "suggestion", "label": "Did you mean"})
-        return heads + [{"key": f"column {at}", "label": printable_label(names[at])} for at in self.shown_columns]
+        return heads + [
+            {"key": f"column {at}", "label": printable_label(names[at])}
+            for at in self.shown_columns
+        ]
 
     def page(self, rows: Rows) -> list[dict[str, Any]]:
         """Some rows as texts of bounded length: what is known and decided, and cells by the keys of `heads`."""
         out = self.decide(rows, COLUMNS)
 
         def result(name: str) -> list[str | None]:
-            texts: list[str | None] = cell_texts(out[label_of(self.column, None, name)], 2 * LONGEST_CELL).to_pylist()
+            texts: list[str | None] = cell_texts(
+                out[label_of(self.column, None, name)], 2 * LONGEST_CELL
+            ).to_pylist()
             return texts
 
-        clean, suggestion, why, said = map(result, ("clean", "suggestion", "action_why", "error_message"))
+        clean, suggestion, why, said = map(
+            result, ("clean", "suggestion", "action_why", "error_message")
+        )
         own = {
-            f"column {at}": cell_texts(self.rows.frame.iloc[:, at].take(rows), LONGEST_CELL).to_pylist()
+            f"column {at}": cell_texts(
+                self.rows.frame.iloc[:, at].take(rows), LONGEST_CELL
+            ).to_pylist()
             for at in (self.address_at, *self.shown_columns)
         }
         repeats = self.repeats(rows)
@@ -493,7 +600,9 @@ class Listing:
                     "row": f"{row + 1:,}",
                     "verdict": kind.bucket,
                     "action": kind.action,
-                    "reason": short_text(label or (REASONLESS if kind.bucket == Verdict.VALID else ""), 80),
+                    "reason": short_text(
+                        label or (REASONLESS if kind.bucket == Verdict.VALID else ""), 80
+                    ),
                     "why": repeats.get(row) or join_causes(why[at], said[at]),
                     "decided": self.word_of(self.rows.decision[row]),
                     "suggestion": suggestion[at] or "",
@@ -541,12 +650,18 @@ def join_causes(why: str | None, said: str | None) -> str:
 
 def codes_of(column: pa.DictionaryArray) -> tuple[Codes, list[str]]:
     """The codes of a column and what they stand for; -1 for null."""
-    return column.indices.fill_null(-1).to_numpy(zero_copy_only=False), column.dictionary.to_pylist()
+    return column.indices.fill_null(-1).to_numpy(
+        zero_copy_only=False
+    ), column.dictionary.to_pylist()
 
 
 def whole_texts(cells: pd.Series[Any]) -> pa.Array:
     """Cells of any dtype as texts."""
-    return pa.array(cells, from_pandas=True) if isinstance(cells.dtype, pd.StringDtype) else as_text(cells)
+    return (
+        pa.array(cells, from_pandas=True)
+        if isinstance(cells.dtype, pd.StringDtype)
+        else as_text(cells)
+    )
 
 
 def cell_texts(cells: pd.Series[Any], longest: int) -> pa.Array:

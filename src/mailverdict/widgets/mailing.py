@@ -41,14 +41,30 @@ WAVES = 6
 MAX_OPERATORS = 10
 SAMPLE_HEADS = ("Verdict", "Share", "95 % range", "Rows")
 OPERATOR_HEADS = ("Operator", "Addresses", "Clear answers", "Why not more")
-BOUNCE_HEADS = ("Verdict", "Mailed", "Does not exist", "Share", "95 % range", "Refused the sender", "Later")
+BOUNCE_HEADS = (
+    "Verdict",
+    "Mailed",
+    "Does not exist",
+    "Share",
+    "95 % range",
+    "Refused the sender",
+    "Later",
+)
 # What `outcomes`, `learn` and `mailing` read of a result.
-READ = tuple(column for column in COLUMNS if column.in_core or column.name in ("validation_type", "operator"))
+READ = tuple(
+    column for column in COLUMNS if column.in_core or column.name in ("validation_type", "operator")
+)
 
 
-def table_of(text: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]], notes: Sequence[str]) -> dict[str, Any]:
+def table_of(
+    text: str, heads: Sequence[str], rows: Sequence[tuple[str, ...]], notes: Sequence[str]
+) -> dict[str, Any]:
     """A table of the page; what was warned of is said with it."""
-    return {"text": with_notes(text, notes), "heads": list(heads), "rows": [list(row) for row in rows]}
+    return {
+        "text": with_notes(text, notes),
+        "heads": list(heads),
+        "rows": [list(row) for row in rows],
+    }
 
 
 def with_notes(text: str, notes: Sequence[str]) -> str:
@@ -74,7 +90,11 @@ def noting(notes: list[str]) -> Iterator[None]:
 
 def is_worth_a_sample(plan: Plan, options: Options) -> bool:
     """Whether a check is long or costs something, and keeps the answers of a sample."""
-    return plan.to_submit > 2 * SAMPLE and options.journal is not None and not is_verified_whole(options)
+    return (
+        plan.to_submit > 2 * SAMPLE
+        and options.journal is not None
+        and not is_verified_whole(options)
+    )
 
 
 def check_sample(prepared: Prepared, options: Options) -> dict[str, Any]:
@@ -123,10 +143,16 @@ def count_operators(listing: Listing) -> dict[str, Any] | None:
     if not len(found):
         return None
     more, known = len(counts.by_name) - len(found), known_operators()
-    text = f"The {len(found)} largest of {count_of(len(counts.by_name), 'operator')}." if more else ""
+    text = (
+        f"The {len(found)} largest of {count_of(len(counts.by_name), 'operator')}." if more else ""
+    )
     rows = [
         (
-            known[name][0].name if name in known else "The domains themselves" if name == SELF else readable(name),
+            known[name][0].name
+            if name in known
+            else "The domains themselves"
+            if name == SELF
+            else readable(name),
             f"{row['addresses']:,}",
             f"{row['clear']:,} ({percent(row['clear'], row['addresses'])})",
             row["note"] or "",
@@ -171,7 +197,9 @@ def read_outcomes(path: Path, name: str, listing: Listing, earlier: Bounced | No
         shown += " with the exports before"
     if not mailed.any():
         reported = match_outcomes(rows, bounces)
-        mailed = np.logical_or.reduce([listing.action == ACTIONS.index("send"), *reported.has.values()])
+        mailed = np.logical_or.reduce(
+            [listing.action == ACTIONS.index("send"), *reported.has.values()]
+        )
     found = match_outcomes(rows, bounces, mailed=pd.Series(mailed))
     counts = count_outcomes(found, np.array([""] * len(rows), object)).loc[["verdict"]].droplevel(0)
     lines = [
@@ -210,12 +238,20 @@ def plan_wave(listing: Listing, bounced: Bounced | None) -> tuple[int, Rows, str
         plan = mailing(frame, column, waves=waves, experience=known)
     notes = [each for each in notes if NOT_LEARNT not in each]
     if unknown := sorted(mailed - {each.wave for each in known.mailings}):
-        way = "Give its bounces first" if bounced is None else "If all bounces have come, say so at Bounces"
+        way = (
+            "Give its bounces first"
+            if bounced is None
+            else "If all bounces have come, say so at Bounces"
+        )
         wave = f"wave {', '.join(map(str, unknown))}"
         notes.insert(0, f"No report is about {wave}, so that nothing is learnt from it. {way}")
     is_next = plan.frame[label_of(column, None, "wave")] == plan.wave
     rows = np.flatnonzero(is_next.fillna(False).to_numpy(np.bool_))
     expected, low, high = plan.expected
-    forecast = f"{count_of(round(expected), 'hard bounce')} expected, {low:,.0f} to {high:,.0f}. " if len(rows) else ""
+    forecast = (
+        f"{count_of(round(expected), 'hard bounce')} expected, {low:,.0f} to {high:,.0f}. "
+        if len(rows)
+        else ""
+    )
     text = f"Wave {plan.wave} of {waves}: {count_of(len(rows), 'row')}. {forecast}{plan.why}"
     return plan.wave, rows, with_notes(text, notes)

@@ -24,7 +24,15 @@ from .view import take_snapshot
 from .wording import VERDICT_LABELS, marks
 
 # Each after those that it imports; the last one is the widget.
-SCRIPTS = ("vendor/preact-htm.js", "connection.js", "parts.js", "table.js", "mailing.js", "steps.js", "page.js")
+SCRIPTS = (
+    "vendor/preact-htm.js",
+    "connection.js",
+    "parts.js",
+    "table.js",
+    "mailing.js",
+    "steps.js",
+    "page.js",
+)
 IMPORT = re.compile(r'^import \{(.+?)\} from "\./(.+?)";$', re.M | re.S)
 EXPORT = re.compile(r"export ?\{([^{}]+)\};\s*\Z")  # how each of them ends
 LONGEST_ANSWER = 40  # characters
@@ -38,7 +46,10 @@ def front_end(names: tuple[str, ...] = SCRIPTS) -> str:
     """
     parts = ["const modules = {};"]
     for name in names:
-        text = IMPORT.sub(lambda found: f'const {{{renamed(found[1])}}} = modules["{found[2]}"];', read_static(name))
+        text = IMPORT.sub(
+            lambda found: f'const {{{renamed(found[1])}}} = modules["{found[2]}"];',
+            read_static(name),
+        )
         text = EXPORT.sub(lambda found: f"return {{{exported(found[1])}}};", text)
         parts.append(f'modules["{name}"] = (() => {{\n{text}\n}})();')
     return "\n".join([*parts, f'export default modules["{names[-1]}"];\n'])
@@ -69,7 +80,9 @@ class PageWidget(anywidget.AnyWidget):
     check_section = traitlets.Dict().tag(sync=True)
     decide_section = traitlets.Dict().tag(sync=True)
     page_section = traitlets.Dict().tag(sync=True)
-    answered = traitlets.Unicode("").tag(sync=True)  # the last action whose end the browser waits for
+    answered = traitlets.Unicode("").tag(
+        sync=True
+    )  # the last action whose end the browser waits for
     marks = traitlets.Dict().tag(sync=True)  # shapes by verdict, action and state
     words = traitlets.Dict().tag(sync=True)  # labels by verdict and state
 
@@ -91,7 +104,9 @@ class PageWidget(anywidget.AnyWidget):
     def show(self, names: Sequence[str]) -> None:
         """Send the sections that have changed."""
         with self.sending:
-            found = {f"{name}_section": take_snapshot(self.state, name) for name in dict.fromkeys(names)}
+            found = {
+                f"{name}_section": take_snapshot(self.state, name) for name in dict.fromkeys(names)
+            }
             changed = {name: value for name, value in found.items() if value != getattr(self, name)}
             with self.hold_sync():
                 for name, value in changed.items():
@@ -104,7 +119,12 @@ class PageWidget(anywidget.AnyWidget):
         name = str(content.get("act"))
         if name in PAGE_ACTIONS:
             self.state.act(
-                name, **{key: value for key, value in content.items() if key not in ("act", "answer", "tab")}
+                name,
+                **{
+                    key: value
+                    for key, value in content.items()
+                    if key not in ("act", "answer", "tab")
+                },
             )
             # After the sections that the action has changed: the browser has what was chosen, or that it was refused.
             if isinstance(answer := content.get("answer"), str) and len(answer) <= LONGEST_ANSWER:

@@ -33,11 +33,15 @@ MAX_WINDOW = 200  # rows of the table that are shown at once
 class Result:
     """A result as it is looked at. The actions give what a screen reader reads out, if anything."""
 
-    def __init__(self, listing: Listing, info: ResultInfo, looks: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, listing: Listing, info: ResultInfo, looks: Mapping[str, Any] | None = None
+    ) -> None:
         self.listing, self.info = listing, info
         self.window = (0, PAGE_ROWS)  # the first row of those found that is shown, and how many
         self.comparison: dict[str, Any] | None = None
-        self.read_earlier: Callable[[], pd.DataFrame] | None = None  # the audit that it is compared with
+        self.read_earlier: Callable[[], pd.DataFrame] | None = (
+            None  # the audit that it is compared with
+        )
         self.operators = count_operators(listing) if info.depth != ValidationType.REGEX else None
         self.bounced: Bounced | None = None  # what a sender's export says
         self.wave = ""  # what to expect of the wave that was made last
@@ -55,7 +59,10 @@ class Result:
 
     def rows(self, first: int, count: int) -> None:
         """Show some of the rows that match, from a position on."""
-        self.window = min(max(first, 0), max(len(self.found) - 1, 0)), min(max(count, 1), MAX_WINDOW)
+        self.window = (
+            min(max(first, 0), max(len(self.found) - 1, 0)),
+            min(max(count, 1), MAX_WINDOW),
+        )
 
     def set_facet(self, facet: str, value: str) -> str:
         """Choose a value of a facet, or no longer."""
@@ -83,7 +90,9 @@ class Result:
 
     def looks(self) -> dict[str, Any]:
         """How the rows are looked at, as values of JSON."""
-        facets = [[facet, value] for facet in FACETS for value in sorted(self.listing.chosen[facet])]
+        facets = [
+            [facet, value] for facet in FACETS for value in sorted(self.listing.chosen[facet])
+        ]
         return {"facets": facets, "words": self.listing.words, "sort": list(self.listing.sorted_by)}
 
     def look_as(self, looks: Mapping[str, Any]) -> None:
@@ -110,7 +119,11 @@ class Result:
     def save(self, which: str, rows: Rows, path: Path, service: str) -> list[str]:
         """Write a file; gives what a person must know about it. `service` is the address of the one that checked."""
         if which not in REPORTS:
-            return save_table(rows_to_save(self.listing, rows, which), path, types_of_objects(self.listing.rows.frame))
+            return save_table(
+                rows_to_save(self.listing, rows, which),
+                path,
+                types_of_objects(self.listing.rows.frame),
+            )
         earlier = None if self.read_earlier is None else self.read_earlier()
         again = self.command_again(service)
         return save_report(self.listing, path, self.info.name, earlier, again, REPORTS[which])
@@ -121,7 +134,13 @@ class Result:
         if not name.lower().endswith(tuple(FILE_KINDS)):
             return ""
         column = str(self.listing.column)  # whole: the label of the page is cut
-        options = ["--column", column, "--type", self.info.depth, *(("--backend", service) if service else ())]
+        options = [
+            "--column",
+            column,
+            "--type",
+            self.info.depth,
+            *(("--backend", service) if service else ()),
+        ]
         return verify_command(name, [*options, "--output", f"{Path(name).stem}-verified.csv"])
 
     # --- an earlier audit ---------------------------------------------------------------------------------------------
@@ -130,7 +149,9 @@ class Result:
         """Compare with an earlier audit, from a file; the report then compares, too."""
         column = self.listing.column
         read = partial(read_audit, path, name, column)
-        self.comparison = compare_with(read(), readable(name), self.listing.rows.to_frame(columns=CORE), column)
+        self.comparison = compare_with(
+            read(), readable(name), self.listing.rows.to_frame(columns=CORE), column
+        )
         self.read_earlier = read
         return str(self.comparison["headline"])
 

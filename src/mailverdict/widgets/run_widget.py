@@ -29,7 +29,12 @@ STATES = {
 }
 # The buttons in each state: the name of a method of the run, and the label.
 PAUSE, RESUME, CANCEL = ("pause", "Pause"), ("resume", "Resume"), ("cancel", "Cancel")
-BUTTONS = {"running": (PAUSE, CANCEL), "paused": (RESUME, CANCEL), "stopped": (RESUME,), "failed": (RESUME,)}
+BUTTONS = {
+    "running": (PAUSE, CANCEL),
+    "paused": (RESUME, CANCEL),
+    "stopped": (RESUME,),
+    "failed": (RESUME,),
+}
 CSS = """
 S {position:relative}
 S .mv-meter{max-width:none}
@@ -62,7 +67,9 @@ class RunWidget(anywidget.AnyWidget):
         self.run, self.has_buttons, self.is_given_up = run, has_buttons, False
         self.rate, self.beats, self.turn, self.sending = Rate(), 0, 0, threading.Lock()
         css = stylesheet(NOTEBOOK) + scoped(NOTEBOOK_CSS + CSS, NOTEBOOK)
-        super().__init__(_esm=front_end(), _css=css, marks=marks(), shown=self.describe(run.progress))
+        super().__init__(
+            _esm=front_end(), _css=css, marks=marks(), shown=self.describe(run.progress)
+        )
         self.on_msg(self.receive)
         self.follow()
 
@@ -70,7 +77,9 @@ class RunWidget(anywidget.AnyWidget):
         """Show the run until its end, from a thread: the kernel may be busy with another cell."""
         self.turn += 1
         self.show()
-        threading.Thread(target=self.watch, args=(self.turn,), name="mailverdict-run", daemon=True).start()
+        threading.Thread(
+            target=self.watch, args=(self.turn,), name="mailverdict-run", daemon=True
+        ).start()
 
     def watch(self, turn: int) -> None:
         while (
@@ -98,7 +107,9 @@ class RunWidget(anywidget.AnyWidget):
         buttons = BUTTONS.get(state, ()) if self.has_buttons else ()
         if PAUSE in buttons and self.run._loses_answers():
             buttons = tuple(each for each in buttons if each != PAUSE)
-            notes.append("without a journal there is no pause: what the service was asked would be paid again")
+            notes.append(
+                "without a journal there is no pause: what the service was asked would be paid again"
+            )
         return {
             "state": state,
             "title": title,
@@ -112,7 +123,9 @@ class RunWidget(anywidget.AnyWidget):
             "notes": [sentence(note) for note in notes if note],
             "buttons": [{"act": act, "label": label} for act, label in buttons],
             # Of screen readers: the end, and each fifth of the way.
-            "said": f"{title}. {checked}." if progress.is_over else f"{20 * (5 * progress.settled // whole)}% checked.",
+            "said": f"{title}. {checked}."
+            if progress.is_over
+            else f"{20 * (5 * progress.settled // whole)}% checked.",
             "beat": self.beats,
         }
 

@@ -28,7 +28,13 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    PlainTextResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -83,7 +89,9 @@ class Tab:
 class PageServer:
     """The application: its routes, who may use them, and which pages are open."""
 
-    def __init__(self, state: AuditState, token: str, port: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, state: AuditState, token: str, port: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.state, self.token, self.clock = state, token, clock
         self.hosts = {f"{HOST}:{port}", f"localhost:{port}"}
         self.tabs: dict[str, Tab] = {}  # a tab that is loaded again has the same id
@@ -143,12 +151,18 @@ class PageServer:
         ):
             return PlainTextResponse("only the page of this server may ask", 403)
         path = request.url.path
-        if path == "/" or path.startswith("/static/") or (path.startswith("/file/") and request.method == "GET"):
+        if (
+            path == "/"
+            or path.startswith("/static/")
+            or (path.startswith("/file/") and request.method == "GET")
+        ):
             return None
         given = request.headers.get("authorization", "").encode()
         if secrets.compare_digest(given, f"Bearer {self.token}".encode()):
             return None
-        return PlainTextResponse("the token is missing or wrong: open the address that the command has printed", 401)
+        return PlainTextResponse(
+            "the token is missing or wrong: open the address that the command has printed", 401
+        )
 
     # --- the page -----------------------------------------------------------------------------------------------------
 
@@ -192,7 +206,9 @@ class PageServer:
                 while not (await asyncio.wait([taking], timeout=BEAT))[0]:
                     yield "{}\n"  # a large list is being opened: the server is there
                 sections = taking.result()
-                changed = {name: value for name, value in sections.items() if sent.get(name) is not value}
+                changed = {
+                    name: value for name, value in sections.items() if sent.get(name) is not value
+                }
                 sent = sections
                 for line in [*([changed] if changed or not notes else []), *notes]:
                     yield json.dumps(line, ensure_ascii=False) + "\n"
@@ -208,7 +224,9 @@ class PageServer:
             if self.stale:
                 names, self.stale = self.stale, set()
                 found = await run_in_threadpool(take_snapshots, self.state, names)
-                self.sections |= {name: value for name, value in found.items() if self.sections.get(name) != value}
+                self.sections |= {
+                    name: value for name, value in found.items() if self.sections.get(name) != value
+                }
             return {**self.sections}
 
     def changed(self, names: Sequence[str]) -> None:
@@ -240,11 +258,15 @@ class PageServer:
         if not isinstance(body, Mapping) or not isinstance(body.get("act"), str):
             return PlainTextResponse('the body must be an object with "act"', 400)
         name = body["act"]
-        arguments = {key: value for key, value in body.items() if key not in ("act", "answer", "tab")}
+        arguments = {
+            key: value for key, value in body.items() if key not in ("act", "answer", "tab")
+        }
         tab, answer = self.tab(body.get("tab")), body.get("answer")
         if name not in PAGE_ACTIONS:
             return PlainTextResponse("there is no such action", 400)
-        await run_in_threadpool(partial(self.state.act, name, tab=str(body.get("tab", "")), **arguments))
+        await run_in_threadpool(
+            partial(self.state.act, name, tab=str(body.get("tab", "")), **arguments)
+        )
         if tab is not None and isinstance(answer, str) and len(answer) <= 40:
             self.tell(tab, {"answered": answer})
         return Response(status_code=204)
@@ -253,20 +275,27 @@ class PageServer:
 
     async def upload(self, request: Request) -> Response:
         """Receive a file for a purpose."""
-        name, purpose = shown_name(request.query_params.get("name", "")), request.query_params.get("purpose", "")
+        name, purpose = (
+            shown_name(request.query_params.get("name", "")),
+            request.query_params.get("purpose", ""),
+        )
         folder = Path(self.state.folder, secrets.token_hex(8))
         path = folder / path_name(name)
         try:
             size = int(request.headers.get("content-length", 0))
             free = max(0, shutil.disk_usage(self.state.folder).free - SPARE)
             if size > free:
-                return PlainTextResponse(f"{name} has {size:,} bytes; the disk has room for {free:,}", 413)
+                return PlainTextResponse(
+                    f"{name} has {size:,} bytes; the disk has room for {free:,}", 413
+                )
             with open_private(path) as file:
                 async for piece in request.stream():
                     await run_in_threadpool(file.write, piece)
         except (OSError, ValueError, ClientDisconnect) as exc:
             shutil.rmtree(folder, ignore_errors=True)
-            return PlainTextResponse(f"{name}: {getattr(exc, 'strerror', None) or 'the upload stopped'}", 400)
+            return PlainTextResponse(
+                f"{name}: {getattr(exc, 'strerror', None) or 'the upload stopped'}", 400
+            )
         await run_in_threadpool(self.state.use_file, path, name, purpose)
         return Response(status_code=204)
 
@@ -292,16 +321,23 @@ class PageServer:
         if not name or not path.is_file():
             return PlainTextResponse("this link has been used already; make the file again", 404)
         return FileResponse(
-            path, media_type="application/octet-stream", filename=name, background=BackgroundTask(remove, path)
+            path,
+            media_type="application/octet-stream",
+            filename=name,
+            background=BackgroundTask(remove, path),
         )
 
 
-def serve(state: AuditState, token: str, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+def serve(
+    state: AuditState, token: str, listener: socket.socket, on_ready: Callable[[], None]
+) -> None:
     """Serve the page until SIGINT, SIGTERM or SIGHUP."""
     page = PageServer(state, token, listener.getsockname()[1])
     server = OneServer(make_config(page))
     server.page, server.on_ready = page, on_ready
-    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    known = [
+        getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+    ]
     previous = {number: signal.signal(number, server.handle_exit) for number in known}
     try:
         server.run(sockets=[listener])
@@ -392,7 +428,9 @@ def static_files() -> dict[str, bytes]:
     """The files of the front end by name; before the page's own style comes that of the theme."""
     folder = Path(str(files(__package__) / "static"))
     found = {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.suffix in TYPES
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.suffix in TYPES
     }
     found["page.css"] = stylesheet(".mv-audit").encode() + found["page.css"]
     return found

@@ -66,7 +66,9 @@ class Given:
             return read_pasted(self.text, has_header=has_header)
         if self.path is None:
             return read_frame(self.data)
-        options = ReadOptions(self.encoding or None, sheet=self.sheet or None, has_header=has_header)
+        options = ReadOptions(
+            self.encoding or None, sheet=self.sheet or None, has_header=has_header
+        )
         return read_file(self.path, self.name, options)
 
     def id(self) -> str:
@@ -89,7 +91,11 @@ class Given:
 
     def to_json(self) -> dict[str, Any]:
         """Values that JSON can hold, but for how it is read."""
-        return {"path": None if self.path is None else str(self.path.absolute()), "name": self.name, "text": self.text}
+        return {
+            "path": None if self.path is None else str(self.path.absolute()),
+            "name": self.name,
+            "text": self.text,
+        }
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any], read: Sequence[str]) -> Given:
@@ -126,7 +132,14 @@ class Sessions:
         for path in self.folder.glob(f"*/{STATE}"):
             with suppress(*UNREADABLE):
                 about = AuditSession(path.parent).read(ABOUT)
-                found.append(KeptAudit(path.parent.name, str(about["name"]), path.stat().st_mtime, int(about["rows"])))
+                found.append(
+                    KeptAudit(
+                        path.parent.name,
+                        str(about["name"]),
+                        path.stat().st_mtime,
+                        int(about["rows"]),
+                    )
+                )
         return sorted(found, key=lambda each: -each.when)
 
     def remove_old(self) -> None:
@@ -150,7 +163,9 @@ class Sessions:
                     return open_port(int(kept["port"])), str(kept["token"])
         listener, token = open_port(port), secrets.token_urlsafe(32)
         self.folder.mkdir(0o700, parents=True, exist_ok=True)
-        write_whole(self.folder / DOOR, json.dumps({"port": listener.getsockname()[1], "token": token}))
+        write_whole(
+            self.folder / DOOR, json.dumps({"port": listener.getsockname()[1], "token": token})
+        )
         return listener, token
 
     def remove_all(self) -> int:
@@ -194,11 +209,17 @@ class AuditSession:
         except (*UNREADABLE, psutil.Error):
             return
         if is_open:
-            raise SettingsError("this list is open in another `mailverdict audit`; use its page, or stop it first")
+            raise SettingsError(
+                "this list is open in another `mailverdict audit`; use its page, or stop it first"
+            )
 
     def write(self, kept: Mapping[str, Any]) -> None:
         """Keep what is not a table."""
-        about = {"name": kept["name"], "rows": kept["rows"], "owner": [os.getpid(), psutil.Process().create_time()]}
+        about = {
+            "name": kept["name"],
+            "rows": kept["rows"],
+            "owner": [os.getpid(), psutil.Process().create_time()],
+        }
         for name, content in ((ABOUT, about), (STATE, kept)):
             write_whole(self.folder / name, json.dumps({"form": FORM, **content}))
 
@@ -245,7 +266,11 @@ class AuditSession:
 
     def read_people(self, name: str, kind: str) -> ByPerson:
         """The values by person that were kept."""
-        table = read_table(self.folder / name).cast(pa.schema({"key": "string", "value": kind})).combine_chunks()
+        table = (
+            read_table(self.folder / name)
+            .cast(pa.schema({"key": "string", "value": kind}))
+            .combine_chunks()
+        )
         return ByPerson(one_array(table["key"]), one_array(table["value"]))
 
 

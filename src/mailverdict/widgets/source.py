@@ -22,7 +22,9 @@ LONGEST_LABEL = 60
 LONGEST_PASTE = 50_000_000  # characters
 FROM_MEMORY, FROM_PASTE = "data frame", "pasted list"
 # Advice of the command line at the end of a remark; the page has controls instead.
-COMMAND_LINE = re.compile(r"; give another with --[a-z]+|\s*\((?:as )?--[a-z-]+:? [^()]*\)|, as --[a-z-]+")
+COMMAND_LINE = re.compile(
+    r"; give another with --[a-z]+|\s*\((?:as )?--[a-z-]+:? [^()]*\)|, as --[a-z-]+"
+)
 # Nullable dtypes, so that integers and booleans with missing values are written back unchanged.
 TYPES = {
     pa.int64(): pd.Int64Dtype(),
@@ -94,7 +96,9 @@ def printable_label(name: Any) -> str:
 
 def readable(text: str, longest: int = LONGEST_LABEL) -> str:
     """One line of bounded length."""
-    return short_text("".join(c if c.isprintable() else " " for c in text[: 4 * longest]).strip(), longest)
+    return short_text(
+        "".join(c if c.isprintable() else " " for c in text[: 4 * longest]).strip(), longest
+    )
 
 
 def short_text(text: str, longest: int) -> str:
@@ -120,11 +124,15 @@ def read_frame(data: Any) -> Source:
     elif not isinstance(data, pd.DataFrame) and hasattr(data, "to_arrow"):
         return read_frame(data.to_frame() if type(data).__name__ == "Series" else data.to_arrow())
     if not isinstance(data, pd.DataFrame):
-        raise SettingsError(f"df={type(data).__name__}: give a DataFrame, a Series, or the path of a table file")
+        raise SettingsError(
+            f"df={type(data).__name__}: give a DataFrame, a Series, or the path of a table file"
+        )
     return Source(FROM_MEMORY, data)
 
 
-def read_file(path: str | Path, name: str | None = None, options: ReadOptions = UNSPECIFIED) -> Source:
+def read_file(
+    path: str | Path, name: str | None = None, options: ReadOptions = UNSPECIFIED
+) -> Source:
     """Read a table file; messages use `name`, which may come from a browser and is not trusted."""
     shown = readable((name or str(path)).replace("\\", "/").rpartition("/")[2]) or "the file"
     try:
@@ -139,7 +147,9 @@ def read_file(path: str | Path, name: str | None = None, options: ReadOptions = 
 def read_pasted(text: str, *, has_header: bool | None = None) -> Source:
     """Cells copied from a spreadsheet as a table, or addresses by line; on a single line, by comma or semicolon."""
     if len(text) > LONGEST_PASTE:
-        raise InputError(f"more than {LONGEST_PASTE:,} characters were pasted; save them as a file and drop it here")
+        raise InputError(
+            f"more than {LONGEST_PASTE:,} characters were pasted; save them as a file and drop it here"
+        )
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise InputError("nothing was pasted; paste addresses, one per line")
@@ -161,11 +171,15 @@ def read_whole(name: str, table: TableFile) -> Source:
     if not len(rows):
         raise InputError(f"{name} has a header line but no rows")
     remarks = [COMMAND_LINE.sub("", each) for each in (*table.remarks, *table.final_remarks())]
-    frame: pd.DataFrame = rows.to_pandas(types_mapper=TYPES.get, self_destruct=True, split_blocks=True)
+    frame: pd.DataFrame = rows.to_pandas(
+        types_mapper=TYPES.get, self_destruct=True, split_blocks=True
+    )
     del rows
     found = table.format
     is_text = found.encoding is not None
-    return Source(name, frame, tuple(remarks), table.has_header, is_text, found.sheet, tuple(table.sheets))
+    return Source(
+        name, frame, tuple(remarks), table.has_header, is_text, found.sheet, tuple(table.sheets)
+    )
 
 
 def in_one_piece(table: pa.Table) -> pa.Table:

@@ -76,14 +76,23 @@ class AuditState:
         self.on_file: Callable[[str, Path, str], None] = lambda name, path, by: None
         self.work = Background(SECTIONS, self.next_task)
         self.lock = self.work.lock
-        self.check = Check(settings, self.work, lambda: self.session.folder if self.session else self.folder, clock)
+        self.check = Check(
+            settings, self.work, lambda: self.session.folder if self.session else self.folder, clock
+        )
         self.given: Given | None = None  # what the list was read from, and how
         self.sheets: tuple[str, ...] = ()  # of the workbook that was read last
-        self.suppressions: dict[str, Suppression] = {}  # all that were given, since a choice of one can be undone
+        self.suppressions: dict[
+            str, Suppression
+        ] = {}  # all that were given, since a choice of one can be undone
         self.runs: list[RecordedRun] = []
         self.kept: list[KeptAudit] = [] if sessions is None else sessions.all()
         self.session: AuditSession | None = None
-        self.written: tuple[Any, ...] = (None, None, None, None)  # what is kept as tables: see `keep`
+        self.written: tuple[Any, ...] = (
+            None,
+            None,
+            None,
+            None,
+        )  # what is kept as tables: see `keep`
         self.is_sampling = False
         self.asked_by = ""  # the page whose action was the last one
         self.forget()
@@ -97,10 +106,16 @@ class AuditState:
         self.choices = Choices(depth=kept.depth, policy=kept.policy, suppression=kept.suppression)
         self.past: list[Choices] = []
         self.future: list[Choices] = []
-        self.made: dict[str, tuple[Any, Any]] = {}  # by step, what it was made from the last time, and what was made
-        self.has_known = False  # whether earlier answers can be used, unless the next run asks again
+        self.made: dict[
+            str, tuple[Any, Any]
+        ] = {}  # by step, what it was made from the last time, and what was made
+        self.has_known = (
+            False  # whether earlier answers can be used, unless the next run asks again
+        )
         self.check.forget()
-        self.sample: tuple[Choices, dict[str, Any]] | None = None  # what to expect of a check with these choices
+        self.sample: tuple[Choices, dict[str, Any]] | None = (
+            None  # what to expect of a check with these choices
+        )
         self.shown_suggestions = 10
         self.result: Result | None = None
         self.work.messages["decide"] = NO_MESSAGE
@@ -189,7 +204,9 @@ class AuditState:
         try:
             value = make()
         except Exception as exc:  # noqa: BLE001 - shown on the page
-            self.work.say_error("list" if isinstance(exc, ColumnError) else SECTION_OF.get(name, name), exc)
+            self.work.say_error(
+                "list" if isinstance(exc, ColumnError) else SECTION_OF.get(name, name), exc
+            )
             is_shown = True
         with self.lock:
             self.made[name] = inputs, value
@@ -224,7 +241,9 @@ class AuditState:
     def find_notices(self) -> list[str]:
         """What is to be known about this machine's resolver before the check."""
         options, plan = self.check.options(self.choices.depth), self.plan
-        is_asked = plan is not None and plan.unique > plan.known and options.backend.source == "local"
+        is_asked = (
+            plan is not None and plan.unique > plan.known and options.backend.source == "local"
+        )
         return resolver_notices(options) if is_asked else []
 
     def notices(self) -> list[str]:
@@ -235,7 +254,9 @@ class AuditState:
     def planned(self) -> Planned | None:
         """What the check costs, with the choices as they are; None while that is not known."""
         inputs, value = self.made.get("check", (None, None))
-        return value if value is not None and inputs == self.steps().get("check", ("",))[0] else None
+        return (
+            value if value is not None and inputs == self.steps().get("check", ("",))[0] else None
+        )
 
     @property
     def plan(self) -> Plan | None:
@@ -321,7 +342,9 @@ class AuditState:
             self.given, self.sheets = given, sheets
         return given.read()
 
-    def load_file(self, path: str | Path, name: str | None = None, column: Hashable | None = None) -> None:
+    def load_file(
+        self, path: str | Path, name: str | None = None, column: Hashable | None = None
+    ) -> None:
         """Load a file in the background; `name` is what a browser calls it."""
         shown = readable((name or str(path)).rpartition("/")[2])
         self.load_given(Given(path=user_path(path), name=name), column, f"Reading {shown}…")
@@ -329,7 +352,9 @@ class AuditState:
     def load_path(self, path: str) -> None:
         """Load a file of the kernel's machine, if that is allowed."""
         if not self.allow_paths:
-            raise SettingsError("files cannot be opened by their path here; drop the file on the page")
+            raise SettingsError(
+                "files cannot be opened by their path here; drop the file on the page"
+            )
         if path.strip():
             self.load_file(path.strip())
 
@@ -383,12 +408,16 @@ class AuditState:
             if at is not None:  # a file that was downloaded here before has what was decided
                 decided, accepted = read_decisions(source.frame, at)
                 waved = read_waves(source.frame, at)
-                self.choices = replace(self.choices, decided=decided, accepted=accepted, waved=waved)
+                self.choices = replace(
+                    self.choices, decided=decided, accepted=accepted, waved=waved
+                )
             self.work.say("list", "")
             rows = f"{source.name} is loaded: {count_of(len(source.frame), 'row')}"
             if at is None:
                 self.work.say(
-                    "list", "No column looks like e-mail addresses: choose the one that holds them.", "warned"
+                    "list",
+                    "No column looks like e-mail addresses: choose the one that holds them.",
+                    "warned",
                 )
             else:
                 self.work.spoken = f"{rows}, column {source.labels[at]}."
@@ -399,7 +428,14 @@ class AuditState:
         if self.source is None or not 0 <= at < len(self.source.labels):
             raise SettingsError(NOTHING_LOADED)
         if at != self.choices.column:
-            self.choose(column=at, off=frozenset(), split=True, merge=False, suppress=True, accepted=frozenset())
+            self.choose(
+                column=at,
+                off=frozenset(),
+                split=True,
+                merge=False,
+                suppress=True,
+                accepted=frozenset(),
+            )
 
     def list_runs(self) -> None:
         journal = self.check.journal_path()
@@ -408,7 +444,8 @@ class AuditState:
             self.runs = [] if journal is None else list_runs(journal)
             if not self.runs:
                 self.work.say(
-                    "list", "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are."
+                    "list",
+                    "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are.",
                 )
 
         self.work.add("list", work, "Looking for earlier runs…")
@@ -498,7 +535,9 @@ class AuditState:
         suggestions = self.prepared.tidy.suggestions
         chosen = suggestions if number is None else [suggestions[number]]
         self.work.spoken = f"{count_of(sum(each.rows for each in chosen), 'row')} corrected."
-        self.choose(accepted=self.choices.accepted | {(each.written, each.meant) for each in chosen})
+        self.choose(
+            accepted=self.choices.accepted | {(each.written, each.meant) for each in chosen}
+        )
 
     def accept_all(self) -> None:
         self.accept_suggestion()
@@ -565,7 +604,9 @@ class AuditState:
 
     def is_result_current(self) -> bool:
         """Whether the result is that of the choices as they are now; it names suggestions that are to be checked."""
-        return self.result is not None and self.result.info.accepted_by(self.choices, self.check.label())
+        return self.result is not None and self.result.info.accepted_by(
+            self.choices, self.check.label()
+        )
 
     def check_sample(self) -> None:
         """Check some addresses first, and say what to expect of the whole list."""
@@ -629,7 +670,9 @@ class AuditState:
             if self.plan is None:
                 self.work.say("decide", *self.work.messages["check"])
             elif self.is_out_of_quota():
-                self.work.say("decide", f"Today's quota is used up. Press Ask again {QUOTA_RESET}.", "warned")
+                self.work.say(
+                    "decide", f"Today's quota is used up. Press Ask again {QUOTA_RESET}.", "warned"
+                )
             else:
                 self.verify()
                 return
@@ -646,19 +689,28 @@ class AuditState:
         self.work.changed()
         with self.work.guarded("check"):
             chosen = self.choices
-            listing = Listing(check.take_rows(), self.policy, chosen.decided, chosen.accepted, chosen.waved)
+            listing = Listing(
+                check.take_rows(), self.policy, chosen.decided, chosen.accepted, chosen.waved
+            )
             self.show_result(listing)
             with self.lock:
                 check.say_end()
                 if self.result is not None and self.result.info.is_complete:
                     people = count_of(listing.counts.people, "person", "people")
-                    self.work.spoken = f"Done. {people} can be mailed. {self.work.messages['check'][0]}"
+                    self.work.spoken = (
+                        f"Done. {people} can be mailed. {self.work.messages['check'][0]}"
+                    )
         with self.lock:
             check.end()
             self.work.busy["decide"] = ""
             if check.state != "failed":  # the next run costs something else
                 self.forget_plan()
-            if check.is_unseen and check.state == "cancelled" and check.progress and check.progress.submitted:
+            if (
+                check.is_unseen
+                and check.state == "cancelled"
+                and check.progress
+                and check.progress.submitted
+            ):
                 with self.work.guarded("check"):
                     self.start_check(limit=0)  # collects the answers to what was sent
         self.work.changed()
@@ -672,7 +724,9 @@ class AuditState:
         assert run is not None
         is_same = before is not None and before.info.made_from.column == info.made_from.column
         info = replace(info, when=datetime.now(UTC), is_complete=run.progress.state == "done")
-        self.result = Result(listing, info, before.looks() if before is not None and is_same else None)
+        self.result = Result(
+            listing, info, before.looks() if before is not None and is_same else None
+        )
 
     def require_result(self) -> Result:
         if self.result is None:
@@ -682,7 +736,9 @@ class AuditState:
     def look(self, action: str, **arguments: Any) -> None:
         """Look at the result in another way."""
         with self.lock:
-            self.work.spoken = getattr(self.require_result(), action)(**arguments) or self.work.spoken
+            self.work.spoken = (
+                getattr(self.require_result(), action)(**arguments) or self.work.spoken
+            )
         self.work.wake("decide")
 
     def set_policy(self, name: str) -> None:
@@ -693,7 +749,9 @@ class AuditState:
     def decide(self, rows: Sequence[int] | Rows, what: str) -> None:
         """Decide about the people of some rows, by their positions."""
         chosen = self.choices
-        decided, accepted = decide(self.require_result().listing, rows, what, chosen.decided, chosen.accepted)
+        decided, accepted = decide(
+            self.require_result().listing, rows, what, chosen.decided, chosen.accepted
+        )
         self.work.spoken = "Decided."
         self.choose(decided=decided, accepted=accepted)
 
@@ -783,5 +841,11 @@ class AuditState:
         self.work.add("decide", work, "Choosing the rows of the next wave…")
 
 
-BUSY = {"tidy": "Looking through the list…", "check": "Working out the cost…"}  # what is shown while a step is made
-SECTION_OF = {"notices": "check", "keep": "list"}  # where an error of a step is shown, if not in its own section
+BUSY = {
+    "tidy": "Looking through the list…",
+    "check": "Working out the cost…",
+}  # what is shown while a step is made
+SECTION_OF = {
+    "notices": "check",
+    "keep": "list",
+}  # where an error of a step is shown, if not in its own section

@@ -79,9 +79,13 @@ class Prepared:
     repeated: int  # rows whose mailbox is in an earlier row
     repeated_examples: list[tuple[str, str]]
     suppressed: int  # rows on the suppression list
-    suppressed_by_address: int  # of those, rows whose very address is on it; of the others the domain is
+    suppressed_by_address: (
+        int  # of those, rows whose very address is on it; of the others the domain is
+    )
     skipped: int  # rows that are removed whatever a check finds, and are not checked if that uses a network
-    renamed: dict[Any, str]  # columns of the caller that have the names of result columns, and what they are called
+    renamed: dict[
+        Any, str
+    ]  # columns of the caller that have the names of result columns, and what they are called
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +94,9 @@ class Planned:
 
     plan: Plan
     skipped: int  # rows that need no check
-    addresses: int | None  # distinct ones with those of these rows, if that is more than the plan counts
+    addresses: (
+        int | None
+    )  # distinct ones with those of these rows, if that is more than the plan counts
 
 
 @dataclass(frozen=True)
@@ -108,12 +114,18 @@ class ResultInfo:
     def accepted_by(self, choices: Choices, backend: str) -> bool:
         """Whether a check with these choices would give this result, but for suggestions accepted since."""
         now = choices.for_check()
-        is_same = replace(now, accepted=frozenset()) == replace(self.made_from, accepted=frozenset())
+        is_same = replace(now, accepted=frozenset()) == replace(
+            self.made_from, accepted=frozenset()
+        )
         return is_same and self.made_from.accepted <= now.accepted and self.backend == backend
 
     def to_json(self) -> dict[str, Any]:
         """Values that JSON can hold."""
-        return {**self.__dict__, "when": self.when.isoformat(), "made_from": self.made_from.to_json()}
+        return {
+            **self.__dict__,
+            "when": self.when.isoformat(),
+            "made_from": self.made_from.to_json(),
+        }
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> ResultInfo:
@@ -123,7 +135,10 @@ class ResultInfo:
 
 
 def prepare(
-    source: Source, choices: Choices, suppression: Suppression | None = None, earlier: Prepared | None = None
+    source: Source,
+    choices: Choices,
+    suppression: Suppression | None = None,
+    earlier: Prepared | None = None,
 ) -> Prepared:
     """Apply the choices to a list; `earlier` is the same column of the same list with other choices."""
     assert choices.column is not None
@@ -186,19 +201,29 @@ def read_suppression(path: Path, name: str) -> Suppression:
     listed = SuppressionList.read(path)
     refused = listed.refused.total()
     verb = "is" if refused == 1 else "are"
-    notes = [f"{count_of(refused, 'entry')} in it {verb} neither an address nor a domain."] if refused else []
+    notes = (
+        [f"{count_of(refused, 'entry')} in it {verb} neither an address nor a domain."]
+        if refused
+        else []
+    )
     if others := ", ".join(f"{other!r:.80}" for other in listed.other_columns[:3]):
-        notes.append(f"It is read from column {listed.column!r:.80}; there are addresses in {others}, too.")
+        notes.append(
+            f"It is read from column {listed.column!r:.80}; there are addresses in {others}, too."
+        )
     return Suppression(name, listed, path, notes)
 
 
 def find_new_names(frame: pd.DataFrame, column: Hashable) -> dict[Any, str]:
     """New names for columns of the caller that have the names of result columns; a prefix cannot be given here."""
     labels = list(frame.columns)
-    if frame.columns.nlevels > 1 or set(labels).isdisjoint(label_of(column, None, each.name) for each in ADDED_COLUMNS):
+    if frame.columns.nlevels > 1 or set(labels).isdisjoint(
+        label_of(column, None, each.name) for each in ADDED_COLUMNS
+    ):
         return {}
     found: dict[Any, str] = {}
-    while refused := find_refused(frame.rename(columns=found), column):  # what is left may not be a complete set
+    while refused := find_refused(
+        frame.rename(columns=found), column
+    ):  # what is left may not be a complete set
         for label in refused:
             numbers = (f"{label}_{number}" for number in itertools.count(2))
             found[label] = next(name for name in numbers if name not in labels)
@@ -216,7 +241,9 @@ def find_refused(frame: pd.DataFrame, column: Hashable) -> list[Any]:
     return found
 
 
-def attach(frame: pd.DataFrame, column: Hashable, table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
+def attach(
+    frame: pd.DataFrame, column: Hashable, table: pa.Table, columns: Sequence[Column]
+) -> pd.DataFrame:
     """The frame with columns about its rows."""
     data = Table(frame, column)
     attached: pd.DataFrame = data.attach(table, name_columns(data, None, columns), columns, {})

@@ -51,7 +51,9 @@ class TidyColumn:
         self.stripped, self.found = cells.stripped, replace(found, texts=cut_long(found.texts))
         changes = found.change.dictionary_encode()
         self.change_codes = changes.indices.to_numpy(zero_copy_only=False)
-        self.change_sets = [tuple(filter(None, each.split(";"))) for each in changes.dictionary.to_pylist()]
+        self.change_sets = [
+            tuple(filter(None, each.split(";"))) for each in changes.dictionary.to_pylist()
+        ]
         self.change_counts = np.bincount(self.change_codes, minlength=len(self.change_sets))
         several = found.count.to_numpy(zero_copy_only=False)
         self.several_rows = np.flatnonzero(several > 1)
@@ -75,12 +77,21 @@ class TidyColumn:
         pairs = pc.binary_join_element_wise(written, meant, "\n").value_counts()
         counts = pairs.field("counts").to_numpy()
         split = [each.rpartition("\n") for each in pairs.field("values").to_pylist()]
-        self.suggestions = [Suggestion(pair[0], pair[2], int(count)) for pair, count in zip(split, counts, strict=True)]
+        self.suggestions = [
+            Suggestion(pair[0], pair[2], int(count))
+            for pair, count in zip(split, counts, strict=True)
+        ]
         self.by_frequency = np.argsort(-counts, kind="stable").tolist()
 
     def repaired_rows(self, name: str) -> int:
         """How many rows a repair changes."""
-        return int(sum(n for names, n in zip(self.change_sets, self.change_counts, strict=True) if name in names))
+        return int(
+            sum(
+                n
+                for names, n in zip(self.change_sets, self.change_counts, strict=True)
+                if name in names
+            )
+        )
 
     def find_examples(self, name: str, written: pa.StringArray) -> list[Pair]:
         """A few different cells that a repair changes, before and after; those that need no other repair first."""
@@ -100,20 +111,30 @@ class TidyColumn:
 
     def is_accepted(self, choices: Choices) -> Flags:
         """Which of the distinct suggestions are accepted."""
-        return np.array([(each.written, each.meant) in choices.accepted for each in self.suggestions], np.bool_)
+        return np.array(
+            [(each.written, each.meant) in choices.accepted for each in self.suggestions], np.bool_
+        )
 
     def accepted_rows(self, choices: Choices) -> npt.NDArray[np.int64]:
         """Rows whose suggestion is accepted, and that have the repairs which it needs."""
-        return np.flatnonzero(to_bools(accepted_texts(self.found.texts, choices).is_valid()) & self.applied(choices))
+        return np.flatnonzero(
+            to_bools(accepted_texts(self.found.texts, choices).is_valid()) & self.applied(choices)
+        )
 
     def count_repaired(self, choices: Choices) -> int:
         """How many rows are repaired."""
         needs = np.array([bool(names) for names in self.change_sets], np.bool_)
-        return int(np.count_nonzero(self.applied(choices) & needs[self.change_codes])) if len(needs) else 0
+        return (
+            int(np.count_nonzero(self.applied(choices) & needs[self.change_codes]))
+            if len(needs)
+            else 0
+        )
 
     def applied(self, choices: Choices) -> Flags:
         """Rows of which all repairs that they need are on."""
-        is_on = np.array([set(choices.off).isdisjoint(names) for names in self.change_sets], np.bool_)
+        is_on = np.array(
+            [set(choices.off).isdisjoint(names) for names in self.change_sets], np.bool_
+        )
         return is_on[self.change_codes] if len(is_on) else np.empty(0, np.bool_)
 
     def addresses(self, choices: Choices) -> AddressColumns:
@@ -150,7 +171,9 @@ def accepted_texts(texts: pa.StringArray, choices: Choices) -> pa.StringArray:
     """For each text what was meant by it, if that is accepted, else null."""
     if not choices.accepted:
         return pa.nulls(len(texts), pa.string())
-    written, meant = (pa.array(each, pa.string()) for each in zip(*sorted(choices.accepted), strict=True))
+    written, meant = (
+        pa.array(each, pa.string()) for each in zip(*sorted(choices.accepted), strict=True)
+    )
     return meant.take(pc.index_in(texts, value_set=written))
 
 
@@ -158,4 +181,7 @@ def duplicate_examples(first: pa.Int64Array, cells: pd.Series[Any]) -> list[Pair
     """A few cells whose mailbox is in an earlier row, that of the earlier row first; `first` has its position."""
     rows = np.flatnonzero(first.is_valid().to_numpy(zero_copy_only=False))[:EXAMPLES].tolist()
     pairs = [(str(cells.iloc[first[row].as_py()]), str(cells.iloc[row])) for row in rows]
-    return [(short_text(one, LONGEST_EXAMPLE), short_text(other, LONGEST_EXAMPLE)) for one, other in pairs]
+    return [
+        (short_text(one, LONGEST_EXAMPLE), short_text(other, LONGEST_EXAMPLE))
+        for one, other in pairs
+    ]

@@ -68,13 +68,22 @@ class FileTransfer:
     """
 
     def __init__(
-        self, send: Callable[..., Any], get_folder: Callable[[], Path], on_file: Callable[[Path, str, str], None]
+        self,
+        send: Callable[..., Any],
+        get_folder: Callable[[], Path],
+        on_file: Callable[[Path, str, str], None],
     ) -> None:
         self.send, self.get_folder, self.on_file = send, get_folder, on_file
-        self.uploads: dict[str, Upload] = {}  # by the id that the browser chose; the oldest is first
-        self.offers: dict[str, Path] = {}  # by the id that the browser was told; the oldest is first
+        self.uploads: dict[
+            str, Upload
+        ] = {}  # by the id that the browser chose; the oldest is first
+        self.offers: dict[
+            str, Path
+        ] = {}  # by the id that the browser was told; the oldest is first
         self.count = 0
-        self.lock = threading.RLock()  # JupyterLab lets messages arrive in another thread than the cells
+        self.lock = (
+            threading.RLock()
+        )  # JupyterLab lets messages arrive in another thread than the cells
 
     def offer(self, path: Path) -> str:
         """Let the browser download a file; gives its id.
@@ -103,14 +112,18 @@ class FileTransfer:
                 else:
                     self.drop(identity)
             except (InputError, OSError) as exc:
-                why = (exc.strerror if isinstance(exc, OSError) else None) or str(exc)  # without the path
+                why = (exc.strerror if isinstance(exc, OSError) else None) or str(
+                    exc
+                )  # without the path
                 self.drop(identity)
                 self.send({"file": "failed", "id": identity, "why": why}, [])
         if complete is not None:
             self.on_file(complete.path, complete.name, complete.purpose)
         return True
 
-    def put(self, identity: str, content: Mapping[str, Any], buffers: Sequence[Any]) -> Upload | None:
+    def put(
+        self, identity: str, content: Mapping[str, Any], buffers: Sequence[Any]
+    ) -> Upload | None:
         """Append a piece to an upload, and answer how much has arrived; gives the upload when it becomes complete."""
         offset = whole_number(content.get("offset"), "the offset of a piece")
         if len(buffers) != 1:
@@ -122,10 +135,14 @@ class FileTransfer:
         if is_new and offset:
             raise InputError("this upload has ended; choose the file again")
         upload = self.start(identity, content) if is_new else self.uploads[identity]
-        is_next = offset == upload.received and (is_new or upload.received < upload.size)  # else it came twice
+        is_next = offset == upload.received and (
+            is_new or upload.received < upload.size
+        )  # else it came twice
         if is_next:
             if offset + len(piece) > upload.size:
-                raise InputError(f"more data came than the {upload.size:,} bytes that were announced")
+                raise InputError(
+                    f"more data came than the {upload.size:,} bytes that were announced"
+                )
             with upload.path.open("ab") as file:
                 file.write(piece)
             upload.received += len(piece)
@@ -141,7 +158,9 @@ class FileTransfer:
         folder = self.get_folder()
         free = max(0, shutil.disk_usage(folder).free - SPARE)
         if size > free:
-            raise InputError(f"{name} has {size:,} bytes; the disk for temporary files has room for {free:,}")
+            raise InputError(
+                f"{name} has {size:,} bytes; the disk for temporary files has room for {free:,}"
+            )
         while len(self.uploads) >= MAX_UPLOADS:
             self.drop(next(iter(self.uploads)))
         self.count += 1
@@ -181,7 +200,12 @@ def whole_number(value: Any, what: str) -> int:
 
 def shown_name(name: Any) -> str:
     """The last part of a file name as one printable line of bounded length."""
-    last = unicodedata.normalize("NFC", str(name)[:1000]).replace("\\", "/").rstrip("/").rpartition("/")[2]
+    last = (
+        unicodedata.normalize("NFC", str(name)[:1000])
+        .replace("\\", "/")
+        .rstrip("/")
+        .rpartition("/")[2]
+    )
     plain = "".join(c if c.isprintable() else " " for c in last).strip()
     return shorten(plain) or "the file"
 

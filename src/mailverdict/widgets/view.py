@@ -12,7 +12,15 @@ import numpy as np
 from ..files.compression import COMPRESSIONS
 from ..files.readers import KINDS as FILE_KINDS
 from ..frames.results import BUCKETS, WAITING
-from ..model.words import ACTIONS, DECISIONS, REPAIR_LABELS, ValidationType, count_of, percent, reason_label
+from ..model.words import (
+    ACTIONS,
+    DECISIONS,
+    REPAIR_LABELS,
+    ValidationType,
+    count_of,
+    percent,
+    reason_label,
+)
 from ..reports.wording import CHECKS
 from ..theme import LABELS
 from .checking import describe_plan, describe_progress, next_day
@@ -90,14 +98,23 @@ def snapshot_page(state: AuditState) -> dict[str, Any]:
         "running": state.check.is_running,
         "can_undo": bool(state.past),
         "can_redo": bool(state.future),
-        "kept": [kept_part(each) for each in state.kept if state.session is None or each.id != state.session.id],
+        "kept": [
+            kept_part(each)
+            for each in state.kept
+            if state.session is None or each.id != state.session.id
+        ],
     }
 
 
 def kept_part(kept: KeptAudit) -> dict[str, str]:
     """An audit that was kept."""
     when = date_text(datetime.fromtimestamp(kept.when, UTC))
-    return {"id": kept.id, "name": readable(kept.name), "when": when, "rows": count_of(kept.rows, "row")}
+    return {
+        "id": kept.id,
+        "name": readable(kept.name),
+        "when": when,
+        "rows": count_of(kept.rows, "row"),
+    }
 
 
 def primary_of(state: AuditState) -> str:
@@ -109,7 +126,11 @@ def primary_of(state: AuditState) -> str:
     result, is_short = state.result, state.is_out_of_quota()
     if result is not None and state.is_result_current() and (result.info.is_complete or is_short):
         return "send" if result.listing.counts.actions["send"] else "everything"
-    return "plan" if is_short or (state.plan is None and state.work.messages["check"][1] == "failed") else "verify"
+    return (
+        "plan"
+        if is_short or (state.plan is None and state.work.messages["check"][1] == "failed")
+        else "verify"
+    )
 
 
 # --- 1 list ---------------------------------------------------------------------------------------------------------
@@ -147,11 +168,16 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
     shown["is_text"] = source.is_text
     shown["sheet"] = source.sheet or ""
     renamed = {} if state.prepared is None else state.prepared.renamed
-    remarks = [f"Your column {old} is called {new} here: a result has its name." for old, new in renamed.items()]
+    remarks = [
+        f"Your column {old} is called {new} here: a result has its name."
+        for old, new in renamed.items()
+    ]
     shown["remarks"] = [short_text(each, 200) for each in (*remarks, *source.remarks)[:8]]
     shown["preview"] = preview(source, at)
     if at is not None:
-        shown["guess"] = f"Found automatically: {readable(state.guess, 120)}." if state.guess else ""
+        shown["guess"] = (
+            f"Found automatically: {readable(state.guess, 120)}." if state.guess else ""
+        )
     return shown
 
 
@@ -160,7 +186,10 @@ def preview(source: Source, at: int | None) -> dict[str, Any]:
     columns = list(range(min(source.frame.shape[1], PREVIEW_COLUMNS)))
     if at is not None and at not in columns:
         columns[-1] = at
-    cells = [cell_texts(source.frame.iloc[:PREVIEW_ROWS, each], LONGEST_PREVIEW).to_pylist() for each in columns]
+    cells = [
+        cell_texts(source.frame.iloc[:PREVIEW_ROWS, each], LONGEST_PREVIEW).to_pylist()
+        for each in columns
+    ]
     rows = [[readable(cell or "") for cell in row] for row in zip(*cells, strict=True)]
     return {
         "heads": [source.labels[each] for each in columns],
@@ -176,7 +205,13 @@ def snapshot_tidy(state: AuditState) -> dict[str, Any]:
     """What can be repaired, each kind with a count, examples and a switch."""
     prepared = state.prepared
     if prepared is None or not len(prepared.base):
-        return {"summary": "", "items": [], "suggestions": None, "suppression": None, "is_ready": False}
+        return {
+            "summary": "",
+            "items": [],
+            "suggestions": None,
+            "suppression": None,
+            "is_ready": False,
+        }
     suppression, nothing = state.suppression, prepared.base.nothing_rows
     verb = "holds" if nothing == 1 else "hold"
     return {
@@ -184,7 +219,9 @@ def snapshot_tidy(state: AuditState) -> dict[str, Any]:
         "summary": tidy_summary(state, prepared) or "nothing to repair",
         "items": tidy_items(state, prepared),
         "suggestions": suggestion_part(state, prepared.tidy),
-        "nothing": f"{count_of(nothing, 'cell')} {verb} no address that can be read." if nothing else "",
+        "nothing": f"{count_of(nothing, 'cell')} {verb} no address that can be read."
+        if nothing
+        else "",
         "suppression": suppression and suppression.name,
         "suppression_notes": suppression.notes if suppression else [],
         "suppression_found": suppression_found(state, prepared),
@@ -219,7 +256,15 @@ def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
     """What can be switched on and off: repairs, the most frequent first, then what changes or removes rows."""
     base, choices = prepared.base, state.choices
     repairs = [
-        (name, REPAIR_LABELS[name], base.repaired_rows(name), "cell", base.examples[name], name not in choices.off, "")
+        (
+            name,
+            REPAIR_LABELS[name],
+            base.repaired_rows(name),
+            "cell",
+            base.examples[name],
+            name not in choices.off,
+            "",
+        )
         for name in SAFE
     ]
     added = count_of(base.added_rows, "row")
@@ -236,7 +281,15 @@ def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
             choices.split,
             split,
         ),
-        ("merge", "Duplicates", prepared.repeated, "row", prepared.repeated_examples, choices.merge, merge),
+        (
+            "merge",
+            "Duplicates",
+            prepared.repeated,
+            "row",
+            prepared.repeated_examples,
+            choices.merge,
+            merge,
+        ),
     ]
     found = [item(*each) for each in items if each[2]]
     if state.suppression is not None:
@@ -246,10 +299,25 @@ def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
     return found
 
 
-def item(name: str, label: str, number: int, noun: str, pairs: list[Pair], is_on: bool, why: str) -> dict[str, Any]:  # noqa: FBT001
+def item(
+    name: str,
+    label: str,
+    number: int,
+    noun: str,
+    pairs: list[Pair],
+    is_on: bool,  # noqa: FBT001
+    why: str,
+) -> dict[str, Any]:
     """A switch with a count and examples."""
     examples = [{"before": before, "after": after} for before, after in pairs]
-    return {"id": name, "label": label, "count": count_of(number, noun), "examples": examples, "on": is_on, "why": why}
+    return {
+        "id": name,
+        "label": label,
+        "count": count_of(number, noun),
+        "examples": examples,
+        "on": is_on,
+        "why": why,
+    }
 
 
 def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | None:
@@ -286,7 +354,11 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
     planned, progress = state.planned, state.check.progress
     plan = None if planned is None else planned.plan
     button = button_of(state)
-    addresses = plan.unique if plan is not None and (state.check.is_running or state.is_result_current()) else None
+    addresses = (
+        plan.unique
+        if plan is not None and (state.check.is_running or state.is_result_current())
+        else None
+    )
     shown = {
         "summary": check_summary(state),
         "depths": [
@@ -301,7 +373,9 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
         "notices": [short_text(each, LONGEST) for each in state.notices()[:3]],
         "running": state.check.is_running,
         "state": state.check.state,
-        "progress": None if progress is None else describe_progress(progress, state.check.rate, addresses),
+        "progress": None
+        if progress is None
+        else describe_progress(progress, state.check.rate, addresses),
         "button": button,
         "sample": sample_part(state),
     }
@@ -319,7 +393,11 @@ def sample_part(state: AuditState) -> dict[str, Any]:
     found, plan = state.sample, state.plan
     is_current = found is not None and found[0] == state.choices.for_check()
     can_start = plan is not None and not state.check.is_running and not state.is_out_of_quota()
-    is_worth = can_start and plan is not None and is_worth_a_sample(plan, state.check.options(state.choices.depth))
+    is_worth = (
+        can_start
+        and plan is not None
+        and is_worth_a_sample(plan, state.check.options(state.choices.depth))
+    )
     return {
         "label": f"Check {SAMPLE} first" if is_worth and not is_current else "",
         "running": state.is_sampling,
@@ -332,7 +410,8 @@ def check_summary(state: AuditState) -> str:
     label = CHECKS[ValidationType(state.choices.depth)]
     if state.check.progress is not None and state.check.progress.is_over:
         settled = count_of(
-            state.check.progress.settled, "row" if state.check.progress.unit == "rows" else "different entry"
+            state.check.progress.settled,
+            "row" if state.check.progress.unit == "rows" else "different entry",
         )
         return f"{label} · {settled} checked by {state.check.label()}"
     return f"{label} · by {state.check.label()}"
@@ -341,7 +420,9 @@ def check_summary(state: AuditState) -> str:
 def button_of(state: AuditState) -> dict[str, Any]:
     """The button that starts or goes on, and why it cannot be pressed."""
     is_part = state.check.state in ("stopped", "cancelled", "failed")
-    is_current = state.check.info is not None and state.check.info.made_from == state.choices.for_check()
+    is_current = (
+        state.check.info is not None and state.check.info.made_from == state.choices.for_check()
+    )
     if is_part and is_current and state.can_resume():
         label = "Resume"
     elif is_part and is_current:
@@ -349,7 +430,10 @@ def button_of(state: AuditState) -> dict[str, Any]:
     else:
         label = "Verify again" if state.result is not None else "Verify"
     ready = (
-        state.plan is not None and state.prepared is not None and not state.check.is_running and not state.is_sampling
+        state.plan is not None
+        and state.prepared is not None
+        and not state.check.is_running
+        and not state.is_sampling
     )
     return {"label": label, "enabled": ready and not state.is_out_of_quota()}
 
@@ -357,7 +441,12 @@ def button_of(state: AuditState) -> dict[str, Any]:
 def can_ask_again(state: AuditState) -> bool:
     """Whether a whole result has rows without a clear answer, which can be checked again without the others."""
     result = state.result
-    if result is None or state.check.is_running or not result.info.is_complete or not state.is_result_current():
+    if (
+        result is None
+        or state.check.is_running
+        or not result.info.is_complete
+        or not state.is_result_current()
+    ):
         return False
     return state.prepared is not None and result.listing.count_unclear() > 0 and state.can_resume()
 
@@ -396,15 +485,23 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "facets": [facet for name in FACETS if (facet := facet_part(listing, name))],
         "is_filtered": bool(listing.words or any(listing.chosen.values())),
         "words": listing.words,
-        "found": count_of(rows, "row") if len(found) == rows else f"{len(found):,} of {count_of(rows, 'row')}",
-        "heads": [{**head, "sort": sort_of(head["key"], by, is_reversed=is_reversed)} for head in listing.heads()],
+        "found": count_of(rows, "row")
+        if len(found) == rows
+        else f"{len(found):,} of {count_of(rows, 'row')}",
+        "heads": [
+            {**head, "sort": sort_of(head["key"], by, is_reversed=is_reversed)}
+            for head in listing.heads()
+        ],
         "table": {"first": first, "total": len(found), "rows": shown},
         "left_out": f"{count_of(left_out, 'more column')} in the file." if left_out else "",
         "formats": list(KINDS),
         "comparison": result.comparison,
         "operators": result.operators,
         "bounces": bounces_part(result),
-        "wave": {"next": max(state.choices.waved.values.unique().to_pylist(), default=0) + 1, "text": result.wave},
+        "wave": {
+            "next": max(state.choices.waved.values.unique().to_pylist(), default=0) + 1,
+            "text": result.wave,
+        },
         "decided": decided_part(listing),
         "typos": find_typos(listing),
         "to_check": to_check(state, listing),
@@ -437,7 +534,9 @@ def to_check(state: AuditState, listing: Listing) -> dict[str, str] | None:
     """What it costs to verify the suggestions that were chosen; None where there are none."""
     plan = state.plan
     known = 0 if plan is None else max(len(listing.addresses_to_check()) - plan.to_submit, 0)
-    text = describe_to_check(listing, is_metered=plan is not None and plan.daily_limit is not None, known=known)
+    text = describe_to_check(
+        listing, is_metered=plan is not None and plan.daily_limit is not None, known=known
+    )
     return {"text": text} if text else None
 
 
@@ -457,11 +556,21 @@ def unclear_text(state: AuditState, listing: Listing) -> str:
     when = f", best in {duration_words(wait)}" if wait else ""
     if can_ask_again(state):
         options = state.check.options(state.choices.depth)
-        is_lasting = state.session is not None or state.folder not in Path(options.journal or "").parents
-        kept = f"for {duration_words(options.settings.max_age)}" if is_lasting else "until this kernel ends"
-        parts.append(f"“Ask again” checks only these{when}. Clear answers are kept {kept} and cost nothing.")
+        is_lasting = (
+            state.session is not None or state.folder not in Path(options.journal or "").parents
+        )
+        kept = (
+            f"for {duration_words(options.settings.max_age)}"
+            if is_lasting
+            else "until this kernel ends"
+        )
+        parts.append(
+            f"“Ask again” checks only these{when}. Clear answers are kept {kept} and cost nothing."
+        )
         if state.plan is not None and state.plan.daily_limit is not None:
-            parts.append(f"It costs up to {count_of(listing.count_unclear(), 'address')} of the quota.")
+            parts.append(
+                f"It costs up to {count_of(listing.count_unclear(), 'address')} of the quota."
+            )
     elif listing.count_unclear() and not state.can_resume():
         parts.append(f"Verify again{when}: no answer is kept, so all rows are checked again.")
     if left := listing.count_left():
@@ -494,7 +603,11 @@ def facet_part(listing: Listing, name: str) -> dict[str, Any] | None:
     largest = max(counts.values()) or 1
     label_of: Callable[[str], str] = LABELERS.get(name, lambda value: value)
     shown = list(counts.items())[:MAX_VALUES]
-    shown += [(value, counts.get(value, 0)) for value in sorted(listing.chosen[name]) if value not in dict(shown)]
+    shown += [
+        (value, counts.get(value, 0))
+        for value in sorted(listing.chosen[name])
+        if value not in dict(shown)
+    ]
     values = [
         {
             "id": value,

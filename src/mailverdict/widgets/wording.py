@@ -43,18 +43,26 @@ DEPTHS: dict[str, tuple[str, str, str]] = {
 }
 # What a policy does, for a check of mailboxes and for any other: only the first has reasons such as a shared mailbox.
 POLICY_LABELS = {
-    "balanced": ("Balanced: review what is in doubt", "Balanced: review likely typos, remove disposable addresses"),
+    "balanced": (
+        "Balanced: review what is in doubt",
+        "Balanced: review likely typos, remove disposable addresses",
+    ),
     "strict": ("Strict: send valid persons only", "Strict: review shared mailboxes, too"),
     "lenient": ("Lenient: send shared mailboxes, too", "Lenient: do not review likely typos"),
 }
 MAX_MOVES = 3
 # Verdicts, and the states of rows without one.
-VERDICT_LABELS = {name: LABELS[name] for name in (*map(str, Verdict), "error", "pending", "missing")}
+VERDICT_LABELS = {
+    name: LABELS[name] for name in (*map(str, Verdict), "error", "pending", "missing")
+}
 
 
 def marks() -> dict[str, dict[str, str]]:
     """The shapes of verdicts, actions and states."""
-    return {name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign} for name, mark in MARK_OF.items()}
+    return {
+        name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign}
+        for name, mark in MARK_OF.items()
+    }
 
 
 def duration_words(seconds: float) -> str:
@@ -130,7 +138,12 @@ def describe_policies(listing: Listing, policies: Mapping[str, Policy]) -> list[
                 reason = decisive_word(before) or decisive_word(after) or ""
                 moves[str(before.action), str(after.action), reason] += counts.alike[after]
         label = POLICY_LABELS[name][not has_mailboxes] if name in POLICY_LABELS else readable(name)
-        text = " ".join(filter(None, (policy_figures(counts), "" if policy == listing.policy else moves_text(moves))))
+        text = " ".join(
+            filter(
+                None,
+                (policy_figures(counts), "" if policy == listing.policy else moves_text(moves)),
+            )
+        )
         described.append({"id": name, "label": label, "text": text})
     return described
 
@@ -139,7 +152,11 @@ def policy_figures(counts: Counts) -> str:
     """What a policy does with the rows."""
     sent = count_of(counts.actions["send"], "row")
     parts = [f"{LABELS['send']}: {count_of(counts.people, 'person', 'people')} ({sent})"]
-    parts += [f"{LABELS[name]}: {count:,}" for name, count in counts.actions.items() if count and name != "send"]
+    parts += [
+        f"{LABELS[name]}: {count:,}"
+        for name, count in counts.actions.items()
+        if count and name != "send"
+    ]
     return f"{' · '.join(parts)}."
 
 

@@ -24,14 +24,22 @@ class Shape:
     address: str = ADA
 
 
-def mail(body, *, sender="MAILER-DAEMON@mx.shop.example", subject="Undelivered Mail Returned to Sender", **fields):
+def mail(
+    body,
+    *,
+    sender="MAILER-DAEMON@mx.shop.example",
+    subject="Undelivered Mail Returned to Sender",
+    **fields,
+):
     """A mail in plain text, or with the content type given."""
     head = {"From": sender, "To": "news@shop.example", "Subject": subject, "Date": DATE}
     head |= {name.replace("_", "-"): value for name, value in fields.items()}
     return ("".join(f"{name}: {value}\n" for name, value in head.items()) + "\n" + body).encode()
 
 
-def recipient(status, diagnostic=None, *, action="failed", to=ADA, original=None, kind="rfc822", **fields):
+def recipient(
+    status, diagnostic=None, *, action="failed", to=ADA, original=None, kind="rfc822", **fields
+):
     """The fields of one recipient, RFC 3464 2.3."""
     rows = [f"Original-Recipient: {kind};{original}"] if original else []
     rows += [f"Final-Recipient: {kind}; {to}", f"Action: {action}"]
@@ -42,7 +50,11 @@ def recipient(status, diagnostic=None, *, action="failed", to=ADA, original=None
 
 
 def dsn(
-    *recipients, text="Your message could not be delivered.", returned=SENT, status_type="delivery-status", **fields
+    *recipients,
+    text="Your message could not be delivered.",
+    returned=SENT,
+    status_type="delivery-status",
+    **fields,
 ):
     """A multipart/report of RFC 6522."""
     parts = [
@@ -53,7 +65,10 @@ def dsn(
         f"Content-Type: message/rfc822\n\n{returned}",
     ]
     body = "".join(f"--BB\n{part}\n" for part in parts) + "--BB--\n"
-    content = {"Content_Type": 'multipart/report; report-type=delivery-status; boundary="BB"', "MIME_Version": "1.0"}
+    content = {
+        "Content_Type": 'multipart/report; report-type=delivery-status; boundary="BB"',
+        "MIME_Version": "1.0",
+    }
     return mail(body, **content, **fields)
 
 
@@ -73,7 +88,11 @@ def postfix(status, reply, *, action="failed", human=None):
     said = human or f"host mx.firm.example[192.0.2.25] said: {reply} (in reply to RCPT TO command)"
     text = f"This is the mail system at host mx.shop.example.\n\n<{ADA}>: {said}\n"
     diagnostic = f"X-Postfix; {human}" if human else f"smtp; {reply}"
-    return dsn(recipient(status, diagnostic, action=action, original=ADA), text=text, Auto_Submitted="auto-replied")
+    return dsn(
+        recipient(status, diagnostic, action=action, original=ADA),
+        text=text,
+        Auto_Submitted="auto-replied",
+    )
 
 
 def qmail(reason, subject="failure notice"):
@@ -97,16 +116,30 @@ def exim(reason, *, delayed=False):
     text = f"{lead}  {ADA}\n    {reason}\n\n------ This is a copy of the message, including all the headers. ------\n\n{SENT}"
     fields = {} if delayed else {"X_Failed_Recipients": ADA}
     subject = (
-        "Warning: message 1abc delayed 24 hours" if delayed else "Mail delivery failed: returning message to sender"
+        "Warning: message 1abc delayed 24 hours"
+        if delayed
+        else "Mail delivery failed: returning message to sender"
     )
-    return mail(text, subject=subject, sender="Mail Delivery System <Mailer-Daemon@mx.shop.example>", **fields)
+    return mail(
+        text,
+        subject=subject,
+        sender="Mail Delivery System <Mailer-Daemon@mx.shop.example>",
+        **fields,
+    )
 
 
 def sendmail(*, reason=None, transcript="", heading="permanent fatal errors"):
     lines = [f"   ----- The following addresses had {heading} -----", f"<{ADA}>"]
     lines += [f"    (reason: {reason})"] if reason else []
-    lines += ["", "   ----- Transcript of session follows -----", "... while talking to mx.firm.example.:", transcript]
-    text = "The original message was received at Tue, 3 Mar 2026 10:00:00 +0100\n\n" + "\n".join(lines)
+    lines += [
+        "",
+        "   ----- Transcript of session follows -----",
+        "... while talking to mx.firm.example.:",
+        transcript,
+    ]
+    text = "The original message was received at Tue, 3 Mar 2026 10:00:00 +0100\n\n" + "\n".join(
+        lines
+    )
     return mail(
         f"{text}\n\n   ----- Original message follows -----\n\n{SENT}",
         subject="Returned mail: see transcript for details",

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.checks.bounces.message import MAX_MESSAGE, MAX_MULTIPARTS, find_address, read_message
+from mailverdict.checks.bounces.message import (
+    MAX_MESSAGE,
+    MAX_MULTIPARTS,
+    find_address,
+    read_message,
+)
 from mailverdict.checks.bounces.outcome import MAX_DIAGNOSTIC, Outcome
 from mailverdict.model.words import Reason
 from tests.doubles.tables import each_row
@@ -33,7 +38,9 @@ def test_the_outcome_of_each_shape_is_right():
 
 def test_line_ends_make_no_difference():
     for shape in SHAPES:
-        assert outcomes_of(shape.data.replace(b"\n", b"\r\n")) == outcomes_of(shape.data), shape.name
+        assert outcomes_of(shape.data.replace(b"\n", b"\r\n")) == outcomes_of(shape.data), (
+            shape.name
+        )
 
 
 def test_there_are_enough_shapes_and_their_names_differ():
@@ -67,7 +74,9 @@ def test_a_delay_is_marked(name):
 )
 def test_a_mailbox_of_the_sender_that_is_missing_is_not_that_of_the_recipient(diagnostic, outcome):
     returned = f"From: The Shop <news@shop.example>\nTo: {ADA}\n\n"
-    assert outcomes_of(dsn(recipient("5.1.1", f"smtp; {diagnostic}"), returned=returned)) == [(ADA, outcome)]
+    assert outcomes_of(dsn(recipient("5.1.1", f"smtp; {diagnostic}"), returned=returned)) == [
+        (ADA, outcome)
+    ]
 
 
 def test_each_recipient_has_its_own_outcome():
@@ -76,7 +85,11 @@ def test_each_recipient_has_its_own_outcome():
         recipient("5.7.1", "smtp; 550 5.7.1 blocked using zen.spamhaus.org", to="b@x.example"),
         recipient("2.0.0", to="c@x.example", action="delivered"),
     )
-    assert outcomes_of(data) == [("a@x.example", "hard"), ("b@x.example", "blocked"), ("c@x.example", "delivered")]
+    assert outcomes_of(data) == [
+        ("a@x.example", "hard"),
+        ("b@x.example", "blocked"),
+        ("c@x.example", "delivered"),
+    ]
 
 
 def test_recipients_without_a_blank_line_between_them_are_kept_apart():
@@ -106,10 +119,19 @@ def test_the_copy_of_the_sent_mail_is_not_taken_for_a_report():
 
 
 PROBLEMS = {
-    "no recipient": (dsn("Action: failed\nStatus: 5.1.1", returned="Subject: x\n\n"), "without a recipient's address"),
+    "no recipient": (
+        dsn("Action: failed\nStatus: 5.1.1", returned="Subject: x\n\n"),
+        "without a recipient's address",
+    ),
     "no recipients at all": (dsn("X-Note: nothing"), "without recipients"),
-    "complaint without an address": (complaint(returned="Subject: x\n\n"), "complaint without the recipient's address"),
-    "bounce in an unknown form": (mail("Something went wrong.\n"), "a bounce without a recipient and a reason"),
+    "complaint without an address": (
+        complaint(returned="Subject: x\n\n"),
+        "complaint without the recipient's address",
+    ),
+    "bounce in an unknown form": (
+        mail("Something went wrong.\n"),
+        "a bounce without a recipient and a reason",
+    ),
     "no header": (b"\n\nFrom here on there is only text", "not a mail"),
     "empty": (b"", "not a mail"),
     "attached mails in one another": (
@@ -117,7 +139,9 @@ PROBLEMS = {
         f"more than {MAX_MULTIPARTS} nested",
     ),
     "multiparts in one another": (
-        b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(900)),
+        b"".join(
+            b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(900)
+        ),
         f"more than {MAX_MULTIPARTS} nested",
     ),
 }
@@ -133,26 +157,45 @@ def test_what_cannot_be_read_is_a_problem(data, problem):
 
 @pytest.mark.slow
 def test_a_report_that_is_cut_says_so():
-    rows = [recipient("5.1.1", "smtp; 550 5.1.1 User unknown", to=f"a{n}@x.example") for n in range(6_000)]
+    rows = [
+        recipient("5.1.1", "smtp; 550 5.1.1 User unknown", to=f"a{n}@x.example")
+        for n in range(6_000)
+    ]
     reading = read_message(dsn(*rows))
     assert 1_000 < len(reading.reports) < 6_000
-    assert reading.problems == [f"only the first {MAX_MESSAGE // 1024} KiB of a larger mail were read"]
+    assert reading.problems == [
+        f"only the first {MAX_MESSAGE // 1024} KiB of a larger mail were read"
+    ]
 
 
 def test_a_large_returned_mail_does_not_matter():
-    data = dsn(recipient("5.1.1", "smtp; 550 5.1.1 User unknown"), returned=f"To: {ADA}\n\n" + "x" * 76 * 20_000)
+    data = dsn(
+        recipient("5.1.1", "smtp; 550 5.1.1 User unknown"),
+        returned=f"To: {ADA}\n\n" + "x" * 76 * 20_000,
+    )
     reading = read_message(data)
     assert (len(reading.reports), reading.problems) == (1, [])
 
 
 def test_hostile_texts_are_bounded_and_on_one_line():
-    (found,) = read_message(dsn(recipient("5.1.1", "smtp; 550 5.1.1 \x1b[2J\0\n <b>" + "x" * 5_000))).reports
+    (found,) = read_message(
+        dsn(recipient("5.1.1", "smtp; 550 5.1.1 \x1b[2J\0\n <b>" + "x" * 5_000))
+    ).reports
     assert len(found.diagnostic) <= MAX_DIAGNOSTIC
     assert found.diagnostic.isprintable()
 
 
 @each_row(
-    "value", ["", "rfc822;", "x400; /c=us/", "rfc822; @", "rfc822; ada@", "a b@x.example", "x" * 400 + "@x.example"]
+    "value",
+    [
+        "",
+        "rfc822;",
+        "x400; /c=us/",
+        "rfc822; @",
+        "rfc822; ada@",
+        "a b@x.example",
+        "x" * 400 + "@x.example",
+    ],
 )
 def test_a_field_without_an_address_has_none(value):
     assert find_address(value) is None
@@ -161,7 +204,9 @@ def test_a_field_without_an_address_has_none(value):
 @given(st.binary(max_size=400))
 def test_no_mail_raises_an_error(data):
     read_message(data)
-    read_message(b"From: mailer-daemon@x.example\nContent-Type: multipart/report; boundary=B\n\n--B\n" + data)
+    read_message(
+        b"From: mailer-daemon@x.example\nContent-Type: multipart/report; boundary=B\n\n--B\n" + data
+    )
 
 
 @given(st.sampled_from(SHAPES), st.integers(0, 2_000), st.binary(min_size=1, max_size=12))

@@ -30,7 +30,9 @@ def test_answers_live_as_long_as_they_say():
     times = iter((0.0, 9.9, 10.0, 10.0, 19.9, 20.1, 20.1))  # looked at when asked, and when kept
 
     async def main() -> list[str]:
-        cache: AnswerCache[str, str] = AnswerCache(lambda _: 10.0, size=5, clock=lambda: next(times))
+        cache: AnswerCache[str, str] = AnswerCache(
+            lambda _: 10.0, size=5, clock=lambda: next(times)
+        )
         source = Source()
         source.open.set()
         return [await cache.get("a", source.about("a")) for _ in range(5)]
@@ -77,7 +79,9 @@ def test_failure_is_raised_to_its_caller_and_not_cached():
 
     async def main() -> list[object]:
         cache: AnswerCache[str, str] = AnswerCache(lambda _: math.inf, size=5)
-        return await asyncio.gather(cache.get("a", fail), cache.get("a", answer), return_exceptions=True)
+        return await asyncio.gather(
+            cache.get("a", fail), cache.get("a", answer), return_exceptions=True
+        )
 
     broken, well = asyncio.run(main())
     assert isinstance(broken, LookupError)

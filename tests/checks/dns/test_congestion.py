@@ -31,11 +31,16 @@ def describe(resolver: SimulatedResolver, run: SimulatedRun, questions: int) -> 
     ("rate", "queue", "loss", "delay"),
     [
         *crossed([50, 1000], [20, 500], [0.0, 0.05], [0.001, 0.2]),
-        *(pytest.param(5000, *rest, marks=pytest.mark.slow) for rest in ((20, 0.05, 0.02), (50, 0.05, 0.2))),
+        *(
+            pytest.param(5000, *rest, marks=pytest.mark.slow)
+            for rest in ((20, 0.05, 0.02), (50, 0.05, 0.2))
+        ),
         (100, 50, 0.0, 0.01),
     ],
 )
-def test_few_queries_and_little_time_more_than_ideal(rate: int, queue: int, loss: float, delay: float) -> None:
+def test_few_queries_and_little_time_more_than_ideal(
+    rate: int, queue: int, loss: float, delay: float
+) -> None:
     resolver = SimulatedResolver(rate, queue, loss, delay)
     questions = 2000 if rate <= 1000 else 10_000
     run = simulate([resolver], questions)
@@ -89,7 +94,9 @@ def test_lossy_resolver_beside_a_dead_one() -> None:
 
 @pytest.mark.slow
 @each_row("questions", [10, 5000])
-def test_dead_resolver_ends_in_bounded_time_however_many_questions_there_are(questions: int) -> None:
+def test_dead_resolver_ends_in_bounded_time_however_many_questions_there_are(
+    questions: int,
+) -> None:
     dead = SimulatedResolver(dead_from=0.0)
     run = simulate([dead], questions)
     assert run.unknown == questions
@@ -145,10 +152,14 @@ class TestWindow:
 
 class TestScheduler:
     def scheduler(self, servers: int = 1, **given: float) -> QueryScheduler:
-        return QueryScheduler(servers, limit=int(given.get("limit", 1000)), timeout=given.get("timeout", 3.0))
+        return QueryScheduler(
+            servers, limit=int(given.get("limit", 1000)), timeout=given.get("timeout", 3.0)
+        )
 
     def ask(self, scheduler: QueryScheduler, **given: float) -> Query:
-        query = Query(QUESTION, attempts=int(given.get("attempts", 3)), lifetime=given.get("lifetime", 9.0))
+        query = Query(
+            QUESTION, attempts=int(given.get("attempts", 3)), lifetime=given.get("lifetime", 9.0)
+        )
         scheduler.add(query)
         return query
 
@@ -162,7 +173,9 @@ class TestScheduler:
         assert (query.is_done, scheduler.windows[0].in_flight, second.is_open) == (True, 0, False)
         assert scheduler.expire(100.0) == []
 
-    def test_unanswered_question_is_asked_again_later_each_time_and_ends_after_its_lifetime(self) -> None:
+    def test_unanswered_question_is_asked_again_later_each_time_and_ends_after_its_lifetime(
+        self,
+    ) -> None:
         scheduler, now, times = self.scheduler(), 0.0, []
         query = self.ask(scheduler)
         ended: list[Query] = []
@@ -198,7 +211,9 @@ class TestScheduler:
         assert not scheduler.repeat(query, Repeat.ELSEWHERE)
         assert scheduler.wake_at(1.0) == math.inf
 
-    def test_refusal_is_for_the_load_only_where_others_were_answered_and_many_were_in_flight(self) -> None:
+    def test_refusal_is_for_the_load_only_where_others_were_answered_and_many_were_in_flight(
+        self,
+    ) -> None:
         scheduler = self.scheduler()
         for _ in range(20):
             self.ask(scheduler)
@@ -208,7 +223,9 @@ class TestScheduler:
         assert scheduler.is_refusal_for_load(sent[-1])
         assert not scheduler.is_refusal_for_load(sent[3])
 
-    def test_question_refused_for_the_load_is_asked_again_when_its_answer_would_be_overdue(self) -> None:
+    def test_question_refused_for_the_load_is_asked_again_when_its_answer_would_be_overdue(
+        self,
+    ) -> None:
         scheduler = self.scheduler(limit=1)
         query, other = self.ask(scheduler), self.ask(scheduler)
         [refused] = scheduler.sends(0.0)
@@ -273,7 +290,9 @@ class TestOnSockets:
                 lambda: SlowServer(rate=100, queue=50), local_addr=("127.0.0.1", 0)
             )
             begun = loop.time()
-            outcomes = await count_outcomes(f"127.0.0.1:{transport.get_extra_info('sockname')[1]}", domains)
+            outcomes = await count_outcomes(
+                f"127.0.0.1:{transport.get_extra_info('sockname')[1]}", domains
+            )
             transport.close()
             return outcomes, server.queries, loop.time() - begun
 
@@ -288,7 +307,9 @@ class TestOnSockets:
         domains = [f"d{number}.example" for number in range(2000)]
 
         async def main() -> tuple[Counter[str], int]:
-            async with DnsServer(dict.fromkeys(domains, DomainRecords({"MX": ("10 mx.ada.example",)}))) as server:
+            async with DnsServer(
+                dict.fromkeys(domains, DomainRecords({"MX": ("10 mx.ada.example",)}))
+            ) as server:
                 return await count_outcomes(server.endpoint, domains), server.count()
 
         outcomes, queries = asyncio.run(main())

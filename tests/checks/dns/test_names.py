@@ -33,8 +33,14 @@ def test_normal_form(name, normal):
 @each_row(
     ("name", "message"),
     [
-        ("a" * 64 + ".example", "a label has at most 63 characters (RFC 1035), one of this name has 64"),
-        (".".join(["a" * 49] * 5) + ".abcd", "a domain name has at most 253 characters (RFC 1035), this has 254"),
+        (
+            "a" * 64 + ".example",
+            "a label has at most 63 characters (RFC 1035), one of this name has 64",
+        ),
+        (
+            ".".join(["a" * 49] * 5) + ".abcd",
+            "a domain name has at most 253 characters (RFC 1035), this has 254",
+        ),
         ("a..example", "the name has an empty label"),
         ("", "the name has an empty label"),
         ("a\x00b.example", "the name contains a character that is not allowed in domain names"),

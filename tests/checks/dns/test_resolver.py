@@ -36,7 +36,11 @@ DEAD = DomainRecords(faults={"*": DnsFault.SILENCE})
 
 
 def serve(
-    zones: Zones, action: Callable[[Resolver, DnsServer], Awaitable[T]], *, run: Any = asyncio.run, **given: Any
+    zones: Zones,
+    action: Callable[[Resolver, DnsServer], Awaitable[T]],
+    *,
+    run: Any = asyncio.run,
+    **given: Any,
 ) -> T:
     """Run `action` with a server for `zones`, and a resolver that asks it."""
     own = {name: given.pop(name) for name in ("clock", "randomness", "cache_size") if name in given}
@@ -90,7 +94,10 @@ class TestOutcomes:
     @pytest.mark.parametrize(
         ("domain", "exchanges"),
         [
-            ("three.example", [(10, "mx1.cases.example"), (20, "mx2.cases.example"), (30, "mx3.cases.example")]),
+            (
+                "three.example",
+                [(10, "mx1.cases.example"), (20, "mx2.cases.example"), (30, "mx3.cases.example")],
+            ),
             ("equal.example", [(10, "mx1.cases.example"), (10, "mx2.cases.example")]),
             ("twice.example", [(10, "mx1.cases.example")]),
             ("extreme.example", [(0, "mx1.cases.example"), (65535, "mx2.cases.example")]),
@@ -117,7 +124,10 @@ class TestOutcomes:
         [
             ("no-such-domain.example", "the domain does not exist"),
             ("null.example", "the domain says that it accepts no mail (RFC 7505)"),
-            ("localhost.example", "the only mail server has a special-use name, which no other host has: localhost"),
+            (
+                "localhost.example",
+                "the only mail server has a special-use name, which no other host has: localhost",
+            ),
             (
                 "numeric-only.example",
                 "the MX record names an IP address (192.0.2.25), not a host (RFC 1035 section 3.3.9)",
@@ -130,7 +140,10 @@ class TestOutcomes:
             ("garbage.example", "MX look-up: an unreadable answer from 127.0.0.1"),
             ("loop-a.example", "MX look-up: an endless chain of aliases from 127.0.0.1"),
             ("address-servfail.example", "A look-up: SERVFAIL from 127.0.0.1"),
-            ("truncated-dead.example", "MX look-up: 127.0.0.1 cannot be asked (the TCP connection ended early)"),
+            (
+                "truncated-dead.example",
+                "MX look-up: 127.0.0.1 cannot be asked (the TCP connection ended early)",
+            ),
             (
                 "truncated-forged.example",
                 "MX look-up: 127.0.0.1 cannot be asked (the answer over TCP is to another question)",
@@ -143,7 +156,9 @@ class TestOutcomes:
     @each_row("domain", ["Ada.Example", "ADA.EXAMPLE.", "ada.example"])
     def test_case_and_final_dot_make_no_difference(self, domain):
         evidence, _ = look_up({"ada.example": MX}, domain)
-        assert evidence == DomainEvidence("ada.example", DnsOutcome.MX, (MailExchange(10, "mx.ada.example"),))
+        assert evidence == DomainEvidence(
+            "ada.example", DnsOutcome.MX, (MailExchange(10, "mx.ada.example"),)
+        )
 
     def test_u_labels_are_asked_as_a_labels(self):
         evidence, server = look_up({"xn--mller-bau-q9a.example": MX}, "Müller-Bau.example")
@@ -153,7 +168,9 @@ class TestOutcomes:
     @each_row("size", [1, 3])
     def test_chain_of_aliases_that_the_resolver_does_not_follow(self, size):
         zones = {
-            f"a{n}.example": DomainRecords({"CNAME": (f"a{n + 1}.example",)}, {"*": DnsFault.ALIAS_ONLY})
+            f"a{n}.example": DomainRecords(
+                {"CNAME": (f"a{n + 1}.example",)}, {"*": DnsFault.ALIAS_ONLY}
+            )
             for n in range(size)
         }
         evidence, _ = look_up({**zones, f"a{size}.example": MX}, "a0.example")
@@ -161,7 +178,9 @@ class TestOutcomes:
 
     def test_chain_of_aliases_without_end_is_undetermined(self):
         zones = {
-            f"a{n}.example": DomainRecords({"CNAME": (f"a{n + 1}.example",)}, {"*": DnsFault.ALIAS_ONLY})
+            f"a{n}.example": DomainRecords(
+                {"CNAME": (f"a{n + 1}.example",)}, {"*": DnsFault.ALIAS_ONLY}
+            )
             for n in range(30)
         }
         evidence, server = look_up(zones, "a0.example")
@@ -172,7 +191,9 @@ class TestOutcomes:
         assert server.count() < 15
 
     def test_alias_to_a_name_that_cannot_be_asked_is_undetermined(self):
-        zones = {"a.example": DomainRecords({"CNAME": (r"b\000c.example",)}, {"*": DnsFault.ALIAS_ONLY})}
+        zones = {
+            "a.example": DomainRecords({"CNAME": (r"b\000c.example",)}, {"*": DnsFault.ALIAS_ONLY})
+        }
         evidence, server = look_up(zones, "a.example")
         assert evidence.outcome is DnsOutcome.UNDETERMINED
         assert server.count() == 1
@@ -234,10 +255,14 @@ class TestNumberOfQuestions:
     @each_row("rdtype", ["MX", "A"])
     def test_a_domain_without_records_is_unknown_if_the_second_answer_has_some(self, rdtype):
         nothing = DomainRecords({"TXT": ("hello",)})
-        found = DomainRecords({"MX": ("10 mx.example",)} if rdtype == "MX" else {"A": ("192.0.2.1",)})
+        found = DomainRecords(
+            {"MX": ("10 mx.example",)} if rdtype == "MX" else {"A": ("192.0.2.1",)}
+        )
 
         async def main() -> list[DnsOutcome]:
-            async with LyingServer({"ada.example": nothing}, lambda *_: found, begins_after=3) as server:
+            async with LyingServer(
+                {"ada.example": nothing}, lambda *_: found, begins_after=3
+            ) as server:
                 resolver = Resolver(LocalSettings(resolver=server.endpoint, dns_timeout=1.0))
                 seen = [(await resolver.observe_domain("ada.example")).outcome for _ in range(2)]
                 await resolver.aclose()
@@ -247,7 +272,10 @@ class TestNumberOfQuestions:
         assert asyncio.run(main()) == [DnsOutcome.UNDETERMINED, after]
 
     def test_a_second_answer_is_needed_again_after_a_contradiction(self):
-        nothing, found = DomainRecords({"TXT": ("hello",)}), DomainRecords({"MX": ("10 mx.example",)})
+        nothing, found = (
+            DomainRecords({"TXT": ("hello",)}),
+            DomainRecords({"MX": ("10 mx.example",)}),
+        )
 
         def second_has_records(name: str, rdtype: str) -> DomainRecords:
             return found if server.count(name, "MX") % 2 == 0 and rdtype == "MX" else nothing
@@ -264,16 +292,26 @@ class TestNumberOfQuestions:
         assert asyncio.run(main()) == [DnsOutcome.UNDETERMINED] * 3
 
     def test_a_second_answer_is_needed_after_a_failure(self):
-        nothing, found = DomainRecords({"TXT": ("hello",)}), DomainRecords({"MX": ("10 mx.example",)})
-        failing, clock = DomainRecords({"TXT": ("hello",)}, faults={"A": DnsFault.SERVFAIL}), Clock()
+        nothing, found = (
+            DomainRecords({"TXT": ("hello",)}),
+            DomainRecords({"MX": ("10 mx.example",)}),
+        )
+        failing, clock = (
+            DomainRecords({"TXT": ("hello",)}, faults={"A": DnsFault.SERVFAIL}),
+            Clock(),
+        )
         records = {"MX": nothing, "A": failing, "AAAA": nothing}
 
         async def main() -> list[DnsOutcome]:
-            async with LyingServer({"ada.example": nothing}, lambda name, rdtype: records[rdtype]) as server:
+            async with LyingServer(
+                {"ada.example": nothing}, lambda name, rdtype: records[rdtype]
+            ) as server:
                 settings = LocalSettings(resolver=server.endpoint, dns_timeout=1.0, dns_attempts=1)
                 resolver = Resolver(settings, clock=clock)
                 first = await resolver.observe_domain("ada.example")
-                records.update(MX=found, A=nothing)  # the first answer about MX is still in the cache
+                records.update(
+                    MX=found, A=nothing
+                )  # the first answer about MX is still in the cache
                 clock.now += 6
                 second = await resolver.observe_domain("ada.example")
                 await resolver.aclose()
@@ -284,14 +322,20 @@ class TestNumberOfQuestions:
     @pytest.mark.slow
     def test_each_unique_domain_is_asked_once_however_often_it_comes(self):
         names = [f"d{n}.example" for n in range(300)]
-        domains = [*names, *(name.upper() for name in names), *(f"{name}." for name in reversed(names))]
+        domains = [
+            *names,
+            *(name.upper() for name in names),
+            *(f"{name}." for name in reversed(names)),
+        ]
 
         async def action(resolver: Resolver, server: DnsServer) -> Any:
             return await collect(resolver, domains), server
 
         found, server = serve(dict.fromkeys(names, MX), action)
         assert sorted(position for position, _ in found) == list(range(900))
-        assert all(evidence.domain == domains[position].lower().rstrip(".") for position, evidence in found)
+        assert all(
+            evidence.domain == domains[position].lower().rstrip(".") for position, evidence in found
+        )
         assert [server.count(name) for name in names] == [1] * 300
 
     def test_missing_domains_of_a_column_are_asked_about_twice_and_then_cached(self):
@@ -302,11 +346,15 @@ class TestNumberOfQuestions:
 
         found, server = serve({}, action)
         assert [evidence.outcome for _, evidence in found] == [DnsOutcome.NXDOMAIN] * 100
-        assert [(server.count(name, "MX"), server.count(name, "A")) for name in names] == [(1, 1)] * 50
+        assert [(server.count(name, "MX"), server.count(name, "A")) for name in names] == [
+            (1, 1)
+        ] * 50
 
     def test_simultaneous_requests_share_one_question(self):
         async def action(resolver: Resolver, server: DnsServer) -> Any:
-            return await asyncio.gather(*(resolver.observe_domain("ada.example") for _ in range(20))), server
+            return await asyncio.gather(
+                *(resolver.observe_domain("ada.example") for _ in range(20))
+            ), server
 
         found, server = serve({"ada.example": DomainRecords(MX.records, delay=0.01)}, action)
         assert {evidence.outcome for evidence in found} == {DnsOutcome.MX}
@@ -320,7 +368,10 @@ class TestNumberOfQuestions:
             first.cancel()
             return await second
 
-        assert serve({"ada.example": DomainRecords(MX.records, delay=0.01)}, action).outcome is DnsOutcome.MX
+        assert (
+            serve({"ada.example": DomainRecords(MX.records, delay=0.01)}, action).outcome
+            is DnsOutcome.MX
+        )
 
     def test_question_ends_when_nobody_waits_for_it(self):
         async def action(resolver: Resolver, server: DnsServer) -> int:
@@ -343,7 +394,9 @@ class TestNumberOfQuestions:
                 return super().cached(name, rdtype)
 
         async def main() -> int:
-            async with DnsServer(dict.fromkeys((f"d{n}.example" for n in range(100)), MX)) as server:
+            async with DnsServer(
+                dict.fromkeys((f"d{n}.example" for n in range(100)), MX)
+            ) as server:
                 resolver = Failing(LocalSettings(resolver=server.endpoint, dns_concurrency=10))
                 with pytest.raises(ZeroDivisionError):
                     await collect(resolver, [f"d{n}.example" for n in range(100)])
@@ -368,12 +421,16 @@ class TestNumberOfQuestions:
             await asyncio.gather(*(resolver.addresses(f"h{n}.example") for n in range(30)))
             return server.most_in_flight
 
-        zones = {f"h{n}.example": DomainRecords({"A": ("127.0.0.5",)}, delay=0.01) for n in range(30)}
+        zones = {
+            f"h{n}.example": DomainRecords({"A": ("127.0.0.5",)}, delay=0.01) for n in range(30)
+        }
         assert serve(zones, action, dns_concurrency=5) == 5
 
     def test_closing_the_iterator_cancels_the_lookups(self):
         async def action(resolver: Resolver, server: DnsServer) -> int:
-            async with contextlib.aclosing(resolver.observe_domains([f"d{n}.example" for n in range(5000)])) as stream:
+            async with contextlib.aclosing(
+                resolver.observe_domains([f"d{n}.example" for n in range(5000)])
+            ) as stream:
                 async for _ in stream:
                     break
             before = len(asyncio.all_tasks())
@@ -413,7 +470,11 @@ class TestCache:
                 counts.append(server.count("ada.example", "MX"))
             return counts
 
-        assert serve({"ada.example": records}, action, clock=clock) == [questions, questions, 2 * questions]
+        assert serve({"ada.example": records}, action, clock=clock) == [
+            questions,
+            questions,
+            2 * questions,
+        ]
 
     def test_least_recently_used_answer_goes_when_it_is_full(self):
         async def action(resolver: Resolver, server: DnsServer) -> list[int]:
@@ -440,13 +501,17 @@ class TestFailingServers:
             return await collect(resolver, names), server
 
         found, server = serve(
-            dict.fromkeys(names, DomainRecords(MX.records, {"MX": DnsFault.TRUNCATED})), action, dns_timeout=5.0
+            dict.fromkeys(names, DomainRecords(MX.records, {"MX": DnsFault.TRUNCATED})),
+            action,
+            dns_timeout=5.0,
         )
         assert {evidence.outcome for _, evidence in found} == {DnsOutcome.MX}
         assert server.count(tcp=True) == 150
 
     def test_server_that_knows_no_edns_is_asked_without(self):
-        evidence, server = look_up({"ada.example": DomainRecords(MX.records, {"MX": DnsFault.NO_EDNS})}, "ada.example")
+        evidence, server = look_up(
+            {"ada.example": DomainRecords(MX.records, {"MX": DnsFault.NO_EDNS})}, "ada.example"
+        )
         assert evidence.outcome is DnsOutcome.MX
         assert server.count() == 2
 
@@ -468,12 +533,16 @@ class TestFailingServers:
         assert server.count() == tries
 
     def test_silence_is_reported_with_its_seconds(self):
-        evidence, _ = look_up({"ada.example": DEAD}, "ada.example", dns_timeout=0.05, dns_attempts=3)
+        evidence, _ = look_up(
+            {"ada.example": DEAD}, "ada.example", dns_timeout=0.05, dns_attempts=3
+        )
         assert evidence.message == "MX look-up: no answer in 0.15 s from 127.0.0.1"
 
     def test_answer_to_a_repeated_question_counts(self):
         """The first try is answered too late for itself, and then answers nothing else."""
-        evidence, _ = look_up({"ada.example": DEAD, "bob.example": MX}, "bob.example", dns_attempts=2)
+        evidence, _ = look_up(
+            {"ada.example": DEAD, "bob.example": MX}, "bob.example", dns_attempts=2
+        )
         assert evidence.outcome is DnsOutcome.MX
 
     def test_port_without_a_listener(self):
@@ -532,7 +601,8 @@ class TestFailingServers:
         try:
             resolver = Resolver(LocalSettings(resolver=server.endpoint))
             seen = [
-                asyncio.run(resolver.observe_domain(name)) for name in ("ada.example", "bob.example", "ada.example")
+                asyncio.run(resolver.observe_domain(name))
+                for name in ("ada.example", "bob.example", "ada.example")
             ]
         finally:
             run_sync(server.stop())
@@ -588,7 +658,9 @@ class TestForgery:
     def test_answer_from_another_address_is_ignored(self):
         async def main() -> DomainEvidence:
             loop = asyncio.get_running_loop()
-            transport, _ = await loop.create_datagram_endpoint(Impostor, local_addr=("127.0.0.1", 0))
+            transport, _ = await loop.create_datagram_endpoint(
+                Impostor, local_addr=("127.0.0.1", 0)
+            )
             port = transport.get_extra_info("sockname")[1]
             resolver = Resolver(LocalSettings(resolver=f"127.0.0.1:{port}", dns_attempts=1))
             try:
@@ -620,19 +692,30 @@ class TestForgery:
                 return 7
 
         async def action(resolver: Resolver, _: DnsServer) -> DomainEvidence:
-            assert (await resolver.observe_domain("late.example")).outcome is DnsOutcome.UNDETERMINED
+            assert (
+                await resolver.observe_domain("late.example")
+            ).outcome is DnsOutcome.UNDETERMINED
             return await resolver.observe_domain("ada.example")
 
         late = DomainRecords({"MX": ("10 mx.late.example",)}, delay=0.1)
         zones = {"late.example": late, "ada.example": DomainRecords(MX.records, delay=0.15)}
-        evidence = serve(zones, action, dns_timeout=0.08, dns_attempts=1, dns_concurrency=1, randomness=Constant())
+        evidence = serve(
+            zones,
+            action,
+            dns_timeout=0.08,
+            dns_attempts=1,
+            dns_concurrency=1,
+            randomness=Constant(),
+        )
         assert evidence.exchanges == ()
 
 
 class TestServers:
     """Several resolvers, as a system has them."""
 
-    def ask(self, zones: list[Zones], domains: list[str], **given: Any) -> tuple[list[DomainEvidence], list[int]]:
+    def ask(
+        self, zones: list[Zones], domains: list[str], **given: Any
+    ) -> tuple[list[DomainEvidence], list[int]]:
         async def main() -> tuple[list[DomainEvidence], list[int]]:
             async with contextlib.AsyncExitStack() as stack:
                 servers = [await stack.enter_async_context(DnsServer(each)) for each in zones]
@@ -645,7 +728,16 @@ class TestServers:
 
         return asyncio.run(main())
 
-    @each_row("fault", [DnsFault.SILENCE, DnsFault.SERVFAIL, DnsFault.REFUSED, DnsFault.GARBAGE, DnsFault.WRONG_ID])
+    @each_row(
+        "fault",
+        [
+            DnsFault.SILENCE,
+            DnsFault.SERVFAIL,
+            DnsFault.REFUSED,
+            DnsFault.GARBAGE,
+            DnsFault.WRONG_ID,
+        ],
+    )
     def test_next_resolver_is_asked_when_one_fails(self, fault):
         broken = {"ada.example": DomainRecords(faults={"*": fault})}
         [evidence], counts = self.ask([broken, {"ada.example": MX}], ["ada.example"])
@@ -661,7 +753,10 @@ class TestServers:
     def test_every_failed_resolver_is_reported(self):
         broken = {"ada.example": DomainRecords(faults={"*": DnsFault.SERVFAIL})}
         [evidence], counts = self.ask([broken, {"ada.example": DEAD}], ["ada.example"])
-        assert evidence.message == "MX look-up: SERVFAIL from 127.0.0.1; no answer in 1.5 s from 127.0.0.1"
+        assert (
+            evidence.message
+            == "MX look-up: SERVFAIL from 127.0.0.1; no answer in 1.5 s from 127.0.0.1"
+        )
         assert counts == [1, 2]
 
     def test_attempts_are_bounded_over_all_resolvers(self):
@@ -687,10 +782,25 @@ class TestAddresses:
     @each_row(
         ("records", "outcome", "addresses", "is_complete"),
         [
-            (DomainRecords({"A": ("127.0.0.5",), "AAAA": ("::1",)}), "data", ["127.0.0.5", "::1"], True),
-            (DomainRecords({"A": ("127.0.0.6", "127.0.0.5")}), "data", ["127.0.0.6", "127.0.0.5"], True),
+            (
+                DomainRecords({"A": ("127.0.0.5",), "AAAA": ("::1",)}),
+                "data",
+                ["127.0.0.5", "::1"],
+                True,
+            ),
+            (
+                DomainRecords({"A": ("127.0.0.6", "127.0.0.5")}),
+                "data",
+                ["127.0.0.6", "127.0.0.5"],
+                True,
+            ),
             (DomainRecords({"AAAA": ("2001:db8::5",)}), "data", ["2001:db8::5"], True),
-            (DomainRecords({"A": ("127.0.0.5",)}, {"AAAA": DnsFault.SERVFAIL}), "data", ["127.0.0.5"], False),
+            (
+                DomainRecords({"A": ("127.0.0.5",)}, {"AAAA": DnsFault.SERVFAIL}),
+                "data",
+                ["127.0.0.5"],
+                False,
+            ),
             (DomainRecords(faults={"A": DnsFault.SERVFAIL}), "undetermined", [], False),
             (DomainRecords(faults={"A": DnsFault.NXDOMAIN}), "nodata", [], True),
             (DomainRecords({"TXT": ("x",)}), "nodata", [], True),
@@ -702,7 +812,10 @@ class TestAddresses:
         async def action(resolver: Resolver, _: DnsServer) -> Any:
             return await resolver.addresses("Mx.Ada.Example.")
 
-        answer = serve({"mx.ada.example": records, "other.example": DomainRecords({"A": ("127.0.0.9",)})}, action)
+        answer = serve(
+            {"mx.ada.example": records, "other.example": DomainRecords({"A": ("127.0.0.9",)})},
+            action,
+        )
         assert (answer.outcome, sorted(answer.texts)) == (outcome, sorted(addresses))
         assert bool(answer.message) is not is_complete
 
@@ -711,9 +824,16 @@ class TestAddresses:
             return await resolver.addresses("not a host")
 
         answer = serve({}, action)
-        assert (answer.outcome, answer.texts, answer.message != "") == (AnswerOutcome.NXDOMAIN, (), True)
+        assert (answer.outcome, answer.texts, answer.message != "") == (
+            AnswerOutcome.NXDOMAIN,
+            (),
+            True,
+        )
 
-    @each_row(("address", "name"), [("127.0.0.5", "5.0.0.127.in-addr.arpa"), ("::1", "1." + "0." * 31 + "ip6.arpa")])
+    @each_row(
+        ("address", "name"),
+        [("127.0.0.5", "5.0.0.127.in-addr.arpa"), ("::1", "1." + "0." * 31 + "ip6.arpa")],
+    )
     def test_names_of_an_address(self, address, name):
         async def action(resolver: Resolver, _: DnsServer) -> Any:
             return await resolver.pointer_names(address)
@@ -747,12 +867,17 @@ def test_an_event_loop_may_give_handles_without_a_time():
     errors: list[dict[str, Any]] = []
 
     async def action(resolver: Resolver, server: DnsServer) -> list[DnsOutcome]:
-        asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context))
+        asyncio.get_running_loop().set_exception_handler(
+            lambda loop, context: errors.append(context)
+        )
         found = [await resolver.observe_domain(domain) for domain in ("ada.example", "bob.example")]
         return [each.outcome for each in found]
 
     with asyncio.Runner(loop_factory=PlainHandleLoop) as runner:
-        assert serve({"ada.example": MX, "bob.example": MX}, action, run=runner.run) == [DnsOutcome.MX] * 2
+        assert (
+            serve({"ada.example": MX, "bob.example": MX}, action, run=runner.run)
+            == [DnsOutcome.MX] * 2
+        )
     assert errors == []
 
 

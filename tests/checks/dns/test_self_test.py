@@ -14,7 +14,10 @@ from mailverdict.errors import ResolverError
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence, MailExchange
 
 EXCHANGE = DnsAnswer(AnswerOutcome.DATA, (MailExchange(10, "mx.example"),))
-MISSING, SILENCE = DnsAnswer(AnswerOutcome.NXDOMAIN), DnsAnswer(AnswerOutcome.UNDETERMINED, message="no answer")
+MISSING, SILENCE = (
+    DnsAnswer(AnswerOutcome.NXDOMAIN),
+    DnsAnswer(AnswerOutcome.UNDETERMINED, message="no answer"),
+)
 
 
 class ScriptedResolver:
@@ -41,9 +44,13 @@ class ScriptedResolver:
         if domain.startswith("odd"):
             self.contradicted[domain] = None
             return DomainEvidence(domain, DnsOutcome.UNDETERMINED)
-        return DomainEvidence(domain, DnsOutcome.NXDOMAIN if domain.startswith("dead") else DnsOutcome.MX)
+        return DomainEvidence(
+            domain, DnsOutcome.NXDOMAIN if domain.startswith("dead") else DnsOutcome.MX
+        )
 
-    async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
+    async def observe_domains(
+        self, domains: Sequence[str]
+    ) -> AsyncIterator[tuple[int, DomainEvidence]]:
         for position, domain in enumerate(domains):
             self.now += self.seconds
             yield position, await self.observe_domain(domain)
@@ -60,10 +67,15 @@ def make_test(resolver: ScriptedResolver) -> ResolverTest:
     return ResolverTest(resolver, clock=lambda: resolver.now, randomness=random.Random(1))  # type: ignore[arg-type]
 
 
-async def observe(resolver: ScriptedResolver, domains: Sequence[str]) -> list[tuple[float, str, DnsOutcome]]:
+async def observe(
+    resolver: ScriptedResolver, domains: Sequence[str]
+) -> list[tuple[float, str, DnsOutcome]]:
     """When each domain was settled, by the answers that had come, and how."""
     test = make_test(resolver)
-    return [(resolver.now, domains[at], seen.outcome) async for at, seen in test.observe_domains(domains)]
+    return [
+        (resolver.now, domains[at], seen.outcome)
+        async for at, seen in test.observe_domains(domains)
+    ]
 
 
 def test_good_domains_are_settled_as_they_are_answered() -> None:
@@ -74,7 +86,12 @@ def test_good_domains_are_settled_as_they_are_answered() -> None:
 
 
 def test_a_missing_domain_is_held_for_a_while() -> None:
-    domains = ["dead.example", *[f"live{n}.example" for n in range(50)], "dead2.example", "live.example"]
+    domains = [
+        "dead.example",
+        *[f"live{n}.example" for n in range(50)],
+        "dead2.example",
+        "live.example",
+    ]
     resolver = ScriptedResolver(seconds=1.0)
     when = {name: at for at, name, _ in asyncio.run(observe(resolver, domains))}
 
@@ -97,7 +114,9 @@ def test_not_more_than_so_many_are_held() -> None:
 def test_a_resolver_that_begins_late_to_contradict_itself_is_noticed() -> None:
     live = [f"live{n}.example" for n in range(100_000)]
     odd = [f"odd{n}.example" for n in range(20)]
-    found = asyncio.run(observe(ScriptedResolver(), ["odd.example", *live, "dead1.example", *odd, "dead2.example"]))
+    found = asyncio.run(
+        observe(ScriptedResolver(), ["odd.example", *live, "dead1.example", *odd, "dead2.example"])
+    )
 
     assert {name: outcome for _, name, outcome in found if name.startswith("dead")} == {
         "dead1.example": DnsOutcome.UNDETERMINED,
@@ -113,7 +132,13 @@ def test_one_contradiction_of_many_domains_is_an_accident() -> None:
 
 
 def test_denials_wait_for_more_domains_where_few_were_contradicted() -> None:
-    domains = ["odd.example", "dead.example", *[f"live{n}.example" for n in range(30)], "odd2.example", "odd3.example"]
+    domains = [
+        "odd.example",
+        "dead.example",
+        *[f"live{n}.example" for n in range(30)],
+        "odd2.example",
+        "odd3.example",
+    ]
     found = asyncio.run(observe(ScriptedResolver(seconds=1.0), domains))
 
     assert found[-1] == (len(domains), "dead.example", DnsOutcome.UNDETERMINED)
@@ -125,7 +150,9 @@ def test_a_resolver_that_cannot_be_tested_settles_no_denial() -> None:
         test = make_test(resolver)
         await test.require()
         resolver.known = dict.fromkeys(resolver.known, SILENCE)
-        column = [seen.outcome async for _, seen in test.observe_domains(["dead.example", "live.example"])]
+        column = [
+            seen.outcome async for _, seen in test.observe_domains(["dead.example", "live.example"])
+        ]
         return [*column, (await test.observe_domain("dead.example")).outcome]
 
     assert asyncio.run(main()) == [DnsOutcome.MX, DnsOutcome.UNDETERMINED, DnsOutcome.UNDETERMINED]

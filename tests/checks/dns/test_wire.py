@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.dns.answers import AnswerOutcome, DnsAnswer
-from mailverdict.checks.dns.wire import TYPE_CODES, Question, is_truncated, make_question, parse_answer, rcode_of
+from mailverdict.checks.dns.wire import (
+    TYPE_CODES,
+    Question,
+    is_truncated,
+    make_question,
+    parse_answer,
+    rcode_of,
+)
 from tests.doubles.tables import each_row
 
 QUESTION = make_question("ada.example", "MX")
@@ -48,7 +55,9 @@ def rrset_of(text: str) -> dns.rrset.RRset:
 
 SOA = "example.|500|SOA|ns.example. host.example. 1 2 3 4 120"
 POLICY = "rpz.local.|60|SOA|localhost. root.localhost. 1 2 3 4 60"
-ADGUARD = "ada.example.|10|SOA|fake-for-negative-caching.adguard.com. hostmaster.ada.example. 1 2 3 4 10"
+ADGUARD = (
+    "ada.example.|10|SOA|fake-for-negative-caching.adguard.com. hostmaster.ada.example. 1 2 3 4 10"
+)
 FILTER = "a denial by a filter, not by the domain's zone"
 NOBODY = "a denial by a server that neither recurses nor has authority"
 
@@ -56,7 +65,9 @@ NOBODY = "a denial by a server that neither recurses nor has authority"
 class TestQuestion:
     @given(NAME, RDTYPE, st.integers(0, 0xFFFF), st.booleans())
     def test_octets_are_those_of_dnspython(self, name, rdtype, identifier, edns):
-        theirs = dns.message.make_query(f"{name}.", rdtype, use_edns=0 if edns else -1, payload=1232, id=identifier)
+        theirs = dns.message.make_query(
+            f"{name}.", rdtype, use_edns=0 if edns else -1, payload=1232, id=identifier
+        )
         assert make_question(name, rdtype).packet(identifier, edns=edns) == theirs.to_wire()
 
     @given(st.binary(max_size=80))
@@ -72,7 +83,11 @@ class TestQuestion:
             (response(rdtype="A"), False, "another type"),
             (QUESTION.packet(1, edns=False), False, "a query, as an echo sends it back"),
             (bytes.fromhex("0001 8081 0000 0000 0000 0000"), True, "FORMERR without a question"),
-            (bytes.fromhex("0001 8083 0000 0000 0000 0000"), False, "NXDOMAIN without a question: of what?"),
+            (
+                bytes.fromhex("0001 8083 0000 0000 0000 0000"),
+                False,
+                "NXDOMAIN without a question: of what?",
+            ),
             (bytes.fromhex("0001 8080 0000 0000 0000 0000"), False, "NOERROR without a question"),
             (response()[:11], False, "less than a header"),
             (response()[:20], False, "half a question"),
@@ -92,11 +107,21 @@ class TestAnswer:
         ("packet", "outcome", "ttl"),
         [
             (response(MX_ANSWER), "data", 300),
-            (response("ada.example.|60|CNAME|eva.example.", "eva.example.|300|MX|10 a.example."), "data", 60),
+            (
+                response("ada.example.|60|CNAME|eva.example.", "eva.example.|300|MX|10 a.example."),
+                "data",
+                60,
+            ),
             (response(authority=SOA), "nodata", 120),
             (response("ada.example.|60|CNAME|eva.example.", authority=SOA), "nodata", 60),
             (response(rcode=dns.rcode.NXDOMAIN, authority=SOA), "nxdomain", 120),
-            (response("ada.example.|60|CNAME|eva.example.", rcode=dns.rcode.NXDOMAIN, authority=SOA), "nxdomain", 60),
+            (
+                response(
+                    "ada.example.|60|CNAME|eva.example.", rcode=dns.rcode.NXDOMAIN, authority=SOA
+                ),
+                "nxdomain",
+                60,
+            ),
             (response(), "nodata", 300),
             (response(authority=SOA, flags=dns.flags.AA), "nodata", 120),
             (response(rcode=dns.rcode.NXDOMAIN, authority=SOA, error=29), "nxdomain", 120),
@@ -129,17 +154,28 @@ class TestAnswer:
             (response(MX_ANSWER)[:-20], "an unreadable answer"),
             (response(MX_ANSWER) + b"junk", "an unreadable answer"),
             (response("ada.example.|60|CNAME|ada.example."), "an endless chain of aliases"),
-            (response(r"ada.example.|60|CNAME|e\000va.example."), "an alias that cannot be asked about"),
+            (
+                response(r"ada.example.|60|CNAME|e\000va.example."),
+                "an alias that cannot be asked about",
+            ),
         ],
     )
     def test_message_without_a_result_is_undetermined(self, packet, message):
-        assert parse_answer(packet, QUESTION) == DnsAnswer(AnswerOutcome.UNDETERMINED, message=message)
+        assert parse_answer(packet, QUESTION) == DnsAnswer(
+            AnswerOutcome.UNDETERMINED, message=message
+        )
 
     @each_row(
         ("packet", "message"),
         [
-            (response(rcode=dns.rcode.NXDOMAIN, error=15), "an answer that the resolver calls blocked (RFC 8914)"),
-            (response(authority=SOA, error=17), "an answer that the resolver calls filtered (RFC 8914)"),
+            (
+                response(rcode=dns.rcode.NXDOMAIN, error=15),
+                "an answer that the resolver calls blocked (RFC 8914)",
+            ),
+            (
+                response(authority=SOA, error=17),
+                "an answer that the resolver calls filtered (RFC 8914)",
+            ),
             (response(MX_ANSWER, error=4), "an answer that the resolver calls forged (RFC 8914)"),
             (
                 response(rcode=dns.rcode.NXDOMAIN, authority=SOA, error=19),
@@ -157,7 +193,9 @@ class TestAnswer:
         ],
     )
     def test_denial_that_is_not_of_the_domains_zone_is_undetermined(self, packet, message):
-        assert parse_answer(packet, QUESTION) == DnsAnswer(AnswerOutcome.UNDETERMINED, message=message)
+        assert parse_answer(packet, QUESTION) == DnsAnswer(
+            AnswerOutcome.UNDETERMINED, message=message
+        )
 
     def test_message_of_another_kind_is_not_an_answer(self):
         packet = bytearray(response())
@@ -166,7 +204,11 @@ class TestAnswer:
 
     def test_alias_that_is_not_followed_is_reported(self):
         answer = parse_answer(response("ada.example.|60|CNAME|Eva.Example."), QUESTION)
-        assert (answer.outcome, answer.alias, answer.ttl) == (AnswerOutcome.NODATA, "eva.example", 60)
+        assert (answer.outcome, answer.alias, answer.ttl) == (
+            AnswerOutcome.NODATA,
+            "eva.example",
+            60,
+        )
 
     def test_compression_loop_is_unreadable(self):
         packet = response(MX_ANSWER)
@@ -176,7 +218,11 @@ class TestAnswer:
 
     @given(st.binary(max_size=300))
     def test_no_octets_make_reading_raise(self, junk):
-        for packet in (junk, response()[:12] + junk, response()[: 12 + len(QUESTION.section)] + junk):
+        for packet in (
+            junk,
+            response()[:12] + junk,
+            response()[: 12 + len(QUESTION.section)] + junk,
+        ):
             if len(packet) >= 12:
                 assert isinstance(parse_answer(packet, QUESTION), DnsAnswer)
                 assert is_truncated(packet) in (True, False)
@@ -184,12 +230,22 @@ class TestAnswer:
 
     @given(RDTYPE, st.data())
     def test_no_damage_makes_reading_raise(self, rdtype, data):
-        records = {"A": "127.0.0.1", "AAAA": "::1", "MX": "10 a.example.", "PTR": "a.example.", "TXT": '"x"'}
-        whole = response(f"ada.example.|300|{rdtype}|{records[rdtype]}", rdtype=rdtype, authority=SOA)
+        records = {
+            "A": "127.0.0.1",
+            "AAAA": "::1",
+            "MX": "10 a.example.",
+            "PTR": "a.example.",
+            "TXT": '"x"',
+        }
+        whole = response(
+            f"ada.example.|300|{rdtype}|{records[rdtype]}", rdtype=rdtype, authority=SOA
+        )
         packet = bytearray(whole)
         for at, octet in data.draw(
             st.lists(st.tuples(st.integers(12, len(whole) - 1), st.integers(0, 255)), max_size=6)
         ):
             packet[at] = octet
         cut = data.draw(st.integers(12, len(whole)))
-        assert isinstance(parse_answer(bytes(packet[:cut]), Question(rdtype, QUESTION.section)), DnsAnswer)
+        assert isinstance(
+            parse_answer(bytes(packet[:cut]), Question(rdtype, QUESTION.section)), DnsAnswer
+        )

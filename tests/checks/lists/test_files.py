@@ -103,7 +103,12 @@ class TestPackagedLists:
 
     def test_disposable_contains_no_provider(self) -> None:
         lasting = frozenset(
-            (*entries("relays"), *entries("free"), *entries("free_more"), *entries("suggestion_targets"))
+            (
+                *entries("relays"),
+                *entries("free"),
+                *entries("free_more"),
+                *entries("suggestion_targets"),
+            )
         )
         assert [entries("disposable")[at] for at in below_any(entries("disposable"), lasting)] == []
 
@@ -156,9 +161,13 @@ class TestUsersCopy:
         with pytest.raises(SettingsError, match=r"disposable\.txt"):
             load_lists(Lists(), folder=tmp_path)
 
-    def test_a_copy_of_an_earlier_release_is_an_error_until_it_is_replaced(self, tmp_path: Path) -> None:
+    def test_a_copy_of_an_earlier_release_is_an_error_until_it_is_replaced(
+        self, tmp_path: Path
+    ) -> None:
         tmp_path.joinpath(MANIFEST).write_text("[disposable]\n", encoding="utf-8")
-        with pytest.raises(SettingsError, match=r"of an earlier release\. Replace .* 'mailverdict lists update'"):
+        with pytest.raises(
+            SettingsError, match=r"of an earlier release\. Replace .* 'mailverdict lists update'"
+        ):
             load_lists(Lists(), folder=tmp_path)
         write(tmp_path, "a.example")
         assert load_lists(Lists(), folder=tmp_path).flags("a", "a.example").disposable is True
@@ -200,7 +209,12 @@ def test_folder_is_made_and_the_list_read_back(tmp_path: Path) -> None:
     path = write(folder, "a.example", "b.example")
     assert in_use(folder) == ("a.example", "b.example")
     listing = find_list("disposable", folder)
-    assert (listing.rows, listing.date, listing.path, listing.origin) == (2, "2026-11-20", path, "user")
+    assert (listing.rows, listing.date, listing.path, listing.origin) == (
+        2,
+        "2026-11-20",
+        path,
+        "user",
+    )
 
 
 def test_same_list_twice_stays_readable(tmp_path: Path) -> None:
@@ -219,7 +233,9 @@ def test_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
 @given(st.text(st.characters()))
 def test_a_copy_is_read_whatever_its_source_is_called(source: str) -> None:
     with TemporaryDirectory() as folder:
-        write_list(Path(folder), "disposable", ["a.example"], source=source, licence="CC0-1.0", day=DAY)
+        write_list(
+            Path(folder), "disposable", ["a.example"], source=source, licence="CC0-1.0", day=DAY
+        )
         assert in_use(Path(folder)) == ("a.example",)
 
 

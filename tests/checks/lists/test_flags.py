@@ -17,7 +17,9 @@ from mailverdict.model.evidence import Flags
 from mailverdict.model.settings import Lists
 from tests.doubles.tables import each_row
 
-NOWHERE = Path("no-such-folder-of-lists")  # no user's copies: the packaged lists, whoever runs the tests
+NOWHERE = Path(
+    "no-such-folder-of-lists"
+)  # no user's copies: the packaged lists, whoever runs the tests
 RELAYS = read_entries(find_lists(["relays"])["relays"])
 
 
@@ -62,8 +64,18 @@ class TestDomains:
     @each_row(
         ("own", "domain", "expected", "why"),
         [
-            ({"disposable_allow": ["yopmail.com"]}, "yopmail.com", False, "allow beats the list at the same depth"),
-            ({"disposable_allow": ["yopmail.com"]}, "a.yopmail.com", False, "and for everything below it"),
+            (
+                {"disposable_allow": ["yopmail.com"]},
+                "yopmail.com",
+                False,
+                "allow beats the list at the same depth",
+            ),
+            (
+                {"disposable_allow": ["yopmail.com"]},
+                "a.yopmail.com",
+                False,
+                "and for everything below it",
+            ),
             ({"disposable_deny": ["firm.example"]}, "mx.firm.example", True, "deny holds below"),
             (
                 {"disposable_allow": ["firm.example"], "disposable_deny": ["firm.example"]},
@@ -83,16 +95,38 @@ class TestDomains:
                 False,
                 "the deeper label wins: allow",
             ),
-            ({"disposable_allow": ["ok.yopmail.com"]}, "yopmail.com", True, "a deeper allow leaves the rest listed"),
-            ({"disposable_allow": ["ok.yopmail.com"]}, "ok.yopmail.com", False, "a deeper allow beats the list"),
+            (
+                {"disposable_allow": ["ok.yopmail.com"]},
+                "yopmail.com",
+                True,
+                "a deeper allow leaves the rest listed",
+            ),
+            (
+                {"disposable_allow": ["ok.yopmail.com"]},
+                "ok.yopmail.com",
+                False,
+                "a deeper allow beats the list",
+            ),
             ({"disposable_deny": ["duck.com"]}, "duck.com", True, "the user's deny beats a relay"),
-            ({"disposable_deny": ["mail.com"]}, "googlemail.com", False, "a label is not a text's end"),
+            (
+                {"disposable_deny": ["mail.com"]},
+                "googlemail.com",
+                False,
+                "a label is not a text's end",
+            ),
             ({"disposable_deny": ["mail.com"]}, "mail.com", True, "the same, listed"),
-            ({"disposable_deny": ["BÜCHER.example."]}, "xn--bcher-kva.example", True, "IDN, case and final dot"),
+            (
+                {"disposable_deny": ["BÜCHER.example."]},
+                "xn--bcher-kva.example",
+                True,
+                "IDN, case and final dot",
+            ),
             ({"disposable_deny": [" Firm.Example "]}, "firm.example", True, "blanks"),
         ],
     )
-    def test_overrides_of_disposable(self, own: dict[str, list[str]], domain: str, expected: bool, why: str) -> None:
+    def test_overrides_of_disposable(
+        self, own: dict[str, list[str]], domain: str, expected: bool, why: str
+    ) -> None:
         assert loaded(**own).flags("ada", domain).disposable is expected, why
 
     def test_overrides_of_free(self) -> None:
@@ -108,7 +142,9 @@ class TestDomains:
 
     def test_all_flags_of_one_address(self) -> None:
         lists = loaded(spamtrap=["gmail.com"])
-        assert lists.flags("Sales", "gmail.com") == Flags(role=True, spamtrap=True, disposable=False, free=True)
+        assert lists.flags("Sales", "gmail.com") == Flags(
+            role=True, spamtrap=True, disposable=False, free=True
+        )
 
     def test_many_domains_are_as_long_as_asked(self) -> None:
         flags = loaded(spamtrap=["trap.example"]).domain_flags(
@@ -127,7 +163,9 @@ LABELS = st.sampled_from(
 
 @given(st.lists(st.lists(LABELS, max_size=6).map(".".join), max_size=20))
 def test_many_domains_have_the_same_flags_as_one(domains: list[str]) -> None:
-    lists = loaded(spamtrap=["trap.example"], disposable_deny=["x.com"], disposable_allow=["x.x.com"])
+    lists = loaded(
+        spamtrap=["trap.example"], disposable_deny=["x.com"], disposable_allow=["x.x.com"]
+    )
     many = lists.domain_flags(domains)
     for at, domain in enumerate(domains):
         one = lists.flags("ada", domain)
@@ -194,12 +232,19 @@ class TestRoles:
 
     def test_overrides_hold_for_words(self) -> None:
         lists = loaded(role_allow=["info", "library.rome"], role_deny=["chefin"])
-        found = [lists.is_role(local) for local in ("info.rome", "library.rome", "library.bari", "chefin.rome")]
+        found = [
+            lists.is_role(local)
+            for local in ("info.rome", "library.rome", "library.bari", "chefin.rome")
+        ]
         assert found == [False, False, True, False]
 
     def test_words_are_of_letters_that_a_column_can_find(self) -> None:
         words = loaded(extended_roles=True).role_words
-        assert [word for word in words if not (word.isascii() and word.isalpha() and 3 <= len(word) <= 31)] == []
+        assert [
+            word
+            for word in words
+            if not (word.isascii() and word.isalpha() and 3 <= len(word) <= 31)
+        ] == []
 
     def test_names_are_the_effective_set(self) -> None:
         names = loaded(role_allow=["info"], role_deny=["chefin"]).role_names
@@ -208,7 +253,10 @@ class TestRoles:
 
 
 LOCAL_PARTS = st.lists(
-    st.sampled_from(["info", "KONTAKT", "urp", "ada", "sales", "x", "é", ".", "-", "_", "7", "+", "\u212a"]), max_size=6
+    st.sampled_from(
+        ["info", "KONTAKT", "urp", "ada", "sales", "x", "é", ".", "-", "_", "7", "+", "\u212a"]
+    ),
+    max_size=6,
 ).map("".join)
 
 
@@ -221,14 +269,19 @@ def test_many_local_parts_have_the_same_role_as_one(local: list[str]) -> None:
     seen = observe_column(pa.array([*texts, "ada@example.org"], pa.string()))
     many = seen.match_locals(lists.role_names, lists.role_words, lists.no_roles).to_pylist()
     ok = seen.ok.to_pylist()
-    expected = [lists.is_role(each) if fine else None for each, fine in zip([*local, "ada"], ok, strict=True)]
+    expected = [
+        lists.is_role(each) if fine else None
+        for each, fine in zip([*local, "ada"], ok, strict=True)
+    ]
     assert many == expected
 
 
 class TestOwnFiles:
     def test_file_with_comments_bom_and_crlf(self, tmp_path: Path) -> None:
         path = tmp_path / "deny.txt"
-        path.write_bytes("\ufeff# ours\r\nFirm.Example  # seen in May\r\n\r\nbücher.example\r\n".encode())
+        path.write_bytes(
+            "\ufeff# ours\r\nFirm.Example  # seen in May\r\n\r\nbücher.example\r\n".encode()
+        )
         lists = loaded(disposable_deny=path)
         assert lists.flags("a", "firm.example").disposable is True
         assert lists.flags("a", "xn--bcher-kva.example").disposable is True
@@ -237,7 +290,8 @@ class TestOwnFiles:
         path = tmp_path / "deny.txt"
         path.write_text("ok.example\n\nada@firm.example\n", encoding="utf-8")
         with pytest.raises(
-            SettingsError, match=r"disposable_deny: .*deny\.txt, line 3: 'ada@firm\.example' is not a domain"
+            SettingsError,
+            match=r"disposable_deny: .*deny\.txt, line 3: 'ada@firm\.example' is not a domain",
         ):
             loaded(disposable_deny=path)
 
@@ -282,7 +336,10 @@ class TestVersion:
     def test_version_names_each_list(self) -> None:
         packaged = find_lists(["disposable", "free", "free_more", "role_core", "role_languages"])
         disposable, free, more, role, languages = (each.version for each in packaged.values())
-        assert loaded().version == f"disposable {disposable}, free {free}+{more}, role {role}+{languages}"
+        assert (
+            loaded().version
+            == f"disposable {disposable}, free {free}+{more}, role {role}+{languages}"
+        )
 
     def test_version_depends_on_tiers_and_own_entries(self) -> None:
         versions = [

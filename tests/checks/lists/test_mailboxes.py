@@ -8,7 +8,11 @@ import pyarrow as pa
 import pytest
 
 from mailverdict.checks.lists.flags import normal_domain
-from mailverdict.checks.lists.mailboxes import find_mailboxes, load_mailbox_rules, parse_mailbox_rules
+from mailverdict.checks.lists.mailboxes import (
+    find_mailboxes,
+    load_mailbox_rules,
+    parse_mailbox_rules,
+)
 from mailverdict.errors import SettingsError
 from tests.doubles.tables import each_row
 
@@ -17,7 +21,10 @@ RULES = load_mailbox_rules()
 # An address and its mailbox.
 CASES = [
     ("Ada@Example.ORG", "ada@example.org"),
-    ("a.da+x@example.org", "a.da+x@example.org"),  # at an unknown domain these are ordinary characters
+    (
+        "a.da+x@example.org",
+        "a.da+x@example.org",
+    ),  # at an unknown domain these are ordinary characters
     ("A.da+shop@gmail.com", "ada@gmail.com"),
     ("ada+a+b@googlemail.com", "ada@gmail.com"),
     ("a-da@gmail.com", "a-da@gmail.com"),
@@ -46,7 +53,10 @@ def test_the_mailbox_of_an_address(address: str, expected: str) -> None:
 
 def test_a_column_gives_the_same_as_each_of_its_rows() -> None:
     column = pa.array([address for address, _ in CASES] + ["nobody", ""])
-    assert find_mailboxes(column).names.to_pylist() == [expected for _, expected in CASES] + [None, None]
+    assert find_mailboxes(column).names.to_pylist() == [expected for _, expected in CASES] + [
+        None,
+        None,
+    ]
 
 
 def test_a_column_without_addresses() -> None:
@@ -72,7 +82,10 @@ def test_every_rule_has_a_source_and_its_domains_are_in_normal_form() -> None:
     [
         ("[[provider]", "mailboxes.toml cannot be read"),
         ("", "mailboxes.toml cannot be read"),
-        ('[[provider]]\nname = "x"\ndomains = ["a.example"]\ndots = true', "mailboxes.toml cannot be read"),
+        (
+            '[[provider]]\nname = "x"\ndomains = ["a.example"]\ndots = true',
+            "mailboxes.toml cannot be read",
+        ),
         (
             '[[provider]]\nname = "x"\ndomains = ["a.example", "a.example"]\nseen = 2026-01-01\nsource = "x"',
             "a.example occurs twice",

@@ -45,27 +45,39 @@ TARGETS = entries("suggestion_targets")
 class TestRecall:
     def test_seen_typos_by_how_often_they_were_seen(self) -> None:
         seen = [row for row in TYPOS if row[COUNT]]
-        right = sum(int(row[COUNT]) for row in seen if suggest_domain(row["typo"]) == row["intended"])
+        right = sum(
+            int(row[COUNT]) for row in seen if suggest_domain(row["typo"]) == row["intended"]
+        )
         assert right >= 0.95 * sum(int(row[COUNT]) for row in seen)
 
     def test_rules_alone_find_nearly_all_that_was_seen(self) -> None:
         rules = rules_alone()
         seen = [row for row in TYPOS if row[COUNT]]
-        right = sum(int(row[COUNT]) for row in seen if rules.suggest(row["typo"]) == row["intended"])
+        right = sum(
+            int(row[COUNT]) for row in seen if rules.suggest(row["typo"]) == row["intended"]
+        )
         assert right >= 0.95 * sum(int(row[COUNT]) for row in seen)
 
     def test_published_typo_tables_are_covered(self) -> None:
         found = suggest_domains([row["typo"] for row in TYPOS])
-        assert sum(each == row["intended"] for each, row in zip(found, TYPOS, strict=True)) >= 120  # of 125
+        assert (
+            sum(each == row["intended"] for each, row in zip(found, TYPOS, strict=True)) >= 120
+        )  # of 125
 
     def test_no_wrong_suggestion_for_a_known_typo(self) -> None:
         found = suggest_domains([row["typo"] for row in TYPOS])
-        assert [row for each, row in zip(found, TYPOS, strict=True) if each not in {row["intended"], None}] == []
+        assert [
+            row
+            for each, row in zip(found, TYPOS, strict=True)
+            if each not in {row["intended"], None}
+        ] == []
 
     def test_every_pair_of_the_table(self) -> None:
         pairs = list(parse_pairs(entries("typo_domains")))
         assert_none_differ(
-            (slip, meant, suggest_domain(slip)) for slip, meant in pairs if suggest_domain(slip) != meant
+            (slip, meant, suggest_domain(slip))
+            for slip, meant in pairs
+            if suggest_domain(slip) != meant
         )
         assert pairs
 
@@ -73,11 +85,17 @@ class TestRecall:
 class TestSilence:
     def test_at_most_two_in_ten_thousand_real_domains(self) -> None:
         domains = [*REAL, *entries("disposable")]
-        wrong = {domain: each for domain, each in zip(domains, suggest_domains(domains), strict=True) if each}
+        wrong = {
+            domain: each
+            for domain, each in zip(domains, suggest_domains(domains), strict=True)
+            if each
+        }
         assert len(wrong) <= 2 * len(domains) / 10_000, wrong
 
     def test_real_domains_get_no_suggestion(self) -> None:
-        assert [domain for domain, each in zip(REAL, suggest_domains(REAL), strict=True) if each] == []
+        assert [
+            domain for domain, each in zip(REAL, suggest_domains(REAL), strict=True) if each
+        ] == []
 
     @each_row("name", ["suggestion_targets", "known_domains", "free", "free_more", "relays"])
     def test_never_for_a_known_domain(self, name: str) -> None:
@@ -87,7 +105,10 @@ class TestSilence:
         """The free list holds 4,400 names of mail providers, the hardest there are to tell from slips."""
         rules = rules_alone()
         free = (*entries("free"), *entries("free_more"))
-        assert sorted(each for each in free if rules.suggest(each)) == ["earthling.net", "ymail.com"]
+        assert sorted(each for each in free if rules.suggest(each)) == [
+            "earthling.net",
+            "ymail.com",
+        ]
 
     @each_row(
         ("domain", "why"),
@@ -157,10 +178,14 @@ class TestRules:
         assert index.suggest("metall.example") == "metal.example"
 
     def test_table_comes_before_everything(self) -> None:
-        index = build_index(["metal.example"], {"metall.example": "steel.example"}, {"metall.example"})
+        index = build_index(
+            ["metal.example"], {"metall.example": "steel.example"}, {"metall.example"}
+        )
         assert index.suggest("metall.example") == "steel.example"
 
-    @each_row(("key", "around"), [("g", "fhtyvb"), ("a", "sqwz"), ("p", "o0-l"), ("m", "njk"), ("é", "")])
+    @each_row(
+        ("key", "around"), [("g", "fhtyvb"), ("a", "sqwz"), ("p", "o0-l"), ("m", "njk"), ("é", "")]
+    )
     def test_neighbours_on_the_keyboard(self, key: str, around: str) -> None:
         assert sorted(neighbours_of(key)) == sorted(around)
 
@@ -174,7 +199,11 @@ def distance(a: str, b: str) -> int:
     table = [[i + j if not i * j else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
     for i in range(1, len(a) + 1):
         for j in range(1, len(b) + 1):
-            table[i][j] = min(table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + (a[i - 1] != b[j - 1]))
+            table[i][j] = min(
+                table[i - 1][j] + 1,
+                table[i][j - 1] + 1,
+                table[i - 1][j - 1] + (a[i - 1] != b[j - 1]),
+            )
             if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
                 table[i][j] = min(table[i][j], table[i - 2][j - 2] + 1)
     return table[-1][-1]
@@ -189,7 +218,12 @@ def near_targets(domain: str) -> set[str]:
         plausible = label[:1] and label[0] in first_letters(right)
         if len(right) >= MIN_ANCHORED and label in {right[1:], *(each + right for each in LETTERS)}:
             plausible = True
-        if end == right_end and len(right) >= MIN_LABEL and plausible and distance(label, right) == 1:
+        if (
+            end == right_end
+            and len(right) >= MIN_LABEL
+            and plausible
+            and distance(label, right) == 1
+        ):
             found.add(target)
     return found
 

@@ -39,7 +39,9 @@ def serving(*entries: str) -> Callable[[str], bytes]:
 
 
 def update(folder: Path, *entries: str, **options: object) -> ListUpdate:
-    return update_disposable(serving(*entries), folder=folder, today=lambda: date(2026, 11, 20), **options)
+    return update_disposable(
+        serving(*entries), folder=folder, today=lambda: date(2026, 11, 20), **options
+    )
 
 
 class TestGuards:
@@ -51,7 +53,11 @@ class TestGuards:
             (OLD | {f"new{n}.example" for n in range(250)}, ["gain"], "a quarter came"),
             (frozenset(sorted(OLD)[49:]), [], "less than one in twenty went"),
             (frozenset(sorted(OLD)[50:]), ["loss"], "one in twenty went"),
-            (frozenset(sorted(OLD)[50:]) | {f"n{n}.example" for n in range(50)}, ["loss"], "exchanged at equal size"),
+            (
+                frozenset(sorted(OLD)[50:]) | {f"n{n}.example" for n in range(50)},
+                ["loss"],
+                "exchanged at equal size",
+            ),
             (frozenset(), ["loss"], "an empty list"),
             (OLD | {"com.br"}, ["suffix"], "a generic name below a country"),
             (OLD | {"edu.pl"}, ["suffix"], "seen on circulating lists"),
@@ -62,7 +68,11 @@ class TestGuards:
             (OLD | {"proton.me"}, ["protected"], "a free provider chosen by hand"),
             (OLD | {"duck.com"}, ["protected"], "a relay"),
             (OLD | {"anna.duck.com"}, ["protected"], "below a relay"),
-            (frozenset({"gmail.com", "com.br"}), ["loss", "suffix", "protected"], "all that holds is said"),
+            (
+                frozenset({"gmail.com", "com.br"}),
+                ["loss", "suffix", "protected"],
+                "all that holds is said",
+            ),
         ],
     )
     def test_guard_by_difference(self, new: frozenset[str], guards: list[str], why: str) -> None:
@@ -76,13 +86,20 @@ class TestGuards:
         assert [each.guard for each in check_update(OLD, OLD, (), malformed=11)] == ["malformed"]
 
     def test_suffixes_may_be_given(self) -> None:
-        assert [each.guard for each in check_update(OLD, OLD | {"zone.example"}, (), suffixes={"zone.example"})] == [
-            "suffix"
-        ]
+        assert [
+            each.guard
+            for each in check_update(OLD, OLD | {"zone.example"}, (), suffixes={"zone.example"})
+        ] == ["suffix"]
 
     @each_row(
         ("name", "expected"),
-        [("com.br", True), ("ac.uk", True), ("co.uk", True), ("com.example", False), ("aco.uk", False)],
+        [
+            ("com.br", True),
+            ("ac.uk", True),
+            ("co.uk", True),
+            ("com.example", False),
+            ("aco.uk", False),
+        ],
     )
     def test_public_suffix_by_form_or_list(self, name: str, expected: bool) -> None:
         assert is_public_suffix(name, {"co.uk"}) is expected
@@ -111,7 +128,9 @@ class TestUpdate:
             (("<!doctype html>", "<title>Busy</title>", *PACKAGED[:50]), "malformed"),
         ],
     )
-    def test_poisoned_edition_changes_nothing(self, tmp_path: Path, entries: tuple[str, ...], guard: str) -> None:
+    def test_poisoned_edition_changes_nothing(
+        self, tmp_path: Path, entries: tuple[str, ...], guard: str
+    ) -> None:
         outcome = update(tmp_path, *entries)
         assert guard in [each.guard for each in outcome.refusals]
         assert outcome.written is None
@@ -148,7 +167,10 @@ class TestUpdate:
 
     def test_typos_and_free_providers_are_left_out_and_shown(self, tmp_path: Path) -> None:
         outcome = update(tmp_path, *PACKAGED, *NEW, "gmial.com", "accountant.com")
-        assert outcome.left_out == {"a typo of a provider": ("gmial.com",), "on the free list": ("accountant.com",)}
+        assert outcome.left_out == {
+            "a typo of a provider": ("gmial.com",),
+            "on the free list": ("accountant.com",),
+        }
         assert "left out, on the free list: 1 (accountant.com)" in outcome.to_text()
         assert load_lists(Lists(), folder=tmp_path).flags("a", "gmial.com").disposable is False
 
@@ -178,7 +200,9 @@ class TestUpdate:
             update_disposable(fetch, folder=tmp_path)
 
     def test_difference_shows_only_the_first_names(self, tmp_path: Path) -> None:
-        text = update(tmp_path, *PACKAGED, *(f"n{n:03}.example" for n in range(100)), dry_run=True).to_text()
+        text = update(
+            tmp_path, *PACKAGED, *(f"n{n:03}.example" for n in range(100)), dry_run=True
+        ).to_text()
         assert "added: 100 (n000.example, " in text
         assert "n020.example" not in text
 
@@ -190,7 +214,10 @@ class TestUpdate:
 
 class TestSource:
     def test_plain_text_with_comments(self) -> None:
-        assert parse_source(b"# list\na.example\n\nb.example # x\n", "here") == ("a.example", "b.example")
+        assert parse_source(b"# list\na.example\n\nb.example # x\n", "here") == (
+            "a.example",
+            "b.example",
+        )
 
     @each_row(
         ("data", "message"),

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.checks.smtp.replies import MAX_LINE, MAX_LINES, MAX_REPLY, Reply, ReplyParser, find_enhanced_code
+from mailverdict.checks.smtp.replies import (
+    MAX_LINE,
+    MAX_LINES,
+    MAX_REPLY,
+    Reply,
+    ReplyParser,
+    find_enhanced_code,
+)
 from tests.checks.smtp.parsing import parse_reply
 from tests.doubles.tables import each_row
 
@@ -14,7 +21,12 @@ ENHANCED = [
     (550, "5.1.1 User unknown", "5.1.1", "right after the basic code"),
     (550, "#5.1.0 Address rejected.", "5.1.0", "Cisco IronPort writes a sharp before it"),
     (450, "cuda_nsu 4.7.1 <x@example.com>", "4.7.1", "Barracuda: second token"),
-    (553, "sorry, no mailbox here by that name. (#5.1.1)", "5.1.1", "qmail: in brackets at the end"),
+    (
+        553,
+        "sorry, no mailbox here by that name. (#5.1.1)",
+        "5.1.1",
+        "qmail: in brackets at the end",
+    ),
     (511, "sorry (#5.1.1 - chkuser)", "5.1.1", "chkuser: in brackets, with a name"),
     (550, "5.7.606 Access denied, banned sending IP", "5.7.606", "three digits of detail"),
     (550, "5.79.109.48 is listed", None, "an IP address"),
@@ -31,7 +43,9 @@ ENHANCED = [
 
 
 @each_row(("code", "text", "expected", "why"), ENHANCED)
-def test_find_enhanced_code_by_position(code: int, text: str, expected: str | None, why: str) -> None:
+def test_find_enhanced_code_by_position(
+    code: int, text: str, expected: str | None, why: str
+) -> None:
     assert find_enhanced_code(code, text) == expected, why
 
 
@@ -41,7 +55,12 @@ REPLIES = [
     (["250 "], Reply(250, None, "", ("",)), "a code and a blank"),
     (
         ["250-mx.example.org", "250-SIZE 1000", "250 PIPELINING"],
-        Reply(250, None, "mx.example.org SIZE 1000 PIPELINING", ("mx.example.org", "SIZE 1000", "PIPELINING")),
+        Reply(
+            250,
+            None,
+            "mx.example.org SIZE 1000 PIPELINING",
+            ("mx.example.org", "SIZE 1000", "PIPELINING"),
+        ),
         "the last line counts",
     ),
     (
@@ -55,7 +74,11 @@ REPLIES = [
         "the enhanced code of every line goes",
     ),
     (["550-", "550 No"], Reply(550, None, "No", ("", "No")), "an empty line within"),
-    (["550 caf\xe9".encode("latin-1")], Reply(550, None, "café", ("café",)), "Latin-1 of an old server"),
+    (
+        ["550 caf\xe9".encode("latin-1")],
+        Reply(550, None, "café", ("café",)),
+        "Latin-1 of an old server",
+    ),
     (["550 café"], Reply(550, None, "café", ("café",)), "UTF-8"),
     (["550 a\x00b\x1bc\x85d"], Reply(550, None, "a b c d", ("a b c d",)), "controls become blanks"),
     (["550 a\rb"], Reply(550, None, "a b", ("a b",)), "so does a lone CR"),
@@ -112,7 +135,10 @@ def test_parser_faults_on_an_endless_line_before_its_end() -> None:
     assert not parser.heard_smtp
 
 
-@each_row(("data", "is_inside"), [(b"250-a\r\n", True), (b"25", True), (b"250 a\r\n", False), (b"250 a\r\n2", True)])
+@each_row(
+    ("data", "is_inside"),
+    [(b"250-a\r\n", True), (b"25", True), (b"250 a\r\n", False), (b"250 a\r\n2", True)],
+)
 def test_parser_knows_whether_it_is_inside_a_reply(data: bytes, is_inside: bool) -> None:
     parser = ReplyParser()
     parser.feed(data)
@@ -138,8 +164,13 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp
 
 
 @given(st.integers(200, 599), st.lists(TEXTS, min_size=1, max_size=5), st.data())
-def test_parser_gives_the_same_in_whatever_pieces(code: int, texts: list[str], data: st.DataObject) -> None:
-    raw = "".join(f"{code}-{text}\r\n" for text in texts[:-1]).encode() + f"{code} {texts[-1]}\r\n".encode()
+def test_parser_gives_the_same_in_whatever_pieces(
+    code: int, texts: list[str], data: st.DataObject
+) -> None:
+    raw = (
+        "".join(f"{code}-{text}\r\n" for text in texts[:-1]).encode()
+        + f"{code} {texts[-1]}\r\n".encode()
+    )
     cut = data.draw(st.integers(0, len(raw)))
     whole, parts = ReplyParser(), ReplyParser()
 

@@ -85,11 +85,19 @@ def test_policy_for_each_form(form, text, accepted):
 @each_row(
     ("text", "expected"),
     [
-        ("Ada@WEB.de", SyntaxEvidence(ok=True, normalized="Ada@web.de", local="Ada", ascii_domain="web.de")),
-        ("INFO@web.de", SyntaxEvidence(ok=True, normalized="info@web.de", local="info", ascii_domain="web.de")),
+        (
+            "Ada@WEB.de",
+            SyntaxEvidence(ok=True, normalized="Ada@web.de", local="Ada", ascii_domain="web.de"),
+        ),
+        (
+            "INFO@web.de",
+            SyntaxEvidence(ok=True, normalized="info@web.de", local="info", ascii_domain="web.de"),
+        ),
         (
             "e\u0301@xn--bcher-kva.DE",
-            SyntaxEvidence(ok=True, normalized="\xe9@bücher.de", local="\xe9", ascii_domain="xn--bcher-kva.de"),
+            SyntaxEvidence(
+                ok=True, normalized="\xe9@bücher.de", local="\xe9", ascii_domain="xn--bcher-kva.de"
+            ),
         ),
         ("ada@web", SyntaxEvidence(ok=False, message="There is no dot in the domain.")),
     ],
@@ -98,7 +106,10 @@ def test_evidence_has_the_normal_form_or_the_fault(text, expected):
     assert observe_syntax(text) == expected
 
 
-@given(st.text(max_size=40) | st.text("a.@-_+\"'()<>[]\\ \x00\r\n\u0301\u200b\u202eäßد１。＠K\ud800", max_size=25))
+@given(
+    st.text(max_size=40)
+    | st.text("a.@-_+\"'()<>[]\\ \x00\r\n\u0301\u200b\u202eäßد１。＠K\ud800", max_size=25)
+)
 @example("a@" + "b." * 120 + "de")
 @example("\ud800@web.de")
 @example("ada@web.de\r\nRCPT TO:<x@y.de>")
@@ -114,7 +125,9 @@ def test_never_raises_and_agrees_with_email_validator_on_any_text(text):
 
 
 @given(
-    st.sampled_from(["{}@web.de", "a@{}.de", '"{}"@web.de', "a@[{}]", "Ada <{}@web.de>", "{} <a@web.de>", "{}"]),
+    st.sampled_from(
+        ["{}@web.de", "a@{}.de", '"{}"@web.de', "a@[{}]", "Ada <{}@web.de>", "{} <a@web.de>", "{}"]
+    ),
     st.text("ab.é石 ", min_size=MAX_OCTETS),
 )
 def test_email_validator_accepts_nothing_longer_than_the_bound(shape, filling):
@@ -143,23 +156,43 @@ class Untouchable(str):
 
 
 def test_a_huge_text_is_refused_without_being_looked_at():
-    assert observe_syntax(Untouchable("a" * 10_000_000)) == SyntaxEvidence(ok=False, message=TOO_LONG)
+    assert observe_syntax(Untouchable("a" * 10_000_000)) == SyntaxEvidence(
+        ok=False, message=TOO_LONG
+    )
 
 
 @each_row(
     ("text", "message"),
     [
         ("é" * 127 + "@", TOO_LONG),
-        ("ada\u200b@web.de", "There is a character that addresses may not have: U+200B (ZERO WIDTH SPACE)."),
-        ("ada@web\u00a0.de", "There is a character that addresses may not have: U+00A0 (NO-BREAK SPACE)."),
-        ("\u0301ada@web.de", "There is a character that addresses may not have: U+0301 (COMBINING ACUTE ACCENT)."),
+        (
+            "ada\u200b@web.de",
+            "There is a character that addresses may not have: U+200B (ZERO WIDTH SPACE).",
+        ),
+        (
+            "ada@web\u00a0.de",
+            "There is a character that addresses may not have: U+00A0 (NO-BREAK SPACE).",
+        ),
+        (
+            "\u0301ada@web.de",
+            "There is a character that addresses may not have: U+0301 (COMBINING ACUTE ACCENT).",
+        ),
         ("\ud800@web.de", "There is a character that addresses may not have: U+D800."),
-        ("a\u037eb@web.de", "The part before the @ is not accepted after Unicode normalization (NFC)."),
+        (
+            "a\u037eb@web.de",
+            "The part before the @ is not accepted after Unicode normalization (NFC).",
+        ),
         ("ada@xn--a.de", "The domain is not a valid internationalized domain name (IDNA 2008)."),
-        ("ad\u0301a@xn--a.de", "The domain is not a valid internationalized domain name (IDNA 2008)."),
+        (
+            "ad\u0301a@xn--a.de",
+            "The domain is not a valid internationalized domain name (IDNA 2008).",
+        ),
         ("ada@☃.de", "The domain is not a valid internationalized domain name (IDNA 2008)."),
         ("\u0958" * 60 + "@web.de", "The address is longer than 254 octets once it is normalized."),
-        ("ü" * 60 + "@" + "ü.aa." * 20 + "de", "The address is longer than 254 octets once it is normalized."),
+        (
+            "ü" * 60 + "@" + "ü.aa." * 20 + "de",
+            "The address is longer than 254 octets once it is normalized.",
+        ),
     ],
 )
 def test_non_ascii_faults_are_described(text, message):
@@ -181,11 +214,16 @@ def test_an_address_is_accepted_when_both_its_sides_are(local, domain):
 
 LETTERS = st.text("abz09-._+A@", max_size=12)
 NEARLY = st.builds(
-    "{}@{}.{}".format, LETTERS, LETTERS, st.sampled_from(["org", "test", "arpa", "local", "c-m", "1", "xn--p1ai"])
+    "{}@{}.{}".format,
+    LETTERS,
+    LETTERS,
+    st.sampled_from(["org", "test", "arpa", "local", "c-m", "1", "xn--p1ai"]),
 )
 
 
-@each_row("text", ["ada@example.org", "ada.l+news@mail.example.co.uk", "a@b.cd", "0-0@x-y.org", "_@a.bc"])
+@each_row(
+    "text", ["ada@example.org", "ada.l+news@mail.example.co.uk", "a@b.cd", "0-0@x-y.org", "_@a.bc"]
+)
 def test_plain_address_has_the_answer_of_the_full_check(text: str) -> None:
     assert observe_syntax(text) == observe_fully(text)
 
@@ -222,14 +260,18 @@ def test_both_agree_on_anything(text: str) -> None:
     assert observe_syntax(text) == observe_fully(text)
 
 
-LETTERS = st.sampled_from("abz09-.") | st.characters(min_codepoint=0x80, max_codepoint=0xFFFF, categories=["Ll", "Lo"])
+LETTERS = st.sampled_from("abz09-.") | st.characters(
+    min_codepoint=0x80, max_codepoint=0xFFFF, categories=["Ll", "Lo"]
+)
 
 
 NON_ASCII_LOCAL = st.text("abA.é石K\u0301-_+ １İ", max_size=12) | st.sampled_from(
     ["é" * 100, "a" * 200, "İnfo", "INFO"]
 )
 DOMAIN = st.builds(
-    "{}{}".format, st.text(LETTERS, max_size=70), st.sampled_from(["", ".de", ".рф", ".local", ".xn--p1ai", ".1"])
+    "{}{}".format,
+    st.text(LETTERS, max_size=70),
+    st.sampled_from(["", ".de", ".рф", ".local", ".xn--p1ai", ".1"]),
 )
 
 

@@ -23,9 +23,14 @@ ASCII = "".join(map(chr, range(128)))
 
 def test_sample_is_refused_and_reaches_its_own_row_first():
     for fault in SYNTAX_FAULTS:
-        seen, sentence = observe_syntax(fault.sample), re.escape(fault.sentence).replace(r"\{char\}", ".+")
+        seen, sentence = (
+            observe_syntax(fault.sample),
+            re.escape(fault.sentence).replace(r"\{char\}", ".+"),
+        )
         assert not seen.ok, fault.sentence
-        assert next(each for each in SYNTAX_FAULTS if each.search(fault.sample)) is fault, fault.sentence
+        assert next(each for each in SYNTAX_FAULTS if each.search(fault.sample)) is fault, (
+            fault.sentence
+        )
         assert re.fullmatch(sentence, seen.message), fault.sentence
 
 
@@ -36,10 +41,15 @@ def test_sentences_are_distinct_and_end_like_sentences():
 
 
 def test_only_rows_marked_non_ascii_need_such_a_character():
-    assert [each.sentence for each in SYNTAX_FAULTS if each.non_ascii is each.sample.isascii()] == []
+    assert [
+        each.sentence for each in SYNTAX_FAULTS if each.non_ascii is each.sample.isascii()
+    ] == []
 
 
-@given(st.text(st.sampled_from('ab.@-_ "(),:;<>[]\\\x00\t9xnX'), max_size=14) | st.text(ASCII, max_size=20))
+@given(
+    st.text(st.sampled_from('ab.@-_ "(),:;<>[]\\\x00\t9xnX'), max_size=14)
+    | st.text(ASCII, max_size=20)
+)
 def test_every_refused_ascii_text_has_a_row_unless_it_is_about_idna(text):
     if not observe_syntax(text).ok and "xn--" not in text.lower():
         assert search_faults(text) is not None
@@ -87,10 +97,17 @@ def test_no_description_contains_a_character_that_hides_or_reorders_text():
     assert [char for char in shown if char in describe_character(char)] == []
 
 
-@each_row(("text", "named"), [("a\u200b@web.de", "U+200B"), ("a@\u0301web.de", "U+0301"), ("é@web.de", None)])
+@each_row(
+    ("text", "named"),
+    [("a\u200b@web.de", "U+200B"), ("a@\u0301web.de", "U+0301"), ("é@web.de", None)],
+)
 def test_an_unsafe_character_is_named(text, named):
     message = describe_unsafe(text)
-    assert (message is None) if named is None else (message.startswith("There is a character") and named in message)
+    assert (
+        (message is None)
+        if named is None
+        else (message.startswith("There is a character") and named in message)
+    )
 
 
 @each_row(

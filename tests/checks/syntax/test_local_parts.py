@@ -74,7 +74,9 @@ def has_word(local: str) -> bool:
     return name in WORDS or words[0] in WORDS or (not tag and words[-1] in WORDS)
 
 
-parts = st.lists(st.sampled_from([*WORDS, "URP", "in", "fo", "x", "é", *"._-7+"]), max_size=6).map("".join)
+parts = st.lists(st.sampled_from([*WORDS, "URP", "in", "fo", "x", "é", *"._-7+"]), max_size=6).map(
+    "".join
+)
 
 
 @given(st.lists(parts, max_size=20))

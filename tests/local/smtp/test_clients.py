@@ -39,9 +39,14 @@ def test_a_short_list_at_a_quick_server_does_not_wait_for_long_lists_at_slow_one
     async def run(loop):
         world = slow_world()
         pool = world.pool()
-        long = [asyncio.create_task(world.verify(pool, long_list(n), f"long {n}")) for n in range(others)]
+        long = [
+            asyncio.create_task(world.verify(pool, long_list(n), f"long {n}"))
+            for n in range(others)
+        ]
         await asyncio.sleep(20)
-        short = await seconds_of(loop, world.verify(pool, [f"user{n}@quick.example" for n in range(10)], "short"))
+        short = await seconds_of(
+            loop, world.verify(pool, [f"user{n}@quick.example" for n in range(10)], "short")
+        )
         checks = [world.verify(pool, [f"user1{n}@quick.example"], "checks") for n in range(10)]
         single = await seconds_of(loop, asyncio.gather(*checks))
         busy = pool.active
@@ -57,9 +62,13 @@ def test_no_client_waits_for_the_whole_queue_of_another_at_one_server():
     async def run(loop):
         world = ScriptedWorld({"mx.quick.example": Server()})
         pool = world.pool()
-        long = asyncio.create_task(world.verify(pool, [f"user{n}@quick.example" for n in range(20_000)], "long"))
+        long = asyncio.create_task(
+            world.verify(pool, [f"user{n}@quick.example" for n in range(20_000)], "long")
+        )
         await asyncio.sleep(1)
-        short = await seconds_of(loop, world.verify(pool, [f"user{n}@quick.example" for n in range(10)], "short"))
+        short = await seconds_of(
+            loop, world.verify(pool, [f"user{n}@quick.example" for n in range(10)], "short")
+        )
         asked = len(world.servers["mx.quick.example"].asked)
         await cancel(long)
         return short, asked, world.most
@@ -89,7 +98,9 @@ def test_the_same_address_of_two_clients_is_asked_once():
     async def run(loop):
         world = ScriptedWorld({"mx.quick.example": Server()})
         pool = world.pool(catch_all_probe=False)
-        found = await asyncio.gather(*(world.verify(pool, ["user@quick.example"], name) for name in "ab"))
+        found = await asyncio.gather(
+            *(world.verify(pool, ["user@quick.example"], name) for name in "ab")
+        )
         return [list(each) for each in found], world.servers["mx.quick.example"].asked
 
     assert run_virtual(run) == ([["user@quick.example"]] * 2, ["user@quick.example"])

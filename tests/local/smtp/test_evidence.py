@@ -2,7 +2,11 @@
 
 import random
 
-from mailverdict.checks.smtp.classify.classification import ConnectionFailure, FailureKind, classify_failure
+from mailverdict.checks.smtp.classify.classification import (
+    ConnectionFailure,
+    FailureKind,
+    classify_failure,
+)
 from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.protocol.steps import SessionEnd, SessionPlan
 from mailverdict.checks.smtp.replies import Reply
@@ -25,7 +29,13 @@ REPLIES = [
     (Reply(250, None, "Ok"), None, True, None, False),
     (Reply(550, "5.1.1", "User unknown"), Reason.MAILBOX_NOT_FOUND, False, False, False),
     (Reply(452, "4.2.2", "Mailbox full"), Reason.MAILBOX_FULL, False, None, False),
-    (Reply(554, "5.7.1", "Client host blocked using dnsbl.example"), Reason.PROTECTED, False, None, True),
+    (
+        Reply(554, "5.7.1", "Client host blocked using dnsbl.example"),
+        Reason.PROTECTED,
+        False,
+        None,
+        True,
+    ),
     (Reply(451, "4.7.1", "Greylisted"), Reason.GREYLISTED, False, None, False),
 ]
 
@@ -33,12 +43,19 @@ REPLIES = [
 @each_row(("reply", "reason", "accepted", "catch_all", "protected"), REPLIES)
 def test_a_reply_to_rcpt_shows(reply, reason, accepted, catch_all, protected):
     seen = reply_evidence("mx", classify_reply(reply, phase="rcpt"), reply)
-    assert (seen.reason, seen.rcpt_accepted, seen.catch_all, seen.protected) == (reason, accepted, catch_all, protected)
+    assert (seen.reason, seen.rcpt_accepted, seen.catch_all, seen.protected) == (
+        reason,
+        accepted,
+        catch_all,
+        protected,
+    )
     assert (seen.port_open, seen.connected, seen.host, seen.reply) == (True, True, "mx", str(reply))
 
 
 def test_a_recipient_that_could_not_be_asked_was_not_refused():
-    seen = reply_evidence("mx", Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", "SMTPUTF8_REQUIRED"), None)
+    seen = reply_evidence(
+        "mx", Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", "SMTPUTF8_REQUIRED"), None
+    )
     assert (seen.rcpt_accepted, seen.reply, seen.classification.error_code) == (
         None,
         "smtputf8 not offered",
@@ -52,7 +69,9 @@ def test_what_is_kept_of_a_reply_is_bounded():
 
 
 def failed(kind, phase, reached=""):
-    return SessionEnd(classify_failure(ConnectionFailure(kind)), phase, "what was seen", reached=reached)
+    return SessionEnd(
+        classify_failure(ConnectionFailure(kind)), phase, "what was seen", reached=reached
+    )
 
 
 ENDS = [
@@ -63,7 +82,12 @@ ENDS = [
     (failed(FailureKind.DROPPED, "ehlo", "banner"), True, False, None),
     (failed(FailureKind.DROPPED, "mail", "ehlo"), True, True, None),
     (failed(FailureKind.DROPPED, "rcpt", "mail"), True, True, None),
-    (SessionEnd(Classification(Reason.PROTECTED, "client"), "banner", "554", reached="connect"), True, False, True),
+    (
+        SessionEnd(Classification(Reason.PROTECTED, "client"), "banner", "554", reached="connect"),
+        True,
+        False,
+        True,
+    ),
 ]
 
 
@@ -76,12 +100,16 @@ def test_the_end_of_a_session_shows_how_far_it_came(end, port_open, connected, p
 
 @each_row("reason", [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL, None])
 def test_the_end_of_a_session_is_never_about_a_mailbox(reason):
-    assert end_evidence("mx", SessionEnd(Classification(reason, "rule"), "rcpt", "421")).reason is Reason.INCONCLUSIVE
+    assert (
+        end_evidence("mx", SessionEnd(Classification(reason, "rule"), "rcpt", "421")).reason
+        is Reason.INCONCLUSIVE
+    )
 
 
 def closed_route(*ends, inferred=False):
     exchanges = [
-        SmtpExchange(f"mx{n}", LocalSettings(), SessionPlan("c.example"), clock=float) for n in range(len(ends))
+        SmtpExchange(f"mx{n}", LocalSettings(), SessionPlan("c.example"), clock=float)
+        for n in range(len(ends))
     ]
     for exchange, end in zip(exchanges, ends, strict=True):
         exchange.close(end, inferred=inferred)
@@ -91,13 +119,22 @@ def closed_route(*ends, inferred=False):
 def test_what_is_concluded_from_others_says_so():
     end = SessionEnd(Classification(Reason.PROTECTED, "client"), "rcpt", "554 no", reached="mail")
     seen = closed_evidence(closed_route(end, inferred=True))
-    assert (seen.inferred, seen.connected, seen.rcpt_accepted, seen.protected) == (True, True, None, True)
+    assert (seen.inferred, seen.connected, seen.rcpt_accepted, seen.protected) == (
+        True,
+        True,
+        None,
+        True,
+    )
 
 
 PICKS = [
     (["port_closed", "timeout"], "timeout", "a closed port tells least"),
     (["timeout", "protected"], "timeout", "else the best exchange speaks"),
-    (["no_mx_record", "timeout"], "timeout", "one that takes no mail does not speak for the others"),
+    (
+        ["no_mx_record", "timeout"],
+        "timeout",
+        "one that takes no mail does not speak for the others",
+    ),
     (["no_mx_record", "port_closed"], "port_closed", "not even for one that cannot be reached"),
     (["no_mx_record", "no_mx_record"], "no_mx_record", "unless all say so"),
 ]
@@ -105,16 +142,26 @@ PICKS = [
 
 @each_row(("reasons", "expected", "why"), PICKS)
 def test_one_closed_exchange_is_reported_for_a_domain(reasons, expected, why):
-    route = closed_route(*(SessionEnd(Classification(Reason(each), "rule"), "banner", "") for each in reasons))
+    route = closed_route(
+        *(SessionEnd(Classification(Reason(each), "rule"), "banner", "") for each in reasons)
+    )
     assert closed_evidence(route).reason == expected, why
 
 
 def test_the_first_exchange_that_is_not_closed_comes_next():
     route = Route(
-        tuple(SmtpExchange(name, LocalSettings(), SessionPlan("c.example"), clock=float) for name in "abcd"), 2
+        tuple(
+            SmtpExchange(name, LocalSettings(), SessionPlan("c.example"), clock=float)
+            for name in "abcd"
+        ),
+        2,
     )
     one, two, three, _ = route.exchanges
-    assert [route.after(None), route.after(one), route.after(two)] == [one, two, None]  # two attempts are all it gets
+    assert [route.after(None), route.after(one), route.after(two)] == [
+        one,
+        two,
+        None,
+    ]  # two attempts are all it gets
     one.close_without_address("none")  # that is not an attempt
     assert [route.after(None), route.after(two)] == [two, three]
     two.close(failed(FailureKind.REFUSED, "connect"))

@@ -11,7 +11,12 @@ from mailverdict.checks.smtp.classify.classification import (
     classify_failure,
 )
 from mailverdict.checks.smtp.classify.classifier import classify_reply
-from mailverdict.checks.smtp.protocol.steps import LimitObserved, SessionEnd, SessionPlan, WindowRequest
+from mailverdict.checks.smtp.protocol.steps import (
+    LimitObserved,
+    SessionEnd,
+    SessionPlan,
+    WindowRequest,
+)
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.smtp.evidence import closed_evidence
 from mailverdict.local.smtp.exchange import SmtpExchange
@@ -25,7 +30,9 @@ OK = Reply(250, None, "Ok")
 BLOCKED = Reply(554, "5.7.1", "Client host [192.0.2.1] blocked using dnsbl.example")
 UNKNOWN = Reply(550, "5.1.1", "User unknown")
 BUSY = SessionEnd(
-    Classification(Reason.INCONCLUSIVE, "capacity", action=Action.BACK_OFF), "banner", "421 too many connections"
+    Classification(Reason.INCONCLUSIVE, "capacity", action=Action.BACK_OFF),
+    "banner",
+    "421 too many connections",
 )
 
 
@@ -49,9 +56,17 @@ def hear(host, *replies):
 ROWS = [
     ([BLOCKED] * 3, True, "three in a row"),
     ([BLOCKED] * 2, False, "two are not enough"),
-    ([BLOCKED, BLOCKED, UNKNOWN, BLOCKED, BLOCKED], False, "an answer between them counts from new"),
+    (
+        [BLOCKED, BLOCKED, UNKNOWN, BLOCKED, BLOCKED],
+        False,
+        "an answer between them counts from new",
+    ),
     ([BLOCKED, BLOCKED, OK, BLOCKED, BLOCKED, BLOCKED], True, "three after it do"),
-    ([Reply(550, "5.7.1", "Sender rejected")] * 5, False, "that is about our sender, and perhaps about one domain"),
+    (
+        [Reply(550, "5.7.1", "Sender rejected")] * 5,
+        False,
+        "that is about our sender, and perhaps about one domain",
+    ),
 ]
 
 
@@ -218,11 +233,15 @@ WINDOWS = [
 
 
 @each_row(("accepted", "refused", "size", "most", "expected", "why"), WINDOWS)
-def test_a_window_is_as_large_as_its_refusals_are_likely_to_fit(accepted, refused, size, most, expected, why):
+def test_a_window_is_as_large_as_its_refusals_are_likely_to_fit(
+    accepted, refused, size, most, expected, why
+):
     host = exchange()
     for code in [250] * accepted + [550] * refused:
         host.count_reply(Classification(None, "rule"), Reply(code, None, ""))
-    assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=True), size, most) == expected, why
+    assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=True), size, most) == expected, (
+        why
+    )
     assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=False), size, most) == size
 
 

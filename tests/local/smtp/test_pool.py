@@ -29,7 +29,9 @@ from tests.doubles.tables import each_row
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
 OPEN = Played("mx.open.example", "takes all", mailboxes=None)
-BUSY = Played("mx.busy.example", "too many connections", greeting="421 4.7.0 {host} too many connections")
+BUSY = Played(
+    "mx.busy.example", "too many connections", greeting="421 4.7.0 {host} too many connections"
+)
 MUTE = Played("mx.mute.example", "never greets", faults=(SmtpFault("connect", "silence"),))
 
 
@@ -52,15 +54,23 @@ async def running(domains, *played, more=None, **settings):
     """A run with some domains, two addresses each."""
     async with SmtpServer(played) as server:
         batch = observe_batch(
-            pa.array([f"ada{n}@{d}" for d in domains for n in range(2)], pa.string()), load_lists(Lists())
+            pa.array([f"ada{n}@{d}" for d in domains for n in range(2)], pa.string()),
+            load_lists(Lists()),
         )
-        quick = {"connect_timeout": 0.3, "command_timeout": 0.3, "backoff_min": 0.01, "allow_networks": ["127.0.0.0/8"]}
+        quick = {
+            "connect_timeout": 0.3,
+            "command_timeout": 0.3,
+            "backoff_min": 0.01,
+            "allow_networks": ["127.0.0.0/8"],
+        }
         config = LocalSettings(smtp_port=server.port or 9, **{**quick, **settings})
         book = Book(server, more)
         pool = SmtpPool(config, book, helo_name="client.example", rng=random.Random(1))
         run = Recipients(pool, ResultBuffer(batch), retry_greylisted=config.retry_greylisted)
         for code, (domain, hosts) in enumerate(domains.items()):
-            exchanges = tuple(MailExchange(10 * mx_index, host) for mx_index, host in enumerate(hosts))
+            exchanges = tuple(
+                MailExchange(10 * mx_index, host) for mx_index, host in enumerate(hosts)
+            )
             seen = DomainEvidence(domain, DnsOutcome.MX if hosts else DnsOutcome.NULL_MX, exchanges)
             run.add(code, seen, np.array([2 * code, 2 * code + 1]))
         try:
@@ -90,7 +100,11 @@ def test_domains_with_the_same_exchanges_share_a_session():
 
 def test_a_host_is_looked_up_once():
     async def main():
-        domains = {"a.example": [OPEN.host], "b.example": [OPEN.host, MUTE.host], "c.example": [MUTE.host, OPEN.host]}
+        domains = {
+            "a.example": [OPEN.host],
+            "b.example": [OPEN.host, MUTE.host],
+            "c.example": [MUTE.host, OPEN.host],
+        }
         async with running(domains, OPEN, MUTE) as (run, _, book):
             return await finish(run), sorted(book.asked)
 
@@ -124,7 +138,11 @@ def test_a_domain_without_exchanges_is_settled_at_once():
 @pytest.mark.slow
 def test_backing_off_waits():
     async def main():
-        async with running({"x.example": [BUSY.host]}, BUSY, backoff_min=10, backoff_max=60) as (run, server, _):
+        async with running({"x.example": [BUSY.host]}, BUSY, backoff_min=10, backoff_max=60) as (
+            run,
+            server,
+            _,
+        ):
             began, seen = run.pool.clock(), []
             while not run.is_done():
                 sessions = server.stats(BUSY.host).sessions
@@ -181,7 +199,9 @@ def test_a_host_given_twice_is_one():
     async def main():
         async with running({}) as (run, _, _):
             twice = (MailExchange(10, "a"), MailExchange(20, "a"), MailExchange(30, "b"))
-            return [each.name for each in run.route(DomainEvidence("x", DnsOutcome.MX, twice)).exchanges]
+            return [
+                each.name for each in run.route(DomainEvidence("x", DnsOutcome.MX, twice)).exchanges
+            ]
 
     assert asyncio.run(main()) == ["a", "b"]
 
@@ -193,10 +213,19 @@ def test_hosts_that_wait_for_one_machine_cost_nothing_while_they_wait(hosts):
 
     async def main():
         more = {f"mx.d{n}.example": ["127.0.61.1"] for n in range(hosts)}
-        farm = Played("mx.farm.example", "one machine of many names", mailboxes=None, address="127.0.61.1")
+        farm = Played(
+            "mx.farm.example", "one machine of many names", mailboxes=None, address="127.0.61.1"
+        )
         domains = {f"d{n}.example": [f"mx.d{n}.example"] for n in range(hosts)}
-        patience = {"connect_timeout": 60, "command_timeout": 60}  # hundreds of sessions, and a busy machine
-        async with running(domains, farm, more=more, catch_all_probe=False, **patience) as (run, server, _):
+        patience = {
+            "connect_timeout": 60,
+            "command_timeout": 60,
+        }  # hundreds of sessions, and a busy machine
+        async with running(domains, farm, more=more, catch_all_probe=False, **patience) as (
+            run,
+            server,
+            _,
+        ):
             looks = count_calls(run.pool, "open_session")
             reasons = await finish(run)
             return set(reasons), server.stats(farm.host).most_open, looks
@@ -221,11 +250,16 @@ def count_calls(owner, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 2])
 @given(seed=st.integers(0, 10_000))
-@example(seed=93)  # a cancelled run had the last questions of a session with missing mailboxes of another
+@example(
+    seed=93
+)  # a cancelled run had the last questions of a session with missing mailboxes of another
 def test_nobody_starves_and_no_limit_is_broken(limit, seed):
     """Runs of several clients at servers that share machines, and turn some sessions away; one run is cancelled."""
     rng = random.Random(seed)
-    servers = {f"mx{n}.example": Server(delay=rng.choice([0.02, 0.5]), capacity=rng.choice([1, 99])) for n in range(8)}
+    servers = {
+        f"mx{n}.example": Server(delay=rng.choice([0.02, 0.5]), capacity=rng.choice([1, 99]))
+        for n in range(8)
+    }
     world = ScriptedWorld(servers, machines=5)
     for n in range(12):
         hosts = rng.sample(sorted(servers), rng.randint(1, 3))
@@ -233,7 +267,9 @@ def test_nobody_starves_and_no_limit_is_broken(limit, seed):
 
     async def verify(pool, number):
         count, domains = rng.randint(1, 60), rng.sample(sorted(world.exchanges), 3)
-        emails = [f"{rng.choice(['user', 'no'])}{number}x{n}@{rng.choice(domains)}" for n in range(count)]
+        emails = [
+            f"{rng.choice(['user', 'no'])}{number}x{n}@{rng.choice(domains)}" for n in range(count)
+        ]
         seen = await world.verify(pool, emails, f"client {number % 3}")
         found = {(email[:2], seen[email].reason) for email in emails}
         assert found <= {

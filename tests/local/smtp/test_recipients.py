@@ -35,7 +35,9 @@ def play(emails, *servers, domain="x.example", **how):
 
     async def run(loop):
         greylisted = how.pop("retry_greylisted", 0.0)
-        seen = await world.verify(world.pool(**how), [f"{e}@{domain}" for e in emails], retry_greylisted=greylisted)
+        seen = await world.verify(
+            world.pool(**how), [f"{e}@{domain}" for e in emails], retry_greylisted=greylisted
+        )
         return seen, loop.time()
 
     seen, world.seconds = run_virtual(run)
@@ -182,10 +184,15 @@ def test_after_missing_mailboxes_in_a_row_an_accepted_address_is_asked_again_in_
 
 
 @each_row("denies_after", [1, 2, 3, 4, 5])
-def test_no_mailbox_is_missing_at_a_server_that_refuses_everybody_later_in_each_session(denies_after):
+def test_no_mailbox_is_missing_at_a_server_that_refuses_everybody_later_in_each_session(
+    denies_after,
+):
     names = [f"{'no' if n % 4 == 1 else 'user'}{n}" for n in range(300)]
     reasons, _, _ = play(names, Server(denies_after=denies_after))
-    assert {reasons[name] for name in names if name.startswith("user")} == {None, Reason.INCONCLUSIVE}
+    assert {reasons[name] for name in names if name.startswith("user")} == {
+        None,
+        Reason.INCONCLUSIVE,
+    }
 
 
 WITNESSES = [
@@ -197,13 +204,17 @@ WITNESSES = [
 
 
 @each_row(("reply", "rule", "goes_on", "why"), WITNESSES)
-def test_missing_mailboxes_are_inconclusive_if_an_accepted_address_is_refused(reply, rule, goes_on, why):
+def test_missing_mailboxes_are_inconclusive_if_an_accepted_address_is_refused(
+    reply, rule, goes_on, why
+):
     server = Server(script=replies(user1=[OK, reply]))
     names = ["user1", *(f"no{n}" for n in range(20)), "user2"]
     reasons, seen, _ = play(names, server, catch_all_probe=False)
     assert {reasons[name] for name in names[1:9]} == {Reason.INCONCLUSIVE}, why
     assert {seen[name].classification.rule for name in names[1:9]} == {rule}
-    assert {(seen[name].rcpt_accepted, seen[name].catch_all) for name in names[1:9]} == {(None, None)}
+    assert {(seen[name].rcpt_accepted, seen[name].catch_all) for name in names[1:9]} == {
+        (None, None)
+    }
     assert ("user2" in asked(server)) is goes_on
 
 
@@ -215,13 +226,19 @@ def test_where_no_address_was_accepted_postmaster_is_asked():
 
 
 @each_row("reply", [UNKNOWN, BLOCKED, TROUBLE])
-@each_row(("count", "reason"), [(SUSPICIOUS - 1, Reason.MAILBOX_NOT_FOUND), (SUSPICIOUS, Reason.INCONCLUSIVE)])
+@each_row(
+    ("count", "reason"),
+    [(SUSPICIOUS - 1, Reason.MAILBOX_NOT_FOUND), (SUSPICIOUS, Reason.INCONCLUSIVE)],
+)
 def test_where_postmaster_is_refused_many_missing_mailboxes_are_inconclusive(reply, count, reason):
     server = Server(script=replies(postmaster=[reply]))
     reasons, seen, world = play([f"no{n}" for n in range(count)], server)
     assert list(reasons.values()) == [reason] * count
     is_told = "(the server accepted no address, not even postmaster)" in seen["no0"].reply
-    assert (is_told, len(world.notices)) == (reason is Reason.INCONCLUSIVE, reason is Reason.INCONCLUSIVE)
+    assert (is_told, len(world.notices)) == (
+        reason is Reason.INCONCLUSIVE,
+        reason is Reason.INCONCLUSIVE,
+    )
     assert asked(server).count("postmaster") == 1
 
 
@@ -246,7 +263,9 @@ def test_single_checks_at_a_server_that_refuses_everybody_are_counted_together()
         world = ScriptedWorld({"mx.x.example": Server(script=lambda address, times: UNKNOWN)})
         pool, reasons = world.pool(), []
         for n in range(2 * SUSPICIOUS):
-            reasons += [each.reason for each in (await world.verify(pool, [f"ada{n}@x.example"])).values()]
+            reasons += [
+                each.reason for each in (await world.verify(pool, [f"ada{n}@x.example"])).values()
+            ]
         return reasons
 
     reasons = run_virtual(run)

@@ -8,16 +8,31 @@ import pyarrow as pa
 from mailverdict.checks.lists.flags import load_lists
 from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.results import ResultBuffer, find_aliases
-from mailverdict.model.evidence import Classification, DnsOutcome, DomainEvidence, MailboxEvidence, MailExchange
+from mailverdict.model.evidence import (
+    Classification,
+    DnsOutcome,
+    DomainEvidence,
+    MailboxEvidence,
+    MailExchange,
+)
 from mailverdict.model.settings import Lists
 from mailverdict.model.table import table_to_rows
 from mailverdict.model.words import Reason
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MX = DomainEvidence("x.example", DnsOutcome.MX, (MailExchange(10, "mx.x.example"),))
-FINE = MailboxEvidence(Classification(None, "accepted"), "mx.x.example", True, True, True, False, False, "250 Ok")
+FINE = MailboxEvidence(
+    Classification(None, "accepted"), "mx.x.example", True, True, True, False, False, "250 Ok"
+)
 GONE = MailboxEvidence(
-    Classification(Reason.MAILBOX_NOT_FOUND, "no_such_user"), "mx.x.example", True, True, False, False, False, "550 no"
+    Classification(Reason.MAILBOX_NOT_FOUND, "no_such_user"),
+    "mx.x.example",
+    True,
+    True,
+    False,
+    False,
+    False,
+    "550 no",
 )
 
 
@@ -65,20 +80,32 @@ def test_a_domain_without_exchanges_needs_no_mailbox():
     results.domains[0] = DomainEvidence("x.example", DnsOutcome.NULL_MX)
     results.add(0, None)
     (row,) = rows_of(results).values()
-    assert (row.result, row.reasons, row.catch_all, row.protected) == ("invalid", ("no_mx_record",), None, None)
+    assert (row.result, row.reasons, row.catch_all, row.protected) == (
+        "invalid",
+        ("no_mx_record",),
+        None,
+        None,
+    )
 
 
 def test_what_is_inferred_is_marked():
     results = buffer_of(batch_of("ada@x.example"))
     results.add(
-        0, MailboxEvidence(Classification(Reason.PROTECTED, "client"), "mx", True, protected=True, inferred=True)
+        0,
+        MailboxEvidence(
+            Classification(Reason.PROTECTED, "client"), "mx", True, protected=True, inferred=True
+        ),
     )
     assert rows_of(results)[0].metadata["inferred"] is True
 
 
 def test_other_spellings_get_the_same_answer():
     batch = batch_of(
-        "ada@bücher.example", "ada@xn--bcher-kva.example", "Ada@bücher.example", "ada@BÜCHER.example", "broken"
+        "ada@bücher.example",
+        "ada@xn--bcher-kva.example",
+        "Ada@bücher.example",
+        "ada@BÜCHER.example",
+        "broken",
     )
     leaders, aliases = find_aliases(batch, batch.accepted())
     assert (leaders.tolist(), aliases) == ([0, 2], {0: [1, 3]})

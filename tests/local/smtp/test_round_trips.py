@@ -56,7 +56,9 @@ def test_refusals_are_almost_never_punished(seeds):
     assert max(Model(600, 0.2, punishes=True, seed=seed).run() for seed in range(seeds)) <= 80
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 9))])
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 9))]
+)
 @pytest.mark.parametrize("punishes", [False, True])
 def test_an_exchange_has_two_sessions_at_once_and_few_refusals_in_each(punishes, seed):
     model = Model(600, 0.2, punishes=punishes, seed=seed)
@@ -77,5 +79,8 @@ def test_all_accepted_ones_are_catch_all_where_everybody_is_accepted():
 def test_all_unknown_ones_are_found():
     model = Model(600, 0.2)
     model.run()
-    reasons = {email[:2]: {seen.reason for e, seen in model.seen.items() if e[:2] == email[:2]} for email in model.seen}
+    reasons = {
+        email[:2]: {seen.reason for e, seen in model.seen.items() if e[:2] == email[:2]}
+        for email in model.seen
+    }
     assert reasons == {"us": {None}, "no": {Reason.MAILBOX_NOT_FOUND}}

@@ -64,13 +64,18 @@ def column(*emails: str) -> pa.StringArray:
     return pa.array(emails, pa.string())
 
 
-def answers(*emails: str, result: str = "valid", reasons: tuple[str, ...] = (), **more: Any) -> pa.Table:
+def answers(
+    *emails: str, result: str = "valid", reasons: tuple[str, ...] = (), **more: Any
+) -> pa.Table:
     rows = [Verification(email, "smtp", result, reasons=reasons, **more) for email in emails]
     return rows_to_table(rows, source="remote")
 
 
 def trouble(*emails: str) -> pa.Table:
-    rows = [{"email": email, "status": "error", "validation_type": "smtp", "source": "remote"} for email in emails]
+    rows = [
+        {"email": email, "status": "error", "validation_type": "smtp", "source": "remote"}
+        for email in emails
+    ]
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
@@ -79,11 +84,15 @@ def jobs(*emails: str) -> tuple[Job, ...]:
 
 
 def known(journal: Journal, *emails: str, **options: Any) -> dict[str, str]:
-    rows = journal.settled(KEY, column(*emails), **{"newer_than": 0.0, "refresh": frozenset(), **options})
+    rows = journal.settled(
+        KEY, column(*emails), **{"newer_than": 0.0, "refresh": frozenset(), **options}
+    )
     return dict(zip(rows["email"].to_pylist(), rows["result"].to_pylist(), strict=True))
 
 
-def claim(journal: Journal, *emails: str, token: str = "t", used: int | None = 7, key: str = KEY) -> list[str]:
+def claim(
+    journal: Journal, *emails: str, token: str = "t", used: int | None = 7, key: str = KEY
+) -> list[str]:
     return list(journal.claim(key, Submitting(token, emails, used)))
 
 
@@ -150,7 +159,10 @@ VERIFICATIONS = st.builds(
 def test_any_verification_survives_the_journal(
     tmp_path_factory: pytest.TempPathFactory, verifications: list[Verification]
 ) -> None:
-    named = [Verification(**{**fields_of(v), "email": f"user{i}@b.org"}) for i, v in enumerate(verifications)]
+    named = [
+        Verification(**{**fields_of(v), "email": f"user{i}@b.org"})
+        for i, v in enumerate(verifications)
+    ]
     with Journal(tmp_path_factory.mktemp("j") / "j.db") as journal:
         journal.record(KEY, Settled(rows_to_table(named, source="remote")))
         rows = journal.settled(KEY, column(*(v.email for v in named)), newer_than=0.0)
@@ -162,7 +174,9 @@ def fields_of(v: Verification) -> dict[str, Any]:
     return {name: getattr(v, name) for name in Verification.__slots__}
 
 
-def test_an_address_is_known_whatever_the_case_of_its_domain_but_not_of_its_local_part(journal: Journal) -> None:
+def test_an_address_is_known_whatever_the_case_of_its_domain_but_not_of_its_local_part(
+    journal: Journal,
+) -> None:
     journal.record(KEY, Settled(answers("Ada@Example.ORG")))
     assert known(journal, "Ada@example.org", "Ada@EXAMPLE.org", "ada@example.org") == {
         "Ada@example.org": "valid",
@@ -224,15 +238,21 @@ def test_everything_survives_closing(path: Path, clock: Clock) -> None:
     with Journal(path, clock=clock) as second:
         assert known(second, "a@x.org", "b@x.org") == {"a@x.org": "valid"}
         assert second.in_flight(KEY, column("b@x.org", "a@x.org")) == list(jobs("b@x.org"))
-        assert second.unclaimed(KEY, column("a@x.org", "b@x.org", "c@x.org")).held.to_pylist() == ["c@x.org"]
+        assert second.unclaimed(KEY, column("a@x.org", "b@x.org", "c@x.org")).held.to_pylist() == [
+            "c@x.org"
+        ]
 
 
-def test_jobs_in_flight_are_given_for_the_addresses_asked_until_they_are_settled(journal: Journal) -> None:
+def test_jobs_in_flight_are_given_for_the_addresses_asked_until_they_are_settled(
+    journal: Journal,
+) -> None:
     journal.record(KEY, Submitted(jobs("a@X.org", "b@x.org")))
     assert [job.email for job in journal.in_flight(KEY, column("a@x.org"))] == ["a@X.org"]
     assert journal.in_flight("mx other", column("a@x.org")) == []
     journal.record(KEY, Settled(answers("a@X.org"), ("job of a@X.org",)))
-    assert [job.email for job in journal.in_flight(KEY, column("a@x.org", "b@x.org"))] == ["b@x.org"]
+    assert [job.email for job in journal.in_flight(KEY, column("a@x.org", "b@x.org"))] == [
+        "b@x.org"
+    ]
 
 
 def test_a_job_that_is_given_up_stays_in_flight(journal: Journal) -> None:
@@ -243,7 +263,12 @@ def test_a_job_that_is_given_up_stays_in_flight(journal: Journal) -> None:
 
 
 def test_events_that_change_nothing_are_taken(journal: Journal) -> None:
-    for event in (Waiting(1.0, "x"), Noticed("x"), QuotaSeen(Quota(1, 1, 0)), Settled(SCHEMA.empty_table())):
+    for event in (
+        Waiting(1.0, "x"),
+        Noticed("x"),
+        QuotaSeen(Quota(1, 1, 0)),
+        Settled(SCHEMA.empty_table()),
+    ):
         journal.record(KEY, event)
     assert known(journal, "a@x.org") == {}
 
@@ -253,13 +278,19 @@ def test_an_address_is_sent_by_one_at_a_time(path: Path, clock: Clock) -> None:
         assert claim(one, "a@x.org", "b@x.org") == ["a@x.org", "b@x.org"]
         assert claim(one, "a@x.org") == [], "nor by itself, before it has heard of it"
         assert claim(two, "b@X.org", "c@x.org") == ["c@x.org"]
-        assert claim(one, "c@x.org", token="u") == ["c@x.org"], "the other one has claimed a part, and so nothing"
-        assert claim(two, "a@x.org", key="mx other") == ["a@x.org"], "another key is another question"
+        assert claim(one, "c@x.org", token="u") == ["c@x.org"], (
+            "the other one has claimed a part, and so nothing"
+        )
+        assert claim(two, "a@x.org", key="mx other") == ["a@x.org"], (
+            "another key is another question"
+        )
         one.record(KEY, Deferred((), "rejected", token="t"))
         assert claim(two, "a@x.org", "b@x.org") == ["a@x.org", "b@x.org"]
 
 
-def test_what_another_has_settled_since_we_began_is_not_claimed_and_is_known(path: Path, clock: Clock) -> None:
+def test_what_another_has_settled_since_we_began_is_not_claimed_and_is_known(
+    path: Path, clock: Clock
+) -> None:
     temporary = {"result": "unknown", "reasons": ("rate_limited",)}
     with Journal(path, clock=clock) as one, Journal(path, clock=clock) as two:
         claim(one, "a@x.org", "b@x.org")
@@ -271,11 +302,17 @@ def test_what_another_has_settled_since_we_began_is_not_claimed_and_is_known(pat
         assert claim(two, "a@x.org", "b@x.org") == []
     with Journal(path, clock=clock) as later:
         assert known(later, "a@x.org", "b@x.org") == {"a@x.org": "valid"}
-        assert claim(later, "a@x.org", "b@x.org") == ["a@x.org", "b@x.org"], "claiming what is known is a refresh"
+        assert claim(later, "a@x.org", "b@x.org") == ["a@x.org", "b@x.org"], (
+            "claiming what is known is a refresh"
+        )
 
 
-def test_an_address_that_is_asked_again_stays_with_its_run_until_that_ends(path: Path, clock: Clock) -> None:
-    refused = Settled(answers("a@x.org", result="unknown", reasons=("rate_limited",)), is_asked_again=True)
+def test_an_address_that_is_asked_again_stays_with_its_run_until_that_ends(
+    path: Path, clock: Clock
+) -> None:
+    refused = Settled(
+        answers("a@x.org", result="unknown", reasons=("rate_limited",)), is_asked_again=True
+    )
     with Journal(path, clock=clock) as one:
         one.record(KEY, refused)
         with Journal(path, clock=clock) as two:
@@ -313,7 +350,9 @@ def test_a_refused_submission_is_free_at_once(journal: Journal) -> None:
     assert claim(journal, "a@x.org") == ["a@x.org"]
 
 
-def test_a_lost_submission_is_held_for_a_day_then_two_then_four(path: Path, journal: Journal, clock: Clock) -> None:
+def test_a_lost_submission_is_held_for_a_day_then_two_then_four(
+    path: Path, journal: Journal, clock: Clock
+) -> None:
     for days in (1, 2, 4):
         assert claim(journal, "a@x.org") == ["a@x.org"]
         journal.record(KEY, Deferred(("a@x.org",), "uncertain", token="t"))
@@ -347,7 +386,13 @@ def leave_behind(
     ],
 )
 def test_a_quota_reading_resolves_what_an_ended_process_left(
-    path: Path, clock: Clock, used_before: int | None, used: int, later: float, is_free: bool, why: str
+    path: Path,
+    clock: Clock,
+    used_before: int | None,
+    used: int,
+    later: float,
+    is_free: bool,
+    why: str,
 ) -> None:
     leave_behind(path, clock, used_before)
     clock.now += later
@@ -356,7 +401,9 @@ def test_a_quota_reading_resolves_what_an_ended_process_left(
         assert (claim(journal, "a@x.org") == ["a@x.org"]) is is_free, why
 
 
-def test_a_lost_submission_is_resolved_once_and_not_by_a_later_coincidence(path: Path, clock: Clock) -> None:
+def test_a_lost_submission_is_resolved_once_and_not_by_a_later_coincidence(
+    path: Path, clock: Clock
+) -> None:
     leave_behind(path, clock)
     clock.now += GRACE
     with Journal(path, clock=clock) as journal:
@@ -407,7 +454,9 @@ def test_a_lost_submission_is_forgotten(
         assert journal.lost_batches(KEY) == [], why
 
 
-def test_a_lost_submission_of_which_a_part_was_answered_is_not_sent_again_as_it_was(path: Path, clock: Clock) -> None:
+def test_a_lost_submission_of_which_a_part_was_answered_is_not_sent_again_as_it_was(
+    path: Path, clock: Clock
+) -> None:
     leave_behind(path, clock, emails=("a@x.org", "b@x.org"))
     with Journal(path, clock=clock) as journal:
         journal.record(KEY, Submitted(jobs("a@x.org"), "t"))
@@ -430,7 +479,9 @@ def test_a_lost_submission_is_sent_again_as_it_was_when_it_is_not_held(
         assert claim(journal, "a@x.org") == ["a@x.org"]
 
 
-@pytest.mark.parametrize(("why", "held_for"), [("uncounted", 0.0), ("uncertain", HOLD), ("rejected", None)])
+@pytest.mark.parametrize(
+    ("why", "held_for"), [("uncounted", 0.0), ("uncertain", HOLD), ("rejected", None)]
+)
 def test_a_submission_without_an_answer_is_sent_again_as_it_was_by_a_later_run(
     path: Path, clock: Clock, why: str, held_for: float | None
 ) -> None:
@@ -452,7 +503,9 @@ def test_what_is_too_early_to_resolve_is_resolved_later(path: Path, clock: Clock
         assert claim(journal, "a@x.org") == ["a@x.org"]
 
 
-def test_the_submission_of_a_running_process_is_not_resolved_by_others(path: Path, clock: Clock) -> None:
+def test_the_submission_of_a_running_process_is_not_resolved_by_others(
+    path: Path, clock: Clock
+) -> None:
     with Journal(path, clock=clock) as alive, Journal(path, clock=clock) as other:
         claim(alive, "a@x.org")
         clock.now += 2 * HOLD
@@ -516,7 +569,9 @@ def test_two_processes_never_hold_one_address_and_a_killed_one_holds_nothing(pat
                 assert claim(later, "a@x.org", "c@x.org") == ["a@x.org", "c@x.org"]
     finally:
         end(process)
-    assert [each.name for each in path.parent.iterdir()] == [path.name], "the lock of the killed one was deleted"
+    assert [each.name for each in path.parent.iterdir()] == [path.name], (
+        "the lock of the killed one was deleted"
+    )
 
 
 @pytest.mark.slow
@@ -564,7 +619,9 @@ print(left.elsewhere.to_pylist(), left.held.to_pylist())
         end(process)
 
 
-def test_two_runs_of_one_process_are_told_apart_and_a_closed_one_holds_nothing(path: Path, clock: Clock) -> None:
+def test_two_runs_of_one_process_are_told_apart_and_a_closed_one_holds_nothing(
+    path: Path, clock: Clock
+) -> None:
     one, two = Journal(path, clock=clock), Journal(path, clock=clock)
     claim(one, "a@x.org")
     claim(two, "b@x.org", token="u")
@@ -613,7 +670,9 @@ def test_many_processes_may_create_one_file_at_once(path: Path, number: int) -> 
     assert [process.wait() for process in processes] == [0] * number
 
 
-FORMAT_1 = Path(__file__).with_name("format_1.sql")  # of one that ended well and one that was killed
+FORMAT_1 = Path(__file__).with_name(
+    "format_1.sql"
+)  # of one that ended well and one that was killed
 OLD_AND_GIVEN = (
     "settled@x.org",
     "limited@x.org",
@@ -644,12 +703,15 @@ def dump(path: Path) -> list[str]:
         return list(reader.iterdump())
 
 
-def test_a_journal_of_the_first_form_is_converted_and_nothing_is_paid_twice(old: Path, clock: Clock) -> None:
+def test_a_journal_of_the_first_form_is_converted_and_nothing_is_paid_twice(
+    old: Path, clock: Clock
+) -> None:
     before = dump(old)
     unanswered = Submitting("unanswered", ("unanswered2@x.org", "unanswered1@x.org"), 8)
     uncounted = Submitting("uncounted", ("uncounted2@x.org", "uncounted1@x.org"), 7)
     polled = [
-        Job(f"job of {email}", email, "smtp", at) for email, at in (("job@X.org", NOON), ("polled@x.org", NOON + 60))
+        Job(f"job of {email}", email, "smtp", at)
+        for email, at in (("job@X.org", NOON), ("polled@x.org", NOON + 60))
     ]
     with Journal(old, clock=clock) as journal:
         assert known(journal, *OLD_AND_GIVEN) == {"settled@x.org": "valid"}
@@ -670,9 +732,15 @@ def test_a_journal_of_the_first_form_is_converted_and_nothing_is_paid_twice(old:
         journal.record(KEY, QuotaSeen(Quota(100, 8, 92)))
         assert journal.lost_batches(KEY) == [uncounted, unanswered]
         clock.now += HOLD
-        assert [each.token for each in journal.lost_batches(KEY)] == ["maybe", "uncounted", "unanswered"]
+        assert [each.token for each in journal.lost_batches(KEY)] == [
+            "maybe",
+            "uncounted",
+            "unanswered",
+        ]
         assert journal.known_pace("http://verify.test") == KnownPace(20.0, 40.0, NOON)
-        counts = [(each.key, each.settled, each.in_flight, each.uncertain) for each in journal.summary()]
+        counts = [
+            (each.key, each.settled, each.in_flight, each.uncertain) for each in journal.summary()
+        ]
         assert counts == [("local:mx#0123", 1, 0, 0), (KEY, 2, 2, 1)]
         assert sorted(run.settled for run in journal.runs(9)) == [1, 2]
     (kept,) = old.parent.glob("*.format1")
@@ -680,7 +748,9 @@ def test_a_journal_of_the_first_form_is_converted_and_nothing_is_paid_twice(old:
     assert dump(kept) == before
 
 
-def test_a_submission_that_is_lost_again_after_the_conversion_is_held_for_longer(old: Path, clock: Clock) -> None:
+def test_a_submission_that_is_lost_again_after_the_conversion_is_held_for_longer(
+    old: Path, clock: Clock
+) -> None:
     clock.now = NOON + HOLD
     with Journal(old, clock=clock) as journal:
         assert claim(journal, "held@x.org") == ["held@x.org"]
@@ -688,7 +758,9 @@ def test_a_submission_that_is_lost_again_after_the_conversion_is_held_for_longer
         assert journal.unclaimed(KEY, column("held@x.org")).free_at == clock.now + 2 * HOLD
 
 
-def test_the_first_journals_had_neither_paces_nor_the_order_of_submissions(old: Path, clock: Clock) -> None:
+def test_the_first_journals_had_neither_paces_nor_the_order_of_submissions(
+    old: Path, clock: Clock
+) -> None:
     with closing(sqlite3.connect(old)) as writing:
         writing.executescript("DROP TABLE paces; DROP TABLE batches;")
     with Journal(old, clock=clock) as journal:
@@ -706,7 +778,10 @@ def test_many_processes_may_convert_one_file_at_once(old: Path) -> None:
     code = "import sys; from mailverdict.runs.journal.journal import Journal; Journal(sys.argv[1]).close()"
     processes = [subprocess.Popen([sys.executable, "-c", code, str(old)]) for _ in range(4)]
     assert [process.wait() for process in processes] == [0] * 4
-    assert sorted(each.name for each in old.parent.iterdir()) == ["journal.db", "journal.db.format1"]
+    assert sorted(each.name for each in old.parent.iterdir()) == [
+        "journal.db",
+        "journal.db.format1",
+    ]
 
 
 def test_a_conversion_that_fails_leaves_the_journal_as_it_was(old: Path) -> None:
@@ -754,17 +829,25 @@ DAMAGE = {"overwritten": overwrite, "truncated": truncate, "later version": from
 
 
 @pytest.mark.parametrize("how", ["text", "short", "another SQLite file", *DAMAGE])
-def test_a_file_that_is_not_a_journal_is_an_error_and_left_byte_for_byte(path: Path, how: str) -> None:
+def test_a_file_that_is_not_a_journal_is_an_error_and_left_byte_for_byte(
+    path: Path, how: str
+) -> None:
     damaged(path, how)
     before = path.read_bytes()
     for _ in range(2):
-        with pytest.raises(JournalError, match=rf"{re.escape(path.name)}.*give another path for the journal"):
+        with pytest.raises(
+            JournalError, match=rf"{re.escape(path.name)}.*give another path for the journal"
+        ):
             Journal(path)
     assert path.read_bytes() == before
-    assert [each.name for each in path.parent.iterdir()] == [path.name], "nothing was left beside it"
+    assert [each.name for each in path.parent.iterdir()] == [path.name], (
+        "nothing was left beside it"
+    )
 
 
-def test_opening_does_not_read_the_whole_file_and_damage_inside_is_found_when_it_is_read(path: Path) -> None:
+def test_opening_does_not_read_the_whole_file_and_damage_inside_is_found_when_it_is_read(
+    path: Path,
+) -> None:
     emails = [f"user{i:05}@x.org" for i in range(5000)]
     with Journal(path) as journal:
         journal.record(KEY, Settled(answers(*emails)))
@@ -778,7 +861,10 @@ def test_opening_does_not_read_the_whole_file_and_damage_inside_is_found_when_it
 
 
 def modes(path: Path) -> dict[str, int]:
-    return {each.name.removeprefix(path.name): each.stat().st_mode & 0o777 for each in path.parent.iterdir()}
+    return {
+        each.name.removeprefix(path.name): each.stat().st_mode & 0o777
+        for each in path.parent.iterdir()
+    }
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
@@ -856,7 +942,9 @@ def test_export_writes_every_settled_row(journal: Journal, tmp_path: Path) -> No
     assert {moment.timestamp() for moment in table["settled_at"].to_pylist()} == {NOON}
 
 
-def test_export_of_an_empty_journal_is_an_empty_file_of_the_same_columns(journal: Journal, tmp_path: Path) -> None:
+def test_export_of_an_empty_journal_is_an_empty_file_of_the_same_columns(
+    journal: Journal, tmp_path: Path
+) -> None:
     journal.export(tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 0
 

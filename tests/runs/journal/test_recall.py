@@ -12,7 +12,10 @@ from tests.doubles.tables import each_row, rows_to_table
 def table(count: int) -> pa.Table:
     kinds = [("valid", ()), ("risky", ("role",)), ("unknown", ("timeout", "role"))]
     return rows_to_table(
-        [Verification(f"u{i}@x.org", "smtp", kinds[i % 3][0], reasons=kinds[i % 3][1]) for i in range(count)],
+        [
+            Verification(f"u{i}@x.org", "smtp", kinds[i % 3][0], reasons=kinds[i % 3][1])
+            for i in range(count)
+        ],
         source="remote",
     )
 
@@ -37,21 +40,29 @@ def test_tables_of_several_pieces_are_packed_as_one() -> None:
     rows = pa.concat_tables([table(4), table(5)])
     packed = pack(rows)
     assert len(packed.bodies) == 3
-    assert unpack(packed.bodies).take(pa.array(packed.codes))["result"].to_pylist() == rows["result"].to_pylist()
+    assert (
+        unpack(packed.bodies).take(pa.array(packed.codes))["result"].to_pylist()
+        == rows["result"].to_pylist()
+    )
 
 
 def test_more_distinct_values_than_fit_in_one_number_stay_apart() -> None:
     """Seventeen columns of many values each would overflow a plain product of their sizes."""
     count = 2000
     columns = {
-        field.name: pa.array([f"{field.name}{(i * 7919) % count}" for i in range(count)]).cast(field.type)
+        field.name: pa.array([f"{field.name}{(i * 7919) % count}" for i in range(count)]).cast(
+            field.type
+        )
         for field in SCHEMA
         if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)
     }
     rows = complete_table(columns, count)
     packed = pack(rows)
     assert len(packed.bodies) == count
-    assert unpack(packed.bodies).take(pa.array(packed.codes))["extra"].to_pylist() == rows["extra"].to_pylist()
+    assert (
+        unpack(packed.bodies).take(pa.array(packed.codes))["extra"].to_pylist()
+        == rows["extra"].to_pylist()
+    )
 
 
 def test_nothing_packs_to_nothing() -> None:

@@ -16,7 +16,12 @@ CASES = [
     ("192.0.2.1", [], "192.0.2.1", "a direct client"),
     ("192.0.2.1", ["203.0.113.7"], "192.0.2.1", "a client cannot speak for another"),
     ("10.0.0.1", ["203.0.113.7"], "203.0.113.7", "a trusted proxy can"),
-    ("10.0.0.1", ["198.51.100.1, 203.0.113.7"], "203.0.113.7", "the nearest untrusted one is the client"),
+    (
+        "10.0.0.1",
+        ["198.51.100.1, 203.0.113.7"],
+        "203.0.113.7",
+        "the nearest untrusted one is the client",
+    ),
     ("10.0.0.1", ["198.51.100.1", "203.0.113.7"], "203.0.113.7", "several headers are one list"),
     ("10.0.0.1", ["203.0.113.7, 10.9.9.9"], "203.0.113.7", "a chain of trusted proxies"),
     ("10.0.0.1", [], "10.0.0.1", "a proxy that says nothing is the client itself"),
@@ -35,7 +40,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("peer", "forwarded", "expected", "why"), CASES, ids=[case[3] for case in CASES])
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "expected", "why"), CASES, ids=[case[3] for case in CASES]
+)
 def test_client_of(peer: str | None, forwarded: list[str], expected: str, why: str) -> None:
     assert client_account(peer, forwarded, TRUSTED) == expected, why
 

@@ -28,19 +28,31 @@ EXAMPLES = hypothesis.settings(
 
 
 @pytest.fixture(scope="module", params=REVISIONS)
-def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+def service(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Address]:
     folder = tmp_path_factory.mktemp("service")
-    settings = settings_for(folder, revision=request.param, daily_limit=10**6, rate_limit=0, access_log=False)
+    settings = settings_for(
+        folder, revision=request.param, daily_limit=10**6, rate_limit=0, access_log=False
+    )
     backend = AnsweringBackend({"late": unknown("timeout")})
     with listening(create_app(settings, backend), settings) as address:
         yield address
 
 
-OPERATIONS = ["POST /api/check-email", "GET /api/quota", "POST /api/bulk-check-email", "GET /healthz"]
+OPERATIONS = [
+    "POST /api/check-email",
+    "GET /api/quota",
+    "POST /api/bulk-check-email",
+    "GET /healthz",
+]
 OPERATIONS += ["GET /api/verification-result/{job_id}"]
 # Only a body can be wrong: any text may stand where a job_id does.
 MODES = [
-    (name, mode) for name in OPERATIONS for mode in ("positive", "negative") if "POST" in name or mode == "positive"
+    (name, mode)
+    for name in OPERATIONS
+    for mode in ("positive", "negative")
+    if "POST" in name or mode == "positive"
 ]
 
 
@@ -99,7 +111,9 @@ def test_every_schema_is_a_schema(revision: str) -> None:
 
 
 def test_every_reason_is_documented_with_its_meaning() -> None:
-    text = describe(ServiceSettings())["components"]["schemas"]["Verification"]["properties"]["reasons"]["description"]
+    text = describe(ServiceSettings())["components"]["schemas"]["Verification"]["properties"][
+        "reasons"
+    ]["description"]
     assert all(f"`{reason}`" in text for reason in Reason)
 
 
@@ -111,18 +125,30 @@ async def test_every_kind_of_answer_fits_its_schema(tmp_path: Path, revision: st
     async with serving(tmp_path, backend, revision=revision, daily_limit=12) as world:
         document = describe(world.state.settings)
         kinds = ("smtp", "mx", "mx_blacklist", "regex")
-        replies = [(await world.check(f"{who}@x.org", kind)) for who in ("ada", "late") for kind in kinds]
-        replies += [await world.check("bad@x.org", "mx"), await world.check(""), await world.check("a@x.org", "?")]
+        replies = [
+            (await world.check(f"{who}@x.org", kind)) for who in ("ada", "late") for kind in kinds
+        ]
+        replies += [
+            await world.check("bad@x.org", "mx"),
+            await world.check(""),
+            await world.check("a@x.org", "?"),
+        ]
         for reply in replies:
             assert_fits(document, "/api/check-email", "post", reply)
         submitted = await world.submit(["ada@x.org", "broken", "bad@x.org"])
-        refused = [await world.submit(["a@x.org"] * 9), await world.submit(["a@x.org"] * 101), await world.submit([])]
+        refused = [
+            await world.submit(["a@x.org"] * 9),
+            await world.submit(["a@x.org"] * 101),
+            await world.submit([]),
+        ]
         for reply in (submitted, *refused):
             assert_fits(document, "/api/bulk-check-email", "post", reply)
         for entry in submitted.json()["data"]["results"]:
             for _ in range(2):
                 path = f"/api/verification-result/{entry['job_id']}"
-                assert_fits(document, "/api/verification-result/{job_id}", "get", await world.get(path))
+                assert_fits(
+                    document, "/api/verification-result/{job_id}", "get", await world.get(path)
+                )
                 if entry["status"] == "queued":
                     await world.ended(entry["job_id"])
         assert_fits(document, "/api/quota", "get", await world.get("/api/quota"))

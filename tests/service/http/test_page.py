@@ -56,7 +56,14 @@ def test_page_needs_nothing_from_elsewhere() -> None:
 
 def test_page_never_makes_markup_out_of_text() -> None:
     html = StatusPage().html
-    for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "setAttribute"):
+    for way in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "setAttribute",
+    ):
         assert way not in html
     assert not re.search(r"\son[a-z]+=", html)
     assert "style=" not in html  # the policy would refuse it
@@ -71,7 +78,9 @@ def test_policy_allows_exactly_the_scripts_and_styles_of_the_page() -> None:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     settings = settings_for(tmp_path_factory.mktemp("service"), access_log=False)
-    with listening(create_app(settings, AnsweringBackend({"hostile": hostile})), settings) as address:
+    with listening(
+        create_app(settings, AnsweringBackend({"hostile": hostile})), settings
+    ) as address:
         yield address
 
 
@@ -92,7 +101,9 @@ def page(request: pytest.FixtureRequest, browser: Any, service: Address) -> Iter
     """The page in either colour scheme; what the console complains of and what it loads is kept on it."""
     from playwright.sync_api import expect
 
-    context = browser.new_context(color_scheme=request.param, viewport={"width": 900, "height": 900})
+    context = browser.new_context(
+        color_scheme=request.param, viewport={"width": 900, "height": 900}
+    )
     opened = context.new_page()
     opened.complaints, opened.loaded = [], []
     opened.on("console", lambda message: opened.complaints.append(message.text))

@@ -59,7 +59,9 @@ def test_submission_that_was_written_is_accepted(
     assert used(store) == 2
 
 
-def test_submission_that_was_not_written_is_refused_and_costs_nothing(store: Store, url: str) -> None:
+def test_submission_that_was_not_written_is_refused_and_costs_nothing(
+    store: Store, url: str
+) -> None:
     lose_next_commit(store, lambda: None, is_carried_out=False)
     with pytest.raises(OperationalError):
         store.submit([Debit("a", 2, JOBS)])

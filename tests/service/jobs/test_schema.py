@@ -23,7 +23,9 @@ from tests.doubles.service import asynchronous, open_store, serving
 from tests.service.postgres import Cluster
 from tests.service.recount import assert_counted
 
-VERSIONS = Path(__file__).parents[1] / "versions"  # stores as versions before made them, with jobs in every state
+VERSIONS = (
+    Path(__file__).parents[1] / "versions"
+)  # stores as versions before made them, with jobs in every state
 KEY = "0f1e2d3c-4b5a-4789-8abc-def012345678"  # of their first submission
 NAMES = ("done", "failed", "queued", "working", "later", "greylisted", "other", "second")
 ROW = WorkerRow("host:1", "1", "regex,mx,mx_blacklist,smtp", None)
@@ -80,10 +82,16 @@ def url(cluster: Cluster) -> str:
 @pytest.mark.parametrize(("load", "version"), KINDS)
 @asynchronous
 async def test_store_of_the_version_before_is_taken_over_with_all_jobs_and_quota(
-    tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], load: Load, version: int
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+    load: Load,
+    version: int,
 ) -> None:
     url = load(request, tmp_path)
-    with pytest.raises(SettingsError, match=f"has schema {version}.*run 'mailverdict store upgrade'"):
+    with pytest.raises(
+        SettingsError, match=f"has schema {version}.*run 'mailverdict store upgrade'"
+    ):
         open_store(url)
     assert status_of(["store", "upgrade", "--store", url]) == 0
     assert capsys.readouterr().err == f"schema {version} became {SCHEMA_VERSION}\n"
@@ -105,7 +113,9 @@ async def test_store_of_the_version_before_is_taken_over_with_all_jobs_and_quota
         repeated = await world.submit(emails, "regex", **{"idempotency-key": KEY})
         ids = [entry["job_id"] for entry in repeated.json()["data"]["results"]]
         assert [(await world.ended(job_id))["email"] for job_id in ids] == emails
-        assert await world.used("192.0.2.1") == 9, "a submission that is repeated after the upgrade is paid once"
+        assert await world.used("192.0.2.1") == 9, (
+            "a submission that is repeated after the upgrade is paid once"
+        )
     assert_counted(url)
 
 
@@ -125,12 +135,19 @@ def test_upgraded_store_has_the_tables_of_a_new_one(
         engine = create_engine(each)
         found = inspect(engine)
         names = sorted(found.get_table_names())
-        columns = {name: sorted((c["name"], c["nullable"]) for c in found.get_columns(name)) for name in names}
-        indexes = {name: sorted(str(index["name"]) for index in found.get_indexes(name)) for name in names}
+        columns = {
+            name: sorted((c["name"], c["nullable"]) for c in found.get_columns(name))
+            for name in names
+        }
+        indexes = {
+            name: sorted(str(index["name"]) for index in found.get_indexes(name)) for name in names
+        }
         seen.append((columns, indexes))
         if version > 1:
             with engine.connect() as connection:
-                left = "SELECT count(*) FROM pg_proc WHERE starts_with(proname::text, 'procrastinate')"
+                left = (
+                    "SELECT count(*) FROM pg_proc WHERE starts_with(proname::text, 'procrastinate')"
+                )
                 assert connection.scalar(text(left)) == 0
         engine.dispose()
     assert seen[0] == seen[1]
@@ -165,7 +182,9 @@ def test_failed_upgrade_changes_nothing(
     with pytest.raises(SettingsError, match="job_waiting"):
         upgrade(url)
     with engine.begin() as connection:
-        assert connection.scalar(text("SELECT value FROM about WHERE name = 'schema'")) == str(version)
+        assert connection.scalar(text("SELECT value FROM about WHERE name = 'schema'")) == str(
+            version
+        )
         columns = {each["name"] for each in inspect(connection).get_columns("job")}
         assert not columns & {"worker", "owner", "priority", "second_pass"}
     engine.dispose()
@@ -205,7 +224,9 @@ def test_database_that_starts_later_is_awaited(
 
 
 @pytest.mark.servers
-def test_database_that_refuses_is_an_error_that_says_why(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_database_that_refuses_is_an_error_that_says_why(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(schema, "START_WAIT", 0.1)
     with pytest.raises(SettingsError, match="nowhere-test"):
         open_store(url.replace("/test", "/nowhere-test"))
@@ -216,10 +237,13 @@ def test_newer_store_is_refused(tmp_path: Path) -> None:
     open_store(url).close()
     engine = create_engine(url)
     with engine.begin() as connection:
-        connection.execute(update(about).where(about.c.name == "schema").values(value=str(SCHEMA_VERSION + 1)))
+        connection.execute(
+            update(about).where(about.c.name == "schema").values(value=str(SCHEMA_VERSION + 1))
+        )
     engine.dispose()
     with pytest.raises(
-        SettingsError, match=f"schema {SCHEMA_VERSION + 1}, this version needs {SCHEMA_VERSION}: update"
+        SettingsError,
+        match=f"schema {SCHEMA_VERSION + 1}, this version needs {SCHEMA_VERSION}: update",
     ):
         open_store(url)
 

@@ -19,7 +19,9 @@ from mailverdict.service.jobs.shares import WaitingOwner, choose_owners, shares
         ({}, 10, {}),
     ],
 )
-def test_room_is_shared_equally_as_far_as_there_are_jobs(jobs: dict, room: int, expected: dict) -> None:
+def test_room_is_shared_equally_as_far_as_there_are_jobs(
+    jobs: dict, room: int, expected: dict
+) -> None:
     assert shares(jobs, room) == expected
 
 
@@ -32,8 +34,12 @@ def test_clients_get_places_in_turn_and_the_last_tenth_is_for_others() -> None:
     first = choose_owners(many, Counter(), 100, 100)
     assert len(first) == 90
     assert choose_owners(many[90:], Counter(many=90), 10, 100) == []
-    assert choose_owners([*many[90:], *few], Counter(many=90), 10, 100) == [each.name for each in few]
-    assert Counter(name[:3] for name in choose_owners([*many, *owners("few", 100)], Counter(), 100, 100)) == {
+    assert choose_owners([*many[90:], *few], Counter(many=90), 10, 100) == [
+        each.name for each in few
+    ]
+    assert Counter(
+        name[:3] for name in choose_owners([*many, *owners("few", 100)], Counter(), 100, 100)
+    ) == {
         "man": 45,
         "few": 45,
     }
@@ -41,12 +47,18 @@ def test_clients_get_places_in_turn_and_the_last_tenth_is_for_others() -> None:
 
 def test_owners_with_single_checks_come_first_and_use_all_places() -> None:
     checks = owners("check", 3, is_check=True)
-    assert choose_owners([*owners("many", 30), *checks], Counter(many=18, check=1), 2, 20) == ["check0", "check1"]
+    assert choose_owners([*owners("many", 30), *checks], Counter(many=18, check=1), 2, 20) == [
+        "check0",
+        "check1",
+    ]
 
 
 def test_owner_of_several_clients_is_chosen_once() -> None:
     shared = [WaitingOwner("shared", client, False) for client in ("a", "b", "c")]
-    assert choose_owners([*shared, WaitingOwner("own", "c", False)], Counter(), 20, 20) == ["shared", "own"]
+    assert choose_owners([*shared, WaitingOwner("own", "c", False)], Counter(), 20, 20) == [
+        "shared",
+        "own",
+    ]
 
 
 def test_a_worker_with_one_place_uses_it() -> None:

@@ -13,7 +13,16 @@ from mailverdict.errors import SettingsError
 from mailverdict.service.jobs import schema
 from mailverdict.service.jobs.queue import CLIENTS_AT_ONCE, JobOutcome, LeaseLost, Queue
 from mailverdict.service.jobs.schema import about
-from mailverdict.service.jobs.store import Account, Debit, Depth, NewJob, QueueFull, Store, StoredJob, WorkerRow
+from mailverdict.service.jobs.store import (
+    Account,
+    Debit,
+    Depth,
+    NewJob,
+    QueueFull,
+    Store,
+    StoredJob,
+    WorkerRow,
+)
 from tests.doubles.clock import NOON, Clock
 from tests.doubles.service import open_store
 from tests.service.postgres import Cluster
@@ -46,7 +55,11 @@ def store(url: str, clock: Clock) -> Iterator[Store]:
 
 
 def debit(client: str, cost: int, *job_ids: str, **changed) -> Debit:
-    return Debit(client, cost, tuple(NewJob(each, f"{each}@example.org", "mx", **changed) for each in job_ids))
+    return Debit(
+        client,
+        cost,
+        tuple(NewJob(each, f"{each}@example.org", "mx", **changed) for each in job_ids),
+    )
 
 
 def granted(*remaining: int, now: float = NOON) -> list[Account]:
@@ -73,7 +86,12 @@ def test_debit_counts_and_queues(store: Store, clock: Clock) -> None:
     assert [each.remaining for each in store.submit([debit("a", 2, "j1", "j2")])] == [98]
     assert used(store, "a", "b") == [2, 0]
     found = find(store, "j1")
-    assert (found.email, found.validation_type, found.status, found.attempt) == ("j1@example.org", "mx", "queued", 0)
+    assert (found.email, found.validation_type, found.status, found.attempt) == (
+        "j1@example.org",
+        "mx",
+        "queued",
+        0,
+    )
     assert (found.created_at, found.updated_at) == (NOON, NOON)
     clock.now += 86_400
     assert used(store, "a") == [0]
@@ -82,7 +100,9 @@ def test_debit_counts_and_queues(store: Store, clock: Clock) -> None:
 @pytest.mark.parametrize("limit", [5])
 def test_debits_of_a_group_are_decided_in_their_order(url: str, limit: int) -> None:
     store = open_store(url, Clock(), daily_limit=limit)
-    results = store.submit([debit("a", 3), debit("a", 3), debit("b", 5), debit("a", 2), debit("c", 6)])
+    results = store.submit(
+        [debit("a", 3), debit("a", 3), debit("b", 5), debit("a", 2), debit("c", 6)]
+    )
     assert [(each.granted, each.remaining) for each in results] == [
         (True, 2), (False, 2), (True, 0), (True, 0), (False, 5),
     ]  # fmt: skip
@@ -98,7 +118,9 @@ def test_refused_debit_queues_nothing(store: Store) -> None:
 
 def test_job_that_exists_fails_alone_and_leaves_nothing_behind(store: Store) -> None:
     store.submit([debit("a", 1, "j1")])
-    added, failed = store.submit([debit("a", 1, "j2"), debit("a", 1, "j1")])  # an identifier that is taken
+    added, failed = store.submit(
+        [debit("a", 1, "j2"), debit("a", 1, "j1")]
+    )  # an identifier that is taken
     assert (added.granted, added.remaining) == (True, 98)
     assert isinstance(failed, IntegrityError)
     assert used(store, "a") == [2]
@@ -124,7 +146,9 @@ def test_debits_of_many_clients_are_decided_apart(store: Store) -> None:
 
 
 def test_debits_of_one_client_are_granted_in_order_as_far_as_the_limit_goes(store: Store) -> None:
-    results = store.submit([debit("a", 6), debit("b", 1), debit("a", 95), debit("a", 94), debit("a", 1)])
+    results = store.submit(
+        [debit("a", 6), debit("b", 1), debit("a", 95), debit("a", 94), debit("a", 1)]
+    )
     assert [(each.granted, each.remaining) for each in results] == [
         (True, 94), (True, 99), (False, 94), (True, 0), (False, 0),
     ]  # fmt: skip
@@ -193,7 +217,9 @@ def test_job_moves_through_its_states(store: Store, clock: Clock) -> None:
     [job] = Queue(store).claim(worker, ALL).jobs
     assert (find(store, "j1").status, find(store, "j1").updated_at) == ("processing", NOON + 1)
     assert Queue(store).claim(worker, ALL).jobs == []
-    assert Queue(store).settle([[JobOutcome(job.seq, "a", "processing", attempt=1, due_in=20)]]) == [{job.seq}]
+    assert Queue(store).settle(
+        [[JobOutcome(job.seq, "a", "processing", attempt=1, due_in=20)]]
+    ) == [{job.seq}]
     assert (find(store, "j1").status, find(store, "j1").attempt) == ("processing", 1)
     assert store.depth().queue() == {"waiting": 0, "verifying": 0, "postponed": 1}
     clock.now += 19
@@ -211,7 +237,10 @@ def test_job_moves_through_its_states(store: Store, clock: Clock) -> None:
 def test_results_of_a_group_go_to_their_own_jobs_and_the_first_one_stays(store: Store) -> None:
     store.submit([debit("a", 3, "j0", "j1", "j2")])
     j0, j1, j2 = Queue(store).claim(Queue(store).register(ROW), ALL).jobs
-    first, second = [done(j0, '"x"'), JobOutcome(j1.seq, "a", "error", message="why")], [done(j2, '"y"')]
+    first, second = (
+        [done(j0, '"x"'), JobOutcome(j1.seq, "a", "error", message="why")],
+        [done(j2, '"y"')],
+    )
     assert Queue(store).settle([first, [], second]) == [{j0.seq, j1.seq}, set(), {j2.seq}]
     late = [JobOutcome(each.seq, "a", "error", message="too late") for each in (j0, j1, j2)]
     assert Queue(store).settle([late]) == [set()]
@@ -223,7 +252,9 @@ def test_results_of_a_group_go_to_their_own_jobs_and_the_first_one_stays(store: 
     ]
 
 
-def test_room_is_shared_equally_and_a_tenth_is_kept_for_clients_with_nothing_under_way(url: str) -> None:
+def test_room_is_shared_equally_and_a_tenth_is_kept_for_clients_with_nothing_under_way(
+    url: str,
+) -> None:
     store = open_store(url, Clock(), rate_limit=0, concurrency=20, daily_limit=1000)
     worker = Queue(store).register(ROW)
     store.submit([debit("many", 60, *(f"m{n}" for n in range(60)))])
@@ -233,13 +264,17 @@ def test_room_is_shared_equally_and_a_tenth_is_kept_for_clients_with_nothing_und
     assert claimed(store, worker) == ["f0", "f1"]
     assert claimed(store, worker) == [], "it waits until a quarter is free"
     Queue(store).settle([[done(find(store, f"m{n}")) for n in range(18)]])
-    assert sorted(claimed(store, worker)) == sorted([*(f"m{n}" for n in range(18, 31)), "f2", "f3", "f4"])
+    assert sorted(claimed(store, worker)) == sorted(
+        [*(f"m{n}" for n in range(18, 31)), "f2", "f3", "f4"]
+    )
     assert_counted(url)
     store.close()
 
 
 @pytest.mark.parametrize("waiting", [2000, pytest.param(50_000, marks=pytest.mark.slow)])
-def test_a_small_client_gets_half_of_the_claims_beside_one_with_a_long_queue(url: str, waiting: int) -> None:
+def test_a_small_client_gets_half_of_the_claims_beside_one_with_a_long_queue(
+    url: str, waiting: int
+) -> None:
     store = open_store(url, Clock(), rate_limit=0, concurrency=40, daily_limit=100_000)
     worker = Queue(store).register(ROW)
     for at in range(0, waiting, 1000):
@@ -325,15 +360,29 @@ def test_worker_gets_only_the_types_that_it_can_do(store: Store) -> None:
     assert claimed(store, worker, ("mx", "regex")) == ["j1"]
 
 
-def test_jobs_of_a_worker_that_leaves_wait_again_and_nothing_else_does(store: Store, clock: Clock) -> None:
+def test_jobs_of_a_worker_that_leaves_wait_again_and_nothing_else_does(
+    store: Store, clock: Clock
+) -> None:
     store.submit([debit("a", 4, "working", "later", "ended", "single")])
     worker = Queue(store).register(ROW)
     jobs = {each.job_id: each for each in Queue(store).claim(worker, ALL).jobs}
-    Queue(store).settle([[JobOutcome(jobs["later"].seq, "a", "processing", attempt=2, due_in=50), done(jobs["ended"])]])
+    Queue(store).settle(
+        [
+            [
+                JobOutcome(jobs["later"].seq, "a", "processing", attempt=2, due_in=50),
+                done(jobs["ended"]),
+            ]
+        ]
+    )
     store.submit([debit("a", 1, "queued")])
     Queue(store).leave(worker)
     names = ("queued", "working", "later", "ended")
-    assert [find(store, name).status for name in names] == ["queued", "queued", "processing", "done"]
+    assert [find(store, name).status for name in names] == [
+        "queued",
+        "queued",
+        "processing",
+        "done",
+    ]
     assert_counted(str(store.writer.url.render_as_string(hide_password=False)))
     with pytest.raises(LeaseLost):
         Queue(store).claim(worker, ALL)
@@ -364,7 +413,12 @@ def test_purge_removes_only_what_ended_before_and_days_that_are_over(url: str) -
     assert Queue(store).purge() == 0
     clock.now += 2
     assert Queue(store).purge() == 2
-    assert [find(store, name) is None for name in ("old", "failed", "new", "waiting")] == [True, True, False, False]
+    assert [find(store, name) is None for name in ("old", "failed", "new", "waiting")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     with store.reader.connect() as connection:
         days = connection.execute(text("SELECT client, day FROM quota ORDER BY client")).all()
         assert [tuple(each) for each in days] == [("a", "2027-01-16")]
@@ -373,7 +427,9 @@ def test_purge_removes_only_what_ended_before_and_days_that_are_over(url: str) -
     store.close()
 
 
-@pytest.mark.parametrize("email", ["a\x00b", "\ud800", "ä@ö.example", "'; drop table job; --", "x" * 5000, '"\\'])
+@pytest.mark.parametrize(
+    "email", ["a\x00b", "\ud800", "ä@ö.example", "'; drop table job; --", "x" * 5000, '"\\']
+)
 def test_any_text_is_kept_as_it_is(store: Store, email: str) -> None:
     store.submit([Debit("a", 1, (NewJob("j", email, "mx"),))])
     assert find(store, "j").email == email
@@ -428,7 +484,11 @@ def test_new_store_is_readable_by_its_user_only(tmp_path: Path) -> None:
     path = tmp_path / "jobs.db"
     store = open_store(f"sqlite:///{path}")
     store.submit([debit("a", 1, "j1")])
-    modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.glob("jobs.db*") if "owner" not in each.name}
+    modes = {
+        each.name: each.stat().st_mode & 0o777
+        for each in tmp_path.glob("jobs.db*")
+        if "owner" not in each.name
+    }
     store.close()
     assert modes == {"jobs.db": 0o600, "jobs.db-wal": 0o600, "jobs.db-shm": 0o600}
     path.chmod(0o640)  # as an operator may decide
@@ -474,5 +534,8 @@ def test_error_of_a_statement_does_not_show_addresses(store: Store) -> None:
 
 
 def test_schema_of_the_about_table_is_one_row(store: Store) -> None:
-    with pytest.raises(Exception, match=r"(?i)unique|duplicate"), store.writer.begin() as connection:
+    with (
+        pytest.raises(Exception, match=r"(?i)unique|duplicate"),
+        store.writer.begin() as connection,
+    ):
         connection.execute(insert(about).values(name="schema", value="2"))

@@ -32,8 +32,12 @@ def local_parts(world) -> list[str]:
 @asynchronous
 async def test_client_with_few_jobs_does_not_wait_behind_one_with_many(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    async with serving(tmp_path, AnsweringBackend(gate=gate), concurrency=4, daily_limit=1000) as world:
-        await world.submitted(*(f"first{n}@x.org" for n in range(4)), address="192.0.2.3")  # the engine is full
+    async with serving(
+        tmp_path, AnsweringBackend(gate=gate), concurrency=4, daily_limit=1000
+    ) as world:
+        await world.submitted(
+            *(f"first{n}@x.org" for n in range(4)), address="192.0.2.3"
+        )  # the engine is full
         await world.has_queue(verifying=4)
         many = await world.submitted(*(f"many{n}@x.org" for n in range(20)), address="192.0.2.1")
         few = await world.submitted("few0@x.org", "few1@x.org", address="192.0.2.2")
@@ -49,7 +53,9 @@ async def test_client_with_few_jobs_does_not_wait_behind_one_with_many(tmp_path:
 @asynchronous
 async def test_engine_never_has_more_than_the_concurrency(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    async with serving(tmp_path, AnsweringBackend(gate=gate), concurrency=8, daily_limit=1000) as world:
+    async with serving(
+        tmp_path, AnsweringBackend(gate=gate), concurrency=8, daily_limit=1000
+    ) as world:
         jobs = await world.submitted(*(f"a{n}@x.org" for n in range(30)))
         await until(lambda: len(local_parts(world)) >= 8)
         await world.has_queue(verifying=8, waiting=22)
@@ -180,7 +186,11 @@ async def test_unexpected_error_while_settling_ends_only_its_own_job(
     monkeypatch.setattr(worker_module, "dump_verification", broken)
     async with serving(tmp_path) as world:
         jobs = await world.submitted("good@x.org", "bad@x.org", "fine@x.org")
-        assert [(await world.ended(job_id))["status"] for job_id in jobs] == ["done", "error", "done"]
+        assert [(await world.ended(job_id))["status"] for job_id in jobs] == [
+            "done",
+            "error",
+            "done",
+        ]
         await world.has_queue(waiting=0, verifying=0)
         metrics = (await world.get("/metrics")).text
         assert 'mailverdict_jobs_ended_total{status="error"} 1' in metrics

@@ -73,9 +73,13 @@ class Host:
 def make_world(exchanges: int, domains: int, delay: float) -> World:
     """Mail servers that answer after a delay, each an owner of its own, and domains in equal shares."""
     servers = [
-        Exchange(f"mx.owner{n}.example", "cluster", expects={}, mailboxes=None, delay=delay) for n in range(exchanges)
+        Exchange(f"mx.owner{n}.example", "cluster", expects={}, mailboxes=None, delay=delay)
+        for n in range(exchanges)
     ]
-    zones = {f"d{n}.example": DomainRecords({"MX": (f"10 mx.owner{n % exchanges}.example",)}) for n in range(domains)}
+    zones = {
+        f"d{n}.example": DomainRecords({"MX": (f"10 mx.owner{n % exchanges}.example",)})
+        for n in range(domains)
+    }
     return World(zones, exchanges=servers)
 
 
@@ -93,7 +97,15 @@ class Hosts:
         """Start an API (`serve`) or a worker (`worker`) on a host whose clock is so many seconds ahead."""
         local = self.world.backend.settings
         port = free_port()
-        command = [sys.executable, "-m", "tests.service.shared.clock_ahead", str(ahead), role, "--port", str(port)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.service.shared.clock_ahead",
+            str(ahead),
+            role,
+            "--port",
+            str(port),
+        ]
         command += options
         given = {
             "MAILVERDICT_STORE": self.store,
@@ -107,7 +119,9 @@ class Hosts:
             "MAILVERDICT_ACCESS_LOG": "false",
             **self.settings,
         }
-        host = Host(command, port, {**os.environ, **given}, self.folder / f"{role}{len(self.started)}.log")
+        host = Host(
+            command, port, {**os.environ, **given}, self.folder / f"{role}{len(self.started)}.log"
+        )
         host.start()
         self.started.append(host)
         return host
@@ -159,7 +173,9 @@ async def check_until(
 
     async def one(number: int) -> None:
         nonlocal sent
-        async with httpx.AsyncClient(headers={"x-forwarded-for": check_client(number)}, timeout=60) as client:
+        async with httpx.AsyncClient(
+            headers={"x-forwarded-for": check_client(number)}, timeout=60
+        ) as client:
             turn = 0
             while not is_over():
                 turn += 1
@@ -169,10 +185,15 @@ async def check_until(
                 }
                 sent += 1
                 try:
-                    reply = await client.post(f"{apis[(number + turn) % len(apis)].url}/api/check-email", json=body)
+                    reply = await client.post(
+                        f"{apis[(number + turn) % len(apis)].url}/api/check-email", json=body
+                    )
                 except httpx.TransportError:
                     reply = None
-                if reply is None or reply.status_code in (502, 503):  # the API was killed or stopped, or has no store
+                if reply is None or reply.status_code in (
+                    502,
+                    503,
+                ):  # the API was killed or stopped, or has no store
                     await asyncio.sleep(0.1)
                     continue
                 assert reply.status_code == 200, reply.text
@@ -201,20 +222,27 @@ async def submit_all(
         address = client_address(number)
         async with httpx.AsyncClient(headers={"x-forwarded-for": address}, timeout=30) as client:
             for turn in range(batches):
-                emails = [f"c{number}t{turn}n{n}@d{(n + 7 * number) % domains}.example" for n in range(LINES)]
+                emails = [
+                    f"c{number}t{turn}n{n}@d{(n + 7 * number) % domains}.example"
+                    for n in range(LINES)
+                ]
                 body = {"emails": emails, "validation_type": validation_type}
                 key = {"idempotency-key": f"client-{number:04}-turn-{turn:04}"}
                 for attempt in range(600):
                     api = apis[(number + turn + attempt) % len(apis)]
                     began = time.perf_counter()
                     try:
-                        reply = await client.post(f"{api.url}/api/bulk-check-email", json=body, headers=key)
+                        reply = await client.post(
+                            f"{api.url}/api/bulk-check-email", json=body, headers=key
+                        )
                     except httpx.TransportError:
                         await asyncio.sleep(0.1)
                         continue
                     if reply.status_code == 202:
                         taken.append(time.perf_counter() - began)
-                        accepted[address] += [entry["job_id"] for entry in reply.json()["data"]["results"]]
+                        accepted[address] += [
+                            entry["job_id"] for entry in reply.json()["data"]["results"]
+                        ]
                         break
                     assert reply.status_code == 503, reply.text
                     await asyncio.sleep(0.1)

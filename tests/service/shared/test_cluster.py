@@ -12,7 +12,16 @@ import pytest
 from tests.doubles.waiting import wait_until
 from tests.service.postgres import Cluster
 from tests.service.recount import assert_counted
-from tests.service.shared.hosts import LINES, Host, Hosts, check_until, client_address, hosts, make_world, submit_all
+from tests.service.shared.hosts import (
+    LINES,
+    Host,
+    Hosts,
+    check_until,
+    client_address,
+    hosts,
+    make_world,
+    submit_all,
+)
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(1200)]
 
@@ -87,12 +96,16 @@ def test_nothing_is_lost_or_doubled_and_limits_hold(tmp_path: Path, cluster: Clu
             nonlocal answers
             try:
                 answers, sent = asyncio.run(check_until(apis, CHECKERS, DOMAINS, over.is_set))
-                used = running.rows("SELECT sum(used) FROM quota WHERE client LIKE '203.0.113.%'")[0][0]
+                used = running.rows("SELECT sum(used) FROM quota WHERE client LIKE '203.0.113.%'")[
+                    0
+                ][0]
                 assert answers["valid"] <= used <= sent
             except BaseException as exc:  # noqa: BLE001 - raised below
                 failures.append(exc)
 
-        threads = [threading.Thread(target=each) for each in (disturb_and_keep_failure, check_meanwhile)]
+        threads = [
+            threading.Thread(target=each) for each in (disturb_and_keep_failure, check_meanwhile)
+        ]
         for thread in threads:
             thread.start()
         try:
@@ -107,7 +120,10 @@ def test_nothing_is_lost_or_doubled_and_limits_hold(tmp_path: Path, cluster: Clu
         assert answers["valid"] >= CHECKERS
         assert set(answers) <= {"valid", "throttled"}, answers
         audit(running, accepted)
-        most = {host: world.smtp.stats(host).most_open for host in (f"mx.owner{n}.example" for n in range(EXCHANGES))}
+        most = {
+            host: world.smtp.stats(host).most_open
+            for host in (f"mx.owner{n}.example" for n in range(EXCHANGES))
+        }
         assert max(most.values()) <= SESSIONS, most
         asked = Counter()
         for host in most:
@@ -126,13 +142,21 @@ def audit(running: Hosts, accepted: dict[str, list[str]]) -> None:
     ended = dict(running.rows("SELECT job_id, status FROM job WHERE priority = 0"))
     assert {ended[job_id] for job_id in jobs} == {"done"}
     quota = dict(running.rows("SELECT client, sum(used) FROM quota GROUP BY client"))
-    for client, stored in running.rows("SELECT client, count(*) FROM job WHERE priority = 0 GROUP BY client"):
+    for client, stored in running.rows(
+        "SELECT client, count(*) FROM job WHERE priority = 0 GROUP BY client"
+    ):
         assert quota[client] == stored
-        assert stored == len(accepted[client]), "a submission whose answer was lost was written twice"
+        assert stored == len(accepted[client]), (
+            "a submission whose answer was lost was written twice"
+        )
     assert_counted(running.store)
-    assert running.rows("SELECT DISTINCT verification::json ->> 'result' FROM job WHERE priority = 0") == [("valid",)]
+    assert running.rows(
+        "SELECT DISTINCT verification::json ->> 'result' FROM job WHERE priority = 0"
+    ) == [("valid",)]
     clocks = "SELECT count(*) FROM job WHERE created_at > extract(epoch FROM now()) OR updated_at < created_at"
     assert running.rows(clocks) == [(0,)], "a host's clock was used"
     for api in running.started[:2]:
-        quota_of = httpx.get(f"{api.url}/api/quota", headers={"x-forwarded-for": client_address(0)}).json()
+        quota_of = httpx.get(
+            f"{api.url}/api/quota", headers={"x-forwarded-for": client_address(0)}
+        ).json()
         assert quota_of["used"] == quota[client_address(0)]

@@ -54,7 +54,9 @@ def database(services: dict[str, Any]) -> Iterator[Cluster]:
     programs = binaries()
     if programs is None:
         pytest.skip("PostgreSQL is not installed")
-    given = {name: interpolate(value) for name, value in services["database"]["environment"].items()}
+    given = {
+        name: interpolate(value) for name, value in services["database"]["environment"].items()
+    }
     folder = Path("/tmp") / f"mailverdict-compose-{os.getpid()}"
     cluster = Cluster(folder, programs, port=free_port())
     cluster.start()
@@ -79,7 +81,9 @@ def program(command: list[str], environ: Mapping[str, str], log: Path) -> Host:
     changed = [*command]
     changed[changed.index("--host") + 1] = "127.0.0.1"
     changed[changed.index("--port") + 1] = str(port)
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("MAILVERDICT_")}
+    plain = {
+        name: value for name, value in os.environ.items() if not name.startswith("MAILVERDICT_")
+    }
     host = Host([sys.executable, "-m", *changed], port, {**plain, **environ}, log)
     host.start()
     return host
@@ -91,7 +95,12 @@ def is_healthy(host: Host) -> bool:
     check = re.search(r"HEALTHCHECK .*\n\s+CMD (\[.*\])", containerfile)[1]
     command = [each.replace(":8000", f":{host.port}") for each in json.loads(check)]
     assert command[0] == "python"
-    return subprocess.run([sys.executable, *command[1:]], check=False, stderr=subprocess.DEVNULL).returncode == 0
+    return (
+        subprocess.run(
+            [sys.executable, *command[1:]], check=False, stderr=subprocess.DEVNULL
+        ).returncode
+        == 0
+    )
 
 
 def test_services_of_the_compose_file_verify_jobs_and_single_checks(
@@ -108,23 +117,31 @@ def test_services_of_the_compose_file_verify_jobs_and_single_checks(
         }
         hosts = {}
         for role in ("api", "worker"):
-            given = {name: interpolate(value) for name, value in services[role]["environment"].items()}
+            given = {
+                name: interpolate(value) for name, value in services[role]["environment"].items()
+            }
             given["MAILVERDICT_STORE"] = given["MAILVERDICT_STORE"].replace(
                 "@database/", f"@127.0.0.1:{database.port}/"
             )
-            hosts[role] = program(services[role]["command"], {**given, **of_the_sandbox}, tmp_path / f"{role}.log")
+            hosts[role] = program(
+                services[role]["command"], {**given, **of_the_sandbox}, tmp_path / f"{role}.log"
+            )
         try:
             for host in hosts.values():
                 host.wait()
                 assert is_healthy(host)
             with httpx.Client(base_url=hosts["api"].url) as client:
-                check = client.post("/api/check-email", json={"email": "ada@d0.example", "validation_type": "smtp"})
+                check = client.post(
+                    "/api/check-email", json={"email": "ada@d0.example", "validation_type": "smtp"}
+                )
                 assert check.json()["data"]["reasons"] == ["catch_all"]
                 body = {"emails": ["bob@d0.example"], "validation_type": "smtp"}
                 [entry] = client.post("/api/bulk-check-email", json=body).json()["data"]["results"]
 
                 def is_done() -> bool:
-                    found = client.get(f"/api/verification-result/{entry['job_id']}").json()["data"]["result"]
+                    found = client.get(f"/api/verification-result/{entry['job_id']}").json()[
+                        "data"
+                    ]["result"]
                     return bool(found["status"] == "done")
 
                 assert wait_until(is_done, 30)
@@ -140,7 +157,9 @@ def test_services_of_the_compose_file_verify_jobs_and_single_checks(
 def test_image_serves_with_its_own_command_and_environment(tmp_path: Path) -> None:
     containerfile = (DEPLOY / "Containerfile").read_text()
     command = json.loads(re.search(r"^CMD (\[.*\])", containerfile, re.MULTILINE)[1])
-    store = re.search(r"MAILVERDICT_STORE=(\S+)", containerfile)[1].replace("/var/lib/mailverdict", str(tmp_path))
+    store = re.search(r"MAILVERDICT_STORE=(\S+)", containerfile)[1].replace(
+        "/var/lib/mailverdict", str(tmp_path)
+    )
     host = program(command, {"MAILVERDICT_STORE": store}, tmp_path / "log")
     try:
         host.wait()
@@ -151,7 +170,9 @@ def test_image_serves_with_its_own_command_and_environment(tmp_path: Path) -> No
 
 
 def test_image_copies_what_the_build_needs() -> None:
-    copied = re.search(r"^COPY (.*) \./$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)[1].split()
+    copied = re.search(r"^COPY (.*) \./$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)[
+        1
+    ].split()
     allowed = (ROOT / ".dockerignore").read_text().splitlines()
     for name in (*copied, "src"):
         assert (ROOT / name).exists()
@@ -165,14 +186,19 @@ def test_unit_is_one_that_systemd_accepts(tmp_path: Path, unit: str) -> None:
     lines = (DEPLOY / unit).read_text().replace("/opt/mailverdict/bin/mailverdict", "/bin/true")
     (tmp_path / unit).write_text(lines)
     checked = subprocess.run(
-        ["systemd-analyze", "verify", str(tmp_path / unit)], capture_output=True, text=True, check=False
+        ["systemd-analyze", "verify", str(tmp_path / unit)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert checked.returncode == 0, checked.stderr
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_unit_starts_a_command_that_exists(capsys: pytest.CaptureFixture[str], unit: str) -> None:
-    command = shlex.split(re.search(r"^ExecStart=(.*)$", (DEPLOY / unit).read_text(), re.MULTILINE)[1])
+    command = shlex.split(
+        re.search(r"^ExecStart=(.*)$", (DEPLOY / unit).read_text(), re.MULTILINE)[1]
+    )
     with pytest.raises(SystemExit) as left:
         main([*command[1:], "--help"])
     assert left.value.code in (0, None)

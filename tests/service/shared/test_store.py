@@ -28,7 +28,9 @@ def outcomes(status: str, *seqs: int, due_in: float | None = None) -> list[JobOu
 
 
 def submission(*clients: str, name: str = "more") -> list[Debit]:
-    return [Debit(client, 1, (NewJob(f"{name}-of-{client}", "ada@a.org", "mx"),)) for client in clients]
+    return [
+        Debit(client, 1, (NewJob(f"{name}-of-{client}", "ada@a.org", "mx"),)) for client in clients
+    ]
 
 
 def ignoring_loss(method: Callable[..., object], *given: object) -> None:
@@ -39,9 +41,13 @@ def ignoring_loss(method: Callable[..., object], *given: object) -> None:
 # What processes write, of which two at a time may meet. The jobs are those of worker 1, whose lease may have lapsed.
 WRITES: dict[str, Callable[[Store], object]] = {
     "settle": lambda store: Queue(store).settle([outcomes("done", 3, 2, 1)]),
-    "settle two groups": lambda store: Queue(store).settle([outcomes("done", 3), outcomes("error", 2)]),
+    "settle two groups": lambda store: Queue(store).settle(
+        [outcomes("done", 3), outcomes("error", 2)]
+    ),
     "postpone": lambda store: Queue(store).settle([outcomes("processing", 3, 1, 2, due_in=60)]),
-    "route": lambda store: ignoring_loss(Queue(store).route, WORKER, {3: "a.org", 1: "b.org", 2: "a.org"}),
+    "route": lambda store: ignoring_loss(
+        Queue(store).route, WORKER, {3: "a.org", 1: "b.org", 2: "a.org"}
+    ),
     "leave": lambda store: Queue(store).leave(WORKER),
     "renew": lambda store: Queue(store).renew(DEAD),
     "claim": lambda store: ignoring_loss(Queue(store).claim, WORKER, TYPES),
@@ -78,10 +84,14 @@ def begin(url: str, store: Store) -> None:
     rows(url, "UPDATE worker SET lease = 0 WHERE id = 1")
     for table, column in (("job", "seq"), ("backlog", "client"), ("quota", "client")):
         for (value,) in rows(url, f"SELECT {column} FROM {table} ORDER BY {column} DESC"):
-            rows(url, f"UPDATE {table} SET {column} = {column} WHERE {column} = :value", value=value)
+            rows(
+                url, f"UPDATE {table} SET {column} = {column} WHERE {column} = :value", value=value
+            )
 
 
-async def both_end(url: str, blocked: str, first: Callable[[], object], second: Callable[[], object]) -> None:
+async def both_end(
+    url: str, blocked: str, first: Callable[[], object], second: Callable[[], object]
+) -> None:
     """Run two transactions that meet at a row which a third one has locked."""
     name = url.split("@/")[1].split("?", maxsplit=1)[0]
     waiting = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}' AND wait_event_type = 'Lock'"
@@ -91,7 +101,11 @@ async def both_end(url: str, blocked: str, first: Callable[[], object], second: 
         connection.execute(text(f"{blocked} FOR UPDATE"))
         for each in (first, second):
             running.append(asyncio.create_task(asyncio.to_thread(each)))
-            await until(lambda: rows(url, waiting)[0][0] + sum(task.done() for task in running) == len(running))
+            await until(
+                lambda: (
+                    rows(url, waiting)[0][0] + sum(task.done() for task in running) == len(running)
+                )
+            )
     engine.dispose()
     await asyncio.gather(*running)
 
@@ -105,7 +119,9 @@ async def test_two_transactions_about_the_same_jobs_end(
     one, two = stores
     for second in WRITES.values():
         begin(url, one)
-        await both_end(url, f"SELECT FROM {blocked}", partial(WRITES[first], one), partial(second, two))
+        await both_end(
+            url, f"SELECT FROM {blocked}", partial(WRITES[first], one), partial(second, two)
+        )
         assert_counted(url)
 
 
@@ -116,7 +132,9 @@ async def test_worker_that_was_suspended_has_nothing_left(url: str, stores: list
     two.submit(submission("b"))
     rows(url, "INSERT INTO owner (name, worker) VALUES ('a.org', 1)")
     assert Queue(two).renew(DEAD)
-    assert rows(url, "SELECT count(*) FROM job WHERE status = 'queued' AND worker IS NULL") == [(4,)]
+    assert rows(url, "SELECT count(*) FROM job WHERE status = 'queued' AND worker IS NULL") == [
+        (4,)
+    ]
     assert rows(url, "SELECT name FROM owner") == []
     assert not Queue(one).renew(WORKER)
     for attempt in (
@@ -127,13 +145,20 @@ async def test_worker_that_was_suspended_has_nothing_left(url: str, stores: list
         with pytest.raises(LeaseLost):
             attempt()
     assert [each.seq for each in Queue(two).claim(DEAD, TYPES).jobs] == [1, 2, 3, 4]
-    assert Queue(one).settle([outcomes("done", 1)]) == [{1}], "what it had verified counts, if it comes first"
+    assert Queue(one).settle([outcomes("done", 1)]) == [{1}], (
+        "what it had verified counts, if it comes first"
+    )
     assert Queue(two).settle([outcomes("error", 1, 2)]) == [{2}]
-    assert rows(url, "SELECT status FROM job WHERE seq IN (1, 2) ORDER BY seq") == [("done",), ("error",)]
+    assert rows(url, "SELECT status FROM job WHERE seq IN (1, 2) ORDER BY seq") == [
+        ("done",),
+        ("error",),
+    ]
 
 
 @asynchronous
-async def test_owner_belongs_to_one_worker_and_single_checks_come_first(url: str, stores: list[Store]) -> None:
+async def test_owner_belongs_to_one_worker_and_single_checks_come_first(
+    url: str, stores: list[Store]
+) -> None:
     one, two = stores
     numbers = [Queue(one).register(ROW), Queue(two).register(ROW)]
     ids = [f"{client}{n}" for client in ("a", "b") for n in range(3)]
@@ -142,7 +167,9 @@ async def test_owner_belongs_to_one_worker_and_single_checks_come_first(url: str
     Queue(one).route(numbers[0], {each.seq: "x.org" for each in jobs})
     assert Queue(one).lease_owners(numbers[0], None, {}, 10) == ({"x.org"}, False)
     assert Queue(two).lease_owners(numbers[1], None, {}, 10) == (set(), False)
-    assert Queue(one).lease_owners(numbers[0], None, {}, 10) == ({"x.org"}, False), "the answer to the first was lost"
+    assert Queue(one).lease_owners(numbers[0], None, {}, 10) == ({"x.org"}, False), (
+        "the answer to the first was lost"
+    )
     check = NewJob("check", "c@x.org", "smtp", "processing", owner="x.org", priority=1)
     two.submit([Debit("c", 1, (check,))])
     taken = [each.job_id for each in Queue(one).take("x.org", 5)]

@@ -29,7 +29,9 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
 
 Full = Callable[[], AbstractContextManager[None]]
 KEY = "a-submission-that-is-repeated"
-EMAILS = [f"n{n}@d{n % 3}.org" for n in range(60)]  # with their results more than the database has room for when full
+EMAILS = [
+    f"n{n}@d{n % 3}.org" for n in range(60)
+]  # with their results more than the database has room for when full
 LATER = [f"later{n}@e{n % 3}.org" for n in range(60)]
 
 
@@ -109,7 +111,9 @@ async def api_and_worker(folder: Path, url: str) -> AsyncIterator[Pair]:
     worker = create_worker_app(settings, backend, clock=clock)
     async with app.router.lifespan_context(app), worker.router.lifespan_context(worker):
         transport = httpx.ASGITransport(app=worker)
-        async with httpx.AsyncClient(transport=transport, base_url="http://worker.example") as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://worker.example"
+        ) as client:
             working: Worker = worker.state.running["worker"]
             working.retry_delay = 0.05
             pair = Pair(RunningService(app, backend, clock), client, working)
@@ -173,7 +177,9 @@ async def test_log_says_in_a_line_that_the_database_is_away_and_in_one_that_it_i
         await until(lambda: not any(each.has_failed.is_set() for each in logs))
     lines = [record for record in caplog.records if record.levelno > logging.INFO]
     begins = [record.getMessage().startswith("the store cannot be used: ") for record in lines]
-    ends = [record.getMessage().startswith("the store can be used again, after ") for record in lines]
+    ends = [
+        record.getMessage().startswith("the store can be used again, after ") for record in lines
+    ]
     assert begins.count(True) == ends.count(True) >= len(logs)
     assert all(map(operator.or_, begins, ends)), lines
     assert not any(record.exc_info for record in lines)
@@ -199,7 +205,9 @@ def frozen(cluster: Cluster) -> Iterator[None]:
     """The server accepts connections and does not answer, as on a machine that is suspended."""
     server = int((cluster.data / "postmaster.pid").read_text().split("\n", maxsplit=1)[0])
     os.kill(server, signal.SIGSTOP)  # it starts no process any more
-    children = [int(number) for number in Path(f"/proc/{server}/task/{server}/children").read_text().split()]
+    children = [
+        int(number) for number in Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    ]
     for number in children:
         os.kill(number, signal.SIGSTOP)
     try:
@@ -229,7 +237,9 @@ async def test_requests_wait_for_a_frozen_database_and_one_that_is_repeated_is_p
         pair.api.state.answer_seconds = pair.working.lost_after = 10.0
         assert (await patient).status_code == 200
         assert await pair.api.used() in (len(EMAILS) + 1, len(EMAILS) + 1 + len(LATER))
-        rows(url, "UPDATE quota SET used = used - 1")  # the single check, so that the rest is one for each job
+        rows(
+            url, "UPDATE quota SET used = used - 1"
+        )  # the single check, so that the rest is one for each job
         await pair.goes_on(url)
 
 
@@ -255,7 +265,9 @@ async def test_read_only_database_refuses_what_writes_and_answers_what_reads(
 ) -> None:
     async with api_and_worker(tmp_path, url) as pair:
         async with in_thread(read_only(cluster, url)):
-            await pair.refused(pair.submit_with_key(), pair.api.check(), pair.api.check(validation_type="smtp"))
+            await pair.refused(
+                pair.submit_with_key(), pair.api.check(), pair.api.check(validation_type="smtp")
+            )
             await pair.health(503, status="failing", store="read-only")
             assert (await pair.api.poll(pair.jobs[0]))["status"] == "processing"
             assert await pair.api.used() == len(EMAILS)
@@ -291,7 +303,10 @@ def full_disk(cluster: Cluster, url: str) -> Iterator[Full]:
     disk, admin, name = cluster.folder / "disk", cluster.url("postgres"), name_of(url)
     disk.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode != 0:
+    if (
+        os.geteuid() != 0
+        or subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode != 0
+    ):
         disk.rmdir()
         pytest.skip("no right to mount a file system that can be filled")
     space, filler = disk / "space", disk / "filler"
@@ -320,7 +335,10 @@ def full_disk(cluster: Cluster, url: str) -> Iterator[Full]:
 @pytest.mark.parametrize("disk", [error_of_a_full_disk, full_disk])
 @asynchronous
 async def test_full_database_refuses_submissions_and_keeps_results_until_there_is_room(
-    tmp_path: Path, cluster: Cluster, url: str, disk: Callable[[Cluster, str], AbstractContextManager[Full]]
+    tmp_path: Path,
+    cluster: Cluster,
+    url: str,
+    disk: Callable[[Cluster, str], AbstractContextManager[Full]],
 ) -> None:
     with disk(cluster, url) as full:
         async with api_and_worker(tmp_path, url) as pair:
@@ -345,5 +363,8 @@ async def test_saturated_jobs_are_postponed_although_the_database_is_away(
             pair.gate.set()
             await pair.worker_health(503)  # it has something to write
         await pair.worker_health(200)
-        found = rows(url, "SELECT status, attempt, due IS NULL, message, count(*) FROM job GROUP BY 1, 2, 3, 4")
+        found = rows(
+            url,
+            "SELECT status, attempt, due IS NULL, message, count(*) FROM job GROUP BY 1, 2, 3, 4",
+        )
         assert found == [("processing", 1, False, None, len(EMAILS))]

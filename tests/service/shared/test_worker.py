@@ -15,7 +15,14 @@ from mailverdict.service.jobs.queue import Queue
 from mailverdict.service.jobs.worker import WorkerAbilities
 from tests.doubles.answering_backend import AnsweringBackend, deferred
 from tests.doubles.clock import Clock
-from tests.doubles.service import RunningService, asynchronous, serving, settings_for, until, working
+from tests.doubles.service import (
+    RunningService,
+    asynchronous,
+    serving,
+    settings_for,
+    until,
+    working,
+)
 from tests.service.postgres import Cluster
 from tests.service.recount import assert_counted
 from tests.service.shared.rows import rows
@@ -63,7 +70,9 @@ async def test_job_of_each_type_is_verified(tmp_path: Path, url: str, validation
 
 
 @asynchronous
-async def test_owner_is_asked_in_one_place_at_a_time_and_each_address_once(tmp_path: Path, url: str) -> None:
+async def test_owner_is_asked_in_one_place_at_a_time_and_each_address_once(
+    tmp_path: Path, url: str
+) -> None:
     backend = CountingBackend(0.02)
     async with serving(tmp_path, backend, store=url, daily_limit=10_000, rate_limit=0) as world:
         settings = world.state.settings
@@ -93,7 +102,10 @@ async def test_stopped_worker_hands_its_owners_over(tmp_path: Path, url: str) ->
         async with working(settings, stuck, clock):
             jobs = await world.submitted("ada@a.org", "bob@b.org", validation_type="smtp")
             await until(lambda: len(stuck.batches) == 2)
-        assert rows(url, "SELECT status, owner FROM job") == [("processing", "a.org"), ("processing", "b.org")]
+        assert rows(url, "SELECT status, owner FROM job") == [
+            ("processing", "a.org"),
+            ("processing", "b.org"),
+        ]
         assert rows(url, "SELECT name FROM owner") == rows(url, "SELECT id FROM worker") == []
         async with working(settings, later, clock):
             for job_id in jobs:
@@ -113,14 +125,21 @@ async def test_jobs_of_a_dead_worker_are_verified_and_finished_ones_are_not_aske
         await until(lambda: len(world.backend.batches) == 3)
         # What is left when the process is killed: nothing is tidied up. Another worker notices that the lease lapsed.
         world.state.outages.failed = lambda error: None
-        left = {table: rows(url, f"SELECT * FROM {table}") for table in ("job", "backlog", "worker", "owner")}
+        left = {
+            table: rows(url, f"SELECT * FROM {table}")
+            for table in ("job", "backlog", "worker", "owner")
+        }
     for table, values in left.items():
         rows(url, f"DELETE FROM {table}")
         for row in values:
             names = [f"v{n}" for n in range(len(row))]
             override = "OVERRIDING SYSTEM VALUE" if table == "worker" else ""
             placed = ", ".join(f":{name}" for name in names)
-            rows(url, f"INSERT INTO {table} {override} VALUES ({placed})", **dict(zip(names, row, strict=True)))
+            rows(
+                url,
+                f"INSERT INTO {table} {override} VALUES ({placed})",
+                **dict(zip(names, row, strict=True)),
+            )
     assert_counted(url)
     backend = CountingBackend()
     settings = settings_for(tmp_path, store=url)
@@ -137,10 +156,14 @@ async def test_jobs_of_a_dead_worker_are_verified_and_finished_ones_are_not_aske
 
 
 @asynchronous
-async def test_saturated_engine_postpones_and_the_job_is_tried_again(tmp_path: Path, url: str) -> None:
+async def test_saturated_engine_postpones_and_the_job_is_tried_again(
+    tmp_path: Path, url: str
+) -> None:
     clock = Clock()
     backend = AnsweringBackend({"busy": deferred})
-    async with serving(tmp_path, backend, clock=clock, store=url, saturation_backoff="0.001, 0.001") as world:
+    async with serving(
+        tmp_path, backend, clock=clock, store=url, saturation_backoff="0.001, 0.001"
+    ) as world:
         [job_id] = await world.submitted("busy@a.org", validation_type="smtp")
         async with asyncio.timeout(20):
             while rows(url, "SELECT attempt FROM job") == [(0,)]:
@@ -161,7 +184,10 @@ async def test_worker_gets_only_the_types_that_it_can_do(tmp_path: Path, url: st
     narrow, wide = AnsweringBackend(), AnsweringBackend()
     clock = Clock()
     app = create_app(settings, AnsweringBackend(), clock=clock)
-    async with app.router.lifespan_context(app), working(settings, narrow, clock, types=("mx", "regex")):
+    async with (
+        app.router.lifespan_context(app),
+        working(settings, narrow, clock, types=("mx", "regex")),
+    ):
         world = RunningService(app, narrow, clock)
         [smtp] = await world.submitted("ada@a.org", validation_type="smtp")
         [mx] = await world.submitted("bob@b.org", validation_type="mx")
@@ -218,20 +244,29 @@ async def test_announced_burst_is_that_of_all_workers_together(tmp_path: Path, u
     changed = {"rate_limit": 0.01, "rate_burst": 200, "daily_limit": 1000}
     async with serving(tmp_path, clock=clock, store=url, **changed) as world:
         assert '"burst";r=200;t=0' in (await world.get("/api/quota")).headers["ratelimit"]
-        for job_id in await world.submitted(*(f"n{n}@a.org" for n in range(100)), validation_type="mx"):
+        for job_id in await world.submitted(
+            *(f"n{n}@a.org" for n in range(100)), validation_type="mx"
+        ):
             await world.ended(job_id)
         assert '"burst";r=100;t=10000' in (await world.get("/api/quota")).headers["ratelimit"]
         clock.now += 1000
         assert '"burst";r=110;t=9000' in (await world.get("/api/quota")).headers["ratelimit"]
-        assert '"burst";r=200;t=0' in (await world.get("/api/quota", address="192.0.2.9")).headers["ratelimit"]
+        assert (
+            '"burst";r=200;t=0'
+            in (await world.get("/api/quota", address="192.0.2.9")).headers["ratelimit"]
+        )
 
 
 @asynchronous
 async def test_health_of_a_worker_names_what_it_can_do(tmp_path: Path, url: str) -> None:
-    app = create_worker_app(settings_for(tmp_path, store=url), AnsweringBackend(), WorkerAbilities(("mx",), "berlin"))
+    app = create_worker_app(
+        settings_for(tmp_path, store=url), AnsweringBackend(), WorkerAbilities(("mx",), "berlin")
+    )
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app=app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://worker.example") as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://worker.example"
+        ) as client:
             report = (await client.get("/healthz")).json()
             assert (report["status"], report["types"], report["egress"]) == ("ok", ["mx"], "berlin")
             assert 'mailverdict_jobs{state="waiting"} 0.0' in (await client.get("/metrics")).text
@@ -241,7 +276,9 @@ async def test_health_of_a_worker_names_what_it_can_do(tmp_path: Path, url: str)
 
 
 @asynchronous
-async def test_worker_goes_on_after_the_database_was_away(tmp_path: Path, cluster: Cluster, url: str) -> None:
+async def test_worker_goes_on_after_the_database_was_away(
+    tmp_path: Path, cluster: Cluster, url: str
+) -> None:
     gate = asyncio.Event()
     async with serving(tmp_path, AnsweringBackend(gate=gate), store=url) as world:
         jobs = await world.submitted("ada@a.org", "bob@b.org", validation_type="mx")
@@ -252,7 +289,9 @@ async def test_worker_goes_on_after_the_database_was_away(tmp_path: Path, cluste
             statuses = set()
             while statuses != {"done"}:
                 replies = [await world.get(f"/api/verification-result/{job_id}") for job_id in jobs]
-                statuses = {r.json()["data"]["result"]["status"] for r in replies if r.status_code == 200}
+                statuses = {
+                    r.json()["data"]["result"]["status"] for r in replies if r.status_code == 200
+                }
                 await asyncio.sleep(0.05)
         assert await world.used() == 2
     assert_counted(url)
@@ -268,7 +307,10 @@ async def test_old_results_are_purged_and_waiting_jobs_are_not(tmp_path: Path, u
     clock = Clock()
     settings = settings_for(tmp_path, store=url, result_retention="1h")
     app = create_app(settings, AnsweringBackend(), clock=clock)
-    async with app.router.lifespan_context(app), working(settings, AnsweringBackend(), clock, types=("mx",)) as worker:
+    async with (
+        app.router.lifespan_context(app),
+        working(settings, AnsweringBackend(), clock, types=("mx",)) as worker,
+    ):
         world = RunningService(app, AnsweringBackend(), clock)
         [ended] = await world.submitted("ada@a.org", validation_type="mx")
         [waiting] = await world.submitted("bob@b.org", validation_type="smtp")
@@ -280,7 +322,9 @@ async def test_old_results_are_purged_and_waiting_jobs_are_not(tmp_path: Path, u
 
 
 @asynchronous
-async def test_worker_whose_lease_others_let_lapse_registers_again_and_goes_on(tmp_path: Path, url: str) -> None:
+async def test_worker_whose_lease_others_let_lapse_registers_again_and_goes_on(
+    tmp_path: Path, url: str
+) -> None:
     gate = asyncio.Event()
     backend, clock = CountingBackend(gate=gate), Clock()
     settings = settings_for(tmp_path, store=url)
@@ -290,7 +334,9 @@ async def test_worker_whose_lease_others_let_lapse_registers_again_and_goes_on(t
         [job_id] = await world.submitted("ada@a.org", validation_type="smtp")
         await until(lambda: backend.batches)
         number = worker.number
-        Queue(worker.store).leave(number)  # as another one does with a worker whose process was suspended
+        Queue(worker.store).leave(
+            number
+        )  # as another one does with a worker whose process was suspended
         await until(lambda: worker.number != number)
         gate.set()
         assert (await world.ended(job_id))["status"] == "done"
@@ -300,7 +346,9 @@ async def test_worker_whose_lease_others_let_lapse_registers_again_and_goes_on(t
 
 
 @asynchronous
-async def test_slow_mail_servers_of_one_client_do_not_delay_another(tmp_path: Path, url: str) -> None:
+async def test_slow_mail_servers_of_one_client_do_not_delay_another(
+    tmp_path: Path, url: str
+) -> None:
     """300 owners of 100 places; what is slow stands still until another client's jobs have ended."""
 
     class SlowBackend(AnsweringBackend):
@@ -317,9 +365,13 @@ async def test_slow_mail_servers_of_one_client_do_not_delay_another(tmp_path: Pa
     async with app.router.lifespan_context(app), working(settings, backend, clock) as worker:
         world = RunningService(app, backend, clock)
         for turn in range(3):
-            await world.submitted(*(f"a@slow{turn}n{n}.org" for n in range(100)), validation_type="smtp")
+            await world.submitted(
+                *(f"a@slow{turn}n{n}.org" for n in range(100)), validation_type="smtp"
+            )
         await until(lambda: len(worker.asked) == 90)
-        few = await world.submitted(*(f"b@fast{n}.org" for n in range(10)), validation_type="smtp", address="192.0.2.9")
+        few = await world.submitted(
+            *(f"b@fast{n}.org" for n in range(10)), validation_type="smtp", address="192.0.2.9"
+        )
         for job_id in few:
             assert (await world.ended(job_id))["status"] == "done"
         assert len(worker.asked) == 90

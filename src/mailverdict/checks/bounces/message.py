@@ -34,14 +34,23 @@ SENDER_FIELDS = ("From", "Sender", "Return-Path", "Reply-To")  # of the returned
 MAX_FORWARDED = 20  # attached mails that are looked into
 
 # The standard library reads these types as messages, whatever their transfer encoding: read as text they stay whole.
-REPORT_TYPES = re.compile(rb"message/(delivery-status|global-delivery-status|feedback-report)", re.IGNORECASE)
+REPORT_TYPES = re.compile(
+    rb"message/(delivery-status|global-delivery-status|feedback-report)", re.IGNORECASE
+)
 STATUS_TYPES = ("text/x-delivery-status", "text/x-global-delivery-status")
 FEEDBACK_TYPE = "text/x-feedback-report"
-ATTACHED_TYPES = ("message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers")
+ATTACHED_TYPES = (
+    "message/rfc822",
+    "message/global",
+    "text/rfc822-headers",
+    "message/global-headers",
+)
 DELIVERED = ("delivered", "relayed", "expanded")
 NO_COMPLAINT = ("not-spam", "auth-failure", "dmarc")  # RFC 5965 7.3, RFC 6591, RFC 7489
 # Subjects and senders of bounces, to distinguish a bounce that cannot be read from other mail.
-BOUNCE_SENDER = re.compile(r"mailer-?daemon|postmaster@|mail delivery (?:sub)?system|mdaemon", re.IGNORECASE)
+BOUNCE_SENDER = re.compile(
+    r"mailer-?daemon|postmaster@|mail delivery (?:sub)?system|mdaemon", re.IGNORECASE
+)
 BOUNCE_SUBJECT = re.compile(
     r"undeliver|delivery (?:status notification|failure|has failed|report)|returned mail|failure notice|mail delivery"
     r"|unzustellbar|nicht zugestellt|non remis|echec de la remise|no se puede entregar|non recapitabile|n.o entregue"
@@ -108,11 +117,22 @@ def read_message(data: bytes) -> MailReading:
             return MailReading(problems=["not a mail: it has no header"])
         reading = read_parsed(message)
         last = list(own_parts(message))[-1:]
-    except (MessageError, ValueError, LookupError, RecursionError, TypeError, AttributeError) as exc:
+    except (
+        MessageError,
+        ValueError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        AttributeError,
+    ) as exc:
         # The parser of the standard library raises all of these for hostile mails.
         return MailReading(problems=[f"not a readable mail ({type(exc).__name__})"])
-    if len(data) > MAX_MESSAGE and (reading.problems or any(each.get_content_type() in STATUS_TYPES for each in last)):
-        reading.problems.append(f"only the first {MAX_MESSAGE // 1024} KiB of a larger mail were read")
+    if len(data) > MAX_MESSAGE and (
+        reading.problems or any(each.get_content_type() in STATUS_TYPES for each in last)
+    ):
+        reading.problems.append(
+            f"only the first {MAX_MESSAGE // 1024} KiB of a larger mail were read"
+        )
     return reading
 
 
@@ -123,7 +143,9 @@ def read_parsed(message: Message, *, depth: int = 0) -> MailReading:
     feedback = [part for part in parts if part.get_content_type() == FEEDBACK_TYPE]
     # A multipart that is still one text here has a wrong boundary, or none.
     texts = [
-        decode_part(p) for p in parts if p.get_content_type() == "text/plain" or p.get_content_maintype() == "multipart"
+        decode_part(p)
+        for p in parts
+        if p.get_content_type() == "text/plain" or p.get_content_maintype() == "multipart"
     ]
     returned = read_returned(parts, texts)
     at = date_of(message.get("Date"))
@@ -159,7 +181,9 @@ def own_parts(message: Message) -> Iterator[Message]:
 
 def attached_mails(part: Message) -> list[Message]:
     payload = part.get_payload()
-    is_mail = part.get_content_type() in ("message/rfc822", "message/global") and isinstance(payload, list)
+    is_mail = part.get_content_type() in ("message/rfc822", "message/global") and isinstance(
+        payload, list
+    )
     return [each for each in payload if isinstance(each, Message)] if is_mail else []
 
 
@@ -190,7 +214,11 @@ def header_text(value: object) -> str:
 
 
 def read_status(
-    message: Message, fields: list[str], texts: list[str], returned: ReturnedMail, at: datetime | None
+    message: Message,
+    fields: list[str],
+    texts: list[str],
+    returned: ReturnedMail,
+    at: datetime | None,
 ) -> MailReading:
     """The recipients of a delivery status notification; `texts` is what it says to people."""
     reading = MailReading()
@@ -201,7 +229,11 @@ def read_status(
     if len(groups) > MAX_REPORTS:
         reading.problems.append(f"more than {MAX_REPORTS:,} recipients: the rest was not read")
     for group in groups[:MAX_REPORTS]:
-        address = recipient_of(group) or only(failed) or (only(returned.recipients) if len(groups) == 1 else None)
+        address = (
+            recipient_of(group)
+            or only(failed)
+            or (only(returned.recipients) if len(groups) == 1 else None)
+        )
         if address is None:
             reading.problems.append("a delivery report without a recipient's address")
         else:
@@ -216,7 +248,8 @@ def recipient_groups(text: str) -> list[dict[str, str]]:
     groups: list[dict[str, str]] = []
     for block in re.split(r"\n(?:[ \t]*\n)+", text.strip("\n")):
         fields = [
-            (n.strip().lower(), clean_text(str(v))) for n, v in HeaderParser(policy=compat32).parsestr(block).items()
+            (n.strip().lower(), clean_text(str(v)))
+            for n, v in HeaderParser(policy=compat32).parsestr(block).items()
         ]
         group: dict[str, str] = {}
         for name, value in fields:
@@ -228,12 +261,18 @@ def recipient_groups(text: str) -> list[dict[str, str]]:
             groups.append(group)
         elif groups and "diagnostic-code" in group:  # a blank line within the fields of a recipient
             groups[-1] = {**group, **groups[-1]}
-    return [group for group in groups if recipient_of(group) or "action" in group or "diagnostic-code" in group]
+    return [
+        group
+        for group in groups
+        if recipient_of(group) or "action" in group or "diagnostic-code" in group
+    ]
 
 
 def recipient_of(group: dict[str, str]) -> str | None:
     """The address that the sender used if it is known, else the final one."""
-    return find_address(group.get("original-recipient", "")) or find_address(group.get("final-recipient", ""))
+    return find_address(group.get("original-recipient", "")) or find_address(
+        group.get("final-recipient", "")
+    )
 
 
 def judge_group(
@@ -246,12 +285,16 @@ def judge_group(
 ) -> DeliveryReport:
     action = group.get("action", "").split(" ", 1)[0].strip("()").lower()
     status = find_status(group.get("status", ""))
-    diagnostic = group.get("diagnostic-code", "") or supplementary_reply(group.get("x-supplementary-info", ""))
+    diagnostic = group.get("diagnostic-code", "") or supplementary_reply(
+        group.get("x-supplementary-info", "")
+    )
     notice = notices.get(folded_key(address))
     if not diagnostic and notice is not None and (status is None or status.endswith(".0.0")):
         diagnostic = notice.text
     when = date_of(group.get("last-attempt-date")) or at or date_of(group.get("arrival-date"))
-    if action in DELIVERED or (action not in ("failed", "delayed") and (status or "").startswith("2")):
+    if action in DELIVERED or (
+        action not in ("failed", "delayed") and (status or "").startswith("2")
+    ):
         found = Judgement(Outcome.DELIVERED, None)
     else:
         found = judge(status, diagnostic)
@@ -279,7 +322,9 @@ def supplementary_reply(value: str) -> str:
     return re.sub(r"^<?\S+ #[245]\.\d{1,3}\.\d{1,3} ", "", value).removesuffix(">")
 
 
-def without_sender(found: Judgement, text: str, address: str, senders: tuple[str, ...]) -> Judgement:
+def without_sender(
+    found: Judgement, text: str, address: str, senders: tuple[str, ...]
+) -> Judgement:
     """The judgement, unless the text names a sender as the mailbox that is missing, and not the recipient."""
     lower = text.lower()
     if found.outcome is not Outcome.HARD or address.lower() in lower:
@@ -290,7 +335,10 @@ def without_sender(found: Judgement, text: str, address: str, senders: tuple[str
 
 def reaches_another(group: dict[str, str]) -> bool:
     """Whether the mail went on to a mailbox of another name, by forwarding or a list: the first one exists."""
-    original, final = find_address(group.get("original-recipient", "")), find_address(group.get("final-recipient", ""))
+    original, final = (
+        find_address(group.get("original-recipient", "")),
+        find_address(group.get("final-recipient", "")),
+    )
     names = {each.rpartition("@")[0].strip('"').lower() for each in (original, final) if each}
     return len(names) > 1
 
@@ -303,18 +351,26 @@ def read_feedback(parts: list[Message], returned: ReturnedMail, at: datetime | N
     fields = [
         (name.lower(), clean_text(str(value)))
         for part in parts
-        for name, value in HeaderParser(policy=compat32).parsestr(decode_part(part).lstrip("\n")).items()
+        for name, value in HeaderParser(policy=compat32)
+        .parsestr(decode_part(part).lstrip("\n"))
+        .items()
     ]
     kind = next((value.lower() for name, value in fields if name == "feedback-type"), "abuse")
     if kind in NO_COMPLAINT:
         return MailReading(is_other=True)
     dates = [date_of(value) for name, value in fields if name in ("arrival-date", "received-date")]
-    named = [found for name, value in fields if name == "original-rcpt-to" and (found := find_address(value))]
+    named = [
+        found
+        for name, value in fields
+        if name == "original-rcpt-to" and (found := find_address(value))
+    ]
     copied = returned.complainant or recipient_outside(returned)
     addresses = list(dict.fromkeys(named)) or ([] if copied is None else [copied])
     if not addresses:
         return MailReading(problems=["a complaint without the recipient's address"])
-    return MailReading([complaint(each, kind, (*dates, at)[0] or at, returned) for each in addresses[:MAX_REPORTS]])
+    return MailReading(
+        [complaint(each, kind, (*dates, at)[0] or at, returned) for each in addresses[:MAX_REPORTS]]
+    )
 
 
 def recipient_outside(returned: ReturnedMail) -> str | None:
@@ -324,16 +380,24 @@ def recipient_outside(returned: ReturnedMail) -> str | None:
     return None if copied is None or copied.rpartition("@")[2].lower() in own else copied
 
 
-def complaint(address: str, kind: str | None, at: datetime | None, returned: ReturnedMail) -> DeliveryReport:
+def complaint(
+    address: str, kind: str | None, at: datetime | None, returned: ReturnedMail
+) -> DeliveryReport:
     text = f"feedback type {kind[:40]}" if kind else None
-    return DeliveryReport(address, Outcome.COMPLAINT, diagnostic=text, at=at, message_id=returned.message_id)
+    return DeliveryReport(
+        address, Outcome.COMPLAINT, diagnostic=text, at=at, message_id=returned.message_id
+    )
 
 
 # --- bounces without a delivery status part -----------------------------------------------------------------------
 
 
 def read_notice_text(
-    message: Message, parts: list[Message], texts: list[str], returned: ReturnedMail, at: datetime | None
+    message: Message,
+    parts: list[Message],
+    texts: list[str],
+    returned: ReturnedMail,
+    at: datetime | None,
 ) -> MailReading:
     """The recipients of a bounce in plain text, or else in HTML; an automatic answer of a person is not one."""
     subject, sender = header_text(message.get("Subject")), header_text(message.get("From"))
@@ -347,16 +411,25 @@ def read_notice_text(
     senders = addresses_of_sender(message, returned)
     found = [notice for text in texts for notice in find_notices(text, failed, senders)]
     if not found:
-        pages = [page_text(decode_part(part)) for part in parts if part.get_content_type() == "text/html"]
+        pages = [
+            page_text(decode_part(part)) for part in parts if part.get_content_type() == "text/html"
+        ]
         found = [notice for page in pages for notice in find_notices(page, failed, senders)]
         texts = [*texts, *pages]
     if not found:
         kind = message.get_content_type()
-        if kind == "multipart/report" and "disposition-notification" in str(message.get("Content-Type", "")).lower():
+        if (
+            kind == "multipart/report"
+            and "disposition-notification" in str(message.get("Content-Type", "")).lower()
+        ):
             return MailReading(is_other=True)
         if AUTO_REPLY.search(" ".join(texts)[:2_000]):
             return MailReading(is_other=True)
-        return MailReading(problems=[f"a bounce without a recipient and a reason that can be read: {subject[:80]!r}"])
+        return MailReading(
+            problems=[
+                f"a bounce without a recipient and a reason that can be read: {subject[:80]!r}"
+            ]
+        )
     return MailReading([notice_report(each, returned, senders, at) for each in found[:MAX_REPORTS]])
 
 
@@ -387,7 +460,9 @@ def read_returned(parts: list[Message], texts: list[str]) -> ReturnedMail:
     for part in parts:
         kind = part.get_content_type()
         if kind in ATTACHED_TYPES:
-            mails = attached_mails(part) or [HeaderParser(policy=compat32).parsestr(decode_part(part).lstrip("\n"))]
+            mails = attached_mails(part) or [
+                HeaderParser(policy=compat32).parsestr(decode_part(part).lstrip("\n"))
+            ]
             return describe_returned(mails[0])
     for text in texts:
         if copy := cut_original(text)[1]:
@@ -399,7 +474,9 @@ def describe_returned(mail: Message) -> ReturnedMail:
     complainants = addresses_in(mail.get_all("X-HmXmrOriginalRecipient"))
     recipients = addresses_in([*(mail.get_all("To") or ()), *(mail.get_all("Cc") or ())])
     senders = addresses_in([each for name in SENDER_FIELDS for each in mail.get_all(name) or ()])
-    return ReturnedMail(recipients, senders, header_text(mail.get("Message-ID"))[:300] or None, only(complainants))
+    return ReturnedMail(
+        recipients, senders, header_text(mail.get("Message-ID"))[:300] or None, only(complainants)
+    )
 
 
 def addresses_of_sender(bounce: Message, returned: ReturnedMail) -> tuple[str, ...]:
@@ -429,7 +506,11 @@ def find_address(value: str) -> str | None:
     if match := re.search(r"<([^<>]*@[^<>]*)>", text):
         text = match[1]
     text = text.strip(" <>'`,;").removeprefix("mailto:")
-    is_plausible = 3 <= len(text) <= MAX_ADDRESS and "@" in text[1:-1] and (" " not in text or text.startswith('"'))
+    is_plausible = (
+        3 <= len(text) <= MAX_ADDRESS
+        and "@" in text[1:-1]
+        and (" " not in text or text.startswith('"'))
+    )
     return text if is_plausible and not any(0xD800 <= ord(c) <= 0xDFFF for c in text) else None
 
 

@@ -49,17 +49,28 @@ REPLY = re.compile(
     r"#?([45]\d\d)[ -]+(?=\D|[245]\.)(?:#?([245]\.\d{1,3}\.\d{1,3})(?!\d|\.\d))?"
 )
 STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?!\d|\.\d)")
-DIAGNOSTIC_TYPE = re.compile(r"^\s*(smtp|x-[\w-]+|x[45]00|unknown|local|utf-?8|rfc822)\s*;\s*", re.IGNORECASE)
+DIAGNOSTIC_TYPE = re.compile(
+    r"^\s*(smtp|x-[\w-]+|x[45]00|unknown|local|utf-?8|rfc822)\s*;\s*", re.IGNORECASE
+)
 
 # What a mail system says of its own accord, without a reply of another server; searched in this order.
 # A domain without DNS records is established only by the words for "does not exist", never by a failed look-up.
 OWN_STATEMENTS: tuple[tuple[Reason, re.Pattern[str]], ...] = tuple(
     (reason, re.compile(pattern, re.IGNORECASE))
     for reason, pattern in (
-        (Reason.CONNECTION_DROPPED, r"lost connection|connection (?:was )?(?:reset|closed|dropped)|broken pipe"),
-        (Reason.PORT_CLOSED, r"connection refused|no route to host|network is unreachable|socket error"),
+        (
+            Reason.CONNECTION_DROPPED,
+            r"lost connection|connection (?:was )?(?:reset|closed|dropped)|broken pipe",
+        ),
+        (
+            Reason.PORT_CLOSED,
+            r"connection refused|no route to host|network is unreachable|socket error",
+        ),
         (Reason.TIMEOUT, r"(?:connection|operation|connect\S*|session)\b.{0,80} timed out"),
-        (Reason.TIMEOUT, r"servfail|try again|temporar(?:y|ily)|lookup (?:failed|failure|timed)|\bdeferr?ed\b"),
+        (
+            Reason.TIMEOUT,
+            r"servfail|try again|temporar(?:y|ily)|lookup (?:failed|failure|timed)|\bdeferr?ed\b",
+        ),
         (
             Reason.NO_MX_RECORD,
             r"host or domain name not found|name service error[^;]*host not found|host unknown|\bnxdomain\b"
@@ -82,21 +93,30 @@ OWN_STATEMENTS: tuple[tuple[Reason, re.Pattern[str]], ...] = tuple(
     )
 )
 BEFORE_RCPT = re.compile(
-    r"(?:in reply to|after)(?: pipelined| sending)? (?:mail from|helo|ehlo)|my name was rejected", re.IGNORECASE
+    r"(?:in reply to|after)(?: pipelined| sending)? (?:mail from|helo|ehlo)|my name was rejected",
+    re.IGNORECASE,
 )
 ABOUT_SENDER = re.compile(
     r"\bsend(?:er|ing)\b|\bmail ?from\b|\bhelo\b|\behlo\b|\bclient\b|return[- ]path|originator|\byour (?!message|mail)",
     re.IGNORECASE,
 )
-WITHOUT_CODE = re.compile(r"^smtp error from remote server after .{1,200}?(?=5\.\d\.\d )", re.IGNORECASE)  # GMX
-NESTED = re.compile(r"remote server (?:returned|said)|unknown address error|-> ?5\d\d", re.IGNORECASE)
+WITHOUT_CODE = re.compile(
+    r"^smtp error from remote server after .{1,200}?(?=5\.\d\.\d )", re.IGNORECASE
+)  # GMX
+NESTED = re.compile(
+    r"remote server (?:returned|said)|unknown address error|-> ?5\d\d", re.IGNORECASE
+)
 REPEATED_CODE = re.compile(r" [245]\d\d-[245]\.\d{1,3}\.\d{1,3} ")
 # A service that refuses to send to an address on a list of its own: nothing is known of the mail server.
 NOT_SENT = re.compile(
     r"(?:on (?:the|our|your) suppression list|(?:address|recipient) (?:was |is )?suppressed|suppressed sending to)",
     re.IGNORECASE,
 )
-PERMANENT_DOMAIN_CODES = ("5.1.2", "5.4.4", "5.4.310")  # RFC 3463 x.1.2, x.4.4; Exchange Online: no such domain
+PERMANENT_DOMAIN_CODES = (
+    "5.1.2",
+    "5.4.4",
+    "5.4.310",
+)  # RFC 3463 x.1.2, x.4.4; Exchange Online: no such domain
 
 
 def judge(status: str | None, diagnostic: str) -> Judgement:
@@ -125,7 +145,9 @@ def judge(status: str | None, diagnostic: str) -> Judgement:
     if is_open(found) and (len(replies) > 1 or NESTED.search(text)):
         later = (classify_reply(reply, phase=phase) for reply in replies[1:])
         found = next((each for each in later if not is_open(each)), found)
-    if found.rule == "domain_trouble" or (is_open(found) and replies[0].enhanced_code in PERMANENT_DOMAIN_CODES):
+    if found.rule == "domain_trouble" or (
+        is_open(found) and replies[0].enhanced_code in PERMANENT_DOMAIN_CODES
+    ):
         own = find_statement(text)
         if own is Reason.NO_MX_RECORD:
             return Judgement(Outcome.HARD, own)
@@ -183,9 +205,13 @@ def find_statement(text: str) -> Reason | None:
 
 def conclude(found: Classification, status: str | None) -> Judgement:
     """The outcome of a classification; a security or policy code (RFC 3463 x.7) is a refusal of the sender."""
-    if found.reason is Reason.NO_MX_RECORD and (status or "").startswith("5.7."):  # x.7.27: the sender's domain
+    if found.reason is Reason.NO_MX_RECORD and (status or "").startswith(
+        "5.7."
+    ):  # x.7.27: the sender's domain
         return Judgement(Outcome.BLOCKED, Reason.SENDER_BLOCKED)
-    if found.action is Action.USE_TLS or (is_open(found) and (status or "").startswith(("5.7.", "4.7."))):
+    if found.action is Action.USE_TLS or (
+        is_open(found) and (status or "").startswith(("5.7.", "4.7."))
+    ):
         return Judgement(Outcome.BLOCKED, Reason.SENDER_BLOCKED)
     if found.reason is None:  # the recipient's limits, which prove that the mailbox exists
         return Judgement(Outcome.SOFT, Reason.INCONCLUSIVE)

@@ -8,7 +8,23 @@ from html.parser import HTMLParser
 MAX_PAGE = 128 * 1024  # characters that are read; styles stand before the text
 # Elements within a line; every other one begins a line of its own.
 WITHIN_LINE = frozenset(
-    ("a", "b", "code", "em", "font", "i", "o:p", "q", "small", "span", "strong", "sub", "sup", "tt", "u")
+    (
+        "a",
+        "b",
+        "code",
+        "em",
+        "font",
+        "i",
+        "o:p",
+        "q",
+        "small",
+        "span",
+        "strong",
+        "sub",
+        "sup",
+        "tt",
+        "u",
+    )
 )
 UNSEEN = frozenset(("head", "script", "style", "template", "title"))
 

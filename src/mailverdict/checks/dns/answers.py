@@ -44,8 +44,12 @@ class DnsAnswer(NamedTuple):
     """The answer to one question, or to those for the A and the AAAA records of a host."""
 
     outcome: AnswerOutcome
-    exchanges: tuple[MailExchange, ...] = ()  # for MX: lowest preference first; a null MX has the host ""
-    texts: tuple[str, ...] = ()  # for A and AAAA addresses (A first), for PTR names, for TXT the joined strings
+    exchanges: tuple[
+        MailExchange, ...
+    ] = ()  # for MX: lowest preference first; a null MX has the host ""
+    texts: tuple[
+        str, ...
+    ] = ()  # for A and AAAA addresses (A first), for PTR names, for TXT the joined strings
     ttl: float = 0.0  # seconds
     message: str = ""  # the cause, if something is undetermined or the DNS cannot carry the name
     alias: str = ""  # the end of a CNAME chain that the resolver did not follow

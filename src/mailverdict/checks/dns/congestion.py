@@ -34,8 +34,12 @@ SHORTEST_TIMEOUT = 0.1  # seconds: pauses of an event loop are shorter
 BACK_OFF = 1.5  # times the time-out of the query before, for each repeated query about a question
 PACING_GAIN = 2.0  # a window is spread over the round-trip time divided by this
 PACING_PAUSE = 0.002  # seconds; timers of event loops are not more precise
-SILENT_AFTER = 5  # questions in a row without an answer, and a second: other resolvers are preferred
-DEAD_TIMEOUTS = 10  # longest time-outs without an answer, after which waiting questions fail without being sent
+SILENT_AFTER = (
+    5  # questions in a row without an answer, and a second: other resolvers are preferred
+)
+DEAD_TIMEOUTS = (
+    10  # longest time-outs without an answer, after which waiting questions fail without being sent
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +69,9 @@ class Transmission:
     sent_at: float
     flight: int  # queries in flight to the server, with this one
     number: int  # 1 for the first query about the question
-    cohort: Cohort | None  # None for repeated questions: those about dead domains would count again and again
+    cohort: (
+        Cohort | None
+    )  # None for repeated questions: those about dead domains would count again and again
     identifier: int = -1  # of the message
     channel: Any = None  # the socket that it was sent from; set and read by the caller
     is_open: bool = True  # neither answered nor lost
@@ -122,7 +128,9 @@ class ServerWindow:
         if self.silent_since is None:
             self.silent_since = now
         # The window is spread over the round trip, so that a short queue is not filled at once.
-        self.next_send = max(self.next_send, now - PACING_PAUSE) + self.round_trip / (PACING_GAIN * self.size)
+        self.next_send = max(self.next_send, now - PACING_PAUSE) + self.round_trip / (
+            PACING_GAIN * self.size
+        )
         cohort = None
         if query.sent == 1 and query.is_new:
             if self.cohort.sent == self.cohort.size:
@@ -183,7 +191,9 @@ class ServerWindow:
         if self.size >= self.limit:
             return
         is_used = 2 * self.in_flight >= self.size
-        is_late = self.round_trip > max(DELAYED * self.first_round_trip, LONG_DELAY * self.longest_timeout)
+        is_late = self.round_trip > max(
+            DELAYED * self.first_round_trip, LONG_DELAY * self.longest_timeout
+        )
         if is_used and not is_late and self.cohort.number > self.first_cohort:
             self.size = min(self.size + max(self.growth, 1 / self.size), self.limit)
 
@@ -267,7 +277,11 @@ class QueryScheduler:
         """The servers that the next query may go to; a new question waits for the preferred one."""
         windows, count = self.windows, len(self.windows)
         first = self.preferred if query.last_server < 0 else query.last_server + 1
-        allowed = [each % count for each in range(first, first + count) if each % count not in query.excluded]
+        allowed = [
+            each % count
+            for each in range(first, first + count)
+            if each % count not in query.excluded
+        ]
         answering = [each for each in allowed if not windows[each].is_silent()] or allowed
         return answering[:1] if query.last_server < 0 else answering
 
@@ -343,7 +357,9 @@ class QueryScheduler:
             if query.sent < query.attempts:
                 self._repeated.append(query)
             elif now < query.first_sent + query.lifetime:
-                self._set_timer(query.first_sent + query.lifetime, sent)  # until then a late answer counts
+                self._set_timer(
+                    query.first_sent + query.lifetime, sent
+                )  # until then a late answer counts
             else:
                 query.is_done = True
                 ended.append(query)
@@ -366,7 +382,11 @@ class QueryScheduler:
     def in_progress(self) -> list[Query]:
         """All questions without an answer."""
         sent = (each.query for *_, each in self._timers)
-        return [query for query in dict.fromkeys((*self._repeated, *self._waiting, *sent)) if not query.is_done]
+        return [
+            query
+            for query in dict.fromkeys((*self._repeated, *self._waiting, *sent))
+            if not query.is_done
+        ]
 
     def wake_at(self, now: float) -> float:
         """When `expire` and `sends` are due next; infinity if nothing is under way."""
@@ -384,7 +404,10 @@ class QueryScheduler:
     def _room_at(self, query: Query, now: float) -> float:
         """When the pace allows the next query about a question; infinity if the windows are full."""
         windows = [self.windows[each] for each in self._candidates(query)]
-        return min(max(each.next_send, now) if each.in_flight < int(each.size) else math.inf for each in windows)
+        return min(
+            max(each.next_send, now) if each.in_flight < int(each.size) else math.inf
+            for each in windows
+        )
 
     @property
     def silence(self) -> float:

@@ -6,7 +6,9 @@ import re
 
 import idna
 
-MAX_NAME = 253  # characters without the final dot; RFC 1035 section 2.3.4 allows 255 octets on the wire
+MAX_NAME = (
+    253  # characters without the final dot; RFC 1035 section 2.3.4 allows 255 octets on the wire
+)
 MAX_LABEL = 63  # RFC 1035 section 2.3.4
 # Printable ASCII except dot and backslash. Wider than host names, since aliases of reverse zones contain "/"
 # (RFC 2317); narrower than the DNS allows, so that no control character is ever sent.
@@ -36,7 +38,9 @@ def normal_name(name: str) -> str:
 def check_length(name: str) -> None:
     """Raise if the name is too long as a whole."""
     if len(name) > MAX_NAME and len(name.removesuffix(".")) > MAX_NAME:
-        raise InvalidNameError(f"a domain name has at most {MAX_NAME} characters (RFC 1035), this has {len(name)}")
+        raise InvalidNameError(
+            f"a domain name has at most {MAX_NAME} characters (RFC 1035), this has {len(name)}"
+        )
 
 
 def to_ascii(name: str) -> str:
@@ -52,7 +56,9 @@ def describe_fault(name: str) -> str:
     labels = name.split(".")
     longest = max(map(len, labels))
     if longest > MAX_LABEL:
-        return f"a label has at most {MAX_LABEL} characters (RFC 1035), one of this name has {longest}"
+        return (
+            f"a label has at most {MAX_LABEL} characters (RFC 1035), one of this name has {longest}"
+        )
     if "" in labels:
         return "the name has an empty label"
     return "the name contains a character that is not allowed in domain names"

@@ -49,7 +49,9 @@ NO_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the unspecified addresses
 # link (RFC 6762 section 3). Below `test` and `example` (6.2, 6.5) a resolver may have hosts, so those count.
 SPECIAL_HOST = re.compile(r"(?:.*\.)?(?:localhost|invalid|local)")
 ADDRESS_AS_HOST = re.compile(r"\[?(?:\d{1,3}(?:\.\d{1,3}){3}|[\da-f.]*:[\da-f:.]*)\]?")
-Waiter = tuple[Callable[[Any, DnsAnswer], None], Any]  # a function, and its argument before the answer
+Waiter = tuple[
+    Callable[[Any, DnsAnswer], None], Any
+]  # a function, and its argument before the answer
 
 
 class Resolver:
@@ -107,7 +109,9 @@ class Resolver:
             return self.missing_evidence(name, await self._query(name, "A"))
         return mx_evidence(name, answer)
 
-    async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
+    async def observe_domains(
+        self, domains: Sequence[str]
+    ) -> AsyncIterator[tuple[int, DomainEvidence]]:
         """Observe many domains, each once, with at most `dns_concurrency` at a time.
 
         Yields each position in `domains` once, with its evidence, in the order of the answers. Domains that remain
@@ -137,7 +141,9 @@ class Resolver:
         with contextlib.suppress(InvalidNameError):
             name = normal_name(domain)
             for rdtype in ("MX", *ADDRESS_TYPES):
-                self._cache.discard((name, rdtype), lambda answer: answer.outcome is AnswerOutcome.UNDETERMINED)
+                self._cache.discard(
+                    (name, rdtype), lambda answer: answer.outcome is AnswerOutcome.UNDETERMINED
+                )
 
     async def addresses(self, host: str) -> DnsAnswer:
         """Look up the A and AAAA records of a host, both at once; the message says what failed."""
@@ -167,7 +173,9 @@ class Resolver:
         question = make_question(name, rdtype)
         try:
             async with asyncio.timeout(self._settings.dns_timeout):
-                packet = await ask_tcp(server, question, self._randomness.getrandbits(16), edns=True)
+                packet = await ask_tcp(
+                    server, question, self._randomness.getrandbits(16), edns=True
+                )
         except (TimeoutError, OSError) as exc:
             return DnsAnswer(AnswerOutcome.UNDETERMINED, message=str(exc) or "no answer")
         return parse_answer(packet, question)
@@ -180,7 +188,9 @@ class Resolver:
         """Close the sockets. Open questions become undetermined; a later question opens new sockets."""
         await self._client.aclose()
 
-    async def _query(self, name: str, rdtype: RecordType, effort: Effort | None = None) -> DnsAnswer:
+    async def _query(
+        self, name: str, rdtype: RecordType, effort: Effort | None = None
+    ) -> DnsAnswer:
         """Ask about a name in its normal form, unless the answer is cached; by default with the usual effort."""
         if (answer := self.cached(name, rdtype)) is not None:
             return answer
@@ -196,7 +206,9 @@ class Resolver:
         """The cached answer about a name in its normal form."""
         return self._cache.find((name, rdtype))
 
-    def look_up(self, name: str, rdtype: RecordType, effort: Effort | None, waiter: Waiter) -> LookUp:
+    def look_up(
+        self, name: str, rdtype: RecordType, effort: Effort | None, waiter: Waiter
+    ) -> LookUp:
         """Call the waiter with the answer about a name in its normal form, which is asked for unless it is already."""
         client = self._client.of_running_loop()
         look_up: LookUp | None = client.in_progress.get((name, rdtype))
@@ -217,11 +229,15 @@ class Resolver:
         if self.contradicted is not None and answer.outcome is not AnswerOutcome.UNDETERMINED:
             self.contradicted[name] = None
         seen = answer.message or "the name exists"
-        return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=f"MX look-up: NXDOMAIN; A look-up: {seen}")
+        return DomainEvidence(
+            name, DnsOutcome.UNDETERMINED, message=f"MX look-up: NXDOMAIN; A look-up: {seen}"
+        )
 
     async def observe_implicit(self, name: str, effort: Effort | None = None) -> DomainEvidence:
         """Look for the address that makes a domain without MX records its own exchange (implicit MX)."""
-        is_confirmed = self.cached(name, ADDRESS_TYPES[-1]) is not None  # kept only if a second look-up agreed
+        is_confirmed = (
+            self.cached(name, ADDRESS_TYPES[-1]) is not None
+        )  # kept only if a second look-up agreed
         failures: list[str] = []
         denial = NO_MAIL[DnsOutcome.NODATA]
         for rdtype in ADDRESS_TYPES:
@@ -229,7 +245,9 @@ class Resolver:
             if answer.outcome is AnswerOutcome.DATA:
                 if not NO_HOST.issuperset(answer.texts):
                     return DomainEvidence(name, DnsOutcome.IMPLICIT_MX, (MailExchange(0, name),))
-                failures.append(f"{rdtype} look-up: {answer.texts[0]}, which many filters give for what they block")
+                failures.append(
+                    f"{rdtype} look-up: {answer.texts[0]}, which many filters give for what they block"
+                )
             failures += describe_failure(rdtype, answer)
             if answer.outcome is AnswerOutcome.NXDOMAIN and answer.message:
                 denial = answer.message
@@ -243,11 +261,17 @@ class Resolver:
     async def _ask_again(self, name: str, effort: Effort | None) -> str:
         """Ask a second time about a domain that has neither exchanges nor an address; what is different now."""
         self._forget_answers(name, "MX", "A")
-        exchange, address = await asyncio.gather(self._query(name, "MX", effort), self._query(name, "A", effort))
+        exchange, address = await asyncio.gather(
+            self._query(name, "MX", effort), self._query(name, "A", effort)
+        )
         if exchange.outcome in DENIALS and address.outcome in DENIALS:
             return ""
         self._forget_answers(name, "MX", *ADDRESS_TYPES)
-        found = [kind for kind, answer in (("MX", exchange), ("A", address)) if answer.outcome is AnswerOutcome.DATA]
+        found = [
+            kind
+            for kind, answer in (("MX", exchange), ("A", address))
+            if answer.outcome is AnswerOutcome.DATA
+        ]
         if found and self.contradicted is not None:
             self.contradicted[name] = None
         if found:
@@ -314,7 +338,9 @@ class DomainStream:
     The look-ups call functions of this class. A task is only needed for a domain that exists without MX records.
     """
 
-    def __init__(self, resolver: Resolver, domains: Iterable[str], effort: Effort, limit: int) -> None:
+    def __init__(
+        self, resolver: Resolver, domains: Iterable[str], effort: Effort, limit: int
+    ) -> None:
         self._resolver, self._effort, self._limit = resolver, effort, limit
         self._pending = iter(domains)
         self._look_ups: dict[str, LookUp] = {}  # by domain
@@ -353,7 +379,9 @@ class DomainStream:
                 continue
             answer = self._resolver.cached(name, "MX")
             if answer is None:
-                self._look_ups[domain] = self._resolver.look_up(name, "MX", self._effort, (self._on_answer, domain))
+                self._look_ups[domain] = self._resolver.look_up(
+                    name, "MX", self._effort, (self._on_answer, domain)
+                )
             else:
                 self._observe(domain, name, answer)
 
@@ -371,14 +399,18 @@ class DomainStream:
 
     def _observe(self, domain: str, name: str, answer: DnsAnswer) -> None:
         if answer.outcome is AnswerOutcome.NODATA:
-            task = asyncio.get_running_loop().create_task(self._resolver.observe_implicit(name, self._effort))
+            task = asyncio.get_running_loop().create_task(
+                self._resolver.observe_implicit(name, self._effort)
+            )
             self._tasks[domain] = task
             task.add_done_callback(partial(self._on_task_end, domain))
         elif answer.outcome is AnswerOutcome.NXDOMAIN:
             if (second := self._resolver.cached(name, "A")) is not None:
                 self._found.append((domain, self._resolver.missing_evidence(name, second)))
                 return
-            self._look_ups[domain] = self._resolver.look_up(name, "A", self._effort, (self._on_answer, domain))
+            self._look_ups[domain] = self._resolver.look_up(
+                name, "A", self._effort, (self._on_answer, domain)
+            )
         else:
             self._found.append((domain, mx_evidence(name, answer)))
 
@@ -417,17 +449,23 @@ def cache_seconds(answer: DnsAnswer) -> float:
 def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
     """Evidence from an answer to the MX question other than NODATA; NXDOMAIN must be confirmed before."""
     if answer.outcome is AnswerOutcome.UNDETERMINED:
-        return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=f"MX look-up: {answer.message}")
+        return DomainEvidence(
+            name, DnsOutcome.UNDETERMINED, message=f"MX look-up: {answer.message}"
+        )
     if answer.outcome is AnswerOutcome.NXDOMAIN:
         return DomainEvidence(name, DnsOutcome.NXDOMAIN, message=NO_MAIL[DnsOutcome.NXDOMAIN])
     # A null MX must be the only one (RFC 7505 section 3); beside real exchanges it is a mistake and ignored.
     named = [each for each in answer.exchanges if each.host]
     numbers = [each.host for each in named if ADDRESS_AS_HOST.fullmatch(each.host)]
     special = [each.host for each in named if SPECIAL_HOST.fullmatch(each.host)]
-    if exchanges := tuple([each for each in named if each.host not in numbers and each.host not in special]):
+    if exchanges := tuple(
+        [each for each in named if each.host not in numbers and each.host not in special]
+    ):
         return DomainEvidence(name, DnsOutcome.MX, exchanges)
     if numbers:
-        message = f"the MX record names an IP address ({numbers[0]}), not a host (RFC 1035 section 3.3.9)"
+        message = (
+            f"the MX record names an IP address ({numbers[0]}), not a host (RFC 1035 section 3.3.9)"
+        )
         return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=message)
     if special:
         message = f"{NO_MAIL[DnsOutcome.NO_EXCHANGE]}: {special[0]}"
@@ -445,12 +483,21 @@ def join_addresses(four: DnsAnswer, six: DnsAnswer) -> DnsAnswer:
 
 # Which of two outcomes counts: an address first, then the possibility of one. NODATA beats NXDOMAIN: a name that
 # exists for one type exists, so the other answer is a mistake of a server.
-OUTCOME_PRECEDENCE = (AnswerOutcome.DATA, AnswerOutcome.UNDETERMINED, AnswerOutcome.NODATA, AnswerOutcome.NXDOMAIN)
+OUTCOME_PRECEDENCE = (
+    AnswerOutcome.DATA,
+    AnswerOutcome.UNDETERMINED,
+    AnswerOutcome.NODATA,
+    AnswerOutcome.NXDOMAIN,
+)
 
 
 def describe_failure(rdtype: RecordType, answer: DnsAnswer) -> list[str]:
     """The message of an answer without a result, as a list of at most one."""
-    return [f"{rdtype} look-up: {answer.message}"] if answer.outcome is AnswerOutcome.UNDETERMINED else []
+    return (
+        [f"{rdtype} look-up: {answer.message}"]
+        if answer.outcome is AnswerOutcome.UNDETERMINED
+        else []
+    )
 
 
 def group_positions(domains: Iterable[str]) -> tuple[dict[str, int], dict[int, list[int]]]:

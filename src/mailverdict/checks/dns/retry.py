@@ -21,7 +21,15 @@ from ...model.settings import LocalSettings, parse_resolver
 from .answers import AnswerOutcome, DnsAnswer
 from .congestion import Query, QueryScheduler, Repeat, Transmission
 from .sockets import Server, UdpChannel, ask_tcp, closed_error
-from .wire import EDNS_REFUSALS, REFUSALS, Question, is_refusal, is_truncated, parse_answer, rcode_of
+from .wire import (
+    EDNS_REFUSALS,
+    REFUSALS,
+    Question,
+    is_refusal,
+    is_truncated,
+    parse_answer,
+    rcode_of,
+)
 
 # The default receive buffer of Linux holds about 277 small answers. With fewer in flight on each socket, none is
 # lost while the loop is busy; and several source ports make answers harder to forge (RFC 5452 section 9.2).
@@ -37,7 +45,9 @@ def system_servers(path: str = "/etc/resolv.conf") -> tuple[Server, ...]:
     try:
         found = dns.resolver.Resolver(path)
     except dns.resolver.NoResolverConfiguration as exc:
-        raise SettingsError("this system has no DNS resolver set up: give one, as resolver='192.0.2.53'") from exc
+        raise SettingsError(
+            "this system has no DNS resolver set up: give one, as resolver='192.0.2.53'"
+        ) from exc
     return tuple(Server(str(address), found.port) for address in found.nameservers)
 
 
@@ -61,14 +71,19 @@ class Effort(NamedTuple):
     @classmethod
     def last(cls, settings: LocalSettings) -> Effort:
         """For the unanswered ones. With one query in five lost, six in a row are lost once in 15,000 times."""
-        return cls(settings.dns_attempts + 3, settings.dns_attempts * settings.dns_timeout, is_new=False)
+        return cls(
+            settings.dns_attempts + 3, settings.dns_attempts * settings.dns_timeout, is_new=False
+        )
 
 
 class DnsClient:
     """A `LoopClient` for each event loop that asks, opened when needed."""
 
     def __init__(
-        self, settings: LocalSettings, randomness: random.Random, find_servers: Callable[[], tuple[Server, ...]]
+        self,
+        settings: LocalSettings,
+        randomness: random.Random,
+        find_servers: Callable[[], tuple[Server, ...]],
     ) -> None:
         self._settings = settings
         self._randomness = randomness
@@ -86,7 +101,9 @@ class DnsClient:
             self._servers = self._servers or self._configured_servers()
             for ended in [each for each in self._clients if each.is_closed()]:
                 del self._clients[ended]  # its sockets were closed with it
-            client = self._clients[loop] = LoopClient(self._servers, self._settings, self._randomness)
+            client = self._clients[loop] = LoopClient(
+                self._servers, self._settings, self._randomness
+            )
         return client
 
     async def aclose(self) -> None:
@@ -116,14 +133,18 @@ class LoopClient:
     to any of these queries counts. `Query.owner` is the function that is called with the answer, None after that.
     """
 
-    def __init__(self, servers: Sequence[Server], settings: LocalSettings, randomness: random.Random) -> None:
+    def __init__(
+        self, servers: Sequence[Server], settings: LocalSettings, randomness: random.Random
+    ) -> None:
         self.servers = servers
         self.in_progress: dict[Any, Any] = {}  # of the caller
         self.full_effort = Effort.full(settings)
         self._loop = asyncio.get_running_loop()
         self._timeout = settings.dns_timeout
         self._randomness = randomness
-        self._scheduler = QueryScheduler(len(servers), limit=settings.dns_concurrency, timeout=self._timeout)
+        self._scheduler = QueryScheduler(
+            len(servers), limit=settings.dns_concurrency, timeout=self._timeout
+        )
         self._failures: dict[Query, list[str]] = {}  # answers without a result
         self._over_tcp: dict[Query, asyncio.Task[None]] = {}
         self._tcp_slots = asyncio.Semaphore(TCP_CONNECTIONS)
@@ -131,10 +152,14 @@ class LoopClient:
         self._channels: list[list[UdpChannel]] = [[] for _ in servers]
         self._next_channel = itertools.count()
         self._timer: asyncio.Handle | None = None
-        self._timer_due = math.inf  # kept here, since the handles of uvloop do not always have a time
+        self._timer_due = (
+            math.inf
+        )  # kept here, since the handles of uvloop do not always have a time
         self._will_send = self._is_closed = False
 
-    def ask(self, question: Question, effort: Effort | None, on_answer: Callable[[DnsAnswer], None]) -> Query:
+    def ask(
+        self, question: Question, effort: Effort | None, on_answer: Callable[[DnsAnswer], None]
+    ) -> Query:
         """Ask a question, by default with full effort.
 
         Without an answer, `on_answer` is called with an undetermined one whose message says what failed.
@@ -214,9 +239,17 @@ class LoopClient:
     def _channel(self, server: int) -> UdpChannel:
         """Use the channels to the server in turn."""
         channels = self._channels[server]
-        if len(channels) < self._sockets_each and (not channels or len(channels) < self._channels_needed(server)):
+        if len(channels) < self._sockets_each and (
+            not channels or len(channels) < self._channels_needed(server)
+        ):
             channels.append(
-                UdpChannel(self.servers[server], self._randomness, self._on_packet, self._on_error, self._send_soon)
+                UdpChannel(
+                    self.servers[server],
+                    self._randomness,
+                    self._on_packet,
+                    self._on_error,
+                    self._send_soon,
+                )
             )
         return channels[next(self._next_channel) % len(channels)]
 
@@ -232,7 +265,9 @@ class LoopClient:
         rcode = rcode_of(packet)
         if is_refusal(packet) and self._scheduler.is_refusal_for_load(sent):
             self._scheduler.on_overload(sent, self._loop.time())
-            self._failures.setdefault(query, []).append(f"REFUSED from {self.servers[sent.server].address}")
+            self._failures.setdefault(query, []).append(
+                f"REFUSED from {self.servers[sent.server].address}"
+            )
             self._send_soon()
             return
         self._scheduler.on_answer(sent, self._loop.time(), is_refusal=rcode in REFUSALS)
@@ -264,7 +299,9 @@ class LoopClient:
         query, server = sent.query, self.servers[sent.server]
         try:
             async with self._tcp_slots, asyncio.timeout(self._timeout):
-                packet = await ask_tcp(server, query.question, self._randomness.getrandbits(16), edns=query.edns)
+                packet = await ask_tcp(
+                    server, query.question, self._randomness.getrandbits(16), edns=query.edns
+                )
         except TimeoutError:
             self._repeat(query, f"no answer over TCP from {server.address}", Repeat.LATER)
         except OSError as exc:
@@ -281,7 +318,9 @@ class LoopClient:
 
     def _on_failure(self, query: Query, error: OSError) -> None:
         address = self.servers[query.last_server].address
-        self._repeat(query, f"{address} cannot be asked ({error.strerror or error})", Repeat.ELSEWHERE)
+        self._repeat(
+            query, f"{address} cannot be asked ({error.strerror or error})", Repeat.ELSEWHERE
+        )
 
     def _repeat(self, query: Query, failure: str, how: Repeat) -> None:
         """Ask again, if an attempt is left."""
@@ -301,9 +340,15 @@ class LoopClient:
         """Which servers did not answer, in at most one line."""
         if not query.sent:
             addresses = " and ".join(server.address for server in self.servers)
-            return [f"not asked, since {addresses} had not answered any query for {self._scheduler.silence:.0f} s"]
-        silent = dict.fromkeys(self.servers[sent.server].address for sent in query.transmissions if sent.is_lost)
-        return [f"no answer in {query.lifetime:.3g} s from {' and '.join(silent)}"] if silent else []
+            return [
+                f"not asked, since {addresses} had not answered any query for {self._scheduler.silence:.0f} s"
+            ]
+        silent = dict.fromkeys(
+            self.servers[sent.server].address for sent in query.transmissions if sent.is_lost
+        )
+        return (
+            [f"no answer in {query.lifetime:.3g} s from {' and '.join(silent)}"] if silent else []
+        )
 
     def _end(self, query: Query, answer: DnsAnswer) -> None:
         on_answer, query.owner = query.owner, None

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 LIST_NAME = "resolver_test"
 SAMPLE = 3  # known domains asked before a run
 LABEL_LENGTH = 24  # random letters: nobody registered such a name
-TRUSTED_FOR, RETEST_AFTER = 3600.0, 60.0  # seconds for which a result is used: without and with a finding
+TRUSTED_FOR, RETEST_AFTER = (
+    3600.0,
+    60.0,
+)  # seconds for which a result is used: without and with a finding
 MAX_HELD = 20_000  # answers that are held before the resolver is tested
 FIRST_WAIT = 10.0  # seconds that they are held at first; then twice as long each time, so that the questions stay few
 MANY = 100  # domains, after which a run ends with a test although no answer is held
@@ -69,10 +72,14 @@ def parse_probes(entries: Sequence[str]) -> ProbeTable:
     for entry in entries:
         columns = entry.split(maxsplit=3)
         if len(columns) < 4 or columns[1] not in names:
-            raise SettingsError(f"list {LIST_NAME}: {entry!r:.100}: give a name, MX or NXDOMAIN, a date and a reason")
+            raise SettingsError(
+                f"list {LIST_NAME}: {entry!r:.100}: give a name, MX or NXDOMAIN, a date and a reason"
+            )
         names[columns[1]].append(columns[0].lower())
     if len(names["MX"]) < SAMPLE or len(names["NXDOMAIN"]) < 2:
-        raise SettingsError(f"list {LIST_NAME}: give at least {SAMPLE} names with MX and 2 with NXDOMAIN")
+        raise SettingsError(
+            f"list {LIST_NAME}: give at least {SAMPLE} names with MX and 2 with NXDOMAIN"
+        )
     return ProbeTable(tuple(names["MX"]), tuple(names["NXDOMAIN"]))
 
 
@@ -83,14 +90,18 @@ def has_exchange(answer: DnsAnswer) -> bool:
 
 def is_denial(answer: DnsAnswer) -> bool:
     """Whether the answer means that there are no MX records."""
-    return answer.outcome in DENIALS or (answer.outcome is AnswerOutcome.DATA and not has_exchange(answer))
+    return answer.outcome in DENIALS or (
+        answer.outcome is AnswerOutcome.DATA and not has_exchange(answer)
+    )
 
 
 @dataclass(slots=True)
 class Findings:
     """What is wrong with a resolver that can be used nevertheless, with care."""
 
-    denied: dict[str, None] = field(default_factory=dict)  # known domains without MX records according to it
+    denied: dict[str, None] = field(
+        default_factory=dict
+    )  # known domains without MX records according to it
     addresses: set[str] = field(default_factory=set)  # that it gives for names that do not exist
     has_exchanges: bool = False  # it gives exchanges for names that do not exist
     began: bool = False  # it does so since rows of a run were settled
@@ -121,13 +132,17 @@ class ResolverTest:
     ) -> None:
         self.resolver, self.shown, self.clock = resolver, shown, clock
         self.found = Findings()
-        self.contradicted: dict[str, None] = {}  # domains about which one answer is a denial and another one is not
+        self.contradicted: dict[
+            str, None
+        ] = {}  # domains about which one answer is a denial and another one is not
         self.resolver.contradicted = self.contradicted
         self.domains = 0  # observed
         self._randomness = randomness or random.SystemRandom()
         self._checkpoints = 0  # begun
         self._first = self._make_cache()
-        self._checkpoint: AnswerCache[str, Checkpoint] = AnswerCache(lambda _: 0.0, size=1, clock=clock)
+        self._checkpoint: AnswerCache[str, Checkpoint] = AnswerCache(
+            lambda _: 0.0, size=1, clock=clock
+        )
         self._confirmed: AnswerCache[tuple[str, DnsOutcome], bool] = AnswerCache(
             lambda _: RETEST_AFTER, size=MAX_HELD, clock=clock
         )
@@ -184,14 +199,18 @@ class ResolverTest:
         self.contradicted.clear()
         known = self.probes.known[:SAMPLE]
         answers, _ = await asyncio.gather(
-            asyncio.gather(*(self.resolver.query(name, "MX") for name in known)),  # cached: runs often ask these, too
+            asyncio.gather(
+                *(self.resolver.query(name, "MX") for name in known)
+            ),  # cached: runs often ask these, too
             self._ask_about_unused(),
         )
         if not any(map(has_exchange, answers)):
             error = await self._describe_failure(known, answers)
             self.resolver.forget()
             return error
-        self.found.denied |= {name: None for name, answer in zip(known, answers, strict=True) if is_denial(answer)}
+        self.found.denied |= {
+            name: None for name, answer in zip(known, answers, strict=True) if is_denial(answer)
+        }
         return ""
 
     async def _describe_failure(self, known: Sequence[str], answers: Sequence[DnsAnswer]) -> str:
@@ -240,7 +259,9 @@ class ResolverTest:
             self._confirmed.store(key, True)
         return self._review(evidence)
 
-    async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
+    async def observe_domains(
+        self, domains: Sequence[str]
+    ) -> AsyncIterator[tuple[int, DomainEvidence]]:
         """Observe many domains as `Resolver.observe_domains` does; answers that may be false are held.
 
         Known domains are asked first, since their answers show whether the others can be used.
@@ -254,7 +275,9 @@ class ResolverTest:
         wait, due = FIRST_WAIT, 0.0
         since = 0  # answers since the last test
         try:
-            async with aclosing(self.resolver.observe_domains([domains[at] for at in order])) as stream:  # type: ignore[type-var]
+            async with aclosing(
+                self.resolver.observe_domains([domains[at] for at in order])
+            ) as stream:  # type: ignore[type-var]
                 async for at, evidence in stream:
                     since += 1
                     self._note(evidence)
@@ -293,7 +316,9 @@ class ResolverTest:
 
     def _is_contradicted(self) -> bool:
         """Whether contradicted denials are many for the number of domains."""
-        return bool(self.contradicted) and len(self.contradicted) >= CONTRADICTED_SHARE * self.domains
+        return (
+            bool(self.contradicted) and len(self.contradicted) >= CONTRADICTED_SHARE * self.domains
+        )
 
     def _is_undecided(self) -> bool:
         """Whether more domains must show if it is an accident that a denial was contradicted."""
@@ -301,7 +326,11 @@ class ResolverTest:
 
     def _is_inconsistent(self) -> bool:
         """Whether that is not an accident; if so, the next run begins with a new test."""
-        if not self.found.is_inconsistent and self._is_contradicted() and len(self.contradicted) >= CONTRADICTIONS:
+        if (
+            not self.found.is_inconsistent
+            and self._is_contradicted()
+            and len(self.contradicted) >= CONTRADICTIONS
+        ):
             self.found.is_inconsistent = True
             self._first = self._make_cache()
         return self.found.is_inconsistent
@@ -324,9 +353,7 @@ class ResolverTest:
         if outcome in NEGATIVE and self._is_inconsistent():
             return f"{self.shown} denies records and then gives them, so its denials are not used"
         if outcome is DnsOutcome.IMPLICIT_MX and found.addresses:
-            return (
-                f"{self.shown} gives addresses for names that do not exist, so the address of this one proves nothing"
-            )
+            return f"{self.shown} gives addresses for names that do not exist, so the address of this one proves nothing"
         if not is_confirmed:
             return f"{self.shown} gave an answer ({evidence.message or outcome}), and then could not be tested"
         return ""
@@ -334,7 +361,9 @@ class ResolverTest:
     async def _confirm(self) -> bool:
         """Test the resolver, for answers that have come; ResolverError if it has begun to answer falsely."""
         before = self._checkpoints
-        for _ in range(ROUNDS + 1):  # one that is under way, and may have begun before the answers came
+        for _ in range(
+            ROUNDS + 1
+        ):  # one that is under way, and may have begun before the answers came
             checkpoint = await self._checkpoint.get("", self._run_checkpoint)
             if checkpoint.error:
                 self.resolver.forget()
@@ -350,10 +379,14 @@ class ResolverTest:
         self._checkpoints += 1
         number, before = self._checkpoints, (bool(self.found.addresses), self.found.has_exchanges)
         name, *others = self._randomness.sample(self.probes.known[:SAMPLE], SAMPLE)
-        answer, is_answered = await asyncio.gather(self.resolver.query_uncached(name, "MX"), self._ask_about_unused())
+        answer, is_answered = await asyncio.gather(
+            self.resolver.query_uncached(name, "MX"), self._ask_about_unused()
+        )
         is_known = has_exchange(answer)
         if is_denial(answer):
-            answers = await asyncio.gather(*(self.resolver.query_uncached(other, "MX") for other in others))
+            answers = await asyncio.gather(
+                *(self.resolver.query_uncached(other, "MX") for other in others)
+            )
             is_known = any(map(has_exchange, answers))
             if not is_known:
                 return Checkpoint(number, error=self._describe_change(name))
@@ -372,7 +405,9 @@ class ResolverTest:
         )
 
     def _random_name(self, parent: str) -> str:
-        return f"{''.join(self._randomness.choices(string.ascii_lowercase, k=LABEL_LENGTH))}.{parent}"
+        return (
+            f"{''.join(self._randomness.choices(string.ascii_lowercase, k=LABEL_LENGTH))}.{parent}"
+        )
 
     def _make_cache(self) -> AnswerCache[str, str]:
         """A cache for the result of the test before a run, which simultaneous runs share; an error is never kept."""

@@ -35,8 +35,13 @@ RECORD = struct.Struct("!HHIH")  # type, class, TTL, length of the data
 PREFERENCE = struct.Struct("!H")
 SOA_NUMBERS = struct.Struct("!IIIII")
 FLAGS_MASK, RESPONSE = 0xFA0F, 0x8000  # QR, opcode, TC and rcode
-CAN_DENY = dns.flags.AA | dns.flags.RA  # one of them is set by a server that can know that there are no records
-OUTCOMES = {0: AnswerOutcome.NODATA, 3: AnswerOutcome.NXDOMAIN}  # of an answer without records, by rcode
+CAN_DENY = (
+    dns.flags.AA | dns.flags.RA
+)  # one of them is set by a server that can know that there are no records
+OUTCOMES = {
+    0: AnswerOutcome.NODATA,
+    3: AnswerOutcome.NXDOMAIN,
+}  # of an answer without records, by rcode
 A, NS, SOA, MX, AAAA, OPT = 1, 2, 6, 15, 28, 41
 SIZES = {A: 4, AAAA: 16}
 TO_TEXT = {A: dns.ipv4.inet_ntoa, AAAA: dns.ipv6.inet_ntoa}
@@ -52,7 +57,9 @@ class NotPlainError(Exception):
     """The message needs the full parser."""
 
 
-Record = tuple[str, int, int, int, int, int]  # owner, type, class, TTL, position of the data and of their end
+Record = tuple[
+    str, int, int, int, int, int
+]  # owner, type, class, TTL, position of the data and of their end
 
 
 def parse_plain(packet: bytes, rdtype: RecordType) -> DnsAnswer | None:
@@ -94,7 +101,9 @@ def parse_plain_message(packet: bytes, asked: int) -> DnsAnswer:
         return DnsAnswer(OUTCOMES[rcode], ttl=float(negative[0]))
     if asked == MX:
         return DnsAnswer(AnswerOutcome.DATA, exchanges=sort_exchanges(found), ttl=float(shortest))
-    return DnsAnswer(AnswerOutcome.DATA, texts=tuple(dict.fromkeys(found))[:MAX_TEXTS], ttl=float(shortest))
+    return DnsAnswer(
+        AnswerOutcome.DATA, texts=tuple(dict.fromkeys(found))[:MAX_TEXTS], ttl=float(shortest)
+    )
 
 
 def require(condition: object) -> None:
@@ -166,7 +175,9 @@ def read_name(packet: bytes, start: int, asked: str) -> tuple[str, int]:
             at += size + 1
             labels.append(read_label(packet[at - size : at]))
             continue
-        target = (size << 8 | packet[at + 1]) - 0xC000  # negative for the label types that do not exist
+        target = (
+            size << 8 | packet[at + 1]
+        ) - 0xC000  # negative for the label types that do not exist
         end = end or at + 2
         if target == HEADER.size and asked:
             return join_labels(labels, asked), end
@@ -199,11 +210,24 @@ RECURSION_DESIRED, TRUNCATED, RCODE = 0x0100, 0x0200, 0x000F
 OPT_RECORD = bytes.fromhex("00 0029 04d0 00000000 0000")
 MAX_STRING = 1024  # octets kept of one TXT record
 # Errors of servers that could not read the query, which may come without the question.
-QUESTIONLESS = frozenset({dns.rcode.FORMERR, dns.rcode.SERVFAIL, dns.rcode.NOTIMP, dns.rcode.REFUSED})
-REFUSALS = frozenset({dns.rcode.SERVFAIL, dns.rcode.REFUSED})  # also of servers that were sent too many queries
-EDNS_REFUSALS = frozenset({dns.rcode.FORMERR, dns.rcode.NOTIMP})  # of servers without EDNS0, RFC 6891 section 7
+QUESTIONLESS = frozenset(
+    {dns.rcode.FORMERR, dns.rcode.SERVFAIL, dns.rcode.NOTIMP, dns.rcode.REFUSED}
+)
+REFUSALS = frozenset(
+    {dns.rcode.SERVFAIL, dns.rcode.REFUSED}
+)  # also of servers that were sent too many queries
+EDNS_REFUSALS = frozenset(
+    {dns.rcode.FORMERR, dns.rcode.NOTIMP}
+)  # of servers without EDNS0, RFC 6891 section 7
 # RFC 8914 section 4: the answer is that of a filter, or (19) of a cache whose entry is too old.
-NOT_OF_THE_DOMAIN = {4: "forged", 15: "blocked", 16: "censored", 17: "filtered", 18: "prohibited", 19: "stale"}
+NOT_OF_THE_DOMAIN = {
+    4: "forged",
+    15: "blocked",
+    16: "censored",
+    17: "filtered",
+    18: "prohibited",
+    19: "stale",
+}
 # Servers in the SOA records of filters that name the domain itself as the zone: AdGuard Home, read 2026-11-23.
 FILTERS = frozenset({"fake-for-negative-caching.adguard.com"})
 
@@ -333,10 +357,14 @@ def alias_of(name: dns.name.Name, ttl: float) -> DnsAnswer:
 def data_of(rrset: dns.rrset.RRset, rdtype: RecordType, ttl: float) -> DnsAnswer:
     """An answer with records."""
     if rdtype == "MX":
-        exchanges = [MailExchange(record.preference, host_text(record.exchange)) for record in rrset]
+        exchanges = [
+            MailExchange(record.preference, host_text(record.exchange)) for record in rrset
+        ]
         return DnsAnswer(AnswerOutcome.DATA, exchanges=sort_exchanges(exchanges), ttl=ttl)
     read = TEXT_READERS[rdtype]
-    return DnsAnswer(AnswerOutcome.DATA, texts=tuple(read(record) for record in list(rrset)[:MAX_TEXTS]), ttl=ttl)
+    return DnsAnswer(
+        AnswerOutcome.DATA, texts=tuple(read(record) for record in list(rrset)[:MAX_TEXTS]), ttl=ttl
+    )
 
 
 def host_text(name: dns.name.Name) -> str:

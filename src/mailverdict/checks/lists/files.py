@@ -73,7 +73,8 @@ def find_list(name: str, folder: Path | None = None) -> ListFile:
     try:
         with path.open(encoding="utf-8") as opened:
             head = dict(
-                line.removeprefix("# ").rstrip("\n").split(": ", 1) for _, line in zip(FACTS, opened, strict=False)
+                line.removeprefix("# ").rstrip("\n").split(": ", 1)
+                for _, line in zip(FACTS, opened, strict=False)
             )
         source, licence, version, day, rows = (head[fact] for fact in FACTS)
         return ListFile(name, path, "user", source, licence, version, day, int(rows))
@@ -97,7 +98,9 @@ def read_entries(listing: ListFile) -> tuple[str, ...]:
         raise SettingsError(damage(listing.path, exc)) from exc
     entries = tuple(entry for _, entry in split_entries(text))
     if len(entries) != listing.rows:
-        raise SettingsError(damage(listing.path, f"it has {len(entries):,} entries and says {listing.rows:,}"))
+        raise SettingsError(
+            damage(listing.path, f"it has {len(entries):,} entries and says {listing.rows:,}")
+        )
     return entries
 
 
@@ -121,7 +124,9 @@ def split_entries(text: str) -> Iterator[tuple[int, str]]:
             yield number, entry
 
 
-def write_list(folder: Path, name: str, entries: Sequence[str], *, source: str, licence: str, day: date) -> Path:
+def write_list(
+    folder: Path, name: str, entries: Sequence[str], *, source: str, licence: str, day: date
+) -> Path:
     """Write a list and make it the one in use; a crash leaves the copy before it.
 
     SettingsError if the folder cannot be written to; the list in use stays in use.
@@ -137,7 +142,9 @@ def write_list(folder: Path, name: str, entries: Sequence[str], *, source: str, 
             temporary.write_text(head + text, encoding="utf-8")
         (folder / MANIFEST).unlink(missing_ok=True)  # of a release whose copies had one
     except OSError as exc:
-        raise SettingsError(f"{folder}: the list could not be written ({exc}); the one in use stays in use") from exc
+        raise SettingsError(
+            f"{folder}: the list could not be written ({exc}); the one in use stays in use"
+        ) from exc
     return path
 
 
@@ -152,4 +159,8 @@ def redact_source(source: str) -> str:
         parts = urlsplit(shown)
     except ValueError:  # a bracket in the host: not a URL, but perhaps a file name
         return shown
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if parts.netloc else shown
+    return (
+        urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+        if parts.netloc
+        else shown
+    )

@@ -63,7 +63,9 @@ class LoadedLists:
     spamtrap: Mapping[str, bool]
     marked: frozenset[str]  # every domain in one of the three
     role_names: frozenset[str]  # lower-case local parts that stand for a function
-    role_words: frozenset[str]  # those of them that also do so as the first or last word of a local part
+    role_words: frozenset[
+        str
+    ]  # those of them that also do so as the first or last word of a local part
     no_roles: frozenset[str]  # local parts that are none, whatever their words
     version: str  # names the lists, for `metadata`
 
@@ -93,7 +95,11 @@ class LoadedLists:
             return bool(is_role and not match_names(one, tuple(self.no_roles))[0])
         name, tag, _ = local.lower().partition("+")
         words = WORDS.split(name)
-        found = name in self.role_names or words[0] in self.role_words or (not tag and words[-1] in self.role_words)
+        found = (
+            name in self.role_names
+            or words[0] in self.role_words
+            or (not tag and words[-1] in self.role_words)
+        )
         return found and name not in self.no_roles
 
     def domain_flags(self, domains: Sequence[str]) -> DomainFlags:
@@ -140,8 +146,15 @@ def load_lists(settings: Lists, *, folder: Path | None = None) -> LoadedLists:
     True
     """
     where = user_lists_folder() if folder is None else folder
-    own = (value for each in fields(settings) if isinstance(value := getattr(settings, each.name), Path))
-    copies = (where, *(where / f"{name}.txt" for name in LIST_NAMES))  # the folder changes when a file comes or goes
+    own = (
+        value
+        for each in fields(settings)
+        if isinstance(value := getattr(settings, each.name), Path)
+    )
+    copies = (
+        where,
+        *(where / f"{name}.txt" for name in LIST_NAMES),
+    )  # the folder changes when a file comes or goes
     return load_once(settings, where, tuple(stamp_of(path) for path in (*copies, *own)))
 
 
@@ -155,11 +168,17 @@ def stamp_of(path: Path) -> tuple[int, int] | None:
 
 
 @lru_cache(maxsize=8)
-def load_once(settings: Lists, folder: Path, _stamps: tuple[tuple[int, int] | None, ...]) -> LoadedLists:
+def load_once(
+    settings: Lists, folder: Path, _stamps: tuple[tuple[int, int] | None, ...]
+) -> LoadedLists:
     """Load everything; the stamps make the cache notice changed files."""
     listings = find_lists(LIST_NAMES, folder)
     entries = {name: read_entries(listing) for name, listing in listings.items()}
-    own = {each.name: own_entries(settings, each.name) for each in fields(settings) if each.name != "extended_roles"}
+    own = {
+        each.name: own_entries(settings, each.name)
+        for each in fields(settings)
+        if each.name != "extended_roles"
+    }
     disposable = marks_of(
         (without_relays(entries["disposable"], entries["relays"]), True),
         (entries["not_disposable"] + entries["relays"], False),
@@ -167,7 +186,9 @@ def load_once(settings: Lists, folder: Path, _stamps: tuple[tuple[int, int] | No
         (own["disposable_allow"], False),
     )
     free = marks_of(
-        (entries["free"] + entries["free_more"], True), (own["free_deny"], True), (own["free_allow"], False)
+        (entries["free"] + entries["free_more"], True),
+        (own["free_deny"], True),
+        (own["free_allow"], False),
     )
     spamtrap = marks_of((own["spamtrap"], True))
     roles = {*entries["role_core"], *entries["role_languages"]}
@@ -201,9 +222,14 @@ def without_relays(names: Sequence[str], relays: Iterable[str]) -> list[str]:
     return [name for at, name in enumerate(names) if at not in hidden]
 
 
-def version_text(listings: Mapping[str, ListFile], own: Mapping[str, tuple[str, ...]], *, extended: bool) -> str:
+def version_text(
+    listings: Mapping[str, ListFile], own: Mapping[str, tuple[str, ...]], *, extended: bool
+) -> str:
     """Name the versions of the lists, and the user's own entries by a digest."""
-    free, roles = listings["free"], [listings[name] for name in LIST_NAMES if name.startswith("role_")]
+    free, roles = (
+        listings["free"],
+        [listings[name] for name in LIST_NAMES if name.startswith("role_")],
+    )
     parts = [
         f"disposable {listings['disposable'].version}",
         f"free {free.version}+{listings['free_more'].version}",
@@ -217,7 +243,9 @@ def version_text(listings: Mapping[str, ListFile], own: Mapping[str, tuple[str, 
 
 def own_entries(settings: Lists, name: str) -> tuple[str, ...]:
     """Read one of the user's lists in normal form; SettingsError for a wrong entry."""
-    normal, kind = (normal_role, "local part") if name.startswith("role_") else (normal_domain, "domain")
+    normal, kind = (
+        (normal_role, "local part") if name.startswith("role_") else (normal_domain, "domain")
+    )
     entries = []
     for where, text in located_entries(getattr(settings, name), name):
         entry = normal(text)
@@ -236,8 +264,12 @@ def located_entries(value: Path | tuple[str, ...], name: str) -> Iterator[tuple[
     try:
         text = value.read_text(encoding="utf-8")
     except (OSError, ValueError) as exc:
-        raise SettingsError(f"Lists.{name}: cannot read {str(value)!r} as UTF-8 text: {exc}") from exc
-    yield from ((f"Lists.{name}: {value}, line {number}", entry) for number, entry in split_entries(text))
+        raise SettingsError(
+            f"Lists.{name}: cannot read {str(value)!r} as UTF-8 text: {exc}"
+        ) from exc
+    yield from (
+        (f"Lists.{name}: {value}, line {number}", entry) for number, entry in split_entries(text)
+    )
 
 
 def normal_role(text: str) -> str | None:

@@ -33,7 +33,9 @@ class MailboxRule:
     domains: tuple[str, ...]  # in lower case
     seen: datetime.date  # when the source was read
     source: str
-    one_mailbox: bool = False  # the domains are names of the same mailboxes; the first stands for all
+    one_mailbox: bool = (
+        False  # the domains are names of the same mailboxes; the first stands for all
+    )
     separators: str = ""  # the local part ends before the first of these
     ignored: str = ""  # characters of the local part without a meaning
     same: str = ""  # characters that stand for one another; the first stands for all
@@ -43,7 +45,9 @@ class MailboxRule:
         """The part of each lower-case local part that names the mailbox; never empty."""
         if self.separators:
             characters = re.escape(self.separators)
-            texts = pc.replace_substring_regex(texts, rf"^([^{characters}]+)[{characters}].*$", r"\1")
+            texts = pc.replace_substring_regex(
+                texts, rf"^([^{characters}]+)[{characters}].*$", r"\1"
+            )
         if self.ignored:
             kept = pc.replace_substring_regex(texts, f"[{re.escape(self.ignored)}]", "")
             texts = pc.if_else(pc.equal(kept, ""), texts, kept)
@@ -59,13 +63,18 @@ def load_mailbox_rules() -> Mapping[str, MailboxRule]:
     >>> load_mailbox_rules()["googlemail.com"].name
     'Gmail'
     """
-    return parse_mailbox_rules(files("mailverdict.data").joinpath(TABLE).read_text(encoding="utf-8"))
+    return parse_mailbox_rules(
+        files("mailverdict.data").joinpath(TABLE).read_text(encoding="utf-8")
+    )
 
 
 def parse_mailbox_rules(text: str) -> dict[str, MailboxRule]:
     """Parse a table of rules: TOML with one ``[[provider]]`` per row; a domain has one rule."""
     try:
-        rows = [MailboxRule(**{**row, "domains": tuple(row["domains"])}) for row in tomllib.loads(text)["provider"]]
+        rows = [
+            MailboxRule(**{**row, "domains": tuple(row["domains"])})
+            for row in tomllib.loads(text)["provider"]
+        ]
     except (tomllib.TOMLDecodeError, TypeError, KeyError) as exc:
         raise SettingsError(f"{TABLE} cannot be read: {exc}") from exc
     rules: dict[str, MailboxRule] = {}
@@ -130,10 +139,14 @@ def find_mailboxes(addresses: pa.StringArray) -> Mailboxes:
         named = pa.array(names, pa.string()).take(seen.domain_codes.filter(mask))
         texts = pc.replace_with_mask(texts, mask, named)
     domains = pa.array([domain for _, domain, _ in found], pa.string()).take(seen.domain_codes)
-    return Mailboxes(pc.binary_join_element_wise(texts, domains, "@"), seen.domains.take(seen.domain_codes))
+    return Mailboxes(
+        pc.binary_join_element_wise(texts, domains, "@"), seen.domains.take(seen.domain_codes)
+    )
 
 
 def concerned_rows(domains: list[bool], codes: npt.NDArray[np.int32]) -> pa.BooleanArray:
     """Rows with one of the domains marked."""
-    marked = np.array([*domains, False])  # the last one: rows that are not addresses, whose code is -1
+    marked = np.array(
+        [*domains, False]
+    )  # the last one: rows that are not addresses, whose code is -1
     return pa.array(marked[codes])

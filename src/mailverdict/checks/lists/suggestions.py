@@ -32,12 +32,19 @@ MIN_MOVED = 8  # letters that must agree before a moved dot is a typing error an
 
 # Their typing errors that the root zone does not have are typing errors that no real domain has.
 LAST_LABELS = ("com", "net", "de", "it", "uk")
-FURTHER_ENDINGS: Mapping[str, tuple[str, ...]] = {"com": ("c", "comcom")}  # seen in tables of typing errors (2026-08)
+FURTHER_ENDINGS: Mapping[str, tuple[str, ...]] = {
+    "com": ("c", "comcom")
+}  # seen in tables of typing errors (2026-08)
 # Endings that exist: only with a correct name, of a provider so large that it owns these domains too.
 OWNED_ENDINGS = ("co", "cm", "om")
 LARGEST_PROVIDERS = ("gmail.com", "hotmail.com", "yahoo.com", "outlook.com", "icloud.com")
 
-KEYBOARD = ("1234567890-", "qwertyuiop", "asdfghjkl", "zxcvbnm")  # QWERTY; each row half a key to the right
+KEYBOARD = (
+    "1234567890-",
+    "qwertyuiop",
+    "asdfghjkl",
+    "zxcvbnm",
+)  # QWERTY; each row half a key to the right
 SAME_SOUND = {"y": "j", "j": "y"}  # written for each other in many languages
 NEIGHBOUR_OFFSETS = ((0, -1), (0, 1), (-1, 0), (-1, 1), (1, -1), (1, 0))  # rows and keys away
 KNOWN_LISTS = ("suggestion_targets", "known_domains", "free", "free_more", "relays")
@@ -49,8 +56,12 @@ class SuggestionIndex:
 
     typos: Mapping[str, str]  # known typing errors, and the domain that was meant
     known: frozenset[str]  # real domains, which get no suggestion
-    near: Mapping[str, tuple[str, ...]]  # first labels, right or one edit away, and the providers' labels
-    ends: Mapping[tuple[str, str], str]  # provider's label and ending, right or wrong, and the provider
+    near: Mapping[
+        str, tuple[str, ...]
+    ]  # first labels, right or one edit away, and the providers' labels
+    ends: Mapping[
+        tuple[str, str], str
+    ]  # provider's label and ending, right or wrong, and the provider
     exact: Mapping[str, str]  # whole domains that stand for a provider only as they are
     undotted: Mapping[str, str]  # providers by their letters without the dots
 
@@ -92,7 +103,11 @@ def suggest_domains(domains: Sequence[str]) -> list[str | None]:
     typos, near, undotted = index.typos, index.near, index.undotted
     found: list[str | None] = [None] * len(domains)
     for at, domain in enumerate(domains):  # hardly any domain is in one of the tables
-        if domain in typos or domain.partition(".")[0] in near or domain.replace(".", "") in undotted:
+        if (
+            domain in typos
+            or domain.partition(".")[0] in near
+            or domain.replace(".", "") in undotted
+        ):
             found[at] = index.suggest(domain)
     return found
 
@@ -100,7 +115,10 @@ def suggest_domains(domains: Sequence[str]) -> list[str | None]:
 @lru_cache(maxsize=1)
 def packaged_index() -> SuggestionIndex:
     """Build the index of the packaged lists, once."""
-    entries = {name: read_entries(each) for name, each in find_lists(("typo_domains", *KNOWN_LISTS)).items()}
+    entries = {
+        name: read_entries(each)
+        for name, each in find_lists(("typo_domains", *KNOWN_LISTS)).items()
+    }
     return build_index(
         targets=entries["suggestion_targets"],
         typos=dict(parse_pairs(entries["typo_domains"])),
@@ -115,7 +133,9 @@ def parse_pairs(entries: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield wrong, right
 
 
-def build_index(targets: Iterable[str], typos: Mapping[str, str], known: Iterable[str]) -> SuggestionIndex:
+def build_index(
+    targets: Iterable[str], typos: Mapping[str, str], known: Iterable[str]
+) -> SuggestionIndex:
     """Generate the tables for the providers in `targets`."""
     providers = tuple(targets)
     near: defaultdict[str, list[str]] = defaultdict(list)
@@ -133,7 +153,11 @@ def build_index(targets: Iterable[str], typos: Mapping[str, str], known: Iterabl
             if target in LARGEST_PROVIDERS
             for ending in OWNED_ENDINGS
         },
-        undotted={bare: target for target in providers if len(bare := target.replace(".", "")) >= MIN_MOVED},
+        undotted={
+            bare: target
+            for target in providers
+            if len(bare := target.replace(".", "")) >= MIN_MOVED
+        },
     )
 
 
@@ -204,4 +228,6 @@ def neighbours_of(letter: str) -> str:
         return ""
     column = KEYBOARD[row].index(letter)
     touched = ((row + down, column + right) for down, right in NEIGHBOUR_OFFSETS)
-    return "".join(KEYBOARD[r][c] for r, c in touched if 0 <= r < len(KEYBOARD) and 0 <= c < len(KEYBOARD[r]))
+    return "".join(
+        KEYBOARD[r][c] for r, c in touched if 0 <= r < len(KEYBOARD) and 0 <= c < len(KEYBOARD[r])
+    )

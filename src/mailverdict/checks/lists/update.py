@@ -71,7 +71,11 @@ class ListUpdate:
             f"left out, {cause}": names for cause, names in self.left_out.items()
         }
         lines = [f"disposable: {self.before:,} names in use, {self.after:,} in {self.source}"]
-        lines += [f"  {what}: {len(names):,} ({first_of(names, SHOWN)})" for what, names in groups.items() if names]
+        lines += [
+            f"  {what}: {len(names):,} ({first_of(names, SHOWN)})"
+            for what, names in groups.items()
+            if names
+        ]
         lines += [f"  refused ({each.guard}): {each.message}" for each in self.refusals]
         return "\n".join([*lines, self.outcome()])
 
@@ -116,7 +120,9 @@ def update_disposable(
     path = None
     if not (remaining or dry_run or (is_intact and new == old)):
         licence = LICENCE if source == DEFAULT_SOURCE else "that of its source"
-        path = write_list(where, "disposable", sorted(new), source=source, licence=licence, day=today())
+        path = write_list(
+            where, "disposable", sorted(new), source=source, licence=licence, day=today()
+        )
     return ListUpdate(
         source=redact_source(source),
         before=len(old),
@@ -139,7 +145,9 @@ def names_in_use(folder: Path) -> tuple[frozenset[str], bool]:
 
 def packaged_names(*names: str) -> frozenset[str]:
     """The entries of some packaged lists together."""
-    return frozenset(entry for listing in find_lists(names).values() for entry in read_entries(listing))
+    return frozenset(
+        entry for listing in find_lists(names).values() for entry in read_entries(listing)
+    )
 
 
 def protected_domains() -> frozenset[str]:
@@ -178,9 +186,21 @@ def check_update(
     lost, gained, read = len(before - after), len(after - before), malformed + len(after)
     suffixes, providers = first_of(listed_suffixes, SHOWN), first_of(listed_providers, SHOWN)
     guards = (
-        ("malformed", share(malformed, read) > MAX_MALFORMED, f"{malformed:,} of {read:,} entries are not domains"),
-        ("loss", share(lost, len(before)) >= MAX_LOSS, f"{lost:,} of {len(before):,} names are gone"),
-        ("gain", share(gained, len(before)) >= MAX_GAIN, f"{gained:,} names are new beside {len(before):,}"),
+        (
+            "malformed",
+            share(malformed, read) > MAX_MALFORMED,
+            f"{malformed:,} of {read:,} entries are not domains",
+        ),
+        (
+            "loss",
+            share(lost, len(before)) >= MAX_LOSS,
+            f"{lost:,} of {len(before):,} names are gone",
+        ),
+        (
+            "gain",
+            share(gained, len(before)) >= MAX_GAIN,
+            f"{gained:,} names are new beside {len(before):,}",
+        ),
         ("suffix", bool(listed_suffixes), f"public suffixes ({suffixes})"),
         ("protected", bool(listed_providers), f"providers that must not be listed ({providers})"),
     )
@@ -201,9 +221,17 @@ def clean_domains(
     """
     normal = {text: normal_domain(text) for text in entries}
     names = frozenset(name for name in normal.values() if name is not None)
-    left_out = {"no domain": tuple(sorted(printable_text(text, 80) for text, name in normal.items() if name is None))}
-    left_out |= {cause: tuple(sorted(names & frozenset(those))) for cause, those in unwanted.items()}
-    return names.difference(*unwanted.values()), {cause: those for cause, those in left_out.items() if those}
+    left_out = {
+        "no domain": tuple(
+            sorted(printable_text(text, 80) for text, name in normal.items() if name is None)
+        )
+    }
+    left_out |= {
+        cause: tuple(sorted(names & frozenset(those))) for cause, those in unwanted.items()
+    }
+    return names.difference(*unwanted.values()), {
+        cause: those for cause, those in left_out.items() if those
+    }
 
 
 def typo_domains() -> frozenset[str]:
@@ -215,11 +243,15 @@ def parse_source(data: bytes, source: str) -> tuple[str, ...]:
     """Read the entries of a plain-text list; InputError if it is too large, or is not text."""
     shown = redact_source(source)
     if len(data) > MAX_BYTES:
-        raise InputError(f"{shown}: {len(data):,} bytes are too many for a list; the limit is {MAX_BYTES:,}")
+        raise InputError(
+            f"{shown}: {len(data):,} bytes are too many for a list; the limit is {MAX_BYTES:,}"
+        )
     try:
         return tuple(entry for _, entry in split_entries(data.decode("utf-8")))
     except UnicodeDecodeError as exc:
-        raise InputError(f"{shown}: this is not UTF-8 text ({exc.reason} at byte {exc.start})") from exc
+        raise InputError(
+            f"{shown}: this is not UTF-8 text ({exc.reason} at byte {exc.start})"
+        ) from exc
 
 
 def describe_lists(folder: Path | None = None) -> list[dict[str, Any]]:
@@ -231,4 +263,6 @@ def describe_lists(folder: Path | None = None) -> list[dict[str, Any]]:
     where = user_lists_folder() if folder is None else folder
     keys = ("rows", "version", "date", "licence", "source", "origin")
     in_use = find_lists(packaged_lists(), where)
-    return [{"list": name} | {key: getattr(each, key) for key in keys} for name, each in in_use.items()]
+    return [
+        {"list": name} | {key: getattr(each, key) for key in keys} for name, each in in_use.items()
+    ]

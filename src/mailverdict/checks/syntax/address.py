@@ -78,7 +78,9 @@ def is_well_formed(text: str) -> bool:
         if is_normal(local) and domain.isascii():
             return len(text.encode()) <= MAX_OCTETS and is_well_formed(f"{SHORTEST_LOCAL}@{domain}")
         name = normalize_domain(domain) if is_normal(local) else None
-        if name is not None and len(f"{text}{name.ascii}{name.display}".encode()) <= MAX_OCTETS:  # not more in any form
+        if (
+            name is not None and len(f"{text}{name.ascii}{name.display}".encode()) <= MAX_OCTETS
+        ):  # not more in any form
             return True
     return accept(text) is not None
 
@@ -89,7 +91,10 @@ def observe_fully(text: str) -> SyntaxEvidence:
     if accepted is None:
         return SyntaxEvidence(ok=False, message=describe_refusal(text))
     return SyntaxEvidence(
-        ok=True, normalized=accepted.normalized, local=accepted.local_part, ascii_domain=accepted.ascii_domain
+        ok=True,
+        normalized=accepted.normalized,
+        local=accepted.local_part,
+        ascii_domain=accepted.ascii_domain,
     )
 
 

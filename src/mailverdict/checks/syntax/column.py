@@ -58,30 +58,46 @@ class SyntaxColumn:
     ok: pa.BooleanArray  # whether the row is accepted; no nulls
     local_sizes: Codes  # octets of the local part as it is written; any number if not ok
     domain_codes: pa.Int32Array  # position of the row's domain in `domains`; null if not ok
-    domains: pa.StringArray  # distinct domains of the accepted rows in order of appearance, lower case, in A-labels
+    domains: (
+        pa.StringArray
+    )  # distinct domains of the accepted rows in order of appearance, lower case, in A-labels
     displays: pa.StringArray  # the same ones in U-labels, as in the normal form of an address
     renamed: Rows  # rows whose local part has another normal form
     local_forms: pa.StringArray  # these
     changed: Rows  # the accepted rows whose normal form may differ from the text
-    unusual: Rows  # the accepted rows that may have others than ASCII letters, digits and ``-./_+@``
+    unusual: (
+        Rows  # the accepted rows that may have others than ASCII letters, digits and ``-./_+@``
+    )
 
     def local(self, rows: pa.Array | None = None) -> pa.StringArray:
         """Local parts of the normal forms of some rows, or of all; null if not ok."""
-        texts, ok = (self.texts, self.ok) if rows is None else (self.texts.take(rows), self.ok.take(rows))
-        local = pa.concat_arrays([select_half(split_at(piece), LOCAL_PARTS) for piece in pieces_of(texts)])
+        texts, ok = (
+            (self.texts, self.ok) if rows is None else (self.texts.take(rows), self.ok.take(rows))
+        )
+        local = pa.concat_arrays(
+            [select_half(split_at(piece), LOCAL_PARTS) for piece in pieces_of(texts)]
+        )
         if len(self.renamed):
             rows = pa.array(np.arange(len(ok))) if rows is None else rows
-            local = pc.coalesce(self.local_forms.take(pc.index_in(rows, pa.array(self.renamed))), local)
+            local = pc.coalesce(
+                self.local_forms.take(pc.index_in(rows, pa.array(self.renamed))), local
+            )
         return texts_where(ok, local)
 
     def normalized(self, rows: pa.Array | None = None) -> pa.StringArray:
         """Normal forms of some rows, or of all; null if not ok."""
         if rows is not None:
-            return pc.binary_join_element_wise(self.local(rows), self.displays.take(self.domain_codes.take(rows)), "@")
+            return pc.binary_join_element_wise(
+                self.local(rows), self.displays.take(self.domain_codes.take(rows)), "@"
+            )
         is_changed = np.zeros(len(self.ok), np.bool_)
         is_changed[self.changed] = True
-        texts = pa.concat_arrays(list(pieces_of(self.texts)))  # of most rows the normal form is the text
-        forms = pc.replace_with_mask(texts, pa.array(is_changed), self.normalized(pa.array(self.changed)))
+        texts = pa.concat_arrays(
+            list(pieces_of(self.texts))
+        )  # of most rows the normal form is the text
+        forms = pc.replace_with_mask(
+            texts, pa.array(is_changed), self.normalized(pa.array(self.changed))
+        )
         return texts_where(self.ok, forms)
 
     def match_locals(
@@ -95,9 +111,13 @@ class SyntaxColumn:
         pieces = list(pieces_of(self.texts))
         sizes = np.split(self.local_sizes, np.cumsum([len(piece) for piece in pieces[:-1]]))
         bounds = map(offsets_of, pieces)  # a refused text may be shorter than when it was checked
-        ends = [np.minimum(each[:-1] + size, each[1:]) for each, size in zip(bounds, sizes, strict=True)]
+        ends = [
+            np.minimum(each[:-1] + size, each[1:]) for each, size in zip(bounds, sizes, strict=True)
+        ]
         with map_by(len(pieces)) as each:
-            found = np.concatenate(list(each(lambda piece, end: match(piece, ends=end), pieces, ends)))
+            found = np.concatenate(
+                list(each(lambda piece, end: match(piece, ends=end), pieces, ends))
+            )
         found[self.renamed] = match(self.local_forms)
         if excluded:
             found &= ~to_bools(self.match_locals(excluded).fill_null(False))
@@ -107,7 +127,9 @@ class SyntaxColumn:
         """The check of some rows; all domains stay."""
         if size == len(self.ok):
             return self
-        renamed, changed, unusual = (rows - start for rows in (self.renamed, self.changed, self.unusual))
+        renamed, changed, unusual = (
+            rows - start for rows in (self.renamed, self.changed, self.unusual)
+        )
         is_in = (renamed >= 0) & (renamed < size)
         return SyntaxColumn(
             self.texts.slice(start, size),
@@ -128,7 +150,9 @@ class SyntaxColumn:
             return self
         is_kept = to_bools(mask)
         position = np.cumsum(is_kept) - 1
-        renamed, changed, unusual = (position[r[is_kept[r]]] for r in (self.renamed, self.changed, self.unusual))
+        renamed, changed, unusual = (
+            position[r[is_kept[r]]] for r in (self.renamed, self.changed, self.unusual)
+        )
         return SyntaxColumn(
             texts,
             self.ok.filter(mask),
@@ -142,7 +166,9 @@ class SyntaxColumn:
             unusual=unusual,
         )
 
-    def replace_rows(self, texts: pa.StringArray, mask: pa.BooleanArray, other: SyntaxColumn) -> SyntaxColumn:
+    def replace_rows(
+        self, texts: pa.StringArray, mask: pa.BooleanArray, other: SyntaxColumn
+    ) -> SyntaxColumn:
         """The check of `texts`: that of `other` in the rows of `mask`; the other texts have the same normal form."""
         rows, is_kept = np.flatnonzero(to_bools(mask)), ~to_bools(mask)
         is_new = pc.invert(pc.is_in(other.domains, value_set=self.domains))
@@ -159,13 +185,17 @@ class SyntaxColumn:
             domains=domains,
             displays=pa.concat_arrays([self.displays, other.displays.filter(is_new)]),
             renamed=np.concatenate([self.renamed[still_renamed], rows[other.renamed]]),
-            local_forms=pa.concat_arrays([self.local_forms.filter(pa.array(still_renamed)), other.local_forms]),
+            local_forms=pa.concat_arrays(
+                [self.local_forms.filter(pa.array(still_renamed)), other.local_forms]
+            ),
             changed=np.union1d(self.changed[is_kept[self.changed]], rows[other.changed]),
             unusual=np.union1d(self.unusual[is_kept[self.unusual]], rows[other.unusual]),
         )
 
 
-def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | None = None) -> SyntaxColumn:
+def observe_column(
+    texts: pa.StringArray | pa.ChunkedArray, *, threads: int | None = None
+) -> SyntaxColumn:
     """Check a column of addresses, without nulls and surrounding blanks, on all processors or `threads`.
 
     >>> column = observe_column(pa.array(["Ada@Web.DE", "ada@web", "ben@web.de"]))
@@ -192,7 +222,9 @@ def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | No
         texts,
         ok=ok,
         local_sizes=np.concatenate([each.ats - each.starts[:-1] for each in pieces]),
-        domain_codes=pa.Array.from_buffers(pa.int32(), len(codes), [ok.buffers()[1], pa.py_buffer(codes)]),
+        domain_codes=pa.Array.from_buffers(
+            pa.int32(), len(codes), [ok.buffers()[1], pa.py_buffer(codes)]
+        ),
         domains=domains.names.filter(used),
         displays=domains.displays.filter(used),
         renamed=renamed,
@@ -242,15 +274,23 @@ def blank_long_texts(texts: pa.Array) -> pa.StringArray:
 
 
 def combine_sides(
-    domains: CheckedDomains, split: SplitTexts, local: LocalParts, written: pa.DictionaryArray, positions: Codes
+    domains: CheckedDomains,
+    split: SplitTexts,
+    local: LocalParts,
+    written: pa.DictionaryArray,
+    positions: Codes,
 ) -> tuple[Codes, Rows]:
     """Combine the checks of both sides of some rows; `positions` are those of their distinct domains in `domains`.
 
     Return the codes of the domains, and the accepted rows whose normal form may differ from the text.
     """
-    domain_at = positions.take(written.indices.to_numpy())  # `take` needs half the time of an index in brackets
+    domain_at = positions.take(
+        written.indices.to_numpy()
+    )  # `take` needs half the time of an index in brackets
     octets = np.diff(split.starts) + domains.growth.take(domain_at)
-    octets[local.renamed] += pc.binary_length(local.forms).to_numpy() - (split.ats - split.starts[:-1])[local.renamed]
+    octets[local.renamed] += (
+        pc.binary_length(local.forms).to_numpy() - (split.ats - split.starts[:-1])[local.renamed]
+    )
     codes = np.where(local.ok & (octets <= MAX_OCTETS), domains.codes.take(domain_at), REFUSED)
     is_changed = domains.is_changed.take(domain_at)
     is_changed[local.renamed] = True
@@ -289,7 +329,9 @@ def join_domains(written: Iterable[pa.DictionaryArray]) -> tuple[CheckedDomains,
     """Check the distinct domains of all pieces; return them and the positions of each piece's domains among them."""
     joined = pa.concat_arrays([each.dictionary for each in written]).dictionary_encode()
     ends = np.cumsum([len(each.dictionary) for each in written])
-    return check_domains(pc.utf8_slice_codeunits(joined.dictionary, 1)), np.split(joined.indices.to_numpy(), ends[:-1])
+    return check_domains(pc.utf8_slice_codeunits(joined.dictionary, 1)), np.split(
+        joined.indices.to_numpy(), ends[:-1]
+    )
 
 
 def check_domains(written: pa.StringArray) -> CheckedDomains:
@@ -298,8 +340,12 @@ def check_domains(written: pa.StringArray) -> CheckedDomains:
     is_idna = pa.array(may_be_idna(lowered))
     found = [normalize_domain(domain) for domain in written.filter(is_idna).to_pylist()]
     names = texts_where(pa.array(is_host_name(lowered)), lowered)
-    displays = pc.replace_with_mask(names, is_idna, pa.array([each and each.display for each in found], pa.string()))
-    names = pc.replace_with_mask(names, is_idna, pa.array([each and each.ascii for each in found], pa.string()))
+    displays = pc.replace_with_mask(
+        names, is_idna, pa.array([each and each.display for each in found], pa.string())
+    )
+    names = pc.replace_with_mask(
+        names, is_idna, pa.array([each and each.ascii for each in found], pa.string())
+    )
     encoded = names.dictionary_encode()
     codes = encoded.indices.fill_null(REFUSED).to_numpy()
     sizes = [pc.binary_length(each) for each in (names, displays, written)]
@@ -323,7 +369,9 @@ def may_be_idna(lowered: pa.StringArray) -> Bools:
 
 def is_host_name(lowered: pa.StringArray) -> Bools:
     """Whether a domain is a plain host name that may be on the Internet."""
-    plain = to_bools(pc.match_substring_regex(lowered, HOST_NAME)) & ~to_bools(pc.match_substring(lowered, "--"))
+    plain = to_bools(pc.match_substring_regex(lowered, HOST_NAME)) & ~to_bools(
+        pc.match_substring(lowered, "--")
+    )
     plain &= ~to_bools(pc.match_substring_regex(lowered, SPECIAL_USE))
     long = np.flatnonzero(to_bools(pc.greater(pc.binary_length(lowered), 64)) & plain)
     plain[long] = ~to_bools(pc.match_substring_regex(lowered.take(pa.array(long)), LONG_LABEL))
@@ -336,7 +384,9 @@ FEW = 300  # texts that are described one by one as fast as the patterns of a co
 ASCII_FAULTS = tuple(fault for fault in SYNTAX_FAULTS if not fault.non_ascii)
 
 
-def fault_messages(texts: pa.StringArray | pa.ChunkedArray, ok: pa.BooleanArray) -> pa.DictionaryArray:
+def fault_messages(
+    texts: pa.StringArray | pa.ChunkedArray, ok: pa.BooleanArray
+) -> pa.DictionaryArray:
     """Describe why each refused row is refused, in the words of `observe_syntax`; null if ok.
 
     >>> texts = pa.array(["ada@web.de", "ada@web"])
@@ -344,13 +394,17 @@ def fault_messages(texts: pa.StringArray | pa.ChunkedArray, ok: pa.BooleanArray)
     [None, 'There is no dot in the domain.']
     """
     if not ok.false_count:
-        return pa.DictionaryArray.from_arrays(pa.nulls(len(texts), pa.int32()), pa.array([], pa.string()))
+        return pa.DictionaryArray.from_arrays(
+            pa.nulls(len(texts), pa.int32()), pa.array([], pa.string())
+        )
     messages = {TOO_LONG: 0}  # and their codes, in order of appearance
     codes = np.zeros(len(texts), np.int32)
     short = pc.and_not(pc.less_equal(pc.binary_length(texts), MAX_OCTETS), ok)
     refused = one_array(texts.filter(short))
     if len(refused) <= FEW:
-        codes[to_bools(short)] = [code_of(describe_refusal(text), messages) for text in refused.to_pylist()]
+        codes[to_bools(short)] = [
+            code_of(describe_refusal(text), messages) for text in refused.to_pylist()
+        ]
     else:
         codes[to_bools(short)] = describe_refusals(refused.cast(pa.string()), messages)
     sentences = pa.array(list(messages), pa.string())
@@ -372,7 +426,9 @@ def describe_refusals(texts: pa.StringArray, messages: dict[str, int]) -> Codes:
         codes[rows[to_bools(found)]] = fault_codes(fault, left.filter(found), messages)
         rows, left = rows[~to_bools(found)], left.filter(pc.invert(found))
     rest = np.concatenate([rows, np.flatnonzero(~to_bools(ascii_only))])
-    codes[rest] = [code_of(describe_refusal(text), messages) for text in texts.take(pa.array(rest)).to_pylist()]
+    codes[rest] = [
+        code_of(describe_refusal(text), messages) for text in texts.take(pa.array(rest)).to_pylist()
+    ]
     return codes
 
 
@@ -386,6 +442,11 @@ def fault_codes(fault: SyntaxFault, texts: pa.StringArray, messages: dict[str, i
     if "{" not in fault.sentence:
         return code_of(fault.sentence, messages)
     chars = pc.struct_field(pc.extract_regex(texts, as_re2(fault)), "char").dictionary_encode()
-    named = (fault.sentence.format(char=describe_character(char)) for char in chars.dictionary.to_pylist())
-    codes: Codes = np.array([code_of(message, messages) for message in named], np.int32)[chars.indices.to_numpy()]
+    named = (
+        fault.sentence.format(char=describe_character(char))
+        for char in chars.dictionary.to_pylist()
+    )
+    codes: Codes = np.array([code_of(message, messages) for message in named], np.int32)[
+        chars.indices.to_numpy()
+    ]
     return codes

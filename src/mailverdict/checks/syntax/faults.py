@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from email_validator import SPECIAL_USE_DOMAIN_NAMES
 from email_validator.rfc_constants import EMAIL_MAX_LENGTH
 
-MAX_OCTETS = EMAIL_MAX_LENGTH  # RFC 5321 section 4.5.3.1.3 less the angle brackets (RFC 3696 erratum 1690)
+MAX_OCTETS = (
+    EMAIL_MAX_LENGTH  # RFC 5321 section 4.5.3.1.3 less the angle brackets (RFC 3696 erratum 1690)
+)
 TOO_LONG = f"The address is longer than {MAX_OCTETS} octets."
 
 
@@ -49,8 +51,12 @@ SYNTAX_FAULTS: tuple[SyntaxFault, ...] = (
         non_ascii=True,
     ),
     SyntaxFault(r"\A[^@]*\Z", "There is no @.", "ada.web.de"),
-    SyntaxFault(r"\A[Mm][Aa][Ii][Ll][Tt][Oo]:", "It is a link: remove 'mailto:'.", "mailto:ada@web.de"),
-    SyntaxFault(r'\A"', "The part before the @ is in quotes, which is not accepted.", '"ada b"@web.de'),
+    SyntaxFault(
+        r"\A[Mm][Aa][Ii][Ll][Tt][Oo]:", "It is a link: remove 'mailto:'.", "mailto:ada@web.de"
+    ),
+    SyntaxFault(
+        r'\A"', "The part before the @ is in quotes, which is not accepted.", '"ada b"@web.de'
+    ),
     # Between two @ a separator means a list; without one it is a typing error.
     SyntaxFault(
         r"@[^@]*[\t\n\r ,;|/&][^@]*@",
@@ -65,12 +71,30 @@ SYNTAX_FAULTS: tuple[SyntaxFault, ...] = (
     ),
     SyntaxFault(r"\A[ \t]*@", "There is nothing before the @.", "@web.de"),
     SyntaxFault(r"@[ \t]*\Z", "There is nothing after the @.", "ada@"),
-    SyntaxFault(r"(?P<char>[\x00-\x1f\x7f])", "There is a control character in it: {char}.", "ada\x00@web.de"),
-    SyntaxFault(r"\([^()]*\)", "There is a comment in parentheses, which is not accepted.", "ada(work)@web.de"),
-    SyntaxFault(r"@\[.*\]\Z", "The domain is an IP address in brackets, which is not accepted.", "ada@[192.0.2.7]"),
+    SyntaxFault(
+        r"(?P<char>[\x00-\x1f\x7f])",
+        "There is a control character in it: {char}.",
+        "ada\x00@web.de",
+    ),
+    SyntaxFault(
+        r"\([^()]*\)",
+        "There is a comment in parentheses, which is not accepted.",
+        "ada(work)@web.de",
+    ),
+    SyntaxFault(
+        r"@\[.*\]\Z",
+        "The domain is an IP address in brackets, which is not accepted.",
+        "ada@[192.0.2.7]",
+    ),
     SyntaxFault(r" ", "There is a blank inside.", "ada b@web.de"),
-    SyntaxFault(r"\A[^@]*?(?P<char>[\"(),:;<>\[\\\]])", "{char} is not accepted before the @.", "ada,b@web.de"),
-    SyntaxFault(r"@.*?(?P<char>[!-,/:-@\[-^`{-~])", "{char} is not accepted in a domain.", "ada@my*web.de"),
+    SyntaxFault(
+        r"\A[^@]*?(?P<char>[\"(),:;<>\[\\\]])",
+        "{char} is not accepted before the @.",
+        "ada,b@web.de",
+    ),
+    SyntaxFault(
+        r"@.*?(?P<char>[!-,/:-@\[-^`{-~])", "{char} is not accepted in a domain.", "ada@my*web.de"
+    ),
     SyntaxFault(
         "@[^_]*_",
         "'_' (U+005F) is not accepted in a domain; DNS carries such names, but no mail address has one (RFC 5321).",

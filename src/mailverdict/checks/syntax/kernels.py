@@ -24,7 +24,10 @@ Codes = npt.NDArray[np.int32]  # per row the position of its value among distinc
 Rows = npt.NDArray[np.intp]
 
 OFFSET_MAX = np.iinfo(np.int32).max  # octets that one Arrow text array can hold
-LOCAL_PARTS, DOMAINS = 0x55, 0xAA  # validity of the even and of the odd elements, least significant bit first
+LOCAL_PARTS, DOMAINS = (
+    0x55,
+    0xAA,
+)  # validity of the even and of the odd elements, least significant bit first
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,12 @@ def with_short_offsets(texts: pa.Array) -> pa.StringArray:
     """Convert to ``string``. Arrow's own cast refuses a slice of an array over 2 GiB, however short the slice is."""
     if texts.type != pa.large_string() or not len(texts):
         return texts.cast(pa.string())
-    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return build_strings(octets_of(texts)[offsets[0] : offsets[-1]], (offsets - offsets[0]).astype(np.int32))
+    offsets = np.frombuffer(texts.buffers()[1], np.int64)[
+        texts.offset : texts.offset + len(texts) + 1
+    ]
+    return build_strings(
+        octets_of(texts)[offsets[0] : offsets[-1]], (offsets - offsets[0]).astype(np.int32)
+    )
 
 
 def offsets_of(texts: pa.StringArray) -> Offsets:
@@ -98,14 +105,20 @@ def to_bools(array: pa.BooleanArray | pa.ChunkedArray) -> Bools:
     return bits[array.offset % 8 :][: len(array)].view(np.bool_)
 
 
-def build_strings(octets: Octets, offsets: Offsets, valid: pa.Buffer | None = None) -> pa.StringArray:
+def build_strings(
+    octets: Octets, offsets: Offsets, valid: pa.Buffer | None = None
+) -> pa.StringArray:
     """Build a string array from octets, offsets and a validity bitmap."""
-    return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(octets), valid)
+    return pa.StringArray.from_buffers(
+        len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(octets), valid
+    )
 
 
 ATEXT = r"[A-Za-z0-9_!#$%&'*+\-/=?^`{|}~]"  # RFC 5322 section 3.2.3
 DOT_ATOM = rf"\A{ATEXT}+(?:\.{ATEXT}+)*\z"
-BLOCK_OCTETS = 1 << 20  # few calls, for each of which the interpreter lock is released, and a dozen passes in the cache
+BLOCK_OCTETS = (
+    1 << 20
+)  # few calls, for each of which the interpreter lock is released, and a dozen passes in the cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +179,15 @@ def is_unusual(octets: Octets) -> Bools:
 def find_rfc2142_names(split: SplitTexts) -> tuple[Rows, pa.StringArray]:
     """Return the rows with a name of RFC 2142 in capitals, and it in lower case; other ASCII names keep their case."""
     rows = candidate_rows(split.texts, tuple(CASE_INSENSITIVE_MAILBOX_NAMES))
-    rows = rows[split.ats[rows] - split.starts[rows] <= max(map(len, CASE_INSENSITIVE_MAILBOX_NAMES))]
+    rows = rows[
+        split.ats[rows] - split.starts[rows] <= max(map(len, CASE_INSENSITIVE_MAILBOX_NAMES))
+    ]
     candidates = local_parts(split.texts, rows)
     lowered = pc.ascii_lower(candidates)
-    found = pc.and_(pc.is_in(lowered, pa.array(CASE_INSENSITIVE_MAILBOX_NAMES)), pc.not_equal(lowered, candidates))
+    found = pc.and_(
+        pc.is_in(lowered, pa.array(CASE_INSENSITIVE_MAILBOX_NAMES)),
+        pc.not_equal(lowered, candidates),
+    )
     return rows[to_bools(found)], lowered.filter(found)
 
 
@@ -177,7 +195,10 @@ SEPARATORS = r"[._\-0-9]+"  # between the words of a local part
 
 
 def match_names(
-    texts: pa.StringArray, names: tuple[str, ...], words: tuple[str, ...] = (), ends: Offsets | None = None
+    texts: pa.StringArray,
+    names: tuple[str, ...],
+    words: tuple[str, ...] = (),
+    ends: Offsets | None = None,
 ) -> Bools:
     """Whether the part of each text before its first @, in lower case and without a ``+tag``, is one of `names`.
 
@@ -206,14 +227,22 @@ def match_names(
 
 
 HEAD = 4  # octets of a row that are compared at once, as one number
-FOLD, NON_ASCII = np.uint32(0x1F1F1F1F), np.uint32(0x80808080)  # letters without their case; octets from 128
-SPREAD, TABLE_BITS = np.uint32(2_654_435_761), np.uint32(18)  # a multiplicative hash; a table of 256 KiB
+FOLD, NON_ASCII = (
+    np.uint32(0x1F1F1F1F),
+    np.uint32(0x80808080),
+)  # letters without their case; octets from 128
+SPREAD, TABLE_BITS = (
+    np.uint32(2_654_435_761),
+    np.uint32(18),
+)  # a multiplicative hash; a table of 256 KiB
 
 
 def candidate_rows(texts: pa.StringArray, names: tuple[str, ...]) -> Rows:
     """Return the rows whose first four octets may begin one of `names`, without regard to case."""
     octets, starts = octets_of(texts), offsets_of(texts)[:-1]
-    whole = int(np.searchsorted(starts, len(octets) - HEAD, side="right"))  # of the last rows, octets may be missing
+    whole = int(
+        np.searchsorted(starts, len(octets) - HEAD, side="right")
+    )  # of the last rows, octets may be missing
     # For a shorter row, octets of the next one are read: it may be returned without need, never omitted.
     heads = heads_of(octets)[starts[:whole]]
     is_candidate = np.ones(len(starts), np.bool_)
@@ -272,10 +301,16 @@ def may_have_last_words(texts: pa.StringArray, ends: Offsets, words: tuple[str, 
     return size_tables(words, at_end=True)[0].take(hash_heads(tails))
 
 
-def have_last_words(texts: pa.StringArray, rows: Rows, ends: Offsets, words: tuple[str, ...]) -> Bools:
+def have_last_words(
+    texts: pa.StringArray, rows: Rows, ends: Offsets, words: tuple[str, ...]
+) -> Bools:
     """Whether each of the rows has a separator and one of `words` before its end, and no ``+`` before them."""
     octets, starts = octets_of(texts), offsets_of(texts)[rows]
-    tails = heads_of(octets)[np.clip(ends - HEAD, 0, len(octets) - HEAD)] if len(rows) else np.zeros(0, np.uint32)
+    tails = (
+        heads_of(octets)[np.clip(ends - HEAD, 0, len(octets) - HEAD)]
+        if len(rows)
+        else np.zeros(0, np.uint32)
+    )
     _, sizes = size_tables(words, at_end=True)
     found = are_words(octets, ends, starts, -1, sizes.take(hash_heads(tails)), words)
     found[found] = ~to_bools(pc.match_substring(local_parts(texts, rows[found]), "+"))
@@ -283,7 +318,12 @@ def have_last_words(texts: pa.StringArray, rows: Rows, ends: Offsets, words: tup
 
 
 def are_words(
-    octets: Octets, places: Offsets, limits: Offsets, step: int, sizes: Sizes, words: tuple[str, ...]
+    octets: Octets,
+    places: Offsets,
+    limits: Offsets,
+    step: int,
+    sizes: Sizes,
+    words: tuple[str, ...],
 ) -> Bools:
     """Whether one of `words` and a separator lie between each place and its limit, behind it (1) or before it (-1)."""
     known, found = pa.array(words, pa.string()), np.zeros(len(places), np.bool_)

@@ -32,7 +32,9 @@ REPORT_ORDER: dict[Reason | None, int] = {Reason.PORT_CLOSED: 1, Reason.NO_MX_RE
 
 
 @lru_cache(maxsize=4096)
-def reply_evidence(host: str, classification: Classification, reply: Reply | None) -> MailboxEvidence:
+def reply_evidence(
+    host: str, classification: Classification, reply: Reply | None
+) -> MailboxEvidence:
     """What a reply to RCPT shows; there is none where the recipient could not be asked.
 
     Cached, since a server repeats its replies: making the value takes five times as long as finding it.
@@ -72,7 +74,9 @@ def closed_evidence(route: Route) -> MailboxEvidence:
 
     That a domain takes no mail at all (RFC 7504) is established only if every exchange replies so.
     """
-    found = [(end_evidence(each.name, each.closed), each) for each in route.exchanges if each.closed]
+    found = [
+        (end_evidence(each.name, each.closed), each) for each in route.exchanges if each.closed
+    ]
     evidence, exchange = min(found, key=lambda pair: REPORT_ORDER.get(pair[0].reason, 0))
     return replace(evidence, inferred=exchange.is_inferred)
 
@@ -86,7 +90,9 @@ def with_catch_all(evidence: MailboxEvidence, *, catch_all: bool | None) -> Mail
 def without_result(evidence: MailboxEvidence, classification: Classification) -> MailboxEvidence:
     """The evidence of a refusal that shows nothing about the mailbox."""
     reply = f"{evidence.reply} ({NOT_BELIEVED[classification.rule]})"
-    return replace(evidence, classification=classification, rcpt_accepted=None, catch_all=None, reply=reply)
+    return replace(
+        evidence, classification=classification, rcpt_accepted=None, catch_all=None, reply=reply
+    )
 
 
 def same_for_anyone(evidence: MailboxEvidence) -> MailboxEvidence:

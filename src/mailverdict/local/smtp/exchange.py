@@ -52,10 +52,18 @@ if TYPE_CHECKING:
     from .recipients import Recipients
 
 CLIENT_REFUSED = frozenset({Reason.PROTECTED, Reason.SENDER_BLOCKED})
-DEFERRED = frozenset({Reason.GREYLISTED, Reason.MAILBOX_FULL})  # replies of a server that does not refuse everybody
-DOUBTED_AFTER = 3  # missing mailboxes in a row: some servers refuse everybody after so many unknown recipients
-SUSPICIOUS = 10  # missing mailboxes in a row at a mail server that accepted no address, not even postmaster
-MAX_FAILED_SESSIONS = 2  # sessions in a row that failed without an answer: the next one would fail too
+DEFERRED = frozenset(
+    {Reason.GREYLISTED, Reason.MAILBOX_FULL}
+)  # replies of a server that does not refuse everybody
+DOUBTED_AFTER = (
+    3  # missing mailboxes in a row: some servers refuse everybody after so many unknown recipients
+)
+SUSPICIOUS = (
+    10  # missing mailboxes in a row at a mail server that accepted no address, not even postmaster
+)
+MAX_FAILED_SESSIONS = (
+    2  # sessions in a row that failed without an answer: the next one would fail too
+)
 DROPS = 2  # sessions that broke on one address before this counts as its answer
 DEAD_ADDRESSES = 3  # IP addresses of one exchange that may fail before the next exchange is tried
 WORTH_ANOTHER = 3  # budgets of addresses; a further session is opened only if more wait
@@ -76,19 +84,30 @@ class OpenSession:
     began: float  # clock reading
     task: Any = None
     asked: dict[Recipient, list[Question]] = field(default_factory=dict)  # not answered yet
-    missing: list[tuple[Asked, MailboxEvidence]] = field(default_factory=list)  # mailboxes that do not exist
-    proved: int = 0  # of these, how many were refused before the server last accepted or deferred an address
+    missing: list[tuple[Asked, MailboxEvidence]] = field(
+        default_factory=list
+    )  # mailboxes that do not exist
+    proved: int = (
+        0  # of these, how many were refused before the server last accepted or deferred an address
+    )
     accepted: str = ""  # the last address that was accepted
-    has_choice: bool = False  # whether it accepted or deferred an address: then it does not refuse everybody
+    has_choice: bool = (
+        False  # whether it accepted or deferred an address: then it does not refuse everybody
+    )
     witness: Recipient | None = None
-    is_known_witness: bool = False  # it was accepted before, and is not postmaster for want of such an address
+    is_known_witness: bool = (
+        False  # it was accepted before, and is not postmaster for want of such an address
+    )
     refused_witness: Classification | None = None
     has_asked: bool = False
     has_answer: bool = False
 
     def unsettled(self) -> list[Question]:
         """What was asked in it and is not settled: missing mailboxes are when it is over."""
-        return [*(asked for asked, _ in self.missing), *(each for items in self.asked.values() for each in items)]
+        return [
+            *(asked for asked, _ in self.missing),
+            *(each for items in self.asked.values() for each in items),
+        ]
 
     def is_needed(self) -> bool:
         """Whether a run that has not ended has asked in it, or waits for its exchange."""
@@ -108,7 +127,13 @@ class SmtpExchange(TurnQueue):
         clock: Callable[[], float],
     ) -> None:
         super().__init__()
-        self.name, self.settings, self.first_plan, self.operator, self.clock = name, settings, plan, operator, clock
+        self.name, self.settings, self.first_plan, self.operator, self.clock = (
+            name,
+            settings,
+            plan,
+            operator,
+            clock,
+        )
         self.sessions: set[OpenSession] = set()
         self.runs: set[Recipients] = set()  # under way that use it
         self.is_resolving = False
@@ -122,7 +147,9 @@ class SmtpExchange(TurnQueue):
         """Begin to observe it: with the configured limits, and with what is known of the operator."""
         self.began = self.clock()
         self.plan = self.first_plan  # of the next session; adapted to the limits that were observed
-        self.limit = self.settings.max_sessions_per_exchange  # of sessions at once; halved by capacity replies
+        self.limit = (
+            self.settings.max_sessions_per_exchange
+        )  # of sessions at once; halved by capacity replies
         self.capacity_replies = 0  # since the last answer
         self.refusals = 0  # of this client, since the last other answer
         self.answers = self.refused = 0  # to RCPT, and refusals among them
@@ -137,14 +164,22 @@ class SmtpExchange(TurnQueue):
 
     def forget_failures(self) -> None:
         """Before the next run: the addresses may have changed, and may be reachable again; refusals are kept."""
-        self.addresses: tuple[str, ...] | None = None  # IP addresses that may be contacted; None: not looked up yet
+        self.addresses: tuple[str, ...] | None = (
+            None  # IP addresses that may be contacted; None: not looked up yet
+        )
         self.dead_addresses: set[str] = set()
         self.has_no_address = False  # closed because there was no address to contact
         self.failed_sessions = 0  # in a row, without an answer
         self.silent_for = 0.0  # seconds of sessions since the last answer
-        self.is_answering = False  # the last session that got an answer, or ended without one, got one
+        self.is_answering = (
+            False  # the last session that got an answer, or ended without one, got one
+        )
         why = None if self.closed is None else self.closed.classification
-        if why is not None and why.action is not Action.BACK_OFF and why.reason not in CLIENT_REFUSED:
+        if (
+            why is not None
+            and why.action is not Action.BACK_OFF
+            and why.reason not in CLIENT_REFUSED
+        ):
             self.closed = None
 
     def open_addresses(self) -> list[str]:
@@ -156,7 +191,9 @@ class SmtpExchange(TurnQueue):
         if self.closed is None:
             self.closed, self.is_inferred = end, inferred
 
-    def close_without_address(self, detail: str, classification: Classification | None = None) -> None:
+    def close_without_address(
+        self, detail: str, classification: Classification | None = None
+    ) -> None:
         """Close because the exchange has no address that may be contacted."""
         self.has_no_address = True
         not_dialled = classify_failure(ConnectionFailure(FailureKind.NOT_DIALLED))
@@ -166,12 +203,19 @@ class SmtpExchange(TurnQueue):
 
     def wants_session(self) -> bool:
         """Whether another session pays: the first one for anything, a further one for several windows."""
-        if self.closed or not self.addresses or self.not_before > self.clock() or len(self.sessions) >= self.limit:
+        if (
+            self.closed
+            or not self.addresses
+            or self.not_before > self.clock()
+            or len(self.sessions) >= self.limit
+        ):
             return False
         starting = sum(not each.has_answer for each in self.sessions)
         if starting and not self.is_answering:  # nothing is known of it, or the last session failed
             return False
-        enough = WORTH_ANOTHER * self.settings.refusal_budget * (1 + starting) if self.sessions else 0
+        enough = (
+            WORTH_ANOTHER * self.settings.refusal_budget * (1 + starting) if self.sessions else 0
+        )
         return self.size > enough
 
     def session_plan(self) -> SessionPlan:
@@ -182,7 +226,9 @@ class SmtpExchange(TurnQueue):
         """How long a session may take: at most what is left of the deadline of the address that waited longest."""
         settings, now = self.settings, self.clock()
         heads = [queue.first[0] for queue in self.by_client.values() if queue.first]
-        ages = [now - each.began for each in heads if isinstance(each, Asked) and each.began is not None]
+        ages = [
+            now - each.began for each in heads if isinstance(each, Asked) and each.began is not None
+        ]
         left = settings.deadline - max([*ages, self.silent_for])
         return SessionTimeouts(
             connect=settings.connect_timeout,
@@ -196,12 +242,19 @@ class SmtpExchange(TurnQueue):
 
         No recipients: it ends.
         """
-        budget, most = self.plan.refusal_budget, max(1, request.size - 1)  # one is left for the witness
+        budget, most = (
+            self.plan.refusal_budget,
+            max(1, request.size - 1),
+        )  # one is left for the witness
         size = max(0, min(budget - request.refused, most))
         count = self.window_size(request, size, most)
         if self.closed or session.asked:  # what was drawn is asked first
             return WindowPlan((), 2 * budget)
-        window = [] if self.is_too_small(session, request, size, count) else self.draw_window(session, count)
+        window = (
+            []
+            if self.is_too_small(session, request, size, count)
+            else self.draw_window(session, count)
+        )
         session.has_asked = True
         if not window and self.needs_witness(session):
             return WindowPlan([self.choose_witness(session)], 2 * budget, is_last=True)
@@ -232,11 +285,15 @@ class SmtpExchange(TurnQueue):
         """
         if not request.can_pipeline or not size:
             return size
-        share = max((self.refused + 1) / (self.answers + 1), request.refused / max(1, request.asked))
+        share = max(
+            (self.refused + 1) / (self.answers + 1), request.refused / max(1, request.asked)
+        )
         root = (math.sqrt(SURE**2 + 4 * size) - SURE) / 2  # expected + SURE * sqrt(expected) = size
         return max(size, min(most, int(root**2 / share)))
 
-    def is_too_small(self, session: OpenSession, request: WindowRequest, size: float, count: int) -> bool:
+    def is_too_small(
+        self, session: OpenSession, request: WindowRequest, size: float, count: int
+    ) -> bool:
         """Whether windows of `size` are so small that a new session is faster for the rest, more than `count`."""
         if not request.can_pipeline or not session.has_asked:
             return False
@@ -253,7 +310,11 @@ class SmtpExchange(TurnQueue):
         addresses = [each for each in questions if isinstance(each, Asked)]
         if not session.has_choice or any(each.drops for each in addresses):
             return False
-        return ends or (request.can_pipeline and not self.size and all(e.run.is_probed(e, self) for e in addresses))
+        return ends or (
+            request.can_pipeline
+            and not self.size
+            and all(e.run.is_probed(e, self) for e in addresses)
+        )
 
     # --- answers ---------------------------------------------------------------------------------------
 
@@ -265,7 +326,10 @@ class SmtpExchange(TurnQueue):
             session.has_answer, self.silent_for = True, 0.0
             self.count_reply(classification, reply, len(recipients))
         evidence = reply_evidence(self.name, classification, reply)
-        is_witness, is_choice = recipients[0] == session.witness, reason is None or reason in DEFERRED
+        is_witness, is_choice = (
+            recipients[0] == session.witness,
+            reason is None or reason in DEFERRED,
+        )
         if is_choice and (is_witness or not recipients[0].is_probe):
             session.has_choice, session.proved = True, len(session.missing)
             session.accepted = recipients[0].address if reason is None else session.accepted
@@ -281,7 +345,9 @@ class SmtpExchange(TurnQueue):
                 else:
                     each.run.on_answer(each, self, evidence, reply)
 
-    def count_reply(self, classification: Classification, reply: Reply, recipients: int = 1) -> None:
+    def count_reply(
+        self, classification: Classification, reply: Reply, recipients: int = 1
+    ) -> None:
         """Count the same reply about recipients: several refusals of this client in a row close the exchange."""
         self.capacity_replies = self.failed_sessions = 0
         self.answers += recipients
@@ -292,7 +358,9 @@ class SmtpExchange(TurnQueue):
             return
         self.refusals += recipients
         if self.refusals >= self.settings.protected_after:
-            self.close(SessionEnd(classification, "rcpt", str(reply), reached="mail"), inferred=True)
+            self.close(
+                SessionEnd(classification, "rcpt", str(reply), reached="mail"), inferred=True
+            )
 
     def observe_limit(self, seen: LimitObserved) -> None:
         """Lower the limits to what the server showed."""
@@ -306,7 +374,9 @@ class SmtpExchange(TurnQueue):
         )
         for count in (seen.slowed_after, seen.cut_after):
             if count is not None:
-                self.plan = replace(self.plan, refusal_budget=lower(self.plan.refusal_budget, count - 1))
+                self.plan = replace(
+                    self.plan, refusal_budget=lower(self.plan.refusal_budget, count - 1)
+                )
 
     # --- the end of a session ----------------------------------------------------------------------------
 
@@ -341,7 +411,14 @@ class SmtpExchange(TurnQueue):
         """The address that the end of a session answers: the one being asked, or the first if the client is refused."""
         assert end.classification is not None
         if end.recipient is not None and end.classification.action is Action.NONE:
-            return next((each for each in left if isinstance(each, Asked) and each.recipient == end.recipient), None)
+            return next(
+                (
+                    each
+                    for each in left
+                    if isinstance(each, Asked) and each.recipient == end.recipient
+                ),
+                None,
+            )
         if end.classification.reason not in CLIENT_REFUSED:
             return None
         drawn = [] if left else self.draw(1)
@@ -380,7 +457,9 @@ class SmtpExchange(TurnQueue):
         self.limit = max(1, self.limit // 2)
         if self.capacity_replies > self.settings.capacity_attempts:
             self.close(end)
-        wait = min(self.settings.backoff_min * 2 ** (self.capacity_replies - 1), self.settings.backoff_max)
+        wait = min(
+            self.settings.backoff_min * 2 ** (self.capacity_replies - 1), self.settings.backoff_max
+        )
         self.not_before = max(self.not_before, self.clock() + wait * (0.5 + jitter))
 
     def record_failure(self, end: SessionEnd, address: str) -> None:
@@ -392,7 +471,11 @@ class SmtpExchange(TurnQueue):
         assert end.classification is not None
         self.failed_sessions = 0 if end.asked else self.failed_sessions + 1
         if end.phase == "connect":
-            if self.answers and self.failed_sessions < MAX_FAILED_SESSIONS and self.open_addresses() == [address]:
+            if (
+                self.answers
+                and self.failed_sessions < MAX_FAILED_SESSIONS
+                and self.open_addresses() == [address]
+            ):
                 return
             self.dead_addresses.add(address)
             if len(self.dead_addresses) >= DEAD_ADDRESSES or not self.open_addresses():
@@ -410,7 +493,12 @@ class SmtpExchange(TurnQueue):
         """Whether the last answers of a session may be those of a server that refuses everybody."""
         tail = len(session.missing) - session.proved
         before = 0 if session.has_choice else self.missing_in_a_row
-        return session.witness is None and not self.held and tail > 0 and before + tail >= DOUBTED_AFTER
+        return (
+            session.witness is None
+            and not self.held
+            and tail > 0
+            and before + tail >= DOUBTED_AFTER
+        )
 
     def choose_witness(self, session: OpenSession) -> Recipient:
         """An address that should be accepted."""
@@ -434,7 +522,9 @@ class SmtpExchange(TurnQueue):
         self.missing_in_a_row += len(tail)
         if not self.held and self.missing_in_a_row < DOUBTED_AFTER:
             settle_all(tail)
-        elif self.held or (witness is not None and not session.is_known_witness and not self.accepted):
+        elif self.held or (
+            witness is not None and not session.is_known_witness and not self.accepted
+        ):
             self.hold(tail)
         elif witness is None or not session.is_known_witness:
             self.ask_again(tail)
@@ -498,7 +588,9 @@ class SmtpExchange(TurnQueue):
                 each.run.place(each, each.route.after(self))
 
 
-def settle_all(missing: Sequence[tuple[Asked, MailboxEvidence]], doubt: Classification | None = None) -> None:
+def settle_all(
+    missing: Sequence[tuple[Asked, MailboxEvidence]], doubt: Classification | None = None
+) -> None:
     """Settle refused mailboxes: as missing, or as unknown where there is a doubt."""
     for asked, evidence in missing:
         asked.run.settle(asked, evidence if doubt is None else without_result(evidence, doubt))

@@ -42,7 +42,9 @@ class Turns:
     """Exchanges that wait for the same thing: the clients in turn, and of a client the longest queue first."""
 
     def __init__(self) -> None:
-        self.by_client: OrderedDict[Client, list[tuple[int, int, SmtpExchange]]] = OrderedDict()  # heaps
+        self.by_client: OrderedDict[Client, list[tuple[int, int, SmtpExchange]]] = (
+            OrderedDict()
+        )  # heaps
         self.members: set[tuple[Client, SmtpExchange]] = set()
         self.order = itertools.count()
 
@@ -79,7 +81,12 @@ class SmtpPool:
         transcript: Transcript | None = None,
         drive: Callable[..., Coroutine[Any, Any, SessionEnd]] = drive_session,
     ) -> None:
-        self.settings, self.resolver, self.drive, self.transcript = settings, resolver, drive, transcript
+        self.settings, self.resolver, self.drive, self.transcript = (
+            settings,
+            resolver,
+            drive,
+            transcript,
+        )
         self.operators = operators or {}
         self.rng = rng or random.Random()  # jitter, names of probes, order of equal preferences
         self.loop = asyncio.get_running_loop()
@@ -120,11 +127,18 @@ class SmtpPool:
         """Forget a run that has ended, but not what it observed; return the sessions that are cancelled."""
         for exchange in run.exchanges:
             exchange.leave(run)
-        unneeded = [session for each in run.exchanges for session in each.sessions if not session.is_needed()]
+        unneeded = [
+            session
+            for each in run.exchanges
+            for session in each.sessions
+            if not session.is_needed()
+        ]
         for session in unneeded:
             session.task.cancel()
         if len(self.exchanges) > MAX_KEPT:
-            idle = [name for name, each in self.exchanges.items() if not (each.runs or each.sessions)]
+            idle = [
+                name for name, each in self.exchanges.items() if not (each.runs or each.sessions)
+            ]
             for name in idle[: len(idle) // 2]:
                 del self.exchanges[name]
         return [each.task for each in unneeded]
@@ -172,7 +186,9 @@ class SmtpPool:
         self.by_address[address] += 1
         self.by_client[client] += 1
         exchange.sessions.add(session)
-        session.task = self.spawn(self.run_session(session), exchange, partial(self.release, session))
+        session.task = self.spawn(
+            self.run_session(session), exchange, partial(self.release, session)
+        )
         self.offer(exchange)
 
     def release(self, session: OpenSession) -> None:
@@ -213,7 +229,9 @@ class SmtpPool:
         task.add_done_callback(partial(self.on_task_done, exchange, at_end))
         return task
 
-    def on_task_done(self, exchange: SmtpExchange, at_end: Callable[[], None], task: asyncio.Task[None]) -> None:
+    def on_task_done(
+        self, exchange: SmtpExchange, at_end: Callable[[], None], task: asyncio.Task[None]
+    ) -> None:
         """Start what waited for a task."""
         self.tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -26,7 +26,9 @@ class Route(NamedTuple):
     """The exchanges of a domain by preference; equal ones in a random order, to spread the load (RFC 5321, 5.1)."""
 
     exchanges: tuple[SmtpExchange, ...]
-    most_attempts: int  # exchanges to try for one address; those without an address to contact do not count
+    most_attempts: (
+        int  # exchanges to try for one address; those without an address to contact do not count
+    )
 
     def after(self, asked: SmtpExchange | None) -> SmtpExchange | None:
         """The first exchange after one that was asked, or of all, that is not closed; None if none is left."""
@@ -48,7 +50,9 @@ class Block(NamedTuple):
     route: Route
     code: int  # of the domain
     positions: Positions
-    began: float | None = None  # clock reading since which they wait for an answer, if an exchange gave none
+    began: float | None = (
+        None  # clock reading since which they wait for an answer, if an exchange gave none
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +95,9 @@ Question = Asked | Probe
 class ClientQueue:
     """What waits for one client."""
 
-    first: deque[Question] = field(default_factory=deque)  # probes, and addresses that were drawn before
+    first: deque[Question] = field(
+        default_factory=deque
+    )  # probes, and addresses that were drawn before
     blocks: deque[Block] = field(default_factory=deque)
     size: int = 0
 
@@ -100,7 +106,10 @@ class ClientQueue:
         drawn = [self.first.popleft() for _ in range(min(count, len(self.first)))]
         while len(drawn) < count and self.blocks:
             block, rest = self.blocks[0], count - len(drawn)
-            drawn += [block.run.first_question(block, position) for position in block.positions[:rest].tolist()]
+            drawn += [
+                block.run.first_question(block, position)
+                for position in block.positions[:rest].tolist()
+            ]
             if len(block.positions) > rest:
                 self.blocks[0] = block._replace(positions=block.positions[rest:])
             else:
@@ -113,7 +122,9 @@ class TurnQueue:
     """What waits at one exchange."""
 
     def __init__(self) -> None:
-        self.by_client: OrderedDict[Client, ClientQueue] = OrderedDict()  # none is empty; the next turn first
+        self.by_client: OrderedDict[Client, ClientQueue] = (
+            OrderedDict()
+        )  # none is empty; the next turn first
         self.size = 0
 
     def of(self, client: Client, more: int) -> ClientQueue:

@@ -22,7 +22,13 @@ from ...checks.smtp.replies import Reply
 from ...model.evidence import Classification, DomainEvidence, MailboxEvidence
 from ...model.words import Reason
 from ..batch import Positions
-from .evidence import closed_evidence, is_same_refusal, random_address, same_for_anyone, with_catch_all
+from .evidence import (
+    closed_evidence,
+    is_same_refusal,
+    random_address,
+    same_for_anyone,
+    with_catch_all,
+)
 from .exchange import SmtpExchange
 from .queues import Asked, Block, Client, Probe, Question, Route
 from .results import OneResult, ResultBuffer
@@ -34,7 +40,9 @@ FINAL = ABOUT_MAILBOX | {Reason.SYNTAX_ERROR}  # every other exchange would repl
 FLUSH_ROWS = 5000  # rows that are yielded at once, before the time is up
 LONGEST_RETRY = 900.0  # seconds; a longer wait of a greylisted address is left to another run
 RETRY_MARGIN = 0.5  # seconds, added because servers measure the wait with their own clock
-SHORTEST_WAIT = 0.001  # seconds; a loop may end a wait within its clock's resolution, before the time has come
+SHORTEST_WAIT = (
+    0.001  # seconds; a loop may end a wait within its clock's resolution, before the time has come
+)
 SHOWN_SERVERS = 5  # in a warning
 
 
@@ -51,11 +59,15 @@ class Recipients:
     ) -> None:
         self.pool, self.results = pool, results
         self.clients = clients  # by position; None: the run itself is the client
-        self.retry_greylisted = retry_greylisted  # seconds where the server names no time; 0: no second attempt
+        self.retry_greylisted = (
+            retry_greylisted  # seconds where the server names no time; 0: no second attempt
+        )
         self.domains, self.local_parts = results.names, results.local_parts
         self.routes: dict[tuple[str, ...], Route] = {}
         self.exchanges: set[SmtpExchange] = set()
-        self.probes: dict[tuple[SmtpExchange, int], Probe] = {}  # by exchange and code of the domain
+        self.probes: dict[
+            tuple[SmtpExchange, int], Probe
+        ] = {}  # by exchange and code of the domain
         self.retries: dict[float, list[Question]] = {}  # greylisted, by when they are asked again
         self.unsettled = 0
         self.held = 0  # of these, missing mailboxes that wait for another address of their server to be accepted
@@ -92,7 +104,9 @@ class Recipients:
         key = tuple(f"{e.preference} {e.host}" for e in seen.exchanges)
         if key not in self.routes:
             ordered = sorted(seen.exchanges, key=lambda e: (e.preference, self.pool.rng.random()))
-            exchanges = [self.pool.exchange(name, self) for name in dict.fromkeys(e.host for e in ordered)]
+            exchanges = [
+                self.pool.exchange(name, self) for name in dict.fromkeys(e.host for e in ordered)
+            ]
             self.exchanges.update(exchanges)
             self.routes[key] = Route(tuple(exchanges), self.pool.settings.max_exchange_attempts)
         return self.routes[key]
@@ -114,7 +128,9 @@ class Recipients:
 
     def first_question(self, block: Block, position: int) -> Asked:
         """An address as it is asked for the first time."""
-        local = self.local_parts[position].as_py()  # few at a time: faster than converting all of them
+        local = self.local_parts[
+            position
+        ].as_py()  # few at a time: faster than converting all of them
         recipient = Recipient(f"{local}@{self.domains[block.code]}")
         return Asked(self, block.client, block.route, block.code, position, recipient, block.began)
 
@@ -146,21 +162,32 @@ class Recipients:
 
     def is_late(self, asked: Asked) -> bool:
         """Whether the deadline of an address is over."""
-        return asked.began is not None and self.pool.clock() - asked.began >= self.pool.settings.deadline
+        return (
+            asked.began is not None
+            and self.pool.clock() - asked.began >= self.pool.settings.deadline
+        )
 
     # --- answers ---------------------------------------------------------------------------------------
 
-    def on_answer(self, asked: Asked, exchange: SmtpExchange, evidence: MailboxEvidence, reply: Reply | None) -> None:
+    def on_answer(
+        self, asked: Asked, exchange: SmtpExchange, evidence: MailboxEvidence, reply: Reply | None
+    ) -> None:
         """Settle an address, or let it wait: for a probe, a second attempt or another exchange."""
         reason = evidence.reason
-        if reason is Reason.GREYLISTED and self.ask_later(asked, evidence.classification.retry_after):
+        if reason is Reason.GREYLISTED and self.ask_later(
+            asked, evidence.classification.retry_after
+        ):
             self.request_probe(self.probe_of(asked, exchange))
-        elif reason is None or (reason is Reason.INCONCLUSIVE and reply is not None and reply.code >= 500):
+        elif reason is None or (
+            reason is Reason.INCONCLUSIVE and reply is not None and reply.code >= 500
+        ):
             self.await_probe(asked, exchange, evidence, reply)
         elif reason in FINAL or not self.pass_on(asked, exchange, evidence):
             self.settle(asked, evidence)
 
-    def await_probe(self, asked: Asked, exchange: SmtpExchange, evidence: MailboxEvidence, reply: Reply | None) -> None:
+    def await_probe(
+        self, asked: Asked, exchange: SmtpExchange, evidence: MailboxEvidence, reply: Reply | None
+    ) -> None:
         """What this answer means depends on the reply to a random address of the domain."""
         probe = self.probe_of(asked, exchange)
         if probe.is_known:
@@ -174,7 +201,9 @@ class Recipients:
         key = (exchange, asked.code)
         if key not in self.probes:
             address = random_address(self.domains[asked.code], self.pool.rng)
-            probe = self.probes[key] = Probe(self, asked.client, exchange, Recipient(address, is_probe=True))
+            probe = self.probes[key] = Probe(
+                self, asked.client, exchange, Recipient(address, is_probe=True)
+            )
             probe.catch_all = None if exchange.operator is None else exchange.operator.catch_all
             probe.is_known = probe.catch_all is not None or not self.pool.settings.catch_all_probe
         return self.probes[key]
@@ -195,12 +224,16 @@ class Recipients:
         probe.exchange.add(probe)
         self.pool.offer(probe.exchange)
 
-    def on_probe_answer(self, probe: Probe, classification: Classification, reply: Reply | None) -> None:
+    def on_probe_answer(
+        self, probe: Probe, classification: Classification, reply: Reply | None
+    ) -> None:
         """Settle what waits for a probe, or ask once more when greylisting is over.
 
         The reply sets `catch_all`, and shows which refusals apply to every address.
         """
-        if classification.reason is Reason.GREYLISTED and self.ask_later(probe, classification.retry_after):
+        if classification.reason is Reason.GREYLISTED and self.ask_later(
+            probe, classification.retry_after
+        ):
             return
         probe.catch_all = catch_all_of(classification)
         probe.refusal = reply if classification.reason is not None else None
@@ -213,7 +246,9 @@ class Recipients:
         for answer in pending:
             self.settle_probed(probe, *answer)
 
-    def settle_probed(self, probe: Probe, asked: Asked, evidence: MailboxEvidence, reply: Reply | None) -> None:
+    def settle_probed(
+        self, probe: Probe, asked: Asked, evidence: MailboxEvidence, reply: Reply | None
+    ) -> None:
         """Settle an address whose domain is known."""
         evidence = with_catch_all(evidence, catch_all=probe.catch_all)
         if is_same_refusal(reply, asked.recipient.address, probe.refusal, probe.recipient.address):
@@ -226,7 +261,12 @@ class Recipients:
         `hint` is the server's wait. Those of one second are asked together.
         """
         wait = hint or self.retry_greylisted
-        if question.was_greylisted or self.is_closed or self.retry_greylisted <= 0 or wait > LONGEST_RETRY:
+        if (
+            question.was_greylisted
+            or self.is_closed
+            or self.retry_greylisted <= 0
+            or wait > LONGEST_RETRY
+        ):
             return False
         question.was_greylisted = True
         if isinstance(question, Asked):
@@ -287,7 +327,9 @@ class Recipients:
 
     def is_done(self) -> bool:
         """Whether every address is settled, and every session over that no other run needs."""
-        return not self.unsettled and all(session.is_needed() for each in self.exchanges for session in each.sessions)
+        return not self.unsettled and all(
+            session.is_needed() for each in self.exchanges for session in each.sessions
+        )
 
     async def wait(self, seconds: float) -> None:
         """Queue what is due, and wait until something happens, at most `seconds`."""

@@ -48,7 +48,9 @@ class ResultBuffer:
         self.aliases: dict[int, list[int]] = {}
         self.roles = batch.role.to_pylist()
         flags = batch.flags
-        self.lists = [column.to_pylist() for column in (flags.spamtrap, flags.disposable, flags.free)]
+        self.lists = [
+            column.to_pylist() for column in (flags.spamtrap, flags.disposable, flags.free)
+        ]
         self.clear()
 
     def clear(self) -> None:
@@ -89,7 +91,9 @@ class ResultBuffer:
         return positions, table
 
 
-def find_aliases(batch: ObservedBatch, positions: Positions) -> tuple[Positions, dict[int, list[int]]]:
+def find_aliases(
+    batch: ObservedBatch, positions: Positions
+) -> tuple[Positions, dict[int, list[int]]]:
     """Separate addresses from their other spellings, so that a mailbox is asked about once.
 
     ``ada@müller.example`` and ``ada@xn--mller-kva.example`` have one normal form. Returns the position of the first

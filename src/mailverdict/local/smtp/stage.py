@@ -38,7 +38,9 @@ FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za
 class MailboxStage:
     """Asks the mail servers about mailboxes; with `is_part` a batch, even of one address, is part of a column."""
 
-    def __init__(self, settings: LocalSettings, domains: DomainStage, *, is_part: bool = False) -> None:
+    def __init__(
+        self, settings: LocalSettings, domains: DomainStage, *, is_part: bool = False
+    ) -> None:
         self.settings = settings
         self.domains = domains
         self.is_part = is_part
@@ -48,7 +50,10 @@ class MailboxStage:
         self.pools: WeakKeyDictionary[asyncio.AbstractEventLoop, SmtpPool] = WeakKeyDictionary()
 
     async def settle(
-        self, batch: ObservedBatch, clock: Callable[[], datetime], clients: Sequence[Client] | None = None
+        self,
+        batch: ObservedBatch,
+        clock: Callable[[], datetime],
+        clients: Sequence[Client] | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Yield rows as they settle: domains without exchanges first, then the others.
 
@@ -69,7 +74,11 @@ class MailboxStage:
                 look_ups.cancel()
 
     async def ask_one(
-        self, syntax: SyntaxEvidence, seen: DomainEvidence, client: Client = None, transcript: Transcript | None = None
+        self,
+        syntax: SyntaxEvidence,
+        seen: DomainEvidence,
+        client: Client = None,
+        transcript: Transcript | None = None,
     ) -> MailboxEvidence | None:
         """Ask about one address; `transcript` receives the lines of the dialogue."""
         result = OneResult(syntax)
@@ -92,7 +101,9 @@ class MailboxStage:
         """A run; a single address is not asked again when greylisted, since its caller waits."""
         assert isinstance(self.settings.retry_greylisted, float)
         wait = self.settings.retry_greylisted if is_column else 0.0
-        run = Recipients(await self.find_pool(transcript), results, clients=clients, retry_greylisted=wait)
+        run = Recipients(
+            await self.find_pool(transcript), results, clients=clients, retry_greylisted=wait
+        )
         try:
             yield run
         finally:
@@ -118,18 +129,24 @@ class MailboxStage:
                 self.pools[loop] = pool
         return pool
 
-    async def look_up_domains(self, run: Recipients, batch: ObservedBatch, results: ResultBuffer) -> None:
+    async def look_up_domains(
+        self, run: Recipients, batch: ObservedBatch, results: ResultBuffer
+    ) -> None:
         """Look up every domain once; those with exchanges are queued, the others are settled."""
         positions, results.aliases = find_aliases(batch, batch.accepted())
         asked = np.full(len(batch.texts), NOT_ASKED, np.int32)
         asked[positions] = results.codes[positions]
         rows = DomainRows(asked, len(batch.syntax.domains))
-        async for group in gather_groups(self.domains.observe(batch.syntax.domains.to_pylist(), ValidationType.MX)):
+        async for group in gather_groups(
+            self.domains.observe(batch.syntax.domains.to_pylist(), ValidationType.MX)
+        ):
             for code, seen, _ in group:
                 run.add(code, seen, rows.of([code])[0])
             run.change.set()
 
-    async def run_to_end(self, run: Recipients, look_ups: asyncio.Task[None]) -> AsyncIterator[None]:
+    async def run_to_end(
+        self, run: Recipients, look_ups: asyncio.Task[None]
+    ) -> AsyncIterator[None]:
         """Ask until all is settled; yield when rows should be made, and once more at the end."""
         due = run.pool.clock() + FLUSH_SECONDS
         while not (look_ups.done() and run.is_done()):
@@ -142,7 +159,9 @@ class MailboxStage:
                 due = run.pool.clock() + FLUSH_SECONDS
         yield
 
-    def collect_events(self, run: Recipients, results: ResultBuffer, clock: Callable[[], datetime]) -> list[Event]:
+    def collect_events(
+        self, run: Recipients, results: ResultBuffer, clock: Callable[[], datetime]
+    ) -> list[Event]:
         """The rows that have settled since the last time, and what is being waited for."""
         events: list[Event] = []
         if len(results):
@@ -158,7 +177,9 @@ async def find_helo_name(settings: LocalSettings) -> str:
 
     It is ``localhost`` if the host has none; many servers refuse that, and `audit_host` reports it.
     """
-    return settings.helo_name if settings.helo_name is not None else await asyncio.to_thread(own_name)
+    return (
+        settings.helo_name if settings.helo_name is not None else await asyncio.to_thread(own_name)
+    )
 
 
 def own_name() -> str:

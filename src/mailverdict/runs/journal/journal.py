@@ -66,14 +66,33 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...backend import GRACE, Deferred, Event, Job, KnownPace, Paced, QuotaSeen, Settled, Submitted, Submitting
+from ...backend import (
+    GRACE,
+    Deferred,
+    Event,
+    Job,
+    KnownPace,
+    Paced,
+    QuotaSeen,
+    Settled,
+    Submitted,
+    Submitting,
+)
 from ...model.address import address_key, address_keys
 from ...model.paths import user_path
 from ...model.words import count_of
 from ..retry import MAX_HOLD, LostSubmission, classify_lost_submission, hold_seconds, reusable
 from . import sql
 from .locks import RunLock, delete_unlocked, is_locked, lock_path
-from .recall import JournalSummary, PackedRows, RecordedRun, export_settled, find_known, pack, summarize
+from .recall import (
+    JournalSummary,
+    PackedRows,
+    RecordedRun,
+    export_settled,
+    find_known,
+    pack,
+    summarize,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +132,9 @@ class Journal:
         self.lock = threading.RLock()
         self.run = 0  # its number, from its first change on
         self.run_lock: RunLock | None = None
-        self.running: dict[int, bool] = {}  # which runs have not ended, as seen by the present transaction
+        self.running: dict[
+            int, bool
+        ] = {}  # which runs have not ended, as seen by the present transaction
         self.connection.create_function("is_running", 1, self.is_running)
         self.connection.create_function("hold_seconds", 1, hold_seconds, deterministic=True)
         with self.transaction("DEFERRED"):
@@ -123,7 +144,10 @@ class Journal:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -152,7 +176,12 @@ class Journal:
         part began, nor one that another run has settled since the journal was opened.
         """
         with self.transaction("DEFERRED"):
-            parameters = {"key": self.key_id(key), "newer_than": newer_than, "seen": self.seen, "run": self.run}
+            parameters = {
+                "key": self.key_id(key),
+                "newer_than": newer_than,
+                "seen": self.seen,
+                "run": self.run,
+            }
             known = find_known(self.connection, emails, parameters)
         ages = pc.subtract(self.clock(), known.settled_at)
         kept = pc.or_(reusable(known.rows, ages, refresh, costs_quota=costs_quota), known.is_new)
@@ -171,7 +200,9 @@ class Journal:
         with self.transaction():
             key_id = self.key_id(key)
             left = [row for row in self.jobs_of(key_id, emails) if not row[-1]]
-            self.connection.executemany(sql.ADOPT_JOB, ((run, key_id, address) for *_, address, _ in left))
+            self.connection.executemany(
+                sql.ADOPT_JOB, ((run, key_id, address) for *_, address, _ in left)
+            )
         return [Job(*row[:4]) for row in left]
 
     def jobs_of(self, key: int, emails: pa.StringArray) -> list[tuple[Any, ...]]:
@@ -185,7 +216,9 @@ class Journal:
         """Which of these addresses `claim` would leave out; the others may have been settled meanwhile."""
         elsewhere, held, now = set[str](), dict[str, float](), self.clock()
         with self.transaction("DEFERRED"):
-            states = self.connection.execute(sql.SELECT_STATES, {"key": self.key_id(key)}).fetchall()
+            states = self.connection.execute(
+                sql.SELECT_STATES, {"key": self.key_id(key)}
+            ).fetchall()
             for address, state, run, free_at in states:
                 if run != self.run and self.is_running(run):
                     elsewhere.add(address)
@@ -218,7 +251,9 @@ class Journal:
     def seconds_to_resolve(self, key: str) -> float | None:
         """Seconds until a quota reading can show whether submissions of ended runs were counted; None: no such."""
         with self.transaction("DEFERRED"):
-            unresolved = self.connection.execute(sql.SELECT_UNRESOLVED, {"key": self.key_id(key)}).fetchall()
+            unresolved = self.connection.execute(
+                sql.SELECT_UNRESOLVED, {"key": self.key_id(key)}
+            ).fetchall()
         sent = [sent_at for _, sent_at, _ in unresolved]
         return max(0.0, max(sent) + GRACE - self.clock()) if sent else None
 
@@ -230,13 +265,22 @@ class Journal:
         """
         run, now = self.begin(), self.clock()
         with self.transaction():
-            fixed = {"key": self.add_key(key), "run": run, "now": now, "seen": self.seen, "token": batch.token}
+            fixed = {
+                "key": self.add_key(key),
+                "run": run,
+                "now": now,
+                "seen": self.seen,
+                "token": batch.token,
+            }
             fixed |= {"size": len(batch.emails), "used_before": batch.used_before}
             self.connection.execute("SAVEPOINT claim")
             claimed = [
                 email
                 for place, email in enumerate(batch.emails)
-                if self.scalar(sql.CLAIM, {**fixed, "address": address_key(email), "email": email, "place": place})
+                if self.scalar(
+                    sql.CLAIM,
+                    {**fixed, "address": address_key(email), "email": email, "place": place},
+                )
             ]
             if len(claimed) < len(batch.emails):
                 self.connection.execute("ROLLBACK TO claim")
@@ -266,7 +310,15 @@ class Journal:
         self.connection.executemany(
             sql.SUBMITTED,
             (
-                (key, address_key(job.email), self.run, job.email, job.submitted_at, job.job_id, job.validation_type)
+                (
+                    key,
+                    address_key(job.email),
+                    self.run,
+                    job.email,
+                    job.submitted_at,
+                    job.job_id,
+                    job.validation_type,
+                )
                 for job in event.jobs
             ),
         )
@@ -286,15 +338,23 @@ class Journal:
             rows["checked_at"].cast(pa.int64()).to_pylist(),
             strict=True,
         )
-        self.connection.executemany(sql.SETTLE, ((key, *each, now, change, self.run) for each in columns))
+        self.connection.executemany(
+            sql.SETTLE, ((key, *each, now, change, self.run) for each in columns)
+        )
         if event.is_asked_again:
             pairs = zip(emails.to_pylist(), addresses, strict=True)
-            self.connection.executemany(sql.WAIT, ((self.run, email, key, address) for email, address in pairs))
+            self.connection.executemany(
+                sql.WAIT, ((self.run, email, key, address) for email, address in pairs)
+            )
 
     def save_outcomes(self, packed: PackedRows) -> list[int]:
         """Insert new outcomes; returns the number of each."""
-        digests = [hashlib.blake2b(body.encode(), digest_size=16).digest() for body in packed.bodies]
-        self.connection.executemany(sql.INSERT_OUTCOME, zip(digests, packed.labels, packed.bodies, strict=True))
+        digests = [
+            hashlib.blake2b(body.encode(), digest_size=16).digest() for body in packed.bodies
+        ]
+        self.connection.executemany(
+            sql.INSERT_OUTCOME, zip(digests, packed.labels, packed.bodies, strict=True)
+        )
         return [self.scalar(sql.SELECT_OUTCOME_ID, (digest,)) for digest in digests]
 
     def record_deferred(self, key: int, event: Deferred) -> None:
@@ -310,8 +370,12 @@ class Journal:
 
     def resolve_lost_submissions(self, key: int, used: int) -> None:
         """Decide by the quota's `used` whether submissions of ended runs were counted."""
-        for token, sent_at, used_before in self.connection.execute(sql.SELECT_UNRESOLVED, {"key": key}).fetchall():
-            match classify_lost_submission(sent_at=sent_at, used_before=used_before, used=used, now=self.clock()):
+        for token, sent_at, used_before in self.connection.execute(
+            sql.SELECT_UNRESOLVED, {"key": key}
+        ).fetchall():
+            match classify_lost_submission(
+                sent_at=sent_at, used_before=used_before, used=used, now=self.clock()
+            ):
                 case LostSubmission.NOT_COUNTED:
                     self.connection.execute(sql.FREE_BATCH, (key, token))
                 case LostSubmission.MAYBE_COUNTED:
@@ -336,7 +400,9 @@ class Journal:
     def answers_of(self, run: RecordedRun) -> pa.Table:
         """What a run found out, whatever its age, as rows with the source ``journal``."""
         with self.transaction("DEFERRED"):
-            rows = self.connection.execute(sql.SELECT_ADDRESSES_OF_RUN, (self.key_id(run.key), run.number))
+            rows = self.connection.execute(
+                sql.SELECT_ADDRESSES_OF_RUN, (self.key_id(run.key), run.number)
+            )
             addresses = pa.array([address for (address,) in rows], pa.string())
         return self.settled(run.key, addresses, newer_than=0.0, answered_since=0.0)
 

@@ -27,7 +27,9 @@ class RunLock:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.file: BinaryIO = open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
+        self.file: BinaryIO = open(  # noqa: SIM115
+            path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600)
+        )
         self.is_held = try_lock(self.file)
         if self.is_held:
             HELD.add(self.file)

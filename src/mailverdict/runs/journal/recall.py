@@ -40,10 +40,14 @@ FOUND = pa.schema(
 PIECE = 50_000  # addresses asked for, and rows of an export in memory, at once
 PER_ROW = ("email", "normalized", "checked_at", "source")  # fields that are not part of an outcome
 SHARED = [field for field in SCHEMA if field.name not in PER_ROW]
-PLAIN = pa.schema([pa.field(f.name, f.type if pa.types.is_boolean(f.type) else pa.string()) for f in SHARED])
+PLAIN = pa.schema(
+    [pa.field(f.name, f.type if pa.types.is_boolean(f.type) else pa.string()) for f in SHARED]
+)
 BLOCK_SIZE = 1 << 24  # octets that pyarrow reads at once; a line must fit
 MAX_CODE = 2**62
-EXPORT = pa.schema([pa.field("key", pa.string()), *SCHEMA, pa.field("settled_at", pa.timestamp("us", tz="UTC"))])
+EXPORT = pa.schema(
+    [pa.field("key", pa.string()), *SCHEMA, pa.field("settled_at", pa.timestamp("us", tz="UTC"))]
+)
 
 Codes = npt.NDArray[np.int64]
 
@@ -57,7 +61,9 @@ class KnownRows:
     is_new: pa.BooleanArray  # whether another run has settled it since this one began
 
 
-def find_known(connection: sqlite3.Connection, emails: pa.StringArray, parameters: dict[str, float]) -> KnownRows:
+def find_known(
+    connection: sqlite3.Connection, emails: pa.StringArray, parameters: dict[str, float]
+) -> KnownRows:
     """Look up addresses, within a transaction of the caller, by the parameters of `SELECT_KNOWN`.
 
     They are asked for in the order of the table, a piece at a time: a million Python tuples at once are slow.
@@ -71,7 +77,10 @@ def find_known(connection: sqlite3.Connection, emails: pa.StringArray, parameter
         if rows := connection.execute(sql.SELECT_KNOWN, {**parameters, "asked": asked}).fetchall():
             place, *fields = zip(*rows, strict=True)
             positions = some.take(pa.array(place))
-            values = [pa.array(each).cast(field.type) for each, field in zip(fields, list(FOUND)[1:], strict=True)]
+            values = [
+                pa.array(each).cast(field.type)
+                for each, field in zip(fields, list(FOUND)[1:], strict=True)
+            ]
             pieces.append(pa.table([positions, *values], schema=FOUND))
     found = pa.concat_tables(pieces).sort_by("position").combine_chunks()
     shared = read_outcomes(connection, found["outcome"])
@@ -113,7 +122,10 @@ def pack(rows: pa.Table) -> PackedRows:
         codes = refine_codes(codes, column)
     _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
     distinct = shared.take(pa.array(first)).to_pylist()
-    bodies = [dump_json({name: value for name, value in row.items() if value is not None}) for row in distinct]
+    bodies = [
+        dump_json({name: value for name, value in row.items() if value is not None})
+        for row in distinct
+    ]
     return PackedRows(bodies, [row["result"] or row["status"] for row in distinct], codes)
 
 
@@ -124,7 +136,9 @@ def refine_codes(codes: Codes, column: pa.ChunkedArray) -> Codes:
     size = len(encoded.dictionary) + 1
     if codes.max(initial=0) >= MAX_CODE // size:
         codes = np.unique(codes, return_inverse=True)[1]
-    finer: Codes = codes * size + encoded.indices.cast(pa.int64()).fill_null(size - 1).to_numpy(zero_copy_only=False)
+    finer: Codes = codes * size + encoded.indices.cast(pa.int64()).fill_null(size - 1).to_numpy(
+        zero_copy_only=False
+    )
     return finer
 
 
@@ -137,7 +151,9 @@ def unpack(bodies: Sequence[str]) -> pa.Table:
     table = pa_json.read_json(
         io.BytesIO(lines),
         read_options=pa_json.ReadOptions(block_size=min(block, 2**31 - 1)),
-        parse_options=pa_json.ParseOptions(explicit_schema=PLAIN, unexpected_field_behavior="ignore"),
+        parse_options=pa_json.ParseOptions(
+            explicit_schema=PLAIN, unexpected_field_behavior="ignore"
+        ),
     )
     if len(table) != len(bodies):
         raise ValueError(f"{len(bodies)} outcomes read as {len(table)}")
@@ -176,7 +192,9 @@ def parse_key(key: str) -> tuple[str, str]:
     """
     head, _, service = key.removeprefix("local:").partition(" ")
     word = head.partition("#")[0]
-    return word if word in tuple(ValidationType) else "", "" if key.startswith("local:") else service
+    return word if word in tuple(ValidationType) else "", "" if key.startswith(
+        "local:"
+    ) else service
 
 
 def summarize(connection: sqlite3.Connection) -> Iterator[JournalSummary]:
@@ -186,7 +204,9 @@ def summarize(connection: sqlite3.Connection) -> Iterator[JournalSummary]:
         first, last = connection.execute(sql.SELECT_SETTLED_RANGE, (key,)).fetchone()
         counts = Counter(dict(connection.execute(sql.COUNT_BY_STATE, {"key": key})))
         uncertain = counts["sending"] + counts["held"]
-        yield JournalSummary(name, sum(verdicts.values()), verdicts, counts["in_flight"], uncertain, first, last)
+        yield JournalSummary(
+            name, sum(verdicts.values()), verdicts, counts["in_flight"], uncertain, first, last
+        )
 
 
 def export_settled(connection: sqlite3.Connection, path: Path) -> None:

@@ -23,7 +23,10 @@ APPLICATION_ID = 0x4D564A31  # "MVJ1", in the file's header
 VERSION = 2
 PRIVATE = 0o600  # the mode of the file
 BUSY_TIMEOUT = 30.0  # seconds to wait for another process's transaction
-DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)  # the low octet of an extended error code
+DAMAGE_CODES = (
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+)  # the low octet of an extended error code
 ANOTHER_PATH = "give another path for the journal"
 WAL_TRIES = 50
 WAL_PAUSE = 0.05  # seconds
@@ -104,7 +107,9 @@ SELECT asked.key, x.outcome, x.normalized, x.checked_at, x.settled_at,
 FROM json_each(:asked) asked CROSS JOIN addresses x ON x.key = :key AND x.address = asked.value
 WHERE x.outcome IS NOT NULL AND (x.settled_at >= :newer_than OR is_new)
 """
-SELECT_OUTCOMES = "SELECT body FROM outcomes WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+SELECT_OUTCOMES = (
+    "SELECT body FROM outcomes WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+)
 
 # What was sent. `is_running` tells whether a run, this one included, has not ended; it is false for NULL.
 SENT = "FROM addresses INDEXED BY sent WHERE key = :key AND email IS NOT NULL"
@@ -171,7 +176,9 @@ SELECT keys.name, s.settled_by, count(*), min(s.settled_at), max(s.settled_at)
 FROM addresses s JOIN keys ON keys.id = s.key WHERE s.outcome IS NOT NULL
 GROUP BY s.key, s.settled_by ORDER BY max(s.settled_at) DESC LIMIT ?
 """
-SELECT_ADDRESSES_OF_RUN = "SELECT address FROM addresses WHERE key = ? AND settled_by = ? ORDER BY change, address"
+SELECT_ADDRESSES_OF_RUN = (
+    "SELECT address FROM addresses WHERE key = ? AND settled_by = ? ORDER BY change, address"
+)
 COUNT_BY_LABEL = "SELECT label, count(*) FROM addresses JOIN outcomes ON id = outcome WHERE key = ? GROUP BY label"
 SELECT_SETTLED_RANGE = "SELECT min(settled_at), max(settled_at) FROM addresses WHERE key = ?"
 COUNT_BY_STATE = f"SELECT state, count(*) {SENT} GROUP BY state"
@@ -183,7 +190,10 @@ def journal_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as exc:
-        is_damaged = isinstance(exc, sqlite3.Error) and getattr(exc, "sqlite_errorcode", 0) & 0xFF in DAMAGE_CODES
+        is_damaged = (
+            isinstance(exc, sqlite3.Error)
+            and getattr(exc, "sqlite_errorcode", 0) & 0xFF in DAMAGE_CODES
+        )
         what = (exc.strerror if isinstance(exc, OSError) else None) or exc  # without the path again
         damage = f"journal {path} is damaged ({exc}): restore it from a copy, or {ANOTHER_PATH}"
         raise JournalError(damage if is_damaged else f"journal {path}: {what}") from exc
@@ -220,17 +230,23 @@ def check_header(path: Path) -> None:
     logs = (path.with_name(path.name + end) for end in ("-wal", "-journal"))
     has_log = any(each.exists() and each.stat().st_size for each in logs)
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as reader:
+        with closing(
+            sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+        ) as reader:
             (application,) = reader.execute("PRAGMA application_id").fetchone()
             version = version_of(reader)
     except sqlite3.DatabaseError as exc:
         if exc.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-            raise JournalError(f"{path} is not a journal of mailverdict; it was not changed: {ANOTHER_PATH}") from exc
+            raise JournalError(
+                f"{path} is not a journal of mailverdict; it was not changed: {ANOTHER_PATH}"
+            ) from exc
         if not has_log:
             raise
         return
     if application != APPLICATION_ID:
-        raise JournalError(f"{path} is a SQLite file of another program; it was not changed: {ANOTHER_PATH}")
+        raise JournalError(
+            f"{path} is a SQLite file of another program; it was not changed: {ANOTHER_PATH}"
+        )
     if version > VERSION:
         raise JournalError(
             f"journal {path} was made by a later version of mailverdict (format {version}, known: {VERSION}): "
@@ -251,7 +267,9 @@ def make_private(path: Path) -> None:
     if os.name != "posix":
         return
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
-        with suppress(FileNotFoundError):  # SQLite removes the others when the last process closes the journal
+        with suppress(
+            FileNotFoundError
+        ):  # SQLite removes the others when the last process closes the journal
             status = each.stat()
             if status.st_uid == os.geteuid() and status.st_mode & 0o077:
                 each.chmod(PRIVATE)
@@ -259,8 +277,12 @@ def make_private(path: Path) -> None:
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode; the caller serializes threads."""
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA cache_size = -65536")  # KiB: look-ups of a whole column stay in memory
+    connection = sqlite3.connect(
+        path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+    )
+    connection.execute(
+        "PRAGMA cache_size = -65536"
+    )  # KiB: look-ups of a whole column stay in memory
     return connection
 
 
@@ -274,7 +296,9 @@ def prepare(connection: sqlite3.Connection, path: Path) -> None:
     for table in TABLE_NAMES:  # a damaged root page is found before anything is written
         connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
     switch_to_wal(connection, time.sleep)
-    connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk, even if the power fails
+    connection.execute(
+        "PRAGMA synchronous = FULL"
+    )  # a commit is on the disk, even if the power fails
 
 
 def create_tables(connection: sqlite3.Connection) -> None:

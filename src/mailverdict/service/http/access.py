@@ -24,13 +24,22 @@ from ..keys import KeyRing
 from ..service_state import ServiceState
 from ..settings import ServiceSettings
 from .json_octets import encode_json
-from .replies import JsonReply, LingeringReply, RequestRefused, new_request_id, short_error, standard_error
+from .replies import (
+    JsonReply,
+    LingeringReply,
+    RequestRefused,
+    new_request_id,
+    short_error,
+    standard_error,
+)
 
 LOG = logging.getLogger(__name__)
 UNEXPECTED = "an unexpected error occurred; the service's log has it under the request_id"
 UNAVAILABLE = (CommitterClosed, *STORE_UNAVAILABLE)
 Endpoint = Callable[[Request], Awaitable[Response]]
-FIELD_LIMIT = 100  # header fields of a request; as objects, short ones take forty times their octets
+FIELD_LIMIT = (
+    100  # header fields of a request; as objects, short ones take forty times their octets
+)
 UNKNOWN_ROUTE = "(unknown)"  # logged in place of a path without a route, which may hold an address
 
 
@@ -110,7 +119,9 @@ class AccessMiddleware:
 
     async def call_endpoint(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Call the endpoint of method and path, or else the router, which takes five times as long to find it."""
-        endpoint = None if scope.get("root_path") else self.endpoints.get((scope["method"], scope["path"]))
+        endpoint = (
+            None if scope.get("root_path") else self.endpoints.get((scope["method"], scope["path"]))
+        )
         try:
             if endpoint is not None:
                 scope["trace"].route = scope["path"]
@@ -125,7 +136,11 @@ class AccessMiddleware:
 
     def new_trace(self, scope: Scope) -> RequestTrace:
         """The trace of a request that has just arrived."""
-        forwarded = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
+        forwarded = [
+            value.decode("latin-1")
+            for name, value in scope["headers"]
+            if name == b"x-forwarded-for"
+        ]
         peer = (scope.get("client") or (None,))[0]
         client = client_account(peer, forwarded, self.settings.trusted_proxies)
         return RequestTrace(new_request_id(), client, time.perf_counter())
@@ -173,7 +188,9 @@ KEY_PATHS = "/api/"  # the paths below it need a key, if the service has keys
 
 def require_key(keys: KeyRing, scope: Scope) -> str:
     """The account of the request's key; 401 in the short envelope if it has none that is valid (RFC 6750 section 3)."""
-    given = [value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"]
+    given = [
+        value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"
+    ]
     account = keys.account(given[0]) if len(given) == 1 else None
     if account is None:
         what = "the client key is not valid" if given else "a client key is missing"

@@ -16,7 +16,12 @@ from .json_octets import decode_json
 from .replies import short_error, standard_error
 
 # In the contract's order.
-TYPES = list(map(str, (ValidationType.SMTP, ValidationType.MX, ValidationType.MX_BLACKLIST, ValidationType.REGEX)))
+TYPES = list(
+    map(
+        str,
+        (ValidationType.SMTP, ValidationType.MX, ValidationType.MX_BLACKLIST, ValidationType.REGEX),
+    )
+)
 NUMBER_DIGITS = 18  # in Content-Length; Python refuses to parse numbers of thousands of digits
 CHARSETS = {"", "utf-8", "utf8", "us-ascii"}
 
@@ -66,17 +71,23 @@ def check_content_type(value: bytes) -> None:
     if value == b"application/json":  # what nearly all clients send
         return
     kind, *parameters = (part.strip().lower() for part in value.decode("latin-1").split(";"))
-    charset = next((p.partition("=")[2].strip('" ') for p in parameters if p.startswith("charset=")), "")
+    charset = next(
+        (p.partition("=")[2].strip('" ') for p in parameters if p.startswith("charset=")), ""
+    )
     if kind != "application/json" or charset not in CHARSETS:
         headers = {"accept": "application/json"}
-        raise short_error("UNSUPPORTED_MEDIA_TYPE", "send the body as application/json", headers=headers)
+        raise short_error(
+            "UNSUPPORTED_MEDIA_TYPE", "send the body as application/json", headers=headers
+        )
 
 
 def check_encoding(value: bytes) -> None:
     """No compression (RFC 9110 section 15.5.16)."""
     if value.strip().lower() not in (b"", b"identity"):
         headers = {"accept-encoding": "identity"}
-        raise short_error("UNSUPPORTED_MEDIA_TYPE", "send the body without Content-Encoding", headers=headers)
+        raise short_error(
+            "UNSUPPORTED_MEDIA_TYPE", "send the body without Content-Encoding", headers=headers
+        )
 
 
 def check_length(value: bytes, limit: int) -> None:
@@ -138,7 +149,9 @@ def parse_bulk(body: Mapping[str, Any]) -> BulkRequest:
     if not all(isinstance(email, str) for email in emails):
         raise short_error("E1002", "every entry of emails must be text")
     validation_type = parse_type(body, None)
-    return BulkRequest(tuple(emails), tuple(is_well_formed(email.strip()) for email in emails), validation_type)
+    return BulkRequest(
+        tuple(emails), tuple(is_well_formed(email.strip()) for email in emails), validation_type
+    )
 
 
 def parse_type(body: Mapping[str, Any], default: str | None) -> str:
@@ -150,6 +163,8 @@ def parse_type(body: Mapping[str, Any], default: str | None) -> str:
     value = body["validation_type"]
     if not isinstance(value, str) or value not in TYPES:
         raise standard_error(
-            "INVALID_VALIDATION_TYPE", f"validation_type must be one of {', '.join(TYPES)}", allowed=TYPES
+            "INVALID_VALIDATION_TYPE",
+            f"validation_type must be one of {', '.join(TYPES)}",
+            allowed=TYPES,
         )
     return value

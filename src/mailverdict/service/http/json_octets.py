@@ -18,7 +18,9 @@ else:
     HAS_ORJSON = True
 
 # No value here contains itself, and to check that would take a third of the time.
-ENCODER = json.JSONEncoder(ensure_ascii=True, check_circular=False, separators=(",", ":"), allow_nan=False)
+ENCODER = json.JSONEncoder(
+    ensure_ascii=True, check_circular=False, separators=(",", ":"), allow_nan=False
+)
 DECODER = json.JSONDecoder()
 
 

@@ -19,7 +19,24 @@ from ..jobs.store import Depth
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # Seconds. A regex check takes a millisecond, an SMTP check minutes.
-BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0)
+BUCKETS = (
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+    60.0,
+    180.0,
+)
 
 
 class Registry(CollectorRegistry):
@@ -28,7 +45,9 @@ class Registry(CollectorRegistry):
     def collect(self) -> Iterable[Metric]:
         """Every metric family."""
         for family in super().collect():
-            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+            family.samples = [
+                sample for sample in family.samples if not sample.name.endswith("_created")
+            ]
             yield family
 
 
@@ -98,11 +117,17 @@ class Metrics:
         self.registry = Registry()
         common: dict[str, Any] = {"namespace": "mailverdict", "registry": self.registry}
         self.requests = LabelledCounter("http_requests", "Requests answered.", "route", "status")
-        self.durations = RouteDurations("http_request_seconds", "Time until a request was answered.")
-        self.refusals = LabelledCounter("refusals", "Requests answered with an error, by its code.", "code")
+        self.durations = RouteDurations(
+            "http_request_seconds", "Time until a request was answered."
+        )
+        self.refusals = LabelledCounter(
+            "refusals", "Requests answered with an error, by its code.", "code"
+        )
         verdicts = "Verdicts given, on the single and the bulk path."
         self.verdicts = LabelledCounter("verdicts", verdicts, "path", "validation_type", "result")
-        self.jobs_ended = LabelledCounter("jobs_ended", "Jobs that reached a final status.", "status")
+        self.jobs_ended = LabelledCounter(
+            "jobs_ended", "Jobs that reached a final status.", "status"
+        )
         for each in (self.requests, self.durations, self.refusals, self.verdicts, self.jobs_ended):
             self.registry.register(each)
         self.jobs = Gauge("jobs", "Jobs that have not ended.", ["state"], **common)

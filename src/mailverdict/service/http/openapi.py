@@ -23,16 +23,26 @@ def text(description: str = "", **more: Any) -> Json:
 
 
 def whole(description: str = "") -> Json:
-    return {"type": "integer", "minimum": 0, **({"description": description} if description else {})}
+    return {
+        "type": "integer",
+        "minimum": 0,
+        **({"description": description} if description else {}),
+    }
 
 
 def flag(description: str, *, null: bool = False) -> Json:
     return {"type": ["boolean", "null"] if null else "boolean", "description": description}
 
 
-def record(required: dict[str, Json], optional: dict[str, Json] | None = None, *, closed: bool = False) -> Json:
+def record(
+    required: dict[str, Json], optional: dict[str, Json] | None = None, *, closed: bool = False
+) -> Json:
     """The schema of an object; `closed`: the contract allows no other keys."""
-    shape: Json = {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
+    shape: Json = {
+        "type": "object",
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
+    }
     return {**shape, "additionalProperties": False} if closed else shape
 
 
@@ -40,7 +50,9 @@ VALIDATION_TYPE = text("How deep the verification goes.", enum=TYPES)
 MOMENT = text("ISO 8601 with offset.", format="date-time")
 ERRORS: Json = {
     "type": "array",
-    "items": record({"code": text("In upper case."), "message": text("What went wrong, in a sentence.")}),
+    "items": record(
+        {"code": text("In upper case."), "message": text("What went wrong, in a sentence.")}
+    ),
 }
 CHECKS: Json = {
     "type": "object",
@@ -52,7 +64,10 @@ PAYLOAD = record(
         "email": text("The address as returned by the verifier."),
         "validation_type": text("The type actually used.", enum=TYPES),
         "result": text("The verdict.", enum=[str(each) for each in Verdict]),
-        "details": {"type": ["string", "null"], "description": "The dominant reason: `reasons[0]`."},
+        "details": {
+            "type": ["string", "null"],
+            "description": "The dominant reason: `reasons[0]`.",
+        },
         "reasons": {
             "type": "array",
             "items": text(),
@@ -60,17 +75,32 @@ PAYLOAD = record(
             + "; ".join(f"`{reason}`: {meaning}" for reason, meaning in REASON_MEANING.items()),
         },
         "checks": CHECKS,
-        "reason": {"type": ["string", "null"], "description": "Upper-case code of the first error."},
+        "reason": {
+            "type": ["string", "null"],
+            "description": "Upper-case code of the first error.",
+        },
         "errors": {**ERRORS, "type": ["array", "null"]},
     },
     {
         "role": flag("The local part is a role prefix. Absent: never determined."),
         "spamtrap": flag("The domain is a known spamtrap. Absent: never determined."),
-        "disposable": flag("The domain is a provider of disposable addresses. Absent: never determined."),
-        "free": flag("The domain is a consumer mail provider; never affects the verdict. Absent: never determined."),
-        "catch_all": flag("Only for `smtp`: the server accepts any address. Null: not established.", null=True),
-        "protected": flag("Only for `smtp`: the server blocks the service. Null: not established.", null=True),
-        "metadata": {"type": "object", "minProperties": 1, "description": "`validated_at`, `mx_records` and more."},
+        "disposable": flag(
+            "The domain is a provider of disposable addresses. Absent: never determined."
+        ),
+        "free": flag(
+            "The domain is a consumer mail provider; never affects the verdict. Absent: never determined."
+        ),
+        "catch_all": flag(
+            "Only for `smtp`: the server accepts any address. Null: not established.", null=True
+        ),
+        "protected": flag(
+            "Only for `smtp`: the server blocks the service. Null: not established.", null=True
+        ),
+        "metadata": {
+            "type": "object",
+            "minProperties": 1,
+            "description": "`validated_at`, `mx_records` and more.",
+        },
     },
 )
 EARLIER_PAYLOAD = record(
@@ -87,8 +117,13 @@ EARLIER_PAYLOAD = record(
 JOB = record(
     {
         "email": text(),
-        "status": text("The state of processing; only `done` and `error` are final.", enum=JOB_STATUSES),
-        "verification": {"oneOf": [ref("Verification"), {"type": "null"}], "description": "Null unless `done`."},
+        "status": text(
+            "The state of processing; only `done` and `error` are final.", enum=JOB_STATUSES
+        ),
+        "verification": {
+            "oneOf": [ref("Verification"), {"type": "null"}],
+            "description": "Null unless `done`.",
+        },
     },
     closed=True,
 )
@@ -104,7 +139,12 @@ EARLIER_JOB = record(
     closed=True,
 )
 META = record(
-    {"request_id": text("Unique per request."), "timestamp": MOMENT, "version": text(const=VERSION)}, closed=True
+    {
+        "request_id": text("Unique per request."),
+        "timestamp": MOMENT,
+        "version": text(const=VERSION),
+    },
+    closed=True,
 )
 QUOTA = record({"daily_limit": whole(), "used": whole(), "remaining": whole()}, closed=True)
 ENTRY = record(
@@ -119,12 +159,17 @@ ENTRY = record(
 STANDARD_ERROR = record(
     {
         "success": {"const": False},
-        "error": record({"code": text(enum=list(ERROR_STATUS)), "message": text()}, {"details": {"type": "object"}}),
+        "error": record(
+            {"code": text(enum=list(ERROR_STATUS)), "message": text()},
+            {"details": {"type": "object"}},
+        ),
         "meta": ref("Meta"),
     },
     closed=True,
 )
-SHORT_ERROR = record({"error": record({"code": text(), "message": text()}, closed=True)}, closed=True)
+SHORT_ERROR = record(
+    {"error": record({"code": text(), "message": text()}, closed=True)}, closed=True
+)
 
 
 def envelope(data: Json) -> Json:
@@ -137,7 +182,9 @@ def response(description: str, schema: Json) -> Json:
 
 STANDARD, SHORT = ref("StandardError"), ref("ShortError")
 EITHER: Json = {"oneOf": [STANDARD, SHORT]}
-UNAVAILABLE = {"503": response("The store is unavailable or full (`E1005`); nothing was accepted.", SHORT)}
+UNAVAILABLE = {
+    "503": response("The store is unavailable or full (`E1005`); nothing was accepted.", SHORT)
+}
 UNEXPECTED = {"500": response("`INTERNAL_ERROR`.", STANDARD), **UNAVAILABLE}
 ANY_REQUEST = {**UNEXPECTED, "431": response("The head of the request is too large.", SHORT)}
 WITH_BODY = {
@@ -168,7 +215,9 @@ RATE_FIELDS: Json = {
 }
 RETRY_AFTER = {
     "Retry-After": header(
-        "Seconds after which the same request may be granted; also with `rate_limited` and `throttled`.", whole(), 15
+        "Seconds after which the same request may be granted; also with `rate_limited` and `throttled`.",
+        whole(),
+        15,
     )
 }
 EXCEEDED: Json = {
@@ -191,10 +240,14 @@ def body(schema: Json) -> Json:
 
 def check_operation(revision: Revision) -> Json:
     optional_type = revision is Revision.EARLIER
-    kind = {"validation_type": {**VALIDATION_TYPE, **({"default": "smtp"} if optional_type else {})}}
+    kind = {
+        "validation_type": {**VALIDATION_TYPE, **({"default": "smtp"} if optional_type else {})}
+    }
     email = {"email": text("The address to verify.", minLength=1)}
     request = record(email, kind) if optional_type else record({**email, **kind})
-    refused = "`EMAIL_REQUIRED`, `INVALID_VALIDATION_TYPE`; or `E1002`, `E1003` in the short envelope."
+    refused = (
+        "`EMAIL_REQUIRED`, `INVALID_VALIDATION_TYPE`; or `E1002`, `E1003` in the short envelope."
+    )
     return {
         "operationId": "checkEmail",
         "summary": "Verify one address",
@@ -224,7 +277,16 @@ IDEMPOTENCY_KEY: Json = {
 
 def bulk_operation() -> Json:
     emails = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": BULK_LIMIT}
-    results = record({"results": {"type": "array", "items": ref("BulkEntry"), "minItems": 1, "maxItems": BULK_LIMIT}})
+    results = record(
+        {
+            "results": {
+                "type": "array",
+                "items": ref("BulkEntry"),
+                "minItems": 1,
+                "maxItems": BULK_LIMIT,
+            }
+        }
+    )
     refused = "`INVALID_VALIDATION_TYPE`; or `E1002`, `E1003`, `BAD_IDEMPOTENCY_KEY` in the short envelope."
     found = "$response.body#/data/results/0/job_id"
     submitted = response("Accepted; nothing is verified yet.", envelope(results))
@@ -252,13 +314,20 @@ def bulk_operation() -> Json:
 
 
 def poll_operation() -> Json:
-    job_id = {"name": "job_id", "in": "path", "required": True, "schema": text("From a submission entry.", minLength=1)}
+    job_id = {
+        "name": "job_id",
+        "in": "path",
+        "required": True,
+        "schema": text("From a submission entry.", minLength=1),
+    }
     return {
         "operationId": "pollJob",
         "summary": "The status of a job",
         "parameters": [job_id],
         "responses": {
-            "200": response("The job.", envelope(record({"job_id": text(), "result": ref("Job")}, closed=True))),
+            "200": response(
+                "The job.", envelope(record({"job_id": text(), "result": ref("Job")}, closed=True))
+            ),
             "400": response("`E1006`: the job_id is missing.", SHORT),
             "404": response("`JOB_NOT_FOUND`.", STANDARD),
             **ANY_REQUEST,
@@ -271,7 +340,10 @@ def quota_operation() -> Json:
         "operationId": "quota",
         "summary": "The daily quota of the client's address",
         "responses": {
-            "200": {**response("The quota record; it has no envelope.", ref("Quota")), "headers": RATE_FIELDS},
+            "200": {
+                **response("The quota record; it has no envelope.", ref("Quota")),
+                "headers": RATE_FIELDS,
+            },
             **ANY_REQUEST,
         },
     }
@@ -279,10 +351,20 @@ def quota_operation() -> Json:
 
 def health_operation() -> Json:
     queue = record({"waiting": whole(), "verifying": whole(), "postponed": whole()})
-    worker = record({"name": text(), "version": text(), "types": text()}, {"egress": {"type": ["string", "null"]}})
-    workers = {"type": "array", "items": worker, "description": "With PostgreSQL: the workers that are running."}
+    worker = record(
+        {"name": text(), "version": text(), "types": text()},
+        {"egress": {"type": ["string", "null"]}},
+    )
+    workers = {
+        "type": "array",
+        "items": worker,
+        "description": "With PostgreSQL: the workers that are running.",
+    }
     store = text("Whether the store accepts writes.", enum=["ok", "read-only", "refuses writes"])
-    healthy = record({"status": text(enum=["ok", "failing"]), "store": store, "queue": queue}, {"workers": workers})
+    healthy = record(
+        {"status": text(enum=["ok", "failing"]), "store": store, "queue": queue},
+        {"workers": workers},
+    )
     failing = response(
         "The worker has stopped, or the store cannot be written, or it does not answer (`E1005`).",
         {"oneOf": [healthy, SHORT]},
@@ -290,7 +372,11 @@ def health_operation() -> Json:
     return {
         "operationId": "health",
         "summary": "Whether the service works, and the length of its queue",
-        "responses": {"200": response("The service works.", healthy), **ANY_REQUEST, "503": failing},
+        "responses": {
+            "200": response("The service works.", healthy),
+            **ANY_REQUEST,
+            "503": failing,
+        },
     }
 
 
@@ -304,7 +390,11 @@ def with_keys(document: Json) -> Json:
             for operation in operations.values():
                 operation["security"] = [{"clientKey": []}]
                 operation["responses"] = {**operation["responses"], "401": NO_KEY}
-    scheme = {"type": "http", "scheme": "bearer", "description": "A client key of the service's operator."}
+    scheme = {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A client key of the service's operator.",
+    }
     document["components"]["securitySchemes"] = {"clientKey": scheme}
     return document
 
@@ -313,7 +403,11 @@ def describe(settings: ServiceSettings) -> Json:
     """The document, ready for JSON; the revision decides on payload and job record."""
     revision = Revision(settings.revision)
     earlier = revision is Revision.EARLIER
-    whose = "Each client address may verify" if settings.key_file is None else "Each client key may verify"
+    whose = (
+        "Each client address may verify"
+        if settings.key_file is None
+        else "Each client key may verify"
+    )
     key = "no key is needed" if settings.key_file is None else "every request needs a key"
     document: Json = {
         "openapi": "3.1.0",

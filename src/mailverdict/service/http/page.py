@@ -32,7 +32,9 @@ class StatusPage:
 
     def __init__(self) -> None:
         page = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
-        badges = "".join(f'<template id="badge-{name}">{badge(name)}</template>' for name in map(str, Verdict))
+        badges = "".join(
+            f'<template id="badge-{name}">{badge(name)}</template>' for name in map(str, Verdict)
+        )
         self.html = page.replace("/* theme */", stylesheet()).replace("<!-- badges -->", badges)
         self.headers = {
             "content-security-policy": policy_of(self.html),

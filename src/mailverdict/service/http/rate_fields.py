@@ -43,7 +43,10 @@ class RateFields:
             tokens = account.tokens if self.limiter is None else self.limiter.tokens(client)
             seconds = whole_seconds((self.burst - tokens) / self.rate)
             limits.append(f'"burst";r={whole(max(tokens, 0))};t={seconds}')
-        return {"ratelimit-policy": self.policy, **({"ratelimit": ", ".join(limits)} if limits else {})}
+        return {
+            "ratelimit-policy": self.policy,
+            **({"ratelimit": ", ".join(limits)} if limits else {}),
+        }
 
     def quota_exceeded(self, account: Account, requested: int) -> dict[str, str]:
         """The fields of a refusal: the same request is granted on the next day, unless it exceeds the quota."""

@@ -76,7 +76,11 @@ class RequestRefused(Exception):
         if self.is_short:
             return dump_short_failure(self.code, self.message)
         return dump_failure(
-            self.code, self.message, request_id=request_id, timestamp=iso_timestamp(), details=self.details
+            self.code,
+            self.message,
+            request_id=request_id,
+            timestamp=iso_timestamp(),
+            details=self.details,
         )
 
 
@@ -84,10 +88,14 @@ def standard_error(
     code: str, message: str, *, headers: Mapping[str, str] | None = None, **details: Any
 ) -> RequestRefused:
     """An error in the standard envelope."""
-    return RequestRefused(code, message, ERROR_STATUS[code], details=details or None, headers=headers)
+    return RequestRefused(
+        code, message, ERROR_STATUS[code], details=details or None, headers=headers
+    )
 
 
-def short_error(code: str, message: str, *, headers: Mapping[str, str] | None = None) -> RequestRefused:
+def short_error(
+    code: str, message: str, *, headers: Mapping[str, str] | None = None
+) -> RequestRefused:
     """An error in the short envelope: the request did not reach the verification service."""
     status = SHORT_STATUS.get(code) or HTTP_STATUS[code]
     return RequestRefused(code, message, status, is_short=True, headers=headers)
@@ -96,19 +104,28 @@ def short_error(code: str, message: str, *, headers: Mapping[str, str] | None = 
 class JsonReply(Response):
     """A JSON response; it builds its headers itself, which is faster than Starlette's way."""
 
-    def __init__(self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.status_code = status
         self.background = None
         self.body = encode_json(body)
         self.raw_headers = [*HEADERS, (b"content-length", b"%d" % len(self.body))]
         if headers:
-            self.raw_headers += [(name.lower().encode("latin-1"), v.encode("latin-1")) for name, v in headers.items()]
+            self.raw_headers += [
+                (name.lower().encode("latin-1"), v.encode("latin-1")) for name, v in headers.items()
+            ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send head and body, as one message if the server accepts that."""
         if WHOLE_REPLY in scope.get("extensions", ()):
             await send(
-                {"type": WHOLE_REPLY, "status": self.status_code, "headers": self.raw_headers, "body": self.body}
+                {
+                    "type": WHOLE_REPLY,
+                    "status": self.status_code,
+                    "headers": self.raw_headers,
+                    "body": self.body,
+                }
             )
         else:
             await super().__call__(scope, receive, send)
@@ -130,7 +147,9 @@ class LingeringReply(JsonReply):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the reply, discard what still arrives, then end the response."""
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send(
+            {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        )
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
         with suppress(TimeoutError):
             async with asyncio.timeout(self.time_limit):
@@ -147,9 +166,13 @@ class LingeringReply(JsonReply):
                 return
 
 
-def success_reply(data: Any, request_id: str, status: int = 200, headers: Mapping[str, str] | None = None) -> JsonReply:
+def success_reply(
+    data: Any, request_id: str, status: int = 200, headers: Mapping[str, str] | None = None
+) -> JsonReply:
     """A reply in the success envelope."""
-    return JsonReply(dump_success(data, request_id=request_id, timestamp=iso_timestamp()), status, headers)
+    return JsonReply(
+        dump_success(data, request_id=request_id, timestamp=iso_timestamp()), status, headers
+    )
 
 
 PROCESS_ID = secrets.token_hex(8)
@@ -175,7 +198,9 @@ EARLIER_MESSAGE = {
 class RevisionFormat:
     """What differs between the revisions of the contract."""
 
-    default_type: str | None  # validation type of a single check that names none; None: it must name one
+    default_type: (
+        str | None
+    )  # validation type of a single check that names none; None: it must name one
     payload: Callable[[Verification], dict[str, Any]]  # `data` of a single check
     record: Callable[[StoredJob], dict[str, Any]]  # `data.result` of a poll
     # Whether a malformed address of a bulk submission becomes a job that ends in `error`, and costs quota.
@@ -183,7 +208,9 @@ class RevisionFormat:
 
 
 def current_record(stored: StoredJob) -> dict[str, Any]:
-    payload: Mapping[str, Any] | None = json.loads(stored.verification) if stored.verification else None
+    payload: Mapping[str, Any] | None = (
+        json.loads(stored.verification) if stored.verification else None
+    )
     return dump_job(stored.email, stored.status, payload)
 
 
@@ -203,5 +230,7 @@ def earlier_record(stored: StoredJob) -> dict[str, Any]:
 
 REVISION_FORMATS = {
     Revision.CURRENT: RevisionFormat(None, dump_payload, current_record, queues_malformed=False),
-    Revision.EARLIER: RevisionFormat(ValidationType.SMTP, dump_earlier_payload, earlier_record, queues_malformed=True),
+    Revision.EARLIER: RevisionFormat(
+        ValidationType.SMTP, dump_earlier_payload, earlier_record, queues_malformed=True
+    ),
 }

@@ -38,10 +38,20 @@ from .metrics import CONTENT_TYPE
 from .openapi import describe
 from .page import StatusPage
 from .rate_fields import RateFields, retry_after
-from .replies import QUEUED, REVISION_FORMATS, JsonReply, RequestRefused, short_error, standard_error, success_reply
+from .replies import (
+    QUEUED,
+    REVISION_FORMATS,
+    JsonReply,
+    RequestRefused,
+    short_error,
+    standard_error,
+    success_reply,
+)
 
 LOG = logging.getLogger(__name__)
-IDEMPOTENCY_KEY = re.compile(r"[!-~]{16,255}")  # long enough that two submissions do not have the same by chance
+IDEMPOTENCY_KEY = re.compile(
+    r"[!-~]{16,255}"
+)  # long enough that two submissions do not have the same by chance
 
 
 class Endpoints:
@@ -73,21 +83,31 @@ class Endpoints:
 
     def by_path(self) -> dict[tuple[str, str], Endpoint]:
         """The endpoints whose path is always the same."""
-        return {(method, path): endpoint for method, path, endpoint in self.table() if "{" not in path}
+        return {
+            (method, path): endpoint for method, path, endpoint in self.table() if "{" not in path
+        }
 
     def routes(self) -> list[Route]:
         """Every path with its method, for the router."""
-        routes = [Route(path, with_route(path, endpoint), methods=[method]) for method, path, endpoint in self.table()]
+        routes = [
+            Route(path, with_route(path, endpoint), methods=[method])
+            for method, path, endpoint in self.table()
+        ]
         for route in routes:
             # Starlette's own pattern stops at a line break: "/%0A" would be an unknown path, not an unknown job.
-            route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z", re.DOTALL)
+            route.path_regex = re.compile(
+                route.path_regex.pattern.removesuffix("$") + r"\Z", re.DOTALL
+            )
         return routes
 
     async def check_email(self, request: Request) -> Response:
         """``POST /api/check-email``."""
         trace: RequestTrace = request.scope["trace"]
         check = parse_check(await self.body(request), self.format.default_type)
-        trace.notes = {"validation_type": check.validation_type, "domain": check.email.rpartition("@")[2]}
+        trace.notes = {
+            "validation_type": check.validation_type,
+            "domain": check.email.rpartition("@")[2],
+        }
         await self.state.refresh()
         headers = None
         if (refused := await self.refusal(trace.client, check.validation_type)) is None:
@@ -111,7 +131,9 @@ class Endpoints:
         """The engine's verification; the quota is debited on disk before the engine starts."""
         try:
             outcome = await self.state.check(trace.client, check.email, check.validation_type)
-        except asyncio.CancelledError:  # the server is being stopped, and waits no longer for its last requests
+        except (
+            asyncio.CancelledError
+        ):  # the server is being stopped, and waits no longer for its last requests
             LOG.warning("the service was stopped before a single check had an answer")
             outcome = CheckOutcome(check.email, failure=EngineFailure.ERROR)
         if isinstance(outcome, Account):
@@ -157,7 +179,10 @@ class Endpoints:
         if jobs and not (key and await self.is_repeated(trace.client, jobs)):
             try:
                 account = await self.submit(trace.client, jobs)
-            except (IntegrityError, RequestRefused):  # the same submission was written, or took the quota, a moment ago
+            except (
+                IntegrityError,
+                RequestRefused,
+            ):  # the same submission was written, or took the quota, a moment ago
                 if not (key and await self.is_repeated(trace.client, jobs)):
                     raise
         accepted = {each.job_id for each in jobs}
@@ -179,11 +204,14 @@ class Endpoints:
         found = await self.find_jobs([each.job_id for each in jobs])
         same = [
             stored is not None
-            and (stored.client, stored.email, stored.validation_type) == (client, new.email, new.validation_type)
+            and (stored.client, stored.email, stored.validation_type)
+            == (client, new.email, new.validation_type)
             for stored, new in zip(found, jobs, strict=True)
         ]
         if any(stored is not None for stored in found) and not all(same):
-            message = "this Idempotency-Key was used for another submission; give each submission its own"
+            message = (
+                "this Idempotency-Key was used for another submission; give each submission its own"
+            )
             raise short_error("IDEMPOTENCY_KEY_REUSED", message)
         return bool(jobs) and all(same)
 
@@ -213,7 +241,9 @@ class Endpoints:
             raise self.quota_exceeded(account, len(jobs))
         return account
 
-    async def new_jobs(self, client: str, bulk: BulkRequest, job_ids: list[str]) -> tuple[NewJob, ...]:
+    async def new_jobs(
+        self, client: str, bulk: BulkRequest, job_ids: list[str]
+    ) -> tuple[NewJob, ...]:
         """A job for each well-formed address; the earlier revision makes one of the others too."""
         count = sum(bulk.well_formed)
         settles = self.settings.when_saturated is WhenSaturated.SETTLE
@@ -227,8 +257,12 @@ class Endpoints:
             is_saturated=settles and self.state.is_saturated(count),
         )
         return tuple(
-            well_formed_job(job_id, email) if is_well_formed else malformed_job(job_id, email, bulk.validation_type)
-            for email, job_id, is_well_formed in zip(bulk.emails, job_ids, bulk.well_formed, strict=True)
+            well_formed_job(job_id, email)
+            if is_well_formed
+            else malformed_job(job_id, email, bulk.validation_type)
+            for email, job_id, is_well_formed in zip(
+                bulk.emails, job_ids, bulk.well_formed, strict=True
+            )
             if is_well_formed or self.format.queues_malformed
         )
 
@@ -237,11 +271,15 @@ class Endpoints:
         trace: RequestTrace = request.scope["trace"]
         job_id = request.path_params.get("job_id")
         if not job_id:
-            raise short_error("E1006", "the job_id is missing: request /api/verification-result/{job_id}")
+            raise short_error(
+                "E1006", "the job_id is missing: request /api/verification-result/{job_id}"
+            )
         stored: StoredJob | None = await self.state.reads.run(job_id) if is_job_id(job_id) else None
         if stored is None or (self.settings.key_file is not None and stored.client != trace.client):
             raise standard_error("JOB_NOT_FOUND", "there is no job with this job_id")
-        return success_reply({"job_id": job_id, "result": self.format.record(stored)}, trace.request_id)
+        return success_reply(
+            {"job_id": job_id, "result": self.format.record(stored)}, trace.request_id
+        )
 
     async def openapi(self, _: Request) -> Response:
         """``GET /openapi.json``."""
@@ -254,7 +292,9 @@ class Endpoints:
                 can_write = await self.state.store.read(self.state.store.accepts_writes)
                 await self.state.refresh(0.0)
         except TimeoutError:
-            raise short_error("E1005", "the service's store does not answer", headers=retry_after(5)) from None
+            raise short_error(
+                "E1005", "the service's store does not answer", headers=retry_after(5)
+            ) from None
         store = "ok" if can_write else "read-only"
         if can_write and self.state.refuses_writes():
             store = "refuses writes"
@@ -272,7 +312,8 @@ class Endpoints:
         """``GET /metrics``."""
         await self.state.refresh(0.0)
         return Response(
-            self.state.metrics.render(), headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"}
+            self.state.metrics.render(),
+            headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"},
         )
 
     async def status_page(self, _: Request) -> Response:

@@ -35,7 +35,9 @@ def add_backlog(dialect: str) -> Any:
     """The statement that counts new jobs of clients; a new one has a full bucket. It returns their rows."""
     statement = INSERTS[dialect](backlog)
     more = {name: backlog.c[name] + statement.excluded[name] for name in STATES}
-    return statement.on_conflict_do_update(index_elements=["client"], set_=more).returning(*backlog.c)
+    return statement.on_conflict_do_update(index_elements=["client"], set_=more).returning(
+        *backlog.c
+    )
 
 
 def fill_backlog(connection: Connection) -> None:
@@ -67,7 +69,10 @@ class Changes:
     def rows(self, prefix: str = "") -> list[dict[str, Any]]:
         """The changes of each client, in the order in which clients are locked."""
         clients = sorted({client for client, _ in self.counts})
-        return [{"of": client, **{prefix + name: self.counts[client, name] for name in STATES}} for client in clients]
+        return [
+            {"of": client, **{prefix + name: self.counts[client, name] for name in STATES}}
+            for client in clients
+        ]
 
     def write(self, connection: Connection) -> None:
         """Change the backlog, whose rows are locked."""

@@ -40,7 +40,9 @@ def is_added(connection: Connection, job_id: str) -> bool:
         try:
             connection.rollback()  # the next statement connects again
             if connection.scalar(LOCK, {"job_id": job_id}):
-                return connection.scalar(select(job.c.seq).where(job.c.job_id == job_id)) is not None
+                return (
+                    connection.scalar(select(job.c.seq).where(job.c.job_id == job_id)) is not None
+                )
         except DBAPIError:
             pass  # the database is away
         time.sleep(PAUSE)

@@ -90,7 +90,10 @@ class GroupCommitter(Generic[Item]):
         loop.call_soon_threadsafe(self.finish_group, loop, group, results)
 
     def finish_group(
-        self, loop: asyncio.AbstractEventLoop, group: list[Pending], results: Sequence[Any] | Exception
+        self,
+        loop: asyncio.AbstractEventLoop,
+        group: list[Pending],
+        results: Sequence[Any] | Exception,
     ) -> None:
         """Give the callers their results, then execute what has become pending meanwhile."""
         resolve(group, results)

@@ -23,7 +23,9 @@ async def find_owners(backend: Backend, emails: Iterable[str]) -> dict[str, str 
         await backend.domains.require_resolver()
         async for position, dns in backend.domains.observer.observe_domains(names):
             if dns.exchanges:
-                found[names[position]] = registered_domain(dns.exchanges[0].host.lower().rstrip("."))
+                found[names[position]] = registered_domain(
+                    dns.exchanges[0].host.lower().rstrip(".")
+                )
             elif dns.is_undeliverable:
                 found[names[position]] = None
     return {email: found[domain] for email, domain in domains.items()}

@@ -34,7 +34,9 @@ def create_worker_app(
 ) -> Starlette:
     """Make a worker as an ASGI application, which works for as long as its lifespan."""
     if not is_shared(settings.store):
-        raise SettingsError("store: a worker needs PostgreSQL; with an SQLite file, 'mailverdict serve' has its own")
+        raise SettingsError(
+            "store: a worker needs PostgreSQL; with an SQLite file, 'mailverdict serve' has its own"
+        )
     metrics = Metrics()
     running: dict[str, Worker] = {}
 
@@ -64,11 +66,18 @@ def create_worker_app(
         try:
             depth: Depth = await store.read(store.depth)
         except STORE_UNAVAILABLE:
-            return Response("the store is not available\n", status_code=503, headers={"retry-after": "5"})
+            return Response(
+                "the store is not available\n", status_code=503, headers={"retry-after": "5"}
+            )
         metrics.watch(lambda: depth, lambda: 0)
-        return Response(metrics.render(), headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
+        return Response(
+            metrics.render(), headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"}
+        )
 
-    routes = [Route("/healthz", healthz, methods=["GET"]), Route("/metrics", metrics_page, methods=["GET"])]
+    routes = [
+        Route("/healthz", healthz, methods=["GET"]),
+        Route("/metrics", metrics_page, methods=["GET"]),
+    ]
     app = Starlette(routes=routes, lifespan=lifespan)
     app.state.running = running
     return app
@@ -88,7 +97,9 @@ async def open_worker(
     store = Store(settings, clock)
     try:
         results = GroupCommitter(Queue(store).settle, store.writers, name="results")
-        worker = Worker(store, results, engine, settings, abilities, outages=outages, on_finished=count)
+        worker = Worker(
+            store, results, engine, settings, abilities, outages=outages, on_finished=count
+        )
         await worker.open()
         try:
             yield worker

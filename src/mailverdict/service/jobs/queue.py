@@ -86,9 +86,15 @@ class Claimed(NamedTuple):
 
 IS_UNFINISHED = job.c.status.in_((JobStatus.QUEUED, JobStatus.PROCESSING))
 IS_CHECK = literal_column("job.priority > 0", Boolean)
-HAS_ENDED = job.c.status.in_([literal_column(f"'{status}'") for status in (JobStatus.DONE, JobStatus.ERROR)])
+HAS_ENDED = job.c.status.in_(
+    [literal_column(f"'{status}'") for status in (JobStatus.DONE, JobStatus.ERROR)]
+)
 STATE = (job.c.seq, job.c.client, job.c.status, job.c.due)  # what `Changes` counts
-HOLD = select(worker.c.id).where(worker.c.id == bindparam("number")).with_for_update(read=True, key_share=True)
+HOLD = (
+    select(worker.c.id)
+    .where(worker.c.id == bindparam("number"))
+    .with_for_update(read=True, key_share=True)
+)
 LOCK_JOBS = (
     select(*STATE)
     .where(job.c.seq.in_(bindparam("seqs", expanding=True)), IS_UNFINISHED)
@@ -102,7 +108,11 @@ SETTLE = """
         updated_at = outcome.column8, worker = NULL, owner = NULL
     FROM (VALUES {}) AS outcome WHERE job.seq = outcome.column1
 """
-DUE = SELECT_JOB.where(job.c.due.is_not(None), job.c.due <= bindparam("now")).order_by(job.c.due).limit(BATCH_LIMIT)
+DUE = (
+    SELECT_JOB.where(job.c.due.is_not(None), job.c.due <= bindparam("now"))
+    .order_by(job.c.due)
+    .limit(BATCH_LIMIT)
+)
 RELEASE = update(job).where(job.c.seq == bindparam("of")).values(
     status=JobStatus.QUEUED, due=None, updated_at=bindparam("now")
 )  # fmt: skip
@@ -162,7 +172,9 @@ class Queue:
 
     # --- claims and results -----------------------------------------------------------------------
 
-    def claim(self, number: int, types: Sequence[str], held: Collection[int] | None = None) -> Claimed:
+    def claim(
+        self, number: int, types: Sequence[str], held: Collection[int] | None = None
+    ) -> Claimed:
         """Claim the next jobs for a worker: a fair share for each client, within its pace and the room.
 
         It waits until a quarter of the concurrency is free instead of claiming jobs one by one. A tenth is kept for
@@ -180,16 +192,27 @@ class Queue:
             is_roomy = room - most // KEPT >= max(most // 4, 1)
             room = min(room - most // KEPT if is_roomy else room, BATCH_LIMIT)
             if room > 0 and waiting + postponed:
-                jobs += self.start(connection, number, types, room, now, newcomers_only=not is_roomy)
+                jobs += self.start(
+                    connection, number, types, room, now, newcomers_only=not is_roomy
+                )
         return Claimed(jobs, refused, bool(verifying))
 
     def start(
-        self, connection: Connection, number: int, types: Sequence[str], room: int, now: float, *, newcomers_only: bool
+        self,
+        connection: Connection,
+        number: int,
+        types: Sequence[str],
+        room: int,
+        now: float,
+        *,
+        newcomers_only: bool,
     ) -> list[StoredJob]:
         """Claim a share of the waiting jobs of each client."""
         clients = connection.execute(self.ready(types, now, newcomers_only=newcomers_only)).all()
         tokens = {row.client: self.store.tokens_of(row, now) for row in clients}
-        counts = {row.client: int(min(row.waiting, tokens[row.client] + ROUNDING)) for row in clients}
+        counts = {
+            row.client: int(min(row.waiting, tokens[row.client] + ROUNDING)) for row in clients
+        }
         jobs: list[StoredJob] = []
         taken = []
         for client, count in shares(counts, room).items():
@@ -197,7 +220,9 @@ class Queue:
                 CLAIM, {"of": client, "count": count, "types": types, "by": number, "at": now}
             ).all()
             jobs += map(StoredJob._make, found)
-            left = tokens[client] - len(found) if self.store.rate else float(self.settings.rate_burst)
+            left = (
+                tokens[client] - len(found) if self.store.rate else float(self.settings.rate_burst)
+            )
             taken.append({"of": client, "count": len(found), "left": left, "at": now})
         if taken:
             connection.execute(TAKEN, taken)
@@ -205,8 +230,12 @@ class Queue:
 
     def ready(self, types: Sequence[str], now: float, *, newcomers_only: bool) -> Any:
         """The query for clients whose jobs may start, the one whose jobs were started longest ago first."""
-        of_client = exists().where(IS_QUEUED, job.c.client == backlog.c.client, job.c.validation_type.in_(types))
-        found = select(backlog).where(backlog.c.waiting > 0, of_client).order_by(backlog.c.counted_at)
+        of_client = exists().where(
+            IS_QUEUED, job.c.client == backlog.c.client, job.c.validation_type.in_(types)
+        )
+        found = (
+            select(backlog).where(backlog.c.waiting > 0, of_client).order_by(backlog.c.counted_at)
+        )
         if newcomers_only:
             found = found.where(backlog.c.verifying == 0)
         if self.store.rate:
@@ -214,7 +243,9 @@ class Queue:
             found = found.where((tokens >= self.store.start_tokens) | (tokens >= backlog.c.waiting))
         return found.limit(CLIENTS_AT_ONCE).with_for_update(of=backlog, skip_locked=True)
 
-    def jobs_of(self, connection: Connection, number: int, held: Collection[int]) -> list[StoredJob]:
+    def jobs_of(
+        self, connection: Connection, number: int, held: Collection[int]
+    ) -> list[StoredJob]:
         """The jobs of a worker that it does not know of."""
         found = map(StoredJob._make, connection.execute(SELECT_JOB.where(job.c.worker == number)))
         return [each for each in found if each.seq not in held]
@@ -278,7 +309,9 @@ class Queue:
         with self.store.writer.begin() as connection:
             self.free(connection, worker.c.id == former)
             lease = DATABASE_NOW + LEASE if self.store.is_shared else 0.0
-            added = connection.scalar(insert(worker).values(**row._asdict(), lease=lease).returning(worker.c.id))
+            added = connection.scalar(
+                insert(worker).values(**row._asdict(), lease=lease).returning(worker.c.id)
+            )
             return int(added or 0)
 
     def recover(self) -> None:
@@ -286,7 +319,9 @@ class Queue:
         try:
             with self.store.writer.begin() as connection:
                 self.free(connection, worker.c.id.is_not(None))
-                connection.execute(update(about).values(value=about.c.value))  # whether it can be written at all
+                connection.execute(
+                    update(about).values(value=about.c.value)
+                )  # whether it can be written at all
         except SQLAlchemyError as exc:
             path, cause = self.store.writer.url.database, exc.__cause__ or exc
             raise SettingsError(
@@ -310,20 +345,33 @@ class Queue:
         with self.store.writer.begin() as connection:
             self.free(connection, worker.c.id == number)
 
-    def free(self, connection: Connection, condition: ColumnElement[bool], *, skip_locked: bool = False) -> None:
+    def free(
+        self, connection: Connection, condition: ColumnElement[bool], *, skip_locked: bool = False
+    ) -> None:
         """Queue the jobs of workers that have ended, let others ask their owners, and remove them."""
-        ended = select(worker.c.id).where(condition).order_by(worker.c.id).with_for_update(skip_locked=skip_locked)
+        ended = (
+            select(worker.c.id)
+            .where(condition)
+            .order_by(worker.c.id)
+            .with_for_update(skip_locked=skip_locked)
+        )
         numbers = connection.scalars(ended).all()
         if not numbers:
             return
         of_them = job.c.worker.in_(numbers)
-        lock_backlog(connection, set(connection.scalars(select(job.c.client).where(of_them).distinct())))
+        lock_backlog(
+            connection, set(connection.scalars(select(job.c.client).where(of_them).distinct()))
+        )
         changes = Changes()
-        for row in connection.execute(select(*STATE).where(of_them).order_by(job.c.seq).with_for_update()):
+        for row in connection.execute(
+            select(*STATE).where(of_them).order_by(job.c.seq).with_for_update()
+        ):
             changes.add(row.client, row.status, row.due, -1)
             changes.add(row.client, JobStatus.QUEUED, None)
         now = self.store.now(connection)
-        connection.execute(update(job).where(of_them).values(status=JobStatus.QUEUED, worker=None, updated_at=now))
+        connection.execute(
+            update(job).where(of_them).values(status=JobStatus.QUEUED, worker=None, updated_at=now)
+        )
         changes.write(connection)
         connection.execute(delete(owner).where(owner.c.worker.in_(numbers)))
         connection.execute(delete(worker).where(worker.c.id.in_(numbers)))
@@ -337,7 +385,10 @@ class Queue:
         """Write who owns the mail servers of a worker's jobs, by `seq`; the worker that has the owner verifies them."""
         with self.store.writer.begin() as connection:
             self.hold(connection, number)
-            connection.execute(ROUTE, [{"of": seq, "by": number, "to": name} for seq, name in sorted(owners.items())])
+            connection.execute(
+                ROUTE,
+                [{"of": seq, "by": number, "to": name} for seq, name in sorted(owners.items())],
+            )
 
     def lease_owners(
         self,
@@ -378,7 +429,9 @@ class Queue:
     def take(self, name: str, count: int) -> list[StoredJob]:
         """The next jobs of an owner: single checks, then each client's first, each client's second, and so on."""
         with self.store.reader.begin() as connection:
-            return list(map(StoredJob._make, connection.execute(TAKE, {"of": name, "count": count})))
+            return list(
+                map(StoredJob._make, connection.execute(TAKE, {"of": name, "count": count}))
+            )
 
     # --- what is over ---------------------------------------------------------------------------------
 
@@ -394,19 +447,34 @@ class Queue:
             self.remove(connection, IS_CHECK & HAS_ENDED & (job.c.updated_at < now - 60))
             connection.execute(delete(quota).where(quota.c.day < self.settings.day_of(now - DAY)))
             full_after = self.settings.rate_burst / self.store.rate if self.store.rate else 0.0
-            idle = select(backlog.c.client).where(OPEN == 0, backlog.c.counted_at < now - full_after)
-            connection.execute(delete(backlog).where(backlog.c.client.in_(idle.with_for_update(skip_locked=True))))
+            idle = select(backlog.c.client).where(
+                OPEN == 0, backlog.c.counted_at < now - full_after
+            )
+            connection.execute(
+                delete(backlog).where(backlog.c.client.in_(idle.with_for_update(skip_locked=True)))
+            )
             return deleted
 
     def remove(self, connection: Connection, condition: ColumnElement[bool]) -> int:
         """Remove the jobs with a condition; return their number."""
-        found = select(job.c.seq).where(condition).order_by(job.c.seq).with_for_update(skip_locked=True)
+        found = (
+            select(job.c.seq).where(condition).order_by(job.c.seq).with_for_update(skip_locked=True)
+        )
         return connection.execute(delete(job).where(job.c.seq.in_(found))).rowcount
 
 
 def settled_row(each: JobOutcome, now: float) -> tuple[Any, ...]:
     due = None if each.due_in is None else now + each.due_in
-    return each.seq, each.status, each.verification, each.message, each.attempt, due, each.second_pass, now
+    return (
+        each.seq,
+        each.status,
+        each.verification,
+        each.message,
+        each.attempt,
+        due,
+        each.second_pass,
+        now,
+    )
 
 
 def add_owner(dialect: str) -> Any:

@@ -83,9 +83,15 @@ job = Table(  # the queue
     Column("message", Text),  # why the job ended in error
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
-    Column("worker", BigInteger),  # that has claimed the job; null while it waits for the owner of its mail servers
-    Column("owner", Text),  # organisation whose mail servers are asked, on PostgreSQL; null until it is known
-    Column("priority", Integer, nullable=False),  # 1: a single check, whose client waits; 0: all others
+    Column(
+        "worker", BigInteger
+    ),  # that has claimed the job; null while it waits for the owner of its mail servers
+    Column(
+        "owner", Text
+    ),  # organisation whose mail servers are asked, on PostgreSQL; null until it is known
+    Column(
+        "priority", Integer, nullable=False
+    ),  # 1: a single check, whose client waits; 0: all others
     Column("second_pass", Boolean, nullable=False),  # it was greylisted, and is asked once more
     partial_index("job_waiting", "client", "seq", "validation_type", where="status = 'queued'"),
     partial_index("job_due", "due", where="due IS NOT NULL"),
@@ -108,7 +114,9 @@ backlog = Table(  # the unfinished jobs of each client, and its pace; each trans
     Column("waiting", Integer, nullable=False),  # queued
     Column("verifying", Integer, nullable=False),  # processing
     Column("postponed", Integer, nullable=False),  # processing, with a retry that is pending
-    Column("tokens", Float, nullable=False),  # of its bulk jobs, when jobs were started for the last time
+    Column(
+        "tokens", Float, nullable=False
+    ),  # of its bulk jobs, when jobs were started for the last time
     Column("counted_at", Float, nullable=False),  # that moment
 )
 worker = Table(
@@ -119,7 +127,9 @@ worker = Table(
     Column("version", Text, nullable=False),
     Column("types", Text, nullable=False),
     Column("egress", Text),
-    Column("lease", Float, nullable=False),  # until when its jobs and owners are its own, by the database's clock
+    Column(
+        "lease", Float, nullable=False
+    ),  # until when its jobs and owners are its own, by the database's clock
     sqlite_autoincrement=True,  # a number is never given again
 )
 owner = Table(  # the exclusive right of a worker to ask the mail servers of an organisation
@@ -129,9 +139,17 @@ owner = Table(  # the exclusive right of a worker to ask the mail servers of an 
     Column("worker", BigInteger, nullable=False),
 )
 JOB_ID_KEY = "job_id_key"  # the row of `about` with the store's secret
-about = Table("about", METADATA, Column("name", String(32), primary_key=True), Column("value", Text, nullable=False))
+about = Table(
+    "about",
+    METADATA,
+    Column("name", String(32), primary_key=True),
+    Column("value", Text, nullable=False),
+)
 
-INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+INSERTS: dict[str, Callable[[Table], Any]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+}
 
 # Limits of a connection to PostgreSQL, unless the URL has others, in seconds and milliseconds. If the database's host
 # loses its power, TCP alone would try for a quarter of an hour.
@@ -150,7 +168,11 @@ def parse_url(text: str) -> URL:
     if url.get_backend_name() == "postgresql":
         limits = {name: value for name, value in CONNECTION.items() if name not in url.query}
         return url.set(drivername="postgresql+psycopg").update_query_dict(limits)
-    if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).parent.is_dir():
+    if (
+        url.get_backend_name() == "sqlite"
+        and url.database
+        and not Path(url.database).parent.is_dir()
+    ):
         raise SettingsError(f"store: the directory of {url.database!r} does not exist")
     return url
 
@@ -171,8 +193,12 @@ def create_file(url: URL) -> None:
         with suppress(OSError):  # it exists, or SQLite's own error says more
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         # SQLite opens a file that it may not write for reading, without an error.
-        if Path(path).exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-            raise SettingsError(f"store: {path!r} cannot be written; check its owner and mode, or its file system")
+        if Path(path).exists() and not os.access(
+            path, os.W_OK, effective_ids=os.access in os.supports_effective_ids
+        ):
+            raise SettingsError(
+                f"store: {path!r} cannot be written; check its owner and mode, or its file system"
+            )
 
 
 def connect(url: URL, *, writes: bool) -> Engine:
@@ -182,10 +208,14 @@ def connect(url: URL, *, writes: bool) -> Engine:
     ``synchronous=NORMAL`` would lose the last commits at a power failure.
     """
     arguments = {"check_same_thread": False, "timeout": 30}
-    engine = create_engine(url, connect_args=arguments, pool_size=1, max_overflow=0, hide_parameters=True)
+    engine = create_engine(
+        url, connect_args=arguments, pool_size=1, max_overflow=0, hide_parameters=True
+    )
     event.listen(engine, "connect", prepare_sqlite)
     if writes:
-        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+        event.listen(
+            engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE")
+        )
     return engine
 
 
@@ -196,7 +226,9 @@ def create_postgresql_engine(url: URL, connections: int = 1) -> Engine:
     """
     common = {"pool_size": connections, "max_overflow": 0, "hide_parameters": True}
     try:
-        engine = create_engine(url, pool_pre_ping=True, connect_args={"prepare_threshold": None}, **common)
+        engine = create_engine(
+            url, pool_pre_ping=True, connect_args={"prepare_threshold": None}, **common
+        )
     except ModuleNotFoundError as exc:
         raise MissingExtraError("a store on PostgreSQL", "postgres") from exc
     event.listen(engine, "handle_error", hide_row)
@@ -242,7 +274,11 @@ def prepare(engine: Engine) -> str:
             if not may_start or time.monotonic() >= until:
                 raise unusable(engine, exc) from exc
             if not is_announced:
-                LOG.warning("the store cannot be used; trying again for %.0f s: %s", START_WAIT, exc.__cause__)
+                LOG.warning(
+                    "the store cannot be used; trying again for %.0f s: %s",
+                    START_WAIT,
+                    exc.__cause__,
+                )
                 is_announced = True
         time.sleep(START_PAUSE)
 
@@ -255,9 +291,13 @@ def create_or_read(connection: Connection) -> str:
         connection.execute(insert(about).values(name="schema", value=str(SCHEMA_VERSION)))
     elif found != SCHEMA_VERSION:
         what = (
-            "stop its services and run 'mailverdict store upgrade'" if found < SCHEMA_VERSION else "update mailverdict"
+            "stop its services and run 'mailverdict store upgrade'"
+            if found < SCHEMA_VERSION
+            else "update mailverdict"
         )
-        raise SettingsError(f"the store has schema {found}, this version needs {SCHEMA_VERSION}: {what}")
+        raise SettingsError(
+            f"the store has schema {found}, this version needs {SCHEMA_VERSION}: {what}"
+        )
     secret: str | None = connection.scalar(select(about.c.value).where(about.c.name == JOB_ID_KEY))
     if secret is None:
         secret = secrets.token_hex(32)
@@ -278,11 +318,15 @@ def locked_version(connection: Connection) -> int | None:
     if about.name not in names:
         if connection.dialect.name == "sqlite" and names and names.isdisjoint(METADATA.tables):
             path = connection.engine.url.database
-            raise SettingsError(f"store: {path!r} has other tables, as a journal has; name another file")
+            raise SettingsError(
+                f"store: {path!r} has other tables, as a journal has; name another file"
+            )
         return None
     found = connection.scalar(select(about.c.value).where(about.c.name == "schema"))
     if found is None or not str(found).isdecimal():
-        raise SettingsError(f"the store has schema {found!r}, which no version of mailverdict wrote")
+        raise SettingsError(
+            f"the store has schema {found!r}, which no version of mailverdict wrote"
+        )
     return int(found)
 
 
@@ -298,7 +342,9 @@ def lock_file(url: URL) -> Callable[[], None]:
     try:
         connection = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as exc:
-        raise SettingsError(f"store: {file!r} cannot be created or opened; check its folder: {exc}") from exc
+        raise SettingsError(
+            f"store: {file!r} cannot be created or opened; check its folder: {exc}"
+        ) from exc
     try:
         connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.Error as exc:

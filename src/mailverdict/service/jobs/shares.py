@@ -34,7 +34,9 @@ def shares(counts: Mapping[str, int], room: int) -> dict[str, int]:
     return given
 
 
-def choose_owners(waiting: Iterable[WaitingOwner], asked: Counter[str], free: int, places: int) -> list[str]:
+def choose_owners(
+    waiting: Iterable[WaitingOwner], asked: Counter[str], free: int, places: int
+) -> list[str]:
     """The owners that get one of the `free` of all `places`: those with single checks, then the clients in turn.
 
     `asked` counts the owners that are asked for each client. The last places are kept for clients that have none.

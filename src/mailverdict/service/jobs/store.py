@@ -181,8 +181,12 @@ class Store:
             create_file(parsed)
             self.unlock = lock_file(parsed)
             self.writer, self.reader = connect(parsed, writes=True), connect(parsed, writes=False)
-        self.writers = ThreadPoolExecutor(WRITERS if self.is_shared else 1, "mailverdict-store-writer")
-        self.readers = ThreadPoolExecutor(READERS if self.is_shared else 1, "mailverdict-store-reader")
+        self.writers = ThreadPoolExecutor(
+            WRITERS if self.is_shared else 1, "mailverdict-store-writer"
+        )
+        self.readers = ThreadPoolExecutor(
+            READERS if self.is_shared else 1, "mailverdict-store-reader"
+        )
         try:
             self.secret = prepare(self.writer)
         except BaseException:
@@ -192,18 +196,24 @@ class Store:
         if not self.is_shared:
             self.driver = detached_connection(self.writer)
         can_wait = settings.when_saturated is WhenSaturated.WAIT
-        self.rate = settings.rate_limit if can_wait else 0.0  # at which bulk jobs of a client are started; 0: no limit
+        self.rate = (
+            settings.rate_limit if can_wait else 0.0
+        )  # at which bulk jobs of a client are started; 0: no limit
         # To make batches large enough to share SMTP sessions, a client's jobs start when the tokens of a second have
         # collected, or enough for all of them.
         self.start_tokens = max(1.0, min(self.rate, settings.rate_burst))
 
     async def write(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a method that writes, on a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self.writers, lambda: method(*args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(
+            self.writers, lambda: method(*args, **kwargs)
+        )
 
     async def read(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a method that reads, on a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self.readers, lambda: method(*args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(
+            self.readers, lambda: method(*args, **kwargs)
+        )
 
     def close(self) -> None:
         """Close the connections and release the lock."""
@@ -217,7 +227,11 @@ class Store:
 
     def now(self, connection: Connection) -> float:
         """The present time, in seconds since the epoch."""
-        return self.clock() if self.clock is not None else float(connection.scalar(select(DATABASE_NOW)) or 0.0)
+        return (
+            self.clock()
+            if self.clock is not None
+            else float(connection.scalar(select(DATABASE_NOW)) or 0.0)
+        )
 
     # --- submission -------------------------------------------------------------------------------
 
@@ -248,7 +262,11 @@ class Store:
             now = self.now(connection)
             fits = self.find_room(connection, debits)
             decided = iter(
-                self.debit(connection, [each for each, has_room in zip(debits, fits, strict=True) if has_room], now)
+                self.debit(
+                    connection,
+                    [each for each, has_room in zip(debits, fits, strict=True) if has_room],
+                    now,
+                )
             )
             results = [next(decided) if has_room else QueueFull() for has_room in fits]
             granted = [
@@ -259,7 +277,9 @@ class Store:
             tokens = self.add_jobs(connection, granted, now)
             commit(connection, granted[0].jobs[0].job_id if granted and self.is_shared else None)
         return [
-            each if isinstance(each, Exception) else each._replace(tokens=tokens.get(debit.client, math.inf))
+            each
+            if isinstance(each, Exception)
+            else each._replace(tokens=tokens.get(debit.client, math.inf))
             for debit, each in zip(debits, results, strict=True)
         ]
 
@@ -293,11 +313,17 @@ class Store:
             return []
         day = self.settings.day_of(now)
         costs = costs_by_client(debits)
-        results = self.grants(debits, costs, self.try_debit(connection.exec_driver_sql, costs, day), now)
-        for number in sorted(set(range(len(debits))) - set(results), key=lambda number: debits[number].client):
+        results = self.grants(
+            debits, costs, self.try_debit(connection.exec_driver_sql, costs, day), now
+        )
+        for number in sorted(
+            set(range(len(debits))) - set(results), key=lambda number: debits[number].client
+        ):
             client, cost, _ = debits[number]
             used = self.try_debit(connection.exec_driver_sql, {client: cost}, day).get(client)
-            remaining = self.settings.daily_limit - (quota_used(connection, client, day) if used is None else used)
+            remaining = self.settings.daily_limit - (
+                quota_used(connection, client, day) if used is None else used
+            )
             results[number] = Account(now, max(remaining, 0), granted=used is not None)
         return [results[number] for number in range(len(debits))]
 
@@ -307,16 +333,25 @@ class Store:
         A cost above the limit adds nothing, since a new row has no condition; its row is locked like the others.
         """
         most = self.settings.daily_limit
-        rows = [(client, day, cost if cost <= most else 0) for client, cost in sorted(costs.items())]
+        rows = [
+            (client, day, cost if cost <= most else 0) for client, cost in sorted(costs.items())
+        ]
         statement = ADD_USED.format(rows_of_marks(self.mark, rows), self.mark)
         found = execute(statement, (*chain.from_iterable(rows), min(most, 2**62)))
         return {client: used for client, used in found if costs[client] <= most}
 
     def grants(
-        self, debits: Sequence[Debit], costs: Mapping[str, int], totals: Mapping[str, int], now: float
+        self,
+        debits: Sequence[Debit],
+        costs: Mapping[str, int],
+        totals: Mapping[str, int],
+        now: float,
     ) -> dict[int, Account]:
         """The results of debits whose client has a new total, by number; the limit does not cover all of the others."""
-        left = {client: self.settings.daily_limit - total + costs[client] for client, total in totals.items()}
+        left = {
+            client: self.settings.daily_limit - total + costs[client]
+            for client, total in totals.items()
+        }
         results = {}
         for number, each in enumerate(debits):
             if each.client in left:
@@ -324,7 +359,9 @@ class Store:
                 results[number] = Account(now, left[each.client])
         return results
 
-    def debit_quickly(self, driver: sqlite3.Connection, debits: Sequence[Debit]) -> list[Account | Exception]:
+    def debit_quickly(
+        self, driver: sqlite3.Connection, debits: Sequence[Debit]
+    ) -> list[Account | Exception]:
         """Debit quota where no jobs are written, as for single checks: one statement, which is one transaction.
 
         The driver needs a third of SQLAlchemy's time for it. Debits of clients whose limit does not cover all of
@@ -333,7 +370,9 @@ class Store:
         assert self.clock is not None
         now, costs = self.clock(), costs_by_client(debits)
         try:
-            totals = self.try_debit(lambda *given: driver.execute(*given).fetchall(), costs, self.settings.day_of(now))
+            totals = self.try_debit(
+                lambda *given: driver.execute(*given).fetchall(), costs, self.settings.day_of(now)
+            )
         except sqlite3.Error as exc:
             raise OperationalError(ADD_USED, None, exc) from exc
         results: dict[int, Account | Exception] = {**self.grants(debits, costs, totals, now)}
@@ -342,16 +381,22 @@ class Store:
             try:
                 with self.writer.begin() as connection:
                     others = self.debit(connection, [debits[number] for number in left], now)
-            except SQLAlchemyError as exc:  # the debits above are on disk, and their callers get the results
+            except (
+                SQLAlchemyError
+            ) as exc:  # the debits above are on disk, and their callers get the results
                 others = [exc] * len(left)
             results.update(zip(left, others, strict=True))
         return [results[number] for number in range(len(debits))]
 
-    def add_jobs(self, connection: Connection, debits: Sequence[Debit], now: float) -> dict[str, float]:
+    def add_jobs(
+        self, connection: Connection, debits: Sequence[Debit], now: float
+    ) -> dict[str, float]:
         """Write the jobs of debits and count them; return how many more of each client would start without a wait."""
         changes = Changes()
         for each in debits:
-            changes.counts[each.client, "waiting"] += 0  # a client all of whose jobs have ended has tokens, too
+            changes.counts[each.client, "waiting"] += (
+                0  # a client all of whose jobs have ended has tokens, too
+            )
             for new in each.jobs:
                 changes.add(each.client, new.status, new.due_in)
         if not debits:
@@ -361,7 +406,9 @@ class Store:
             self.add_open, [{"client": row.pop("of"), **row, **full} for row in changes.rows()]
         )
         tokens = {row.client: self.tokens_of(row, now) - row.waiting for row in standing}
-        insert_jobs(connection, [job_row(each.client, new, now) for each in debits for new in each.jobs])
+        insert_jobs(
+            connection, [job_row(each.client, new, now) for each in debits for new in each.jobs]
+        )
         return tokens
 
     # --- what is read ---------------------------------------------------------------------------------
@@ -383,8 +430,14 @@ class Store:
         with self.reader.begin() as connection:
             now = self.now(connection)
             used = quota_used(connection, client, self.settings.day_of(now))
-            row = connection.execute(select(backlog).where(backlog.c.client == client)).one_or_none()
-            free = float(self.settings.rate_burst) if row is None else self.tokens_of(row, now) - row.waiting
+            row = connection.execute(
+                select(backlog).where(backlog.c.client == client)
+            ).one_or_none()
+            free = (
+                float(self.settings.rate_burst)
+                if row is None
+                else self.tokens_of(row, now) - row.waiting
+            )
             return Account(now, max(self.settings.daily_limit - used, 0), free, used=used)
 
     def is_running(self) -> Any:
@@ -399,24 +452,39 @@ class Store:
 
     def depth(self) -> Depth:
         """What waits, and who works."""
-        rows = select(*(worker.c[name] for name in WorkerRow._fields)).where(self.is_running()).order_by(worker.c.id)
+        rows = (
+            select(*(worker.c[name] for name in WorkerRow._fields))
+            .where(self.is_running())
+            .order_by(worker.c.id)
+        )
         with self.reader.begin() as connection:
             waiting, verifying, postponed = map(int, connection.execute(select(*COUNTS)).one())
-            oldest = [each for each in connection.scalars(OLDEST) if each is not None] if waiting else []
+            oldest = (
+                [each for each in connection.scalars(OLDEST) if each is not None] if waiting else []
+            )
             age = max(self.now(connection) - min(oldest), 0.0) if oldest else 0.0
-            workers = tuple(WorkerRow(*row) for row in connection.execute(rows)) if self.is_shared else ()
+            workers = (
+                tuple(WorkerRow(*row) for row in connection.execute(rows)) if self.is_shared else ()
+            )
         return Depth(waiting, verifying, postponed, age, workers)
 
     def accepts_writes(self) -> bool:
         """Whether the database, which answers, accepts writes as far as it says."""
         with self.reader.begin() as connection:
             if self.is_shared:  # a standby, or set so by an administrator
-                return bool(connection.scalar(text("SELECT current_setting('transaction_read_only') = 'off'")))
+                return bool(
+                    connection.scalar(
+                        text("SELECT current_setting('transaction_read_only') = 'off'")
+                    )
+                )
             return connection.scalar(select(1)) == 1
 
 
 def quota_used(connection: Connection, client: str, day: str) -> int:
-    return connection.scalar(select(quota.c.used).where(quota.c.client == client, quota.c.day == day)) or 0
+    return (
+        connection.scalar(select(quota.c.used).where(quota.c.client == client, quota.c.day == day))
+        or 0
+    )
 
 
 def costs_by_client(debits: Sequence[Debit]) -> dict[str, int]:
@@ -431,14 +499,23 @@ def job_row(client: str, new: NewJob, now: float) -> dict[str, Any]:
     row = new._asdict()
     due_in = row.pop("due_in")
     due = None if due_in is None else now + due_in
-    return {**row, "client": client, "due": due, "second_pass": False, "created_at": now, "updated_at": now}
+    return {
+        **row,
+        "client": client,
+        "due": due,
+        "second_pass": False,
+        "created_at": now,
+        "updated_at": now,
+    }
 
 
 def insert_jobs(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Add rows to `job`: on PostgreSQL by one statement, which would else have an INSERT for each of them."""
     if connection.dialect.name == "postgresql":
         columns = {name: [row[name] for row in rows] for name in rows[0]}
-        connection.execute(INSERT_ROWS, {**columns, "email": list(map(json.dumps, columns["email"]))})
+        connection.execute(
+            INSERT_ROWS, {**columns, "email": list(map(json.dumps, columns["email"]))}
+        )
     else:
         connection.execute(insert(job), rows)
 

@@ -29,7 +29,9 @@ def new_job(
     """The job of a well-formed address in its first state."""
     if is_rate_limited:  # never tried again
         refused = saturated_verification(email.strip(), validation_type, Reason.RATE_LIMITED)
-        return NewJob(job_id, email, validation_type, JobStatus.DONE, verification=dump_verification(refused))
+        return NewJob(
+            job_id, email, validation_type, JobStatus.DONE, verification=dump_verification(refused)
+        )
     if is_saturated:
         wait = settings.saturation_backoff[0]
         return NewJob(job_id, email, validation_type, JobStatus.PROCESSING, attempt=1, due_in=wait)
@@ -61,7 +63,9 @@ def keyed_job_ids(secret: str, client: str, key: str, count: int) -> list[str]:
     needed to read the job.
     """
     names = (f"{client}\n{key}\n{number}".encode() for number in range(count))
-    return [hmac.digest(secret.encode(), name, "sha256").hex()[: 2 * JOB_ID_OCTETS] for name in names]
+    return [
+        hmac.digest(secret.encode(), name, "sha256").hex()[: 2 * JOB_ID_OCTETS] for name in names
+    ]
 
 
 def former_job_ids(client: str, key: str, count: int) -> list[str]:

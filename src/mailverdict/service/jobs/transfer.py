@@ -13,7 +13,9 @@ from .backlog import fill_backlog
 from .schema import JOB_ID_KEY, about, is_shared, job, parse_url, quota
 from .store import Store
 
-SET_SEQUENCE = text("SELECT setval(pg_get_serial_sequence('job', 'seq'), coalesce(max(seq), 0) + 1, false) FROM job")
+SET_SEQUENCE = text(
+    "SELECT setval(pg_get_serial_sequence('job', 'seq'), coalesce(max(seq), 0) + 1, false) FROM job"
+)
 PIECE = 1000  # rows in one statement
 
 
@@ -32,7 +34,9 @@ def copy_store(source: str, target: str) -> CopiedRows:
     opened. Jobs that were being verified are queued in the target.
     """
     if is_shared(source) or not is_shared(target):
-        raise SettingsError("copy from an SQLite file (sqlite:///jobs.db) to a PostgreSQL database (postgresql://...)")
+        raise SettingsError(
+            "copy from an SQLite file (sqlite:///jobs.db) to a PostgreSQL database (postgresql://...)"
+        )
     path = parse_url(source)
     origin = Store(ServiceSettings(store=source))
     try:
@@ -42,14 +46,22 @@ def copy_store(source: str, target: str) -> CopiedRows:
                 writer.execute(text("LOCK TABLE job, quota IN EXCLUSIVE MODE"))
                 for table in (job, quota):
                     if writer.scalar(select(func.count()).select_from(table)):
-                        raise SettingsError(f"the target has rows in {table.name!r} already; give an empty database")
-                copied = CopiedRows(copy_table(reader, writer, job), copy_table(reader, writer, quota))
+                        raise SettingsError(
+                            f"the target has rows in {table.name!r} already; give an empty database"
+                        )
+                copied = CopiedRows(
+                    copy_table(reader, writer, job), copy_table(reader, writer, quota)
+                )
                 interrupted = (job.c.status == JobStatus.PROCESSING) & job.c.due.is_(None)
-                writer.execute(update(job).where(interrupted).values(status=JobStatus.QUEUED, worker=None))
+                writer.execute(
+                    update(job).where(interrupted).values(status=JobStatus.QUEUED, worker=None)
+                )
                 fill_backlog(writer)
                 writer.execute(SET_SEQUENCE)
                 # So that a submission which is repeated after the move gets the jobs that it has.
-                writer.execute(update(about).where(about.c.name == JOB_ID_KEY).values(value=origin.secret))
+                writer.execute(
+                    update(about).where(about.c.name == JOB_ID_KEY).values(value=origin.secret)
+                )
                 check_counts(reader, writer, path.database or "")
         finally:
             destination.close()

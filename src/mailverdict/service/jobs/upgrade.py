@@ -54,7 +54,15 @@ def upgrade(url: str) -> tuple[int, int]:
     return found or 0, SCHEMA_VERSION
 
 
-FORMER_TABLES = ("assignment", "pace", "worker", "tally", "single_check", "check_pace", "second_pass")
+FORMER_TABLES = (
+    "assignment",
+    "pace",
+    "worker",
+    "tally",
+    "single_check",
+    "check_pace",
+    "second_pass",
+)
 DROP_PROCRASTINATE = """
     DO $$ DECLARE names text[]; name text; BEGIN
         SELECT coalesce(array_agg(what), '{}') INTO names FROM (
@@ -91,7 +99,10 @@ def migrate(connection: Connection) -> None:
     ]
     if connection.dialect.name == "postgresql":
         # Without defaults, so that an API of a version before, which does not count its jobs, cannot add any.
-        statements += [f"ALTER TABLE job ALTER COLUMN {name} DROP DEFAULT" for name in ("priority", "second_pass")]
+        statements += [
+            f"ALTER TABLE job ALTER COLUMN {name} DROP DEFAULT"
+            for name in ("priority", "second_pass")
+        ]
         statements.append(DROP_PROCRASTINATE)
     for statement in statements:
         connection.exec_driver_sql(statement)
@@ -99,4 +110,6 @@ def migrate(connection: Connection) -> None:
     for index in job.indexes:
         index.create(connection)
     fill_backlog(connection)
-    connection.execute(update(about).where(about.c.name == "schema").values(value=str(SCHEMA_VERSION)))
+    connection.execute(
+        update(about).where(about.c.name == "schema").values(value=str(SCHEMA_VERSION))
+    )

@@ -26,7 +26,13 @@ from ...model.settings import parse_duration
 from ...model.verification import Verification, dump_payload
 from ...model.words import Reason, ValidationType
 from ...version import __version__
-from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, VerificationEngine, saturated_verification
+from ..engine import (
+    FAILURE_MESSAGE,
+    CheckOutcome,
+    EngineFailure,
+    VerificationEngine,
+    saturated_verification,
+)
 from ..outages import OutageLog
 from ..settings import ServiceSettings
 from .group_committer import GroupCommitter
@@ -38,7 +44,9 @@ T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 LOOK_INTERVAL = 0.25  # seconds between looks for jobs
 RENEW_INTERVAL = 2.0  # seconds
-LOST_AFTER = LEASE / 2  # seconds without the database after which others may soon have this worker's jobs
+LOST_AFTER = (
+    LEASE / 2
+)  # seconds without the database after which others may soon have this worker's jobs
 PURGE_INTERVAL = 600.0  # seconds
 ABORT_AFTER = 10.0  # seconds that results have to be written when the worker stops
 # An owner's jobs are verified in pieces of about so many seconds: single checks wait for the end of one.
@@ -84,22 +92,28 @@ class Worker:
         self.outages = outages
         self.on_finished = on_finished
         types = ",".join(self.abilities.types)
-        self.row = WorkerRow(f"{platform.node()}:{os.getpid()}", __version__, types, self.abilities.egress)
+        self.row = WorkerRow(
+            f"{platform.node()}:{os.getpid()}", __version__, types, self.abilities.egress
+        )
         self.number = 0  # in the table of workers
-        self.second_pass_after = parse_duration(settings.local.retry_greylisted, name="retry_greylisted")  # 0: none
+        self.second_pass_after = parse_duration(
+            settings.local.retry_greylisted, name="retry_greylisted"
+        )  # 0: none
         self.piece_seconds = PIECE_SECONDS
         self.retry_delay = 1.0  # seconds until a write that failed is tried again
         self.lost_after = LOST_AFTER
         self.wakeup = asyncio.Event()
         self.held: set[int] = set()  # claimed jobs
-        self.asked: dict[str, set[str]] = {}  # owners that are asked, and the clients of their present jobs
+        self.asked: dict[
+            str, set[str]
+        ] = {}  # owners that are asked, and the clients of their present jobs
         self.stuck: set[int] = set()  # jobs of owners whose results can never be written
         self.others_wait = False  # owners wait for a place
         self.given_up: dict[str, None] = {}  # owners with more jobs, the last one at the end
-        self.is_unsure = False  # the answer to a claim was lost, so that there may be more jobs than `held`
-        self.is_lost = (
-            False  # others have its jobs, or may have them soon: it verifies nothing until it registers again
+        self.is_unsure = (
+            False  # the answer to a claim was lost, so that there may be more jobs than `held`
         )
+        self.is_lost = False  # others have its jobs, or may have them soon: it verifies nothing until it registers again
         self.renewed_at = time.monotonic()
         self.unwritten: set[object] = set()  # what could not be written and is tried again
         self.batches: set[asyncio.Task[None]] = set()  # verifications under way
@@ -166,12 +180,20 @@ class Worker:
             batch = [each for each in claimed.jobs if each.validation_type == validation_type]
             self.start(self.begin(validation_type, batch))
         if claimed.refused:
-            saturated = [(each, CheckOutcome(each.email, failure=EngineFailure.SATURATED)) for each in claimed.refused]
+            saturated = [
+                (each, CheckOutcome(each.email, failure=EngineFailure.SATURATED))
+                for each in claimed.refused
+            ]
             keep(self.settle(saturated), self.writing)
         if self.store.is_shared and ValidationType.SMTP in types and claimed.others:
             egress, places = self.abilities.egress, self.abilities.concurrency
             names, self.others_wait = await self.store.write(
-                self.queue.lease_owners, self.number, egress, dict(self.asked), places, list(self.given_up)
+                self.queue.lease_owners,
+                self.number,
+                egress,
+                dict(self.asked),
+                places,
+                list(self.given_up),
             )
             for name in names:
                 self.asked[name] = set()
@@ -236,12 +258,16 @@ class Worker:
         """Write who owns the mail servers of jobs; return the jobs that need none."""
         try:
             found = await find_owners(self.engine.backend, {each.email for each in jobs})
-        except BackendError as exc:  # the resolver cannot be used: the engine says so for every address
+        except (
+            BackendError
+        ) as exc:  # the resolver cannot be used: the engine says so for every address
             LOG.error("the mail servers could not be found: %s", exc)
             return jobs
         owners = {each.seq: name for each in jobs if (name := found[each.email])}
         if owners:
-            await self.until_written(partial(self.store.write, self.queue.route, self.number, owners))
+            await self.until_written(
+                partial(self.store.write, self.queue.route, self.number, owners)
+            )
             self.held.difference_update(owners)
             self.wakeup.set()
         return [each for each in jobs if each.seq not in owners]
@@ -252,25 +278,33 @@ class Worker:
         After `piece_seconds` another owner that waits gets the place of this one.
         """
         began, size = time.monotonic(), FIRST_PIECE
-        while found := await self.until_written(partial(self.store.read, self.queue.take, name, size)):
+        while found := await self.until_written(
+            partial(self.store.read, self.queue.take, name, size)
+        ):
             jobs = [each for each in found if each.seq not in self.stuck]
             checks = [each for each in jobs if each.priority]
             piece, piece_began = checks or jobs, time.monotonic()
             if not piece:
                 return  # nobody asks again what cannot be written, until this worker is started again
             self.asked[name] = {each.client for each in piece}
-            await self.verify(ValidationType.SMTP, piece, "check_timeout" if checks else "job_timeout")
+            await self.verify(
+                ValidationType.SMTP, piece, "check_timeout" if checks else "job_timeout"
+            )
             if len(piece) >= size:
                 wanted = size * self.piece_seconds / max(time.monotonic() - piece_began, 0.001)
                 size = int(min(max(wanted, SMALLEST_PIECE), BATCH_LIMIT))
             if time.monotonic() - began > self.piece_seconds and self.others_wait:
                 self.given_up[name] = None
                 break
-        await self.until_written(partial(self.store.write, self.queue.release_owner, self.number, name))
+        await self.until_written(
+            partial(self.store.write, self.queue.release_owner, self.number, name)
+        )
         self.asked.pop(name, None)
         self.wakeup.set()
 
-    async def verify(self, validation_type: str, jobs: Sequence[StoredJob], limit: str = "job_timeout") -> None:
+    async def verify(
+        self, validation_type: str, jobs: Sequence[StoredJob], limit: str = "job_timeout"
+    ) -> None:
         """Verify jobs of one type, and write their results as they come; the jobs of one address share its outcome."""
         unanswered: dict[str, list[StoredJob]] = {}
         for each in jobs:
@@ -282,7 +316,9 @@ class Worker:
 
         def settle(outcomes: Iterable[CheckOutcome]) -> None:
             """Concurrently, so that one commit has many results."""
-            answered = [(each, outcome) for outcome in outcomes for each in unanswered.pop(outcome.email)]
+            answered = [
+                (each, outcome) for outcome in outcomes for each in unanswered.pop(outcome.email)
+            ]
             written.append(keep(self.settle(answered), self.writing))
 
         try:
@@ -307,17 +343,23 @@ class Worker:
         jobs = [each for each, _ in answered]
         try:
             try:
-                await self.write_outcomes(jobs, [self.outcome_of(each, outcome) for each, outcome in answered])
+                await self.write_outcomes(
+                    jobs, [self.outcome_of(each, outcome) for each, outcome in answered]
+                )
             except Exception:
                 LOG.exception("%d results could not be written; their jobs end in error", len(jobs))
-                await self.write_outcomes(jobs, [(error_of(each, NOT_WRITTEN), None) for each in jobs])
+                await self.write_outcomes(
+                    jobs, [(error_of(each, NOT_WRITTEN), None) for each in jobs]
+                )
         except Exception:
             LOG.exception("%d jobs stay in processing until the next start", len(jobs))
             self.stuck.update(each.seq for each in jobs)
 
     async def write_outcomes(self, jobs: Sequence[StoredJob], finished: Sequence[Finished]) -> None:
         """Write outcomes, for as long as the store is unavailable again and again; then count the jobs that ended."""
-        written = await self.until_written(lambda: self.results.run([outcome for outcome, _ in finished]))
+        written = await self.until_written(
+            lambda: self.results.run([outcome for outcome, _ in finished])
+        )
         for each, (outcome, verification) in zip(jobs, finished, strict=True):
             if each.seq in written and outcome.status != JobStatus.PROCESSING and not each.priority:
                 self.on_finished(outcome.status, verification)
@@ -344,11 +386,19 @@ class Worker:
         A job without further attempts ends as `throttled`, and a single check is not tried again: its client waits.
         """
         backoff, verification = self.settings.saturation_backoff, outcome.verification
-        again = JobOutcome(job.seq, job.client, JobStatus.PROCESSING, attempt=job.attempt, second_pass=job.second_pass)
+        again = JobOutcome(
+            job.seq,
+            job.client,
+            JobStatus.PROCESSING,
+            attempt=job.attempt,
+            second_pass=job.second_pass,
+        )
         if outcome.failure is EngineFailure.SATURATED:
             if not job.priority and job.attempt < len(backoff):
                 return replace(again, attempt=job.attempt + 1, due_in=backoff[job.attempt]), None
-            verification = saturated_verification(job.email.strip(), job.validation_type, Reason.THROTTLED)
+            verification = saturated_verification(
+                job.email.strip(), job.validation_type, Reason.THROTTLED
+            )
         if verification is None:
             return error_of(job, FAILURE_MESSAGE[outcome.failure or EngineFailure.ERROR]), None
         if (
@@ -367,7 +417,12 @@ class Worker:
 
 def error_of(job: StoredJob, message: str) -> JobOutcome:
     return JobOutcome(
-        job.seq, job.client, JobStatus.ERROR, message=message, attempt=job.attempt, second_pass=job.second_pass
+        job.seq,
+        job.client,
+        JobStatus.ERROR,
+        message=message,
+        attempt=job.attempt,
+        second_pass=job.second_pass,
     )
 
 
@@ -386,5 +441,9 @@ def keep(work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> asy
 
 def log_failure(task: asyncio.Task[None]) -> None:
     """Log why work ended early; its jobs stay in the store until the worker is started again."""
-    if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, LeaseLost):
+    if (
+        not task.cancelled()
+        and (error := task.exception()) is not None
+        and not isinstance(error, LeaseLost)
+    ):
         LOG.error("jobs stay in processing until this worker is started again", exc_info=error)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import csv
 
-from mailverdict.checks.smtp.classify.classification import Action, ConnectionFailure, FailureKind, classify_failure
+from mailverdict.checks.smtp.classify.classification import (
+    Action,
+    ConnectionFailure,
+    FailureKind,
+    classify_failure,
+)
 from mailverdict.model.words import Reason
 from tests import CASES
 from tests.doubles.tables import each_row
@@ -44,6 +49,10 @@ def test_failed_handshake_asks_for_a_session_without_tls() -> None:
 def test_every_transport_row_of_the_reply_table_has_its_failure() -> None:
     path = CASES / "smtp_replies.csv"
     with path.open(encoding="utf-8", newline="") as file:
-        rows = {row["text"]: row["expected_reason"] for row in csv.DictReader(file) if not row["code"]}
+        rows = {
+            row["text"]: row["expected_reason"] for row in csv.DictReader(file) if not row["code"]
+        }
 
-    assert rows == {text: classify_failure(ConnectionFailure(kind)).reason for text, kind in SEEN.items()}
+    assert rows == {
+        text: classify_failure(ConnectionFailure(kind)).reason for text, kind in SEEN.items()
+    }

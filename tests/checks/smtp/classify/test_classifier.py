@@ -23,7 +23,12 @@ from mailverdict.checks.smtp.classify.classifier import (
     mask_recipient,
     normalize_text,
 )
-from mailverdict.checks.smtp.classify.languages import Language, find_words, is_spaced, load_languages
+from mailverdict.checks.smtp.classify.languages import (
+    Language,
+    find_words,
+    is_spaced,
+    load_languages,
+)
 from mailverdict.checks.smtp.classify.patterns import compile_pattern
 from mailverdict.checks.smtp.classify.rules import RULES
 from mailverdict.checks.smtp.replies import Reply
@@ -43,7 +48,11 @@ def reply_of(row: dict[str, str]) -> Reply:
     return Reply(int(row["code"]), row["enhanced"] or None, row["text"])
 
 
-REPLY_TABLES = [path.name for path in sorted(CASES.glob("smtp_replies*.csv")) if path.stem != "smtp_replies_traps"]
+REPLY_TABLES = [
+    path.name
+    for path in sorted(CASES.glob("smtp_replies*.csv"))
+    if path.stem != "smtp_replies_traps"
+]
 ROWS = [row for name in REPLY_TABLES for row in read_rows(name)]
 TRAPS = [*read_rows("smtp_replies_traps.csv")]
 RCPT_ROWS = [row for row in ROWS if PHASES[row["phase"]] == "rcpt"]
@@ -69,7 +78,9 @@ def test_reply_gets_the_reason_in_the_table(name: str) -> None:
 @STEPS
 def test_the_recipient_does_not_change_a_classification(step: int) -> None:
     recipient = "ada@mail.example.org"
-    for row, form in zip(RCPT_ROWS[::step], itertools.cycle([f"<{recipient}>: {{}}", f"{{}} <{recipient}>", "{}"])):
+    for row, form in zip(
+        RCPT_ROWS[::step], itertools.cycle([f"<{recipient}>: {{}}", f"{{}} <{recipient}>", "{}"])
+    ):
         named = replace(reply_of(row), text=form.format(row["text"]))
         expected = classify_reply(named, phase="rcpt")
         assert classify_reply(named, phase="rcpt", recipient=recipient) == expected, named.text
@@ -77,7 +88,9 @@ def test_the_recipient_does_not_change_a_classification(step: int) -> None:
 
 def test_random_recipient_shows_catch_all_only_when_accepted() -> None:
     rows = [row for row in ROWS if row["phase"] == "rcpt_random"]
-    found = [(catch_all_of(classify_reply(reply_of(row), phase="rcpt_random")), row) for row in rows]
+    found = [
+        (catch_all_of(classify_reply(reply_of(row), phase="rcpt_random")), row) for row in rows
+    ]
 
     assert_none_differ(
         (row["text"], row["expected_reason"], seen)
@@ -92,13 +105,20 @@ def test_random_recipient_shows_catch_all_only_when_accepted() -> None:
     [
         (Classification(None, "accepted"), True),
         (Classification(Reason.MAILBOX_NOT_FOUND, "mailbox_unknown"), False),
-        (Classification(Reason.INCONCLUSIVE, "too_many_recipients", action=Action.FEWER_RECIPIENTS), None),
+        (
+            Classification(
+                Reason.INCONCLUSIVE, "too_many_recipients", action=Action.FEWER_RECIPIENTS
+            ),
+            None,
+        ),
         (Classification(Reason.GREYLISTED, "greylist"), None),
         (Classification(Reason.MAILBOX_FULL, "over_quota"), None),
         (Classification(Reason.PROTECTED, "dns_list"), None),
     ],
 )
-def test_catch_all_follows_from_two_answers_only(classification: Classification, expected: bool | None) -> None:
+def test_catch_all_follows_from_two_answers_only(
+    classification: Classification, expected: bool | None
+) -> None:
     assert catch_all_of(classification) is expected
 
 
@@ -107,7 +127,11 @@ def test_catch_all_follows_from_two_answers_only(classification: Classification,
 def test_no_other_phase_says_anything_about_a_mailbox(phase: str, step: int) -> None:
     about_a_mailbox = (Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL)
 
-    assert [row["text"] for row in RCPT_ROWS[::step] if classify(reply_of(row), phase=phase) in about_a_mailbox] == []
+    assert [
+        row["text"]
+        for row in RCPT_ROWS[::step]
+        if classify(reply_of(row), phase=phase) in about_a_mailbox
+    ] == []
 
 
 @STEPS
@@ -128,8 +152,12 @@ def read_as_latin_1(text: str) -> str:
 
 
 @STEPS
-@pytest.mark.parametrize("change", [str.upper, lose_letters, read_as_latin_1], ids=lambda change: change.__name__)
-def test_changed_letters_make_no_other_reply_a_missing_mailbox(change: Callable[[str], str], step: int) -> None:
+@pytest.mark.parametrize(
+    "change", [str.upper, lose_letters, read_as_latin_1], ids=lambda change: change.__name__
+)
+def test_changed_letters_make_no_other_reply_a_missing_mailbox(
+    change: Callable[[str], str], step: int
+) -> None:
     for row in RCPT_ROWS[::step]:
         if row["expected_reason"] != "mailbox_not_found" and row["phase"] == "rcpt":
             changed = replace(reply_of(row), text=change(row["text"]))
@@ -137,7 +165,13 @@ def test_changed_letters_make_no_other_reply_a_missing_mailbox(change: Callable[
 
 
 def test_a_missing_mailbox_is_found_without_the_letters_beyond_ascii() -> None:
-    texts = ["Nieznany użytkownik", "Boîte supprimée", "Usuário não existe", "Uživatel neexistuje", "Kullanıcı yok"]
+    texts = [
+        "Nieznany użytkownik",
+        "Boîte supprimée",
+        "Usuário não existe",
+        "Uživatel neexistuje",
+        "Kullanıcı yok",
+    ]
 
     assert {classify(Reply(550, None, lose_letters(text)), phase="rcpt") for text in texts} == {
         Reason.MAILBOX_NOT_FOUND
@@ -167,26 +201,40 @@ def join_samples(language: Language, milder: str) -> Iterator[str]:
             yield f"<x@example.org>: {first.lower()}{blank}{either}{blank}{second.lower()}"
 
 
-REFUSED_SAMPLES = ("mailbox blocked by policy", "not allowed to receive external mail", "SPF check failed")
+REFUSED_SAMPLES = (
+    "mailbox blocked by policy",
+    "not allowed to receive external mail",
+    "SPF check failed",
+)
 
 
 def test_each_sample_of_a_language_has_its_reading() -> None:
     for name, language in load_languages().items():
-        reasons = [classify(Reply(550, None, sample), phase="rcpt") for sample in language["samples"]]
+        reasons = [
+            classify(Reply(550, None, sample), phase="rcpt") for sample in language["samples"]
+        ]
 
-        assert reasons == [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL], name
+        assert reasons == [
+            Reason.MAILBOX_NOT_FOUND,
+            Reason.MAILBOX_NOT_FOUND,
+            Reason.MAILBOX_FULL,
+        ], name
 
 
 @each_row("enhanced", [None, "5.1.1", "5.2.1", "5.7.1"])
 def test_unknown_or_full_is_a_full_mailbox(enhanced: str | None) -> None:
-    texts = [text for language in LANGUAGES for text in join_samples(language, language["samples"][2])]
+    texts = [
+        text for language in LANGUAGES for text in join_samples(language, language["samples"][2])
+    ]
     found = [(text, classify(Reply(550, enhanced, text), phase="rcpt")) for text in texts]
     assert_none_differ(each for each in found if each[1] is not Reason.MAILBOX_FULL)
 
 
 @each_row("enhanced", [None, "5.1.1", "5.2.1", "5.7.1"])
 def test_unknown_or_closed_is_not_established(enhanced: str | None) -> None:
-    texts = [text for language in LANGUAGES for text in join_samples(language, language["samples"][1])]
+    texts = [
+        text for language in LANGUAGES for text in join_samples(language, language["samples"][1])
+    ]
     found = [(text, classify(Reply(550, enhanced, text), phase="rcpt")) for text in texts]
     assert_none_differ(each for each in found if each[1] is not Reason.INCONCLUSIVE)
 
@@ -203,7 +251,12 @@ def plain_words(words: list[str]) -> list[str]:
     return [word for word in words if re.fullmatch(r"[\w' -]+", word)]
 
 
-@given(st.sampled_from(LANGUAGES), st.sampled_from(["closed", "full"]), st.sampled_from([None, "5.1.1"]), st.data())
+@given(
+    st.sampled_from(LANGUAGES),
+    st.sampled_from(["closed", "full"]),
+    st.sampled_from([None, "5.1.1"]),
+    st.data(),
+)
 def test_unknown_or_any_milder_word_is_not_a_missing_mailbox(
     language: Language, milder: str, enhanced: str | None, data: st.DataObject
 ) -> None:
@@ -218,7 +271,11 @@ def test_unknown_or_any_milder_word_is_not_a_missing_mailbox(
     either = language["either"][0]
     blank = " " if is_spaced(language) else ""
 
-    for text in ((noun, unknown, either, other), (noun, other, either, unknown), (noun, unknown, either, noun, other)):
+    for text in (
+        (noun, unknown, either, other),
+        (noun, other, either, unknown),
+        (noun, unknown, either, noun, other),
+    ):
         reply = Reply(550, enhanced, blank.join(text))
         assert classify(reply, phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, reply.text
 
@@ -226,15 +283,33 @@ def test_unknown_or_any_milder_word_is_not_a_missing_mailbox(
 # --- another subject --------------------------------------------------------------------------------
 
 OTHER_SUBJECTS = (
-    *("sender", "sender's account", "domain of the user", "DNS record of the recipient", "server for this mailbox"),
-    *("user agent", "address family", "mailbox store", "mail route for the user", "your account", "file of aliases"),
+    *(
+        "sender",
+        "sender's account",
+        "domain of the user",
+        "DNS record of the recipient",
+        "server for this mailbox",
+    ),
+    *(
+        "user agent",
+        "address family",
+        "mailbox store",
+        "mail route for the user",
+        "your account",
+        "file of aliases",
+    ),
     *(
         "el dominio del destinatario",
         "la cuenta del remitente",
         "il dominio del destinatario",
         "l'indirizzo del mittente",
     ),
-    *("le domaine du destinataire", "l'adresse de l'expéditeur", "o domínio do destinatário", "a conta do remetente"),
+    *(
+        "le domaine du destinataire",
+        "l'adresse de l'expéditeur",
+        "o domínio do destinatário",
+        "a conta do remetente",
+    ),
     *("die Domain des Empfängers", "das Konto des Absenders", "Ihr Konto", "votre compte"),
 )
 
@@ -242,34 +317,66 @@ OTHER_SUBJECTS = (
 @STEPS
 def test_a_word_for_unknown_about_another_subject_is_not_a_missing_mailbox(step: int) -> None:
     words = {*plain_words(find_words("unknown", "closed", spaced=True))}
-    for subject, word in [*itertools.product(OTHER_SUBJECTS, sorted(words - {"now disabled with"}))][::step]:
+    for subject, word in [
+        *itertools.product(OTHER_SUBJECTS, sorted(words - {"now disabled with"}))
+    ][::step]:
         text = f"{subject} {word}"
         assert classify(Reply(550, None, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
 
 
 THINGS_OF_ANOTHER_KIND = (
-    *("Ticket not found", "Project does not exist", "Subscription expired", "Lizenz abgelaufen", "queue is closed"),
-    *("Die Mailingliste wurde geschlossen", "Certificat introuvable", "Servicio suspendido", "Список рассылки закрыт"),
+    *(
+        "Ticket not found",
+        "Project does not exist",
+        "Subscription expired",
+        "Lizenz abgelaufen",
+        "queue is closed",
+    ),
+    *(
+        "Die Mailingliste wurde geschlossen",
+        "Certificat introuvable",
+        "Servicio suspendido",
+        "Список рассылки закрыт",
+    ),
     *("メーリングリストは閉鎖されました", "邮件被策略拒绝", "Benutzerdatenbank nicht erreichbar"),
-    *("The token of the user does not exist", "User attribute not found", "Filter not found for recipient"),
-    *("User has disabled notifications", "User closed the ticket", "The account's signature is not valid"),
+    *(
+        "The token of the user does not exist",
+        "User attribute not found",
+        "Filter not found for recipient",
+    ),
+    *(
+        "User has disabled notifications",
+        "User closed the ticket",
+        "The account's signature is not valid",
+    ),
 )
 
 
 def test_a_mailbox_code_beside_another_subject_is_not_a_missing_mailbox() -> None:
-    beginnings = ("", "<x@example.org>: ", "<x@example.org>... ", "<x@example.org>: Recipient address rejected: ")
+    beginnings = (
+        "",
+        "<x@example.org>: ",
+        "<x@example.org>... ",
+        "<x@example.org>: Recipient address rejected: ",
+    )
     for text, before in itertools.product(THINGS_OF_ANOTHER_KIND, beginnings):
         for enhanced in (None, "5.1.0", "5.1.1", "5.2.1"):
             reply = Reply(550, enhanced, before + text)
             assert classify(reply, phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, reply
 
 
-@each_row("text", ["", "Rejected", "<x@example.org>", "Sorry, not here (4XyZ12AbC)", "Recipient refused"])
+@each_row(
+    "text", ["", "Rejected", "<x@example.org>", "Sorry, not here (4XyZ12AbC)", "Recipient refused"]
+)
 def test_a_mailbox_code_beside_a_mere_refusal_is_a_missing_mailbox(text: str) -> None:
     assert classify(Reply(550, "5.1.1", text), phase="rcpt") is Reason.MAILBOX_NOT_FOUND
 
 
-ADVICE = ("Please contact your administrator.", "For help, visit http://example.org/bounce", "Verifique la dirección.")
+ADVICE = (
+    "Please contact your administrator.",
+    "For help, visit http://example.org/bounce",
+    "Verifique la dirección.",
+)
 
 
 def test_what_surrounds_a_statement_does_not_change_its_reading() -> None:
@@ -288,7 +395,13 @@ def surround(unknown: str) -> list[str]:
         ),
         *(
             f"{unknown} {tail}"
-            for tail in ("(4XyZ12AbC)", "at example.org", "- gsmtp", "[192.0.2.7]", "https://example.org/?c=1")
+            for tail in (
+                "(4XyZ12AbC)",
+                "at example.org",
+                "- gsmtp",
+                "[192.0.2.7]",
+                "https://example.org/?c=1",
+            )
         ),
         *(f"{unknown}. {advice}" for advice in ADVICE),
         unknown.upper(),
@@ -308,7 +421,9 @@ def test_rule_decides_its_own_sample() -> None:
 
 
 @STEPS
-def test_patterns_without_the_words_for_other_letters_find_the_same_in_ascii_texts(step: int) -> None:
+def test_patterns_without_the_words_for_other_letters_find_the_same_in_ascii_texts(
+    step: int,
+) -> None:
     texts = {normalize_text(row["text"]).masked for row in (*ROWS, *TRAPS)[:: 4 * step]}
     for pattern in {pattern for rule in RULES for pattern in (*rule.text, *rule.unless)}:
         in_ascii, in_any = compile_pattern(pattern, "ascii"), compile_pattern(pattern, "any")
@@ -340,13 +455,20 @@ GIVEN_BY_REPLIES = {
 
 def test_rules_give_every_reason_that_a_reply_can_give_and_no_other() -> None:
     assert {rule.reason for rule in RULES} == GIVEN_BY_REPLIES
-    assert {WHOLE_WORDS[row["expected_reason"]] for row in ROWS if row["expected_reason"] != "catch_all"} == (
-        GIVEN_BY_REPLIES
-    )
+    assert {
+        WHOLE_WORDS[row["expected_reason"]] for row in ROWS if row["expected_reason"] != "catch_all"
+    } == (GIVEN_BY_REPLIES)
 
 
-@given(st.integers(200, 599), st.sampled_from(sorted(PHASES)), st.text(max_size=300), st.none() | st.text(max_size=8))
-def test_any_reply_gets_a_classification(code: int, phase: str, text: str, enhanced: str | None) -> None:
+@given(
+    st.integers(200, 599),
+    st.sampled_from(sorted(PHASES)),
+    st.text(max_size=300),
+    st.none() | st.text(max_size=8),
+)
+def test_any_reply_gets_a_classification(
+    code: int, phase: str, text: str, enhanced: str | None
+) -> None:
     classification = classify_reply(Reply(code, enhanced or None, text), phase=phase)
 
     assert classification.reason in GIVEN_BY_REPLIES
@@ -366,9 +488,21 @@ DETAILS = [
     (530, "5.7.0", "Must issue a STARTTLS command first", "error_code", "TLS_REQUIRED"),
     (553, "5.6.7", "SMTPUTF8 required", "action", Action.USE_SMTPUTF8),
     (452, "4.5.3", "Too many recipients", "action", Action.FEWER_RECIPIENTS),
-    (452, "4.5.3", "Recipients belong to multiple regions ATTR38", "action", Action.FEWER_RECIPIENTS),
+    (
+        452,
+        "4.5.3",
+        "Recipients belong to multiple regions ATTR38",
+        "action",
+        Action.FEWER_RECIPIENTS,
+    ),
     (552, None, "Too many recipients", "action", Action.FEWER_RECIPIENTS),
-    (451, "4.3.0", "Multiple destination domains per transaction is unsupported.", "action", Action.ONE_DOMAIN),
+    (
+        451,
+        "4.3.0",
+        "Multiple destination domains per transaction is unsupported.",
+        "action",
+        Action.ONE_DOMAIN,
+    ),
     (421, "4.7.0", "Too many connections", "action", Action.BACK_OFF),
     (450, None, "server is busy", "action", Action.BACK_OFF),
     (550, "5.1.1", "User unknown", "action", Action.NONE),
@@ -454,27 +588,47 @@ NOISE = st.sampled_from(
     ]
 )
 CODES = st.sampled_from([500, 501, 550, 551, 553, 554, 571])
-DETAIL_CODES = st.sampled_from([None, "5.0.0", "5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.10", "5.2.1", "5.5.0", "5.7.1"])
+DETAIL_CODES = st.sampled_from(
+    [None, "5.0.0", "5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.10", "5.2.1", "5.5.0", "5.7.1"]
+)
 
 
-@given(CODES, DETAIL_CODES, st.sampled_from(CLIENT_OR_SENDER_NOUNS), st.sampled_from(PREDICATES), NOISE, st.booleans())
+@given(
+    CODES,
+    DETAIL_CODES,
+    st.sampled_from(CLIENT_OR_SENDER_NOUNS),
+    st.sampled_from(PREDICATES),
+    NOISE,
+    st.booleans(),
+)
 def test_predicate_of_client_or_sender_is_not_a_missing_mailbox(
     code: int, enhanced: str | None, noun: str, predicate: str, noise: str, noun_first: bool
 ) -> None:
     words = f"{noun} {predicate}" if noun_first else f"{predicate}: {noun}"
 
     for text in (f"{words} {noise}", f"{noise} {words}", f"Recipient address rejected: {words}"):
-        assert classify(Reply(code, enhanced, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
+        assert (
+            classify(Reply(code, enhanced, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND
+        ), text
 
 
-@given(CODES, DETAIL_CODES, st.sampled_from(CLIENT_OR_SENDER_REFUSALS), st.lists(NOISE, max_size=3), st.randoms())
+@given(
+    CODES,
+    DETAIL_CODES,
+    st.sampled_from(CLIENT_OR_SENDER_REFUSALS),
+    st.lists(NOISE, max_size=3),
+    st.randoms(),
+)
 def test_refusal_of_client_or_sender_with_noise_is_not_a_missing_mailbox(
     code: int, enhanced: str | None, refusal: str, noise: list[str], randomness: object
 ) -> None:
     parts = [refusal, *noise]
     randomness.shuffle(parts)  # type: ignore[attr-defined]
 
-    assert classify(Reply(code, enhanced, " ".join(parts)), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND
+    assert (
+        classify(Reply(code, enhanced, " ".join(parts)), phase="rcpt")
+        is not Reason.MAILBOX_NOT_FOUND
+    )
 
 
 @given(
@@ -511,12 +665,24 @@ MASKED = [
     ("from [IPv6:2001:db8::25] refused", "from xipx refused", "an IPv6 address"),
     ("wait 00:05:00", "wait 00:05:00", "a time is not a IPv6 address"),
     ("mx1.relay.example.net busy", "xhostx busy", "a host name may hold any word"),
-    ("does not exist.Please check", "does not exist.please check", "a sentence end is not a host name"),
-    ("RESOLVER.ADR.RecipNotFound; not found", "resolver.adr.recipnotfound; not found", "nor are Exchange's words"),
+    (
+        "does not exist.Please check",
+        "does not exist.please check",
+        "a sentence end is not a host name",
+    ),
+    (
+        "RESOLVER.ADR.RecipNotFound; not found",
+        "resolver.adr.recipnotfound; not found",
+        "nor are Exchange's words",
+    ),
     ("Boîte du destinataire", "boite du destinataire", "accents"),
     ("n’existe pas", "n'existe pas", "a curly apostrophe"),
     ("521< 192.0.2.7 >_is_blocked", "521< xipx > is blocked", "underscores"),
-    ("The recipient account is blocked", "the recipient account is disabled", "blocked is the account"),
+    (
+        "The recipient account is blocked",
+        "the recipient account is disabled",
+        "blocked is the account",
+    ),
     ("your account is blocked", "your account is blocked", "but not when it is ours"),
 ]
 
@@ -527,7 +693,9 @@ def test_normalize_text_masks_what_is_quoted(text: str, expected: str, why: str)
 
 
 def test_normalize_text_keeps_links_for_the_names_of_lists() -> None:
-    reply_text = normalize_text("<x@zen.spamhaus.org> see https://www.spamhaus.org/query/ip/192.0.2.7")
+    reply_text = normalize_text(
+        "<x@zen.spamhaus.org> see https://www.spamhaus.org/query/ip/192.0.2.7"
+    )
 
     assert reply_text.unmasked == "xaddrx see https://www.spamhaus.org/query/ip/192.0.2.7"
 
@@ -536,7 +704,10 @@ def test_normalize_text_keeps_links_for_the_names_of_lists() -> None:
 def test_normalize_text_accepts_any_text(text: str) -> None:
     reply_text = normalize_text(text)
 
-    assert not any(character in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for character in reply_text.unmasked + reply_text.masked)
+    assert not any(
+        character in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+        for character in reply_text.unmasked + reply_text.masked
+    )
 
 
 # --- the recipient ------------------------------------------------------------------------------------
@@ -564,7 +735,9 @@ KEPT = [
 
 
 @each_row(("text", "recipient", "why"), KEPT)
-def test_a_recipient_is_kept_where_masking_might_change_the_rest(text: str, recipient: str, why: str) -> None:
+def test_a_recipient_is_kept_where_masking_might_change_the_rest(
+    text: str, recipient: str, why: str
+) -> None:
     assert mask_recipient(text, recipient) == text, why
 
 
@@ -575,7 +748,10 @@ REFUSALS_OF_ONE_ADDRESS = [
     ("<{}>: User unknown", "at the beginning"),
     ("{} does not exist", "no brackets"),
     ("No such user <{}>", "at the end"),
-    ("<{}>: Recipient address rejected: User unknown", "the server takes the sender for the recipient"),
+    (
+        "<{}>: Recipient address rejected: User unknown",
+        "the server takes the sender for the recipient",
+    ),
     ("invalid mailbox: {}", "after a colon"),
 ]
 
@@ -591,13 +767,20 @@ REFUSALS_OF_ONE_ADDRESS = [
         (f"other-{SENDER}.org", Reason.MAILBOX_NOT_FOUND),
     ],
 )
-def test_a_missing_mailbox_is_not_the_sender_s(text: str, why: str, named: str, reason: Reason) -> None:
+def test_a_missing_mailbox_is_not_the_sender_s(
+    text: str, why: str, named: str, reason: Reason
+) -> None:
     reply = Reply(550, "5.1.1", text.format(named))
 
-    assert classify_reply(reply, phase="rcpt", recipient=RECIPIENT, sender=SENDER).reason is reason, why
+    assert (
+        classify_reply(reply, phase="rcpt", recipient=RECIPIENT, sender=SENDER).reason is reason
+    ), why
 
 
 def test_a_sender_who_is_the_recipient_may_be_missing() -> None:
     reply = Reply(550, "5.1.1", f"<{SENDER}>: User unknown")
 
-    assert classify_reply(reply, phase="rcpt", recipient=SENDER, sender=SENDER).reason is Reason.MAILBOX_NOT_FOUND
+    assert (
+        classify_reply(reply, phase="rcpt", recipient=SENDER, sender=SENDER).reason
+        is Reason.MAILBOX_NOT_FOUND
+    )

@@ -77,15 +77,23 @@ ENCODED = read_encoded()
 @each_row("encoding", sorted({encoding for encoding, _, _ in ENCODED}))
 def test_replies_in_a_code_page_are_read_as_in_utf8(encoding: str) -> None:
     rows = [(octets, row) for each, octets, row in ENCODED if each == encoding]
-    replies = [parse(f"{row['code']} {row['enhanced']}".encode() + b" " + octets) for octets, row in rows]
+    replies = [
+        parse(f"{row['code']} {row['enhanced']}".encode() + b" " + octets) for octets, row in rows
+    ]
     reasons = [classify(reply, phase="rcpt") for reply in replies]
     readable = [reply.text == row["text"] for reply, (_, row) in zip(replies, rows, strict=True)]
     expected = [Reason(row["expected_reason"]) for _, row in rows]
 
     assert sum(readable) >= 0.8 * len(rows)
     for found, wanted, reply in zip(reasons, expected, replies, strict=True):
-        assert found is not Reason.MAILBOX_NOT_FOUND or wanted is Reason.MAILBOX_NOT_FOUND, reply.text
-    missing = [found for found, wanted in zip(reasons, expected, strict=True) if wanted is Reason.MAILBOX_NOT_FOUND]
+        assert found is not Reason.MAILBOX_NOT_FOUND or wanted is Reason.MAILBOX_NOT_FOUND, (
+            reply.text
+        )
+    missing = [
+        found
+        for found, wanted in zip(reasons, expected, strict=True)
+        if wanted is Reason.MAILBOX_NOT_FOUND
+    ]
     assert sum(found is Reason.MAILBOX_NOT_FOUND for found in missing) >= 0.97 * len(missing)
 
 
@@ -99,7 +107,11 @@ def test_no_reply_is_read_in_a_code_page_of_another_script(step: int) -> None:
 
 def test_a_phrase_may_be_divided_between_lines() -> None:
     (reply,) = ReplyParser(find_encoding).feed(
-        b"550-5.1.1 " + "Пользователь".encode("koi8_r") + b"\r\n550 5.1.1 " + "не найден".encode("koi8_r") + b"\r\n"
+        b"550-5.1.1 "
+        + "Пользователь".encode("koi8_r")
+        + b"\r\n550 5.1.1 "
+        + "не найден".encode("koi8_r")
+        + b"\r\n"
     )
 
     assert reply.text == "Пользователь не найден"
@@ -111,7 +123,11 @@ UNDECIDED = [
     (b"\xff\xfe\xfd", "latin-1", "no text"),
     (b"\x1b$B\xff\xff", "latin-1", "not ISO-2022-JP after all"),
     ("Empfänger unbekannt".encode("latin-1"), "latin-1", "ASCII words are not evidence"),
-    (b"a" * MAX_OCTETS + "Пользователь".encode("cp1251"), "latin-1", "words after the part that is searched"),
+    (
+        b"a" * MAX_OCTETS + "Пользователь".encode("cp1251"),
+        "latin-1",
+        "words after the part that is searched",
+    ),
     (
         b"a" * (MAX_OCTETS - 21) + "用户不存在用户不存在用户".encode("gbk"),
         "gb18030",

@@ -14,4 +14,9 @@ def test_phrases_are_separated_by_two_blanks() -> None:
 
 
 def test_a_quantified_initial_is_kept() -> None:
-    assert [bool(re.search(phrases("x?a  bc"), text)) for text in ("a", "xa", "bc", "x")] == [True, True, True, False]
+    assert [bool(re.search(phrases("x?a  bc"), text)) for text in ("a", "xa", "bc", "x")] == [
+        True,
+        True,
+        True,
+        False,
+    ]

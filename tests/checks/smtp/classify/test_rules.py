@@ -11,8 +11,16 @@ ADVICE_ROWS = [
     ("User unknown; see our policy.", "user unknown;", "a clause"),
     ("User unknown (contact the sender)", "user unknown", "brackets"),
     ("User unknown. Your host is blocked", "user unknown. your host is blocked", "not advice"),
-    ("User unknown. Please see why your IP is blocked", "user unknown. please see why your ip is blocked", "a refusal"),
-    ("User unknown. Please turn on authentication", "user unknown. please turn on authentication", "a demand"),
+    (
+        "User unknown. Please see why your IP is blocked",
+        "user unknown. please see why your ip is blocked",
+        "a refusal",
+    ),
+    (
+        "User unknown. Please turn on authentication",
+        "user unknown. please turn on authentication",
+        "a demand",
+    ),
 ]
 
 

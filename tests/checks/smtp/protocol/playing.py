@@ -47,7 +47,10 @@ class OneAnswer(NamedTuple):
 
 def one_by_one(answers: RecipientAnswers) -> list[OneAnswer]:
     """The same answer for each of its recipients."""
-    return [OneAnswer(recipient, answers.reply, answers.classification) for recipient in answers.recipients]
+    return [
+        OneAnswer(recipient, answers.reply, answers.classification)
+        for recipient in answers.recipients
+    ]
 
 
 @dataclass
@@ -124,7 +127,9 @@ def play(
 
 
 def heard(
-    replies: deque[str | ConnectionFailure], seconds: Callable[[str], float] | None = None, most: int = 1
+    replies: deque[str | ConnectionFailure],
+    seconds: Callable[[str], float] | None = None,
+    most: int = 1,
 ) -> TimedReplies | ConnectionFailure:
     """The next reply, with `seconds` alone, else with those that came with it; silence where there is none."""
     first = replies.popleft() if replies else SILENCE

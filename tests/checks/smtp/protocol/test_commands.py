@@ -83,10 +83,22 @@ def test_whatever_is_sendable_is_one_line_with_one_path(address: str) -> None:
 EHLO = [
     (["250 mx"], {}, "a server without extensions"),
     (["250-mx", "250 PIPELINING"], {"PIPELINING": ""}, "the last line counts"),
-    (["250-mx Hello", "250-size 1000", "250 8bitmime"], {"SIZE": "1000", "8BITMIME": ""}, "keywords in any case"),
-    (["250-mx", "250-AUTH=LOGIN PLAIN", "250 X"], {"AUTH": "LOGIN PLAIN", "X": ""}, "AUTH= of old servers"),
+    (
+        ["250-mx Hello", "250-size 1000", "250 8bitmime"],
+        {"SIZE": "1000", "8BITMIME": ""},
+        "keywords in any case",
+    ),
+    (
+        ["250-mx", "250-AUTH=LOGIN PLAIN", "250 X"],
+        {"AUTH": "LOGIN PLAIN", "X": ""},
+        "AUTH= of old servers",
+    ),
     (["250-PIPELINING", "250 SIZE"], {"SIZE": ""}, "the first line is a name, whatever it holds"),
-    (["250-mx", "250-", "250-!odd", "250 STARTTLS "], {"STARTTLS": ""}, "lines that are not keywords"),
+    (
+        ["250-mx", "250-", "250-!odd", "250 STARTTLS "],
+        {"STARTTLS": ""},
+        "lines that are not keywords",
+    ),
 ]
 
 

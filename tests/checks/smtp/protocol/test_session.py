@@ -20,7 +20,17 @@ from mailverdict.checks.smtp.protocol.steps import (
     WindowPlan,
     WindowRequest,
 )
-from tests.checks.smtp.protocol.playing import EHLO, GONE, IN_STEP, SILENCE, UNKNOWN, heard, play, server, to
+from tests.checks.smtp.protocol.playing import (
+    EHLO,
+    GONE,
+    IN_STEP,
+    SILENCE,
+    UNKNOWN,
+    heard,
+    play,
+    server,
+    to,
+)
 from tests.doubles.tables import each_row
 
 ADA, BOB, EVE, ZOE = "ada@x.example", "bob@x.example", "eve@y.example", "zoë@x.example"
@@ -36,7 +46,11 @@ def plan(**limits: Any) -> SessionPlan:
 def test_session_asks_all_in_one_flight_when_pipelining() -> None:
     played = play(to(ADA, BOB, "*zq7k@x.example"), server([ADA]))
 
-    assert played.reasons == {ADA: "ok", BOB: "mailbox_not_found", "zq7k@x.example": "mailbox_not_found"}
+    assert played.reasons == {
+        ADA: "ok",
+        BOB: "mailbox_not_found",
+        "zq7k@x.example": "mailbox_not_found",
+    }
     assert played.commands == [
         "EHLO client.example",
         "MAIL FROM:<>",
@@ -73,7 +87,9 @@ def test_session_names_its_sender() -> None:
 
 def test_a_refusal_that_names_the_sender_says_nothing_about_the_recipient() -> None:
     refusal = "550 5.1.1 <V@client.example>: User unknown"
-    played = play(to(ADA), server(special={"RCPT": refusal}), plan=plan(mail_from="v@client.example"))
+    played = play(
+        to(ADA), server(special={"RCPT": refusal}), plan=plan(mail_from="v@client.example")
+    )
 
     assert played.reasons == {ADA: "sender_blocked"}
 
@@ -97,8 +113,16 @@ def test_helo_follows_a_refused_ehlo() -> None:
 
 
 HELLOS = [
-    ({"EHLO": "550 5.7.1 blocked using zen.spamhaus.org", "HELO": "550 no"}, "protected", "what was said to EHLO"),
-    ({"EHLO": "501 5.5.4 HELO argument invalid", "HELO": "501 no"}, "sender_blocked", "EHLO naming HELO"),
+    (
+        {"EHLO": "550 5.7.1 blocked using zen.spamhaus.org", "HELO": "550 no"},
+        "protected",
+        "what was said to EHLO",
+    ),
+    (
+        {"EHLO": "501 5.5.4 HELO argument invalid", "HELO": "501 no"},
+        "sender_blocked",
+        "EHLO naming HELO",
+    ),
     ({"EHLO": "554 5.7.1 Denied", "HELO": GONE}, "protected", "even if the server then hangs up"),
     ({"EHLO": "421 4.3.2 Later"}, "inconclusive", "HELO is not tried after 421"),
     ({"EHLO": "450 4.7.0 Wait"}, "inconclusive", "nor is any transient reply"),
@@ -133,7 +157,11 @@ def test_session_ends_at_a_bad_greeting(banner: Any, reason: str, verbs: str) ->
     played = play(to(ADA), server([ADA]), banner=banner)
 
     assert played.ended.classification is not None
-    assert (played.ended.classification.reason, played.verbs, played.ended.phase) == (reason, verbs, "banner")
+    assert (played.ended.classification.reason, played.verbs, played.ended.phase) == (
+        reason,
+        verbs,
+        "banner",
+    )
 
 
 # --- TLS ---------------------------------------------------------------------------------------------
@@ -164,7 +192,9 @@ def test_session_goes_on_in_the_clear_when_tls_is_declined() -> None:
 
 
 def test_failed_handshake_asks_for_a_session_without_tls() -> None:
-    played = play(to(ADA), server([ADA], ehlo=WITH_TLS), handshake=ConnectionFailure(FailureKind.TLS))
+    played = play(
+        to(ADA), server([ADA], ehlo=WITH_TLS), handshake=ConnectionFailure(FailureKind.TLS)
+    )
 
     assert played.ended.classification is not None
     assert played.ended.classification.action is Action.WITHOUT_TLS
@@ -190,7 +220,9 @@ def test_session_upgrades_when_tls_is_demanded(verb: str, ehlo: str) -> None:
 
 @each_row("verb", ["MAIL", "RCPT"])
 def test_tls_demanded_and_not_offered_is_inconclusive(verb: str) -> None:
-    played = play(to(ADA), server([ADA], special={verb: "530 5.7.0 Must issue a STARTTLS command first"}))
+    played = play(
+        to(ADA), server([ADA], special={verb: "530 5.7.0 Must issue a STARTTLS command first"})
+    )
 
     classification = played.ended.classification or played.answers[0].classification
     assert (classification.reason, classification.error_code) == ("inconclusive", "TLS_REQUIRED")
@@ -200,7 +232,9 @@ def test_tls_demanded_and_not_offered_is_inconclusive(verb: str) -> None:
 
 
 def test_internationalised_mailbox_goes_with_smtputf8() -> None:
-    played = play(to(ADA, ZOE), server([ADA, ZOE], ehlo="250-mx.example|250-PIPELINING|250 SMTPUTF8"))
+    played = play(
+        to(ADA, ZOE), server([ADA, ZOE], ehlo="250-mx.example|250-PIPELINING|250 SMTPUTF8")
+    )
 
     assert played.reasons == {ADA: "ok", ZOE: "ok"}
     assert "MAIL FROM:<> SMTPUTF8" in played.commands
@@ -256,7 +290,10 @@ def test_nothing_counts_of_a_window_in_which_a_reply_was_lost() -> None:
     assert played.answers == []
     assert played.lessons == [LimitObserved(loses_replies=True)]
     assert played.ended.classification is not None
-    assert (played.ended.classification.reason, played.ended.classification.action) == ("timeout", Action.IN_STEP)
+    assert (played.ended.classification.reason, played.ended.classification.action) == (
+        "timeout",
+        Action.IN_STEP,
+    )
     assert len(played.ended.unasked) == 3
 
 
@@ -288,7 +325,9 @@ MAIL_REFUSALS = [
 
 @each_row(("reply", "reason"), MAIL_REFUSALS)
 @each_row("ehlo", [IN_STEP, "250-mx.example|250 PIPELINING"])
-def test_refused_mail_is_not_an_answer_about_a_recipient(reply: str, reason: str, ehlo: str) -> None:
+def test_refused_mail_is_not_an_answer_about_a_recipient(
+    reply: str, reason: str, ehlo: str
+) -> None:
     special: dict[str, Any] = {"MAIL": reply, "RCPT": "503 5.5.1 need MAIL command"}
     played = play(to(ADA, BOB), server(special=special, ehlo=ehlo))
 
@@ -338,8 +377,13 @@ REPLIES = st.sampled_from(
 )
 
 
-@given(st.data(), st.sampled_from([IN_STEP, WITH_TLS, "250-mx|250-SMTPUTF8|250-STARTTLS|250 PIPELINING"]))
-def test_every_recipient_is_answered_once_or_given_back_once(data: st.DataObject, ehlo: str) -> None:
+@given(
+    st.data(),
+    st.sampled_from([IN_STEP, WITH_TLS, "250-mx|250-SMTPUTF8|250-STARTTLS|250 PIPELINING"]),
+)
+def test_every_recipient_is_answered_once_or_given_back_once(
+    data: st.DataObject, ehlo: str
+) -> None:
     def answer(line: str) -> Any:
         return ehlo if line.startswith("EHLO") else data.draw(REPLIES)
 
@@ -432,7 +476,9 @@ def test_one_domain_a_transaction_is_learned() -> None:
 
 def test_announced_limits_are_kept() -> None:
     known = many(5)
-    played = play(to(*known), server(known, ehlo="250-mx|250-PIPELINING|250 LIMITS RCPTMAX=2 RCPTDOMAINMAX=1"))
+    played = play(
+        to(*known), server(known, ehlo="250-mx|250-PIPELINING|250 LIMITS RCPTMAX=2 RCPTDOMAINMAX=1")
+    )
 
     assert played.verbs.count("MAIL") == 3
 
@@ -442,7 +488,9 @@ def test_the_same_reply_to_recipients_in_a_row_is_one_answer(seconds: Any) -> No
     asked = [ADA, BOB, "x@firm.example", EVE, "*probe@firm.example"]
     played = play(to(*asked), server([ADA, BOB, EVE, "probe@firm.example"]), seconds=seconds)
 
-    assert [a.recipient.address.removeprefix("*") for a in played.answers] == [a.removeprefix("*") for a in asked]
+    assert [a.recipient.address.removeprefix("*") for a in played.answers] == [
+        a.removeprefix("*") for a in asked
+    ]
     assert list(played.reasons.values()) == ["ok", "ok", "mailbox_not_found", "ok", "ok"]
     assert played.sizes == [2, 1, 1, 1]
 
@@ -488,13 +536,17 @@ def test_refusals_never_exceed_the_budget(budget: int) -> None:
 
 @each_row(("budget", "asked"), [(1, 1), (9, 17), (18, 35)])
 def test_less_than_two_budgets_are_refused_if_none_was_expected(budget: int, asked: int) -> None:
-    played = play(to(*many(100)), server(), plan=plan(refusal_budget=budget), expects_refusals=False)
+    played = play(
+        to(*many(100)), server(), plan=plan(refusal_budget=budget), expects_refusals=False
+    )
 
     assert (played.ended.asked, played.ended.refused) == (asked, asked)
 
 
 def test_large_windows_end_with_the_recipients_of_the_session() -> None:
-    played = play(to(*many(100)), server(many(100)), plan=plan(rcpt_per_session=40), expects_refusals=False)
+    played = play(
+        to(*many(100)), server(many(100)), plan=plan(rcpt_per_session=40), expects_refusals=False
+    )
 
     assert (played.ended.asked, played.ended.unasked) == (40, ())
 
@@ -526,7 +578,13 @@ def test_slow_replies_to_refusals_beyond_the_budget_are_learned() -> None:
         count["refused"] += reply == UNKNOWN
         return 1.0 if count["refused"] > 6 else 0.01
 
-    played = play(to(*many(9)), server([]), plan=plan(refusal_budget=5), seconds=seconds, expects_refusals=False)
+    played = play(
+        to(*many(9)),
+        server([]),
+        plan=plan(refusal_budget=5),
+        seconds=seconds,
+        expects_refusals=False,
+    )
 
     assert played.ended.refused == 9
     assert played.lessons == [LimitObserved(slowed_after=6)]
@@ -574,7 +632,9 @@ def play_two_windows(answer: Any, *addresses: str) -> tuple[list[list[str]], lis
         elif isinstance(step, Read):
             value = heard(replies, None, step.most)
         elif isinstance(step, WindowRequest):
-            value = WindowPlan([waiting.popleft()] if waiting else [], 1, is_last=len(waiting) < len(addresses) - 1)
+            value = WindowPlan(
+                [waiting.popleft()] if waiting else [], 1, is_last=len(waiting) < len(addresses) - 1
+            )
         elif isinstance(step, RecipientAnswers):
             asked += [recipient.address for recipient in step.recipients]
 
@@ -601,7 +661,9 @@ def test_nothing_counts_of_a_window_where_the_reply_to_quit_comes_too_early() ->
 
 @each_row("reply", [GONE, "421 4.7.0 Too many errors"])
 def test_quit_is_not_said_again_when_the_window_breaks(reply: Any) -> None:
-    flights, asked, end = play_two_windows(server([ADA, BOB], special={f"RCPT TO:<{BOB}>": reply}), ADA, BOB, EVE)
+    flights, asked, end = play_two_windows(
+        server([ADA, BOB], special={f"RCPT TO:<{BOB}>": reply}), ADA, BOB, EVE
+    )
     assert sum(line == "QUIT" for flight in flights for line in flight) == 1
     assert asked == [ADA]
     assert [each.address for each in end.unasked] == [BOB]

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from mailverdict.checks.smtp.protocol.steps import Recipient
-from mailverdict.checks.smtp.protocol.windows import OpenTransaction, is_misplaced, plan_window, transaction_after
+from mailverdict.checks.smtp.protocol.windows import (
+    OpenTransaction,
+    is_misplaced,
+    plan_window,
+    transaction_after,
+)
 from mailverdict.checks.smtp.replies import Reply
 from tests.doubles.tables import each_row
 
@@ -36,7 +41,12 @@ WINDOWS = [
         "a c",
         "the transaction goes on",
     ),
-    ([A, B], {"begins_with_rset": True, "transaction": OpenTransaction(49)}, "a R M b", "as long as it has room"),
+    (
+        [A, B],
+        {"begins_with_rset": True, "transaction": OpenTransaction(49)},
+        "a R M b",
+        "as long as it has room",
+    ),
     ([A], {"begins_with_rset": True, "transaction": OpenTransaction(60)}, "R M a", "and no longer"),
     (
         [A, ZOE, PROBE],
@@ -65,17 +75,26 @@ def short(entry: Any) -> str:
 def test_plan_window_groups_recipients(
     recipients: list[Recipient], how: dict[str, Any], expected: str, why: str
 ) -> None:
-    assert " ".join(short(entry) for entry in plan_window(recipients, **{**PLAIN, **how})) == expected, why
+    assert (
+        " ".join(short(entry) for entry in plan_window(recipients, **{**PLAIN, **how})) == expected
+    ), why
 
 
 def test_plan_window_counts_companions_and_domains() -> None:
     entries = plan_window([A, B, C, PROBE], **PLAIN)
 
-    assert [(e.companions, e.domains) for e in entries if e.recipient] == [(3, 2), (3, 2), (3, 2), (1, 1)]
+    assert [(e.companions, e.domains) for e in entries if e.recipient] == [
+        (3, 2),
+        (3, 2),
+        (3, 2),
+        (1, 1),
+    ]
 
 
 def test_plan_window_counts_recipients_of_the_open_transaction() -> None:
-    entries = plan_window([C], **{**PLAIN, "transaction": OpenTransaction(2, frozenset({"x.example"}))})
+    entries = plan_window(
+        [C], **{**PLAIN, "transaction": OpenTransaction(2, frozenset({"x.example"}))}
+    )
 
     assert [(e.companions, e.domains) for e in entries] == [(3, 2)]
 
@@ -85,13 +104,20 @@ AFTER = [
     ([A, C], None, OpenTransaction(2, frozenset({"x.example", "y.example"})), "a new one"),
     ([A, ZOE], None, None, "the last one has SMTPUTF8"),
     ([A, PROBE], None, None, "the last one is a probe's"),
-    ([C], STANDING, OpenTransaction(3, frozenset({"x.example", "y.example"})), "the one before, with one more"),
+    (
+        [C],
+        STANDING,
+        OpenTransaction(3, frozenset({"x.example", "y.example"})),
+        "the one before, with one more",
+    ),
 ]
 
 
 @each_row(("recipients", "before", "after", "why"), AFTER)
 def test_transaction_after_a_window(recipients: Any, before: Any, after: Any, why: str) -> None:
-    assert transaction_after(plan_window(recipients, **PLAIN, transaction=before), before) == after, why
+    assert (
+        transaction_after(plan_window(recipients, **PLAIN, transaction=before), before) == after
+    ), why
 
 
 OK = Reply(250, None, "Ok")
@@ -109,7 +135,9 @@ REPLIES = [
 def test_is_misplaced_by_the_address_named(texts: list[str], expected: bool, why: str) -> None:
     entries = plan_window([A, B, C], **PLAIN)
 
-    assert is_misplaced(entries, [OK, *(Reply(550, "5.1.1", text) for text in texts)]) is expected, why
+    assert (
+        is_misplaced(entries, [OK, *(Reply(550, "5.1.1", text) for text in texts)]) is expected
+    ), why
 
 
 def test_the_reply_to_quit_shows_that_one_before_it_was_lost() -> None:

@@ -54,7 +54,9 @@ class HangUp(asyncio.Protocol):
         transport.close()
 
 
-def attempt(addresses: tuple[str, ...], port: int, patience: float = 0.3) -> str | ConnectionFailure:
+def attempt(
+    addresses: tuple[str, ...], port: int, patience: float = 0.3
+) -> str | ConnectionFailure:
     target = Target(addresses, port, None, LOOPBACK)
     return asyncio.run(dial(target, HangUp, patience))
 

@@ -49,16 +49,25 @@ class PlayedSession:
     ended: SessionEnd
     events: list[Any] = field(default_factory=list)
     lines: Transcript = field(default_factory=list)
-    first_replies: list[int] = field(default_factory=list)  # per report of a first reply: answers until then
+    first_replies: list[int] = field(
+        default_factory=list
+    )  # per report of a first reply: answers until then
 
     @property
     def answers(self) -> list[OneAnswer]:
-        return [one for event in self.events if isinstance(event, RecipientAnswers) for one in one_by_one(event)]
+        return [
+            one
+            for event in self.events
+            if isinstance(event, RecipientAnswers)
+            for one in one_by_one(event)
+        ]
 
     @property
     def reason(self) -> Any:
         """What became of the one recipient: its answer, or what ended the session."""
-        classification = self.answers[0].classification if self.answers else self.ended.classification
+        classification = (
+            self.answers[0].classification if self.answers else self.ended.classification
+        )
         assert classification is not None
         return classification.reason
 
@@ -161,7 +170,18 @@ def test_no_session_ever_sends_data(round_: Round) -> None:
     assert sum(round_.server.stats(exchange.host).datas for exchange in EXCHANGES) == 0
 
 
-DEAF_TO_QUIT = ("closed", "tarpit", "trickle", "endless", "flood", "hang-up", "reset", "drop", "shut", "crowded")
+DEAF_TO_QUIT = (
+    "closed",
+    "tarpit",
+    "trickle",
+    "endless",
+    "flood",
+    "hang-up",
+    "reset",
+    "drop",
+    "shut",
+    "crowded",
+)
 
 
 def test_every_session_that_allows_it_ends_with_quit(round_: Round) -> None:
@@ -176,7 +196,9 @@ def test_every_session_that_allows_it_ends_with_quit(round_: Round) -> None:
 
 def test_connections_are_made_where_someone_listens(round_: Round) -> None:
     for exchange in EXCHANGES:
-        assert round_.server.stats(exchange.host).sessions == (len(exchange.expects) if exchange.listens else 0)
+        assert round_.server.stats(exchange.host).sessions == (
+            len(exchange.expects) if exchange.listens else 0
+        )
 
 
 # --- one at a time -----------------------------------------------------------------------------------
@@ -204,7 +226,9 @@ def test_transcript_contains_every_line() -> None:
         "C: QUIT",
         "S: 221 2.0.0 Bye",
     ]
-    assert [seconds for seconds, _, _ in played.lines] == sorted(seconds for seconds, _, _ in played.lines)
+    assert [seconds for seconds, _, _ in played.lines] == sorted(
+        seconds for seconds, _, _ in played.lines
+    )
 
 
 def test_address_that_may_not_be_dialled_is_not() -> None:
@@ -214,12 +238,19 @@ def test_address_that_may_not_be_dialled_is_not() -> None:
 
     played, sessions = play([PLAIN], action)
 
-    assert (played.reason, played.ended.phase, played.ended.reached, sessions) == ("port_closed", "connect", "", 0)
+    assert (played.reason, played.ended.phase, played.ended.reached, sessions) == (
+        "port_closed",
+        "connect",
+        "",
+        0,
+    )
 
 
 def test_next_address_of_the_exchange_is_tried() -> None:
     async def action(server: SmtpServer) -> PlayedSession:
-        return await run(server, PLAIN, ["ada"], addresses=["127.25.9.9", server.address_of(PLAIN.host)])
+        return await run(
+            server, PLAIN, ["ada"], addresses=["127.25.9.9", server.address_of(PLAIN.host)]
+        )
 
     played = play([PLAIN], action)
 
@@ -235,11 +266,15 @@ def test_session_leaves_from_the_source_address() -> None:
 
 
 def test_cancelling_says_quit_and_keeps_what_is_answered() -> None:
-    slow = Exchange("mx.slow.example", "answers at leisure", extensions=(), slow_after=1, slow_by=30.0)
+    slow = Exchange(
+        "mx.slow.example", "answers at leisure", extensions=(), slow_after=1, slow_by=30.0
+    )
 
     async def action(server: SmtpServer) -> tuple[list[Any], int, int]:
         events: list[Any] = []
-        task = asyncio.create_task(run(server, slow, ["ada", "grace", "nobody", "info"], events=events))
+        task = asyncio.create_task(
+            run(server, slow, ["ada", "grace", "nobody", "info"], events=events)
+        )
         while server.stats(slow.host).commands["RCPT"] < 3:
             await asyncio.sleep(0.001)
         task.cancel()
@@ -267,16 +302,23 @@ def test_session_deadline_ends_a_session_that_goes_on_and_on() -> None:
     slow = Exchange("mx.slow.example", "a long way off", mailboxes=None, extensions=(), delay=0.1)
     limits = SessionTimeouts(connect=5.0, command=5.0, session=1.0, quit=0.1)
 
-    played = play([slow], lambda server: run(server, slow, [f"user{n}" for n in range(50)], limits=limits))
+    played = play(
+        [slow], lambda server: run(server, slow, [f"user{n}" for n in range(50)], limits=limits)
+    )
 
     assert played.ended.classification is not None
-    assert (played.ended.classification.rule, played.ended.classification.reason) == ("session_timeout", "timeout")
+    assert (played.ended.classification.rule, played.ended.classification.reason) == (
+        "session_timeout",
+        "timeout",
+    )
     assert 0 < len(played.answers) < 9
     assert len(played.answers) + len(played.ended.unasked) == 9  # one window: the budget
 
 
 def test_reply_deadline_runs_from_the_last_reply_not_from_the_last_byte() -> None:
-    trickle = Exchange("mx.trickle.example", "a byte now and then", faults=(SmtpFault("RCPT", "trickle"),))
+    trickle = Exchange(
+        "mx.trickle.example", "a byte now and then", faults=(SmtpFault("RCPT", "trickle"),)
+    )
 
     played = play([trickle], lambda server: run(server, trickle, ["ada"], limits=SHORT))
 
@@ -292,7 +334,9 @@ def test_fault_of_the_handler_reaches_the_caller() -> None:
         windows = iter([WindowPlan([Recipient("ada@plain.example")], 9)])
         handler = SessionHandler(lambda request: next(windows, WindowPlan((), 9)), stumble)
         where = [server.address_of(PLAIN.host)]
-        return await drive_session(session, where, handler, port=server.port, allow_networks=LOOPBACK)
+        return await drive_session(
+            session, where, handler, port=server.port, allow_networks=LOOPBACK
+        )
 
     with pytest.raises(ZeroDivisionError):
         play([PLAIN], action)
@@ -321,7 +365,10 @@ def test_sessions_under_tls_are_secure() -> None:
 
     played, secured = play([offering], action)
 
-    assert [answer.classification.reason for answer in played.answers] == [None, "mailbox_not_found"]
+    assert [answer.classification.reason for answer in played.answers] == [
+        None,
+        "mailbox_not_found",
+    ]
     assert (played.ended.is_secure, secured) == (True, 1)
 
 
@@ -333,7 +380,9 @@ def test_default_tls_verifies_nothing() -> None:
 
 
 def test_budget_is_kept_over_the_wire() -> None:
-    punishing = Exchange("mx.punishing.example", "punishes refusals", slow_after=10, slow_by=30.0, cut_after=20)
+    punishing = Exchange(
+        "mx.punishing.example", "punishes refusals", slow_after=10, slow_by=30.0, cut_after=20
+    )
 
     async def action(server: SmtpServer) -> tuple[PlayedSession, int]:
         played = await run(server, punishing, [f"nobody{n}" for n in range(40)])
@@ -363,7 +412,13 @@ def limits_of(exchange: Exchange, *, pause: float = 0.0) -> list[LimitObserved]:
 
 
 IN_STEP = Exchange("mx.step.example", "refuses everyone", extensions=())
-SLOWING = Exchange("mx.slowing.example", "is slow from the third refusal on", extensions=(), slow_after=3, slow_by=1.0)
+SLOWING = Exchange(
+    "mx.slowing.example",
+    "is slow from the third refusal on",
+    extensions=(),
+    slow_after=3,
+    slow_by=1.0,
+)
 
 
 def test_one_pause_of_this_process_is_not_a_delay_by_the_server() -> None:

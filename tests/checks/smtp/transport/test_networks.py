@@ -11,13 +11,21 @@ from mailverdict.checks.lists.files import find_lists, read_entries
 from mailverdict.checks.smtp.transport.networks import LISTS, may_dial
 from tests.doubles.tables import assert_none_differ, each_row
 
-ROWS = {name: [entry.split(maxsplit=3) for entry in read_entries(each)] for name, each in find_lists(LISTS).items()}
+ROWS = {
+    name: [entry.split(maxsplit=3) for entry in read_entries(each)]
+    for name, each in find_lists(LISTS).items()
+}
 
 # Block; whether the addresses just before and just after it are dialled (None: there is none); why no address in it is.
 REFUSED = [
     ("0.0.0.0/8", None, True, "this network; a connection to 0.0.0.0 reaches this host"),
     ("10.0.0.0/8", True, True, "private"),
-    ("100.64.0.0/10", True, True, "behind the NAT of a provider; metadata of Alibaba Cloud (100.100.100.200)"),
+    (
+        "100.64.0.0/10",
+        True,
+        True,
+        "behind the NAT of a provider; metadata of Alibaba Cloud (100.100.100.200)",
+    ),
     ("127.0.0.0/8", True, True, "this host"),
     ("168.63.129.16/32", True, True, "the host of a virtual machine in Azure"),
     ("169.254.0.0/16", True, True, "link-local; metadata of clouds (169.254.169.254)"),
@@ -26,7 +34,12 @@ REFUSED = [
     ("192.0.0.8/32", False, True, "dummy address"),
     ("192.0.0.11/32", True, False, "IETF protocol assignments, not assigned"),
     ("192.0.0.170/31", False, False, "discovery of NAT64"),
-    ("192.0.0.192/32", False, False, "IETF protocol assignments; was the metadata address of Oracle Cloud"),
+    (
+        "192.0.0.192/32",
+        False,
+        False,
+        "IETF protocol assignments; was the metadata address of Oracle Cloud",
+    ),
     ("192.0.0.255/32", False, True, "the last one of the IETF protocol assignments"),
     ("192.0.2.0/24", True, True, "documentation"),
     ("192.88.99.0/24", True, True, "6to4 relays, given up"),
@@ -101,7 +114,11 @@ ADDRESSES = [
     ("64:ff9b::a9fe:a9fe", False, "169.254.169.254"),
     ("64:ff9b::a83f:8110", False, "168.63.129.16"),
     ("64:ff9b::1:808:808", False, "beyond the prefix, which leaves 32 bits"),
-    ("64:ff9b:1::808:808", False, "the prefix of a private network, though the IPv4 address is public"),
+    (
+        "64:ff9b:1::808:808",
+        False,
+        "the prefix of a private network, though the IPv4 address is public",
+    ),
     ("64:ff9b:1::a9fe:a9fe", False, "the same, with 169.254.169.254"),
     # 6to4
     ("2002:808:808::1", True, "8.8.8.8"),
@@ -118,7 +135,11 @@ ADDRESSES = [
     ("2001:4860::5efe:7f00:1", False, "127.0.0.1"),
     ("2001:4860::200:5efe:a00:1", False, "10.0.0.1"),
     ("2001:4860::100:5efe:a00:1", True, "not the mark of ISATAP"),
-    ("2002:808:808::5efe:a00:1", False, "6to4 with a public address, and ISATAP with a private one"),
+    (
+        "2002:808:808::5efe:a00:1",
+        False,
+        "6to4 with a public address, and ISATAP with a private one",
+    ),
     ("fe80::5efe:808:808", False, "a link-local prefix"),
     # Forms that nothing uses any more: refused with any IPv4 address
     ("::7f00:1", False, "IPv4-compatible, 127.0.0.1"),
@@ -130,7 +151,9 @@ ADDRESSES = [
 
 def test_an_address_is_dialled_if_it_and_those_inside_are_public():
     assert_none_differ(
-        (address, expected, why) for address, expected, why in ADDRESSES if may_dial(address) is not expected
+        (address, expected, why)
+        for address, expected, why in ADDRESSES
+        if may_dial(address) is not expected
     )
 
 
@@ -146,15 +169,30 @@ ALLOWED = [
     ("::1", "127.0.0.0/8", False, "another address"),
     ("168.63.129.16", "168.63.129.16/32", True, "what we list can be allowed, too"),
     ("::ffff:127.0.0.1", "127.0.0.0/8", True, "the connection is to the IPv4 address"),
-    ("::ffff:127.0.0.1", "::ffff:127.0.0.0/104", True, "the same network, written like the address"),
-    ("64:ff9b::a00:1", "10.0.0.0/8", False, "10.0.0.1 of the translator's network, not of the user's"),
+    (
+        "::ffff:127.0.0.1",
+        "::ffff:127.0.0.0/104",
+        True,
+        "the same network, written like the address",
+    ),
+    (
+        "64:ff9b::a00:1",
+        "10.0.0.0/8",
+        False,
+        "10.0.0.1 of the translator's network, not of the user's",
+    ),
     ("64:ff9b:1::a00:1", "10.0.0.0/8", False, "the same"),
     ("2002:a00:1::", "10.0.0.0/8", False, "the same with a tunnel"),
     ("::7f00:1", "127.0.0.0/8", False, "no connection by IPv4"),
     ("::ffff:0:7f00:1", "127.0.0.0/8", False, "the same"),
     ("64:ff9b:1::a00:1", "64:ff9b:1::/48", True, "the network holds the address itself"),
     ("64:ff9b::7f00:1", "64:ff9b::/96", True, "the same"),
-    ("2001:0:808:808::80ff:fffe", "127.0.0.0/8", False, "a tunnel to a client, which is not this host"),
+    (
+        "2001:0:808:808::80ff:fffe",
+        "127.0.0.0/8",
+        False,
+        "a tunnel to a client, which is not this host",
+    ),
     ("fd00::5efe:a00:1", "fd00::/8", True, "the network holds the address itself"),
     ("2001:4860::5efe:a00:1", "10.0.0.0/8", False, "a tunnel of another network"),
     ("fe80::1%eth0", "fe80::/10", True, "a zone changes nothing"),
@@ -178,7 +216,11 @@ DIFFERENT = [
     ("192.0.0.0/24", False, "before 3.11.10, 3.12.4 and 3.13 Python knows two small parts of it"),
     ("192.88.99.0/24", False, "the registry's cell is empty, since the assignment has ended"),
     ("168.63.129.16/32", False, "listed by us"),
-    ("::/3", False, "all that is not special is global for Python; we judge the IPv4 address of NAT64"),
+    (
+        "::/3",
+        False,
+        "all that is not special is global for Python; we judge the IPv4 address of NAT64",
+    ),
     ("4000::/2", False, "the same"),
     ("8000::/1", False, "the same"),
     ("2001::/32", True, "the registry says N/A: we judge the IPv4 addresses"),
@@ -201,10 +243,15 @@ def test_python_agrees_elsewhere():
     for block in (ipaddress.ip_network(row[0]) for rows in ROWS.values() for row in rows):
         first, last = int(block[0]), int(block[-1])
         numbers = (first - 1, first, (first + last) // 2, last, last + 1)
-        addresses += [type(block[0])(each) for each in numbers if 0 <= each < 2**block.max_prefixlen]
+        addresses += [
+            type(block[0])(each) for each in numbers if 0 <= each < 2**block.max_prefixlen
+        ]
     for address in addresses:
         ours, theirs = may_dial(str(address)), address.is_global and not address.is_multicast
-        listed = any(address in ipaddress.ip_network(network) and ours is said for network, said, _ in DIFFERENT)
+        listed = any(
+            address in ipaddress.ip_network(network) and ours is said
+            for network, said, _ in DIFFERENT
+        )
         assert ours is theirs or listed, address
 
 

@@ -28,7 +28,9 @@ PHASES = {
 }
 ACCEPTED = Classification(None, "accepted")
 PLAIN_OK = frozenset({250, 251, 252})
-WAITABLE = frozenset({Reason.GREYLISTED, Reason.PROTECTED, Reason.INCONCLUSIVE, Reason.SENDER_BLOCKED})
+WAITABLE = frozenset(
+    {Reason.GREYLISTED, Reason.PROTECTED, Reason.INCONCLUSIVE, Reason.SENDER_BLOCKED}
+)
 
 
 def classify(reply: Reply, *, phase: str) -> Reason | None:
@@ -44,7 +46,9 @@ def classify(reply: Reply, *, phase: str) -> Reason | None:
     return classify_reply(reply, phase=phase).reason
 
 
-def classify_reply(reply: Reply, *, phase: str, recipient: str = "", sender: str = "") -> Classification:
+def classify_reply(
+    reply: Reply, *, phase: str, recipient: str = "", sender: str = ""
+) -> Classification:
     """Classify a reply to one of ``PHASES``; only a reply to RCPT can give ``mailbox_not_found``.
 
     Replies that differ only in the recipient are normalized once. A reply that names the sender and not the recipient
@@ -58,12 +62,22 @@ def classify_reply(reply: Reply, *, phase: str, recipient: str = "", sender: str
     if reply.code in PLAIN_OK:
         return ACCEPTED
     given = reply.enhanced_code
-    enhanced = given if given and given[0] == str(reply.code)[0] else find_enhanced_code(reply.code, reply.text)
+    enhanced = (
+        given
+        if given and given[0] == str(reply.code)[0]
+        else find_enhanced_code(reply.code, reply.text)
+    )
     text = normalize_text(mask_recipient(reply.text, recipient))
     found = find_rule(PHASES[phase], reply.code, enhanced or "", text)
-    if found.reason is not Reason.MAILBOX_NOT_FOUND or not sender or recipient.lower() in reply.text.lower():
+    if (
+        found.reason is not Reason.MAILBOX_NOT_FOUND
+        or not sender
+        or recipient.lower() in reply.text.lower()
+    ):
         return found
-    return find_rule(PHASES[phase], reply.code, enhanced or "", normalize_text(mask_sender(reply.text, sender)))
+    return find_rule(
+        PHASES[phase], reply.code, enhanced or "", normalize_text(mask_sender(reply.text, sender))
+    )
 
 
 def mask_sender(text: str, sender: str) -> str:
@@ -72,7 +86,9 @@ def mask_sender(text: str, sender: str) -> str:
     >>> mask_sender("<Probe@client.example>: User unknown", "probe@client.example")
     'sender: User unknown'
     """
-    return re.sub(rf"(?<![\w.+-])<?{re.escape(sender)}>?(?![\w-]|\.\w)", "sender", text, flags=re.IGNORECASE)
+    return re.sub(
+        rf"(?<![\w.+-])<?{re.escape(sender)}>?(?![\w-]|\.\w)", "sender", text, flags=re.IGNORECASE
+    )
 
 
 def prepare_rules() -> None:
@@ -97,7 +113,9 @@ def find_rule(phase: str, code: int, enhanced: str, text: ReplyText) -> Classifi
         if (not rule.quoted or quoted is rule.reason) and rule.matches(searched)
     )
     wait = find_wait(text.masked) if rule.reason in WAITABLE and code < 500 else None
-    return Classification(rule.reason, rule.name, rule.error_code, rule.action, wait or rule.retry_after)
+    return Classification(
+        rule.reason, rule.name, rule.error_code, rule.action, wait or rule.retry_after
+    )
 
 
 QUOTED_REPLY = re.compile(
@@ -105,7 +123,9 @@ QUOTED_REPLY = re.compile(
     r"[ :\"']{1,3}(5\d\d)[ -]+(?:#?(5\.\d{1,3}\.\d{1,3})\b)?"
     r"|undeliverable address: (?!host|connect|lost|conversation)"
 )
-MAY_QUOTE = re.compile(r"5\d\d[ -]|undeliverable address")  # the first test, since most replies quote nothing
+MAY_QUOTE = re.compile(
+    r"5\d\d[ -]|undeliverable address"
+)  # the first test, since most replies quote nothing
 ANOTHER_CAUSE = rf"{CLIENT_OR_SENDER_WORDS}|{MAILBOX_FULL_WORDS}"
 
 
@@ -191,7 +211,9 @@ def mask_recipient(text: str, recipient: str) -> str:
     quoted = f"<{recipient}>"
     if quoted not in text or len(text) > MAX_TEXT or not PLAIN_ADDRESS.fullmatch(recipient):
         return text
-    if '"' in text or "://" in text or "www." in text.lower():  # the recipient may be a part of what is masked
+    if (
+        '"' in text or "://" in text or "www." in text.lower()
+    ):  # the recipient may be a part of what is masked
         return text
     return text.replace(quoted, MASKED_RECIPIENT)
 
@@ -201,7 +223,9 @@ PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9.+_-]{1,64}@[A-Za-z0-9.-]{1,255}")
 UNSPACED = r"\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff"
 SCRIPT_CHANGE = re.compile(rf"(?<=[a-z0-9])(?=[{UNSPACED}])|(?<=[{UNSPACED}])(?=[a-z0-9])")
 LINK = r"(?:https?://|\bwww\.)\S*[^\s.,;!?)]"
-ADDRESS = r"<?(?:\"[^\"]{0,64}\"|[^\s<>\"@(),;:\[\]]{1,64})@[^\s<>(),;:\"]{0,254}[^\s<>(),;:\".!?]>?"
+ADDRESS = (
+    r"<?(?:\"[^\"]{0,64}\"|[^\s<>\"@(),;:\[\]]{1,64})@[^\s<>(),;:\"]{0,254}[^\s<>(),;:\".!?]>?"
+)
 LINK_OR_ADDRESS = re.compile(rf"({LINK})|{ADDRESS}")
 MASKS = tuple(  # what each holds, itself, its replacement
     (part, re.compile(pattern), token)
@@ -210,7 +234,11 @@ MASKS = tuple(  # what each holds, itself, its replacement
         ("<>", r"<>", "xnullx"),
         (".", r"\[?\b\d{1,3}(?:\.\d{1,3}){3}\b\]?", " xipx "),  # also in "banned sender[192.0.2.7]"
         (":", r"(?<![\w:])\[?(?:ipv6:)?[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}\]?", " xipx "),
-        (".", r"(?:(?<=\bdomain )|(?<=\bhost )|(?<=\bserver ))['\"(]?(?:[a-z0-9-]+\.)+[a-z]{2,}\b['\")]?", "xhostx"),
+        (
+            ".",
+            r"(?:(?<=\bdomain )|(?<=\bhost )|(?<=\bserver ))['\"(]?(?:[a-z0-9-]+\.)+[a-z]{2,}\b['\")]?",
+            "xhostx",
+        ),
         # Names of hosts; two labels may be the end of a sentence without a blank; Exchange's words have dots too.
         (".", r"\b(?!resolver\.|storedrv\.)(?:[a-z0-9_-]+\.){2,}[a-z][a-z0-9-]*\b", "xhostx"),
         ("", r"[_\s]+", " "),  # AT&T writes DNSBL:ATTRBL_521<_192.0.2.7_>_is_blocked
@@ -242,9 +270,7 @@ REFUSED_MESSAGE = (
     r"|(?:we |i )?(?:cannot|can't|could not|will not|won't) accept (?:it|(?:your|this|the) (?:message|e-?mail|mail)))\b"
     r"(?!,? (?:from|by|due|because|as|for|since|if|unless|to|without|with|on|in|at|via|over|outside)\b)"
 )
-OWN_PLACE = (
-    r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?(?:site|system|server|machine|host|gateway)\b(?!'s)"
-)
+OWN_PLACE = r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?(?:site|system|server|machine|host|gateway)\b(?!'s)"
 THIS_SERVER = fold_letters(
     r"(?: (?:na|w|v|u|n[ae]) (?:tomto|tejto|tym|tem|ovom|n[aá][sš]\w+) (?:\S+ )?serv?er\w*"
     r"| (?:на|у|в) (?:этом|данном|нашем|цьому|нашому|този|нашия|овом) (?:\S+ )?(?:сервер|сървър)\w*"
@@ -271,7 +297,11 @@ SERVER_NAMES = ("serv", "palvelim", "sunucu", "сервер", "сървър", "�
 MISLEADING_CLAUSES = tuple(
     (part, re.compile(pattern), token)
     for part, pattern, token in (
-        ("relay", r"relay[- ](?:recipient|domain)[- ](?:table|map)s?", "table"),  # Postfix: the recipient is not in it
+        (
+            "relay",
+            r"relay[- ](?:recipient|domain)[- ](?:table|map)s?",
+            "table",
+        ),  # Postfix: the recipient is not in it
         ("relay=", r"relay= ?\S+", ""),  # AT&T: the client
         ("", CONDITION, r"\1if, "),
         *((fold_letters(part), CONDITION_BEFORE, "if, ") for part in ("場合", "으면", "경우")),
@@ -280,9 +310,17 @@ MISLEADING_CLAUSES = tuple(
         *((part, OWN_PLACE, " here") for part in ("this", "our")),
         *((fold_letters(part), THIS_SERVER, "") for part in SERVER_NAMES),
         # Vendors sign their replies: "User unknown. Trend Micro Email Security".
-        ("security", r"\b(?:e-?mail|cloud|internet) security\b(?! (?:polic|rule|reason|check|settings))", ""),
+        (
+            "security",
+            r"\b(?:e-?mail|cloud|internet) security\b(?! (?:polic|rule|reason|check|settings))",
+            "",
+        ),
         ("gateway user", r"\bgateway user", "user"),
-        ("not accepting", r"(?<=disabled), not accepting (?:messages|mail)\b(?! from)", ""),  # RFC 3463 x.2.1
+        (
+            "not accepting",
+            r"(?<=disabled), not accepting (?:messages|mail)\b(?! from)",
+            "",
+        ),  # RFC 3463 x.2.1
         # Cyrus: the mailbox does not exist
         ("you do not have", r"(?:\bor )?you do not have authori[sz]ation to see it", ""),
         # Postfix, quoting the next server
@@ -293,11 +331,19 @@ MISLEADING_CLAUSES = tuple(
         ("mail-box", r"\bmail-box", "mailbox"),
         ("mailaccount", r"\bmailaccount", "mail account"),
         # What becomes of the message, whatever the reason: nothing is said of the sender.
-        ("return", r"(?:\b(?:message|mail) )?(?:(?:is|was|has been) )?\breturn(?:ed)? to (?:the )?sender\b(?!'s)", ""),
+        (
+            "return",
+            r"(?:\b(?:message|mail) )?(?:(?:is|was|has been) )?\breturn(?:ed)? to (?:the )?sender\b(?!'s)",
+            "",
+        ),
         # "You tried to send a message to a disabled mailbox": the sender is named, but nothing is said of it.
         ("you ", YOU_WRITE, ""),
         (" due to ", CLOSED_FOR_ABUSE, r"\1"),
-        ("disabled and", r"(?<=disabled) and (?:is )?not accepting (?:messages|mail)\b(?! from)", ""),
+        (
+            "disabled and",
+            r"(?<=disabled) and (?:is )?not accepting (?:messages|mail)\b(?! from)",
+            "",
+        ),
         # "This temporary address has expired": the address is temporary, not the refusal.
         (
             "temporary",
@@ -307,13 +353,20 @@ MISLEADING_CLAUSES = tuple(
         ("accept", REFUSED_MESSAGE, ""),
         ("bounced", REFUSED_MESSAGE, ""),
         ("[internal]", r"\[internal\]", ""),  # SparkPost: its own reply
-        ("hard bounce", r"\(hard bounce\)|^hard bounce:", ""),  # a label of the reply, unlike "has hard bounced"
+        (
+            "hard bounce",
+            r"\(hard bounce\)|^hard bounce:",
+            "",
+        ),  # a label of the reply, unlike "has hard bounced"
         ("message was", r"message was not accepted -- ", ""),  # Mail.ru: the start of every refusal
         (" due to ", rf"^(?:xaddrx:? )?{LOCKED} {INACTIVITY}", "is disabled due to inactivity"),
         # "User <abuse> unknown": the name of the user is not a word of the reply.
         ("rcpt to", r"\brcpt to ?: ?(?=xaddrx)", ""),  # the command, repeated
         (" <", r"\b(user|account|mailbox|recipient):? <[\w.+-]{1,64}>", r"\1"),
-        *((part, CLOSED_ACCOUNT, r"\1\2 is disabled") for part in ("lock", "bloqu", "bloccat", "gesperrt")),
+        *(
+            (part, CLOSED_ACCOUNT, r"\1\2 is disabled")
+            for part in ("lock", "bloqu", "bloccat", "gesperrt")
+        ),
     )
 )
 

@@ -52,7 +52,9 @@ def find_encoding(octets: bytes) -> str:
     """
     if b"\x1b$" in octets:
         return "iso2022_jp" if decode_start(octets, "iso2022_jp") else DEFAULT
-    found: dict[str, str] = {}  # the encoding of each text, since several code pages may give the same
+    found: dict[
+        str, str
+    ] = {}  # the encoding of each text, since several code pages may give the same
     for encoding in CODE_PAGES:
         found.setdefault(decode_start(octets, encoding), encoding)
     known = {text: find_known_words(text) for text in found if text}
@@ -66,7 +68,9 @@ def find_encoding(octets: bytes) -> str:
 def decode_start(octets: bytes, encoding: str) -> str:
     """Decode the first octets; empty if they are not text in this encoding."""
     try:
-        text = codecs.getincrementaldecoder(encoding)().decode(octets[:MAX_OCTETS])  # may end within a letter
+        text = codecs.getincrementaldecoder(encoding)().decode(
+            octets[:MAX_OCTETS]
+        )  # may end within a letter
     except UnicodeDecodeError:
         return ""
     return "" if encoding != DEFAULT and NOT_TEXT.search(text) else text
@@ -76,7 +80,9 @@ def find_known_words(text: str) -> list[str]:
     """Find the words of mail servers in a text, as they are written in the table of languages."""
     normal = unicodedata.normalize("NFC", text.casefold())
     words = (match[0] for match in known_words().finditer(normal))
-    return [word for word in words if len(word) > 1 and not word.isascii() and not FRACTION.search(word)]
+    return [
+        word for word in words if len(word) > 1 and not word.isascii() and not FRACTION.search(word)
+    ]
 
 
 def count_foreign(word: str) -> int:
@@ -90,5 +96,8 @@ def known_words() -> re.Pattern[str]:
 
     Their endings are left out, since an ending of any letters fits every code page.
     """
-    spaced, unspaced = (phrases("  ".join(find_words(*TAGS, spaced=spaced, foreign=True))) for spaced in (True, False))
+    spaced, unspaced = (
+        phrases("  ".join(find_words(*TAGS, spaced=spaced, foreign=True)))
+        for spaced in (True, False)
+    )
     return re.compile(rf"\b{ENDING.sub('', spaced)}|{unspaced}|{phrases(OTHER_WORDS)}")

@@ -65,8 +65,12 @@ GAP = (
 # "The domain of the recipient was not found": the noun that the predicate is said of stands before "of".
 OF = ("of", "for", "to", "de", "del", "du", "do", "des", "della", "dello", "al", "de la", "da")
 WITH_ARTICLE = ("of the", "for the", "to the", "of this", "for this")
-NOT_OF = "".join(rf"(?<! {word})" for word in ("dell'", "de l'", *(f"{word} " for word in (*WITH_ARTICLE, *OF))))
-NOT_SERVER_OF = "".join(rf"(?<!{noun} {of} )" for noun in ("server", "host", "domain", "route") for of in ("for", "of"))
+NOT_OF = "".join(
+    rf"(?<! {word})" for word in ("dell'", "de l'", *(f"{word} " for word in (*WITH_ARTICLE, *OF)))
+)
+NOT_SERVER_OF = "".join(
+    rf"(?<!{noun} {of} )" for noun in ("server", "host", "domain", "route") for of in ("for", "of")
+)
 # "The user's script does not exist": something of the user, unless it is the mailbox.
 POSSESSIVE = rf"'s? (?!(?:[\w-]+ ){{0,2}}{MAILBOX}\b)"
 SUBJECT = rf"\b(?:{NOT_OF}(?!xaddrx){ANY_MAILBOX}\b(?!{POSSESSIVE}){GAP}|{NOT_SERVER_OF}xaddrx\b\W{{0,4}}{FILLERS})"
@@ -80,9 +84,7 @@ NEXT_NOUN = phrases(rf"""
     agent  state\b  space  token  klient\b  клиент\b  клієнт\b  in (?:the )?\w+:? header
     address literal  attachment  structure  mailing list  mime  count
 """)
-NOT_TO_BE = (
-    r"(?! (?:to (?:be|have|accept|allow|support)|acceptable|accessible|safe|sufficient)\b)"  # "found to be full"
-)
+NOT_TO_BE = r"(?! (?:to (?:be|have|accept|allow|support)|acceptable|accessible|safe|sufficient)\b)"  # "found to be full"
 END_OF_PHRASE = rf"\b{NOT_TO_BE}(?!['\"]? (?:(?:{MAILBOX}|mail|route) )?{NEXT_NOUN})"
 
 
@@ -98,9 +100,7 @@ CLOSED_PREDICATE = join_column("closed")
 # Without blanks between words there are no ends of words to find, and no other noun in between.
 CLOSE_TO = "[^.;,。、,]{0,40}?"  # in Korean a syllable is two or three characters
 UNSPACED_MAILBOX = join_column("nouns", spaced=False)
-UNSPACED_UNKNOWN = (
-    rf"(?>{join_column('unknown', spaced=False)})(?! ?(?:的|な|の|은|는)? ?{join_column('error', spaced=False)})"
-)
+UNSPACED_UNKNOWN = rf"(?>{join_column('unknown', spaced=False)})(?! ?(?:的|な|の|은|는)? ?{join_column('error', spaced=False)})"
 UNSPACED_CLOSED = join_column("closed", spaced=False)
 
 QUALIFIER = phrases(r"""
@@ -119,7 +119,9 @@ INVALID = phrases(rf"""
 """)
 DIRECTORY = r"(?:directory|address book|name|list|map|database|table|ldap|passwd)"
 THE = r"(?:the |an? |any |that |this |your )?"
-OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database|table|list)|local|virtual)"
+OWN_TABLE = (
+    r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database|table|list)|local|virtual)"
+)
 # "No such mailbox server", "invalid recipient count": another noun follows, which the sentence is about.
 NOT_COMPOUND = (
     r"(?! (?:agent|client|count|credential|domain|error|exchanger|family|field|folder|format|group|header|host|list"
@@ -132,19 +134,17 @@ OTHER_USE = (
 )
 # "UserNotFound", "mailbox-not-found", "NoSuchRecipient"
 THING = "(?:user|recipient|mailbox|address|account|rcpt)"
-ONE_WORD = (
-    rf"(?:{THING}-?(?:unknown|not-?(?:found|known))|(?:no-?such|unknown|invalid)-?{THING}|{THING}doesnotexist|nouser)"
-)
+ONE_WORD = rf"(?:{THING}-?(?:unknown|not-?(?:found|known))|(?:no-?such|unknown|invalid)-?{THING}|{THING}doesnotexist|nouser)"
 # "No recipient" alone: none was given.
-NO_RECIPIENT = r"recipient(?! (?:activity|here|by|with|found|exist|named|match|known|like|[aoi]n? th|under))"
+NO_RECIPIENT = (
+    r"recipient(?! (?:activity|here|by|with|found|exist|named|match|known|like|[aoi]n? th|under))"
+)
 # "No mailboxes are hosted here", "no account for this domain": the server is not the one of the domain.
 MANY = r"(?:users|mailboxes|accounts|addresses|customers)(?! (?:here )?(?:by|with|named|matching|like|found)\b)"
 NOT_NONE = rf"(?!(?:valid )?recipients\b|more users\b|{NO_RECIPIENT}|{MANY})"
 NOT_OF_DOMAIN = r"(?! (?:for|in|on) (?:this |the |that |your )?domain\b)"
 NOT_GIVEN = r"(?!(?: \w+)? (?:given|specified|provided)| (?:have|has|were|manager))"
-NONE_GIVEN = (
-    r"(?! (?:valide? )?(?:specifie|fourni|indique|(?:specificat|indicat|especificad|indicad|informad)[oa])e?s?\b)"
-)
+NONE_GIVEN = r"(?! (?:valide? )?(?:specifie|fourni|indique|(?:specificat|indicat|especificad|indicad|informad)[oa])e?s?\b)"
 ENTRY = r"(?:records?|match(?:es)?|results?|data|mapping|entry|forwarding rule)"
 CANNOT = r"(?:can'?t|can ?not|could ?n[o']t|did ?n[o']t|unable to|not able to|failed to)"
 EMAIL_UNKNOWN = (
@@ -242,7 +242,9 @@ def alternatives() -> str:
         if is_spaced(language):
             patterns.append(rf"\b{unknown}\W{{1,3}}{either}\b(?! (?:\S+ ){{0,4}}?{unknown}\b)")
             before = rf"\b(?:{unknown}|no such)\b[^.;]*\b{either}\b"
-            patterns.append(rf"^(?=.*\w(?<!xaddrx),? {either} (?:\S+ ){{0,2}}?{unknown}\b)(?!.*{before})")
+            patterns.append(
+                rf"^(?=.*\w(?<!xaddrx),? {either} (?:\S+ ){{0,2}}?{unknown}\b)(?!.*{before})"
+            )
         else:
             patterns.append(rf"{unknown}{CLOSE_TO}{either}")
     return mark_words("  ".join(patterns))
@@ -301,7 +303,9 @@ MAILBOX_FULL_WORDS = phrases(rf"""
 
 # --- something of the user ------------------------------------------------------------------------------------------
 
-NO_THING = rf"(?!(?:{MAILBOX}|{ENTRY}|name|id|destination|deliver\w*|mail|message|location|address)\b)"
+NO_THING = (
+    rf"(?!(?:{MAILBOX}|{ENTRY}|name|id|destination|deliver\w*|mail|message|location|address)\b)"
+)
 OF_USER = rf"(?:of|for) (?:the |this |that )?{MAILBOX}\b"
 POSSESSION_WORDS = (
     rf"\b{MAILBOX}{POSSESSIVE}|(?:^|\b(?:the|an?|unknown|invalid|no such) ){NO_THING}[\w-]+ {OF_USER}"
@@ -327,7 +331,8 @@ FORWARDING = mark_words(r"""
     转发  轉發  (?<!又は)転送先  전달
 """)
 FORWARD_WORDS = (
-    FORWARDING + r"|(?<!no )\b(?:forward|redirect)(?:ing|ion|ed|s)?(?: (?:address|target|file|rule|to\b)|:)"
+    FORWARDING
+    + r"|(?<!no )\b(?:forward|redirect)(?:ing|ion|ed|s)?(?: (?:address|target|file|rule|to\b)|:)"
     r"|\bafter (?:being )?(?:forward|redirect)|xaddrx ?[-=]+> ?xaddrx"
     r"|\balias (?:loop|target)|\balias\b[^.;]{0,24} (?:targets?|points|resolves)\b|\bexpands\b|\bnext hop\b"
 )
@@ -364,11 +369,13 @@ REFUSAL_ONLY = (
     rf"|(?>{UNSPACED_MAILBOX}|{UNSPACED_REFUSED})\W*+)*+$"
 )
 POSTFIX_CLASS = r"(?:recipient )?address rejected: ?\w"  # before any text: it names no subject
-BARE_UNKNOWN = rf"{FILLERS}(?:{UNKNOWN_PREDICATE}|{UNSPACED_UNKNOWN})\W*$"  # "no existe", without a subject
-RECIPIENT_REFUSED_WORDS = rf"\b(?!xaddrx|{POSTFIX_CLASS}){MAILBOX}\b|^{REFUSAL_ONLY}|^{BARE_UNKNOWN}"
+BARE_UNKNOWN = (
+    rf"{FILLERS}(?:{UNKNOWN_PREDICATE}|{UNSPACED_UNKNOWN})\W*$"  # "no existe", without a subject
+)
+RECIPIENT_REFUSED_WORDS = (
+    rf"\b(?!xaddrx|{POSTFIX_CLASS}){MAILBOX}\b|^{REFUSAL_ONLY}|^{BARE_UNKNOWN}"
+)
 """Nothing but a refusal of the recipient: beside it an enhanced code for the mailbox is about the mailbox."""
 
-ADDRESS_REFUSED_WORDS = (
-    rf"\b(?!{POSTFIX_CLASS})(?:recipient|mailbox|user|account|address(?:ee)?|rcpt)\b|^(?=.*\bxaddrx\b){REFUSAL_ONLY}"
-)
+ADDRESS_REFUSED_WORDS = rf"\b(?!{POSTFIX_CLASS})(?:recipient|mailbox|user|account|address(?:ee)?|rcpt)\b|^(?=.*\bxaddrx\b){REFUSAL_ONLY}"
 """The text names the mailbox or its address in English and no other subject."""

@@ -18,13 +18,19 @@ from .languages import find_words
 class ReplyText(NamedTuple):
     """A reply's text in the two forms that rules search."""
 
-    unmasked: str  # lower case, without accents, addresses masked; holds names of DNS lists and links
-    masked: str  # the same with IP addresses, hosts and links masked, and misleading clauses replaced
+    unmasked: (
+        str  # lower case, without accents, addresses masked; holds names of DNS lists and links
+    )
+    masked: (
+        str  # the same with IP addresses, hosts and links masked, and misleading clauses replaced
+    )
 
 
 APOSTROPHES = str.maketrans("\u2018\u2019\u00b4`", "''''")
 # One form for letters that Arabic and Persian keyboards write differently; characters without width are removed.
-SAME_LETTERS = APOSTROPHES | str.maketrans("یکى", "يكي", "\u200b\u200c\u200d\u200e\u200f\ufeff\u00ad")
+SAME_LETTERS = APOSTROPHES | str.maketrans(
+    "یکى", "يكي", "\u200b\u200c\u200d\u200e\u200f\ufeff\u00ad"
+)
 
 
 def fold(text: str) -> str:
@@ -78,7 +84,11 @@ def phrases(text: str) -> str:
     groups: dict[str, list[str]] = {}
     for (boundary, initial), rests in by_initial.items():
         groups.setdefault(boundary, []).append(f"{initial}(?:{'|'.join(rests)})")
-    return "(?:" + "|".join(f"{boundary}(?:{'|'.join(each)})" for boundary, each in groups.items()) + ")"
+    return (
+        "(?:"
+        + "|".join(f"{boundary}(?:{'|'.join(each)})" for boundary, each in groups.items())
+        + ")"
+    )
 
 
 INITIAL = re.compile(r"(\\b)?([^\W\d_](?![?*+{]))?(.*)", re.DOTALL)
@@ -115,7 +125,9 @@ def join_words(words: str, letters: Letters) -> str:
     """Join the words of a mark."""
     folded = [fold_letters(word) for word in words.split("¦")]
     if letters == "ascii":
-        folded = [word for word in folded if NEVER not in word and LETTER_CLASS.sub("", word).isascii()]
+        folded = [
+            word for word in folded if NEVER not in word and LETTER_CLASS.sub("", word).isascii()
+        ]
     return phrases("  ".join(folded)) if folded else NEVER
 
 

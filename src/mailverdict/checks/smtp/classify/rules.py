@@ -74,7 +74,9 @@ class Rule:
     sample: str  # phase and reply that this rule must decide
     seen: str  # who sends such replies, or which RFC defines them
     code: str = "[45].."  # pattern of the whole reply code
-    enhanced: str = ".*"  # pattern of the whole enhanced status code, which is empty if there is none
+    enhanced: str = (
+        ".*"  # pattern of the whole enhanced status code, which is empty if there is none
+    )
     phases: str = "banner ehlo mail rcpt"
     text: str | tuple[str, ...] = ()  # one of them to be found in the masked text
     unmasked: str | tuple[str, ...] = ()  # to be found in the text with its links and host names
@@ -94,7 +96,11 @@ class Rule:
 
     def applies(self, phase: str, code: str, enhanced: str) -> bool:
         """Whether the rule is about replies with these codes in this phase."""
-        return bool(phase in self.phases and re.fullmatch(self.code, code) and re.fullmatch(self.enhanced, enhanced))
+        return bool(
+            phase in self.phases
+            and re.fullmatch(self.code, code)
+            and re.fullmatch(self.enhanced, enhanced)
+        )
 
     def matches(self, reply: SearchedReply) -> bool:
         """Whether a text of such a reply matches."""
@@ -160,10 +166,13 @@ SENDER_CALLOUT = (
 )
 BLOCKING_WORDS = r"reputation|black|block|spam|abus|unsolicited|banned|unusual|suspicious"
 # "Too many recipients" that the client asked about over time, not in this transaction.
-OVER_TIME_WORDS = (
-    r"\bsent\b|\bfrom\b|hour|minute|\bday\b|invalid|unknown|\bbad\b|non-?exist|xipx|your (?:ip|host|server)"
+OVER_TIME_WORDS = r"\bsent\b|\bfrom\b|hour|minute|\bday\b|invalid|unknown|\bbad\b|non-?exist|xipx|your (?:ip|host|server)"
+OTHER_CAUSE_WORDS = (
+    CLIENT_OR_SENDER_WORDS,
+    DOMAIN_UNKNOWN_WORDS,
+    FORWARD_WORDS,
+    THING_OF_USER_WORDS,
 )
-OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS, FORWARD_WORDS, THING_OF_USER_WORDS)
 LOOKUP_FAILURE_WORDS = (
     DOUBT_WORDS + "|"
     r"\b(?:ldap|director(?:y|ies)|databases?|\w*sql|nss|nis|back-?end|look-?ups?|configuration|server)\b[^.:;]{0,16} "
@@ -193,7 +202,9 @@ NOT_UNKNOWN_WORDS = (
     RATE_WORDS,
     r"un(?:deliverable|verified) address: \S|\blog ?in\b|^: ",
 )
-UNKNOWN_CODES = r"|5\.(?:0\.0|1\.(?![78])\d+|2\.[01]|3\.0|[45]\.\d+|7\.1)"  # beside an unknown mailbox
+UNKNOWN_CODES = (
+    r"|5\.(?:0\.0|1\.(?![78])\d+|2\.[01]|3\.0|[45]\.\d+|7\.1)"  # beside an unknown mailbox
+)
 NOT_FULL_WORDS = (  # what is full or exceeded is not a mailbox
     r"\bsend(?:ing|er)|\bip\b|xipx(?!\W*$)|daily|hourly|\brelay|\brate\b|messages? per|outgoing|outbound"
     r"|message size|queue(?! as\b)|polic|system|submission|shutting down"

@@ -15,7 +15,9 @@ STARTTLS = b"STARTTLS\r\n"
 MAX_PATH = 254  # RFC 5321 4.5.3.1.3 with erratum 1690: a path of 256 with its brackets
 MAX_LOCAL = 64  # RFC 5321 4.5.3.1.1
 # A Dot-string of visible characters, or a Quoted-string; the domain without anything that ends a path.
-ASCII_PATH = re.compile(r"(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+|\"(?:[ !#-\[\]-~]|\\[ -~])*\")@[A-Za-z0-9._:\[\]-]+")
+ASCII_PATH = re.compile(
+    r"(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+|\"(?:[ !#-\[\]-~]|\\[ -~])*\")@[A-Za-z0-9._:\[\]-]+"
+)
 NON_ASCII_PATH = re.compile(r"(?:[^\s<>@\"]+|\"[^\"\\]*\")@[^\s<>@\"]+")
 
 
@@ -75,7 +77,9 @@ def rcpt(address: str) -> bytes:
     return b"RCPT TO:<" + address.encode("utf-8") + b">\r\n"
 
 
-KEYWORD = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*)(?:[ =](.*))?")  # some old servers write AUTH=LOGIN
+KEYWORD = re.compile(
+    r"([A-Za-z0-9][A-Za-z0-9-]*)(?:[ =](.*))?"
+)  # some old servers write AUTH=LOGIN
 LIMIT = re.compile(r"([A-Za-z]+)=([1-9][0-9]{0,5})")
 
 

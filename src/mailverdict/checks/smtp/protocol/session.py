@@ -52,7 +52,9 @@ UNLIMITED = 1 << 31
 READ = {phase: Read(phase) for phase in ("banner", "ehlo", "mail", "rcpt", "quit")}
 
 MALFORMED = Classification(Reason.SYNTAX_ERROR, "not_sendable", error_code="REGEX")
-NO_SMTPUTF8 = Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", error_code="SMTPUTF8_REQUIRED")
+NO_SMTPUTF8 = Classification(
+    Reason.INCONCLUSIVE, "smtputf8_not_offered", error_code="SMTPUTF8_REQUIRED"
+)
 MISPLACED = Classification(Reason.INCONCLUSIVE, "misplaced_reply", action=Action.IN_STEP)
 UNASSIGNED = "no_reply"  # rule: octets that are not a reply, or that came before their command
 SILENCE = frozenset({"reply_timeout", "session_timeout", UNASSIGNED})  # rules
@@ -102,7 +104,9 @@ def aborted_by_reply(reply: Reply, phase: str) -> SessionAborted:
     return SessionAborted(classification, phase, str(reply), awaits_quit=True)
 
 
-def aborted_by_failure(failure: ConnectionFailure, phase: str, recipient: Recipient | None = None) -> SessionAborted:
+def aborted_by_failure(
+    failure: ConnectionFailure, phase: str, recipient: Recipient | None = None
+) -> SessionAborted:
     """The connection failed."""
     return SessionAborted(
         classify_failure(failure),
@@ -117,8 +121,12 @@ def aborted_by_failure(failure: ConnectionFailure, phase: str, recipient: Recipi
 def aborted_out_of_order(lost: SessionAborted | None) -> SessionAborted:
     """The replies of a window may not belong to its commands: none of them counts."""
     if lost is None:
-        return SessionAborted(MISPLACED, "rcpt", "a reply names another recipient than the one that was asked")
-    classification = Classification(lost.classification.reason, lost.classification.rule, action=Action.IN_STEP)
+        return SessionAborted(
+            MISPLACED, "rcpt", "a reply names another recipient than the one that was asked"
+        )
+    classification = Classification(
+        lost.classification.reason, lost.classification.rule, action=Action.IN_STEP
+    )
     return SessionAborted(classification, lost.phase, lost.detail, sends_quit=lost.sends_quit)
 
 
@@ -225,7 +233,9 @@ class Session:
     ) -> LimitObserved | None:
         """Count a refusal and notice a delay; 421 ends the session."""
         if reply.code == CLOSING:
-            raise SessionAborted(classify_reply(reply, phase=phase), phase, str(reply), recipient, is_cut=True)
+            raise SessionAborted(
+                classify_reply(reply, phase=phase), phase, str(reply), recipient, is_cut=True
+            )
         limit = None
         if phase == "ehlo" or phase == "rcpt":
             if self.is_delayed(phase, seconds):
@@ -275,7 +285,9 @@ class Session:
             raise aborted_by_reply(reply, "ehlo")
         self.reached = "ehlo"
         limits = command.parse_limits(self.extensions.get("LIMITS", ""))  # RFC 9422
-        self.rcpt_per_transaction = min(self.rcpt_per_transaction, limits.get("RCPTMAX", self.rcpt_per_transaction))
+        self.rcpt_per_transaction = min(
+            self.rcpt_per_transaction, limits.get("RCPTMAX", self.rcpt_per_transaction)
+        )
         self.one_domain = self.one_domain or limits.get("RCPTDOMAINMAX") == 1
 
     def old_hello(self, refused: Reply) -> Dialogue:
@@ -285,13 +297,17 @@ class Session:
             reply = yield from self.read("ehlo")
         except SessionAborted as aborted:
             classification = classify_reply(refused, phase="ehlo")
-            raise SessionAborted(classification, "ehlo", str(refused), sends_quit=aborted.sends_quit) from aborted
+            raise SessionAborted(
+                classification, "ehlo", str(refused), sends_quit=aborted.sends_quit
+            ) from aborted
         if reply.code != 250:
             raise aborted_by_reply(refused, "ehlo")
 
     def can_secure(self) -> bool:
         """Whether STARTTLS can be tried."""
-        return not self.is_secure and self.plan.starttls != "never" and "STARTTLS" in self.extensions
+        return (
+            not self.is_secure and self.plan.starttls != "never" and "STARTTLS" in self.extensions
+        )
 
     def upgrade(self) -> Dialogue:
         """STARTTLS and EHLO once more (RFC 3207); if the server declines, the session continues without TLS."""
@@ -346,7 +362,9 @@ class Session:
         size = max(0, min(budget - self.refused, room))
         most = min(2 * budget - 1 - self.refused, room) if size else 0
         while (given := len(self.open)) < size:
-            window = yield WindowRequest(size - given, self.asked, self.refused, self.can_pipeline, most - given)
+            window = yield WindowRequest(
+                size - given, self.asked, self.refused, self.can_pipeline, most - given
+            )
             assert isinstance(window, WindowPlan)
             self.refusal_budget = window.refusal_budget
             if not window.recipients:
@@ -379,7 +397,9 @@ class Session:
     def pipeline(self, commands: list[WindowCommand]) -> Dialogue:
         """All commands at once (RFC 2920); replies count only if each one belongs to its command."""
         self.has_quit = self.is_last_window
-        yield Send(b"".join([each.data for each in commands]) + (command.QUIT if self.has_quit else b""))
+        yield Send(
+            b"".join([each.data for each in commands]) + (command.QUIT if self.has_quit else b"")
+        )
         replies: list[Reply] = []
         lost: SessionAborted | None = None
         try:
@@ -459,7 +479,9 @@ class Session:
         if not self.has_transaction:
             return None  # its MAIL was refused: this reply is about that
         self.asked += 1
-        classification = classify_reply(reply, phase="rcpt", recipient=recipient.address, sender=self.plan.mail_from)
+        classification = classify_reply(
+            reply, phase="rcpt", recipient=recipient.address, sender=self.plan.mail_from
+        )
         if classification.action is not Action.NONE:
             limit, is_asked_again = self.ask_again(sent, recipient, reply, classification)
             if is_asked_again:
@@ -470,7 +492,11 @@ class Session:
         return classification
 
     def ask_again(
-        self, sent: WindowCommand, recipient: Recipient, reply: Reply, classification: Classification
+        self,
+        sent: WindowCommand,
+        recipient: Recipient,
+        reply: Reply,
+        classification: Classification,
     ) -> tuple[LimitObserved | None, bool]:
         """Whether the same recipient is asked again, here or in another session; the limit that was observed."""
         match classification.action:
@@ -487,8 +513,12 @@ class Session:
                 helps = "SMTPUTF8" in self.extensions and recipient not in self.needs_utf8
                 self.needs_utf8.add(recipient)
                 return None, helps
-            case Action.BACK_OFF:  # capacity: the session ends; the caller decides when another begins
-                self.stop = self.stop or SessionAborted(classification, "rcpt", str(reply), recipient, awaits_quit=True)
+            case (
+                Action.BACK_OFF
+            ):  # capacity: the session ends; the caller decides when another begins
+                self.stop = self.stop or SessionAborted(
+                    classification, "rcpt", str(reply), recipient, awaits_quit=True
+                )
                 return None, True
         return None, False
 

@@ -30,7 +30,9 @@ class SessionPlan:
     rcpt_per_transaction: int = 50
     rcpt_per_session: int = 500
     refusal_budget: int = 9  # refused recipients after which the session ends
-    slow_by: float = 0.5  # seconds by which a reply to RCPT must exceed the one to EHLO to count as delayed
+    slow_by: float = (
+        0.5  # seconds by which a reply to RCPT must exceed the one to EHLO to count as delayed
+    )
 
 
 # --- what the session asks the driver to do --------------------------------------------------------
@@ -108,16 +110,26 @@ class WindowPlan(NamedTuple):
 class SessionEnd:
     """How a session ended."""
 
-    classification: Classification | None = None  # None: nothing left to ask, or its limits were reached
-    phase: str = ""  # "connect", or that of the reply which was expected; empty without a classification
+    classification: Classification | None = (
+        None  # None: nothing left to ask, or its limits were reached
+    )
+    phase: str = (
+        ""  # "connect", or that of the reply which was expected; empty without a classification
+    )
     detail: str = ""  # the reply or failure that ended it, on one line
-    recipient: Recipient | None = None  # the one whose RCPT was being answered; it is among `unasked`
+    recipient: Recipient | None = (
+        None  # the one whose RCPT was being answered; it is among `unasked`
+    )
     unasked: tuple[Recipient, ...] = ()  # given to the session and not answered, in order
-    reached: str = ""  # last phase that succeeded: "" (no connection), "connect", "banner", "ehlo" or "mail"
+    reached: str = (
+        ""  # last phase that succeeded: "" (no connection), "connect", "banner", "ehlo" or "mail"
+    )
     asked: int = 0  # recipients whose RCPT got a reply
     refused: int = 0  # and refused among them
     is_secure: bool = False  # TLS was used
-    is_out_of_step: bool = False  # there were more replies than commands, so the answers may be of other recipients
+    is_out_of_step: bool = (
+        False  # there were more replies than commands, so the answers may be of other recipients
+    )
     host: str = ""  # the IP address of the server
 
 

@@ -75,7 +75,10 @@ def plan_window(
 
 def rcpt_commands(group: Sequence[Recipient], before: OpenTransaction) -> list[WindowCommand]:
     """The RCPT commands of a transaction that may have had others before."""
-    companions, domains = len(group) + before.asked, len(before.domains.union(map(domain_of, group)))
+    companions, domains = (
+        len(group) + before.asked,
+        len(before.domains.union(map(domain_of, group))),
+    )
     return [WindowCommand("RCPT", command.rcpt(r.address), r, companions, domains) for r in group]
 
 
@@ -90,7 +93,9 @@ def transactions(
             probes.append(recipient)
             continue
         needs_utf8 = recipient in utf8 or not recipient.address.isascii()
-        groups.setdefault((needs_utf8, domain_of(recipient) if one_domain else ""), []).append(recipient)
+        groups.setdefault((needs_utf8, domain_of(recipient) if one_domain else ""), []).append(
+            recipient
+        )
     for (needs_utf8, _), group in groups.items():
         for start in range(0, len(group), size):
             yield group[start : start + size], needs_utf8
@@ -98,12 +103,16 @@ def transactions(
         yield [probe], not probe.address.isascii()
 
 
-def transaction_after(commands: Sequence[WindowCommand], before: OpenTransaction | None) -> OpenTransaction | None:
+def transaction_after(
+    commands: Sequence[WindowCommand], before: OpenTransaction | None
+) -> OpenTransaction | None:
     """The transaction under way after a window; None if it takes no more, as those of probes and SMTPUTF8."""
     last = max((index for index, each in enumerate(commands) if each.verb == "MAIL"), default=-1)
     asked = [each.recipient for each in commands[last + 1 :] if each.recipient]
     if last >= 0:
-        is_plain = not commands[last].data.endswith(b"SMTPUTF8\r\n") and not any(r.is_probe for r in asked)
+        is_plain = not commands[last].data.endswith(b"SMTPUTF8\r\n") and not any(
+            r.is_probe for r in asked
+        )
         before = OpenTransaction() if is_plain else None
     if before is None:
         return None
@@ -123,7 +132,8 @@ def is_misplaced(commands: Sequence[WindowCommand], replies: Sequence[Reply]) ->
             continue
         text = reply.text.lower()
         if each.recipient.address.lower() not in text and any(
-            other.recipient is not None and other.recipient.address.lower() in text for other in commands
+            other.recipient is not None and other.recipient.address.lower() in text
+            for other in commands
         ):
             return True
     return False

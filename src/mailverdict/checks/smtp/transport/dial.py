@@ -13,7 +13,12 @@ from .networks import may_dial
 
 REFUSED = frozenset({errno.ECONNREFUSED, errno.ECONNRESET})
 # The failure that is reported, most important first: one time-out means that the port may be open.
-REPORTED_FIRST = (FailureKind.CONNECT_TIMEOUT, FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.NOT_DIALLED)
+REPORTED_FIRST = (
+    FailureKind.CONNECT_TIMEOUT,
+    FailureKind.REFUSED,
+    FailureKind.UNREACHABLE,
+    FailureKind.NOT_DIALLED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,9 @@ class Target:
     allow_networks: tuple[Network, ...] = ()
 
 
-async def dial(target: Target, protocol: Callable[[], asyncio.Protocol], seconds: float) -> str | ConnectionFailure:
+async def dial(
+    target: Target, protocol: Callable[[], asyncio.Protocol], seconds: float
+) -> str | ConnectionFailure:
     """Connect to the first address that accepts; return it, or the most important failure.
 
     `seconds` is the time for all addresses together; each attempt gets an equal share of what is left.
@@ -59,9 +66,13 @@ async def attempt(
     source = (target.source, 0) if target.source else None
     try:
         async with asyncio.timeout(seconds):
-            await asyncio.get_running_loop().create_connection(protocol, address, target.port, local_addr=source)
+            await asyncio.get_running_loop().create_connection(
+                protocol, address, target.port, local_addr=source
+            )
     except TimeoutError:
-        return ConnectionFailure(FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {seconds:g} s")
+        return ConnectionFailure(
+            FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {seconds:g} s"
+        )
     except OSError as exc:
         kind = FailureKind.REFUSED if exc.errno in REFUSED else FailureKind.UNREACHABLE
         return ConnectionFailure(kind, f"{address}: {exc.strerror or exc}")

@@ -65,7 +65,9 @@ class SessionHandler(NamedTuple):
     next_window: Callable[[WindowRequest], WindowPlan] = no_recipients
     on_reply: Callable[[RecipientAnswers], None] = ignore_event
     on_limit: Callable[[LimitObserved], None] = ignore_event
-    on_first_reply: Callable[[], None] = ignore_event  # after the `on_reply` of the session's first reply to RCPT
+    on_first_reply: Callable[[], None] = (
+        ignore_event  # after the `on_reply` of the session's first reply to RCPT
+    )
 
 
 async def drive_session(
@@ -128,7 +130,9 @@ class SessionProtocol(asyncio.Protocol):
         self.failure: ConnectionFailure | None = None
         self.waiting: Read | None = None
         self.began = self.since = self.loop.time()
-        self.session_deadline = self.deadline = float("inf")  # of the session, and of the present wait
+        self.session_deadline = self.deadline = float(
+            "inf"
+        )  # of the session, and of the present wait
         self.timer: asyncio.TimerHandle | None = None
         self.upgrading: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
@@ -255,7 +259,9 @@ class SessionProtocol(asyncio.Protocol):
         is_early = self.parser.is_inside or any(reply.code != CLOSING for reply in self.replies)
         if is_early and not self.failure:
             self.replies.clear()
-            self.failure = ConnectionFailure(FailureKind.NO_REPLY, "a reply came before its command")
+            self.failure = ConnectionFailure(
+                FailureKind.NO_REPLY, "a reply came before its command"
+            )
         self.since = self.loop.time()
         self.write(data)
 
@@ -276,7 +282,9 @@ class SessionProtocol(asyncio.Protocol):
 
     def timeout_of(self, read: Read) -> float:
         """How long to wait for a reply, in seconds."""
-        return {"banner": self.timeouts.connect, "quit": self.timeouts.quit}.get(read.phase, self.timeouts.command)
+        return {"banner": self.timeouts.connect, "quit": self.timeouts.quit}.get(
+            read.phase, self.timeouts.command
+        )
 
     def wait_for(self, read: Read) -> None:
         """Wait for a reply; a trickle of bytes does not move the deadline, a complete reply does."""
@@ -299,9 +307,16 @@ class SessionProtocol(asyncio.Protocol):
         if self.deadline - self.loop.time() > SHORTEST_WAIT:
             self.arm()
         elif self.deadline >= self.session_deadline:
-            self.fail(FailureKind.SESSION_TIMEOUT, f"the session took more than {self.timeouts.session:g} s")
+            self.fail(
+                FailureKind.SESSION_TIMEOUT,
+                f"the session took more than {self.timeouts.session:g} s",
+            )
         else:
-            kind = FailureKind.BANNER_TIMEOUT if self.waiting.phase == "banner" else FailureKind.REPLY_TIMEOUT
+            kind = (
+                FailureKind.BANNER_TIMEOUT
+                if self.waiting.phase == "banner"
+                else FailureKind.REPLY_TIMEOUT
+            )
             self.fail(kind, f"no reply within {self.timeout_of(self.waiting):g} s")
 
     # --- TLS -------------------------------------------------------------------------------------------
@@ -318,13 +333,19 @@ class SessionProtocol(asyncio.Protocol):
     async def handshake(self) -> ConnectionFailure | None:
         """Replace the transport by one over TLS."""
         if self.parser.is_inside or self.replies:
-            return ConnectionFailure(FailureKind.TLS, "bytes in the clear after the server was ready for TLS")
+            return ConnectionFailure(
+                FailureKind.TLS, "bytes in the clear after the server was ready for TLS"
+            )
         assert self.transport
         timeout = max(0.001, min(self.timeouts.command, self.session_deadline - self.loop.time()))
         try:
-            transport = await self.loop.start_tls(self.transport, self, default_tls(), ssl_handshake_timeout=timeout)
+            transport = await self.loop.start_tls(
+                self.transport, self, default_tls(), ssl_handshake_timeout=timeout
+            )
         except (OSError, ssl.SSLError, TimeoutError) as exc:
-            return ConnectionFailure(FailureKind.TLS, f"TLS failed: {str(exc) or type(exc).__name__}")
+            return ConnectionFailure(
+                FailureKind.TLS, f"TLS failed: {str(exc) or type(exc).__name__}"
+            )
         if transport is None:  # the connection was lost in the meantime
             return ConnectionFailure(FailureKind.TLS, "TLS failed: the connection ended")
         self.transport = transport

@@ -17,8 +17,13 @@ from ...lists.files import find_lists, read_entries
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 LISTS = ("special_networks", "special_networks_more")
 REACHABLE = ("True", "N/A")  # N/A, of 6to4 and Teredo: the IPv4 addresses inside decide
-NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052; the other prefix for translation (RFC 8215) is not global
-ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # RFC 5214 section 6.1: in an interface identifier, before the IPv4 address
+NAT64 = ipaddress.IPv6Network(
+    "64:ff9b::/96"
+)  # RFC 6052; the other prefix for translation (RFC 8215) is not global
+ISATAP = (
+    0x0000_5EFE,
+    0x0200_5EFE,
+)  # RFC 5214 section 6.1: in an interface identifier, before the IPv4 address
 
 
 def may_dial(address: str, allow_networks: Sequence[Network] = ()) -> bool:
@@ -58,7 +63,9 @@ def destinations(address: IPAddress) -> list[IPAddress]:
 def is_reachable(address: IPAddress) -> bool:
     """Whether the most specific network of the lists is globally reachable, or there is none."""
     bits, networks = int(address), special_networks()[address.version]
-    return next((reachable for shift, prefix, reachable in networks if bits >> shift == prefix), True)
+    return next(
+        (reachable for shift, prefix, reachable in networks if bits >> shift == prefix), True
+    )
 
 
 @cache
@@ -72,5 +79,7 @@ def special_networks() -> dict[int, list[tuple[int, int, bool]]]:
         block, reachable, _source, _name = entry.split(maxsplit=3)
         network = ipaddress.ip_network(block)
         shift = network.max_prefixlen - network.prefixlen
-        found[network.version].append((shift, int(network.network_address) >> shift, reachable in REACHABLE))
+        found[network.version].append(
+            (shift, int(network.network_address) >> shift, reachable in REACHABLE)
+        )
     return {version: sorted(networks) for version, networks in found.items()}
