@@ -18,9 +18,9 @@ from ..files.table_file import ReadOptions
 from ..model.address import folded_key
 from ..model.paths import user_path
 from ..model.words import Reason, count_of, printable_text
+from ..table.cells import to_array
 from ..table.notices import warn_user
 from ..table.table import Frame, Table, frame_of, labels_of, library_of, polars_of
-from ..table.text_column import to_array
 from .events import read_events
 from .exports import (
     choose_layout,

@@ -22,7 +22,7 @@ from ..errors import ColumnError, InputError, SettingsError
 from ..model.words import Status
 from ..runs.plan import Plan
 from ..table.columns import REPAIR_COLUMNS, Column, to_arrow
-from ..table.options import ColumnChoice, VerifyOptions, show_options
+from ..table.options import ColumnChoice, VerifyOptions
 from .asking import observe_part, read_answers
 from .call import Call, ask_workers, error_of, open_call, plan_texts, verify_texts
 from .scratch import without_dictionaries
@@ -32,8 +32,8 @@ from .stages import (
     attach,
     keys_and_counts,
     needed_labels,
+    read_distinct,
     read_part,
-    read_texts,
     sum_counts,
 )
 
@@ -50,7 +50,6 @@ TYPES = {
 }  # of result columns, by their kind; all others are texts
 
 
-@show_options()
 def verify(
     data: Any,
     column: str | list[str] | None = None,
@@ -117,7 +116,6 @@ def verify(
     return ask_workers(call, engine)
 
 
-@show_options()
 def plan(
     data: Any,
     column: str | list[str] | None = None,
@@ -276,10 +274,7 @@ def named_columns(
     part: pa.Table, job: StageJob, extra: Sequence[Column] = ()
 ) -> list[list[tuple[str, Column]]]:
     """The names and kinds of the result columns of each column."""
-    return [
-        list(zip(each.names, each.columns, strict=True))
-        for each in read_part(part, job, extra).results
-    ]
+    return [list(labels.items()) for labels in read_part(part, job, extra).results]
 
 
 # --- batches --------------------------------------------------------------------------------------------------------
@@ -349,7 +344,7 @@ def read_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterato
 def text_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
     """The distinct texts of the columns."""
     for table in gather(batches):
-        yield pa.record_batch({"text": read_texts(table, job).asked(is_free=False)[0]})
+        yield pa.record_batch({"text": read_distinct(table, job)})
 
 
 def answer_columns(job: StageJob) -> list[Column]:

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from ..atomic_write import is_device
 from ..errors import ColumnError, InputError
 from ..model.paths import user_path
+from ..table.cells import is_filled, read_cells, read_texts
 from ..table.columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
-from ..table.text_column import is_filled, read_values
 from .columnar import open_arrow, open_parquet, open_parquet_folder
 from .compression import COMPRESSIONS, only_member, unpack
 from .delimited import open_delimited
@@ -228,7 +228,7 @@ def count_addresses(values: Any) -> tuple[float, float]:
             0.0,
             0.0,
         )  # far quicker than to read the cells, which counts in a table with thousands of columns
-    texts = read_values(values, for_repair=True, longest=LONGEST_SAMPLE).stripped
+    texts = read_cells(values, longest=LONGEST_SAMPLE)["stripped"]
     filled = is_filled(texts).true_count
     if not filled:
         return 0.0, 0.0
@@ -296,7 +296,7 @@ def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
         n for n, v in heads.items() if EMAIL_NAME.fullmatch(str(n)) and not is_result(n, names)
     ]
     if len(found) == 1:
-        texts = read_values(heads[found[0]]).texts
+        texts = read_texts(heads[found[0]])
         filled = is_filled(texts).true_count
         if not filled:
             return found[0], "by its name; the first rows have no filled cell in it"

@@ -20,7 +20,8 @@ from ..runs.options import check_flag, pick_backend
 from ..table.columns import to_boolean, to_string, to_utc
 from ..table.notices import warn_user
 from ..table.options import ColumnChoice
-from .verify import read_addresses, tables_of
+from .reading import read_addresses
+from .verify import tables_of
 
 OUTCOME_DTYPE = pd.CategoricalDtype([str(each) for each in DnsOutcome])
 
@@ -92,9 +93,10 @@ def lookup_domains(
         )
     tables = tables_of(data, column)
     read = read_addresses([table.values() for table in tables], clean=check_flag("clean", clean))
-    syntax = observe_column(read.texts)
-    names = syntax.domains.to_pylist()
-    counts = np.bincount(syntax.domain_codes.drop_null().to_numpy(), minlength=len(names))
+    syntax = observe_column(read["text"])
+    names = syntax["domain"].dictionary.to_pylist()
+    codes = syntax["domain"].indices.drop_null().to_numpy()
+    counts = np.bincount(codes, minlength=len(names))
     seen, notices = run_sync(look_up(names, picked, is_owned=picked is not backend))
     warn_user(*notices)
     table = evidence_frame(names, counts.tolist(), seen, picked)
@@ -145,9 +147,9 @@ def evidence_frame(
             "rows": np.array(counts, np.int64),
             "outcome": pd.Categorical([str(dns.outcome) for dns in found], dtype=OUTCOME_DTYPE),
             "mx_records": text(hosts),
-            "spamtrap": to_boolean(pa.chunked_array([flags.spamtrap])),
-            "disposable": to_boolean(pa.chunked_array([flags.disposable])),
-            "free": to_boolean(pa.chunked_array([flags.free])),
+            "spamtrap": to_boolean(pa.chunked_array([flags["spamtrap"]])),
+            "disposable": to_boolean(pa.chunked_array([flags["disposable"]])),
+            "free": to_boolean(pa.chunked_array([flags["free"]])),
             "message": text([dns.message or None for dns in found]),
             "checked_at": to_utc(pa.chunked_array([moments])),
         }

@@ -14,17 +14,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.syntax.kernels import Rows
 from ..errors import SettingsError
+from ..model.arrow import Rows, one_array, replace_texts
 from ..model.json_fields import shorten
-from ..model.table import one_array
 from ..model.words import ACTIONS, FLAGS, MEANING, SEVERAL_ADDRESSES, Status, Verdict, count_of
 from ..repair.remarks import text_beside
 from ..repair.words import NO_NAMES
 from ..table.columns import ACTION_COLUMNS
 from ..table.overwrite import name_columns
 from ..table.table import Frame
-from ..table.text_column import replace_texts
 from .clean import DID_YOU_MEAN
 from .results import JUDGED, WAITING, Results
 

@@ -26,11 +26,11 @@ from ..files.readers import guess_column, open_table, rank_columns
 from ..model.paths import user_path
 from ..model.words import first_of, printable_text
 from ..repair.repair import MAX_CELL, repair_cell
+from ..table.cells import describe_no_address, is_filled, read_cells, to_array
 from ..table.columns import SUPPRESS_COLUMNS
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, labels_of, read_stream, table_of
-from ..table.text_column import describe_no_address, is_filled, read_values, to_array
 from .duplicates import read_mailboxes
 from .results import as_flags
 
@@ -131,7 +131,7 @@ def suppress(
     if not isinstance(against, SuppressionList):
         against = SuppressionList.read(against, against_column)
         warn_user(*against.notices())
-    texts = read_values(table.values(), for_repair=True, longest=MAX_CELL).texts
+    texts = read_cells(table.values(), longest=MAX_CELL)["text"]
     warn_user(describe_no_address(texts, column))
     flags = against.find(read_mailboxes(texts))
     if names[0] in table.labels():
@@ -191,7 +191,7 @@ class SuppressionList:
 
     def add_entries(self, cells: Any) -> None:
         """Add entries; those that are neither addresses nor domains are counted."""
-        texts = read_values(cells, for_repair=True, longest=MAX_CELL).texts
+        texts = read_cells(cells, longest=MAX_CELL)["text"]
         entries = texts.filter(is_filled(texts))
         self.size += len(entries)
         addresses: list[str] = []

@@ -18,19 +18,12 @@ import pyarrow.compute as pc
 from ..bounces.events import read_events
 from ..bounces.mailboxes import kind_of_file
 from ..checks.syntax.column import observe_column
-from ..checks.syntax.kernels import to_bools
 from ..errors import ColumnError, InputError
 from ..files.readers import guess_column, open_table, rank_columns
 from ..model.address import address_keys
+from ..model.arrow import one_array, texts_where, to_bools
 from ..model.paths import user_path
-from ..model.table import (
-    SOURCE_JOURNAL,
-    SOURCE_LOCAL,
-    SOURCE_REMOTE,
-    complete_table,
-    one_array,
-    texts_where,
-)
+from ..model.table import SOURCE_JOURNAL, SOURCE_LOCAL, SOURCE_REMOTE, complete_table
 from ..model.words import (
     Reason,
     Status,
@@ -41,6 +34,7 @@ from ..model.words import (
     printable_text,
 )
 from ..repair.repair import MAX_CELL
+from ..table.cells import is_filled, read_cells, read_present, strip_texts, where_filled
 from ..table.columns import (
     BY_NAME,
     RESULT_NAMES,
@@ -62,7 +56,6 @@ from ..table.table import (
     polars_to_arrow,
     put_column,
 )
-from ..table.text_column import is_filled, read_present, read_values, strip_texts, where_filled
 from ..table.verifiers import FLAGS, SKIP, WORDS, VerifierLayout, verifier_layouts
 from ..verdicts import order_reasons, verdict_of
 from .clean import repair_column
@@ -196,7 +189,7 @@ def read_known(known: Any) -> KnownAnswers | None:
     answers = read_answers(known, None)
     settled = pa.array([str(Verdict.VALID), str(Verdict.INVALID)])
     rows = answers.filter(pc.is_in(answers["result"].cast(pa.string()), value_set=settled))
-    rows = rows.filter(observe_column(one_array(rows["email"])).ok)
+    rows = rows.filter(observe_column(one_array(rows["email"]))["well_formed"])
     keys, source = address_keys(one_array(rows["email"])), rows["source"].cast(pa.string())
     is_ours = pc.is_in(source, value_set=pa.array([SOURCE_LOCAL, SOURCE_REMOTE, None]))
     source = pc.if_else(is_ours, SOURCE_JOURNAL, source)
@@ -372,8 +365,8 @@ def read_addresses(
     else:
         others = {at: cells for at, cells in enumerate(export.columns) if at not in used}
         at = guess_place(export, others)
-    texts = read_values(export.columns[at], for_repair=True, longest=MAX_CELL).texts
-    return strip_texts(repair_column(texts, suggests_domains=False).texts)
+    texts = read_cells(export.columns[at], longest=MAX_CELL)["text"]
+    return strip_texts(repair_column(texts, suggests_domains=False)["text"])
 
 
 def guess_place(export: Export, columns: Mapping[int, Any]) -> int:

@@ -12,7 +12,6 @@ import platformdirs
 import pyarrow as pa
 
 from ..backend import Backend
-from ..checks.syntax.column import SyntaxColumn
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..model.paths import user_path
@@ -200,11 +199,11 @@ def open_execution(
     addresses: pa.StringArray,
     options: Options,
     fields: Sequence[str] = tuple(SCHEMA.names),
-    syntax: SyntaxColumn | None = None,
+    syntax: pa.RecordBatch | None = None,
 ) -> Execution:
     """Open the journal and set up the execution, without any request. The result will be made from `fields`.
 
-    `syntax` is the syntax check of the addresses, if it was made already.
+    `syntax` is what `observe_column` saw of the addresses, if it was called already.
     """
     journal = None
     if options.journal is not None:

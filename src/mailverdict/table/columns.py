@@ -22,13 +22,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.operators import find_operator, load_operators, name_operators
-from ..checks.syntax.kernels import to_bools
 from ..errors import ColumnError, SettingsError
+from ..model.arrow import to_bools
 from ..model.table import SOURCE_LOCAL
 from ..model.words import ACTIONS, WHY_MEANING, Reason, Status, Verdict, first_of, why_of_error
 from ..version import __version__
 
 LARGE = 100_000  # rows from which several threads are faster than one
+SHORTEST_PART = 3  # characters of a name that are looked for in others
 MAX_LISTED = 20  # column names shown in an error
 VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
 STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
@@ -691,8 +692,11 @@ def did_you_mean(column: Any, names: Sequence[Any]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - only a wrong name needs it
 
     folded = {str(name).strip().casefold(): name for name in reversed(names)}
-    close = get_close_matches(str(column).strip().casefold(), folded, 1)
-    if close:
+    wanted = str(column).strip().casefold()
+    close = get_close_matches(wanted, folded, 1)
+    if not close and len(wanted) >= SHORTEST_PART:
+        close = [name for name in folded if wanted in name]  # as type in validation_type
+    if len(close) == 1:
         return f" (did you mean {repr(folded[close[0]])[:80]}?)"
     # Positions begin with 0 in pandas and with 1 in most programs for CSV.
     return " (give its name, not its position)" if str(column).removeprefix("-").isdecimal() else ""

@@ -22,9 +22,9 @@ from ..errors import SettingsError
 from ..frames.duplicates import compare_mailboxes
 from ..frames.explode import explode
 from ..frames.planning import plan_addresses
+from ..frames.reading import with_column
 from ..frames.suppress import SuppressionList
-from ..frames.verify import AddressColumns
-from ..model.table import one_array
+from ..model.arrow import one_array
 from ..model.words import count_of
 from ..runs.execution import unique_addresses
 from ..runs.options import Options
@@ -75,7 +75,7 @@ class Prepared:
     frame: pd.DataFrame
     column: Hashable
     tidy: TidyColumn
-    read: AddressColumns
+    read: pa.RecordBatch  # as `read_addresses` gives it
     repeated: int  # rows whose mailbox is in an earlier row
     repeated_examples: list[tuple[str, str]]
     suppressed: int  # rows on the suppression list
@@ -172,7 +172,7 @@ def prepare(
             is_removed |= flags.fill_null(False).to_numpy(zero_copy_only=False)
             frame = attach(frame, column, pa.table({"suppressed": flags}), SUPPRESS_COLUMNS)
     if is_removed.any():
-        read = replace(read, is_wanted=pa.array(~is_removed))
+        read = with_column(read, "wanted", pa.array(~is_removed))
     return Prepared(
         base=base,
         rows=rows,
@@ -192,7 +192,7 @@ def prepare(
 def plan_check(prepared: Prepared, options: Options) -> Planned:
     """Work out the cost of a check; nothing is spent."""
     skipped = 0 if options.is_free else prepared.skipped
-    addresses = count_addresses(prepared.read.texts) if skipped else None
+    addresses = count_addresses(prepared.read["text"]) if skipped else None
     return Planned(plan_addresses([prepared.read], options), skipped, addresses)
 
 
@@ -252,7 +252,7 @@ def attach(
 
 def count_addresses(texts: pa.StringArray) -> int:
     """How many distinct well-formed addresses there are, as a report counts them."""
-    return len(unique_addresses(texts.filter(observe_column(texts).ok))[0])
+    return len(unique_addresses(texts.filter(observe_column(texts)["well_formed"]))[0])
 
 
 def column_of(frame: pd.DataFrame, column: Hashable) -> pd.Series[Any]:
