@@ -11,8 +11,8 @@ import ipaddress
 from collections.abc import Sequence
 from functools import cache
 
-from ....model.settings import Network
-from ...lists.files import find_lists, read_entries
+from ..model.settings import Network
+from .lists.files import find_lists, read_entries
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 LISTS = ("special_networks", "special_networks_more")
