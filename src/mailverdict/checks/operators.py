@@ -29,6 +29,16 @@ SELF = (
     "self"  # the operator of a domain whose mail servers have names of its own, but of no provider
 )
 PROVIDERS = ("free", "free_more")  # lists of domains that give mailboxes to everybody
+# Operators whose customers are mostly companies, which pay by the mailbox or for a filter. A domain of disposable addresses
+# is rarely there: such a service takes mail for every address, and for little money. A list may have the domain by mistake.
+FOR_COMPANIES = frozenset(
+    {
+        *("amazon-workmail", "apple", "fastmail", "google", "microsoft365", "microsoft365-gov"),
+        *("proton", "rackspace", "zoho"),
+        *("barracuda", "cisco", "forcepoint", "hornetsecurity", "mimecast", "proofpoint"),
+        *("proofpoint-essentials", "sophos", "symantec", "trellix", "trendmicro"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
