@@ -18,6 +18,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
+from ..checks.lists.flags import load_lists
 from ..errors import ColumnError, InputError, SettingsError
 from ..model.words import Status
 from ..runs.plan import Plan
@@ -363,9 +364,10 @@ def final_columns(rows: pa.Table, job: StageJob) -> pa.Table:
     """Answers as result columns, by their names without prefix, after their `key`."""
     made = {"key": rows["key"].cast(pa.string())}
     if job.key_kind == "domain":
-        rows = rows.append_column(
-            "normalized", rows["key"]
-        )  # of it the operator needs the domain alone
+        # Columns about the mail server need these two of each row.
+        flags = load_lists(job.lists).domain_flags(rows["key"].to_pylist())
+        rows = rows.append_column("normalized", rows["key"])
+        rows = rows.append_column("disposable", flags.disposable)
     for each in answer_columns(job):
         if each.field in rows.column_names:
             made[each.name] = to_arrow(rows, each)
