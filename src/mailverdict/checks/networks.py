@@ -24,7 +24,7 @@ ISATAP = (
     0x0000_5EFE,
     0x0200_5EFE,
 )  # RFC 5214 section 6.1: in an interface identifier, before the IPv4 address
-UNSPECIFIED = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound; which no host has
+UNSPECIFIED = ("0.0.0.0", "::")  # noqa: S104 - no host has them; compared, not bound
 # Examples and tests write these in place of public addresses; RFC 5737, RFC 3849, RFC 9637.
 DOCUMENTATION = tuple(
     map(

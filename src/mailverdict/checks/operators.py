@@ -25,12 +25,11 @@ KINDS = (
     *("mailbox", "hosting", "filter", "forwarder", "certified", "inbound-api"),
     *("parking", "disposable", "placeholder"),
 )
-SELF = (
-    "self"  # the operator of a domain whose mail servers have names of its own, but of no provider
-)
+# The operator of a domain whose mail servers have names of its own; never of a provider.
+SELF = "self"
 PROVIDERS = ("free", "free_more")  # lists of domains that give mailboxes to everybody
-# Operators whose customers are mostly companies, which pay by the mailbox or for a filter. A domain of disposable addresses
-# is rarely there: such a service takes mail for every address, and for little money. A list may have the domain by mistake.
+# Operators whose customers are mostly companies, which pay by the mailbox or for a filter. A domain
+# of disposable addresses is rarely there, since it takes mail for every address at low cost.
 FOR_COMPANIES = frozenset(
     {
         *("amazon-workmail", "apple", "fastmail", "google", "microsoft365", "microsoft365-gov"),
@@ -149,10 +148,11 @@ def name_operators(hosts: pa.StringArray, addresses: pa.StringArray) -> pa.Strin
     It is the word of the table; else ``self`` if host and address are below one registered domain; else that of the
     host. A provider of mailboxes is never ``self``. `addresses` may be domains.
 
-    >>> hosts = pa.array(["aspmx.l.google.com", "mx.firm.example", "mx1.hoster.example", "mx1.seznam.cz", None])
-    >>> domains = pa.array(["firm.example", "firm.example", "firm.example", "seznam.cz", "firm.example"])
-    >>> name_operators(hosts, domains).to_pylist()
-    ['google', 'self', 'hoster.example', 'seznam.cz', None]
+    >>> hosts = pa.array(["aspmx.l.google.com", "mx.firm.example", "mx1.hoster.example", None])
+    >>> name_operators(hosts, pa.array(["ada@firm.example"] * 4)).to_pylist()
+    ['google', 'self', 'hoster.example', None]
+    >>> name_operators(pa.array(["mx1.seznam.cz"]), pa.array(["ada@seznam.cz"])).to_pylist()
+    ['seznam.cz']
     """
     coded = hosts.dictionary_encode()
     rows = [find_operator(host, load_operators()) for host in coded.dictionary.to_pylist()]

@@ -18,7 +18,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from ..checks.lists.flags import load_lists
+from ..checks.lists.flags import find_mark, load_lists
 from ..errors import ColumnError, InputError, SettingsError
 from ..model.words import Status
 from ..runs.plan import Plan
@@ -365,9 +365,11 @@ def final_columns(rows: pa.Table, job: StageJob) -> pa.Table:
     made = {"key": rows["key"].cast(pa.string())}
     if job.key_kind == "domain":
         # Columns about the mail server need these two of each row.
-        flags = load_lists(job.lists).domain_flags(rows["key"].to_pylist())
+        lists = load_lists(job.lists)
+        domains = rows["key"].to_pylist()
+        disposable = [bool(find_mark(domain, lists.disposable)) for domain in domains]
         rows = rows.append_column("normalized", rows["key"])
-        rows = rows.append_column("disposable", flags.disposable)
+        rows = rows.append_column("disposable", pa.array(disposable, pa.bool_()))
     for each in answer_columns(job):
         if each.field in rows.column_names:
             made[each.name] = to_arrow(rows, each)

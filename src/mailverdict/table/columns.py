@@ -353,8 +353,9 @@ COLUMNS: tuple[Column, ...] = (
         "bool",
         "metadata",
         False,
-        "the list of disposable providers may be wrong about it: it is there, but an operator for companies runs its mail "
-        "server; or it is not, but its mail server serves mostly such providers; never changes the verdict",
+        "the list of disposable providers may be wrong about it: it is there, but an operator for "
+        "companies runs its mail server; or it is not, but its mail server serves mostly such "
+        "providers; never changes the verdict",
         suspects_disposable,
         ("disposable",),
     ),
