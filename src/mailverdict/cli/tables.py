@@ -281,7 +281,7 @@ def pick_screen(
 
 REPAIRS = tuple(c.name for c in REPAIR_COLUMNS)
 # Columns that the summary and policies need, whether they are written or not.
-COUNTED = tuple(c.name for c in choose_columns("core"))
+COUNTED = (*(c.name for c in choose_columns("core")), "disposable_suspected")
 
 
 class VerifiedRows:

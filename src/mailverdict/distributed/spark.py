@@ -18,6 +18,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
+from ..checks.lists.flags import find_mark, load_lists
 from ..errors import ColumnError, InputError, SettingsError
 from ..model.words import Status
 from ..runs.plan import Plan
@@ -358,9 +359,12 @@ def final_columns(rows: pa.Table, job: StageJob) -> pa.Table:
     """Answers as result columns, by their names without prefix, after their `key`."""
     made = {"key": rows["key"].cast(pa.string())}
     if job.key_kind == "domain":
-        rows = rows.append_column(
-            "normalized", rows["key"]
-        )  # of it the operator needs the domain alone
+        # Columns about the mail server need these two of each row.
+        lists = load_lists(job.lists)
+        domains = rows["key"].to_pylist()
+        disposable = [bool(find_mark(domain, lists.disposable)) for domain in domains]
+        rows = rows.append_column("normalized", rows["key"])
+        rows = rows.append_column("disposable", pa.array(disposable, pa.bool_()))
     for each in answer_columns(job):
         if each.field in rows.column_names:
             made[each.name] = to_arrow(rows, each)

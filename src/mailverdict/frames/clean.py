@@ -323,7 +323,7 @@ def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
 
 
 def repair_text(text: str) -> RepairedCell:
-    """Repair a text, unless `read_values` may have cut it, which could leave a part of an address."""
+    """Repair a text, unless `read_cells` may have cut it, which could leave a part of an address."""
     if len(text) in (LONGEST_TEXT, MAX_CELL):
         return RepairedCell(is_unclear="@" in text)
     return repair_cell(text)

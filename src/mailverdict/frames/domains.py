@@ -57,8 +57,8 @@ def lookup_domains(
         - `domain`: string, lower case, in A-labels (RFC 5890)
         - `rows`: int64, rows of the column with a well-formed address of this domain
         - `outcome`: category; ``mx``, ``implicit_mx`` (no MX record, but an address: RFC 5321 section 5.1),
-          ``null_mx`` (RFC 7505), ``no_exchange`` (MX records of special-use names only, as localhost:
-          RFC 6761), ``nxdomain``, ``nodata`` (neither MX record nor address) or
+          ``null_mx`` (RFC 7505), ``no_exchange`` (MX records only of names that no host on the Internet
+          has: localhost, RFC 6761, or a number), ``nxdomain``, ``nodata`` (neither MX record nor address) or
           ``undetermined`` (no usable answer: nothing is known)
         - `mx_records`: string, the mail servers by preference, joined by ``;``; NA where there are none
         - `spamtrap`, `disposable`, `free`: boolean, from the lists; `spamtrap` is True or NA

@@ -72,7 +72,8 @@ Flags = npt.NDArray[np.bool_]
 # Columns that the audit itself adds to a list.
 NOTED = ("suppressed", "identity", "duplicate_of", "copies", "part", "wave")
 NOTES = (*NOTED, *(column.name for column in DECISION_COLUMNS))
-CORE = tuple(column for column in COLUMNS if column.in_core)
+# The core, and what a policy looks at besides.
+CORE = tuple(c for c in COLUMNS if c.in_core or c.name == "disposable_suspected")
 # What decides about a row and is counted in a report.
 COUNTED = tuple(c for c in CORE if c.name not in ("details", "reasons", "error_message")) + tuple(
     c for c in COLUMNS if c.name in ("validation_type", "checked_at", "source")
