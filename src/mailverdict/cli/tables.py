@@ -62,6 +62,7 @@ from .options import (
     Kind,
     Known,
     Limit,
+    Mapped,
     MaxAge,
     Offline,
     Output,
@@ -74,6 +75,7 @@ from .options import (
     Sandbox,
     Service,
     TableOptions,
+    age_option,
     parse_journal,
     split_list,
     with_groups,
@@ -119,9 +121,10 @@ def verify(
         typer.Option("--suppress", help="List of people who must not be mailed; marks their rows."),
     ] = None,
     known: Known = None,
+    mapped: Mapped = None,
     limit: Limit = None,
     journal: JournalAt = "auto",
-    max_age: MaxAge = "30D",
+    max_age: MaxAge = None,
     refresh: Refresh = "",
     on_quota: Annotated[
         str, typer.Option(help="When the daily quota is used up: stop, raise or wait.")
@@ -148,7 +151,7 @@ def verify(
     check_not_read(output, "--output", suppress, known)
     written = parse_columns(columns, clean=clean)
     listed = None if suppress is None else read_suppression_list(suppress)
-    settled = read_known_file(known, validation_type)
+    settled = read_known_file(known, mapped, validation_type, max_age)
     options = {
         "validation_type": validation_type,
         "columns": [*(name for name in written if name not in REPAIRS), *COUNTED],
@@ -156,7 +159,7 @@ def verify(
         "prefix": prefix,
         "limit": limit,
         "journal": parse_journal(journal),
-        "max_age": max_age,
+        **age_option(max_age),
         "refresh": split_list(refresh),
         "on_quota": on_quota,
         "screen": pick_screen(screen, resolver, resolver_check=resolver_check)
@@ -408,9 +411,10 @@ def plan(
     backend: Service = None,
     sandbox: Sandbox = False,
     known: Known = None,
+    mapped: Mapped = None,
     limit: Limit = None,
     journal: JournalAt = "auto",
-    max_age: MaxAge = "30D",
+    max_age: MaxAge = None,
     refresh: Refresh = "",
     offline: Offline = False,
     clean: Clean = True,
@@ -429,14 +433,15 @@ def plan(
         options: VerifyOptions = {
             "validation_type": validation_type,
             "backend": asked,
-            "known": read_known_file(known, validation_type),
+            "known": read_known_file(known, mapped, validation_type, max_age),
             "limit": limit,
             "journal": parse_journal(journal),
-            "max_age": max_age,
             "refresh": split_list(refresh),
             "offline": offline,
             "clean": clean,
         }
+        if max_age is not None:
+            options["max_age"] = max_age
         with printed_warnings("warning"):
             found = plan_pieces(
                 ([Table(piece, name)] for piece in addresses_of(source, name)), options
@@ -462,10 +467,11 @@ def estimate(
     resolver: ResolverAt = None,
     resolver_check: ResolverCheck = True,
     journal: JournalAt = "auto",
-    max_age: MaxAge = "30D",
+    max_age: MaxAge = None,
     refresh: Refresh = "",
     clean: Clean = True,
     known: Known = None,
+    mapped: Mapped = None,
     reading: TableOptions,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -477,7 +483,7 @@ def estimate(
     """
     has_own = backend is not None and (resolver is not None or not resolver_check)
     screen = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check) if has_own else None
-    settled = read_known_file(known, validation_type)
+    settled = read_known_file(known, mapped, validation_type, max_age)
     with (
         open_source(file, reading) as source,
         chosen_backend(
@@ -495,7 +501,7 @@ def estimate(
                 validation_type=validation_type,
                 backend=asked,
                 journal=parse_journal(journal),
-                max_age=max_age,
+                **age_option(max_age),
                 refresh=split_list(refresh),
                 screen=screen,
                 clean=clean,

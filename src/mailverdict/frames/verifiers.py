@@ -461,8 +461,6 @@ def choose_layout(export: Export, given: Given) -> Chosen:
     found = fitting_layouts(tuple(export.names))
     if len(found) == 1:
         return Chosen(found[0], places_of(found[0], export.names))
-    if guessed := guess_general(export):
-        return guessed
     has = f"it has the columns {listed(export.names)}"
     if found:
         services = " and ".join(layout.service for layout in found)
@@ -470,6 +468,8 @@ def choose_layout(export: Export, given: Given) -> Chosen:
             f"{export.place} may be of {services}: leave out the columns that are not the service's, "
             f"or {how_to_name(export)}; {has}"
         )
+    if guessed := guess_general(export):
+        return guessed
     raise ColumnError(
         f"{export.place} is not an export of a verifier that is known: {how_to_name(export)}; {has}"
     )

@@ -428,10 +428,15 @@ def with_known(options: Options) -> Options:
     """The options with what another verifier settled, once it was read."""
     if options.known is None:
         return options
-    from .verifiers import read_known  # noqa: PLC0415 - loads the rules for exports, which few calls need
+    from .verifiers import KnownAnswers, read_known  # noqa: PLC0415 - loads the rules for exports, which few calls need
 
     known = read_known(options.known)
-    return replace(options, known=known and known.settled_for(options.validation_type))
+    if known is None:
+        return options
+    settled = known.settled_for(options.validation_type, options.known_max_age)
+    if not isinstance(options.known, KnownAnswers):  # else who has read it has said so
+        warn_user(Note(f"known=: {settled.describe()}"))
+    return replace(options, known=settled)
 
 
 def read_frame(
@@ -601,7 +606,8 @@ def verify(data: Any, column: ColumnChoice | None = None, **options: Unpack[Veri
         ``"auto"``: a file in the user's data directory for a service and for local ``smtp``,
         else none. ``regex`` costs nothing: its results are never kept.
     max_age : duration, default "30D"
-        How long a result in the journal is used: seconds, ``"12h"``, ``"30D"`` or a timedelta.
+        How long a result in the journal is used: seconds, ``"12h"``, ``"30D"`` or a timedelta. If it is
+        given, older answers of `known` are not used either; those without a date are.
     refresh : iterable of str
         Verdicts in the journal to verify again, for example ``{"unknown"}``.
     limit : int, optional
@@ -617,7 +623,9 @@ def verify(data: Any, column: ColumnChoice | None = None, **options: Unpack[Veri
         address that is ``valid`` or ``invalid`` there is not asked (``valid`` in a result of ours: by at
         least this type): its rows have that verdict, and the column `source`, which is then always
         there, names the verifier. Whatever else it said, or if it said both, is open and is asked. Not
-        kept in the journal, and preferred to it. Malformed addresses are judged here in any case.
+        kept in the journal, and preferred to it. Malformed addresses are judged here in any case. A warning
+        says how many addresses it settles, and from when its answers are; they count however old they
+        are, unless `max_age` is given.
     clean : bool, default True
         Repair each cell first, as `mailverdict.clean` does, and verify the repaired address. A cell
         that cannot be repaired is verified as it stands, but one with several addresses is not

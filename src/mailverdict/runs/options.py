@@ -77,6 +77,7 @@ class Options:
     prefix: str | None
     overwrite: bool
     progress: bool | str | Listener
+    known_max_age: float | None = None  # seconds; None: `known` counts however old it is
 
     @classmethod
     def check(
