@@ -61,7 +61,7 @@ def test_verify_asks_only_what_the_export_left_open(
         "verify", contacts, "-c", "email", "--known", export, "-o", out, *way[through]
     )
     assert status == 0
-    assert f"{export}: 2 addresses are settled and not asked\n" in told
+    assert f"{export}: 2 addresses are settled and not asked; the answers are without dates\n" in told
     rows = rows_of_csv(out)
     assert [row["email"] for row in rows] == LIST
     here = "remote" if through == "service" else "local"
@@ -137,7 +137,7 @@ def test_a_file_of_nobody_is_one_line(run, contacts, tmp_path):
     status, _, told = run("verify", contacts, "-c", "email", "-t", "regex", "--known", path)
     assert status == 2
     assert told.startswith(
-        f"mailverdict: {path} is not an export of a verifier that is known (ZeroBounce, "
+        f"mailverdict: {path} is not an export of a verifier that is known: name its columns, "
     )
     assert told.count("\n") == 1
 

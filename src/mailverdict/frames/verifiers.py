@@ -422,7 +422,7 @@ def own_answers(rows: Results) -> pa.Table:
         "source": rows["source"],
     }
     columns = {name: values.dictionary_encode() for name, values in words.items()}
-    columns |= {name: rows[name] for name in (*FLAGS, "protected", "suggestion")}
+    columns |= {name: rows[name] for name in (*FLAGS, "protected", "suggestion", "checked_at")}
     columns["validation_type"] = kinds_of(rows)
     return complete_table({"email": where_filled(texts, texts), **columns}, len(texts))
 
@@ -461,7 +461,8 @@ def choose_layout(export: Export, given: Given) -> Chosen:
     found = fitting_layouts(tuple(export.names))
     if len(found) == 1:
         return Chosen(found[0], places_of(found[0], export.names))
-    has = f"it has the columns {listed(export.names)}"
+    columns = count_of(len(export.names), "column")
+    has = f"it has {columns}: {listed(export.names)}" if export.names else "it has no columns"
     if found:
         services = " and ".join(layout.service for layout in found)
         raise ColumnError(
@@ -524,13 +525,14 @@ def is_verification(cells: Any, *, only_theirs: bool) -> bool:
 
 def how_to_name(export: Export) -> str:
     """What the caller can write to name the columns, with those that may be meant."""
-    email, status = "...", "..."
-    for name in export.names:
-        plain = plain_word(name)
-        if email == "..." and ("mail" in plain or plain == "address"):
-            email = name
-        elif status == "..." and any(word in plain for word in ("status", "result", "verdict")):
-            status = name
+    ranked = rank_columns(dict(zip(export.names, export.columns, strict=True)))
+    email = ranked[0][1] if ranked else "..."
+    others = [name for name in export.names if name != email]
+    words = ("status", "result", "verdict", "state")
+    likely = [name for name in others if any(word in plain_word(name) for word in words)]
+    if not likely and len(others) == 1:
+        likely = others
+    status = likely[0] if likely else "..."
     email, status = printable_text(email, LONGEST_WORD), printable_text(status, LONGEST_WORD)
     return (
         f"name its columns, as columns={{'email': {email!r}, 'status': {status!r}}} or "
