@@ -878,6 +878,15 @@ class TestAnotherVerifier:
             found = mv.read_verdicts(export)
         assert found["email_verdict"].tolist() == ["valid", "valid"]
 
+    def test_result_columns_of_ours_with_words_of_another_are_refused_with_a_way_out(self):
+        export = another(verdict=["good", "bad"], status=["ok", "ok"])
+        with pytest.raises(mv.ColumnError, match="if another verifier wrote the frame, name its"):
+            mv.read_verdicts(export)
+        columns = {"email": "mail", "status": "verdict"}
+        outcomes = {"good": "valid", "bad": "invalid"}
+        found = mv.read_verdicts(export, columns=columns, outcomes=outcomes)
+        assert found["email_verdict"].tolist() == ["valid", "invalid"]
+
     def test_two_columns_without_a_header_are_read_in_any_order(self, tmp_path):
         path = tmp_path / "all.csv"
         path.write_text('email_disabled,"ada@firm.example"\nok,"bo@firm.example"\n')

@@ -23,7 +23,7 @@ from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..files.workbook import check_replaced, check_room
 from ..files.writers import FormulaColumns, check_target, create_table
 from ..frames.suppress import SuppressionList
-from ..frames.verifiers import MEANINGS, Given, KnownAnswers, own_names, read_known
+from ..frames.verifiers import MEANINGS, ExportOptions, KnownAnswers, own_names, read_known
 from ..model.paths import user_path
 from ..model.settings import parse_duration
 from ..model.words import ValidationType, count_of, first_of
@@ -361,7 +361,7 @@ def read_known_file(
     return known
 
 
-def read_compared(path: str, given: Given) -> tuple[pd.DataFrame, bool]:
+def read_compared(path: str, given: ExportOptions) -> tuple[pd.DataFrame, bool]:
     """Read one of the verifications to compare, and say whether it has the columns of ``--map``.
 
     A file that we verified has verdicts of ours, also if the columns of the export are in it, too.
@@ -382,7 +382,7 @@ def is_verified(path: str) -> bool:
         return False
 
 
-def parse_map(mapped: Sequence[str] | None) -> Given:
+def parse_map(mapped: Sequence[str] | None) -> ExportOptions:
     """What ``--map`` says: a column for each field of ours, and the meanings of words.
 
     >>> given = parse_map(["email=Address,status=Result", "good=valid", "disposable=risky"])
@@ -402,7 +402,7 @@ def parse_map(mapped: Sequence[str] | None) -> Given:
             columns[name] = value
         else:
             outcomes[name] = value
-    return Given.check(None, columns or None, outcomes)
+    return ExportOptions.check(None, columns or None, outcomes)
 
 
 def read_suppression_list(path: str) -> SuppressionList:

@@ -1,6 +1,6 @@
 """`read_verdicts`: what other verifiers said, as result columns of ours; and which addresses they settled.
 
-A source becomes an `Export`, a table with a place. What the caller says about it (`Given`) or the names of its columns
+A source becomes an `Export`, a table with a place. What the caller says about it (`ExportOptions`) or the names of its columns
 choose a layout of `verifiers.toml`; each distinct combination of the cells that the layout reads is judged once
 (`judge_row`), and the rows take their answers by code. A frame that `verify` wrote has its verdicts already.
 """
@@ -225,7 +225,7 @@ def read_verdicts(
     1       invalid  undeliverable  another verifier
     """
     options = ReadOptions(encoding, delimiter, sheet)
-    given = Given.check(column, columns, outcomes, options)
+    given = ExportOptions.check(column, columns, outcomes, options)
     # A stream has its rows once.
     frame = None if isinstance(source, str | Path) else frame_of(source, WHOSE)
     answers = read_answers(source if frame is None else frame, given)
@@ -241,7 +241,7 @@ def read_verdicts(
 
 
 @dataclass(frozen=True)
-class Given:
+class ExportOptions:
     """What the caller says about an export."""
 
     column: Hashable | None = None  # of addresses
@@ -256,7 +256,7 @@ class Given:
         columns: Mapping[str, Hashable] | None,
         outcomes: Mapping[str, str] | None,
         options: ReadOptions = UNSPECIFIED,
-    ) -> Given:
+    ) -> ExportOptions:
         """Check the arguments of `read_verdicts`; a `SettingsError` names the first that cannot work."""
         if columns is not None:
             if column is not None:
@@ -333,14 +333,14 @@ class KnownAnswers:
         return f"{text}, {undated:,} without a date" if undated else text
 
 
-def read_known(known: Any, given: Given | None = None) -> KnownAnswers | None:
+def read_known(known: Any, given: ExportOptions | None = None) -> KnownAnswers | None:
     """The well-formed addresses that are valid or invalid by what `read_verdicts` reads; None for None.
 
     An address with both verdicts is open. What a run of ours settled is known from an earlier run.
     """
     if known is None or isinstance(known, KnownAnswers):
         return known
-    answers = read_answers(known, given or Given())
+    answers = read_answers(known, given or ExportOptions())
     settled = pa.array([str(Verdict.VALID), str(Verdict.INVALID)])
     rows = answers.filter(pc.is_in(answers["result"].cast(pa.string()), value_set=settled))
     rows = rows.filter(observe_column(one_array(rows["email"])).ok)
@@ -368,7 +368,7 @@ class Export(NamedTuple):
     columns: Sequence[Any]  # their cells
 
 
-def read_answers(source: Any, given: Given) -> pa.Table:
+def read_answers(source: Any, given: ExportOptions) -> pa.Table:
     """A row of the result schema for each row of the source."""
     if isinstance(source, str | Path):
         path = user_path(source)
@@ -383,12 +383,16 @@ def read_answers(source: Any, given: Given) -> pa.Table:
     ours = own_names(names)  # also in the export of a list that was verified before
     others = [at for at, name in enumerate(names) if name not in ours]
     export = Export(place, [names[at] for at in others], [cells[at] for at in others])
-    if ours and not fitting_layouts(tuple(export.names)):
+    if not ours or fitting_layouts(tuple(export.names)):
+        return export_answers(export, given)
+    try:
         return own_answers(Results(frame, given.column, None))
-    return export_answers(export, given)
+    except (ColumnError, InputError) as exc:
+        whole = Export(place, names, cells)
+        raise type(exc)(f"{exc}; if another verifier wrote {place}, {how_to_name(whole)}") from None
 
 
-def is_result(names: tuple[str, ...], given: Given) -> bool:
+def is_result(names: tuple[str, ...], given: ExportOptions) -> bool:
     """Whether an object of a JSON file with these members is a result."""
     if given.columns is None:
         return bool(fitting_layouts(names))
@@ -450,7 +454,7 @@ class Chosen(NamedTuple):
     places: Mapping[str, int]
 
 
-def choose_layout(export: Export, given: Given) -> Chosen:
+def choose_layout(export: Export, given: ExportOptions) -> Chosen:
     """By what the caller says, then the known layouts, then the general one."""
     if given.columns is not None:
         places = {}
@@ -540,7 +544,7 @@ def how_to_name(export: Export) -> str:
     )
 
 
-def export_answers(export: Export, given: Given) -> pa.Table:
+def export_answers(export: Export, given: ExportOptions) -> pa.Table:
     """The rows of an export."""
     layout, places = choose_layout(export, given)
     cells = {ours: read_present(export.columns[at]) for ours, at in places.items()}
@@ -644,7 +648,7 @@ class Answer(NamedTuple):
 
 
 def judge_rows(
-    layout: VerifierLayout, columns: Mapping[str, pa.StringArray], given: Given, size: int
+    layout: VerifierLayout, columns: Mapping[str, pa.StringArray], given: ExportOptions, size: int
 ) -> tuple[list[Answer], npt.NDArray[Any]]:
     """The answers of distinct cells, and for each row which it has."""
     cells = pd.DataFrame(
