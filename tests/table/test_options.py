@@ -87,17 +87,14 @@ def test_notebooks_complete_arguments():
 
 @each_row("command", [verify, plan])
 def test_the_command_line_has_the_same_defaults(command):
-    """Repeated values are one text on the command line, progress is --quiet, and cells are repaired by default.
-
-    The default of --max-age is that of the library, where it does not count for --known.
-    """
+    """Repeated values are one text on the command line, progress is --quiet, and cells are repaired by default."""
     shared = {
         name: default
         for name, default in keyword_arguments_of_command(command).items()
         if name in DEFAULTS
     }
     assert {"validation_type", "limit", "journal", "max_age", "offline"} <= set(shared)
-    expected = DEFAULTS | {"refresh": "", "clean": True, "max_age": None}
+    expected = DEFAULTS | {"refresh": "", "clean": True}
     assert shared == {name: expected[name] for name in shared}
 
 

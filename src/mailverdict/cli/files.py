@@ -23,7 +23,8 @@ from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..files.workbook import check_replaced, check_room
 from ..files.writers import FormulaColumns, check_target, create_table
 from ..frames.suppress import SuppressionList
-from ..frames.verifiers import MEANINGS, ExportOptions, KnownAnswers, own_names, read_known
+from ..frames.verifier_words import MEANINGS
+from ..frames.verifiers import ExportOptions, KnownAnswers, own_names, read_known
 from ..model.paths import user_path
 from ..model.settings import parse_duration
 from ..model.words import ValidationType, count_of, first_of

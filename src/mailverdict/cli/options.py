@@ -194,11 +194,6 @@ BounceColumns = Annotated[
 ]
 
 
-def age_option(max_age: str | None) -> dict[str, Any]:
-    """``--max-age`` for `verify`, where it was given: its default does not count for ``--known``."""
-    return {} if max_age is None else {"max_age": max_age}
-
-
 def parse_journal(journal: str) -> str | Path | None:
     return None if journal == "none" else journal
 

@@ -75,7 +75,6 @@ from .options import (
     Sandbox,
     Service,
     TableOptions,
-    age_option,
     parse_journal,
     split_list,
     with_groups,
@@ -159,7 +158,7 @@ def verify(
         "prefix": prefix,
         "limit": limit,
         "journal": parse_journal(journal),
-        **age_option(max_age),
+        "max_age": max_age,
         "refresh": split_list(refresh),
         "on_quota": on_quota,
         "screen": pick_screen(screen, resolver, resolver_check=resolver_check)
@@ -436,12 +435,11 @@ def plan(
             "known": read_known_file(known, mapped, validation_type, max_age),
             "limit": limit,
             "journal": parse_journal(journal),
+            "max_age": max_age,
             "refresh": split_list(refresh),
             "offline": offline,
             "clean": clean,
         }
-        if max_age is not None:
-            options["max_age"] = max_age
         with printed_warnings("warning"):
             found = plan_pieces(
                 ([Table(piece, name)] for piece in addresses_of(source, name)), options
@@ -501,7 +499,7 @@ def estimate(
                 validation_type=validation_type,
                 backend=asked,
                 journal=parse_journal(journal),
-                **age_option(max_age),
+                max_age=max_age,
                 refresh=split_list(refresh),
                 screen=screen,
                 clean=clean,

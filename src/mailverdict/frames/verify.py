@@ -605,9 +605,10 @@ def verify(data: Any, column: ColumnChoice | None = None, **options: Unpack[Veri
         The file in which results and submitted jobs are kept, so that calling again resumes.
         ``"auto"``: a file in the user's data directory for a service and for local ``smtp``,
         else none. ``regex`` costs nothing: its results are never kept.
-    max_age : duration, default "30D"
-        How long a result in the journal is used: seconds, ``"12h"``, ``"30D"`` or a timedelta. If it is
-        given, older answers of `known` are not used either; those without a date are.
+    max_age : duration, optional
+        How long a result in the journal is used: seconds, ``"12h"``, ``"30D"`` or a timedelta; by
+        default 30 days. If it is given, older answers of `known` are not used either; those without a
+        date are.
     refresh : iterable of str
         Verdicts in the journal to verify again, for example ``{"unknown"}``.
     limit : int, optional

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
@@ -31,7 +30,7 @@ class VerifyOptions(TypedDict, total=False):
     validation_type: ValidationType | ValidationTypeWord
     backend: Backend | str | None
     journal: str | Path | None
-    max_age: Duration
+    max_age: Duration | None
     refresh: Iterable[str]
     limit: int | None
     on_quota: OnQuota
@@ -98,8 +97,4 @@ def check_options(function: str, options: Mapping[str, Any]) -> Options:
         raise SettingsError(
             f"{function} has no argument {unknown[0]!r}{did_you_mean(unknown[0], list(DEFAULTS))}"
         )
-    checked = Options.check(**options)
-    if "max_age" not in options:
-        return checked
-    # The default is for the journal alone: what another verifier said counts however old it is.
-    return replace(checked, known_max_age=checked.settings.max_age)
+    return Options.check(**options)
