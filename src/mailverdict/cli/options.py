@@ -158,8 +158,8 @@ Mapped = Annotated[
     typer.Option(
         "--map",
         metavar="NAME=VALUE",
-        help="Columns and words of another verifier that is not known, as email=Address,status=Result,good=valid; "
-        "may be given several times.",
+        help="Columns and words of another verifier that is not known, as "
+        "email=Address,status=Result,good=valid; may be given several times.",
     ),
 ]
 Limit = Annotated[
@@ -169,7 +169,8 @@ MaxAge = Annotated[
     str | None,
     typer.Option(
         "--max-age",
-        help="How long a kept answer is used, by default 30D; if given, older answers of --known are not used either.",
+        help="How long a kept answer is used, by default 30D; if given, older answers of "
+        "--known are not used either.",
     ),
 ]
 Refresh = Annotated[

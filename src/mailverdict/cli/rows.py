@@ -266,7 +266,8 @@ def compare(
 ) -> None:
     """Compare two verifications of the same addresses.
 
-    Each is a file of ours or the export of another verifier. --map is for the file that has its columns, or both.
+    Each is a file of ours or the export of another verifier. --map is for the file that has its
+    columns, or for both.
     """
     output = check_output(STDIN, output, as_json=as_json)
     check_not_read(output, "--output", a, b, bounces)

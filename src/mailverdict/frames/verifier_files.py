@@ -1,14 +1,14 @@
 """The files of other verifiers as tables: an export, or the JSON that an API answers.
 
-JSON has one object for each address, somewhere: `read_results` finds them in documents like these, which may also be
-one a line.
+JSON has one object for each address, somewhere: `read_results` finds them in documents like these,
+which may also be one a line.
 
     {"email_batch": [{"address": "ada@firm.example", "status": "valid"}, ...]}
-    {"results": [{"data": {"email": "ada@firm.example"}, "verification": {"result": "valid", "flags": ["has_dns"]}}]}
+    {"results": [{"data": {"email": "ada@firm.example"}, "verification": {"result": "valid"}}]}
     {"results": {"ada@firm.example": {"email": "ada@firm.example", "status": "safe"}}}
 
-Each becomes a row: its members by name, those of inner objects as `data.email`, a list of texts as one cell. Members
-of the objects around it are not of its address, and are left out.
+Each becomes a row: its members by name, those of inner objects as `data.email`, a list of texts as
+one cell. Members of the objects around it are not of its address, and are left out.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def read_file(path: Path, fits: Fits, is_ours: Fits, options: ReadOptions) -> pa
 
 
 def read_results(path: Path, fits: Fits) -> list[Row]:
-    """The results in a JSON file. If nothing in it fits: the objects that have an address in them."""
+    """The results in a JSON file; if nothing in it fits, the objects that have an address."""
     finder = ResultFinder(fits)
     for number, octets in texts_of(path):
         try:

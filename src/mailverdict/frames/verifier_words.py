@@ -1,4 +1,4 @@
-"""What the words of another verifier say about an address: reasons of ours, by the rows of its layout.
+"""What the words of another verifier say about an address: reasons of ours, by its layout.
 
 A row of an export has few different combinations of words, and each is judged once. For Bouncer the
 cells ``{"status": "undeliverable", "reason": "rejected_email"}`` are `invalid` with the reason
@@ -103,7 +103,7 @@ def judge_row(
 def given_meaning(
     cells: Mapping[str, str], words: Mapping[str, frozenset[str]], outcomes: Mapping[str, str]
 ) -> str | None:
-    """What the caller says that a word of the row means; one of the reason before one of the status."""
+    """What the caller says that a word of the row means; one of the reason counts first."""
     for name in reversed(WORDS):
         if name in words:
             for word in (word_of(cells[name]), *sorted(words[name])):
@@ -115,7 +115,7 @@ def given_meaning(
 def unknown_word(
     layout: VerifierLayout, cells: Mapping[str, str], words: Mapping[str, frozenset[str]]
 ) -> str:
-    """The cell with a word that is not in the table; any other verifier may give a reason in its own words."""
+    """The cell with a word that is not in the table; any other verifier may have own reasons."""
     for name in WORDS:
         is_checked = name == "status" or not layout.is_general
         if is_checked and not words.get(name, frozenset()) <= layout.words[name]:
@@ -149,7 +149,7 @@ def truth_of(words: Collection[str] | None) -> bool | None:
 
 
 def word_of(text: str) -> str:
-    """A word in the form in which it is compared; a column of whole numbers with gaps has them as ``5.0``.
+    """A word in the form in which it is compared; a column of numbers with gaps has ``5.0`` for 5.
 
     >>> word_of("Catch-All"), word_of("5.0")
     ('catchall', '5')
@@ -180,17 +180,17 @@ def check_words(
             counts[answer.unknown] += number
     if not counts:
         return
-    quoted = {word: repr(printable_text(word, LONGEST_WORD)) for word in counts}
-    hint = f"say what a word means, as outcomes={{{quoted[max(counts, key=counts.__getitem__)]}: ...}} or --map WORD=..."
+    words = [repr(printable_text(word, LONGEST_WORD)) for word, _ in counts.most_common()]
+    hint = f"say what a word means, as outcomes={{{words[0]}: ...}} or --map WORD=..."
     if not any(answer.verdict and not answer.unknown for answer in answers):
-        shown = first_of([quoted[word] for word, _ in counts.most_common()], SHOWN)
         raise InputError(
-            f"{place} has the columns of {layout.service}, but none of its words: it has {shown}; {hint}"
+            f"{place} has the columns of {layout.service}, but none of its words: it has "
+            f"{first_of(words, SHOWN)}; {hint}"
         )
-    shown = first_of(
-        [f"{quoted[word]} ({number:,})" for word, number in counts.most_common()], SHOWN
-    )
+    ordered = zip(words, counts.most_common(), strict=True)
+    counted = [f"{word} ({number:,})" for word, (_, number) in ordered]
     rows = count_of(counts.total(), "row has", "rows have")
     warn_user(
-        f"{place}: {rows} words of {layout.service} that are not known, and stay unknown: {shown}; {hint}"
+        f"{place}: {rows} words of {layout.service} that are not known, and stay unknown: "
+        f"{first_of(counted, SHOWN)}; {hint}"
     )

@@ -1,8 +1,9 @@
-"""`read_verdicts`: what other verifiers said, as result columns of ours; and which addresses they settled.
+"""`read_verdicts`: what other verifiers said, as result columns of ours; and what they settled.
 
-A source becomes an `Export`, a table with a place. What the caller says about it (`ExportOptions`) or the names of its columns
-choose a layout of `verifiers.toml`; each distinct combination of the cells that the layout reads is judged once
-(`judge_row`), and the rows take their answers by code. A frame that `verify` wrote has its verdicts already.
+A source becomes an `Export`, a table with a place. What the caller says about it (`ExportOptions`)
+or the names of its columns choose a layout of `verifiers.toml`. Each distinct combination of the
+cells that the layout reads is judged once, and the rows take their answers by code. A frame that
+`verify` wrote has its verdicts already.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple, overload
 
 import pandas as pd
@@ -131,49 +133,51 @@ def read_verdicts(
     delimiter: str | None = None,
     sheet: str | None = None,
 ) -> Any:
-    """Read what another verifier said about addresses, as the result columns of `verify`. Uses no network.
+    """Read what another verifier said about addresses, as the result columns of `verify`.
 
-    The service is found out by columns that only its files have. Its words become our verdicts and
-    reasons by a table: a full mailbox is ``unknown`` here, whatever the service calls it, and an address
-    of a role ``risky``. A reason is given only if the service claims it: where its negative word is any
-    refusal, perhaps of the service itself, the row is ``unknown``. Where no reason of ours fits, the
-    reason is the service's own word. What the file does not say is NA.
+    Uses no network. The service is found out by columns that only its files have. Its words become
+    our verdicts and reasons by a table: a full mailbox is ``unknown`` here, whatever the service
+    calls it, and an address of a role ``risky``. A reason is given only if the service claims it:
+    where its negative word is any refusal, perhaps of the service itself, the row is ``unknown``.
+    Where no reason of ours fits, the reason is the service's own word. What the file does not say
+    is NA.
 
     Parameters
     ----------
     source : path or DataFrame
-        An export (CSV, TSV, Parquet, XLSX, or a pandas, Polars or Arrow frame), or the answers of an API
-        as JSON: one object, several, one a line, or a list inside an object. The files of ZeroBounce,
-        NeverBounce, Kickbox, Bouncer, Hunter, Emailable, MillionVerifier, DeBounce, Mailgun, Clearout,
-        Verifalia, QuickEmailVerification, MyEmailVerifier, Snov.io, XVerify, Experian, Loqate, Proofy,
-        Bouncify, CaptainVerify, Email Hippo, MyCleanList, Reacher, AfterShip, mailsherpa, Reoon,
-        EmailListVerify, Abstract, SendGrid, mailfloss, mailboxlayer, MailboxValidator, Truemail, Elastic
-        Email, Emailit and the Email Verifier API are recognised; and what `verify` or this function
-        returned, also as a file.
+        An export (CSV, TSV, Parquet, XLSX, or a pandas, Polars or Arrow frame), or the answers of
+        an API as JSON: one object, several, one a line, or a list inside an object. The files of
+        ZeroBounce, NeverBounce, Kickbox, Bouncer, Hunter, Emailable, MillionVerifier, DeBounce,
+        Mailgun, Clearout, Verifalia, QuickEmailVerification, MyEmailVerifier, Snov.io, XVerify,
+        Experian, Loqate, Proofy, Bouncify, CaptainVerify, Email Hippo, MyCleanList, Reacher,
+        AfterShip, mailsherpa, Reoon, EmailListVerify, Abstract, SendGrid, mailfloss, mailboxlayer,
+        MailboxValidator, Truemail, Elastic Email, Emailit and the Email Verifier API are
+        recognised; and what `verify` or this function returned, also as a file.
     column : hashable, optional
         The column of addresses; by default the one that looks like it.
     columns : mapping of str to hashable, optional
-        For any other verifier: the column of each field, as ``{"email": "Address", "status": "Result"}``;
-        a member of an inner object of JSON as ``"data.result"``. Fields: `email` and `status`; also
-        `reason`, `suggestion`, `at` (when it was checked), and the flags `role`, `spamtrap`,
-        `disposable`, `free` and `catch_all`. Without it, such a file is read only if names and words
-        can mean nothing else, and a warning says what was read.
+        For any other verifier: the column of each field, as
+        ``{"email": "Address", "status": "Result"}``; a member of an inner object of JSON as
+        ``"data.result"``. Fields: `email` and `status`; also `reason`, `suggestion`, `at` (when it
+        was checked), and the flags `role`, `spamtrap`, `disposable`, `free` and `catch_all`.
+        Without it, such a file is read only if names and words can mean nothing else, and a warning
+        says what was read.
     outcomes : mapping of str to str, optional
-        What a word of the verifier means, if it is not a common or known one, as ``{"good": "valid"}``: a
-        verdict, a reason of ours (``"mailbox_full"``), or ``"skip"`` where nothing was checked. A word of
-        the reason counts before one of the status.
+        What a word of the verifier means, if it is not a common or known one, as
+        ``{"good": "valid"}``: a verdict, a reason of ours (``"mailbox_full"``), or ``"skip"`` where
+        nothing was checked. A word of the reason counts before one of the status.
     encoding, delimiter, sheet : str, optional
         Of a table in a file; found out when not given.
 
     Returns
     -------
     DataFrame
-        One row for each row of `source`: `email` (``string``, repaired as `verify` does), the columns
-        `email_verdict` to `email_error_message` of ``columns="core"``, with the types of `verify`,
-        `email_source` (``string``: the service, or ``another verifier``) and `email_checked_at` (UTC, to
-        the microsecond; NaT where the file does not say it). Status: ``done``; ``missing`` without an
-        address; ``pending`` where the service says that it checked nothing. The kind and, in pandas, the
-        index are those of the frame given.
+        One row for each row of `source`: `email` (``string``, repaired as `verify` does), the
+        columns `email_verdict` to `email_error_message` of ``columns="core"``, with the types of
+        `verify`, `email_source` (``string``: the service, or ``another verifier``) and
+        `email_checked_at` (UTC, to the microsecond; NaT where the file does not say it). Status:
+        ``done``; ``missing`` without an address; ``pending`` where the service says that it checked
+        nothing. The kind and, in pandas, the index are those of the frame given.
 
     Raises
     ------
@@ -188,9 +192,9 @@ def read_verdicts(
     Warns
     -----
     UserWarning
-        If words are not known, whose rows are ``unknown``: which, and in how many rows; if the columns
-        of another verifier, or one of several with addresses, were guessed; or if objects of a JSON
-        file have no known form.
+        If words are not known, whose rows are ``unknown``: which, and in how many rows; if the
+        columns of another verifier, or one of several with addresses, were guessed; or if objects
+        of a JSON file have no known form.
 
     Examples
     --------
@@ -211,8 +215,14 @@ def read_verdicts(
 
     Any other verifier:
 
-    >>> export = pd.DataFrame({"Address": ["ada@firm.example", "bo@firm.example"], "Grade": ["A", "undeliverable"]})
-    >>> found = mv.read_verdicts(export, columns={"email": "Address", "status": "Grade"}, outcomes={"A": "valid"})
+    >>> export = pd.DataFrame(
+    ...     {
+    ...         "Address": ["ada@firm.example", "bo@firm.example"],
+    ...         "Grade": ["A", "undeliverable"],
+    ...     }
+    ... )
+    >>> columns = {"email": "Address", "status": "Grade"}
+    >>> found = mv.read_verdicts(export, columns=columns, outcomes={"A": "valid"})
     >>> found[["email_verdict", "email_why", "email_source"]]
       email_verdict      email_why      email_source
     0         valid           <NA>  another verifier
@@ -251,7 +261,7 @@ class ExportOptions:
         outcomes: Mapping[str, str] | None,
         options: ReadOptions = UNSPECIFIED,
     ) -> ExportOptions:
-        """Check the arguments of `read_verdicts`; a `SettingsError` names the first that cannot work."""
+        """Check the arguments of `read_verdicts`; an error names the first that cannot work."""
         if columns is not None:
             if column is not None:
                 raise SettingsError(
@@ -278,7 +288,7 @@ class KnownAnswers:
     def settled_for(
         self, wanted: ValidationType, max_age: float | None = None, now: datetime | None = None
     ) -> KnownAnswers:
-        """Without what does not count: what `verify` found valid by less than the wanted type, and older answers.
+        """Without what does not count: valid by less than the wanted type, and older answers.
 
         `max_age` is in seconds; an answer without a date is not known to be older.
         """
@@ -464,8 +474,8 @@ def choose_layout(export: Export, given: ExportOptions) -> Chosen:
     if found:
         services = " and ".join(layout.service for layout in found)
         raise ColumnError(
-            f"{export.place} may be of {services}: leave out the columns that are not the service's, "
-            f"or {how_to_name(export)}; {has}"
+            f"{export.place} may be of {services}: leave out the columns that are not the "
+            f"service's, or {how_to_name(export)}; {has}"
         )
     if guessed := guess_general(export):
         return guessed
@@ -477,7 +487,8 @@ def choose_layout(export: Export, given: ExportOptions) -> Chosen:
 def places_of(layout: VerifierLayout, names: Sequence[str]) -> dict[str, int]:
     """The position of the column of each field.
 
-    A service adds its columns after those of the user, which may have the same name: the last one counts.
+    A service adds its columns after those of the user, which may have the same name: the last one
+    counts.
     """
     at = {plain_word(name): position for position, name in enumerate(names)}
     places = {}
@@ -489,7 +500,7 @@ def places_of(layout: VerifierLayout, names: Sequence[str]) -> dict[str, int]:
 
 
 def guess_general(export: Export) -> Chosen | None:
-    """The general layout, if a column can only be the result of a verification; a warning says which was read."""
+    """The general layout, if a column can only be the result of a verification; it is named."""
     plain = [plain_word(name) for name in export.names]
     possible = []
     for name, is_short in status_columns(export.names):
@@ -503,15 +514,15 @@ def guess_general(export: Export) -> Chosen | None:
     chosen, *others = (repr(export.names[at])[:80] for at in possible)
     beside = f"; {first_of(others, SHOWN)} is not read" if others else ""
     warn_user(
-        f"{export.place} is read as the export of another verifier, with its results in column {chosen}{beside}; "
-        f"to say otherwise, {how_to_name(export)}"
+        f"{export.place} is read as the export of another verifier, with its results in column "
+        f"{chosen}{beside}; to say otherwise, {how_to_name(export)}"
     )
     layout = general_layout()
     return Chosen(layout, {**places_of(layout, export.names), "status": possible[0]})
 
 
 def is_verification(cells: Any, *, only_theirs: bool) -> bool:
-    """Whether the words of a column are those of a verification: most of them, or with words of verifiers alone, all."""
+    """Whether most words of a column are those of a verification, or all, with some only theirs."""
     words = Counter(map(word_of, read_present(cells).drop_null().to_pylist()))
     del words[""]
     known = general_layout().words["status"]
@@ -531,11 +542,11 @@ def how_to_name(export: Export) -> str:
     if not likely and len(others) == 1:
         likely = others
     status = likely[0] if likely else "..."
-    email, status = printable_text(email, LONGEST_WORD), printable_text(status, LONGEST_WORD)
-    return (
-        f"name its columns, as columns={{'email': {email!r}, 'status': {status!r}}} or "
-        f"--map email={email},status={status}"
-    )
+    email = printable_text(email, LONGEST_WORD)
+    status = printable_text(status, LONGEST_WORD)
+    option = quote(f"email={email},status={status}")
+    columns = f"columns={{'email': {email!r}, 'status': {status!r}}}"
+    return f"name its columns, as {columns} or --map {option}"
 
 
 def export_answers(export: Export, given: ExportOptions) -> pa.Table:
@@ -575,7 +586,7 @@ def export_answers(export: Export, given: ExportOptions) -> pa.Table:
 def read_addresses(
     export: Export, column: Hashable | None, places: Mapping[str, int]
 ) -> pa.StringArray:
-    """The repaired addresses of the given column, of the service's own, or of one that looks like it."""
+    """The repaired addresses of the given column, the service's own, or one that looks like it."""
     if column is not None:
         check_column(column, export.names)
         at = export.names.index(str(column))

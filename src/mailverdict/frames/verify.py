@@ -428,7 +428,8 @@ def with_known(options: Options) -> Options:
     """The options with what another verifier settled, once it was read."""
     if options.known is None:
         return options
-    from .verifiers import KnownAnswers, read_known  # noqa: PLC0415 - loads the rules for exports, which few calls need
+    # It loads the rules for exports, which few calls need.
+    from .verifiers import KnownAnswers, read_known  # noqa: PLC0415
 
     known = read_known(options.known)
     if known is None:
@@ -607,8 +608,8 @@ def verify(data: Any, column: ColumnChoice | None = None, **options: Unpack[Veri
         else none. ``regex`` costs nothing: its results are never kept.
     max_age : duration, optional
         How long a result in the journal is used: seconds, ``"12h"``, ``"30D"`` or a timedelta; by
-        default 30 days. If it is given, older answers of `known` are not used either; those without a
-        date are.
+        default 30 days. If it is given, older answers of `known` are not used either; those
+        without a date are.
     refresh : iterable of str
         Verdicts in the journal to verify again, for example ``{"unknown"}``.
     limit : int, optional
@@ -624,9 +625,9 @@ def verify(data: Any, column: ColumnChoice | None = None, **options: Unpack[Veri
         address that is ``valid`` or ``invalid`` there is not asked (``valid`` in a result of ours: by at
         least this type): its rows have that verdict, and the column `source`, which is then always
         there, names the verifier. Whatever else it said, or if it said both, is open and is asked. Not
-        kept in the journal, and preferred to it. Malformed addresses are judged here in any case. A warning
-        says how many addresses it settles, and from when its answers are; they count however old they
-        are, unless `max_age` is given.
+        kept in the journal, and preferred to it. Malformed addresses are judged here in any case.
+        A warning says how many addresses it settles, and from when its answers are; they count
+        however old they are, unless `max_age` is given.
     clean : bool, default True
         Repair each cell first, as `mailverdict.clean` does, and verify the repaired address. A cell
         that cannot be repaired is verified as it stands, but one with several addresses is not

@@ -1,8 +1,9 @@
 """What other verifiers call their columns and results: the tables of `verifiers.toml`.
 
-The columns of an export name its service: `needs` of a layout are names that only its service has. Its rows
-then turn the words of a row into reasons of ours. For any other verifier there is one general layout, whose columns
-the caller names, or which are found by names and words that can mean nothing else.
+The columns of an export name its service: `needs` of a layout are names that only its service has.
+Its rows then turn the words of a row into reasons of ours. For any other verifier there is one
+general layout, whose columns the caller names, or which are found by names and words that can mean
+nothing else.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ def plain_words(text: str) -> tuple[str, ...]:
 
 RISKS = (Reason.SPAMTRAP, Reason.DISPOSABLE, Reason.CATCH_ALL, Reason.ROLE)
 MISSING = (Reason.SYNTAX_ERROR, Reason.NO_MX_RECORD, Reason.MAILBOX_NOT_FOUND)
-# By the word for the status: the reasons beside it that count. A reason never makes an address invalid that the
-# verifier does not call so, and may say that its "invalid" is only a full mailbox or a time-out.
+# By the word for the status: the reasons beside it that count. A reason never makes an address
+# invalid that the verifier does not call so, and may say that its "invalid" is only a full mailbox.
 REFINED_BY = {
     Verdict.VALID: RISKS,
     Verdict.RISKY: (*RISKS, Reason.MAILBOX_FULL),
@@ -130,7 +131,7 @@ def general_rows(
 
 
 def status_columns(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """The columns that may be the result of a verification, and whether their words have to show that they are."""
+    """The columns that may be the result of a verification; whether their words must show it."""
     table = verifier_tables()["general"]
     plain = {plain_word(name) for name in names}
     for name in plain_words(table["status"]):
