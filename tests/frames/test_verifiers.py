@@ -817,6 +817,13 @@ class TestAnotherVerifier:
         assert found["email_why"].tolist() == [pd.NA, "mailbox_not_found"]
         assert found["email_verdict"].tolist()[1] == "unknown"
 
+    def test_a_huge_cell_is_an_unknown_word(self):
+        with pytest.warns(UserWarning, match=r"unknown: 'ok,ok,.*\(1\); say"):
+            found = mv.read_verdicts(
+                another(Grade=["ok", "ok," * 100_000]), columns={"email": "mail", "status": "Grade"}
+            )
+        assert found["email_verdict"].tolist() == ["valid", "unknown"]
+
     def test_whole_numbers_beside_gaps_are_words(self):
         export = another(code=[1.0, None])
         found = mv.read_verdicts(

@@ -27,6 +27,7 @@ from ..verdicts import order_reasons, verdict_of
 MEANINGS = (*map(str, Verdict), SKIP, *map(str, Reason))  # of a word, as a caller may give it
 SHOWN = 5  # words and columns that a message quotes
 LONGEST_WORD = 60  # characters of a word that becomes a reason
+LONGEST_CELL = 2_000  # characters of a cell with several words; a longer one is not known
 TRUTH = {
     **dict.fromkeys(("true", "yes", "y", "1"), True),
     **dict.fromkeys(("false", "no", "n", "0"), False),
@@ -75,7 +76,8 @@ def judge_row(
     """
     words = {}
     for name, cell in cells.items():
-        if found := frozenset(map(word_of, re.split("[,;]", cell))) - {""}:
+        pieces = re.split("[,;]", cell) if len(cell) <= LONGEST_CELL else [cell[:LONGEST_CELL]]
+        if found := frozenset(map(word_of, pieces)) - {""}:
             words[name] = found  # others are signs alone, as `-`
     meaning, unknown = given_meaning(cells, words, outcomes), ""
     if meaning is None:
@@ -166,7 +168,7 @@ def own_word(text: str) -> str:
     >>> own_word("Global Suppression")
     'global_suppression'
     """
-    return re.sub(r"\W+", "_", text.lower()).strip("_")[:LONGEST_WORD]
+    return re.sub(r"\W+", "_", text[:LONGEST_CELL].lower()).strip("_")[:LONGEST_WORD]
 
 
 def check_words(
