@@ -158,6 +158,13 @@ def test_a_list_of_texts_is_one_cell_and_one_address_is_one_row(tmp_path):
     assert said(read(tmp_path, answers)) == [(ADA, "risky", "catch_all"), (BO, "valid", None)]
 
 
+def test_the_address_may_be_in_another_member_of_each_answer(tmp_path):
+    verification = {"result": "valid", "flags": []}
+    without_info = {"data": {"email": BO}, "verification": verification}
+    found = read(tmp_path, {"results": [NEVERBOUNCE, without_info]})
+    assert said(found) == [(ADA, "invalid", "syntax_error"), (BO, "valid", None)]
+
+
 def test_the_time_and_the_suggestion_of_an_answer_are_kept(tmp_path):
     found = read(tmp_path, [ZEROBOUNCE])
     assert str(found["email_checked_at"][0]) == "2026-03-03 09:15:00.592000+00:00"
@@ -210,6 +217,14 @@ def test_other_json_is_an_error_that_names_the_file(tmp_path_factory, text):
         read(tmp_path_factory.mktemp("answer"), text)
 
 
+def test_results_of_several_services_or_forms_are_refused(tmp_path):
+    with pytest.raises(mv.InputError, match=r"of Mailgun \('result'\) and Hunter \('status'\)"):
+        read(tmp_path, [MAILGUN, HUNTER])
+    single = {"result": "valid", "flags": [], "suggested_correction": "", "email": BO}
+    with pytest.raises(mv.InputError, match=r"of NeverBounce \(.*\) and NeverBounce \('result'\)"):
+        read(tmp_path, [NEVERBOUNCE, single])
+
+
 def test_deep_and_wide_objects_are_bounded():
     deep = {"a": {}}
     at = deep["a"]
@@ -224,5 +239,5 @@ def test_items_without_results_are_counted(tmp_path):
     path = tmp_path / "answer.json"
     path.write_text(json.dumps({"items": [MAILGUN, {"error": "no credits"}]}))
     with pytest.warns(UserWarning, match="1 object of 2 without results of a known form"):
-        rows = read_results(path, lambda names: "risk" in names)
+        rows = read_results(path, lambda names: "Mailgun" if "risk" in names else "")
     assert [row["address"] for row in rows] == [ADA]

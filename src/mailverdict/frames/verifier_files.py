@@ -29,15 +29,20 @@ from ..model.words import count_of
 from ..table.notices import warn_user
 
 Row = Mapping[str, str | None]
-Fits = Callable[[tuple[str, ...]], object]  # whether members of these names are a result
+KindOf = Callable[[tuple[str, ...]], str]  # the kind of result by its members; empty if it is none
 
 
-def read_file(path: Path, fits: Fits, is_ours: Fits, options: ReadOptions) -> pa.Table:
+def read_file(
+    path: Path,
+    kind_of: KindOf,
+    is_ours: Callable[[tuple[str, ...]], object],
+    options: ReadOptions,
+) -> pa.Table:
     """The rows of a table; of a JSON file with results a row for each."""
     if not path.exists():
         raise InputError(f"{path}: no such file")
     if kind_of_file(path) == "events":
-        rows = read_results(path, fits)
+        rows = read_results(path, kind_of)
         names = tuple(dict.fromkeys(name for row in rows for name in row))
         if rows and not is_ours(names):
             columns = {
@@ -48,9 +53,9 @@ def read_file(path: Path, fits: Fits, is_ours: Fits, options: ReadOptions) -> pa
         return pa.concat_tables(table.pieces())
 
 
-def read_results(path: Path, fits: Fits) -> list[Row]:
+def read_results(path: Path, kind_of: KindOf) -> list[Row]:
     """The results in a JSON file; if nothing in it fits, the objects that have an address."""
-    finder = ResultFinder(fits)
+    finder = ResultFinder(kind_of)
     for number, octets in texts_of(path):
         try:
             for document in documents_in(octets.decode("utf-8-sig")):
@@ -59,6 +64,9 @@ def read_results(path: Path, fits: Fits) -> list[Row]:
             raise InputError(f"{path}, line {number}: not valid JSON: {str(exc)[:200]}") from None
     if not finder.results:
         return finder.others
+    if len(finder.kinds) > 1:
+        kinds = " and ".join(finder.kinds)
+        raise InputError(f"{path} has results of {kinds}: give each a file of its own")
     if finder.left:
         objects = count_of(finder.left, "object")
         whole = finder.left + len(finder.results)
@@ -70,7 +78,8 @@ def read_results(path: Path, fits: Fits) -> list[Row]:
 class ResultFinder:
     """Finds the objects of a document that are results."""
 
-    fits: Fits
+    kind_of: KindOf
+    kinds: dict[str, None] = field(default_factory=dict)  # of the results, in order
     results: list[Row] = field(default_factory=list)
     others: list[Row] = field(default_factory=list)  # objects that have an address, where none fits
     left: int = 0  # documents, and items of a list with results, that have none
@@ -89,7 +98,8 @@ class ResultFinder:
             return
         if isinstance(value, dict):
             row = row_of(value)
-            if self.fits(tuple(row)):
+            if kind := self.kind_of(tuple(row)):
+                self.kinds[kind] = None
                 yield row
                 return
             for child in value.values():

@@ -79,7 +79,8 @@ def judge_row(
         pieces = re.split("[,;]", cell) if len(cell) <= LONGEST_CELL else [cell[:LONGEST_CELL]]
         if found := frozenset(map(word_of, pieces)) - {""}:
             words[name] = found  # others are signs alone, as `-`
-    meaning, unknown = given_meaning(cells, words, outcomes), ""
+    unknown = ""
+    meaning = given_meaning(cells, words, outcomes)
     if meaning is None:
         unknown = unknown_word(layout, cells, words)
         meaning = next((result for row, result in layout.rows if fits(row, words)), None)

@@ -70,6 +70,7 @@ from ..table.table import (
 )
 from ..table.text_column import is_filled, read_present, read_values, strip_texts, where_filled
 from ..table.verifiers import (
+    ANOTHER,
     FIELDS,
     FLAGS,
     VerifierLayout,
@@ -376,7 +377,7 @@ def read_answers(source: Any, given: ExportOptions) -> pa.Table:
     """A row of the result schema for each row of the source."""
     if isinstance(source, str | Path):
         path = user_path(source)
-        frame = read_file(path, lambda names: is_result(names, given), own_names, given.options)
+        frame = read_file(path, lambda names: kind_of(names, given), own_names, given.options)
         place = str(path)
     else:
         frame, place = frame_of(source, WHOSE), "the frame"
@@ -396,11 +397,25 @@ def read_answers(source: Any, given: ExportOptions) -> pa.Table:
         raise type(exc)(f"{exc}; if another verifier wrote {place}, {how_to_name(whole)}") from None
 
 
-def is_result(names: tuple[str, ...], given: ExportOptions) -> bool:
-    """Whether an object of a JSON file with these members is a result."""
-    if given.columns is None:
-        return bool(fitting_layouts(names))
-    return {str(label) for label in given.columns.values()} <= set(names)
+def kind_of(names: tuple[str, ...], given: ExportOptions) -> str:
+    """Whose result an object of a JSON file with these members is, and in which form; empty if none."""
+    if given.columns is not None:
+        wanted = {str(label) for label in given.columns.values()}
+        return ANOTHER if wanted <= set(names) else ""
+    return known_kind(names)
+
+
+@lru_cache(maxsize=1_000)
+def known_kind(names: tuple[str, ...]) -> str:
+    """The service, and the member that has its word."""
+    layouts = fitting_layouts(names)
+    if not layouts:
+        return ""
+    services = " or ".join(layout.service for layout in layouts)
+    by_plain = {plain_word(name): name for name in names}
+    theirs = layouts[0].columns["status"]
+    status = next((by_plain[name] for name in theirs if name in by_plain), "")
+    return f"{services} ({status!r:.80})"
 
 
 def own_names(names: Collection[str]) -> set[str]:
@@ -553,7 +568,7 @@ def export_answers(export: Export, given: ExportOptions) -> pa.Table:
     """The rows of an export."""
     layout, places = choose_layout(export, given)
     cells = {ours: read_present(export.columns[at]) for ours, at in places.items()}
-    texts = read_addresses(export, given.column, places)
+    texts = read_addresses(export, given.column, layout, places)
     nothing = pa.nulls(len(texts), pa.string())
     suggestions = cells.pop("suggestion", nothing)
     moments = cells.pop("at", nothing)
@@ -584,19 +599,27 @@ def export_answers(export: Export, given: ExportOptions) -> pa.Table:
 
 
 def read_addresses(
-    export: Export, column: Hashable | None, places: Mapping[str, int]
+    export: Export, column: Hashable | None, layout: VerifierLayout, places: Mapping[str, int]
 ) -> pa.StringArray:
-    """The repaired addresses of the given column, the service's own, or one that looks like it."""
+    """The repaired addresses of the given column, the service's own, or one that looks like it.
+
+    The answers of a service may have an address in different members: the first filled one counts.
+    """
     if column is not None:
         check_column(column, export.names)
-        at = export.names.index(str(column))
+        chosen = [export.names.index(str(column))]
     elif "email" in places:
-        at = places["email"]
+        at = {plain_word(name): position for position, name in enumerate(export.names)}
+        theirs = layout.columns.get("email", ())
+        chosen = [places["email"], *(at[name] for name in theirs if name in at)]
     else:
         used = set(places.values())
         others = {at: cells for at, cells in enumerate(export.columns) if at not in used}
-        at = guess_place(export, others)
-    texts = read_values(export.columns[at], for_repair=True, longest=MAX_CELL).texts
+        chosen = [guess_place(export, others)]
+    texts = read_values(export.columns[chosen[0]], for_repair=True, longest=MAX_CELL).texts
+    for position in dict.fromkeys(chosen[1:]):
+        more = read_values(export.columns[position], for_repair=True, longest=MAX_CELL).texts
+        texts = pc.if_else(is_filled(texts), texts, more)
     return strip_texts(repair_column(texts, suggests_domains=False).texts)
 
 
