@@ -153,10 +153,26 @@ Known = Annotated[
         help="Another verifier's export, or a verified file: what is valid or invalid there is not asked.",
     ),
 ]
+Mapped = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="NAME=VALUE",
+        help="Columns and words of another verifier that is not known, as "
+        "email=Address,status=Result,good=valid; may be given several times.",
+    ),
+]
 Limit = Annotated[
     int | None, typer.Option("--limit", help="Verify at most this many new addresses.")
 ]
-MaxAge = Annotated[str, typer.Option("--max-age", help="How long a kept answer is used.")]
+MaxAge = Annotated[
+    str | None,
+    typer.Option(
+        "--max-age",
+        help="How long a kept answer is used, by default 30D; if given, older answers of "
+        "--known are not used either.",
+    ),
+]
 Refresh = Annotated[
     str, typer.Option("--refresh", help="Verdicts to verify again, separated by commas.")
 ]

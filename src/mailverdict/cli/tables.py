@@ -62,6 +62,7 @@ from .options import (
     Kind,
     Known,
     Limit,
+    Mapped,
     MaxAge,
     Offline,
     Output,
@@ -119,9 +120,10 @@ def verify(
         typer.Option("--suppress", help="List of people who must not be mailed; marks their rows."),
     ] = None,
     known: Known = None,
+    mapped: Mapped = None,
     limit: Limit = None,
     journal: JournalAt = "auto",
-    max_age: MaxAge = "30D",
+    max_age: MaxAge = None,
     refresh: Refresh = "",
     on_quota: Annotated[
         str, typer.Option(help="When the daily quota is used up: stop, raise or wait.")
@@ -148,7 +150,7 @@ def verify(
     check_not_read(output, "--output", suppress, known)
     written = parse_columns(columns, clean=clean)
     listed = None if suppress is None else read_suppression_list(suppress)
-    settled = read_known_file(known, validation_type)
+    settled = read_known_file(known, mapped, validation_type, max_age)
     options = {
         "validation_type": validation_type,
         "columns": [*(name for name in written if name not in REPAIRS), *COUNTED],
@@ -408,9 +410,10 @@ def plan(
     backend: Service = None,
     sandbox: Sandbox = False,
     known: Known = None,
+    mapped: Mapped = None,
     limit: Limit = None,
     journal: JournalAt = "auto",
-    max_age: MaxAge = "30D",
+    max_age: MaxAge = None,
     refresh: Refresh = "",
     offline: Offline = False,
     clean: Clean = True,
@@ -429,7 +432,7 @@ def plan(
         options: VerifyOptions = {
             "validation_type": validation_type,
             "backend": asked,
-            "known": read_known_file(known, validation_type),
+            "known": read_known_file(known, mapped, validation_type, max_age),
             "limit": limit,
             "journal": parse_journal(journal),
             "max_age": max_age,
@@ -462,10 +465,11 @@ def estimate(
     resolver: ResolverAt = None,
     resolver_check: ResolverCheck = True,
     journal: JournalAt = "auto",
-    max_age: MaxAge = "30D",
+    max_age: MaxAge = None,
     refresh: Refresh = "",
     clean: Clean = True,
     known: Known = None,
+    mapped: Mapped = None,
     reading: TableOptions,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -477,7 +481,7 @@ def estimate(
     """
     has_own = backend is not None and (resolver is not None or not resolver_check)
     screen = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check) if has_own else None
-    settled = read_known_file(known, validation_type)
+    settled = read_known_file(known, mapped, validation_type, max_age)
     with (
         open_source(file, reading) as source,
         chosen_backend(

@@ -78,7 +78,7 @@ def verify(
     validation_type: ValidationType | ValidationTypeWord = "mx",
     backend: Backend | str | None = None,
     journal: str | Path | None = "auto",
-    max_age: Duration = "30D",
+    max_age: Duration | None = None,
     refresh: Iterable[str] = (),
     limit: int | None = None,
     on_quota: OnQuota = "stop",
@@ -122,8 +122,10 @@ def verify(
         The file in which results and submitted jobs are kept, so that calling again resumes.
         ``"auto"``: a file in the user's data directory for a service and for local ``smtp``,
         else none. ``regex`` costs nothing: its results are never kept.
-    max_age : duration, default "30D"
-        How long a result in the journal is used: seconds, ``"12h"``, ``"30D"`` or a timedelta.
+    max_age : duration, optional
+        How long a result in the journal is used: seconds, ``"12h"``, ``"30D"`` or a timedelta; by
+        default 30 days. If it is given, older answers of `known` are not used either; those
+        without a date are.
     refresh : iterable of str
         Verdicts in the journal to verify again, for example ``{"unknown"}``.
     limit : int, optional
@@ -140,6 +142,8 @@ def verify(
         least this type): its rows have that verdict, and the column `source`, which is then always
         there, names the verifier. Whatever else it said, or if it said both, is open and is asked. Not
         kept in the journal, and preferred to it. Malformed addresses are judged here in any case.
+        A warning says how many addresses it settles, and from when its answers are; they count
+        however old they are, unless `max_age` is given.
     clean : bool, default True
         Repair each cell first, as `mailverdict.clean` does, and verify the repaired address. A cell
         that cannot be repaired is verified as it stands, but one with several addresses is not
@@ -445,10 +449,16 @@ def with_known(options: Options) -> Options:
     """The options with what another verifier settled, once it was read."""
     if options.known is None:
         return options
-    from .verifiers import read_known  # noqa: PLC0415 - loads the rules for exports, which few calls need
+    # It loads the rules for exports, which few calls need.
+    from .verifiers import KnownAnswers, read_known  # noqa: PLC0415
 
     known = read_known(options.known)
-    return replace(options, known=known and known.settled_for(options.validation_type))
+    if known is None:
+        return options
+    settled = known.settled_for(options.validation_type, options.known_max_age)
+    if not isinstance(options.known, KnownAnswers):  # else who has read it has said so
+        warn_user(Note(f"known=: {settled.describe()}"))
+    return replace(options, known=settled)
 
 
 # --- the frame ------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ON_QUOTA = ("stop", "raise", "wait")
 SCREENS = (None, "mx")
+KEPT_FOR = "30D"  # how long an answer in the journal is used, unless the caller says it
 
 
 def default_journal() -> Path:
@@ -76,6 +77,7 @@ class Options:
     prefix: str | None
     overwrite: bool
     progress: bool | str | Listener
+    known_max_age: float | None = None  # seconds; None: `known` counts however old it is
 
     @classmethod
     def check(
@@ -84,7 +86,7 @@ class Options:
         validation_type: str = "mx",
         backend: Any = None,
         journal: str | Path | None = "auto",
-        max_age: Duration = "30D",
+        max_age: Duration | None = None,
         refresh: Iterable[str] = (),
         limit: int | None = None,
         on_quota: str = "stop",
@@ -112,7 +114,7 @@ class Options:
         picked = pick_backend(backend)
         settings = RunSettings(
             validation_type=kind,
-            max_age=parse_duration(max_age, name="max_age"),
+            max_age=parse_duration(KEPT_FOR if max_age is None else max_age, name="max_age"),
             refresh=parse_refresh(refresh),
             limit=wanted,
             on_quota=on_quota,
@@ -131,6 +133,7 @@ class Options:
             prefix=prefix,
             overwrite=check_flag("overwrite", overwrite),
             progress=progress,
+            known_max_age=None if max_age is None else settings.max_age,
         )
 
     def renewed(self) -> Options:

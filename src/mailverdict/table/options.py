@@ -29,7 +29,7 @@ class VerifyOptions(TypedDict, total=False):
     validation_type: ValidationType | ValidationTypeWord
     backend: Backend | str | None
     journal: str | Path | None
-    max_age: Duration
+    max_age: Duration | None
     refresh: Iterable[str]
     limit: int | None
     on_quota: OnQuota
