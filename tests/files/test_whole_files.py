@@ -103,7 +103,7 @@ class TestOldWorkbooks:
         assert [row["id"] for row in found] == [1, 2, 3]
 
     def test_octets_that_are_not_a_workbook_are_an_error(self, tmp_path):
-        with pytest.raises(InputError, match="cannot be read as XLSX"):
+        with pytest.raises(InputError, match="cannot be read as a workbook"):
             rows(write(tmp_path / "a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 2_000))
 
     @pytest.mark.parametrize(
@@ -127,7 +127,12 @@ class TestOldWorkbooks:
             rows(write(tmp_path / f"a{ending}", octets))
 
 
-@pytest.mark.parametrize("ending", [".xls", ".vcf"])
-def test_what_is_only_read_is_not_a_kind_to_write(tmp_path, ending):
-    with pytest.raises(InputError, match="cannot tell what kind of table to write"):
+@pytest.mark.parametrize(
+    ("ending", "other"),
+    [(".xls", ".xlsx"), (".ods", ".xlsx"), (".XLSB", ".xlsx"), (".vcf", ".csv")],
+)
+def test_what_is_only_read_is_not_a_kind_to_write(tmp_path, ending, other):
+    with pytest.raises(
+        InputError, match=rf"read and not written: name another file, .*out\{other}$"
+    ):
         check_target(tmp_path / f"out{ending}")

@@ -25,7 +25,7 @@ from ..table.text_column import is_filled, read_values
 from .columnar import open_arrow, open_parquet, open_parquet_folder
 from .compression import COMPRESSIONS, only_member, unpack
 from .delimited import open_delimited
-from .header import ADDRESS, EMAIL_NAME
+from .header import ADDRESS, EMAIL_NAME, numbered
 from .json_lines import is_json
 from .sheets import open_sheet
 from .table_file import (
@@ -39,12 +39,7 @@ from .table_file import (
 from .whole_files import open_contacts, open_json
 
 STDIN = "-"
-SPREADSHEETS = (
-    ".ods",
-    ".fods",
-    ".xlsb",
-    ".numbers",
-)  # which people have, and no library here reads
+SPREADSHEETS = (".fods", ".numbers", ".sxc")  # which people have, and which are not read
 KINDS = {
     ".csv": "csv",
     ".txt": "csv",
@@ -61,7 +56,9 @@ KINDS = {
     ".json": "jsonl",
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
+    ".xlsb": "xlsx",
     ".xls": "xlsx",
+    ".ods": "xlsx",
     ".vcf": "contacts",
 }
 # Two columns that `verify`, `clean` or `duplicates` wrote, by which the others of the same prefix are recognized.
@@ -210,7 +207,7 @@ OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
     "jsonl": lambda path, name, _: open_json(path, name),
     "contacts": lambda path, name, _: open_contacts(path, name),
     "xlsx": lambda path, name, given: open_sheet(
-        path, name, given.sheet, has_header=given.has_header
+        path, name, given.sheet, has_header=given.has_header, has_addresses=has_addresses
     ),
 }
 
@@ -280,6 +277,14 @@ def rank_columns(columns: Mapping[Any, Any]) -> list[tuple[float, Any]]:
         if of_filled >= MIN_ADDRESS_SHARE and not is_result(name, names)
     ]
     return sorted(likely, key=lambda each: -each[0])
+
+
+def has_addresses(table: pa.Table) -> bool:
+    """Whether a table, such as that of a sheet, has a column of addresses."""
+    columns = {}
+    for at, name in enumerate(table.column_names):
+        columns[numbered(at) if name in columns else name] = table.column(at)
+    return bool(rank_columns(columns))
 
 
 def text_names(columns: Iterable[Any]) -> frozenset[str]:
