@@ -12,23 +12,6 @@ from mailverdict.errors import InputError
 from mailverdict.files.readers import open_table
 from mailverdict.files.writers import check_target
 
-CARDS = """BEGIN:VCARD
-VERSION:2.1
-FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:J=C3=B6rg =
-M=C3=BCller
-EMAIL;INTERNET:joerg@firm.ex
- ample
-item1.EMAIL;TYPE="work:main":j2@firm.example
-END:VCARD
-BEGIN:VCARD
-VERSION:4.0
-FN:Lovelace\\, Ada
-TEL:555
-END:VCARD
-BEGIN:VCARD
-EMAIL:last@firm.example
-"""
-
 
 def rows(path, **options):
     with open_table(path, **options) as opened:
@@ -38,29 +21,6 @@ def rows(path, **options):
 def write(path: Path, octets: bytes | str) -> Path:
     path.write_bytes(octets.encode() if isinstance(octets, str) else octets)
     return path
-
-
-class TestContacts:
-    @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-    def test_each_address_is_a_row_and_no_contact_is_lost(self, tmp_path, line_end):
-        found, remarks = rows(write(tmp_path / "a.vcf", CARDS.replace("\n", line_end)))
-        assert found == [
-            {"name": "J\u00f6rg M\u00fcller", "email": "joerg@firm.example"},
-            {"name": "J\u00f6rg M\u00fcller", "email": "j2@firm.example"},
-            {"name": "Lovelace, Ada", "email": None},
-            {"name": None, "email": "last@firm.example"},
-        ]
-        assert remarks == ["contacts: a row for each address, or for a contact without one"]
-
-    def test_letters_that_are_not_utf_8_are_those_of_western_windows(self, tmp_path):
-        octets = "BEGIN:VCARD\nFN:J\u00f6rg\nEMAIL:j@firm.example\nEND:VCARD\n".encode("cp1252")
-        assert rows(write(tmp_path / "a.vcf", octets))[0] == [
-            {"name": "J\u00f6rg", "email": "j@firm.example"}
-        ]
-
-    def test_a_file_without_a_contact_is_an_error(self, tmp_path):
-        with pytest.raises(InputError, match=r"a\.vcf has no contact: no line is BEGIN:VCARD"):
-            rows(write(tmp_path / "a.vcf", "name,email\nAda,ada@firm.example\n"))
 
 
 class TestArrays:

@@ -1,8 +1,8 @@
 """Open table files of every kind and standard input; and guess which column has the addresses.
 
 `open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in `delimited`,
-Parquet and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in `sheets`, JSON arrays and vCards in
-`whole_files`.
+Parquet and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in `sheets`, JSON of one value in
+`whole_files`, vCards in `contacts`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ..table.columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
 from ..table.text_column import is_filled, read_values
 from .columnar import open_arrow, open_parquet, open_parquet_folder
 from .compression import COMPRESSIONS, only_member, unpack
+from .contacts import open_contacts
 from .delimited import open_delimited
 from .header import ADDRESS, EMAIL_NAME, numbered
 from .json_lines import is_json
@@ -36,7 +37,7 @@ from .table_file import (
     open_temporary,
     temporary_copy,
 )
-from .whole_files import open_contacts, open_json
+from .whole_files import open_json
 
 STDIN = "-"
 SPREADSHEETS = (".fods", ".numbers", ".sxc")  # which people have, and which are not read
