@@ -73,7 +73,8 @@ def find_encoding(path: Path, name: str, given: str | None) -> Encoding:
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
     told = "" if given is None else codecs.lookup(check_encoding(given)).name
-    if told.startswith("utf-32") or (not told and is_utf32(sample)):
+    has_mark = sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
+    if told.startswith("utf-32") or has_mark or (not told and is_utf32(sample)):
         raise InputError(f"{name} is UTF-32, which is not read: save it as UTF-8")
     bom, marked = next(((m, e) for m, e in BYTE_ORDER_MARKS if sample.startswith(m)), (b"", None))
     bom = (re.match(rb"(?:" + re.escape(bom) + rb")*", sample) or [b""])[
@@ -94,9 +95,7 @@ def find_encoding(path: Path, name: str, given: str | None) -> Encoding:
 
 
 def is_utf32(sample: bytes) -> bool:
-    """Whether a file is UTF-32: by its byte order mark, or since two octets of each four are zero, and one is not."""
-    if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return True
+    """Whether a file without a byte order mark is UTF-32: two octets of each four are zero, and one is not."""
     characters = len(sample) // 4
     first, second, third, fourth = (sample[at::4].count(0) for at in range(4))
     is_little = 2 * first < characters and min(third, fourth) > 0.95 * characters
