@@ -477,7 +477,12 @@ WRONG = [
         (),
         "no column looks like e-mail addresses; name one of 'id', 'name'",
     ),
-    ("x.csv", b"id,name\n1,J\xf6rg\n", (), "name one of 'id', 'name'; encoding: cp1252 (guessed"),
+    (
+        "x.csv",
+        b"id,name\n1,J\xf6rg\n",
+        (),
+        "name one of 'id', 'name'; encoding: cp1252, guessed by its letters, as in 'J\xf6rg'",
+    ),
     (
         "x.csv",
         b"id,email\n1,a@b.org\n2\n",

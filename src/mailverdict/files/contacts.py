@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..model.words import count_of, first_of
-from .encodings import SAMPLE, find_encoding, guess_encoding, is_utf8
+from .encodings import SAMPLE, Encoding, find_encoding, guess_encoding, is_utf8
 from .header import EMAIL_NAME
 from .table_file import TableFile
 from .whole_files import open_rows, read_whole
@@ -63,8 +63,8 @@ def open_contacts(path: Path, name: str) -> TableFile:
         for address in contact.addresses or [None]
     ]
     opened = open_rows(rows, name, "contacts: a row for each address, or for a contact without one")
-    if encoding != "utf-8":
-        opened.remarks.append(f"encoding: {encoding} (guessed, since the text is not UTF-8)")
+    if encoding.why:
+        opened.remarks.append(f"encoding: {encoding.name}, {encoding.why}")
     if damaged := text.count("\ufffd"):
         opened.remarks.append(
             f"{count_of(damaged, 'character')} that cannot be read: shown as \ufffd"
@@ -84,18 +84,14 @@ def open_contacts(path: Path, name: str) -> TableFile:
     return opened
 
 
-def read_text(path: Path, name: str) -> tuple[str, str]:
-    """The text of a file, and the encoding if it had to be guessed from the letters, else UTF-8."""
+def read_text(path: Path, name: str) -> tuple[str, Encoding]:
+    """The text of a file, and its encoding."""
     octets = read_whole(path, name)
-    encoding = find_encoding(path, name, None).name  # refuses UTF-32
-    if encoding.startswith("utf-16"):
-        return octets.decode(encoding, "replace"), "utf-8"
-    try:
-        return octets.decode(), "utf-8"
-    except UnicodeDecodeError:
+    encoding = find_encoding(path, name, None)  # refuses UTF-32
+    if encoding.name == "utf-8" and not is_utf8(octets):
         lines = [line for line in re.split(rb"[\r\n]+", octets) if not line.isascii()]
         encoding = guess_encoding(b"\n".join(lines)[:SAMPLE], ",")
-        return octets.decode(encoding, "replace"), encoding
+    return octets.decode(encoding.name, "replace"), encoding
 
 
 def check_addresses(name: str, text: str, contacts: list[Contact]) -> None:

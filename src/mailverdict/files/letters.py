@@ -1,4 +1,4 @@
-"""The code page of Latin text by its letters: in which one do the words look like words of a language?
+"""The code page of Latin text: that in which its words look most like those of a language.
 
 A word is judged in each code page. Beside a letter stands a letter, and no capital follows a small letter: "Päivi" of
 Windows-1252 is "P‰ivi" in Mac Roman, and "Łódź" of Windows-1250 is "£ódŸ" in Windows-1252. Where all code pages have
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -51,8 +50,8 @@ TURKISH = {"German": WESTERN["German"], "Turkish": "ı404 ü173 ş145 ç114 ğ88
 PAGES = {
     "cp1252": (WESTERN, 0.0),
     "cp1250": (CENTRAL, -2.0),
-    "cp1254": (TURKISH, -3.0),
-    "cp1257": (BALTIC, -3.0),
+    "cp1254": (TURKISH, -4.0),
+    "cp1257": (BALTIC, -4.0),
     "mac_roman": (WESTERN, -2.0),
     "iso8859_2": (CENTRAL, -3.0),
 }
@@ -61,10 +60,14 @@ MOST_WORDS = 1_000  # different ones that are looked at
 LONGEST_WORD = 60  # octets of it
 OPENING = "„“‘‚«‹¿¡(–—"
 CLOSING = "”“’»›…™®ªº°–—\u00a0"
-WITHIN = "’‘·\u00ad\u00a0–—…"  # as in D’Arcy, Köln–Bonn
+WITHIN = "’‘·\u00ad\u00a0–—…"  # as in aujourd’hui, Köln–Bonn
+APOSTROPHE = re.compile(
+    r"\W?\w{1,2}’\w|.*\w’(?:s|t|ll|re|ve)\W?", re.DOTALL
+)  # as in D’Arcy, Queen’s
 ALONE = OPENING + CLOSING + "€£§•·½²©"
 SIGN = -1.0  # the score of one of these in its place
 RARE_SIGN = -4.0
+SIGN_WITHIN = -5.0
 NO_LETTER = -8.0  # within a word
 CAPITAL_WITHIN = -7.0
 FOREIGN_LETTER = 0.0005  # the probability of one that a language does not have
@@ -141,11 +144,16 @@ def score_shape(word: str) -> tuple[float, list[str]]:
     start = word.index(inner)
     score = sum(SIGN if sign in OPENING else NO_LETTER for sign in word[:start])
     score += sum(SIGN if sign in CLOSING else NO_LETTER for sign in word[start + len(inner) :])
+    if APOSTROPHE.match(inner):
+        inner = inner.replace("’", "'", 1)
+        score += SIGN
     letters = []
     previous = ""
     for character in inner:
-        if not is_letter(character):
-            score += SIGN if character in WITHIN else NO_LETTER
+        if character == "'":
+            pass
+        elif not is_letter(character):
+            score += SIGN_WITHIN if character in WITHIN else NO_LETTER
         elif previous.islower() and character.isupper() and not (previous + character).isascii():
             score += CAPITAL_WITHIN
         elif not character.isascii():
