@@ -1,8 +1,9 @@
-"""Files that are read whole: arrays of JSON objects, vCards, and workbooks of old Excel."""
+"""Files that are read whole: JSON of one value, and workbooks of old Excel."""
 
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -45,6 +46,129 @@ class TestArrays:
     def test_what_is_not_a_table_is_an_error(self, tmp_path, text, says):
         with pytest.raises(InputError, match=says):
             rows(write(tmp_path / "a.json", text))
+
+
+PEOPLE = [{"email": "ada@firm.example"}, {"email": "bo@firm.example"}]
+THINGS = [{"id": 1}, {"id": 2}]
+
+
+def emails(path, column="email"):
+    return [row[column] for row in rows(path)[0]]
+
+
+class TestObjects:
+    """JSON of one object, as the answer of a service is saved."""
+
+    @pytest.mark.parametrize("indent", [None, 2])
+    @pytest.mark.parametrize(
+        ("document", "where"),
+        [
+            ({"results": PEOPLE}, "results"),
+            ({"contacts": PEOPLE, "paging": {"next": {"after": "x"}}, "tags": ["a"]}, "contacts"),
+            ({"ok": True, "data": {"total": 2, "people": PEOPLE}}, "data.people"),
+            ({"owner": "me@firm.example", "results": PEOPLE}, "results"),
+        ],
+    )
+    def test_the_only_list_of_objects_is_the_table(self, tmp_path, document, where, indent):
+        path = write(tmp_path / "a.json", json.dumps(document, indent=indent))
+        found, remarks = rows(path)
+        assert found == PEOPLE
+        assert remarks == [
+            f"the table is the list {where!r} of the object: what is written as JSON has a line for each item"
+        ]
+
+    def test_of_several_lists_it_is_the_one_with_addresses(self, tmp_path):
+        path = write(tmp_path / "a.json", json.dumps({"things": THINGS, "people": PEOPLE}))
+        found, remarks = rows(path)
+        assert found == PEOPLE
+        assert "the list 'people' of the object, and not 'things': " in remarks[0]
+
+    @pytest.mark.parametrize(
+        "document",
+        [{"a": {"staff": PEOPLE}, "people": PEOPLE}, {"a": {"staff": THINGS}, "people": THINGS}],
+    )
+    def test_several_lists_that_could_be_the_table_are_an_error_with_their_names(
+        self, tmp_path, document
+    ):
+        with pytest.raises(InputError) as caught:
+            rows(write(tmp_path / "a.json", json.dumps(document)))
+        assert str(caught.value).endswith(
+            "a.json: its members are nested, and several are lists that could be the table: 'people' (2 objects), "
+            "'a.staff' (2 objects); give one of them alone, as with jq -c '.people[]'"
+        )
+
+    def test_nested_members_are_columns_with_a_dot(self, tmp_path):
+        people = [
+            {"id": 1, "properties": {"email": "ada@firm.example", "name": {"first": "Ada"}}},
+            {"id": 2, "properties": {"email": None}, "tags": ["x"], "extra": {}},
+        ]
+        for value in ({"results": people}, people):
+            found, _ = rows(write(tmp_path / "a.json", json.dumps(value)))
+            assert found == [
+                {
+                    "id": 1,
+                    "properties.email": "ada@firm.example",
+                    "properties.name.first": "Ada",
+                    "tags": None,
+                },
+                {"id": 2, "properties.email": None, "properties.name.first": None, "tags": '["x"]'},
+            ]
+
+    def test_addresses_in_a_list_of_objects_are_columns_with_a_number(self, tmp_path):
+        contacts = [
+            {"name": "Ada", "emails": [{"value": "ada@x.org"}, {"value": "ada@home.example"}]},
+            {"name": "Bo", "emails": [], "orders": [{"id": 1}]},
+        ]
+        path = write(tmp_path / "a.json", json.dumps({"contacts": contacts}))
+        assert emails(path, "emails.1.value") == ["ada@x.org", None]
+        assert emails(path, "emails.2.value") == ["ada@home.example", None]
+        assert emails(path, "orders") == [None, '[{"id": 1}]']
+
+    @pytest.mark.parametrize("indent", [None, 2])
+    def test_an_object_without_a_list_is_a_row_if_it_has_an_address(self, tmp_path, indent):
+        person = {"id": 1, "contact": {"email": "ada@firm.example"}, "orders": THINGS}
+        found, remarks = rows(write(tmp_path / "a.json", json.dumps(person, indent=indent)))
+        assert [row["contact.email"] for row in found] == ["ada@firm.example"]
+        assert remarks == ["one object: a table of one row"]
+
+    def test_a_line_of_json_lines_is_a_row_whatever_is_in_it(self, tmp_path):
+        path = write(tmp_path / "a.jsonl", json.dumps({"email": "c@x.org", "friends": PEOPLE}))
+        assert emails(path) == ["c@x.org"]
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            (
+                '{\n"id": 5\n}',
+                "it is one object, without a list of objects and without an address; give",
+            ),
+            (
+                '{"people": {"a": {"email": "a@x.org"}, "b": {"email": "b@x.org"}}}',
+                "one object with 2 addresses nested in 'people', and without a list of objects; give a list",
+            ),
+            ('{"emails": ["a@x.org", "b@x.org"]}', "2 addresses nested in 'emails'"),
+            ('{\n"results": [\n{"id": 1}\n', r"a\.json: not valid JSON: .* line 4"),
+            ('{\n"id": 5\n}\n{\n"id": 6\n}', r"line 1: not valid JSON.*jq -c \."),
+            (
+                '{"a": [{"x.y": 1, "x": {"y": 2}}]}',
+                r"nested member and another one are both named 'x\.y'",
+            ),
+            ('{"a": ' * 100_000, "not valid JSON"),
+            ('{"a": [{"' + "x" * 2_000 + '": 1}]}', "is longer than 1,000 characters"),
+        ],
+    )
+    def test_what_is_not_a_table_is_an_error_with_a_way_out(self, tmp_path, text, says):
+        with pytest.raises(InputError, match=says):
+            rows(write(tmp_path / "a.json", text))
+
+    def test_members_below_many_others_are_a_cell(self, tmp_path):
+        deep = {"email": "ada@firm.example"}
+        for _ in range(200):
+            deep = {"a": deep}
+        path = write(
+            tmp_path / "a.json", json.dumps({"results": [{"email": "x@y.org", "b": deep}]})
+        )
+        assert emails(path) == ["x@y.org"]
 
 
 class TestOldWorkbooks:
