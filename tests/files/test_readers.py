@@ -508,7 +508,7 @@ class TestStandardInput:
         assert told in fault_of("-")
         assert list(tmp_path.iterdir()) == []
 
-    def test_json_lines_and_arrays_are_read_and_other_json_is_refused(self, monkeypatch):
+    def test_json_lines_arrays_and_an_object_are_read_and_other_json_is_refused(self, monkeypatch):
         stdin_of(b'\xef\xbb\xbf{"email": "ada@x.example"}\n{"email": null}\n', monkeypatch)
         with open_table("-") as file:
             assert file.columns == ("email",)
@@ -516,6 +516,9 @@ class TestStandardInput:
         with open_table("-") as file:
             assert file.columns == ("email",)
         stdin_of(b'{\n"email":"a@x.example"\n}', monkeypatch)
+        with open_table("-") as file:
+            assert file.columns == ("email",)
+        stdin_of(b'{\n"id":1\n}\n{\n"id":2\n}', monkeypatch)
         assert "convert the file, as with jq -c" in fault_of("-")
 
     def test_json_in_a_file_named_as_csv_is_refused(self, tmp_path):

@@ -134,8 +134,8 @@ def check_output(
         path = user_path(file)
         if path.suffix.lower() in READ_ONLY:
             raise mv.SettingsError(
-                f"--in-place: {path.suffix} files are read and not written: name another file with --output, as "
-                f"{writable_name(path)}"
+                f"--in-place: {path.suffix} files are read and not written: name another file with "
+                f"--output, as {writable_name(path)}"
             )
         return str(path)
     output = output if output in (None, STDIN) else str(user_path(str(output)))

@@ -1,11 +1,13 @@
 """Contacts: files of vCards (RFC 6350, and versions 2.1 and 3.0), with a row for each address.
 
-The text is split into lines, and each line into the name of its property, its parameters and its value:
+The text is split into lines, and each line into the name of its property, its parameters and its
+value:
 
     item1.EMAIL;TYPE="work:main":ada@firm.example  ->  EMAIL, TYPE="work:main", ada@firm.example
 
-Nobody is to be lost. So a contact without an address is a row, an address outside of all contacts is one, too, and what
-is not read is counted. A line is split in one pass, since the text may come from anybody.
+Nobody is to be lost. So a contact without an address is a row, an address outside of all contacts
+is one, too, and what is not read is counted. A line is split in one pass, since the text may come
+from anybody.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ BORDER = re.compile(r"(?:BEGIN|END):VCARD", re.IGNORECASE)
 ADDRESS_SIGN = re.compile(r"\w@\w")
 ESCAPED = re.compile(r"\\([\\,;nN])")
 CHARSET = re.compile(
-    r"CHARSET=\"?(UTF-?8|ISO-8859-[0-9]+|WINDOWS-125[0-9]|KOI8-[RU]|SHIFT_JIS|EUC-JP|EUC-KR|GB2312|GBK|GB18030|BIG5)\b"
+    r"CHARSET=\"?(UTF-?8|ISO-8859-[0-9]+|WINDOWS-125[0-9]|KOI8-[RU]"
+    r"|SHIFT_JIS|EUC-JP|EUC-KR|GB2312|GBK|GB18030|BIG5)\b"
 )
 LONGEST_NAME = 60  # characters of the name of a property
 MOST_NAMED = 3  # properties in a message
@@ -57,11 +60,12 @@ def open_contacts(path: Path, name: str) -> TableFile:
         raise InputError(f"{name} has no contact: no line is BEGIN:VCARD")
     contacts = list(read_contacts(text))
     check_addresses(name, text, contacts)
-    rows = [
-        {"name": contact.name or None, "email": address}
-        for contact in contacts
-        for address in contact.addresses or [None]
-    ]
+    rows: list[dict[str, str | None]] = []
+    for contact in contacts:
+        name_cell = contact.name or None
+        rows += [{"name": name_cell, "email": address} for address in contact.addresses]
+        if not contact.addresses:
+            rows.append({"name": name_cell, "email": None})
     opened = open_rows(rows, name, "contacts: a row for each address, or for a contact without one")
     if encoding.why:
         opened.remarks.append(f"encoding: {encoding.name}, {encoding.why}")
@@ -72,7 +76,8 @@ def open_contacts(path: Path, name: str) -> TableFile:
     unread = begins - sum(contact.has_begin for contact in contacts)
     if unread:
         opened.remarks.append(
-            f"{unread:,} of {begins:,} BEGIN:VCARD are within the text of another contact, and are not read"
+            f"{unread:,} of {begins:,} BEGIN:VCARD are within the text of another contact, and are "
+            "not read"
         )
     without = [contact for contact in contacts if contact.others and not contact.addresses]
     if without:
@@ -102,8 +107,9 @@ def check_addresses(name: str, text: str, contacts: list[Contact]) -> None:
     others = [other for contact in contacts for other in contact.others]
     where = f" in {named(others)}" if others else ""
     raise InputError(
-        f"{name}: none of its {count_of(len(contacts), 'contact')} has the property EMAIL, but the text has "
-        f"{count_of(count, 'address', 'addresses')}{where}: name that property EMAIL, or export the contacts as CSV"
+        f"{name}: none of its {count_of(len(contacts), 'contact')} has the property EMAIL, but the "
+        f"text has {count_of(count, 'address', 'addresses')}{where}: name that property EMAIL, or "
+        "export the contacts as CSV"
     )
 
 
@@ -156,7 +162,10 @@ def is_email(key: str) -> bool:
 
 
 def unfold(text: str) -> Iterator[str]:
-    """The lines of vCards, with those that continue them: after a blank, or after a quoted-printable line's "="."""
+    """The lines of vCards, joined with those that continue them.
+
+    Those begin with a blank, or are behind the "=" at the end of a quoted-printable line.
+    """
     parts: list[str] = []
     is_quoted = False
     for line in LINE_END.split(text):
@@ -174,9 +183,9 @@ def unfold(text: str) -> Iterator[str]:
 
 
 def split_line(line: str) -> tuple[str, str, str]:
-    """The name of a property without its group, its parameters, and its value behind the first colon.
+    """The name of a property without its group, its parameters, and its value.
 
-    A colon within quotes is part of a parameter.
+    The value is behind the first colon; one within quotes is part of a parameter.
 
     >>> split_line('item1.EMAIL;TYPE="work:main":ada@firm.example')
     ('EMAIL', 'TYPE="work:main"', 'ada@firm.example')

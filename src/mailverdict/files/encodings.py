@@ -97,7 +97,7 @@ def find_encoding(path: Path, name: str, given: str | None) -> Encoding:
 
 
 def is_utf32(sample: bytes) -> bool:
-    """Whether a file without a byte order mark is UTF-32: two octets of each four are zero, and one is not."""
+    """Whether a file is UTF-32 without its mark: two octets of each four are zero, one is not."""
     characters = len(sample) // 4
     first, second, third, fourth = (sample[at::4].count(0) for at in range(4))
     is_little = 2 * first < characters and min(third, fourth) > 0.95 * characters

@@ -1,9 +1,10 @@
 """The code page of Latin text: that in which its words look most like those of a language.
 
-A word is judged in each code page. Beside a letter stands a letter, and no capital follows a small letter: "Päivi" of
-Windows-1252 is "P‰ivi" in Mac Roman, and "Łódź" of Windows-1250 is "£ódŸ" in Windows-1252. Where all code pages have
-letters, their frequency in the languages of a code page decides: "Győr" is "Gyõr" in Windows-1252, and no language of
-Western Europe has ö, ű and ő as often as Hungarian. The scores are logarithms of probabilities.
+A word is judged in each code page. Beside a letter stands a letter, and no capital follows a small
+letter: "Päivi" of Windows-1252 is "P‰ivi" in Mac Roman, and "Łódź" of Windows-1250 is "£ódŸ" in
+Windows-1252. Where all code pages have letters, their frequency in the languages of a code page
+decides: "Győr" is "Gyõr" in Windows-1252, and no language of Western Europe has ö, ű and ő as often
+as Hungarian. The scores are logarithms of probabilities.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-# How often a letter beyond ASCII is which, in thousands. From the word frequencies of wordfreq 3.1.1 (data of 2022),
-# with ş and ţ for the letters with a comma, which these code pages do not have. ß is counted as ss there, and Estonian
-# is not in it: both are estimates.
+# How often a letter beyond ASCII is which, in thousands. From the word frequencies of wordfreq 3.1.1
+# (data of 2022), with ş and ţ for the letters with a comma, which these code pages do not have. ß is
+# counted as ss there, and Estonian is not in it: both are estimates.
 WESTERN = {
     "Catalan": "é233 ó195 à144 í112 è111 ò89 ç45 ú42 ï13 ü10 á3",
     "Danish and Norwegian": "å530 ø268 æ195 é7 ö3 ä3 ü3",
@@ -46,7 +47,8 @@ BALTIC = {
     "Lithuanian": "ė210 ų176 š163 ž121 ą102 į85 ū71 č48 ę24",
 }
 TURKISH = {"German": WESTERN["German"], "Turkish": "ı404 ü173 ş145 ç114 ğ88 ö74 i̇40 â3 î2 û2"}
-# The languages of each code page, and how likely it is before anything is read. Excel saves the first one in the West.
+# The languages of each code page, and how likely it is before anything is read. Excel saves the first
+# one in the West.
 PAGES = {
     "cp1252": (WESTERN, 0.0),
     "cp1250": (CENTRAL, -2.0),
@@ -85,7 +87,7 @@ class Reading:
 
 
 def rank_pages(sample: bytes, pages: list[str]) -> list[Reading]:
-    """The code pages in which a text was probably written, the most probable first; those that read alike are one."""
+    """The code pages of a text, the most probable first; of those that read alike only one."""
     runs = dict.fromkeys(run[:LONGEST_WORD] for run in RUNS.findall(sample) if not run.isascii())
     words = list(runs)[:MOST_WORDS]
     readings: dict[tuple[str, ...], Reading] = {}
@@ -128,7 +130,7 @@ def score_letters(letters: list[str], model: dict[str, float]) -> float:
 
 @cache
 def frequencies(counts: str) -> dict[str, float]:
-    """The probability of each letter; names have the rare ones of an alphabet more often than texts."""
+    """The probability of each letter; names have rare ones more often than texts."""
     thousands = {each.rstrip("0123456789"): int(re.sub(r"\D", "", each)) for each in counts.split()}
     total = sum(thousands.values())
     return {

@@ -1,8 +1,8 @@
 """Open table files of every kind and standard input; and guess which column has the addresses.
 
-`open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in `delimited`,
-Parquet and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in `sheets`, JSON of one value in
-`whole_files`, vCards in `contacts`.
+`open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in
+`delimited`, Parquet and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in
+`sheets`, JSON of one value in `whole_files`, vCards in `contacts`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,20 @@
-"""The program that reads a workbook in a process of its own; `sheets` starts it and reads what it writes.
+"""The program that reads a workbook in a process of its own; `sheets` starts it and reads its output.
 
-calamine reads XLSX, XLSB and XLS. It sets aside the rectangle of cells that a file asks for, and a copy of a text for
-each cell that has it. Where there is no memory for that, it ends the process, which no `except` sees. Nothing of
-mailverdict is imported here, so that a small workbook is read in a tenth of a second.
+calamine reads XLSX, XLSB and XLS. It sets aside the rectangle of cells that a file asks for, and a
+copy of a text for each cell that has it. Where there is no memory for that, it ends the process,
+which no `except` sees. Nothing of mailverdict is imported here, so that a small workbook is read in
+a tenth of a second.
 
-ODS is read by `OdsReader`, since calamine (0.9) repeats rows and cells before their number can be checked, and joins
-what a tab or a line break within a cell keeps apart: two addresses would become one.
+ODS is read by `OdsBook`, since calamine (0.9) repeats rows and cells before their number can be
+checked, and joins what a tab or a line break within a cell keeps apart: two addresses would become
+one.
 
-``MEMORY OCTETS PATH names`` gives the names of all sheets, and the properties that a program gave the workbook.
-``MEMORY OCTETS PATH rows CELLS [SHEET]`` gives the names; a sheet's name, rows, columns and formulas without a value;
-the addresses of links by row and column; and the rows in pieces, unless they have more cells than CELLS. ``MEMORY
-OCTETS PATH heads CELLS ROWS`` gives for each sheet its name, its first rows in one piece, and their links; those that
-are not hidden are first. Values are pickled to standard output; None is an empty row. OCTETS is the most to which the
+``MEMORY OCTETS PATH names`` gives the names of all sheets, and the properties that a program gave
+the workbook. ``MEMORY OCTETS PATH rows CELLS [SHEET]`` gives the names; a sheet's name, rows,
+columns and formulas without a value; the addresses of links by row and column; and the rows in
+pieces, unless they have more cells than CELLS. ``MEMORY OCTETS PATH heads CELLS ROWS`` gives for
+each sheet its name, its first rows in one piece, and their links; those that are not hidden are
+first. Values are pickled to standard output; None is an empty row. OCTETS is the most to which the
 parts of the workbook may unpack, and the most that is written.
 """
 
@@ -122,12 +125,14 @@ class Sheet:
 
 
 class CalamineBook:
-    """A workbook that calamine reads; `names` are those of all sheets, hidden ones last in `order`."""
+    """A workbook that calamine reads; `names` are all sheets, hidden ones last in `order`."""
 
     def __init__(self, path: str, formulas: int, *, has_links: bool) -> None:
         from python_calamine import CalamineWorkbook, SheetVisibleEnum  # noqa: PLC0415 - after the limit is set
 
-        self.path, self.formulas, self.has_links = path, formulas, has_links
+        self.path = path
+        self.formulas = formulas
+        self.has_links = has_links
         # By its octets: from_path trusts the ending of the name.
         with open(path, "rb") as file:  # noqa: PTH123 - pathlib takes a while to import
             self.book = CalamineWorkbook.from_filelike(file)
@@ -271,7 +276,7 @@ def place_of(reference: str) -> tuple[int, int] | None:
     return int(found[2]) - 1, column - 1
 
 
-# --- ODS ----------------------------------------------------------------------------------------------------------
+# --- ODS --------------------------------------------------------------------------------
 
 ODS_CONTENT = "content.xml"
 # What a sheet of the usual spreadsheet programs has at most.
@@ -281,8 +286,8 @@ OFFICE, STYLE, TABLE, TEXT = (
     for name in ("office", "style", "table", "text")
 )
 ODS_CELLS = {TABLE + "table-cell", TABLE + "covered-table-cell"}
-# What is below a sheet or a cell and is not its rows or its text: comments, drawings, deleted rows, cells of other
-# files, and how a word is read aloud.
+# What is below a sheet or a cell and is not its rows or its text: comments, drawings, deleted rows,
+# cells of other files, and how a word is read aloud.
 NOT_SHOWN = {
     OFFICE + "annotation",
     TABLE + "dde-links",
@@ -301,13 +306,16 @@ DAY = datetime.timedelta(days=1)
 
 @dataclass
 class OdsSheet:
-    """A sheet of an ODS. A row of the file stands for as many rows as it says; what is empty at its end is left out."""
+    """A sheet of an ODS, without what is empty at its end.
+
+    A row of the file stands for as many rows as it says.
+    """
 
     name: str
     height: int = 0  # up to the last row that is filled
     width: int = 0
     left: int = MOST_COLUMNS  # the first column that is filled
-    # For each row of the file that is filled: its place, how many rows it stands for, and its cells.
+    # For each row of the file that is filled: its place, how many rows it stands for, its cells.
     filled: list[tuple[int, int, list[Any]]] = field(default_factory=list)
     links: dict[tuple[int, int], str] = field(default_factory=dict)
 
@@ -325,23 +333,28 @@ class OdsSheet:
 
 
 class OdsBook:
-    """An ODS, read in one pass; raises `ValueError` for sheets that are larger than a table in such a file."""
+    """An ODS, read in one pass; `ValueError` for a sheet that is larger than any table."""
 
     def __init__(self, parts: zipfile.ZipFile, most: int) -> None:
         self.formulas = 0
         self.sheets: dict[str, OdsSheet] = {}
         self.hidden_styles: set[str | None] = set()
         self.hidden: set[str] = set()
-        self.most, self.octets = most, 0
+        self.most = most
+        self.octets = 0
         self.style: str | None = None
         self.table: OdsSheet | None = None
-        self.row_at = self.row_repeats = self.column = self.cell_repeats = 0
+        self.row_at = 0
+        self.row_repeats = 1
+        self.column = 0
+        self.cell_repeats = 1
         self.row: list[tuple[int, int, Any, str]] = []  # place, repeats, value, link
         self.cell: dict[str, str] | None = None
         self.texts: list[str] = []  # of the cell, in pieces
         self.paragraphs = 0
         self.link = ""
-        self.depth, self.skipped_at = 0, 0  # of the element that is not shown
+        self.depth = 0
+        self.skipped_at = 0  # the depth of the element that is not shown
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartElementHandler = self.start
@@ -372,11 +385,13 @@ class OdsBook:
             self.start_text(tag, given)
         elif tag in ODS_CELLS:
             self.cell = given
-            self.texts, self.paragraphs = [], 0
+            self.texts = []
+            self.paragraphs = 0
             self.link = ""
             self.cell_repeats = int(given.get(TABLE + "number-columns-repeated", 1))
         elif tag == TABLE + "table-row":
-            self.row, self.column = [], 0
+            self.row = []
+            self.column = 0
             self.row_repeats = int(given.get(TABLE + "number-rows-repeated", 1))
         elif tag == TABLE + "table":
             self.table = OdsSheet(given.get(TABLE + "name", ""))
@@ -434,7 +449,8 @@ class OdsBook:
         self.column += self.cell_repeats
 
     def end_row(self, table: OdsSheet) -> None:
-        at, repeats = self.row_at, self.row_repeats
+        at = self.row_at
+        repeats = self.row_repeats
         self.row_at += repeats
         if not self.row:
             return
@@ -444,9 +460,9 @@ class OdsBook:
         table.left = min(table.left, self.row[0][0])
         if table.height > MOST_ROWS or table.width > MOST_COLUMNS:
             raise ValueError(
-                f"sheet {table.name!r} says that it has {table.height:,} rows and {table.width:,} columns, and "
-                f"{MOST_ROWS:,} rows and {MOST_COLUMNS:,} columns are read at most; delete what is outside the table, "
-                "or save it as CSV"
+                f"sheet {table.name!r} says that it has {table.height:,} rows and {table.width:,} "
+                f"columns, and {MOST_ROWS:,} rows and {MOST_COLUMNS:,} columns are read at most; "
+                "delete what is outside the table, or save it as CSV"
             )
         cells: list[Any] = []
         for column, cell_repeats, value, link in self.row:
@@ -455,8 +471,9 @@ class OdsBook:
             self.octets += (len(str(value)) + len(link)) * cell_repeats * repeats
             check_size(self.octets, self.most)
             if link:
-                places = ((r, c) for r in range(repeats) for c in range(cell_repeats))
-                table.links |= {(at + r, column + c): link for r, c in places}
+                for row in range(at, at + repeats):
+                    for place in range(column, column + cell_repeats):
+                        table.links[row, place] = link
         self.octets += 8 * (len(cells) - len(self.row))  # empty cells before filled ones
         check_size(self.octets, self.most)
         table.filled.append((at, repeats, cells))

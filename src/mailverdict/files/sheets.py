@@ -1,10 +1,10 @@
 """Read a sheet of a workbook (XLSX, XLSB, ODS, or XLS of Excel 97 to 2003) as a table.
 
-If none is given, it is the first sheet in which a column of addresses is found. Most often that is the first that is not
-empty, which is read at once; else the first rows of all sheets are looked at.
+If none is given, it is the first sheet in which a column of addresses is found. Most often that is
+the first that is not empty, which is read at once; else the first rows of all sheets are looked at.
 
-A file may come from anybody, and what it holds may end the process that reads it. So `sheet_program` reads it in
-another one, whose memory and time are limited by the size of the file.
+A file may come from anybody, and what it holds may end the process that reads it. So
+`sheet_program` reads it in another one, whose memory and time are limited by the size of the file.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def open_sheet(
 ) -> WorkbookSheet:
     """Read a sheet; its first row is the header unless an address is in it.
 
-    By default it is the first sheet for whose table `has_addresses` is true; if there is none, the first that is not
-    empty.
+    By default it is the first sheet for whose table `has_addresses` is true; if there is none, the
+    first that is not empty.
     """
     why = ""
     found, names, formulas, linked, rows = read_sheet(path, name, sheet)
@@ -113,7 +113,8 @@ def open_sheet(
     others = [repr(other) for other in names if other != found]
     if sheet is None and others:
         opened.remarks.append(
-            f"only sheet {found!r}{why} is read, and not {first_of(others, MOST_NAMED)}; give another with --sheet"
+            f"only sheet {found!r}{why} is read, and not {first_of(others, MOST_NAMED)}; give "
+            "another with --sheet"
         )
     if not read.has_header:
         opened.remarks.append(
@@ -146,8 +147,8 @@ def sheet_remarks(found: WorkbookSheet) -> Iterator[str]:
         )
     if found.format.title:
         yield (
-            f"the header is row {len(found.format.title) + 1}; the rows before it are a title, which is not part of the table "
-            "(--header: row 1 is the header)"
+            f"the header is row {len(found.format.title) + 1}; the rows before it are a title, "
+            "which is not part of the table (--header: row 1 is the header)"
         )
 
 

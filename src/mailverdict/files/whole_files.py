@@ -1,11 +1,13 @@
-"""JSON that is one value, which is read whole: an array of objects, or an object with such an array in it.
+"""JSON that is one value, read whole: an array of objects, or an object with one in it.
 
-A temporary copy has a line of JSON for each row, in which nested members are columns with a dot in their name:
+A temporary copy has a line of JSON for each row. Nested members are columns with a dot in their
+name:
 
     {"results": [{"id": 1, "properties": {"email": "ada@firm.example"}}], "paging": {}}
     -> {"id": 1, "properties.email": "ada@firm.example"}
 
-A list of objects within a row is columns with a number in their name if it has addresses: ``emails.1.value``.
+A list of objects within a row is columns with a number in their name if it has addresses:
+``emails.1.value``.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ MOST_LEVELS = 10  # of nested members that are columns; what is below them is a 
 LONGEST_NAME = 1_000  # characters of the name of a column
 MOST_NAMED, LONGEST_SHOWN = 5, 60  # members in a message, and characters of one
 LINES_ENDINGS = (".jsonl", ".ndjson")
+ADVICE = "give a list of objects, or an object in each line, as jq -c writes them"
 HAS_ADDRESS = re.compile(r"\w@[\w\-]+\.\w")
 
 
@@ -111,17 +114,16 @@ def open_document(document: Row, path: Path, name: str, *, is_line: bool) -> Tab
         if is_line:
             return JsonLinesFile(path, name)
         raise InputError(
-            f"{name}: it is one object, without a list of objects and without an address; give a list of objects, or "
-            "an object in each line, as jq -c writes them"
+            f"{name}: it is one object, without a list of objects and without an address; {ADVICE}"
         )
     ((where, rows),) = likely.items()
     others = [repr(other[:LONGEST_SHOWN]) for other in lists if other != where]
     beside = f", and not {first_of(others, MOST_NAMED)}" if others else ""
-    return open_rows(
-        flat_rows(rows, name),
-        name,
-        f"the table is the list {where[:LONGEST_SHOWN]!r} of the object{beside}: what is written as JSON has a line for each item",
+    remark = (
+        f"the table is the list {where[:LONGEST_SHOWN]!r} of the object{beside}: what is written as "
+        "JSON has a line for each item"
     )
+    return open_rows(flat_rows(rows, name), name, remark)
 
 
 def check_one_row(document: Row, name: str) -> None:
@@ -135,8 +137,8 @@ def check_one_row(document: Row, name: str) -> None:
     if count > 1:
         holders = [repr(key[:LONGEST_SHOWN]) for key, number in nested.items() if number]
         raise InputError(
-            f"{name}: it is one object with {count:,} addresses nested in {first_of(holders, MOST_NAMED)}, and "
-            "without a list of objects; give a list of objects, or an object in each line, as jq -c writes them"
+            f"{name}: it is one object with {count:,} addresses nested in "
+            f"{first_of(holders, MOST_NAMED)}, and without a list of objects; {ADVICE}"
         )
 
 
@@ -147,13 +149,13 @@ def several_lists(name: str, lists: dict[str, list[Row]]) -> str:
     ]
     first = next(iter(lists))
     return (
-        f"{name}: its members are nested, and several are lists that could be the table: {first_of(shown, MOST_NAMED)}; give "
-        f"one of them alone, as with jq -c '.{first[:LONGEST_SHOWN]}[]'"
+        f"{name}: its members are nested, and several are lists that could be the table: "
+        f"{first_of(shown, MOST_NAMED)}; give one of them alone, as with jq -c '.{first[:LONGEST_SHOWN]}[]'"
     )
 
 
 def find_lists(document: Row) -> Iterator[tuple[str, list[Row]]]:
-    """The lists of objects that are members of an object, or of its members; with the path of each."""
+    """The lists of objects among the members of an object, and of those; with the path of each."""
     pending: deque[tuple[tuple[str, ...], Row]] = deque([((), document)])
     while pending:
         path, members = pending.popleft()
@@ -195,7 +197,8 @@ def add_members(flat: Row, members: Row, path: Sequence[str], name: str) -> None
             raise InputError(f"{name}: a nested member and another one are both named {column!r}")
         if len(column) > LONGEST_NAME:
             raise InputError(
-                f"{name}: the name of a nested member, {column[:40]!r} ..., is longer than {LONGEST_NAME:,} characters"
+                f"{name}: the name of a nested member, {column[:40]!r} ..., is longer than "
+                f"{LONGEST_NAME:,} characters"
             )
         flat[column] = member
 
@@ -203,8 +206,8 @@ def add_members(flat: Row, members: Row, path: Sequence[str], name: str) -> None
 def read_whole(path: Path, name: str) -> bytes:
     if path.stat().st_size > MOST_OCTETS:
         raise InputError(
-            f"{name} has more than {MOST_OCTETS >> 20} MiB, which are read at once: split it, or write JSON with an "
-            "object in each line, as jq -c does"
+            f"{name} has more than {MOST_OCTETS >> 20} MiB, which are read at once: split it, or "
+            "write JSON with an object in each line, as jq -c does"
         )
     return path.read_bytes()
 

@@ -104,7 +104,8 @@ def check_target(path: Path) -> str:
         return "csv"
     if path.suffix.lower() in READ_ONLY:
         raise InputError(
-            f"{path}: {path.suffix} files are read and not written: name another file, as {writable_name(path)}"
+            f"{path}: {path.suffix} files are read and not written: name another file, as "
+            f"{writable_name(path)}"
         )
     if kind is None:
         raise InputError(
@@ -120,7 +121,7 @@ def check_target(path: Path) -> str:
 
 
 def writable_name(path: Path) -> Path:
-    """A file to write instead of one of a kind that is only read: a workbook, or a CSV for contacts."""
+    """A file to write instead of one that is only read: a workbook, or a CSV for contacts."""
     return path.with_suffix(".csv" if path.suffix.lower() == ".vcf" else ".xlsx")
 
 

@@ -282,8 +282,8 @@ def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> Results:
         with open_table(user_path(earlier)) as table:
             if table.sheets and table.format.sheet != table.sheets[0]:
                 raise InputError(
-                    f"{earlier} begins with a sheet without addresses, as a report does, whose rows are on several "
-                    "sheets: give the verified table itself"
+                    f"{earlier} begins with a sheet without addresses, as a report does, whose rows "
+                    "are on several sheets: give the verified table itself"
                 )
             table.check_column(str(column))
             pieces = [*verified_pieces(table, str(column), prefix)]
