@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.errors import InputError
 from mailverdict.files.contacts import read_contacts, split_line
-from mailverdict.files.readers import open_table
+from tests.doubles.tables import file_rows, write_file
 
 CARDS = """BEGIN:VCARD
 VERSION:2.1
@@ -30,19 +28,9 @@ EMAIL:last@firm.example
 """
 
 
-def rows(path, **options):
-    with open_table(path, **options) as opened:
-        return [row for piece in opened.read() for row in piece.to_pylist()], opened.remarks
-
-
-def write(path: Path, octets: bytes | str) -> Path:
-    path.write_bytes(octets.encode() if isinstance(octets, str) else octets)
-    return path
-
-
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_each_address_is_a_row_and_no_contact_is_lost(tmp_path, line_end):
-    found, remarks = rows(write(tmp_path / "a.vcf", CARDS.replace("\n", line_end)))
+    found, remarks = file_rows(write_file(tmp_path / "a.vcf", CARDS.replace("\n", line_end)))
     assert found == [
         {"name": "J\u00f6rg M\u00fcller", "email": "joerg@firm.example"},
         {"name": "J\u00f6rg M\u00fcller", "email": "j2@firm.example"},
@@ -54,14 +42,14 @@ def test_each_address_is_a_row_and_no_contact_is_lost(tmp_path, line_end):
 
 def test_letters_that_are_not_utf_8_are_those_of_western_windows(tmp_path):
     octets = "BEGIN:VCARD\nFN:J\u00f6rg\nEMAIL:j@firm.example\nEND:VCARD\n".encode("cp1252")
-    assert rows(write(tmp_path / "a.vcf", octets))[0] == [
+    assert file_rows(write_file(tmp_path / "a.vcf", octets))[0] == [
         {"name": "J\u00f6rg", "email": "j@firm.example"}
     ]
 
 
 def test_a_file_without_a_contact_is_an_error(tmp_path):
     with pytest.raises(InputError, match=r"a\.vcf has no contact: no line is BEGIN:VCARD"):
-        rows(write(tmp_path / "a.vcf", "name,email\nAda,ada@firm.example\n"))
+        file_rows(write_file(tmp_path / "a.vcf", "name,email\nAda,ada@firm.example\n"))
 
 
 def card(*lines):
@@ -106,7 +94,7 @@ def read(text):
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 def test_every_contact_has_its_name_and_address(tmp_path, text, encoding):
-    found, _ = rows(write(tmp_path / "a.vcf", text.encode(encoding)))
+    found, _ = file_rows(write_file(tmp_path / "a.vcf", text.encode(encoding)))
     assert [(row["name"], row["email"]) for row in found] == BOTH
 
 
@@ -133,7 +121,7 @@ def test_a_quoted_name_is_decoded(line, name):
 
 def test_a_contact_whose_address_is_elsewhere_is_counted(tmp_path):
     text = ADA + card("FN:Bo", "IMPP:xmpp:bo@firm.example")
-    found, remarks = rows(write(tmp_path / "a.vcf", text))
+    found, remarks = file_rows(write_file(tmp_path / "a.vcf", text))
     assert [row["email"] for row in found] == ["ada@firm.example", None]
     assert remarks[1:] == [
         "1 contact without an address in EMAIL, but with one in 'IMPP', which is not read"
@@ -143,7 +131,7 @@ def test_a_contact_whose_address_is_elsewhere_is_counted(tmp_path):
 def test_contacts_of_which_none_has_its_address_in_a_known_place_are_an_error(tmp_path):
     text = card("FN:Ada", "X-WORK:ada@firm.example") + card("FN:Bo", "X-WORK:bo@firm.example")
     with pytest.raises(InputError) as caught:
-        rows(write(tmp_path / "a.vcf", text))
+        file_rows(write_file(tmp_path / "a.vcf", text))
     assert str(caught.value).endswith(
         "a.vcf: none of its 2 contacts has the property EMAIL, but the text has 2 addresses in 'X-WORK': name that "
         "property EMAIL, or export the contacts as CSV"
@@ -152,7 +140,9 @@ def test_contacts_of_which_none_has_its_address_in_a_known_place_are_an_error(tm
 
 def test_a_contact_within_the_text_of_another_is_counted(tmp_path):
     note = card("FN:Bo").strip().replace("\r\n", "\\n")
-    _, remarks = rows(write(tmp_path / "a.vcf", card("EMAIL:ada@x.org", f"NOTE:was {note}")))
+    _, remarks = file_rows(
+        write_file(tmp_path / "a.vcf", card("EMAIL:ada@x.org", f"NOTE:was {note}"))
+    )
     assert remarks[1:] == [
         "1 of 2 BEGIN:VCARD are within the text of another contact, and are not read"
     ]
@@ -161,7 +151,7 @@ def test_a_contact_within_the_text_of_another_is_counted(tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le"])
 def test_utf_32_is_refused_with_a_way_out(tmp_path, encoding):
     with pytest.raises(InputError, match="is UTF-32, which is not read: save it as UTF-8"):
-        rows(write(tmp_path / "a.vcf", ADA.encode(encoding)))
+        file_rows(write_file(tmp_path / "a.vcf", ADA.encode(encoding)))
 
 
 @pytest.mark.parametrize(

@@ -10,24 +10,14 @@ from pathlib import Path
 import pytest
 
 from mailverdict.errors import InputError
-from mailverdict.files.readers import open_table
 from mailverdict.files.writers import check_target
-
-
-def rows(path, **options):
-    with open_table(path, **options) as opened:
-        return [row for piece in opened.read() for row in piece.to_pylist()], opened.remarks
-
-
-def write(path: Path, octets: bytes | str) -> Path:
-    path.write_bytes(octets.encode() if isinstance(octets, str) else octets)
-    return path
+from tests.doubles.tables import file_rows, write_file
 
 
 class TestArrays:
     def test_each_object_is_a_row(self, tmp_path):
         text = '\ufeff[{"id": 1, "email": "ada@firm.example"},\n {"email": "bo@firm.example", "tags": ["x"]}]'
-        found, remarks = rows(write(tmp_path / "a.json", text))
+        found, remarks = file_rows(write_file(tmp_path / "a.json", text))
         assert [row["email"] for row in found] == ["ada@firm.example", "bo@firm.example"]
         assert found[1] == {"id": None, "email": "bo@firm.example", "tags": '["x"]'}
         assert remarks == ["an array of objects: what is written as JSON has a line for each"]
@@ -45,7 +35,7 @@ class TestArrays:
     )
     def test_what_is_not_a_table_is_an_error(self, tmp_path, text, says):
         with pytest.raises(InputError, match=says):
-            rows(write(tmp_path / "a.json", text))
+            file_rows(write_file(tmp_path / "a.json", text))
 
 
 PEOPLE = [{"email": "ada@firm.example"}, {"email": "bo@firm.example"}]
@@ -53,7 +43,7 @@ THINGS = [{"id": 1}, {"id": 2}]
 
 
 def emails(path, column="email"):
-    return [row[column] for row in rows(path)[0]]
+    return [row[column] for row in file_rows(path)[0]]
 
 
 class TestObjects:
@@ -70,16 +60,16 @@ class TestObjects:
         ],
     )
     def test_the_only_list_of_objects_is_the_table(self, tmp_path, document, where, indent):
-        path = write(tmp_path / "a.json", json.dumps(document, indent=indent))
-        found, remarks = rows(path)
+        path = write_file(tmp_path / "a.json", json.dumps(document, indent=indent))
+        found, remarks = file_rows(path)
         assert found == PEOPLE
         assert remarks == [
             f"the table is the list {where!r} of the object: what is written as JSON has a line for each item"
         ]
 
     def test_of_several_lists_it_is_the_one_with_addresses(self, tmp_path):
-        path = write(tmp_path / "a.json", json.dumps({"things": THINGS, "people": PEOPLE}))
-        found, remarks = rows(path)
+        path = write_file(tmp_path / "a.json", json.dumps({"things": THINGS, "people": PEOPLE}))
+        found, remarks = file_rows(path)
         assert found == PEOPLE
         assert "the list 'people' of the object, and not 'things': " in remarks[0]
 
@@ -91,7 +81,7 @@ class TestObjects:
         self, tmp_path, document
     ):
         with pytest.raises(InputError) as caught:
-            rows(write(tmp_path / "a.json", json.dumps(document)))
+            file_rows(write_file(tmp_path / "a.json", json.dumps(document)))
         assert str(caught.value).endswith(
             "a.json: its members are nested, and several are lists that could be the table: 'people' (2 objects), "
             "'a.staff' (2 objects); give one of them alone, as with jq -c '.people[]'"
@@ -103,7 +93,7 @@ class TestObjects:
             {"id": 2, "properties": {"email": None}, "tags": ["x"], "extra": {}},
         ]
         for value in ({"results": people}, people):
-            found, _ = rows(write(tmp_path / "a.json", json.dumps(value)))
+            found, _ = file_rows(write_file(tmp_path / "a.json", json.dumps(value)))
             assert found == [
                 {
                     "id": 1,
@@ -119,7 +109,7 @@ class TestObjects:
             {"name": "Ada", "emails": [{"value": "ada@x.org"}, {"value": "ada@home.example"}]},
             {"name": "Bo", "emails": [], "orders": [{"id": 1}]},
         ]
-        path = write(tmp_path / "a.json", json.dumps({"contacts": contacts}))
+        path = write_file(tmp_path / "a.json", json.dumps({"contacts": contacts}))
         assert emails(path, "emails.1.value") == ["ada@x.org", None]
         assert emails(path, "emails.2.value") == ["ada@home.example", None]
         assert emails(path, "orders") == [None, '[{"id": 1}]']
@@ -127,12 +117,14 @@ class TestObjects:
     @pytest.mark.parametrize("indent", [None, 2])
     def test_an_object_without_a_list_is_a_row_if_it_has_an_address(self, tmp_path, indent):
         person = {"id": 1, "contact": {"email": "ada@firm.example"}, "orders": THINGS}
-        found, remarks = rows(write(tmp_path / "a.json", json.dumps(person, indent=indent)))
+        found, remarks = file_rows(
+            write_file(tmp_path / "a.json", json.dumps(person, indent=indent))
+        )
         assert [row["contact.email"] for row in found] == ["ada@firm.example"]
         assert remarks == ["one object: a table of one row"]
 
     def test_a_line_of_json_lines_is_a_row_whatever_is_in_it(self, tmp_path):
-        path = write(tmp_path / "a.jsonl", json.dumps({"email": "c@x.org", "friends": PEOPLE}))
+        path = write_file(tmp_path / "a.jsonl", json.dumps({"email": "c@x.org", "friends": PEOPLE}))
         assert emails(path) == ["c@x.org"]
 
     @pytest.mark.parametrize(
@@ -159,13 +151,13 @@ class TestObjects:
     )
     def test_what_is_not_a_table_is_an_error_with_a_way_out(self, tmp_path, text, says):
         with pytest.raises(InputError, match=says):
-            rows(write(tmp_path / "a.json", text))
+            file_rows(write_file(tmp_path / "a.json", text))
 
     def test_members_below_many_others_are_a_cell(self, tmp_path):
         deep = {"email": "ada@firm.example"}
         for _ in range(200):
             deep = {"a": deep}
-        path = write(
+        path = write_file(
             tmp_path / "a.json", json.dumps({"results": [{"email": "x@y.org", "b": deep}]})
         )
         assert emails(path) == ["x@y.org"]
@@ -173,7 +165,7 @@ class TestObjects:
 
 class TestOldWorkbooks:
     def test_a_sheet_is_read_as_that_of_any_workbook(self):
-        found, _ = rows(Path(__file__).with_name("people.xls"))  # written by xlwt 1.3.0
+        found, _ = file_rows(Path(__file__).with_name("people.xls"))  # written by xlwt 1.3.0
         assert found == [
             {"id": 1, "Email": "ada@firm.example"},
             {"id": 2, "Email": "Bo <bo@firm.example>"},
@@ -183,12 +175,14 @@ class TestOldWorkbooks:
     def test_one_without_a_name_is_known_by_its_octets(self, monkeypatch):
         octets = Path(__file__).with_name("people.xls").read_bytes()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(octets)))
-        found, _ = rows("-")
+        found, _ = file_rows("-")
         assert [row["id"] for row in found] == [1, 2, 3]
 
     def test_octets_that_are_not_a_workbook_are_an_error(self, tmp_path):
         with pytest.raises(InputError, match="cannot be read as a workbook"):
-            rows(write(tmp_path / "a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 2_000))
+            file_rows(
+                write_file(tmp_path / "a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 2_000)
+            )
 
     @pytest.mark.parametrize(
         ("octets", "next_step"),
@@ -208,7 +202,7 @@ class TestOldWorkbooks:
         self, tmp_path, ending, octets, next_step
     ):
         with pytest.raises(InputError, match=next_step):
-            rows(write(tmp_path / f"a{ending}", octets))
+            file_rows(write_file(tmp_path / f"a{ending}", octets))
 
 
 @pytest.mark.parametrize(
