@@ -93,6 +93,24 @@ def test_the_remark_names_a_word_and_what_else_it_could_be(tmp_path):
         ]
 
 
+@pytest.mark.parametrize("count", [1, 5, 10])
+def test_words_in_utf_8_say_nothing_about_the_others(count):
+    names = [
+        "Müller",
+        "Jürgen",
+        "Köhler",
+        "Schäfer",
+        "Groß",
+        "Käthe",
+        "Björn",
+        "Böhm",
+        "Jäger",
+        "Weiß",
+    ]
+    lines = [name.encode("cp1252") for name in names] + [name.encode() for name in names[:count]]
+    assert encodings.guess_encoding(b"\n".join(lines), ";").name == "cp1252"
+
+
 @pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF32_LE])
 def test_utf_32_is_refused_with_a_way_out(tmp_path, mark):
     path = tmp_path / "a.csv"

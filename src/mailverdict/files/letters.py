@@ -89,7 +89,8 @@ class Reading:
 def rank_pages(sample: bytes, pages: list[str]) -> list[Reading]:
     """The code pages of a text, the most probable first; of those that read alike only one."""
     runs = dict.fromkeys(run[:LONGEST_WORD] for run in RUNS.findall(sample) if not run.isascii())
-    words = list(runs)[:MOST_WORDS]
+    # A file that was joined from two has words in UTF-8, which say nothing about the others.
+    words = [run for run in runs if not is_utf8(run)][:MOST_WORDS]
     readings: dict[tuple[str, ...], Reading] = {}
     for page in pages:
         texts = tuple(word.decode(page, "replace") for word in words)
@@ -162,6 +163,14 @@ def score_shape(word: str) -> tuple[float, list[str]]:
             letters.append(character.lower())
         previous = character
     return score, letters
+
+
+def is_utf8(run: bytes) -> bool:
+    try:
+        run.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def is_letter(character: str) -> bool:
