@@ -12,7 +12,7 @@ import pytest
 import xlsxwriter
 
 import mailverdict as mv
-from mailverdict.errors import InputError
+from mailverdict.errors import ColumnError, InputError
 from mailverdict.files.compression import ALWAYS_ALLOWED
 from mailverdict.files.readers import open_table
 from mailverdict.files.sheets import MOST_CELLS, read_sheet, run_program
@@ -393,6 +393,14 @@ class TestChoice:
             "only sheet 'People' (the first with a column of addresses) is read, and not 'Cover', 'Figures', 'Later'; "
             "give another with --sheet"
         ]
+
+    def test_a_column_of_another_sheet_is_an_error_that_names_the_sheets(self, tmp_path):
+        opened = open_table(write_ods(tmp_path / "a.ods", self.SHEETS))
+        with pytest.raises(ColumnError) as caught:
+            opened.check_column("Our customers")
+        assert str(caught.value).endswith(
+            "; this is sheet 'People', and there are also 'Cover', 'Figures', 'Later': give another with --sheet"
+        )
 
     def test_a_hidden_sheet_is_the_last_choice(self, tmp_path):
         path = write_ods(tmp_path / "a.ods", self.SHEETS, hidden=["People"])

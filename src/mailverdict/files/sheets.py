@@ -26,7 +26,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from ..errors import InputError, MissingExtraError
+from ..errors import ColumnError, InputError, MissingExtraError
 from ..model.words import count_of, first_of
 from ..table.columns import did_you_mean, listed
 from .compression import unpacked_limit
@@ -55,6 +55,18 @@ class WorkbookSheet(TableFile):
     def __init__(self, path: Path, name: str, table: pa.Table, found: FileFormat) -> None:
         super().__init__(path, name, table.schema, found)
         self.table = table
+
+    def check_column(self, column: str) -> None:
+        try:
+            super().check_column(column)
+        except ColumnError as exc:
+            others = [repr(sheet) for sheet in self.sheets if sheet != self.format.sheet]
+            if not others:
+                raise
+            raise ColumnError(
+                f"{exc}; this is sheet {self.format.sheet!r}, and there are also "
+                f"{first_of(others, MOST_NAMED)}: give another with --sheet"
+            ) from None
 
     def read(
         self, only: Collection[str] | None = None, *, with_lines: bool = False
