@@ -289,7 +289,7 @@ class TestOds:
     @pytest.mark.parametrize(
         ("inside", "text"),
         [
-            ("<text:p>ada@x.org</text:p><text:p>bo@x.org</text:p>", "ada@x.org\nbo@x.org"),
+            ("<text:p>ada@x.org</text:p>\n<text:p>bo@x.org</text:p> ", "ada@x.org\nbo@x.org"),
             ("<text:p>ada@x.org<text:tab/>bo@x.org</text:p>", "ada@x.org\tbo@x.org"),
             ("<text:p>ada@x.org<text:line-break/>bo@x.org</text:p>", "ada@x.org\nbo@x.org"),
             ("<text:p>Ada<text:s text:c='2'/>L.\n  <text:span>x</text:span></text:p>", "Ada  L. x"),
@@ -347,6 +347,11 @@ class TestOds:
     def test_what_repeats_more_often_than_a_table_does_is_refused(self, tmp_path, rows, told):
         path = write_ods(tmp_path / "a.ods", {"s": HEADER + rows})
         assert told in refuse(path, memory=SMALL)
+
+    def test_a_number_of_repeats_below_one_does_not_undo_what_was_counted(self, tmp_path):
+        less = '<table:table-cell table:number-columns-repeated="-1000000000"><text:p>x</text:p></table:table-cell>'
+        rows = HEADER + ods_row(less) + ods_row("ada@firm.example", "x" * 100, repeats=1_000_000)
+        assert "16 MiB" in refuse(write_ods(tmp_path / "a.ods", {"s": rows}), memory=SMALL)
 
     def test_a_formula_without_a_value_is_counted(self, tmp_path):
         cell = '<table:table-cell table:formula="of:=A1"/>'

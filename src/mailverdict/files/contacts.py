@@ -91,7 +91,7 @@ def open_contacts(path: Path, name: str) -> TableFile:
 
 def read_text(path: Path, name: str) -> tuple[str, Encoding]:
     """The text of a file, and its encoding."""
-    octets = read_whole(path, name)
+    octets = read_whole(path, name, "split it into several files")
     encoding = find_encoding(path, name, None)  # refuses UTF-32
     if encoding.name == "utf-8" and not is_utf8(octets):
         lines = [line for line in re.split(rb"[\r\n]+", octets) if not line.isascii()]
@@ -107,7 +107,7 @@ def check_addresses(name: str, text: str, contacts: list[Contact]) -> None:
     others = [other for contact in contacts for other in contact.others]
     where = f" in {named(others)}" if others else ""
     raise InputError(
-        f"{name}: none of its {count_of(len(contacts), 'contact')} has the property EMAIL, but the "
+        f"{name}: of {count_of(len(contacts), 'contact')} none has the property EMAIL, but the "
         f"text has {count_of(count, 'address', 'addresses')}{where}: name that property EMAIL, or "
         "export the contacts as CSV"
     )

@@ -286,6 +286,7 @@ OFFICE, STYLE, TABLE, TEXT = (
     for name in ("office", "style", "table", "text")
 )
 ODS_CELLS = {TABLE + "table-cell", TABLE + "covered-table-cell"}
+PARAGRAPHS = {TEXT + "p", TEXT + "h"}
 # What is below a sheet or a cell and is not its rows or its text: comments, drawings, deleted rows,
 # cells of other files, and how a word is read aloud.
 NOT_SHOWN = {
@@ -352,6 +353,7 @@ class OdsBook:
         self.cell: dict[str, str] | None = None
         self.texts: list[str] = []  # of the cell, in pieces
         self.paragraphs = 0
+        self.is_in_paragraph = False
         self.link = ""
         self.depth = 0
         self.skipped_at = 0  # the depth of the element that is not shown
@@ -388,14 +390,16 @@ class OdsBook:
             self.texts = []
             self.paragraphs = 0
             self.link = ""
-            self.cell_repeats = int(given.get(TABLE + "number-columns-repeated", 1))
+            self.cell_repeats = repeats_of(given, "number-columns-repeated")
         elif tag == TABLE + "table-row":
             self.row = []
             self.column = 0
-            self.row_repeats = int(given.get(TABLE + "number-rows-repeated", 1))
+            self.row_repeats = repeats_of(given, "number-rows-repeated")
         elif tag == TABLE + "table":
             self.table = OdsSheet(given.get(TABLE + "name", ""))
             self.row_at = 0
+            if self.table.name in self.sheets:
+                raise ValueError(f"two of its sheets are named {self.table.name!r}")
             self.sheets[self.table.name] = self.table
             if given.get(TABLE + "style-name") in self.hidden_styles:
                 self.hidden.add(self.table.name)
@@ -406,7 +410,8 @@ class OdsBook:
 
     def start_text(self, tag: str, given: dict[str, str]) -> None:
         """An element within a cell."""
-        if tag in (TEXT + "p", TEXT + "h"):
+        if tag in PARAGRAPHS:
+            self.is_in_paragraph = True
             self.paragraphs += 1
             if self.paragraphs > 1:
                 self.texts.append("\n")
@@ -421,8 +426,8 @@ class OdsBook:
             self.texts.append("\n")
 
     def characters(self, text: str) -> None:
-        # Blanks between elements are not text.
-        if self.cell is not None and self.paragraphs and not self.skipped_at:
+        # Blanks between paragraphs are not text.
+        if self.is_in_paragraph and not self.skipped_at:
             self.texts.append(BLANKS.sub(" ", text))
 
     def end(self, tag: str) -> None:
@@ -432,6 +437,8 @@ class OdsBook:
             if tag in ODS_CELLS and self.cell is not None:
                 self.end_cell(self.cell)
                 self.cell = None
+            elif tag in PARAGRAPHS:
+                self.is_in_paragraph = False
             elif tag == TABLE + "table-row" and self.table is not None:
                 self.end_row(self.table)
         self.depth -= 1
@@ -477,6 +484,11 @@ class OdsBook:
         self.octets += 8 * (len(cells) - len(self.row))  # empty cells before filled ones
         check_size(self.octets, self.most)
         table.filled.append((at, repeats, cells))
+
+
+def repeats_of(given: dict[str, str], name: str) -> int:
+    """How often a row or cell occurs; a number below one would undo what was counted before."""
+    return max(1, int(given.get(TABLE + name, 1)))
 
 
 def ods_value(given: dict[str, str], text: str) -> Any:

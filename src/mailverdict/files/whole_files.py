@@ -31,6 +31,7 @@ LONGEST_NAME = 1_000  # characters of the name of a column
 MOST_NAMED, LONGEST_SHOWN = 5, 60  # members in a message, and characters of one
 LINES_ENDINGS = (".jsonl", ".ndjson")
 ADVICE = "give a list of objects, or an object in each line, as jq -c writes them"
+SPLIT = "split it, or write JSON with an object in each line, as jq -c does"
 HAS_ADDRESS = re.compile(r"\w@[\w\-]+\.\w")
 
 
@@ -203,11 +204,10 @@ def add_members(flat: Row, members: Row, path: Sequence[str], name: str) -> None
         flat[column] = member
 
 
-def read_whole(path: Path, name: str) -> bytes:
+def read_whole(path: Path, name: str, advice: str = SPLIT) -> bytes:
     if path.stat().st_size > MOST_OCTETS:
         raise InputError(
-            f"{name} has more than {MOST_OCTETS >> 20} MiB, which are read at once: split it, or "
-            "write JSON with an object in each line, as jq -c does"
+            f"{name} has more than {MOST_OCTETS >> 20} MiB, which are read at once: {advice}"
         )
     return path.read_bytes()
 
