@@ -225,7 +225,10 @@ def test_another_sheet_of_a_workbook_is_read(tmp_path):
         pd.DataFrame().to_excel(book, sheet_name="Empty", index=False)
     audit = ready(file, validation_type="regex")
     found = shown(audit, "list")
-    assert "only sheet 'Members' is read, and not 'Former', 'Empty'" in found["remarks"]
+    assert (
+        "only sheet 'Members' (the first with a column of addresses) is read, and not 'Former', 'Empty'"
+        in found["remarks"]
+    )
     assert (found["sheet"], [each["id"] for each in found["sheets"]]) == (
         "Members",
         ["Members", "Former", "Empty"],

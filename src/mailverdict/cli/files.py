@@ -21,7 +21,13 @@ from ..files.header import numbered
 from ..files.readers import STDIN, count_addresses, explain_guess, open_table
 from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..files.workbook import check_replaced, check_room
-from ..files.writers import FormulaColumns, check_target, create_table
+from ..files.writers import (
+    READ_ONLY,
+    FormulaColumns,
+    check_target,
+    create_table,
+    writable_name,
+)
 from ..frames.suppress import SuppressionList
 from ..frames.verifier_words import MEANINGS
 from ..frames.verifiers import ExportOptions, KnownAnswers, own_names, read_known
@@ -128,7 +134,13 @@ def check_output(
     if in_place and file == STDIN:
         raise mv.SettingsError("--in-place needs a file; standard input cannot be replaced")
     if in_place and output is None:
-        return str(user_path(file))
+        path = user_path(file)
+        if path.suffix.lower() in READ_ONLY:
+            raise mv.SettingsError(
+                f"--in-place: {path.suffix} files are read and not written: name another file with "
+                f"--output, as {writable_name(path)}"
+            )
+        return str(path)
     output = output if output in (None, STDIN) else str(user_path(str(output)))
     is_same = output not in (None, STDIN) and file != STDIN and is_same_file(file, str(output))
     if in_place and not is_same:

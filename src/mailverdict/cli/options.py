@@ -30,7 +30,7 @@ def parse_kind(text: str) -> ValidationType:
 File = Annotated[
     str,
     typer.Argument(
-        help="CSV, TSV, Parquet, Arrow, JSON lines or XLSX file, a folder of Parquet files, or '-'."
+        help="CSV, TSV, Parquet, Arrow, JSON, workbook or vCard file, a folder of Parquet files, or '-'."
     ),
 ]
 ColumnName = Annotated[
@@ -82,7 +82,7 @@ Delimiter = Annotated[
 Sheet = Annotated[
     str | None,
     typer.Option(
-        "--sheet", help="Sheet of an XLSX; by default the first that is neither empty nor hidden."
+        "--sheet", help="Sheet of a workbook; by default the first with a column of addresses."
     ),
 ]
 EscapeFormulas = Annotated[

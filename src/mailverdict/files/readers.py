@@ -1,8 +1,8 @@
 """Open table files of every kind and standard input; and guess which column has the addresses.
 
-`open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in `delimited`,
-Parquet and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in `sheets`, JSON arrays and vCards in
-`whole_files`.
+`open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in
+`delimited`, Parquet and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in
+`sheets`, JSON of one value in `whole_files`, vCards in `contacts`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from ..table.cells import is_filled, read_cells, read_texts
 from ..table.columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
 from .columnar import open_arrow, open_parquet, open_parquet_folder
 from .compression import COMPRESSIONS, only_member, unpack
+from .contacts import open_contacts
 from .delimited import open_delimited
-from .header import ADDRESS, EMAIL_NAME
+from .header import ADDRESS, EMAIL_NAME, numbered
 from .json_lines import is_json
 from .sheets import open_sheet
 from .table_file import (
@@ -36,15 +37,10 @@ from .table_file import (
     open_temporary,
     temporary_copy,
 )
-from .whole_files import open_contacts, open_json
+from .whole_files import open_json
 
 STDIN = "-"
-SPREADSHEETS = (
-    ".ods",
-    ".fods",
-    ".xlsb",
-    ".numbers",
-)  # which people have, and no library here reads
+SPREADSHEETS = (".fods", ".numbers", ".sxc")  # which people have, and which are not read
 KINDS = {
     ".csv": "csv",
     ".txt": "csv",
@@ -61,7 +57,9 @@ KINDS = {
     ".json": "jsonl",
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
+    ".xlsb": "xlsx",
     ".xls": "xlsx",
+    ".ods": "xlsx",
     ".vcf": "contacts",
 }
 # Two columns that `verify`, `clean` or `duplicates` wrote, by which the others of the same prefix are recognized.
@@ -210,7 +208,7 @@ OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
     "jsonl": lambda path, name, _: open_json(path, name),
     "contacts": lambda path, name, _: open_contacts(path, name),
     "xlsx": lambda path, name, given: open_sheet(
-        path, name, given.sheet, has_header=given.has_header
+        path, name, given.sheet, has_header=given.has_header, has_addresses=has_addresses
     ),
 }
 
@@ -280,6 +278,14 @@ def rank_columns(columns: Mapping[Any, Any]) -> list[tuple[float, Any]]:
         if of_filled >= MIN_ADDRESS_SHARE and not is_result(name, names)
     ]
     return sorted(likely, key=lambda each: -each[0])
+
+
+def has_addresses(table: pa.Table) -> bool:
+    """Whether a table, such as that of a sheet, has a column of addresses."""
+    columns = {}
+    for at, name in enumerate(table.column_names):
+        columns[numbered(at) if name in columns else name] = table.column(at)
+    return bool(rank_columns(columns))
 
 
 def text_names(columns: Iterable[Any]) -> frozenset[str]:

@@ -41,7 +41,7 @@ class ReadOptions:
 
     encoding: str | None = None  # CSV
     delimiter: str | None = None  # CSV
-    sheet: str | None = None  # XLSX; None: the first that is not empty
+    sheet: str | None = None  # of a workbook; None: the first with addresses
     has_header: bool | None = None
     likely_delimiter: str = ""  # CSV: by the ending of the name
     is_strict: bool = (
