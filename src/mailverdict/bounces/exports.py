@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from ..checks.bounces.message import date_of
+from ..checks.bounces.dates import date_of
 from ..checks.bounces.outcome import Judgement, Outcome, find_status, is_final_reply, judge
 from ..errors import ColumnError, SettingsError
 from ..model.words import Reason
@@ -173,11 +173,11 @@ def parse_moment(value: object) -> datetime | None:
     if isinstance(value, datetime):
         found: datetime | None = value
     else:
-        text = str(value).strip()[:60]
+        text = str(value).strip()[:100]
         try:
             number = float(text)
         except ValueError:
-            found = parse_date(text)
+            found = date_of(text)
         else:
             number = number / 1000 if SECONDS[0] * 1000 <= number < SECONDS[1] * 1000 else number
             found = (
@@ -186,10 +186,3 @@ def parse_moment(value: object) -> datetime | None:
     if found is None or not 1980 <= found.year < 2200:
         return None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-
-
-def parse_date(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text.removesuffix(" UTC"))
-    except ValueError:
-        return date_of(text)

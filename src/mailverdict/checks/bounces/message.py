@@ -10,17 +10,18 @@ import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from email import message_from_bytes
 from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import HeaderParser
 from email.policy import compat32
-from email.utils import getaddresses, parsedate_to_datetime
+from email.utils import getaddresses
 
 from ...model.address import folded_key
 from ...model.words import Reason
+from .dates import date_of
 from .notices import Notice, cut_original, find_notices
 from .outcome import MAX_DIAGNOSTIC, Judgement, Outcome, clean_text, find_status, judge
 from .page_text import page_text
@@ -516,15 +517,3 @@ def find_address(value: str) -> str | None:
 
 def only(addresses: tuple[str, ...]) -> str | None:
     return addresses[0] if len(addresses) == 1 else None
-
-
-def date_of(value: object) -> datetime | None:
-    """A date of RFC 5322 in UTC; None if there is none between 1980 and 2200."""
-    if value is None:
-        return None
-    try:
-        found = parsedate_to_datetime(clean_text(str(value)[:100]))
-        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return found if 1980 <= found.year < 2200 else None
