@@ -2,6 +2,11 @@
 
 The mail is untrusted: its size, nesting, number of parts and of recipients are bounded, and what cannot be read is
 returned as a problem, never raised.
+
+A report is about a mail of ours only if it came back to us. A report part in a mail of its own does so, and one that
+is attached unless it was addressed to the person who attaches it. A text is weighed (`Sign`): the sender, or an empty
+return path beside a subject, show a bounce of which sentences are believed; one of these signs alone, only the reply
+of a mail server; without any the mail is another one, and is named if it has such a reply.
 """
 
 from __future__ import annotations
@@ -18,12 +23,13 @@ from email.message import Message
 from email.parser import HeaderParser
 from email.policy import compat32
 from email.utils import getaddresses
+from enum import IntEnum
 
 from ...model.address import folded_key
 from ...model.words import Reason
 from .dates import date_of
 from .notices import Notice, cut_original, find_notices
-from .outcome import MAX_DIAGNOSTIC, Judgement, Outcome, clean_text, find_status, judge
+from .outcome import MAX_DIAGNOSTIC, REPLY, Judgement, Outcome, clean_text, find_status, judge
 from .page_text import page_text
 
 MAX_MESSAGE = 512 * 1024  # octets of a mail that are read: a report stands before the returned mail
@@ -32,6 +38,8 @@ MAX_PARTS = 200
 MAX_REPORTS = 5_000  # recipients in one mail
 MAX_ADDRESS = 320  # characters: 64 + "@" + 255 (RFC 5321 4.5.3.1)
 SENDER_FIELDS = ("From", "Sender", "Return-Path", "Reply-To")  # of the returned mail
+PERSON_FIELDS = ("From", "Sender", "Reply-To", "Resent-From")  # of a mail that brings a report
+RECEIVER_FIELDS = ("To", "Cc", "Resent-To", "Delivered-To", "X-Original-To", "Envelope-To")
 MAX_FORWARDED = 20  # attached mails that are looked into
 
 # The standard library reads these types as messages, whatever their transfer encoding: read as text they stay whole.
@@ -47,15 +55,26 @@ ATTACHED_TYPES = (
     "message/global-headers",
 )
 DELIVERED = ("delivered", "relayed", "expanded")
-NO_COMPLAINT = ("not-spam", "auth-failure", "dmarc")  # RFC 5965 7.3, RFC 6591, RFC 7489
-# Subjects and senders of bounces, to distinguish a bounce that cannot be read from other mail.
+# Feedback types of RFC 5965 section 7.3 and its registry at iana.org (marf-parameters, 2026-11), and of RFC 7489: a
+# person complained, or no person did. Any other type is named, and is not counted.
+COMPLAINTS = ("abuse", "fraud", "opt-out", "opt-out-list", "miscategorized", "spam", "")
+NO_COMPLAINTS = ("not-spam", "auth-failure", "dmarc", "virus")
+# Senders and subjects of bounces.
 BOUNCE_SENDER = re.compile(
-    r"mailer-?daemon|postmaster@|mail delivery (?:sub)?system|mdaemon", re.IGNORECASE
+    r"mailer-?daemon|post_?master@|mail delivery (?:sub)?system|mdaemon", re.IGNORECASE
 )
 BOUNCE_SUBJECT = re.compile(
-    r"undeliver|delivery (?:status notification|failure|has failed|report)|returned mail|failure notice|mail delivery"
+    r"undeliver|delivery (?:status notification|fail|has failed|report|problem|error)|returned mail|failure notice"
+    r"|mail delivery|mail fail|failed mail|mail (?:system )?error|error sending your mail"
+    r"|(?:not|n't) (?:be |been )?(?:yet )?(?:delivered|sent)\b|non-?deliver"
     r"|unzustellbar|nicht zugestellt|non remis|echec de la remise|no se puede entregar|non recapitabile|n.o entregue"
-    r"|onbestelbaar|mancato recapito",
+    r"|onbestelbaar|mancato recapito|niedostarczon|nie dostarczon|не доставлен|недоставлен"
+    r"|退信|メールエラー|配信不能|配信エラー",
+    re.IGNORECASE,
+)
+JSON_START = re.compile(r"\ufeff?\s*(?:\[\s*)*\{\s*\"")
+ANSWER = re.compile(
+    r"\s*(?:re|fwd?|aw|wg|tr|rv|enc|sv|vs|vb|antw|odp|pd|ref|回复|答复|转发|回覆|轉寄)\s*(?:\[\d+\])?[:：]",
     re.IGNORECASE,
 )
 # A delivery report in plain text, or in a part that broken MIME hides.
@@ -90,6 +109,15 @@ class MailReading:
     reports: list[DeliveryReport] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)  # why a delivery report could not be read
     is_other: bool = False  # an ordinary mail, an auto-reply, a receipt
+    events: str = ""  # its text, if that is JSON, as Amazon SNS sends notifications by e-mail
+
+
+class Sign(IntEnum):
+    """How much shows that a mail is a bounce."""
+
+    NONE = 0
+    LIKELY = 1  # one sign that others may have, too: the reply of a mail server is believed
+    SURE = 2  # sentences are believed
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +146,7 @@ def read_message(data: bytes) -> MailReading:
             return MailReading(problems=["not a mail: it has no header"])
         reading = read_parsed(message)
         last = list(own_parts(message))[-1:]
-    except (
-        MessageError,
-        ValueError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        AttributeError,
-    ) as exc:
-        # The parser of the standard library raises all of these for hostile mails.
+    except Exception as exc:  # noqa: BLE001 - parsers raise many kinds for hostile mails, and one mail is one mail
         return MailReading(problems=[f"not a readable mail ({type(exc).__name__})"])
     if len(data) > MAX_MESSAGE and (
         reading.problems or any(each.get_content_type() in STATUS_TYPES for each in last)
@@ -151,20 +171,74 @@ def read_parsed(message: Message, *, depth: int = 0) -> MailReading:
     returned = read_returned(parts, texts)
     at = date_of(message.get("Date"))
     if status:
-        return read_status(message, [decode_part(part) for part in status], texts, returned, at)
+        fields = [decode_part(part) for part in status]
+        reading = read_status(message, fields, texts or pages_of(parts), returned, at)
+        is_report = message.get_content_type() == "multipart/report"
+        if is_report or sign_of(message, returned, texts) is Sign.SURE:
+            return reading if not message.get("Resent-From") else without_own(reading, message)
+        return without_own(reading, message, returned)
     if feedback:
         return read_feedback(feedback, returned, at)
     if returned.complainant is not None:
         return MailReading([complaint(returned.complainant, None, at, returned)])
     reading = read_notice_text(message, parts, texts, returned, at)
-    if not reading.reports and depth == 0:
-        attached = [each for part in parts for each in attached_mails(part)][:MAX_FORWARDED]
-        inner = [read_parsed(each, depth=1) for each in attached]
-        reports = [report for each in inner for report in each.reports]
-        problems = [problem for each in inner for problem in each.problems]
-        if reports or problems:
-            return MailReading(reports, problems)
-    return reading
+    if reading.reports or depth > 0:
+        return reading
+    attached = [mail for part in parts for mail in attached_mails(part)][:MAX_FORWARDED]
+    forwarded = MailReading()
+    for mail in attached:
+        inner = without_own(read_parsed(mail, depth=1), message, forwarded=mail)
+        forwarded.reports += inner.reports
+        forwarded.problems += inner.problems
+    return forwarded if forwarded.reports or forwarded.problems else reading
+
+
+def without_own(
+    reading: MailReading,
+    message: Message,
+    returned: ReturnedMail | None = None,
+    forwarded: Message | None = None,
+) -> MailReading:
+    """The reports that a person's mail brings, without those that are not about a mail of ours.
+
+    A bounce that went to the person is about a mail to us, as a rule: it names our own address.
+    """
+    senders = set(addresses_in([*values_of(message, PERSON_FIELDS)]))
+    receivers = set(addresses_in([*values_of(message, RECEIVER_FIELDS)]))
+    sender_domains = {domain_of(address) for address in senders}
+    own_domains = {domain_of(address) for address in receivers} - sender_domains
+    went_to: tuple[str, ...] = ()
+    if forwarded is not None:
+        went_to = addresses_in([*values_of(forwarded, RECEIVER_FIELDS)])
+    elif returned is not None:
+        went_to = returned.senders
+    elif message.get("Resent-From"):
+        went_to = addresses_in(message.get_all("To"))
+    theirs = {folded_key(address) for address in senders}
+    is_theirs = any(folded_key(address) in theirs for address in went_to) or (
+        bool(went_to)
+        and bool(own_domains)
+        and all(domain_of(address) in sender_domains for address in went_to)
+    )
+    if is_theirs and reading.reports:
+        return MailReading(problems=[f"a bounce of a mail that was not ours, but of {went_to[0]}"])
+    ours = {folded_key(address) for address in receivers}
+    kept = MailReading(problems=list(reading.problems))
+    for report in reading.reports:
+        if folded_key(report.address) in ours or domain_of(report.address) in own_domains:
+            kept.problems.append(f"a bounce that names an address of ours, {report.address}")
+        else:
+            kept.reports.append(report)
+    return kept
+
+
+def values_of(message: Message, names: Sequence[str]) -> Iterator[object]:
+    for name in names:
+        yield from message.get_all(name) or ()
+
+
+def domain_of(address: str) -> str:
+    return address.rpartition("@")[2].lower()
 
 
 def own_parts(message: Message) -> Iterator[Message]:
@@ -223,10 +297,17 @@ def read_status(
 ) -> MailReading:
     """The recipients of a delivery status notification; `texts` is what it says to people."""
     reading = MailReading()
-    notices = {folded_key(each.address): each for text in texts for each in find_notices(text)}
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
     senders = addresses_of_sender(message, returned)
     groups = [group for text in fields for group in recipient_groups(text)][: MAX_REPORTS + 1]
+    alone = ()
+    if len(groups) == 1 and (address := recipient_of(groups[0])):
+        alone = (address,)  # the whole text is about one recipient
+    notices = {
+        folded_key(notice.address): notice
+        for text in texts
+        for notice in find_notices(text, alone, is_sure=bool(alone))
+    }
     if len(groups) > MAX_REPORTS:
         reading.problems.append(f"more than {MAX_REPORTS:,} recipients: the rest was not read")
     for group in groups[:MAX_REPORTS]:
@@ -247,6 +328,7 @@ def read_status(
 def recipient_groups(text: str) -> list[dict[str, str]]:
     """The fields of each recipient, by lower-case name (RFC 3464 2.3); blank lines between fields are tolerated."""
     groups: list[dict[str, str]] = []
+    text = re.sub(r"^([\w-]{1,60})[ \t]+:", r"\1:", text, flags=re.MULTILINE)  # Mimecast
     for block in re.split(r"\n(?:[ \t]*\n)+", text.strip("\n")):
         fields = [
             (n.strip().lower(), clean_text(str(v)))
@@ -290,8 +372,9 @@ def judge_group(
         group.get("x-supplementary-info", "")
     )
     notice = notices.get(folded_key(address))
-    if not diagnostic and notice is not None and (status is None or status.endswith(".0.0")):
-        diagnostic = notice.text
+    if not diagnostic and notice is not None:
+        is_open = judge(status, "").reason is Reason.INCONCLUSIVE
+        diagnostic = notice.text if is_open else ""
     when = date_of(group.get("last-attempt-date")) or at or date_of(group.get("arrival-date"))
     if action in DELIVERED or (
         action not in ("failed", "delayed") and (status or "").startswith("2")
@@ -299,7 +382,10 @@ def judge_group(
         found = Judgement(Outcome.DELIVERED, None)
     else:
         found = judge(status, diagnostic)
-        if action == "delayed" or (found.outcome is Outcome.HARD and reaches_another(group)):
+        original = find_address(group.get("original-recipient", ""))
+        final = find_address(group.get("final-recipient", ""))
+        is_another = found.outcome is Outcome.HARD and reaches_another(original, final)
+        if action == "delayed" or is_another:
             found = Judgement(Outcome.SOFT, found.reason)
         found = without_sender(found, diagnostic, address, senders)
     return DeliveryReport(
@@ -334,13 +420,11 @@ def without_sender(
     return Judgement(Outcome.BLOCKED, Reason.SENDER_BLOCKED) if is_about_sender else found
 
 
-def reaches_another(group: dict[str, str]) -> bool:
+def reaches_another(original: str | None, final: str | None) -> bool:
     """Whether the mail went on to a mailbox of another name, by forwarding or a list: the first one exists."""
-    original, final = (
-        find_address(group.get("original-recipient", "")),
-        find_address(group.get("final-recipient", "")),
-    )
-    names = {each.rpartition("@")[0].strip('"').lower() for each in (original, final) if each}
+    if not original or not final:
+        return False
+    names = {address.rpartition("@")[0].strip('"').lower() for address in (original, final)}
     return len(names) > 1
 
 
@@ -357,8 +441,12 @@ def read_feedback(parts: list[Message], returned: ReturnedMail, at: datetime | N
         .items()
     ]
     kind = next((value.lower() for name, value in fields if name == "feedback-type"), "abuse")
-    if kind in NO_COMPLAINT:
+    if kind in NO_COMPLAINTS:
         return MailReading(is_other=True)
+    if kind not in COMPLAINTS:
+        return MailReading(
+            problems=[f"a feedback report of type {kind[:40]!r} is not counted as a complaint"]
+        )
     dates = [date_of(value) for name, value in fields if name in ("arrival-date", "received-date")]
     named = [
         found
@@ -393,6 +481,47 @@ def complaint(
 # --- bounces without a delivery status part -----------------------------------------------------------------------
 
 
+def sign_of(message: Message, returned: ReturnedMail, texts: Sequence[str]) -> Sign:
+    """How much shows that a mail is a bounce of a mail of ours."""
+    if addresses_in(message.get_all("X-Failed-Recipients")):
+        return Sign.SURE
+    sender = " ".join(header_text(value) for value in values_of(message, ("From", "Return-Path")))
+    if BOUNCE_SENDER.search(sender):
+        return Sign.SURE
+    if message.get_content_type() == "multipart/report" and not is_receipt(message):
+        return Sign.SURE
+    subject = header_text(message.get("Subject"))
+    is_answer = ANSWER.match(subject) is not None
+    has_subject = BOUNCE_SUBJECT.search(subject) is not None and not is_answer
+    paths = [header_text(value) for value in message.get_all("Return-Path") or ()]
+    submitted = header_text(message.get("Auto-Submitted")).lower()
+    is_machine = "<>" in paths or submitted.startswith("auto-")
+    came_back = not is_answer and is_returned_to_us(message, returned)
+    if has_subject and (is_machine or came_back):
+        return Sign.SURE
+    if came_back and any(BOUNCE_SUBJECT.search(text[:4_000]) for text in texts):
+        return Sign.SURE
+    return Sign.LIKELY if has_subject or is_machine or came_back else Sign.NONE
+
+
+def is_returned_to_us(message: Message, returned: ReturnedMail) -> bool:
+    """Whether a mail has a copy of one of ours, and is not the answer of a person who got it."""
+    senders = addresses_in([*values_of(message, PERSON_FIELDS)])
+    receivers = addresses_in([*values_of(message, RECEIVER_FIELDS)])
+    ours = {folded_key(address) for address in returned.senders}
+    theirs = {folded_key(address) for address in returned.recipients}
+    is_ours = any(folded_key(address) in ours for address in receivers)
+    return is_ours and not any(folded_key(address) in theirs for address in senders)
+
+
+def is_receipt(message: Message) -> bool:
+    return "disposition-notification" in str(message.get("Content-Type", "")).lower()
+
+
+def pages_of(parts: list[Message]) -> list[str]:
+    return [page_text(decode_part(part)) for part in parts if part.get_content_type() == "text/html"]
+
+
 def read_notice_text(
     message: Message,
     parts: list[Message],
@@ -401,37 +530,58 @@ def read_notice_text(
     at: datetime | None,
 ) -> MailReading:
     """The recipients of a bounce in plain text, or else in HTML; an automatic answer of a person is not one."""
-    subject, sender = header_text(message.get("Subject")), header_text(message.get("From"))
+    subject = header_text(message.get("Subject"))
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
-    is_bounce = bool(failed or BOUNCE_SENDER.search(sender) or BOUNCE_SUBJECT.search(subject))
-    if not is_bounce or (AUTO_REPLY.search(subject) and not failed):
+    if AUTO_REPLY.search(subject) and not failed:
         return MailReading(is_other=True)
+    sign = sign_of(message, returned, texts)
+    if ANSWER.match(subject) is None:
+        for text in texts:
+            if JSON_START.match(text):
+                return MailReading(is_other=True, events=text)
     inline = [text[match.start() :] for text in texts if (match := INLINE_FIELDS.search(text))]
-    if inline and not (reading := read_status(message, inline, [], returned, at)).problems:
-        return reading
+    if inline and sign is not Sign.NONE:
+        reading = read_status(message, inline, [], returned, at)
+        if not reading.problems:
+            return reading
     senders = addresses_of_sender(message, returned)
-    found = [notice for text in texts for notice in find_notices(text, failed, senders)]
-    if not found:
-        pages = [
-            page_text(decode_part(part)) for part in parts if part.get_content_type() == "text/html"
-        ]
-        found = [notice for page in pages for notice in find_notices(page, failed, senders)]
-        texts = [*texts, *pages]
-    if not found:
-        kind = message.get_content_type()
-        if (
-            kind == "multipart/report"
-            and "disposition-notification" in str(message.get("Content-Type", "")).lower()
-        ):
-            return MailReading(is_other=True)
-        if AUTO_REPLY.search(" ".join(texts)[:2_000]):
-            return MailReading(is_other=True)
-        return MailReading(
-            problems=[
-                f"a bounce without a recipient and a reason that can be read: {subject[:80]!r}"
-            ]
-        )
-    return MailReading([notice_report(each, returned, senders, at) for each in found[:MAX_REPORTS]])
+    pages = pages_of(parts)
+    notices: dict[str, Notice] = {}
+    for readable in (texts, pages):
+        if notices or sign is Sign.NONE:
+            break
+        for text in readable:
+            for notice in find_notices(
+                text, failed, senders, copied=returned.recipients, is_sure=sign is Sign.SURE
+            ):
+                if sign is Sign.SURE or has_reply(notice.text):
+                    notices.setdefault(folded_key(notice.address), notice)
+    if notices:
+        reports = [notice_report(notice, returned, senders, at) for notice in notices.values()]
+        return MailReading(reports[:MAX_REPORTS])
+    text = " ".join([*texts, *pages])
+    if is_receipt(message) or AUTO_REPLY.search(text[:2_000]):
+        return MailReading(is_other=True)
+    is_answer = ANSWER.match(subject) is not None
+    is_named = BOUNCE_SUBJECT.search(subject) is not None
+    if sign is Sign.SURE or (is_named and not is_answer):
+        problem = "a bounce without a recipient and a reason that can be read"
+    elif is_named or inline or (has_reply(text) and not is_answer):
+        problem = "it speaks of a bounce, but nothing shows that one of our mails came back"
+    else:
+        return MailReading(is_other=True)
+    return MailReading(problems=[f"{problem}: {subject[:80]!r}"])
+
+
+def has_reply(text: str) -> bool:
+    """Whether a text has the reply of a mail server: with a status, or with a cause that is known."""
+    for match in REPLY.finditer(" ".join(text[:MAX_MESSAGE].split())):
+        if match[2] is not None:
+            return True
+        reply = match.string[match.start() : match.start() + MAX_DIAGNOSTIC]
+        if judge(None, reply).reason is not Reason.INCONCLUSIVE:
+            return True
+    return False
 
 
 def notice_report(
@@ -439,7 +589,8 @@ def notice_report(
 ) -> DeliveryReport:
     status = find_status(notice.text)
     judged = without_sender(judge(status, notice.text), notice.text, notice.address, senders)
-    if notice.is_delay:
+    is_another = notice.final != "" and reaches_another(notice.address, notice.final)
+    if notice.is_delay or (judged.outcome is Outcome.HARD and is_another):
         judged = Judgement(Outcome.SOFT, judged.reason)
     return DeliveryReport(
         notice.address,
@@ -492,7 +643,7 @@ def addresses_in(values: Sequence[object] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 
-ADDRESS_TYPE = re.compile(r"^[\w .-]{1,40};\s*")
+ADDRESS_TYPE = re.compile(r"^[\w ./-]{1,40};\s*")
 EMBEDDED = re.compile(r"\\x\{([0-9A-Fa-f]{2,6})\}")  # RFC 6533 3
 
 
