@@ -190,7 +190,8 @@ def read_parsed(message: Message, *, depth: int = 0) -> MailReading:
         inner = without_own(read_parsed(mail, depth=1), message, forwarded=mail)
         forwarded.reports += inner.reports
         forwarded.problems += inner.problems
-    return forwarded if forwarded.reports or forwarded.problems else reading
+    is_told = bool(forwarded.problems) and not reading.problems
+    return forwarded if forwarded.reports or is_told else reading
 
 
 def without_own(

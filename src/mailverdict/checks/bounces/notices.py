@@ -247,6 +247,9 @@ def read_sendmail(body: str) -> Iterator[Notice]:
         reason = given[1] if given else named.get(row[1].lower())
         if reason is None and len(rows) == 1:
             reason = " ".join(dict.fromkeys(replies))
+        if len(rows) == 1 and judge(None, reason or "").reason is Reason.INCONCLUSIVE:
+            lines = "\n\n".join(transcript.splitlines())
+            reason = causes_in(lines) or reason  # what the program that delivers locally said
         if reason:
             alias = PASSED_ON.search(section, row.end(), after)
             if alias is not None:
@@ -305,6 +308,8 @@ def read_any(
         return [Notice(address, reply)]
     if is_sure and (causes := causes_in(body)):
         return [Notice(address, causes)]
+    if is_sure and (delay := DELAY.search(body)):
+        return [Notice(address, delay[0])]
     return []
 
 
