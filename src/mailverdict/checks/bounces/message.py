@@ -207,7 +207,7 @@ def without_own(
     senders = set(addresses_in([*values_of(message, PERSON_FIELDS)]))
     receivers = set(addresses_in([*values_of(message, RECEIVER_FIELDS)]))
     sender_domains = {domain_of(address) for address in senders}
-    own_domains = {domain_of(address) for address in receivers} - sender_domains
+    own_domains = own_domains_of(message)
     went_to: tuple[str, ...] = ()
     if forwarded is not None:
         went_to = addresses_in([*values_of(forwarded, RECEIVER_FIELDS)])
@@ -231,6 +231,13 @@ def without_own(
         else:
             kept.reports.append(report)
     return kept
+
+
+def own_domains_of(message: Message) -> set[str]:
+    """The domains of those who got a mail, without that of the sender: a provider's, or a colleague's."""
+    senders = addresses_in([*values_of(message, PERSON_FIELDS)])
+    receivers = addresses_in([*values_of(message, RECEIVER_FIELDS)])
+    return {domain_of(a) for a in receivers} - {domain_of(a) for a in senders}
 
 
 def values_of(message: Message, names: Sequence[str]) -> Iterator[object]:
@@ -547,6 +554,7 @@ def read_notice_text(
             return reading
     senders = addresses_of_sender(message, returned)
     pages = pages_of(parts)
+    own_domains = own_domains_of(message)
     notices: dict[str, Notice] = {}
     for readable in (texts, pages):
         if notices or sign is Sign.NONE:
@@ -555,7 +563,8 @@ def read_notice_text(
             for notice in find_notices(
                 text, failed, senders, copied=returned.recipients, is_sure=sign is Sign.SURE
             ):
-                if sign is Sign.SURE or has_reply(notice.text):
+                is_own = domain_of(notice.address) in own_domains
+                if sign is Sign.SURE or (has_reply(notice.text) and not is_own):
                     notices.setdefault(folded_key(notice.address), notice)
     if notices:
         reports = [notice_report(notice, returned, senders, at) for notice in notices.values()]
