@@ -7,17 +7,47 @@ exists. Its word *soft* counts unless the reply is final and says that the mailb
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 from ..checks.bounces.dates import date_of
-from ..checks.bounces.outcome import Judgement, Outcome, find_status, is_final_reply, judge
+from ..checks.bounces.message import COMPLAINTS, NO_COMPLAINTS, find_address
+from ..checks.bounces.outcome import (
+    MAX_DIAGNOSTIC,
+    REPLY,
+    Judgement,
+    Outcome,
+    find_status,
+    is_final_reply,
+    judge,
+)
 from ..errors import ColumnError, SettingsError
+from ..model.address import folded_key
 from ..model.words import Reason
 from ..table.columns import did_you_mean, listed, plain_word
-from .services import FIELDS, JUDGE, SENTENCES, SKIP, ExportLayout, layouts, meanings
+from .services import (
+    CELLS,
+    FEEDBACK,
+    FIELDS,
+    GENERAL,
+    JUDGE,
+    SENTENCES,
+    SKIP,
+    ExportLayout,
+    general_names,
+    layouts,
+    meanings,
+    word_parts,
+)
+
+REFUSED = "refused"  # a bounce that is called blocked or spam: that counts where the reply gives no cause
+UNCLEAR = "unclear"  # a feedback type that may be a complaint
+MAX_WORD = 60  # characters of an outcome's word
+MAX_WORDS = 5  # parts of one; more are a sentence
+RANK_OF_TEXTS = 3  # in `general.cells`: from here on a cell may be a sentence
 
 
 def known_exports() -> str:
@@ -25,14 +55,20 @@ def known_exports() -> str:
 
 
 def choose_layout(names: Sequence[str], columns: Mapping[str, str] | None) -> ExportLayout:
-    """The layout that the caller gives, or the first known one that fits the names of the columns."""
+    """The layout that the caller gives, the first known one that fits the names, or the general reading of them."""
     if columns is not None:
         return given_layout(names, columns)
-    if layout := known_layout(tuple(names)):
-        return layout
-    raise ColumnError(
-        f"not an export that is known ({known_exports()}); name the columns, "
-        f"as columns={{'address': ..., 'outcome': ...}} or --bounce-columns address=...,outcome=..., of {listed(names)}"
+    layout = known_layout(tuple(names)) or general_layout(tuple(names))
+    if layout is None:
+        raise unknown_export(names)
+    return layout
+
+
+def unknown_export(names: Sequence[str]) -> ColumnError:
+    return ColumnError(
+        f"not an export that is known ({known_exports()}), and without an address beside a word, reply or status "
+        f"that is understood; name the columns, as columns={{'address': ..., 'outcome': ...}} or "
+        f"--bounce-columns address=...,outcome=..., of {listed(names)}"
     )
 
 
@@ -52,6 +88,55 @@ def known_layout(names: tuple[str, ...]) -> ExportLayout | None:
     return None
 
 
+@lru_cache(maxsize=1_000)
+def general_layout(names: tuple[str, ...]) -> ExportLayout | None:
+    """The names that mean an address, a time, a word, a reply or a status; None without an address or the rest.
+
+    >>> layout = general_layout(("id", "to", "data.bounce.type", "error_message", "created_at"))
+    >>> layout.columns["address"], layout.columns["cells"], layout.columns["at"]
+    (('to',), ('data.bounce.type', 'error_message'), ('created_at',))
+    """
+    columns: dict[str, tuple[str, ...]] = {}
+    for field in ("address", "at", FEEDBACK, CELLS):
+        ranks = general_names(field)
+        order = list(ranks)
+        found: list[tuple[int, int, str]] = []
+        for name in names:
+            word = plain_word(last_member(name))
+            if word in ranks and not is_not_ours(name):
+                found.append((ranks[word], order.index(word), name))
+        if found:
+            columns[field] = tuple(name for _, _, name in sorted(found, key=lambda row: row[:2]))
+    if "address" not in columns or not {CELLS, FEEDBACK} & columns.keys():
+        return None
+    return ExportLayout(GENERAL, columns, "the names of its columns")
+
+
+def general_description(layout: ExportLayout) -> str:
+    """The names by which the general reading reads, for people."""
+    kinds = {"address": "addresses", CELLS: "words and replies", "at": "times"}
+    shown = [
+        f"{kind} were taken from {listed(layout.columns[field])}"
+        for field, kind in kinds.items()
+        if field in layout.columns
+    ]
+    return ", ".join(shown)
+
+
+def may_be_recipient(name: str) -> bool:
+    return plain_word(last_member(name)) in general_names("address") and not is_not_ours(name)
+
+
+def last_member(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def is_not_ours(name: str) -> bool:
+    """Whether a member is one of the sender, or of the headers of a mail."""
+    outer = name.split(".")[:-1]
+    return any(plain_word(part) in general_names("not_ours") for part in outer)
+
+
 def given_layout(names: Sequence[str], columns: Mapping[str, str]) -> ExportLayout:
     allowed = FIELDS[:-1]
     if unknown := [name for name in columns if name not in allowed]:
@@ -69,36 +154,208 @@ def given_layout(names: Sequence[str], columns: Mapping[str, str]) -> ExportLayo
     )
 
 
+class Row(NamedTuple):
+    """What a row says, as texts: None where it says nothing."""
+
+    address: str | None
+    at: Any
+    words: tuple[str, ...]
+    status: str | None
+    diagnostic: str | None
+    feedback: str | None
+    reason: str | None = None
+    problem: str = ""
+
+
+def read_row(layout: ExportLayout, cells: Mapping[str, Any]) -> Row:
+    """A row by our fields, from its cells by their names."""
+
+    def first(field: str) -> str | None:
+        return next(filled(cells, layout.columns.get(field, ())), (None, None))[1]
+
+    at = next((cells[name] for name, _ in filled(cells, layout.columns.get("at", ()))), None)
+    if layout.is_general:
+        address, problem = general_address(layout, cells)
+        words, status, diagnostic = sort_cells(filled(cells, layout.columns.get(CELLS, ())))
+        return Row(address, at, words, status, diagnostic, first(FEEDBACK), None, problem)
+    words = tuple(
+        word
+        for name, cell in filled(cells, layout.columns.get("outcome", ()))
+        if (word := word_of_flag(name, cell))
+    )
+    return Row(
+        first("address"), at, words, first("status"), first("diagnostic"), first(FEEDBACK), first("reason")
+    )
+
+
+def filled(cells: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The cells of these names that are not empty, as texts."""
+    for name in names:
+        text = filled_text(cells.get(name))
+        if text is not None:
+            yield name, text
+
+
+def filled_text(cell: object) -> str | None:
+    """A cell as stripped text; None if it is empty."""
+    if cell is None or cell != cell:
+        return None
+    text = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    return text.strip()[: MAX_DIAGNOSTIC * 8] or None
+
+
+def word_of_flag(name: str, cell: str) -> str | None:
+    """A word; of a cell that is true, the name of its column (``hard_bounce: true``); None of one that is false."""
+    lower = cell.lower()
+    if lower not in ("true", "false") or known_word(last_member(name)) in (None, SKIP):
+        return cell
+    return last_member(name) if lower == "true" else None
+
+
+def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str | None, str]:
+    """The address of the first rank of names that has one, or why there is none."""
+    ranks = general_names("address")
+    by_rank: dict[int, dict[str, str]] = {}
+    seen = ""
+    for name, cell in filled(cells, layout.columns["address"]):
+        found = find_address(cell)
+        seen = seen or cell
+        if found is None:
+            continue
+        rank = ranks[plain_word(last_member(name))] - ("original" in name.lower())
+        by_rank.setdefault(rank, {}).setdefault(folded_key(found), found)
+    if not by_rank:
+        return None, f"{seen[:40]!r} is not an address"
+    addresses = list(by_rank[min(by_rank)].values())
+    if len(addresses) > 1:
+        shown = " and ".join(repr(address[:60]) for address in addresses[:2])
+        return None, f"it names several addresses, {shown}; name the column"
+    return addresses[0], ""
+
+
+def sort_cells(
+    cells: Iterable[tuple[str, str]],
+) -> tuple[tuple[str, ...], str | None, str | None]:
+    """The words of a row, its status and its reply, by what each cell holds."""
+    words: list[str] = []
+    replies: list[str] = []
+    statements: list[str] = []
+    status: str | None = None
+    code: str | None = None
+    for name, text in cells:
+        word = word_of_flag(name, text)
+        if re.fullmatch(r"[45]\d\d", text):
+            code = code or text
+        elif text.isdigit() or word is None:
+            continue
+        elif re.fullmatch(r"[245]\.\d{1,3}\.\d{1,3}", text):
+            status = status or text
+        elif find_status(text) or REPLY.search(text):
+            replies.append(text)
+        else:
+            rank = general_names(CELLS)[plain_word(last_member(name))]
+            is_sentence = " " in text or any(pattern.search(text) for pattern, _ in SENTENCES)
+            if is_sentence and rank >= RANK_OF_TEXTS:
+                statements.append(text)
+            if " " not in text or known_word(text) is not None:
+                words.append(word)
+    diagnostic = next(iter(replies or statements), None)
+    if code is not None and not (diagnostic and REPLY.search(diagnostic)):
+        diagnostic = " ".join(part for part in (code, diagnostic) if part)
+    return tuple(dict.fromkeys(words)), status, diagnostic
+
+
 def row_meaning(
-    word: str | None, diagnostic: str | None, layout: ExportLayout, given: Mapping[str, str]
+    words: Sequence[str], diagnostic: str | None, layout: ExportLayout, given: Mapping[str, str]
 ) -> tuple[str | None, str | None]:
-    """What a row means: an outcome, `JUDGE`, `SKIP`, or None if its word is not known; and the reply that is left.
+    """What a row means: an outcome, `JUDGE`, `SKIP`, or None if its words are not known; and the reply that is left.
 
     A service that did not send the mail, or that has a word for the reply, gives no reply.
     """
-    meaning = word_meaning(word, layout, given)
+    meaning = words_meaning(words, layout, given)
+    if meaning is None and layout.is_general and diagnostic and REPLY.search(diagnostic):
+        is_undone = any(parts_of(word) & word_parts()["undone"] for word in words)
+        meaning = None if is_undone else JUDGE
     if (
         layout.is_final
         or meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT)
         or not diagnostic
     ):
         return meaning, diagnostic
-    finer = meanings("reasons").get(plain_word(diagnostic)) or next(
-        (each for pattern, each in SENTENCES if pattern.search(diagnostic)), None
-    )
+    finer = meanings("reasons").get(plain_word(diagnostic))
+    for pattern, sentence in SENTENCES:
+        if finer is None and pattern.search(diagnostic):
+            finer = sentence
     if finer is None:
         return meaning, diagnostic
-    return (meaning if finer == Outcome.HARD and meaning != JUDGE else finer), None
+    is_open = meaning in (JUDGE, REFUSED)
+    return (meaning if finer == Outcome.HARD and not is_open else finer), None
 
 
-def word_meaning(text: str | None, layout: ExportLayout, given: Mapping[str, str]) -> str | None:
+def words_meaning(
+    words: Sequence[str], layout: ExportLayout, given: Mapping[str, str]
+) -> str | None:
+    """What the words of a row mean together; None if none is known.
+
+    >>> layout = general_layout(("email", "event", "category"))
+    >>> [words_meaning(words, layout, {}) for words in (("bounce", "hard"), ("bounce", "Spam"), ("open",), ("?",))]
+    ['hard', 'refused', 'skip', None]
+    """
+    for word in words:
+        if word in given:
+            return given[word]
+    if not words:
+        return JUDGE if {"outcome", CELLS} & layout.columns.keys() else layout.without_word
+    known = [meaning for word in words if (meaning := word_meaning(word, layout)) is not None]
+    if not known:
+        return None
+    bounces = {Outcome.HARD, Outcome.SOFT, Outcome.BLOCKED}.intersection(known)
+    is_failure = bool(bounces) or JUDGE in known
+    if known[0] == SKIP and not is_failure:
+        return SKIP
+    if Outcome.COMPLAINT in known:  # a bounce whose category is spam was refused by a filter
+        return REFUSED if is_failure else Outcome.COMPLAINT
+    if Outcome.DELIVERED in known:
+        return JUDGE if bounces else Outcome.DELIVERED
+    if Outcome.BLOCKED in bounces:
+        return Outcome.BLOCKED if set(known) == {Outcome.BLOCKED} else REFUSED
+    if len(bounces) == 1:
+        return bounces.pop()
+    return JUDGE if is_failure else known[0]
+
+
+def word_meaning(text: str, layout: ExportLayout) -> str | None:
     """What a word of the export means; None if it is not known."""
-    if text is None:
-        return layout.without_word if "outcome" not in layout.columns else JUDGE
-    if text in given:
-        return given[text]
+    return layout.words.get(plain_word(text)) or known_word(text)
+
+
+@lru_cache(maxsize=10_000)
+def known_word(text: str) -> str | None:
+    """What a word means in every export: as a whole, or else by its parts.
+
+    >>> [known_word(word) for word in ("activity.hard_bounced", "MessageDeliveryFailed", "unbounced", "Lunch")]
+    ['hard', 'judge', None, None]
+    """
     word = plain_word(text)
-    return layout.words.get(word) or meanings("words").get(word) or meanings("reasons").get(word)
+    whole = meanings("words").get(word) or meanings("reasons").get(word)
+    if whole is not None:
+        return whole
+    parts = parts_of(text)
+    if not parts or len(parts) > MAX_WORDS or parts & word_parts()["undone"]:
+        return None
+    found = [meaning for meaning, names in word_parts().items() if parts & names]
+    if "hard" in found and "soft" in found:
+        return JUDGE
+    for meaning in ("complaint", "hard", "soft", "blocked", JUDGE, "delivered", SKIP):
+        if meaning in found:
+            return meaning
+    return None
+
+
+def parts_of(text: str) -> frozenset[str]:
+    """The parts of a word: at signs and blanks, and before a capital letter."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text[:MAX_WORD])
+    return frozenset(word.lower() for word in words)
 
 
 CERTAIN = frozenset(
@@ -113,6 +370,41 @@ CERTAIN = frozenset(
 # RFC 3463: length of the message (x.2.3), mail system (x.3), network and routing (x.4), content (x.6). Unable to route
 # (x.4.4; Exchange Online: 5.4.310) is about the domain of the address; x.y.0 says nothing.
 NOT_THE_MAILBOX = re.compile(r"5\.2\.3|5\.[36]\.[1-9]\d*|5\.4\.(?!4\b|310\b)[1-9]\d*")
+
+
+def conclude(
+    layout: ExportLayout, row: Row, given: Mapping[str, str]
+) -> tuple[str | None, Judgement | None]:
+    """What the words, status and reply of a row say together; no judgement if it is not about a delivery."""
+    if layout.is_general and not (row.words or row.status or row.diagnostic or row.feedback):
+        return SKIP, None
+    meaning, reply = row_meaning(row.words, row.diagnostic, layout, given)
+    if row.feedback and (meaning == Outcome.COMPLAINT or not row.words):
+        meaning = feedback_meaning(row.feedback)
+    if meaning in (None, SKIP, UNCLEAR):
+        return meaning, None
+    if meaning == Outcome.COMPLAINT and has_refusal(row.status, reply):
+        meaning = JUDGE
+    if meaning != REFUSED:
+        return meaning, conclude_row(str(meaning), row.status, reply)
+    judged = conclude_row(JUDGE, row.status, reply)
+    if judged.reason is Reason.INCONCLUSIVE:
+        judged = Judgement(Outcome.BLOCKED, judged.reason)
+    return meaning, judged
+
+
+def feedback_meaning(kind: str) -> str:
+    """What a feedback type means: a complaint, `SKIP`, or `UNCLEAR`."""
+    word = kind.lower().replace("_", "-").replace(" ", "-")
+    if word in COMPLAINTS:
+        return Outcome.COMPLAINT
+    return SKIP if word in NO_COMPLAINTS else UNCLEAR
+
+
+def has_refusal(status: str | None, reply: str | None) -> bool:
+    """Whether a server refused the mail: then nobody got it who could complain."""
+    is_code = status is not None and re.match(r"[45](?:\d\d$|\.\d{1,3}\.\d)", status) is not None
+    return is_code or (reply is not None and REPLY.search(reply) is not None)
 
 
 def conclude_row(meaning: str, status: str | None, diagnostic: str | None) -> Judgement:

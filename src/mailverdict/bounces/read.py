@@ -18,25 +18,37 @@ from ..files.table_file import ReadOptions
 from ..model.address import folded_key
 from ..model.paths import user_path
 from ..model.words import Reason, count_of, printable_text
-from ..table.notices import warn_user
+from ..table.columns import listed
+from ..table.notices import Note, warn_user
 from ..table.table import Frame, Table, frame_of, labels_of, library_of, polars_of
 from ..table.text_column import to_array
-from .events import read_events
+from .events import (
+    DECODER,
+    events_in,
+    find_general,
+    mentions_failure,
+    read_documents,
+    texts_of,
+)
 from .exports import (
+    UNCLEAR,
+    Row,
     choose_layout,
-    conclude_row,
+    conclude,
+    general_description,
+    general_layout,
     known_exports,
     known_layout,
+    may_be_recipient,
     parse_moment,
-    row_meaning,
+    read_row,
     status_code,
+    unknown_export,
 )
 from .mailboxes import kind_of_file, list_files, read_mails
 from .services import FIELDS, SKIP, ExportLayout
 
-LayoutRow = tuple[ExportLayout, dict[str, Any]]  # cells by our names
-# Meaning of a row, its judgement (None if it is not about a delivery), status code and diagnostic text.
-Concluded = tuple[str | None, Judgement | None, str | None, str | None]
+LayoutRow = tuple[ExportLayout, Mapping[str, Any]]  # cells by the names of the export
 MOST_JUDGED = 100_000  # distinct words and replies that are remembered
 NOTE = "bounces"  # key in `DataFrame.attrs` for what was read and what was not
 OUTCOME_DTYPE = pd.CategoricalDtype(["delivered", "hard", "soft", "blocked", "complaint"])
@@ -203,6 +215,8 @@ class BounceReader:
     other: int = 0  # mails and rows that are not about a delivery
     problem_count: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)  # place and problem
+    guesses: list[str] = field(default_factory=list)  # how tables were read that are not known
+    general: ExportLayout | None = None  # of the first event of a file that is not known
 
     def refuse(self, place: str, problem: str, count: int = 1) -> None:
         self.problem_count += count
@@ -218,9 +232,11 @@ class BounceReader:
             "replaced_delays": replaced,
             "unread": self.problem_count,
             "problems": [list(each) for each in self.problems],
+            "guesses": list(self.guesses),
         }
 
     def warn(self) -> None:
+        warn_user(*(Note(guess) for guess in self.guesses[:SHOWN]))
         if self.problem_count:
             shown = "; ".join(f"{place}: {problem}" for place, problem in self.problems[:SHOWN])
             more = "; ..." if len(self.problems) > SHOWN else ""
@@ -244,7 +260,10 @@ class BounceReader:
                     self.mails += 1
                     self.refuse(str(each.relative_to(path)), str(exc).removeprefix(f"{each}: "))
         elif kind == "events" and self.columns is None:
-            self.read_rows(self.rows_of_events(path), path.name)
+            self.general = None
+            self.read_events_file(path)
+            if self.general is not None:
+                self.tell_general(self.general, 1, path.name, ())
         elif kind in ("table", "events"):
             self.read_table_file(path)
         elif kind == "outlook":
@@ -263,10 +282,24 @@ class BounceReader:
                 self.refuse(mail.place, mail.problem)
                 continue
             reading = read_message(mail.data)
+            if reading.events:
+                self.read_events_of_mail(reading.events, mail.place)
+                continue
             self.reports += reading.reports
             self.other += reading.is_other
             if reading.problems:
                 self.refuse(mail.place, "; ".join(dict.fromkeys(reading.problems)))
+
+    def read_events_of_mail(self, text: str, place: str) -> None:
+        """Read the notification at the beginning of a mail; behind it stands a text for people."""
+        try:
+            document, _ = DECODER.raw_decode(text.lstrip("\ufeff \r\n\t"))
+        except (ValueError, RecursionError):
+            self.refuse(place, "it begins as a notification in JSON that is not valid")
+            return
+        rows = list(self.rows_of_document(document, place))
+        self.read_rows(rows, place)
+        self.rows -= len(rows)  # the mail is counted
 
     def read_table_file(self, path: Path) -> None:
         with open_table(path, self.options) as table:
@@ -283,124 +316,164 @@ class BounceReader:
                 piece.select([table.columns.index(name) for name in names]).rename_columns(names)
                 for piece in table.pieces(names)
             )
-            self.read_rows(
-                (row for piece in pieces for row in rows_of_table(piece, layout)), path.name
-            )
+            rows = (row for piece in pieces for row in rows_of_table(piece, layout))
+            understood = self.read_rows(rows, path.name)
+            self.tell_general(layout, understood, path.name, table.columns)
 
     def read_frame(self, frame: Any) -> None:
         labels = {str(label): label for label in labels_of(frame)}
         layout = choose_layout(list(labels), self.columns)
         names = {name for theirs in layout.columns.values() for name in theirs}
         cells = {name: to_array(Table(frame, labels[name]).values()) for name in names}
-        self.read_rows(rows_of_table(cells, layout), "the frame")
+        understood = self.read_rows(rows_of_table(cells, layout), "the frame")
+        self.tell_general(layout, understood, "the frame", list(labels))
 
-    def rows_of_events(self, path: Path) -> Iterator[LayoutRow]:
-        """The events of a file; those that fit no layout are not about a delivery, unless there are no others."""
-        is_known = False
-        for event in read_events(path, known_layout):
-            if layout := event and known_layout(tuple(event)):
-                is_known = True
-                yield (
-                    layout,
-                    {
-                        ours: first_filled(event[name] for name in names)
-                        for ours, names in layout.columns.items()
-                    },
-                )
-            else:
-                self.other += 1
-        if not is_known:
+    def tell_general(
+        self, layout: ExportLayout, understood: int, place: str, names: Sequence[str]
+    ) -> None:
+        """Say how a table was read that is no known export; an error if nothing in it was understood."""
+        if not layout.is_general:
+            return
+        if understood == 0 and self.rows:
+            raise unknown_export(names)
+        self.guesses.append(
+            f"{place}: not an export that is known; {general_description(layout)}; if that is wrong, name the "
+            f"columns, as columns={{'address': ..., 'outcome': ...}} or --bounce-columns"
+        )
+
+    def read_events_file(self, path: Path) -> None:
+        """Read the events of a file; an error if none is known."""
+        before = len(self.reports), self.other, self.problem_count
+        understood = 0
+        for number, octets in texts_of(path):
+            place = path.name if number == 1 else f"{path.name}, line {number}"
+            try:
+                documents = read_documents(octets, f"{path}, line {number}")
+            except InputError as exc:
+                if number == 1:
+                    raise
+                self.rows += 1
+                self.refuse(place, str(exc).partition(": ")[2])
+                continue
+            for document in documents:
+                understood += self.read_rows(self.rows_of_document(document, place), place)
+        if understood == 0:
+            self.other, self.problem_count = before[1:]
             raise ColumnError(
-                f"{path}: no events of a sending service that are known ({known_exports()})"
+                f"{path}: no events of a sending service that are known ({known_exports()}), and none with an "
+                f"address beside a word, reply or status that is understood"
             )
 
-    def read_rows(self, rows: Iterable[LayoutRow], place: str) -> None:
-        """Read rows by our names; each distinct word and reply is judged once."""
+    def rows_of_document(self, document: Any, place: str) -> Iterator[LayoutRow]:
+        """The events of a document: of known layouts, then by the general reading; what is neither is counted."""
+        unfit: list[tuple[Any, Mapping[str, Any]]] = []
+        events = events_in(document, {}, known_layout, 0, unfit)
+        for event in events:
+            if event is not None and (layout := known_layout(tuple(event))):
+                yield layout, event
+        if not events:
+            unfit = [(document, {})]
+        for value, around in unfit:
+            items = value if isinstance(value, list) else [value]
+            for item in items:
+                yield from self.rows_of_foreign(item, around, place)
+
+    def rows_of_foreign(
+        self, value: Any, around: Mapping[str, Any], place: str
+    ) -> Iterator[LayoutRow]:
+        """The events of an object that fits no layout."""
+        is_read = False
+        for event in find_general(value, around, may_be_recipient):
+            if layout := general_layout(tuple(event)):
+                is_read = True
+                yield layout, event
+        if is_read:
+            return
+        if mentions_failure(value):
+            self.rows += 1
+            names = list(value) if isinstance(value, dict) else []
+            self.refuse(place, f"an event that is not known, with {listed(names)}")
+        else:
+            self.other += 1
+
+    def read_rows(self, rows: Iterable[LayoutRow], place: str) -> int:
+        """Read rows, and count those that were understood; each distinct word and reply is judged once."""
         unknown: dict[str, list[int]] = {}
-        judged: dict[tuple[str | None, ...], Concluded] = {}
+        judged: dict[tuple[Any, ...], tuple[str | None, Judgement | None]] = {}
+        understood = 0
         for layout, cells in rows:
             self.rows += 1
-            row = {ours: filled_text(cell) for ours, cell in cells.items() if ours != "at"}
-            key = (layout.name, row.get("outcome"), row.get("status"), row.get("diagnostic"))
-            if key not in judged:
-                if len(judged) >= MOST_JUDGED:
-                    judged.clear()
-                judged[key] = conclude(layout, *key[1:], self.outcomes)
-            meaning, found, status, diagnostic = judged[key]
+            try:
+                row = read_row(layout, cells)
+                key = (layout.name, row.words, row.status, row.diagnostic, row.feedback)
+                if key not in judged:
+                    if len(judged) >= MOST_JUDGED:
+                        judged.clear()
+                    judged[key] = conclude(layout, row, self.outcomes)
+                meaning, found = judged[key]
+            except Exception as exc:  # noqa: BLE001 - one row is one row, whatever it holds
+                self.refuse(f"{place}, row {self.rows}", f"cannot be read ({type(exc).__name__})")
+                continue
             if meaning is None:
-                unknown.setdefault(str(row["outcome"]), []).append(self.rows)
+                words = ", ".join(row.words)
+                unknown.setdefault(words, []).append(self.rows)
                 continue
+            understood += bool(row.words or row.status or row.diagnostic or not layout.is_general)
             if found is None:
-                self.other += 1
+                if meaning == UNCLEAR:
+                    kind = f"a feedback report of type {row.feedback!r} is not counted"
+                    self.refuse(f"{place}, row {self.rows}", f"{kind} as a complaint")
+                else:
+                    self.other += 1
                 continue
-            address = row["address"]
-            if address is None or "@" not in address or len(address) > MAX_ADDRESS:
-                self.refuse(
-                    f"{place}, row {self.rows}", f"{(address or '')[:40]!r} is not an address"
-                )
-                continue
-            outcome, reason = found.outcome, found.reason
-            if layout.is_final:
-                outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
-                reason = Reason(row["reason"]) if row["reason"] in tuple(Reason) else None
-            at = None if cells.get("at") is None else parse_moment(cells["at"])
-            self.reports.append(
-                DeliveryReport(address.strip(), outcome, reason, status, diagnostic, at)
-            )
-        for word, numbers in unknown.items():
-            hint = f"give outcomes={{{printable_text(word, 60)!r}: ...}}"
+            self.add_report(layout, row, found, meaning, place)
+        for words, numbers in unknown.items():
+            hint = f"give outcomes={{{printable_text(words.partition(', ')[0], 60)!r}: ...}}"
             problem = f"the outcome is not known ({count_of(len(numbers), 'row')}); {hint}"
+            if ", " in words:
+                problem += f", of {printable_text(words, 100)!r}"
             self.refuse(f"{place}, row {numbers[0]}", problem, len(numbers))
+        return understood
+
+    def add_report(
+        self, layout: ExportLayout, row: Row, found: Judgement, meaning: str, place: str
+    ) -> None:
+        address = row.address
+        is_address = address is not None and "@" in address and len(address) <= MAX_ADDRESS
+        if row.problem or address is None or not is_address:
+            problem = row.problem or f"{(address or '')[:40]!r} is not an address"
+            self.refuse(f"{place}, row {self.rows}", problem)
+            return
+        if layout.is_general:
+            self.general = self.general or layout
+        outcome = found.outcome
+        reason = found.reason
+        if layout.is_final:
+            outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
+            reason = Reason(row.reason) if row.reason in tuple(Reason) else None
+        self.reports.append(
+            DeliveryReport(
+                address.strip(),
+                outcome,
+                reason,
+                status_code(row.status) or row.status,
+                clean_text(row.diagnostic or "")[:MAX_DIAGNOSTIC] or None,
+                None if row.at is None else parse_moment(row.at),
+            )
+        )
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
 
 
-def conclude(
-    layout: ExportLayout,
-    word: str | None,
-    status: str | None,
-    diagnostic: str | None,
-    given: Mapping[str, str],
-) -> Concluded:
-    """What the word, status and reply of a row say together."""
-    meaning, reply = row_meaning(word, diagnostic, layout, given)
-    found = None if meaning in (None, SKIP) else conclude_row(meaning, status, reply)
-    return (
-        meaning,
-        found,
-        status_code(status) or status,
-        clean_text(diagnostic or "")[:MAX_DIAGNOSTIC] or None,
-    )
-
-
 def rows_of_table(
     table: pa.Table | Mapping[str, pa.Array], layout: ExportLayout
 ) -> Iterator[LayoutRow]:
-    """The rows of a table by our names."""
-    columns = []
-    for names in layout.columns.values():
-        lists = [table[name].to_pylist() for name in names]
-        columns.append(
-            lists[0]
-            if len(lists) == 1
-            else [first_filled(cells) for cells in zip(*lists, strict=True)]
-        )
+    """The rows of a table, as cells by name."""
+    names = list(dict.fromkeys(name for theirs in layout.columns.values() for name in theirs))
+    columns = [table[name].to_pylist() for name in names]
     for row in zip(*columns, strict=True):
-        yield layout, dict(zip(layout.columns, row, strict=True))
-
-
-def first_filled(cells: Iterable[Any]) -> Any:
-    """The first cell that is not empty."""
-    return next((cell for cell in cells if filled_text(cell) is not None), None)
-
-
-def filled_text(cell: object) -> str | None:
-    """A cell as stripped text; None if it is empty."""
-    if cell is None or cell != cell:
-        return None
-    text = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-    return text.strip()[: MAX_DIAGNOSTIC * 8] or None
+        yield layout, dict(zip(names, row, strict=True))
 
 
 # --- the frame ----------------------------------------------------------------------------------------------------
