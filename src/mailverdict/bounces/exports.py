@@ -46,6 +46,15 @@ from .services import (
 REFUSED = "refused"  # a bounce that is called blocked or spam: that counts where the reply gives no cause
 UNCLEAR = "unclear"  # a feedback type that may be a complaint
 MAX_WORD = 60  # characters of an outcome's word
+# A column that is called like an address, if no other one is: "Contact e-mail address".
+LIKE_ADDRESS = re.compile(r"e-?mail|recipient|rcpt", re.IGNORECASE)
+UNLIKE = re.compile(
+    r"from|sender|reply|owner|status|type|\bid\b|_id|count|subject|client|template|campaign|name|date|time|domain",
+    re.IGNORECASE,
+)
+DELIVERY = re.compile(
+    r"bounc|complain|deliver|smtp|suppress|feedback|fail|reject|report|drop|dsn", re.IGNORECASE
+)
 MAX_WORDS = 5  # parts of one; more are a sentence
 RANK_OF_TEXTS = 3  # in `general.cells`: from here on a cell may be a sentence
 
@@ -102,14 +111,29 @@ def general_layout(names: tuple[str, ...]) -> ExportLayout | None:
         order = list(ranks)
         found: list[tuple[int, int, str]] = []
         for name in names:
-            word = plain_word(last_member(name))
-            if word in ranks and not is_not_ours(name):
+            word = general_name(name, field)
+            if word is not None and not is_not_ours(name):
                 found.append((ranks[word], order.index(word), name))
         if found:
             columns[field] = tuple(name for _, _, name in sorted(found, key=lambda row: row[:2]))
+    if "address" not in columns:
+        likely = [name for name in names if LIKE_ADDRESS.search(name) and not UNLIKE.search(name)]
+        if len(likely) == 1:
+            columns["address"] = (likely[0],)
     if "address" not in columns or not {CELLS, FEEDBACK} & columns.keys():
         return None
     return ExportLayout(GENERAL, columns, "the names of its columns")
+
+
+def general_name(name: str, field: str) -> str | None:
+    """The name by which a column or member is known in the general reading; None if it is not."""
+    ranks = general_names(field)
+    word = plain_word(last_member(name))
+    if word in ranks:
+        return word
+    outer = plain_word(last_member(name.rpartition(".")[0]))
+    is_reply = field == CELLS and ranks.get(outer, 0) >= RANK_OF_TEXTS
+    return outer if is_reply else None
 
 
 def general_description(layout: ExportLayout) -> str:
@@ -165,6 +189,7 @@ class Row(NamedTuple):
     feedback: str | None
     reason: str | None = None
     problem: str = ""
+    doubtful: tuple[str, ...] = ()  # words that mean other things in other tables
 
 
 def read_row(layout: ExportLayout, cells: Mapping[str, Any]) -> Row:
@@ -176,8 +201,12 @@ def read_row(layout: ExportLayout, cells: Mapping[str, Any]) -> Row:
     at = next((cells[name] for name, _ in filled(cells, layout.columns.get("at", ()))), None)
     if layout.is_general:
         address, problem = general_address(layout, cells)
-        words, status, diagnostic = sort_cells(filled(cells, layout.columns.get(CELLS, ())))
-        return Row(address, at, words, status, diagnostic, first(FEEDBACK), None, problem)
+        named, status, diagnostic = sort_cells(filled(cells, layout.columns.get(CELLS, ())))
+        has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
+        words, doubtful = believed_words(named, has_reply)
+        return Row(
+            address, at, words, status, diagnostic, first(FEEDBACK), None, problem, doubtful
+        )
     words = tuple(
         word
         for name, cell in filled(cells, layout.columns.get("outcome", ()))
@@ -222,7 +251,7 @@ def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str
         seen = seen or cell
         if found is None:
             continue
-        rank = ranks[plain_word(last_member(name))] - ("original" in name.lower())
+        rank = ranks.get(plain_word(last_member(name)), 0) - ("original" in name.lower())
         by_rank.setdefault(rank, {}).setdefault(folded_key(found), found)
     if not by_rank:
         return None, f"{seen[:40]!r} is not an address"
@@ -235,9 +264,9 @@ def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str
 
 def sort_cells(
     cells: Iterable[tuple[str, str]],
-) -> tuple[tuple[str, ...], str | None, str | None]:
-    """The words of a row, its status and its reply, by what each cell holds."""
-    words: list[str] = []
+) -> tuple[list[tuple[str, str]], str | None, str | None]:
+    """The words of a row with their names, its status and its reply, by what each cell holds."""
+    words: list[tuple[str, str]] = []
     replies: list[str] = []
     statements: list[str] = []
     status: str | None = None
@@ -253,16 +282,47 @@ def sort_cells(
         elif find_status(text) or REPLY.search(text):
             replies.append(text)
         else:
-            rank = general_names(CELLS)[plain_word(last_member(name))]
+            rank = general_names(CELLS)[str(general_name(name, CELLS))]
             is_sentence = " " in text or any(pattern.search(text) for pattern, _ in SENTENCES)
             if is_sentence and rank >= RANK_OF_TEXTS:
                 statements.append(text)
             if " " not in text or known_word(text) is not None:
-                words.append(word)
+                words.append((name, word))
     diagnostic = next(iter(replies or statements), None)
     if code is not None and not (diagnostic and REPLY.search(diagnostic)):
         diagnostic = " ".join(part for part in (code, diagnostic) if part)
-    return tuple(dict.fromkeys(words)), status, diagnostic
+    return words, status, diagnostic
+
+
+def believed_words(
+    words: Sequence[tuple[str, str]], has_reply: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of a row in the general reading, without tags of the sender's own; and those that are doubtful.
+
+    "Permanent" or "spam" is said of an employment or of a web form, too: it counts if something else in the row speaks
+    of a delivery.
+
+    >>> believed_words([("type", "permanent")], False), believed_words([("bounce_type", "permanent")], False)
+    (((), ('permanent',)), (('permanent',), ()))
+    """
+    is_delivery = has_reply
+    for name, word in words:
+        rank = general_names(CELLS)[str(general_name(name, CELLS))]
+        is_event = rank == 0 and known_word(word) is not None
+        is_delivery = is_delivery or is_event or DELIVERY.search(f"{name} {word}") is not None
+    believed: list[str] = []
+    doubtful: list[str] = []
+    tags: list[str] = []
+    for name, word in words:
+        if plain_word(word) in general_names("elsewhere") and not is_delivery:
+            doubtful.append(word)
+            continue
+        is_tag = plain_word(last_member(name)) in general_names("tags")
+        (tags if is_tag else believed).append(word)
+    first = next((known_word(word) for word in believed if known_word(word) is not None), None)
+    if first not in (SKIP, Outcome.DELIVERED, Outcome.COMPLAINT):
+        believed += tags
+    return tuple(dict.fromkeys(believed)), tuple(dict.fromkeys(doubtful))
 
 
 def row_meaning(
@@ -376,20 +436,27 @@ def conclude(
     layout: ExportLayout, row: Row, given: Mapping[str, str]
 ) -> tuple[str | None, Judgement | None]:
     """What the words, status and reply of a row say together; no judgement if it is not about a delivery."""
-    if layout.is_general and not (row.words or row.status or row.diagnostic or row.feedback):
-        return SKIP, None
-    meaning, reply = row_meaning(row.words, row.diagnostic, layout, given)
+    words = (*row.words, *(word for word in row.doubtful if word in given))
+    if layout.is_general and not (words or row.status or row.diagnostic or row.feedback):
+        return (None if row.doubtful else SKIP), None
+    meaning, reply = row_meaning(words, row.diagnostic, layout, given)
+    if row.doubtful and words == () and row.status is None:
+        meaning = None  # a sentence beside a doubtful word
+    is_unsent = any(parts_of(word) & {"drop", "dropped", "suppressed"} for word in row.words)
     if row.feedback and (meaning == Outcome.COMPLAINT or not row.words):
         meaning = feedback_meaning(row.feedback)
     if meaning in (None, SKIP, UNCLEAR):
         return meaning, None
     if meaning == Outcome.COMPLAINT and has_refusal(row.status, reply):
         meaning = JUDGE
-    if meaning != REFUSED:
-        return meaning, conclude_row(str(meaning), row.status, reply)
-    judged = conclude_row(JUDGE, row.status, reply)
-    if judged.reason is Reason.INCONCLUSIVE:
-        judged = Judgement(Outcome.BLOCKED, judged.reason)
+    if meaning == REFUSED:
+        judged = conclude_row(JUDGE, row.status, reply)
+        if judged.reason is Reason.INCONCLUSIVE:
+            judged = Judgement(Outcome.BLOCKED, judged.reason)
+    else:
+        judged = conclude_row(str(meaning), row.status, reply)
+    if is_unsent and judged.outcome is Outcome.BLOCKED and not has_refusal(row.status, reply):
+        judged = Judgement(Outcome.SOFT, Reason.INCONCLUSIVE)  # by a list of the service itself
     return meaning, judged
 
 

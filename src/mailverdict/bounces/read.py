@@ -405,7 +405,7 @@ class BounceReader:
             self.rows += 1
             try:
                 row = read_row(layout, cells)
-                key = (layout.name, row.words, row.status, row.diagnostic, row.feedback)
+                key = (layout.name, *row[2:6], row.doubtful)
                 if key not in judged:
                     if len(judged) >= MOST_JUDGED:
                         judged.clear()
@@ -415,10 +415,11 @@ class BounceReader:
                 self.refuse(f"{place}, row {self.rows}", f"cannot be read ({type(exc).__name__})")
                 continue
             if meaning is None:
-                words = ", ".join(row.words)
+                words = ", ".join((*row.words, *row.doubtful))
                 unknown.setdefault(words, []).append(self.rows)
                 continue
-            understood += bool(row.words or row.status or row.diagnostic or not layout.is_general)
+            is_said = row.words or row.status or row.diagnostic or row.feedback
+            understood += bool(is_said or not layout.is_general)
             if found is None:
                 if meaning == UNCLEAR:
                     kind = f"a feedback report of type {row.feedback!r} is not counted"

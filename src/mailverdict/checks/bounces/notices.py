@@ -164,7 +164,7 @@ def find_notices(
     `copied` are the recipients of the mail that came back. If the mail `is_sure` to be a bounce, a sentence is believed.
 
     >>> find_notices("Hi. This is qmail.\n\n<ada@firm.example>:\nSorry, no mailbox here. (#5.1.1)\n")
-    [Notice(address='ada@firm.example', text='Sorry, no mailbox here. (#5.1.1)', is_delay=False)]
+    [Notice(address='ada@firm.example', text='Sorry, no mailbox here. (#5.1.1)', is_delay=False, final='')]
     """
     # Short lines keep the search linear in the length of the text.
     body = "\n".join(line[:MAX_LINE] for line in cut_original(text[:MAX_TEXT])[0].split("\n"))
