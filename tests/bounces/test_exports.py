@@ -23,9 +23,10 @@ EXPORTS = {
         ["hard", "blocked"],
     ),
     "SendGrid events": (
-        "email,timestamp,event,reason,status\na@x.example,1772529300,bounce,550 5.1.1 User unknown,5.1.1\n"
-        "b@x.example,1772529300,open,,\nc@x.example,1772529300,delivered,,\nd@x.example,1772529300,spamreport,,\n"
-        "e@x.example,1772529300,deferred,451 4.7.1 Greylisted,\n",
+        "email,timestamp,event,reason,status,sg_event_id\n"
+        "a@x.example,1772529300,bounce,550 5.1.1 User unknown,5.1.1,1\n"
+        "b@x.example,1772529300,open,,,2\nc@x.example,1772529300,delivered,,,3\n"
+        "d@x.example,1772529300,spamreport,,,4\ne@x.example,1772529300,deferred,451 4.7.1 Greylisted,,5\n",
         ["hard", "delivered", "complaint", "soft"],
     ),
     "Mailgun bounces": (
@@ -51,8 +52,9 @@ EXPORTS = {
         ["hard", "blocked", "soft"],
     ),
     "Brevo events": (
-        f"event,email,date,messageId,reason\nhard_bounce,a@x.example,{WHEN},1,550 5.1.1 User unknown\n"
-        f"soft_bounce,b@x.example,{WHEN},2,\nspam,c@x.example,{WHEN},3,\nunique_opened,d@x.example,{WHEN},4,\n",
+        "event,email,ts_event,message-id,reason\nhard_bounce,a@x.example,1772529300,1,550 5.1.1 User unknown\n"
+        "soft_bounce,b@x.example,1772529300,2,\nspam,c@x.example,1772529300,3,\n"
+        "unique_opened,d@x.example,1772529300,4,\n",
         ["hard", "soft", "complaint"],
     ),
 }
@@ -120,6 +122,12 @@ def test_what_the_service_says_and_the_reply_together(word, status, reply, outco
     assert conclude_row(word, status, reply).outcome == outcome, why
 
 
+def test_a_table_without_an_address_or_a_statement_asks_for_the_columns():
+    for columns in ({"email": ["a@x.example"], "name": ["Ada"]}, {"event": ["bounce"]}):
+        with pytest.raises(mv.ColumnError, match="name the columns"):
+            mv.read_bounces(pd.DataFrame(columns))
+
+
 def frame(**columns):
     return pd.DataFrame(columns)
 
@@ -158,7 +166,6 @@ def test_rows_without_an_address_are_named():
             mv.ColumnError,
             "no column 'mail' \\(did you mean 'email'\\?\\); there are 'email', 'Type'",
         ),
-        (None, None, mv.ColumnError, "name the columns"),
         (None, {"x": "dead"}, mv.SettingsError, "one of delivered"),
     ],
 )

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..checks.bounces.dates import date_of
-from ..checks.bounces.message import COMPLAINTS, NO_COMPLAINTS, find_address
+from ..checks.bounces.message import COMPLAINTS, MAX_ADDRESS, NO_COMPLAINTS, find_address
 from ..checks.bounces.outcome import (
     MAX_DIAGNOSTIC,
     REPLY,
@@ -178,42 +178,60 @@ def given_layout(names: Sequence[str], columns: Mapping[str, str]) -> ExportLayo
     )
 
 
-class Row(NamedTuple):
-    """What a row says, as texts: None where it says nothing."""
+class Statement(NamedTuple):
+    """What a row says of a delivery, as texts: None where it says nothing."""
 
-    address: str | None
-    at: Any
     words: tuple[str, ...]
     status: str | None
     diagnostic: str | None
     feedback: str | None
     reason: str | None = None
-    problem: str = ""
     doubtful: tuple[str, ...] = ()  # words that mean other things in other tables
 
 
-def read_row(layout: ExportLayout, cells: Mapping[str, Any]) -> Row:
-    """A row by our fields, from its cells by their names."""
-
-    def first(field: str) -> str | None:
-        return next(filled(cells, layout.columns.get(field, ())), (None, None))[1]
-
-    at = next((cells[name] for name, _ in filled(cells, layout.columns.get("at", ()))), None)
+def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
+    """What a row says, from its cells by the names of the export."""
     if layout.is_general:
-        address, problem = general_address(layout, cells)
         named, status, diagnostic = sort_cells(filled(cells, layout.columns.get(CELLS, ())))
         has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
         words, doubtful = believed_words(named, has_reply)
-        return Row(
-            address, at, words, status, diagnostic, first(FEEDBACK), None, problem, doubtful
-        )
-    words = tuple(
-        word
-        for name, cell in filled(cells, layout.columns.get("outcome", ()))
-        if (word := word_of_flag(name, cell))
+        feedback = first_filled(layout, cells, FEEDBACK)
+        return Statement(words, status, diagnostic, feedback, None, doubtful)
+    flags = [
+        word_of_flag(name, cell) for name, cell in filled(cells, layout.columns.get("outcome", ()))
+    ]
+    return Statement(
+        tuple(word for word in flags if word is not None),
+        first_filled(layout, cells, "status"),
+        first_filled(layout, cells, "diagnostic"),
+        first_filled(layout, cells, FEEDBACK),
+        first_filled(layout, cells, "reason"),
     )
-    return Row(
-        first("address"), at, words, first("status"), first("diagnostic"), first(FEEDBACK), first("reason")
+
+
+def read_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, str]:
+    """The address of a row, or the empty text and why there is none."""
+    if layout.is_general:
+        return general_address(layout, cells)
+    text = first_filled(layout, cells, "address") or ""
+    if "@" in text and len(text) <= MAX_ADDRESS:
+        return text, ""
+    return "", f"{text[:40]!r} is not an address"
+
+
+def first_filled(layout: ExportLayout, cells: Mapping[str, Any], field: str) -> str | None:
+    for _, text in filled(cells, layout.columns.get(field, ())):
+        return text
+    return None
+
+
+def statement_names(layout: ExportLayout) -> tuple[str, ...]:
+    """The names of all that a statement is read from."""
+    return tuple(
+        name
+        for field, names in layout.columns.items()
+        if field not in ("address", "at")
+        for name in names
     )
 
 
@@ -241,8 +259,8 @@ def word_of_flag(name: str, cell: str) -> str | None:
     return last_member(name) if lower == "true" else None
 
 
-def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str | None, str]:
-    """The address of the first rank of names that has one, or why there is none."""
+def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, str]:
+    """The address of the first rank of names that has one, or the empty text and why there is none."""
     ranks = general_names("address")
     by_rank: dict[int, dict[str, str]] = {}
     seen = ""
@@ -254,11 +272,11 @@ def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str
         rank = ranks.get(plain_word(last_member(name)), 0) - ("original" in name.lower())
         by_rank.setdefault(rank, {}).setdefault(folded_key(found), found)
     if not by_rank:
-        return None, f"{seen[:40]!r} is not an address"
+        return "", f"{seen[:40]!r} is not an address"
     addresses = list(by_rank[min(by_rank)].values())
     if len(addresses) > 1:
         shown = " and ".join(repr(address[:60]) for address in addresses[:2])
-        return None, f"it names several addresses, {shown}; name the column"
+        return "", f"it names several addresses, {shown}; name the column"
     return addresses[0], ""
 
 
@@ -433,7 +451,7 @@ NOT_THE_MAILBOX = re.compile(r"5\.2\.3|5\.[36]\.[1-9]\d*|5\.4\.(?!4\b|310\b)[1-9
 
 
 def conclude(
-    layout: ExportLayout, row: Row, given: Mapping[str, str]
+    layout: ExportLayout, row: Statement, given: Mapping[str, str]
 ) -> tuple[str | None, Judgement | None]:
     """What the words, status and reply of a row say together; no judgement if it is not about a delivery."""
     words = (*row.words, *(word for word in row.doubtful if word in given))

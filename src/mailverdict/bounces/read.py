@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import pandas as pd
 import pyarrow as pa
 
-from ..checks.bounces.message import MAX_ADDRESS, DeliveryReport, read_message
+from ..checks.bounces.message import DeliveryReport, read_message
 from ..checks.bounces.outcome import MAX_DIAGNOSTIC, Judgement, Outcome, clean_text
 from ..errors import ColumnError, InputError, SettingsError
 from ..files.readers import open_table
@@ -32,21 +32,33 @@ from .events import (
 )
 from .exports import (
     UNCLEAR,
-    Row,
+    Statement,
     choose_layout,
     conclude,
+    filled,
     general_description,
     general_layout,
     known_exports,
     known_layout,
     may_be_recipient,
     parse_moment,
-    read_row,
+    read_address,
+    read_statement,
+    statement_names,
     status_code,
     unknown_export,
 )
 from .mailboxes import kind_of_file, list_files, read_mails
 from .services import FIELDS, SKIP, ExportLayout
+
+
+class Judged(NamedTuple):
+    """The judgement of rows with the same statement; none if they are not about a delivery."""
+
+    statement: Statement
+    meaning: str | None  # None if the words are not known
+    judgement: Judgement | None
+
 
 LayoutRow = tuple[ExportLayout, Mapping[str, Any]]  # cells by the names of the export
 MOST_JUDGED = 100_000  # distinct words and replies that are remembered
@@ -106,8 +118,11 @@ def read_bounces(
         An mbox file, a Maildir, a mail (``.eml``), a folder of these, a table (CSV, TSV, Parquet,
         XLSX, or a pandas, Polars or Arrow frame) or events (JSON) of a sending service. Those of
         SendGrid, Mailgun, Postmark, Amazon SES, Salesforce Marketing Cloud, SparkPost, Mailjet,
-        Brevo and PowerMTA are recognised by their names, and what this function returned. Events
-        may be one a line, in arrays, in the pages of an API and in the envelopes of Amazon SNS.
+        Brevo, PowerMTA, Mandrill, Mailchimp, Resend, Postal, HubSpot and listmonk are recognised by
+        their names, and what this function returned. Any other table or event is read by the names
+        of its columns or members, if they say where the address and a word, reply or status are;
+        a warning says which were taken. Events may be one a line, in arrays, in the pages of an
+        API, in the envelopes of Amazon SNS and in its mails.
     columns : mapping of str to str, optional
         For other tables: the column of each field, as ``{"address": "E-Mail", "outcome": "Result"}``.
         Fields: `address`, and at least one of `outcome`, `status` and `diagnostic`; also `at`.
@@ -133,21 +148,23 @@ def read_bounces(
         that bounced at a mailbox of another name, behind a forward or a list, is *soft*, too.
 
         For pandas, ``attrs["bounces"]`` counts what was read, what is not about a delivery, and lists
-        what could not be read.
+        what could not be read, and how exports were read that are not known.
 
     Raises
     ------
     InputError
         The path does not exist, or is not one of these.
     ColumnError
-        The table is not a known one and `columns` is not given, or names a column that is not there.
+        Nothing in a table or in events was understood and `columns` is not given, or `columns`
+        names a column that is not there.
     SettingsError
         `columns` or `outcomes` has a wrong field or value.
 
     Warns
     -----
     UserWarning
-        If mails or rows could not be read: how many, and which were the first.
+        If mails or rows could not be read: how many, and which were the first. If a table or
+        events are of no known service: by which names they were read.
 
     Examples
     --------
@@ -260,10 +277,7 @@ class BounceReader:
                     self.mails += 1
                     self.refuse(str(each.relative_to(path)), str(exc).removeprefix(f"{each}: "))
         elif kind == "events" and self.columns is None:
-            self.general = None
             self.read_events_file(path)
-            if self.general is not None:
-                self.tell_general(self.general, 1, path.name, ())
         elif kind in ("table", "events"):
             self.read_table_file(path)
         elif kind == "outlook":
@@ -274,6 +288,9 @@ class BounceReader:
             )
         else:
             self.read_mailbox(path, kind)
+        if self.general is not None:
+            self.tell_general(self.general, path.name)
+            self.general = None
 
     def read_mailbox(self, path: Path, kind: str) -> None:
         for mail in read_mails(path, kind):
@@ -317,25 +334,36 @@ class BounceReader:
                 for piece in table.pieces(names)
             )
             rows = (row for piece in pieces for row in rows_of_table(piece, layout))
-            understood = self.read_rows(rows, path.name)
-            self.tell_general(layout, understood, path.name, table.columns)
+            self.read_table_rows(layout, rows, path.name, table.columns)
 
     def read_frame(self, frame: Any) -> None:
         labels = {str(label): label for label in labels_of(frame)}
         layout = choose_layout(list(labels), self.columns)
         names = {name for theirs in layout.columns.values() for name in theirs}
         cells = {name: to_array(Table(frame, labels[name]).values()) for name in names}
-        understood = self.read_rows(rows_of_table(cells, layout), "the frame")
-        self.tell_general(layout, understood, "the frame", list(labels))
+        self.read_table_rows(layout, rows_of_table(cells, layout), "the frame", list(labels))
 
-    def tell_general(
-        self, layout: ExportLayout, understood: int, place: str, names: Sequence[str]
+    def read_table_rows(
+        self, layout: ExportLayout, rows: Iterable[LayoutRow], place: str, names: Sequence[str]
     ) -> None:
-        """Say how a table was read that is no known export; an error if nothing in it was understood."""
+        """Read a table; if it is not a known export, say how, or that nothing in it was understood."""
+        rows_before = self.rows
+        problems_before = self.problem_count, len(self.problems)
+        understood = self.read_rows(rows, place)
         if not layout.is_general:
             return
-        if understood == 0 and self.rows:
+        self.general = None
+        if understood == 0 and self.rows > rows_before:
+            self.forget_problems(*problems_before)
             raise unknown_export(names)
+        self.tell_general(layout, place)
+
+    def forget_problems(self, count: int, kept: int) -> None:
+        """Forget the problems of a file that is an error as a whole."""
+        self.problem_count = count
+        del self.problems[kept:]
+
+    def tell_general(self, layout: ExportLayout, place: str) -> None:
         self.guesses.append(
             f"{place}: not an export that is known; {general_description(layout)}; if that is wrong, name the "
             f"columns, as columns={{'address': ..., 'outcome': ...}} or --bounce-columns"
@@ -343,7 +371,8 @@ class BounceReader:
 
     def read_events_file(self, path: Path) -> None:
         """Read the events of a file; an error if none is known."""
-        before = len(self.reports), self.other, self.problem_count
+        other_before = self.other
+        problems_before = self.problem_count, len(self.problems)
         understood = 0
         for number, octets in texts_of(path):
             place = path.name if number == 1 else f"{path.name}, line {number}"
@@ -358,7 +387,8 @@ class BounceReader:
             for document in documents:
                 understood += self.read_rows(self.rows_of_document(document, place), place)
         if understood == 0:
-            self.other, self.problem_count = before[1:]
+            self.other = other_before
+            self.forget_problems(*problems_before)
             raise ColumnError(
                 f"{path}: no events of a sending service that are known ({known_exports()}), and none with an "
                 f"address beside a word, reply or status that is understood"
@@ -397,37 +427,26 @@ class BounceReader:
             self.other += 1
 
     def read_rows(self, rows: Iterable[LayoutRow], place: str) -> int:
-        """Read rows, and count those that were understood; each distinct word and reply is judged once."""
+        """Read rows, and count those that were understood; each distinct statement is judged once."""
         unknown: dict[str, list[int]] = {}
-        judged: dict[tuple[Any, ...], tuple[str | None, Judgement | None]] = {}
+        judged: dict[tuple[Any, ...], Judged] = {}
         understood = 0
         for layout, cells in rows:
             self.rows += 1
+            row_place = f"{place}, row {self.rows}"
             try:
-                row = read_row(layout, cells)
-                key = (layout.name, *row[2:6], row.doubtful)
-                if key not in judged:
-                    if len(judged) >= MOST_JUDGED:
-                        judged.clear()
-                    judged[key] = conclude(layout, row, self.outcomes)
-                meaning, found = judged[key]
+                judgement = self.judge_row(layout, cells, judged)
+                self.add_report(layout, cells, judgement, row_place)
             except Exception as exc:  # noqa: BLE001 - one row is one row, whatever it holds
-                self.refuse(f"{place}, row {self.rows}", f"cannot be read ({type(exc).__name__})")
+                self.refuse(row_place, f"cannot be read ({type(exc).__name__})")
                 continue
-            if meaning is None:
-                words = ", ".join((*row.words, *row.doubtful))
+            statement = judgement.statement
+            if judgement.meaning is None:
+                words = ", ".join((*statement.words, *statement.doubtful))
                 unknown.setdefault(words, []).append(self.rows)
                 continue
-            is_said = row.words or row.status or row.diagnostic or row.feedback
-            understood += bool(is_said or not layout.is_general)
-            if found is None:
-                if meaning == UNCLEAR:
-                    kind = f"a feedback report of type {row.feedback!r} is not counted"
-                    self.refuse(f"{place}, row {self.rows}", f"{kind} as a complaint")
-                else:
-                    self.other += 1
-                continue
-            self.add_report(layout, row, found, meaning, place)
+            is_empty = not any(statement)
+            understood += not (layout.is_general and is_empty)
         for words, numbers in unknown.items():
             hint = f"give outcomes={{{printable_text(words.partition(', ')[0], 60)!r}: ...}}"
             problem = f"the outcome is not known ({count_of(len(numbers), 'row')}); {hint}"
@@ -436,30 +455,58 @@ class BounceReader:
             self.refuse(f"{place}, row {numbers[0]}", problem, len(numbers))
         return understood
 
+    def judge_row(
+        self, layout: ExportLayout, cells: Mapping[str, Any], judged: dict[tuple[Any, ...], Judged]
+    ) -> Judged:
+        """The judgement of a row; of one with the same cells, it is remembered."""
+        names = statement_names(layout)
+        key = (layout.name, names, *(str(cells.get(name)) for name in names))
+        found = judged.get(key)
+        if found is None:
+            statement = read_statement(layout, cells)
+            meaning, judgement = conclude(layout, statement, self.outcomes)
+            if len(judged) >= MOST_JUDGED:
+                judged.clear()
+            found = Judged(statement, meaning, judgement)
+            judged[key] = found
+        return found
+
     def add_report(
-        self, layout: ExportLayout, row: Row, found: Judgement, meaning: str, place: str
+        self, layout: ExportLayout, cells: Mapping[str, Any], judged: Judged, place: str
     ) -> None:
-        address = row.address
-        is_address = address is not None and "@" in address and len(address) <= MAX_ADDRESS
-        if row.problem or address is None or not is_address:
-            problem = row.problem or f"{(address or '')[:40]!r} is not an address"
-            self.refuse(f"{place}, row {self.rows}", problem)
+        """Add the report of a row, or count what it is instead; unknown words are counted by `read_rows`."""
+        statement, meaning, judgement = judged
+        if meaning is None:
             return
+        if meaning == UNCLEAR:
+            kind = printable_text(statement.feedback or "", 40)
+            self.refuse(place, f"a feedback report of type {kind!r} is not counted as a complaint")
+            return
+        if judgement is None:
+            self.other += 1
+            return
+        address, problem = read_address(layout, cells)
+        if not address:
+            self.refuse(place, problem)
+            return
+        outcome = judgement.outcome
+        reason = judgement.reason
         if layout.is_general:
             self.general = self.general or layout
-        outcome = found.outcome
-        reason = found.reason
         if layout.is_final:
             outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
-            reason = Reason(row.reason) if row.reason in tuple(Reason) else None
+            is_reason = statement.reason in tuple(Reason)
+            reason = Reason(statement.reason) if is_reason else None
+        times = layout.columns.get("at", ())
+        moments = (parse_moment(cells[name]) for name, _ in filled(cells, times))
         self.reports.append(
             DeliveryReport(
-                address.strip(),
+                address,
                 outcome,
                 reason,
-                status_code(row.status) or row.status,
-                clean_text(row.diagnostic or "")[:MAX_DIAGNOSTIC] or None,
-                None if row.at is None else parse_moment(row.at),
+                status_code(statement.status) or statement.status,
+                clean_text(statement.diagnostic or "")[:MAX_DIAGNOSTIC] or None,
+                next((moment for moment in moments if moment is not None), None),
             )
         )
 
