@@ -141,7 +141,9 @@ def test_a_line_that_is_no_json_costs_itself_only(tmp_path):
 def test_an_unknown_event_beside_known_ones_is_named_with_its_members(tmp_path, unknown):
     path = tmp_path / "events.jsonl"
     path.write_text(f"{EVENT}\n{json.dumps(unknown)}\n")
-    with pytest.warns(UserWarning, match=rf"an event that is not known, with '{next(iter(unknown))}'"):
+    with pytest.warns(
+        UserWarning, match=rf"an event that is not known, with '{next(iter(unknown))}'"
+    ):
         found = mv.read_bounces(path)
     note = found.attrs["bounces"]
     assert (len(found), note["unread"], note["other"]) == (1, 1, 0)

@@ -97,10 +97,10 @@ def find_general(
     if depth > MAX_DEPTH:
         return []
     if isinstance(value, list):
-        found: list[Mapping[str, Any]] = []
+        events: list[Mapping[str, Any]] = []
         for item in value:
-            found += find_general(item, around, is_address, depth + 1, path)
-        return found
+            events += find_general(item, around, is_address, depth + 1, path)
+        return events
     if not isinstance(value, dict):
         return []
     members: dict[str, Any] = {}
@@ -111,10 +111,14 @@ def find_general(
         return []
     inner: list[Mapping[str, Any]] = []
     for name, items in lists:
+        objects = [item for item in items if isinstance(item, dict)]
+        found = find_general(objects, event, is_address, depth + 1, f"{name}.")
+        inner += found
+        if objects and not found:  # attempts, of which the last one counts
+            collect_members(objects[-1], f"{name}.", event, [], depth + 1)
+    for name, items in lists:
         for item in items:
-            if isinstance(item, dict):
-                inner += find_general(item, event, is_address, depth + 1, f"{name}.")
-            elif isinstance(item, str) and "@" in item and is_address(name):
+            if isinstance(item, str) and "@" in item and is_address(name):
                 inner.append({**event, name: item})
     for name, text in members.items():
         if name.rpartition(".")[2] in ENVELOPES and is_json(text):
@@ -127,12 +131,7 @@ def find_general(
     has_address = any(
         isinstance(text, str) and "@" in text and is_address(name) for name, text in members.items()
     )
-    if not has_address:
-        return []
-    for name, items in lists:  # attempts, of which the last one counts
-        if items and isinstance(items[-1], dict):
-            collect_members(items[-1], f"{name}.", event, [], depth + 1)
-    return [event]
+    return [event] if has_address else []
 
 
 def collect_members(

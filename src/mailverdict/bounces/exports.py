@@ -43,7 +43,9 @@ from .services import (
     word_parts,
 )
 
-REFUSED = "refused"  # a bounce that is called blocked or spam: that counts where the reply gives no cause
+REFUSED = (
+    "refused"  # a bounce that is called blocked or spam: that counts where the reply gives no cause
+)
 UNCLEAR = "unclear"  # a feedback type that may be a complaint
 MAX_WORD = 60  # characters of an outcome's word
 # A column that is called like an address, if no other one is: "Contact e-mail address".
@@ -194,7 +196,7 @@ def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
     if layout.is_general:
         named, status, diagnostic = sort_cells(filled(cells, layout.columns.get(CELLS, ())))
         has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
-        words, doubtful = believed_words(named, has_reply)
+        words, doubtful = believed_words(named, has_reply=has_reply)
         feedback = first_filled(layout, cells, FEEDBACK)
         return Statement(words, status, diagnostic, feedback, None, doubtful)
     flags = [
@@ -313,15 +315,17 @@ def sort_cells(
 
 
 def believed_words(
-    words: Sequence[tuple[str, str]], has_reply: bool
+    words: Sequence[tuple[str, str]], *, has_reply: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words of a row in the general reading, without tags of the sender's own; and those that are doubtful.
 
     "Permanent" or "spam" is said of an employment or of a web form, too: it counts if something else in the row speaks
     of a delivery.
 
-    >>> believed_words([("type", "permanent")], False), believed_words([("bounce_type", "permanent")], False)
-    (((), ('permanent',)), (('permanent',), ()))
+    >>> believed_words([("type", "permanent")], has_reply=False)
+    ((), ('permanent',))
+    >>> believed_words([("bounce_type", "permanent")], has_reply=False)
+    (('permanent',), ())
     """
     is_delivery = has_reply
     for name, word in words:

@@ -495,8 +495,7 @@ class BounceReader:
             self.general = self.general or layout
         if layout.is_final:
             outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
-            is_reason = statement.reason in tuple(Reason)
-            reason = Reason(statement.reason) if is_reason else None
+            reason = next((known for known in Reason if known == statement.reason), None)
         times = layout.columns.get("at", ())
         moments = (parse_moment(cells[name]) for name, _ in filled(cells, times))
         self.reports.append(

@@ -32,7 +32,9 @@ class ExportLayout:
         str, tuple[str, ...]
     ]  # ours -> theirs; a member of an inner object as `outer.inner`
     source: str  # where the names of the columns are documented
-    needs: tuple[str, ...] = ()  # the columns by which it is known, `a|b` is one of two; all if empty
+    needs: tuple[
+        str, ...
+    ] = ()  # the columns by which it is known, `a|b` is one of two; all if empty
     words: Mapping[str, str] = field(default_factory=dict)  # what differs from `meanings("words")`
     without_word: str = JUDGE  # what every row means if there is no column for the outcome
     is_final: bool = False  # outcomes are ours already
@@ -91,7 +93,9 @@ def general_names(field: str) -> dict[str, int]:
 def word_parts() -> dict[str, frozenset[str]]:
     """What a part of a word means, as in ``email.hard_bounced``; `undone` are those that take it back."""
     parts = service_tables()["parts"]
-    return {meaning: frozenset(words.split()) for meaning, words in parts.items() if meaning != "source"}
+    return {
+        meaning: frozenset(words.split()) for meaning, words in parts.items() if meaning != "source"
+    }
 
 
 @cache

@@ -72,6 +72,7 @@ BOUNCE_SUBJECT = re.compile(
     r"|退信|メールエラー|配信不能|配信エラー",
     re.IGNORECASE,
 )
+CODE_AND_STATUS = re.compile(r"(?<!\d)[45]\d\d[ -]['\"]?#?[245]\.\d{1,3}\.\d{1,3}(?!\d)")
 JSON_START = re.compile(r"\ufeff?\s*(?:\[\s*)*\{\s*\"")
 ANSWER = re.compile(
     r"\s*(?:re|fwd?|aw|wg|tr|rv|enc|sv|vs|vb|antw|odp|pd|ref|回复|答复|转发|回覆|轉寄)\s*(?:\[\d+\])?[:：]",
@@ -204,24 +205,17 @@ def without_own(
 
     A bounce that went to the person is about a mail to us, as a rule: it names our own address.
     """
-    senders = set(addresses_in([*values_of(message, PERSON_FIELDS)]))
-    receivers = set(addresses_in([*values_of(message, RECEIVER_FIELDS)]))
-    sender_domains = {domain_of(address) for address in senders}
+    senders = addresses_in([*values_of(message, PERSON_FIELDS)])
+    receivers = addresses_in([*values_of(message, RECEIVER_FIELDS)])
     own_domains = own_domains_of(message)
     went_to: tuple[str, ...] = ()
     if forwarded is not None:
         went_to = addresses_in([*values_of(forwarded, RECEIVER_FIELDS)])
     elif returned is not None:
         went_to = returned.senders
-    elif message.get("Resent-From"):
+    else:
         went_to = addresses_in(message.get_all("To"))
-    theirs = {folded_key(address) for address in senders}
-    is_theirs = any(folded_key(address) in theirs for address in went_to) or (
-        bool(went_to)
-        and bool(own_domains)
-        and all(domain_of(address) in sender_domains for address in went_to)
-    )
-    if is_theirs and reading.reports:
+    if reading.reports and belongs_to(went_to, senders, own_domains):
         return MailReading(problems=[f"a bounce of a mail that was not ours, but of {went_to[0]}"])
     ours = {folded_key(address) for address in receivers}
     kept = MailReading(problems=list(reading.problems))
@@ -231,6 +225,16 @@ def without_own(
         else:
             kept.reports.append(report)
     return kept
+
+
+def belongs_to(went_to: Sequence[str], senders: Sequence[str], own_domains: set[str]) -> bool:
+    """Whether a bounce went to the person who sends it to us, or to others of a domain that is not ours."""
+    theirs = {folded_key(address) for address in senders}
+    if any(folded_key(address) in theirs for address in went_to):
+        return True
+    domains = {domain_of(address) for address in senders}
+    is_elsewhere = bool(went_to) and all(domain_of(address) in domains for address in went_to)
+    return is_elsewhere and bool(own_domains)
 
 
 def own_domains_of(message: Message) -> set[str]:
@@ -308,7 +312,7 @@ def read_status(
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
     senders = addresses_of_sender(message, returned)
     groups = [group for text in fields for group in recipient_groups(text)][: MAX_REPORTS + 1]
-    alone = ()
+    alone: tuple[str, ...] = ()
     if len(groups) == 1 and (address := recipient_of(groups[0])):
         alone = (address,)  # the whole text is about one recipient
     notices = {
@@ -527,7 +531,9 @@ def is_receipt(message: Message) -> bool:
 
 
 def pages_of(parts: list[Message]) -> list[str]:
-    return [page_text(decode_part(part)) for part in parts if part.get_content_type() == "text/html"]
+    return [
+        page_text(decode_part(part)) for part in parts if part.get_content_type() == "text/html"
+    ]
 
 
 def read_notice_text(
@@ -540,39 +546,30 @@ def read_notice_text(
     """The recipients of a bounce in plain text, or else in HTML; an automatic answer of a person is not one."""
     subject = header_text(message.get("Subject"))
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
+    is_answer = ANSWER.match(subject) is not None
     if AUTO_REPLY.search(subject) and not failed:
         return MailReading(is_other=True)
+    for text in texts:
+        if JSON_START.match(text) and not is_answer:
+            return MailReading(is_other=True, events=text)
     sign = sign_of(message, returned, texts)
-    if ANSWER.match(subject) is None:
-        for text in texts:
-            if JSON_START.match(text):
-                return MailReading(is_other=True, events=text)
     inline = [text[match.start() :] for text in texts if (match := INLINE_FIELDS.search(text))]
     if inline and sign is not Sign.NONE:
         reading = read_status(message, inline, [], returned, at)
         if not reading.problems:
             return reading
-    senders = addresses_of_sender(message, returned)
     pages = pages_of(parts)
-    own_domains = own_domains_of(message)
-    notices: dict[str, Notice] = {}
-    for readable in (texts, pages):
-        if notices or sign is Sign.NONE:
-            break
-        for text in readable:
-            for notice in find_notices(
-                text, failed, senders, copied=returned.recipients, is_sure=sign is Sign.SURE
-            ):
-                is_own = domain_of(notice.address) in own_domains
-                if sign is Sign.SURE or (has_reply(notice.text) and not is_own):
-                    notices.setdefault(folded_key(notice.address), notice)
+    senders = addresses_of_sender(message, returned)
+    notices: list[Notice] = []
+    if sign is not Sign.NONE:
+        notices = notices_in(message, texts, returned, sign)
+        notices = notices or notices_in(message, pages, returned, sign)
     if notices:
-        reports = [notice_report(notice, returned, senders, at) for notice in notices.values()]
+        reports = [notice_report(notice, returned, senders, at) for notice in notices]
         return MailReading(reports[:MAX_REPORTS])
     text = " ".join([*texts, *pages])
     if is_receipt(message) or AUTO_REPLY.search(text[:2_000]):
         return MailReading(is_other=True)
-    is_answer = ANSWER.match(subject) is not None
     is_named = BOUNCE_SUBJECT.search(subject) is not None
     if sign is Sign.SURE or (is_named and not is_answer):
         problem = "a bounce without a recipient and a reason that can be read"
@@ -583,11 +580,30 @@ def read_notice_text(
     return MailReading(problems=[f"{problem}: {subject[:80]!r}"])
 
 
+def notices_in(
+    message: Message, texts: Sequence[str], returned: ReturnedMail, sign: Sign
+) -> list[Notice]:
+    """The notices of a mail's texts that its sign allows to believe, one of each recipient."""
+    failed = addresses_in(message.get_all("X-Failed-Recipients"))
+    senders = addresses_of_sender(message, returned)
+    is_sure = sign is Sign.SURE
+    own_domains = own_domains_of(message)
+    notices: dict[str, Notice] = {}
+    for text in texts:
+        for notice in find_notices(
+            text, failed, senders, copied=returned.recipients, is_sure=is_sure
+        ):
+            is_own = domain_of(notice.address) in own_domains
+            if is_sure or (has_reply(notice.text) and not is_own):
+                notices.setdefault(folded_key(notice.address), notice)
+    return list(notices.values())
+
+
 def has_reply(text: str) -> bool:
     """Whether a text has the reply of a mail server: with a status, or with a cause that is known."""
+    if CODE_AND_STATUS.search(text):
+        return True
     for match in REPLY.finditer(" ".join(text[:MAX_MESSAGE].split())):
-        if match[2] is not None:
-            return True
         reply = match.string[match.start() : match.start() + MAX_DIAGNOSTIC]
         if judge(None, reply).reason is not Reason.INCONCLUSIVE:
             return True

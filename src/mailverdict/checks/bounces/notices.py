@@ -182,7 +182,7 @@ def find_notices(
         found = [notice for notice in found if notice.address.lower() not in own]
         if found:
             return with_delay(found, body)[:MAX_NOTICES]
-    return with_delay(read_any(body, failed, own, copied, is_sure), body)
+    return with_delay(read_any(body, failed, own, copied, is_sure=is_sure), body)
 
 
 def passed_on(notice: Notice) -> Notice:
@@ -297,7 +297,7 @@ def read_others(body: str) -> Iterator[Notice]:
 
 
 def read_any(
-    body: str, failed: Sequence[str], own: Collection[str], copied: Sequence[str], is_sure: bool
+    body: str, failed: Sequence[str], own: Collection[str], copied: Sequence[str], *, is_sure: bool
 ) -> list[Notice]:
     """One recipient, with the replies of the text; without one, if `is_sure`, with the sentences that give the cause."""
     reply = " ".join(dict.fromkeys(match[1].strip() for match in REPLY_LINE.finditer(body)))
