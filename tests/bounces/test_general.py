@@ -100,6 +100,17 @@ EVENTS = [
         "not the sender",
     ),
     ({"event": "bounce", "email": "b@shop.example", "recipient": ADA}, "soft", "the nearer name"),
+    ({"event": "bounce", "to": ADA, "direction": "incoming", "output": UNKNOWN}, None, "not sent"),
+    (
+        {
+            "event": "hard_bounce",
+            "email": ADA,
+            "reason": "The provider gave no reason for it. We recommend to remove the address, since "
+            "mails to such addresses can have an influence on your reputation as a sender.",
+        },
+        "hard",
+        "advice of the service is no reply",
+    ),
 ]
 
 

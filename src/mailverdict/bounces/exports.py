@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ..checks.bounces.dates import date_of
 from ..checks.bounces.message import COMPLAINTS, MAX_ADDRESS, NO_COMPLAINTS, find_address
+from ..checks.bounces.notices import causes_in
 from ..checks.bounces.outcome import (
     MAX_DIAGNOSTIC,
     REPLY,
@@ -30,6 +31,7 @@ from ..model.words import Reason
 from ..table.columns import did_you_mean, listed, plain_word
 from .services import (
     CELLS,
+    DIRECTION,
     FEEDBACK,
     FIELDS,
     GENERAL,
@@ -108,7 +110,7 @@ def general_layout(names: tuple[str, ...]) -> ExportLayout | None:
     (('to',), ('data.bounce.type', 'error_message'), ('created_at',))
     """
     columns: dict[str, tuple[str, ...]] = {}
-    for field in ("address", "at", FEEDBACK, CELLS):
+    for field in ("address", "at", FEEDBACK, DIRECTION, CELLS):
         ranks = general_names(field)
         order = list(ranks)
         found: list[tuple[int, int, str]] = []
@@ -189,16 +191,18 @@ class Statement(NamedTuple):
     feedback: str | None
     reason: str | None = None
     doubtful: tuple[str, ...] = ()  # words that mean other things in other tables
+    direction: str | None = None  # of a mail that came in, nobody but ourselves is the recipient
 
 
 def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
     """What a row says, from its cells by the names of the export."""
+    feedback = first_filled(layout, cells, FEEDBACK)
+    direction = first_filled(layout, cells, DIRECTION)
     if layout.is_general:
         named, status, diagnostic = sort_cells(filled(cells, layout.columns.get(CELLS, ())))
         has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
         words, doubtful = believed_words(named, has_reply=has_reply)
-        feedback = first_filled(layout, cells, FEEDBACK)
-        return Statement(words, status, diagnostic, feedback, None, doubtful)
+        return Statement(words, status, diagnostic, feedback, None, doubtful, direction)
     flags = [
         word_of_flag(name, cell) for name, cell in filled(cells, layout.columns.get("outcome", ()))
     ]
@@ -206,8 +210,9 @@ def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
         tuple(word for word in flags if word is not None),
         first_filled(layout, cells, "status"),
         first_filled(layout, cells, "diagnostic"),
-        first_filled(layout, cells, FEEDBACK),
+        feedback,
         first_filled(layout, cells, "reason"),
+        direction=direction,
     )
 
 
@@ -458,6 +463,8 @@ def conclude(
     layout: ExportLayout, row: Statement, given: Mapping[str, str]
 ) -> tuple[str | None, Judgement | None]:
     """What the words, status and reply of a row say together; no judgement if it is not about a delivery."""
+    if (row.direction or "").lower() in ("incoming", "inbound"):
+        return SKIP, None
     words = (*row.words, *(word for word in row.doubtful if word in given))
     if layout.is_general and not (words or row.status or row.diagnostic or row.feedback):
         return (None if row.doubtful else SKIP), None
@@ -469,6 +476,9 @@ def conclude(
         meaning = feedback_meaning(row.feedback)
     if meaning in (None, SKIP, UNCLEAR):
         return meaning, None
+    if reply and row.status is None and not (REPLY.search(reply) or find_status(reply)):
+        if len(reply) > MAX_WORD:  # an explanation of the service, with advice
+            reply = causes_in(reply) or None
     if meaning == Outcome.COMPLAINT and has_refusal(row.status, reply):
         meaning = JUDGE
     if meaning == REFUSED:

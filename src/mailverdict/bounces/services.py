@@ -17,6 +17,7 @@ from typing import Any
 
 FIELDS = ("address", "at", "outcome", "status", "diagnostic", "reason")
 FEEDBACK = "feedback"  # the type of a complaint: not all are complaints
+DIRECTION = "direction"  # of a mail: out, or in
 CELLS = "cells"  # of the general reading: words, replies and statuses
 GENERAL = "general reading"
 JUDGE = "judge"  # the word does not say why: the reply decides
@@ -120,6 +121,7 @@ SENTENCES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     for pattern, meaning in (
         # Mailgun's code 605; Amazon SES, its global list
         (r"previously bounced|history of (?:bouncing|producing hard bounces)", "hard"),
+        (r"provider sent a hard bounce message", "hard"),  # Resend
         # SendGrid, why a mail was dropped
         (r"^bounced address$|^invalid$", "hard"),
         (r"^spam reporting address$", "complaint"),

@@ -140,7 +140,8 @@ RCPT = re.compile(rf"\bRCPT TO ?:? ?<?({ADDRESS})>?", re.IGNORECASE)
 SENTENCE_END = re.compile(r"(?<=[.!?;。！])\s+|\n[ \t]*\n|\n(?=[ \t]*[-*#])|:[ \t]*\n")
 # Advice and guesses: what such a sentence names is not a cause.
 DOUBT = re.compile(
-    r"\b(?:if|may|might|possibl[ey]|perhaps|probably|could be|either|please|check|typos?|make sure|verify)\b",
+    r"\b(?:if|may|might|possibl[ey]|perhaps|probably|could be|either|please|check|typos?|make sure|verify"
+    r"|recommend|should|can have)\b",
     re.IGNORECASE,
 )
 # In a sentence, the words by which the rules for replies find a refusal of the sender are too common: these are not.
