@@ -40,6 +40,17 @@ PEOPLE = [
         "it went to another address of his company",
     ),
     (
+        with_copy(
+            "See below",
+            ndr("cy@other.example")
+            .replace("To: bo@firm.example\n", "", 1)
+            .replace("Subject: x", f"From: {BO}"),
+            sender=BO,
+            subject="no answer",
+        ),
+        "the mail that came back was his",
+    ),
+    (
         with_copy("See below", ndr(SALES, "bo@home.example"), sender=BO, subject="no answer"),
         "it names our domain",
     ),
@@ -64,6 +75,15 @@ PEOPLE = [
     (
         mail(f"Mail to {SALES} fails: {UNKNOWN}\n", sender=BO, subject="Undeliverable?"),
         "the subject alone, and our domain",
+    ),
+    (
+        mail(
+            f"We got your mail:\n{SALES}: {UNKNOWN}\n",
+            sender="Support <support@firm.example>",
+            subject="[Ticket 7] Undelivered Mail Returned to Sender",
+            Auto_Submitted="auto-replied",
+        ),
+        "a ticket system quotes a bounce of its own",
     ),
     (
         mail(

@@ -24,6 +24,7 @@ from email.parser import HeaderParser
 from email.policy import compat32
 from email.utils import getaddresses
 from enum import IntEnum
+from itertools import islice
 
 from ...model.address import folded_key
 from ...model.words import Reason
@@ -40,6 +41,7 @@ MAX_ADDRESS = 320  # characters: 64 + "@" + 255 (RFC 5321 4.5.3.1)
 SENDER_FIELDS = ("From", "Sender", "Return-Path", "Reply-To")  # of the returned mail
 PERSON_FIELDS = ("From", "Sender", "Reply-To", "Resent-From")  # of a mail that brings a report
 RECEIVER_FIELDS = ("To", "Cc", "Resent-To", "Delivered-To", "X-Original-To", "Envelope-To")
+MAX_REPLIES = 20  # codes in a text that are judged
 MAX_FORWARDED = 20  # attached mails that are looked into
 
 # The standard library reads these types as messages, whatever their transfer encoding: read as text they stay whole.
@@ -75,7 +77,7 @@ BOUNCE_SUBJECT = re.compile(
 CODE_AND_STATUS = re.compile(r"(?<!\d)[45]\d\d[ -]['\"]?#?[245]\.\d{1,3}\.\d{1,3}(?!\d)")
 JSON_START = re.compile(r"\ufeff?\s*(?:\[\s*)*\{\s*\"")
 ANSWER = re.compile(
-    r"\s*(?:re|fwd?|aw|wg|tr|rv|enc|sv|vs|vb|antw|odp|pd|ref|回复|答复|转发|回覆|轉寄)\s*(?:\[\d+\])?[:：]",
+    r"\s*(?:\[[^\]]{0,40}\]\s*)?(?:re|fwd?|aw|wg|tr|rv|enc|sv|vs|vb|antw|odp|pd|ref|回复|答复|转发|回覆|轉寄)\s*(?:\[\d+\])?[:：]",
     re.IGNORECASE,
 )
 # A delivery report in plain text, or in a part that broken MIME hides.
@@ -210,7 +212,8 @@ def without_own(
     own_domains = own_domains_of(message)
     went_to: tuple[str, ...] = ()
     if forwarded is not None:
-        went_to = addresses_in([*values_of(forwarded, RECEIVER_FIELDS)])
+        copy = read_returned(list(own_parts(forwarded)), [])
+        went_to = addresses_in([*values_of(forwarded, RECEIVER_FIELDS)]) or copy.senders
     elif returned is not None:
         went_to = returned.senders
     else:
@@ -495,12 +498,7 @@ def complaint(
 
 def sign_of(message: Message, returned: ReturnedMail, texts: Sequence[str]) -> Sign:
     """How much shows that a mail is a bounce of a mail of ours."""
-    if addresses_in(message.get_all("X-Failed-Recipients")):
-        return Sign.SURE
-    sender = " ".join(header_text(value) for value in values_of(message, ("From", "Return-Path")))
-    if BOUNCE_SENDER.search(sender):
-        return Sign.SURE
-    if message.get_content_type() == "multipart/report" and not is_receipt(message):
+    if is_of_daemon(message):
         return Sign.SURE
     subject = header_text(message.get("Subject"))
     is_answer = ANSWER.match(subject) is not None
@@ -514,6 +512,15 @@ def sign_of(message: Message, returned: ReturnedMail, texts: Sequence[str]) -> S
     if came_back and any(BOUNCE_SUBJECT.search(text[:4_000]) for text in texts):
         return Sign.SURE
     return Sign.LIKELY if has_subject or is_machine or came_back else Sign.NONE
+
+
+def is_of_daemon(message: Message) -> bool:
+    """Whether a mail system says of itself that it writes."""
+    if addresses_in(message.get_all("X-Failed-Recipients")):
+        return True
+    sender = " ".join(header_text(value) for value in values_of(message, ("From", "Return-Path")))
+    is_report = message.get_content_type() == "multipart/report" and not is_receipt(message)
+    return is_report or BOUNCE_SENDER.search(sender) is not None
 
 
 def is_returned_to_us(message: Message, returned: ReturnedMail) -> bool:
@@ -587,14 +594,14 @@ def notices_in(
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
     senders = addresses_of_sender(message, returned)
     is_sure = sign is Sign.SURE
-    own_domains = own_domains_of(message)
+    own_domains = set() if is_of_daemon(message) else own_domains_of(message)
     notices: dict[str, Notice] = {}
     for text in texts:
         for notice in find_notices(
             text, failed, senders, copied=returned.recipients, is_sure=is_sure
         ):
             is_own = domain_of(notice.address) in own_domains
-            if is_sure or (has_reply(notice.text) and not is_own):
+            if not is_own and (is_sure or has_reply(notice.text)):
                 notices.setdefault(folded_key(notice.address), notice)
     return list(notices.values())
 
@@ -603,8 +610,8 @@ def has_reply(text: str) -> bool:
     """Whether a text has the reply of a mail server: with a status, or with a cause that is known."""
     if CODE_AND_STATUS.search(text):
         return True
-    for match in REPLY.finditer(" ".join(text[:MAX_MESSAGE].split())):
-        reply = match.string[match.start() : match.start() + MAX_DIAGNOSTIC]
+    for match in islice(REPLY.finditer(" ".join(text[:MAX_MESSAGE].split())), MAX_REPLIES):
+        reply = match.string[match.start() : match.start() + MAX_DIAGNOSTIC // 2]
         if judge(None, reply).reason is not Reason.INCONCLUSIVE:
             return True
     return False

@@ -18,6 +18,7 @@ MAX_TEXT = 64 * 1024  # characters of a text part that are read
 MAX_LINE = 998  # characters, RFC 5322 2.1.1
 MAX_NOTICES = 5_000
 MAX_REASON = 2_000
+MAX_SENTENCES = 100  # of a text that are judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,8 +352,8 @@ def causes_in(text: str) -> str:
     missing: list[str] = []
     others: list[str] = []
     unclear: list[str] = []
-    for lines in SENTENCE_END.split(text):
-        sentence = " ".join(lines.split())
+    for lines in SENTENCE_END.split(text, maxsplit=MAX_SENTENCES)[:MAX_SENTENCES]:
+        sentence = " ".join(lines[:MAX_REASON].split())
         if not sentence or DOUBT.search(sentence):
             continue
         status = find_status(sentence)
