@@ -122,6 +122,104 @@ def test_an_event_of_any_service_is_read(tmp_path, event, outcome, why):
     assert note["unread"] == 0, why
 
 
+SERVICES = [
+    (
+        {"event": "hard_bounce", "ts": WHEN, "msg": {"email": ADA, "_version": "v", "diag": FULL}},
+        "soft",
+        "Mandrill",
+    ),
+    (
+        {
+            "type": "email.bounced",
+            "created_at": "2026-03-03T09:15:00Z",
+            "data": {
+                "email_id": "e",
+                "to": [ADA],
+                "bounce": {"type": "Permanent", "message": UNKNOWN},
+            },
+        },
+        "hard",
+        "Resend",
+    ),
+    (
+        {"type": "email.complained", "data": {"email_id": "e", "to": [ADA]}},
+        "complaint",
+        "Resend: a complaint",
+    ),
+    (
+        {
+            "event": "MessageDeliveryFailed",
+            "payload": {"status": "HardFail", "output": UNKNOWN, "time": 1, "message": {"to": ADA}},
+        },
+        "hard",
+        "Postal",
+    ),
+    (
+        {
+            "event": "MessageBounced",
+            "payload": {"original_message": {"to": ADA}, "bounce": {"to": "x@psrp.shop.example"}},
+        },
+        "soft",
+        "Postal: the bounce went to our own address",
+    ),
+    (
+        {"recipient": ADA, "type": "BOUNCE", "category": "SPAM", "portalId": 1, "appId": 2},
+        "blocked",
+        "HubSpot",
+    ),
+    (
+        {"recipient": ADA, "type": "UNBOUNCE", "portalId": 1, "appId": 2},
+        None,
+        "HubSpot: taken back",
+    ),
+    (
+        {"EmailAddress": ADA, "SuppressionReason": "HardBounce", "Origin": "Recipient"},
+        "hard",
+        "Postmark's suppressions",
+    ),
+    (
+        {"Recipient": ADA, "SuppressSending": False, "SuppressionReason": None},
+        None,
+        "Postmark: mailed again",
+    ),
+    ({"email": ADA, "type": "complaint", "subscriber_uuid": "u"}, "complaint", "listmonk"),
+    (
+        {"attributes": {"email": ADA, "suppression": [{"reason": "HARD_BOUNCE"}]}},
+        "hard",
+        "Klaviyo",
+    ),
+    (
+        {"type": "bounce", "contact": {"email": ADA}, "bounce": {"email": ADA, "type": "hard"}},
+        "hard",
+        "ActiveCampaign",
+    ),
+    (
+        {"event": "blocked", "email": ADA, "ts_epoch": WHEN, "reason": "due to blacklist user"},
+        "soft",
+        "Brevo did not send",
+    ),
+]
+
+
+@each_row(("event", "outcome", "why"), SERVICES)
+def test_an_event_of_a_frequent_service_is_read(tmp_path, event, outcome, why):
+    (tmp_path / "e.json").write_text(json.dumps(event))
+    rows, note = outcomes_of(tmp_path / "e.json")
+    assert rows == ([] if outcome is None else [(ADA, outcome)]), why
+    assert note["unread"] == 0, why
+
+
+def test_mailchimps_cleaned_contacts_are_hard_bounces(tmp_path):
+    path = tmp_path / "cleaned.csv"
+    path.write_text(f"Email Address,First Name,LEID,CLEAN_TIME\n{ADA},Ada,1,2026-03-03 09:15:00\n")
+    assert mv.read_bounces(path)["outcome"].tolist() == ["hard"]
+
+
+def test_columns_that_sendgrid_has_too_are_read_by_what_they_hold(tmp_path):
+    (tmp_path / "x.csv").write_text(f"email,created,status,reason\n{ADA},{WHEN},hard_bounced,\n")
+    assert mv.read_bounces(tmp_path / "x.csv")["outcome"].tolist() == ["hard"]
+
+
 TABLES = [
     ("email,type\n{},permanent\n{},temporary\n", ["soft"], 1, "staff: permanent is no bounce"),
     ("email,bounce_type\n{},permanent\n{},temporary\n", ["hard", "soft"], 0, "bounces"),

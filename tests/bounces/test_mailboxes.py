@@ -7,7 +7,7 @@ import io
 import pytest
 
 from mailverdict.bounces.mailboxes import MAX_PIECE, read_mbox
-from mailverdict.checks.bounces.message import MAX_MESSAGE
+from mailverdict.checks.bounces.parts import MAX_MESSAGE
 
 
 class CountedFile(io.BytesIO):

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..checks.bounces.dates import date_of
-from ..checks.bounces.message import COMPLAINTS, MAX_ADDRESS, NO_COMPLAINTS, find_address
+from ..checks.bounces.message import COMPLAINTS, NO_COMPLAINTS
 from ..checks.bounces.notices import causes_in
 from ..checks.bounces.outcome import (
     MAX_DIAGNOSTIC,
@@ -25,6 +25,7 @@ from ..checks.bounces.outcome import (
     is_final_reply,
     judge,
 )
+from ..checks.bounces.parts import MAX_ADDRESS, find_address
 from ..errors import ColumnError, SettingsError
 from ..model.address import folded_key
 from ..model.words import Reason
@@ -476,9 +477,9 @@ def conclude(
         meaning = feedback_meaning(row.feedback)
     if meaning in (None, SKIP, UNCLEAR):
         return meaning, None
-    if reply and row.status is None and not (REPLY.search(reply) or find_status(reply)):
-        if len(reply) > MAX_WORD:  # an explanation of the service, with advice
-            reply = causes_in(reply) or None
+    is_coded = row.status or (reply and (REPLY.search(reply) or find_status(reply)))
+    if reply and not is_coded and len(reply) > MAX_WORD:  # the service explains, with advice
+        reply = causes_in(reply) or None
     if meaning == Outcome.COMPLAINT and has_refusal(row.status, reply):
         meaning = JUDGE
     if meaning == REFUSED:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..checks.bounces.message import MAX_MESSAGE
+from ..checks.bounces.parts import MAX_MESSAGE
 from ..files.compression import COMPRESSIONS
 from ..files.readers import KINDS
 

@@ -350,7 +350,7 @@ class BounceReader:
         rows_before = self.rows
         problems_before = self.problem_count, len(self.problems)
         understood = self.read_rows(rows, place)
-        if not layout.is_general:
+        if not layout.is_guess:
             return
         self.general = None
         if understood == 0 and self.rows > rows_before:
@@ -491,7 +491,7 @@ class BounceReader:
             return
         outcome = judgement.outcome
         reason = judgement.reason
-        if layout.is_general:
+        if layout.is_guess:
             self.general = self.general or layout
         if layout.is_final:
             outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome

@@ -50,7 +50,13 @@ class ExportLayout:
 
     @property
     def is_general(self) -> bool:
+        """Whether the content of a cell says what it is."""
         return CELLS in self.columns
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether no service is known by these names."""
+        return self.name == GENERAL
 
 
 @cache

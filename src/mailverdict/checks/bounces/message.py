@@ -3,44 +3,56 @@
 The mail is untrusted: its size, nesting, number of parts and of recipients are bounded, and what cannot be read is
 returned as a problem, never raised.
 
-A report is about a mail of ours only if it came back to us. A report part in a mail of its own does so, and one that
-is attached unless it was addressed to the person who attaches it. A text is weighed (`Sign`): the sender, or an empty
-return path beside a subject, show a bounce of which sentences are believed; one of these signs alone, only the reply
-of a mail server; without any the mail is another one, and is named if it has such a reply.
+A mail counts if one of ours came back with it (`origin.py`). Of its parts (`parts.py`) the report is read; without one
+the text, by the forms of known mail systems or by its one recipient (`notices.py`); and each recipient is judged
+(`outcome.py`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from email import message_from_bytes
-from email.errors import MessageError
-from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import HeaderParser
 from email.policy import compat32
-from email.utils import getaddresses
-from enum import IntEnum
 from itertools import islice
 
 from ...model.address import folded_key
 from ...model.words import Reason
 from .dates import date_of
-from .notices import Notice, cut_original, find_notices
+from .notices import Notice, find_notices
+from .origin import (
+    ANSWER,
+    BOUNCE_SUBJECT,
+    Sign,
+    belongs_to_sender,
+    is_of_daemon,
+    is_receipt,
+    own_domains_of,
+    receivers_of,
+    sign_of,
+)
 from .outcome import MAX_DIAGNOSTIC, REPLY, Judgement, Outcome, clean_text, find_status, judge
-from .page_text import page_text
+from .parts import (
+    MAX_MESSAGE,
+    ReturnedMail,
+    addresses_in,
+    attached_mails,
+    decode_part,
+    domain_of,
+    find_address,
+    header_text,
+    only,
+    own_parts,
+    pages_of,
+    read_returned,
+)
 
-MAX_MESSAGE = 512 * 1024  # octets of a mail that are read: a report stands before the returned mail
 MAX_MULTIPARTS = 60  # declared boundaries and attached mails; a nesting bomb has thousands
-MAX_PARTS = 200
 MAX_REPORTS = 5_000  # recipients in one mail
-MAX_ADDRESS = 320  # characters: 64 + "@" + 255 (RFC 5321 4.5.3.1)
-SENDER_FIELDS = ("From", "Sender", "Return-Path", "Reply-To")  # of the returned mail
-PERSON_FIELDS = ("From", "Sender", "Reply-To", "Resent-From")  # of a mail that brings a report
-RECEIVER_FIELDS = ("To", "Cc", "Resent-To", "Delivered-To", "X-Original-To", "Envelope-To")
 MAX_REPLIES = 20  # codes in a text that are judged
 MAX_FORWARDED = 20  # attached mails that are looked into
 
@@ -50,36 +62,13 @@ REPORT_TYPES = re.compile(
 )
 STATUS_TYPES = ("text/x-delivery-status", "text/x-global-delivery-status")
 FEEDBACK_TYPE = "text/x-feedback-report"
-ATTACHED_TYPES = (
-    "message/rfc822",
-    "message/global",
-    "text/rfc822-headers",
-    "message/global-headers",
-)
 DELIVERED = ("delivered", "relayed", "expanded")
 # Feedback types of RFC 5965 section 7.3 and its registry at iana.org (marf-parameters, 2026-11), and of RFC 7489: a
 # person complained, or no person did. Any other type is named, and is not counted.
 COMPLAINTS = ("abuse", "fraud", "opt-out", "opt-out-list", "miscategorized", "spam", "")
 NO_COMPLAINTS = ("not-spam", "auth-failure", "dmarc", "virus")
-# Senders and subjects of bounces.
-BOUNCE_SENDER = re.compile(
-    r"mailer-?daemon|post_?master@|mail delivery (?:sub)?system|mdaemon", re.IGNORECASE
-)
-BOUNCE_SUBJECT = re.compile(
-    r"undeliver|delivery (?:status notification|fail|has failed|report|problem|error)|returned mail|failure notice"
-    r"|mail delivery|mail fail|failed mail|mail (?:system )?error|error sending your mail"
-    r"|(?:not|n't) (?:be |been )?(?:yet )?(?:delivered|sent)\b|non-?deliver"
-    r"|unzustellbar|nicht zugestellt|non remis|echec de la remise|no se puede entregar|non recapitabile|n.o entregue"
-    r"|onbestelbaar|mancato recapito|niedostarczon|nie dostarczon|не доставлен|недоставлен"
-    r"|退信|メールエラー|配信不能|配信エラー",
-    re.IGNORECASE,
-)
 CODE_AND_STATUS = re.compile(r"(?<!\d)[45]\d\d[ -]['\"]?#?[245]\.\d{1,3}\.\d{1,3}(?!\d)")
 JSON_START = re.compile(r"\ufeff?\s*(?:\[\s*)*\{\s*\"")
-ANSWER = re.compile(
-    r"\s*(?:\[[^\]]{0,40}\]\s*)?(?:re|fwd?|aw|wg|tr|rv|enc|sv|vs|vb|antw|odp|pd|ref|回复|答复|转发|回覆|轉寄)\s*(?:\[\d+\])?[:：]",
-    re.IGNORECASE,
-)
 # A delivery report in plain text, or in a part that broken MIME hides.
 INLINE_FIELDS = re.compile(
     r"^(?:reporting-mta|final-recipient|original-recipient|action): ", re.IGNORECASE | re.MULTILINE
@@ -113,24 +102,6 @@ class MailReading:
     problems: list[str] = field(default_factory=list)  # why a delivery report could not be read
     is_other: bool = False  # an ordinary mail, an auto-reply, a receipt
     events: str = ""  # its text, if that is JSON, as Amazon SNS sends notifications by e-mail
-
-
-class Sign(IntEnum):
-    """How much shows that a mail is a bounce."""
-
-    NONE = 0
-    LIKELY = 1  # one sign that others may have, too: the reply of a mail server is believed
-    SURE = 2  # sentences are believed
-
-
-@dataclass(frozen=True, slots=True)
-class ReturnedMail:
-    """What is known of the mail that was sent, from the copy that came back."""
-
-    recipients: tuple[str, ...] = ()
-    senders: tuple[str, ...] = ()
-    message_id: str | None = None
-    complainant: str | None = None  # Outlook.com names the recipient in a field of the copy
 
 
 def read_message(data: bytes) -> MailReading:
@@ -176,10 +147,11 @@ def read_parsed(message: Message, *, depth: int = 0) -> MailReading:
     if status:
         fields = [decode_part(part) for part in status]
         reading = read_status(message, fields, texts or pages_of(parts), returned, at)
-        is_report = message.get_content_type() == "multipart/report"
-        if is_report or sign_of(message, returned, texts) is Sign.SURE:
-            return reading if not message.get("Resent-From") else without_own(reading, message)
-        return without_own(reading, message, returned)
+        if message.get("Resent-From"):
+            return without_own(reading, message, addresses_in(message.get_all("To")))
+        if sign_of(message, returned, texts) is Sign.SURE:
+            return reading
+        return without_own(reading, message, returned.senders)
     if feedback:
         return read_feedback(feedback, returned, at)
     if returned.complainant is not None:
@@ -187,40 +159,26 @@ def read_parsed(message: Message, *, depth: int = 0) -> MailReading:
     reading = read_notice_text(message, parts, texts, returned, at)
     if reading.reports or depth > 0:
         return reading
-    attached = [mail for part in parts for mail in attached_mails(part)][:MAX_FORWARDED]
+    attached = [mail for part in parts for mail in attached_mails(part)]
     forwarded = MailReading()
-    for mail in attached:
-        inner = without_own(read_parsed(mail, depth=1), message, forwarded=mail)
+    for mail in attached[:MAX_FORWARDED]:
+        copy = read_returned(list(own_parts(mail)), [])
+        inner = without_own(read_parsed(mail, depth=1), message, receivers_of(mail) or copy.senders)
         forwarded.reports += inner.reports
         forwarded.problems += inner.problems
     is_told = bool(forwarded.problems) and not reading.problems
     return forwarded if forwarded.reports or is_told else reading
 
 
-def without_own(
-    reading: MailReading,
-    message: Message,
-    returned: ReturnedMail | None = None,
-    forwarded: Message | None = None,
-) -> MailReading:
+def without_own(reading: MailReading, message: Message, went_to: Sequence[str]) -> MailReading:
     """The reports that a person's mail brings, without those that are not about a mail of ours.
 
-    A bounce that went to the person is about a mail to us, as a rule: it names our own address.
+    `went_to` are those who got the bounce. One that went to the person is about a mail to us: it names our own address.
     """
-    senders = addresses_in([*values_of(message, PERSON_FIELDS)])
-    receivers = addresses_in([*values_of(message, RECEIVER_FIELDS)])
-    own_domains = own_domains_of(message)
-    went_to: tuple[str, ...] = ()
-    if forwarded is not None:
-        copy = read_returned(list(own_parts(forwarded)), [])
-        went_to = addresses_in([*values_of(forwarded, RECEIVER_FIELDS)]) or copy.senders
-    elif returned is not None:
-        went_to = returned.senders
-    else:
-        went_to = addresses_in(message.get_all("To"))
-    if reading.reports and belongs_to(went_to, senders, own_domains):
+    if reading.reports and belongs_to_sender(message, went_to):
         return MailReading(problems=[f"a bounce of a mail that was not ours, but of {went_to[0]}"])
-    ours = {folded_key(address) for address in receivers}
+    ours = {folded_key(address) for address in receivers_of(message)}
+    own_domains = own_domains_of(message)
     kept = MailReading(problems=list(reading.problems))
     for report in reading.reports:
         if folded_key(report.address) in ours or domain_of(report.address) in own_domains:
@@ -228,76 +186,6 @@ def without_own(
         else:
             kept.reports.append(report)
     return kept
-
-
-def belongs_to(went_to: Sequence[str], senders: Sequence[str], own_domains: set[str]) -> bool:
-    """Whether a bounce went to the person who sends it to us, or to others of a domain that is not ours."""
-    theirs = {folded_key(address) for address in senders}
-    if any(folded_key(address) in theirs for address in went_to):
-        return True
-    domains = {domain_of(address) for address in senders}
-    is_elsewhere = bool(went_to) and all(domain_of(address) in domains for address in went_to)
-    return is_elsewhere and bool(own_domains)
-
-
-def own_domains_of(message: Message) -> set[str]:
-    """The domains of those who got a mail, without that of the sender: a provider's, or a colleague's."""
-    senders = addresses_in([*values_of(message, PERSON_FIELDS)])
-    receivers = addresses_in([*values_of(message, RECEIVER_FIELDS)])
-    return {domain_of(a) for a in receivers} - {domain_of(a) for a in senders}
-
-
-def values_of(message: Message, names: Sequence[str]) -> Iterator[object]:
-    for name in names:
-        yield from message.get_all(name) or ()
-
-
-def domain_of(address: str) -> str:
-    return address.rpartition("@")[2].lower()
-
-
-def own_parts(message: Message) -> Iterator[Message]:
-    """The first `MAX_PARTS` leaf parts in order, without what is inside attached mails."""
-    waiting, left = [message], MAX_PARTS
-    while waiting and left:
-        part = waiting.pop(0)
-        payload = part.get_payload()
-        if part.get_content_maintype() == "multipart" and isinstance(payload, list):
-            waiting[:0] = [each for each in payload if isinstance(each, Message)]
-        else:
-            left -= 1
-            yield part
-
-
-def attached_mails(part: Message) -> list[Message]:
-    payload = part.get_payload()
-    is_mail = part.get_content_type() in ("message/rfc822", "message/global") and isinstance(
-        payload, list
-    )
-    return [each for each in payload if isinstance(each, Message)] if is_mail else []
-
-
-def decode_part(part: Message) -> str:
-    """The text of a part: in its charset if that is known and right, else UTF-8, else Latin-1."""
-    data = part.get_payload(decode=True)
-    if not isinstance(data, bytes):
-        return ""
-    data = data[:MAX_MESSAGE]
-    for charset in (part.get_content_charset(), "utf-8"):
-        try:
-            return data.decode(charset or "utf-8").replace("\r\n", "\n")
-        except (LookupError, UnicodeError, ValueError):
-            continue
-    return data.decode("latin-1").replace("\r\n", "\n")
-
-
-def header_text(value: object) -> str:
-    """A header field as one line; encoded words (RFC 2047) are decoded where they can be."""
-    text = str(value or "")[:2_000]
-    if "=?" in text:
-        with contextlib.suppress(MessageError, ValueError, LookupError):
-            text = str(make_header(decode_header(text)))
-    return clean_text(text)
 
 
 # --- RFC 3464 -----------------------------------------------------------------------------------------------------
@@ -496,53 +384,6 @@ def complaint(
 # --- bounces without a delivery status part -----------------------------------------------------------------------
 
 
-def sign_of(message: Message, returned: ReturnedMail, texts: Sequence[str]) -> Sign:
-    """How much shows that a mail is a bounce of a mail of ours."""
-    if is_of_daemon(message):
-        return Sign.SURE
-    subject = header_text(message.get("Subject"))
-    is_answer = ANSWER.match(subject) is not None
-    has_subject = BOUNCE_SUBJECT.search(subject) is not None and not is_answer
-    paths = [header_text(value) for value in message.get_all("Return-Path") or ()]
-    submitted = header_text(message.get("Auto-Submitted")).lower()
-    is_machine = "<>" in paths or submitted.startswith("auto-")
-    came_back = not is_answer and is_returned_to_us(message, returned)
-    if has_subject and (is_machine or came_back):
-        return Sign.SURE
-    if came_back and any(BOUNCE_SUBJECT.search(text[:4_000]) for text in texts):
-        return Sign.SURE
-    return Sign.LIKELY if has_subject or is_machine or came_back else Sign.NONE
-
-
-def is_of_daemon(message: Message) -> bool:
-    """Whether a mail system says of itself that it writes."""
-    if addresses_in(message.get_all("X-Failed-Recipients")):
-        return True
-    sender = " ".join(header_text(value) for value in values_of(message, ("From", "Return-Path")))
-    is_report = message.get_content_type() == "multipart/report" and not is_receipt(message)
-    return is_report or BOUNCE_SENDER.search(sender) is not None
-
-
-def is_returned_to_us(message: Message, returned: ReturnedMail) -> bool:
-    """Whether a mail has a copy of one of ours, and is not the answer of a person who got it."""
-    senders = addresses_in([*values_of(message, PERSON_FIELDS)])
-    receivers = addresses_in([*values_of(message, RECEIVER_FIELDS)])
-    ours = {folded_key(address) for address in returned.senders}
-    theirs = {folded_key(address) for address in returned.recipients}
-    is_ours = any(folded_key(address) in ours for address in receivers)
-    return is_ours and not any(folded_key(address) in theirs for address in senders)
-
-
-def is_receipt(message: Message) -> bool:
-    return "disposition-notification" in str(message.get("Content-Type", "")).lower()
-
-
-def pages_of(parts: list[Message]) -> list[str]:
-    return [
-        page_text(decode_part(part)) for part in parts if part.get_content_type() == "text/html"
-    ]
-
-
 def read_notice_text(
     message: Message,
     parts: list[Message],
@@ -637,67 +478,6 @@ def notice_report(
     )
 
 
-# --- the returned mail, addresses and dates -----------------------------------------------------------------------
-
-
-def read_returned(parts: list[Message], texts: list[str]) -> ReturnedMail:
-    """What the copy of the sent mail says; in a plain-text bounce it stands at the end of the text."""
-    for part in parts:
-        kind = part.get_content_type()
-        if kind in ATTACHED_TYPES:
-            mails = attached_mails(part) or [
-                HeaderParser(policy=compat32).parsestr(decode_part(part).lstrip("\n"))
-            ]
-            return describe_returned(mails[0])
-    for text in texts:
-        if copy := cut_original(text)[1]:
-            return describe_returned(HeaderParser(policy=compat32).parsestr(copy))
-    return ReturnedMail()
-
-
-def describe_returned(mail: Message) -> ReturnedMail:
-    complainants = addresses_in(mail.get_all("X-HmXmrOriginalRecipient"))
-    recipients = addresses_in([*(mail.get_all("To") or ()), *(mail.get_all("Cc") or ())])
-    senders = addresses_in([each for name in SENDER_FIELDS for each in mail.get_all(name) or ()])
-    return ReturnedMail(
-        recipients, senders, header_text(mail.get("Message-ID"))[:300] or None, only(complainants)
-    )
-
-
 def addresses_of_sender(bounce: Message, returned: ReturnedMail) -> tuple[str, ...]:
     """The addresses of the sender: a bounce goes to the envelope sender, and the copy has the others."""
     return (*addresses_in(bounce.get_all("To")), *returned.senders)
-
-
-def addresses_in(values: Sequence[object] | None) -> tuple[str, ...]:
-    """The distinct addresses in header fields."""
-    texts = [header_text(value) for value in values or ()]
-    found = (find_address(address) for _, address in getaddresses(texts))
-    return tuple(dict.fromkeys(each for each in found if each is not None))
-
-
-ADDRESS_TYPE = re.compile(r"^[\w ./-]{1,40};\s*")
-EMBEDDED = re.compile(r"\\x\{([0-9A-Fa-f]{2,6})\}")  # RFC 6533 3
-
-
-def find_address(value: str) -> str | None:
-    r"""The address in a recipient field such as ``rfc822; <ada@firm.example>``; None if there is none.
-
-    >>> find_address("rfc822; <ada@firm.example>"), find_address(r"utf-8;\x{436}@firm.example"), find_address("x400;c=")
-    ('ada@firm.example', 'ж@firm.example', None)
-    """
-    text = clean_text(ADDRESS_TYPE.sub("", value.strip()))
-    text = EMBEDDED.sub(lambda match: chr(min(int(match[1], 16), 0x10FFFF)), text)
-    if match := re.search(r"<([^<>]*@[^<>]*)>", text):
-        text = match[1]
-    text = text.strip(" <>'`,;").removeprefix("mailto:")
-    is_plausible = (
-        3 <= len(text) <= MAX_ADDRESS
-        and "@" in text[1:-1]
-        and (" " not in text or text.startswith('"'))
-    )
-    return text if is_plausible and not any(0xD800 <= ord(c) <= 0xDFFF for c in text) else None
-
-
-def only(addresses: tuple[str, ...]) -> str | None:
-    return addresses[0] if len(addresses) == 1 else None
