@@ -333,3 +333,19 @@ def test_the_feedback_type_of_a_service_decides(tmp_path, event, count):
     (tmp_path / "ses.json").write_text(text)
     rows, _ = outcomes_of(tmp_path / "ses.json")
     assert rows == [(ADA, "complaint")] * count
+
+
+@each_row(
+    ("event", "count"),
+    [
+        ({"email": ADA, "event": "bounce", "response": f"{UNKNOWN} \ud800"}, 1),
+        ({"email": "a\ud800a@firm.example", "event": "bounce", "response": UNKNOWN}, 0),
+        ({"email": ADA, "event": "bou\ud800nce", "response": UNKNOWN, "\ud800": 1}, 1),
+    ],
+)
+def test_half_a_character_costs_its_own_event_only(tmp_path, event, count):
+    whole = {"email": "bo@firm.example", "event": "bounce", "response": UNKNOWN}
+    (tmp_path / "e.jsonl").write_text(f"{json.dumps(event)}\n{json.dumps(whole)}\n")
+    rows, note = outcomes_of(tmp_path / "e.jsonl")
+    assert len(rows) == 1 + count
+    assert note["unread"] == 1 - count

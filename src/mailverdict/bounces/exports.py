@@ -24,6 +24,7 @@ from ..checks.bounces.outcome import (
     find_status,
     is_final_reply,
     judge,
+    whole_text,
 )
 from ..checks.bounces.parts import MAX_ADDRESS, find_address
 from ..errors import ColumnError, SettingsError
@@ -222,7 +223,7 @@ def read_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, s
     if layout.is_general:
         return general_address(layout, cells)
     text = first_filled(layout, cells, "address") or ""
-    if "@" in text and len(text) <= MAX_ADDRESS:
+    if "@" in text and len(text) <= MAX_ADDRESS and "\ufffd" not in text:
         return text, ""
     return "", f"{text[:40]!r} is not an address"
 
@@ -256,7 +257,7 @@ def filled_text(cell: object) -> str | None:
     if cell is None or cell != cell:
         return None
     text = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-    return text.strip()[: MAX_DIAGNOSTIC * 8] or None
+    return whole_text(text.strip()[: MAX_DIAGNOSTIC * 8]) or None
 
 
 def word_of_flag(name: str, cell: str) -> str | None:

@@ -260,3 +260,9 @@ def test_sentences_are_believed_only_of_a_mail_that_is_surely_a_bounce():
     text = f"The address {ADA} was not found."
     assert find_notices(text) == []
     assert find_notices(text, is_sure=True)[0].address == ADA
+
+
+def test_half_a_character_in_a_mail_is_replaced():
+    text = f"<{ADA}>: {UNKNOWN} +2AA-\n"
+    (report,) = read_message(mail(text, Content_Type="text/plain; charset=utf-7")).reports
+    assert report.diagnostic == f"{UNKNOWN} \ufffd"

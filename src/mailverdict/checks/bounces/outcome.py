@@ -250,4 +250,9 @@ def find_status(text: str) -> str | None:
 
 def clean_text(text: str) -> str:
     """One line without control characters."""
-    return " ".join(text.translate(CONTROLS).split())
+    return " ".join(whole_text(text).translate(CONTROLS).split())
+
+
+def whole_text(text: str) -> str:
+    """A text that can be written as UTF-8: halves of surrogate pairs, as JSON and UTF-7 can hold, are replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

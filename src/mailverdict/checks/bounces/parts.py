@@ -14,7 +14,7 @@ from email.policy import compat32
 from email.utils import getaddresses
 
 from .notices import cut_original
-from .outcome import clean_text
+from .outcome import clean_text, whole_text
 from .page_text import page_text
 
 MAX_MESSAGE = 512 * 1024  # octets of a mail that are read: a report stands before the returned mail
@@ -68,7 +68,7 @@ def decode_part(part: Message) -> str:
     data = data[:MAX_MESSAGE]
     for charset in (part.get_content_charset(), "utf-8"):
         try:
-            return data.decode(charset or "utf-8").replace("\r\n", "\n")
+            return whole_text(data.decode(charset or "utf-8")).replace("\r\n", "\n")
         except (LookupError, UnicodeError, ValueError):
             continue
     return data.decode("latin-1").replace("\r\n", "\n")
@@ -152,7 +152,8 @@ def find_address(value: str) -> str | None:
         and "@" in text[1:-1]
         and (" " not in text or text.startswith('"'))
     )
-    return text if is_plausible and not any(0xD800 <= ord(c) <= 0xDFFF for c in text) else None
+    is_whole = "\ufffd" not in text and whole_text(text) == text
+    return text if is_plausible and is_whole else None
 
 
 def only(addresses: tuple[str, ...]) -> str | None:
