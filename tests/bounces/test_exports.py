@@ -144,6 +144,23 @@ def test_columns_can_be_given():
     assert found["outcome"].tolist() == ["hard", "delivered", "hard"]
 
 
+@each_row(
+    ("error", "outcome"),
+    [
+        ("550 5.7.1 Message rejected as spam", "blocked"),
+        ("Message rejected as spam", "blocked"),
+        ("550 5.1.1 User unknown", "hard"),
+        ("451 4.7.1 Greylisted", "soft"),
+        (None, "complaint"),
+        ("abuse", "complaint"),
+    ],
+)
+def test_a_complaint_never_comes_with_a_refusal(error, outcome):
+    export = frame(to=["a@x.example"], category=["Spam"], error=[error])
+    columns = {"address": "to", "outcome": "category", "diagnostic": "error"}
+    assert mv.read_bounces(export, columns=columns)["outcome"].tolist() == [outcome]
+
+
 def test_rows_without_an_address_are_named():
     export = frame(email=["a@x.example", None, "nobody"], Type=["Hard"] * 3)
     with pytest.warns(

@@ -174,6 +174,18 @@ def is_json(text: object) -> bool:
     return isinstance(text, str) and text.lstrip()[:1] in ("{", "[")
 
 
+def first_document(text: str) -> Any:
+    """The document at the beginning of a text; `ValueError` if there is none.
+
+    Sendmail breaks lines that are too long behind a "!", and goes on after a blank.
+    """
+    start = text.lstrip("\ufeff \r\n\t")
+    try:
+        return DECODER.raw_decode(start)[0]
+    except ValueError:
+        return DECODER.raw_decode(start.replace("!\n ", ""))[0]
+
+
 def events_in(
     value: Any,
     around: Mapping[str, Any],

@@ -61,6 +61,9 @@ UNLIKE = re.compile(
 DELIVERY = re.compile(
     r"bounc|complain|deliver|smtp|suppress|feedback|fail|reject|report|drop|dsn", re.IGNORECASE
 )
+REFUSAL = re.compile(
+    r"\b(?:reject|refus|bounc|denied|not accepted|blocked|undeliver|greylist)", re.IGNORECASE
+)
 MAX_WORDS = 5  # parts of one; more are a sentence
 RANK_OF_TEXTS = 3  # in `general.cells`: from here on a cell may be a sentence
 
@@ -504,8 +507,11 @@ def feedback_meaning(kind: str) -> str:
 
 def has_refusal(status: str | None, reply: str | None) -> bool:
     """Whether a server refused the mail: then nobody got it who could complain."""
-    is_code = status is not None and re.match(r"[45](?:\d\d$|\.\d{1,3}\.\d)", status) is not None
-    return is_code or (reply is not None and REPLY.search(reply) is not None)
+    if status is not None and re.match(r"[45](?:\d\d$|\.\d{1,3}\.\d)", status):
+        return True
+    if reply is None:
+        return False
+    return REPLY.search(reply) is not None or REFUSAL.search(reply) is not None
 
 
 def conclude_row(meaning: str, status: str | None, diagnostic: str | None) -> Judgement:

@@ -23,9 +23,9 @@ from ..table.notices import Note, warn_user
 from ..table.table import Frame, Table, frame_of, labels_of, library_of, polars_of
 from ..table.text_column import to_array
 from .events import (
-    DECODER,
     events_in,
     find_general,
+    first_document,
     mentions_failure,
     read_documents,
     texts_of,
@@ -310,7 +310,7 @@ class BounceReader:
     def read_events_of_mail(self, text: str, place: str) -> None:
         """Read the notification at the beginning of a mail; behind it stands a text for people."""
         try:
-            document, _ = DECODER.raw_decode(text.lstrip("\ufeff \r\n\t"))
+            document = first_document(text)
         except (ValueError, RecursionError):
             self.refuse(place, "it begins as a notification in JSON that is not valid")
             return

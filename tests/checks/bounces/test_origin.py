@@ -77,6 +77,15 @@ PEOPLE = [
         "the subject alone, and our domain",
     ),
     (
+        dsn(
+            recipient("5.1.1", to=SALES),
+            returned="Subject: x\n\n",
+            sender=BO,
+            subject="Fwd: Report",
+        ),
+        "a report that was forwarded as it is",
+    ),
+    (
         mail(
             f"We got your mail:\n{SALES}: {UNKNOWN}\n",
             sender="Support <support@firm.example>",
@@ -159,6 +168,7 @@ TEXTS = [
         "soft",
         "Postfix",
     ),
+    ("Die Nachricht an {} kam zurück:\n\nDie Adresse wurde nicht gefunden.\n", "hard", "German"),
     ("There was a temporary problem with {}. We will retry for 46 hours.\n", "soft", "a delay"),
 ]
 
@@ -173,6 +183,7 @@ def test_a_text_of_no_known_form_is_read(text, outcome, why):
     [
         "Delivery to {} failed. Please check if the user is unknown.\n",
         "Delivery to {} failed. The address may not exist.\n",
+        "Die Nachricht an {} kam zurück. Die Adresse existiert möglicherweise nicht.\n",
         "Delivery to {} and bo@firm.example failed: user unknown\n",
         "Delivery to {} failed.\n",
     ],

@@ -142,7 +142,10 @@ SENTENCE_END = re.compile(r"(?<=[.!?;。！])\s+|\n[ \t]*\n|\n(?=[ \t]*[-*#])|:[
 # Advice and guesses: what such a sentence names is not a cause.
 DOUBT = re.compile(
     r"\b(?:if|may|might|possibl[ey]|perhaps|probably|could be|either|please|check|typos?|make sure|verify"
-    r"|recommend|should|can have)\b",
+    r"|recommend|should|can have"
+    r"|möglicherweise|vielleicht|eventuell|könnte|bitte|falls|oder|peut-être|veuillez|vérifie[rz]"
+    r"|quizás?|puede que|por favor|talvez|possivelmente|forse|verificare|misschien|controleer)\b"
+    r"|возможно|проверьте|пожалуйста|可能|请|請|かもしれ|ください|확인",
     re.IGNORECASE,
 )
 # In a sentence, the words by which the rules for replies find a refusal of the sender are too common: these are not.

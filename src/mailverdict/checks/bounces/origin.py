@@ -68,8 +68,10 @@ def is_of_daemon(message: Message) -> bool:
     if addresses_in(message.get_all("X-Failed-Recipients")):
         return True
     sender = " ".join(header_text(value) for value in values_of(message, ("From", "Return-Path")))
+    if BOUNCE_SENDER.search(sender):
+        return True
     is_report = message.get_content_type() == "multipart/report" and not is_receipt(message)
-    return is_report or BOUNCE_SENDER.search(sender) is not None
+    return is_report and ANSWER.match(header_text(message.get("Subject"))) is None
 
 
 def is_returned_to_us(message: Message, returned: ReturnedMail) -> bool:

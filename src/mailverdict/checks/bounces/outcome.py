@@ -255,4 +255,6 @@ def clean_text(text: str) -> str:
 
 def whole_text(text: str) -> str:
     """A text that can be written as UTF-8: halves of surrogate pairs, as JSON and UTF-7 can hold, are replaced."""
+    if text.isascii():
+        return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
