@@ -124,7 +124,7 @@ def test_what_is_not_events_is_an_error(tmp_path, text, error, message):
 def test_a_line_that_is_no_json_costs_itself_only(tmp_path):
     path = tmp_path / "events.json"
     path.write_text(f'{EVENT}\n{{"a": \n{EVENT}\n\udcff\n{EVENT}\n', "utf-8", "surrogateescape")
-    with pytest.warns(UserWarning, match=r"2 of 5 .*events\.json, line 2: .*not valid JSON"):
+    with pytest.warns(UserWarning, match=r"2 of 5 .*events\.json: line 2: not valid JSON"):
         found = mv.read_bounces(path)
     assert len(found) == 3
 
@@ -147,3 +147,19 @@ def test_an_unknown_event_beside_known_ones_is_named_with_its_members(tmp_path, 
         found = mv.read_bounces(path)
     note = found.attrs["bounces"]
     assert (len(found), note["unread"], note["other"]) == (1, 1, 0)
+
+
+def test_other_events_of_an_unknown_service_are_only_counted(tmp_path):
+    path = tmp_path / "events.jsonl"
+    other = {"type": "user.created", "email": "bo@firm.example"}
+    path.write_text(f"{EVENT}\n{json.dumps(other)}\n")
+    note = mv.read_bounces(path).attrs["bounces"]
+    assert (note["other"], note["unread"]) == (1, 0)
+
+
+def test_an_unknown_word_of_many_events_is_one_problem(tmp_path):
+    path = tmp_path / "events.jsonl"
+    event = {"event": "bounce_resolved", "email": "bo@firm.example"}
+    path.write_text(f"{EVENT}\n" + f"{json.dumps(event)}\n" * 3)
+    with pytest.warns(UserWarning, match=r"3 of 4 .*the outcome is not known \(3 rows\)"):
+        assert len(mv.read_bounces(path)) == 1

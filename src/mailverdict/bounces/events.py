@@ -157,7 +157,7 @@ def mentions_failure(value: Any, depth: int = 0) -> bool:
     """Whether a member of a value speaks of a bounce, a complaint or a failure."""
     if depth > MAX_DEPTH:
         return False
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         for name, inner in value.items():
             is_empty = inner is None or inner is False or inner in ("", 0)
             if not is_empty and FAILURE.search(str(name)[:MAX_NAME]):

@@ -349,8 +349,10 @@ def believed_words(
         if plain_word(word) in general_names("elsewhere") and not is_delivery:
             doubtful.append(word)
             continue
-        is_tag = plain_word(last_member(name)) in general_names("tags")
-        (tags if is_tag else believed).append(word)
+        if plain_word(last_member(name)) in general_names("tags"):
+            tags.append(word)
+        else:
+            believed.append(word)
     first = next((known_word(word) for word in believed if known_word(word) is not None), None)
     if first not in (SKIP, Outcome.DELIVERED, Outcome.COMPLAINT):
         believed += tags
@@ -368,11 +370,8 @@ def row_meaning(
     if meaning is None and layout.is_general and diagnostic and REPLY.search(diagnostic):
         is_undone = any(parts_of(word) & word_parts()["undone"] for word in words)
         meaning = None if is_undone else JUDGE
-    if (
-        layout.is_final
-        or meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT)
-        or not diagnostic
-    ):
+    is_settled = meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT)
+    if layout.is_final or is_settled or not diagnostic:
         return meaning, diagnostic
     finer = meanings("reasons").get(plain_word(diagnostic))
     for pattern, sentence in SENTENCES:
@@ -380,8 +379,9 @@ def row_meaning(
             finer = sentence
     if finer is None:
         return meaning, diagnostic
-    is_open = meaning in (JUDGE, REFUSED)
-    return (meaning if finer == Outcome.HARD and not is_open else finer), None
+    if finer == Outcome.HARD and meaning not in (JUDGE, REFUSED):
+        return meaning, None
+    return finer, None
 
 
 def words_meaning(

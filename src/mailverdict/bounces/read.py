@@ -61,6 +61,7 @@ class Judged(NamedTuple):
 
 
 LayoutRow = tuple[ExportLayout, Mapping[str, Any]]  # cells by the names of the export
+MAX_CELL = 4_001  # characters of a cell by which rows are compared: more than are read
 MOST_JUDGED = 100_000  # distinct words and replies that are remembered
 NOTE = "bounces"  # key in `DataFrame.attrs` for what was read and what was not
 OUTCOME_DTYPE = pd.CategoricalDtype(["delivered", "hard", "soft", "blocked", "complaint"])
@@ -314,9 +315,9 @@ class BounceReader:
         except (ValueError, RecursionError):
             self.refuse(place, "it begins as a notification in JSON that is not valid")
             return
-        rows = list(self.rows_of_document(document, place))
-        self.read_rows(rows, place)
-        self.rows -= len(rows)  # the mail is counted
+        rows_before = self.rows
+        self.read_rows(self.rows_of_document(document, place), place, are_events=True)
+        self.rows = rows_before  # the mail is counted
 
     def read_table_file(self, path: Path) -> None:
         with open_table(path, self.options) as table:
@@ -373,19 +374,7 @@ class BounceReader:
         """Read the events of a file; an error if none is known."""
         other_before = self.other
         problems_before = self.problem_count, len(self.problems)
-        understood = 0
-        for number, octets in texts_of(path):
-            place = path.name if number == 1 else f"{path.name}, line {number}"
-            try:
-                documents = read_documents(octets, f"{path}, line {number}")
-            except InputError as exc:
-                if number == 1:
-                    raise
-                self.rows += 1
-                self.refuse(place, str(exc).partition(": ")[2])
-                continue
-            for document in documents:
-                understood += self.read_rows(self.rows_of_document(document, place), place)
+        understood = self.read_rows(self.rows_of_events(path), path.name, are_events=True)
         if understood == 0:
             self.other = other_before
             self.forget_problems(*problems_before)
@@ -393,6 +382,20 @@ class BounceReader:
                 f"{path}: no events of a sending service that are known ({known_exports()}), and none with an "
                 f"address beside a word, reply or status that is understood"
             )
+
+    def rows_of_events(self, path: Path) -> Iterator[LayoutRow]:
+        """The events of a file; a line that is not JSON is a problem, if it is not the first one."""
+        for number, octets in texts_of(path):
+            try:
+                documents = read_documents(octets, f"{path}, line {number}")
+            except InputError as exc:
+                if number == 1:
+                    raise
+                self.rows += 1
+                self.refuse(path.name, str(exc).removeprefix(f"{path}, "))
+                continue
+            for document in documents:
+                yield from self.rows_of_document(document, path.name)
 
     def rows_of_document(self, document: Any, place: str) -> Iterator[LayoutRow]:
         """The events of a document: of known layouts, then by the general reading; what is neither is counted."""
@@ -426,8 +429,12 @@ class BounceReader:
         else:
             self.other += 1
 
-    def read_rows(self, rows: Iterable[LayoutRow], place: str) -> int:
-        """Read rows, and count those that were understood; each distinct statement is judged once."""
+    def read_rows(self, rows: Iterable[LayoutRow], place: str, *, are_events: bool = False) -> int:
+        """Read rows, and count those that were understood; each distinct statement is judged once.
+
+        An event of an unknown service with words that are not known is not about a delivery if nothing in it speaks
+        of a failure.
+        """
         unknown: dict[str, list[int]] = {}
         judged: dict[tuple[Any, ...], Judged] = {}
         understood = 0
@@ -441,12 +448,15 @@ class BounceReader:
                 self.refuse(row_place, f"cannot be read ({type(exc).__name__})")
                 continue
             statement = judgement.statement
+            is_foreign = are_events and layout.is_guess
+            if judgement.meaning is None and is_foreign and not mentions_failure(cells):
+                self.other += 1
+                continue
             if judgement.meaning is None:
                 words = ", ".join((*statement.words, *statement.doubtful))
                 unknown.setdefault(words, []).append(self.rows)
                 continue
-            is_empty = not any(statement)
-            understood += not (layout.is_general and is_empty)
+            understood += any(statement) or not layout.is_general
         for words, numbers in unknown.items():
             hint = f"give outcomes={{{printable_text(words.partition(', ')[0], 60)!r}: ...}}"
             problem = f"the outcome is not known ({count_of(len(numbers), 'row')}); {hint}"
@@ -460,7 +470,7 @@ class BounceReader:
     ) -> Judged:
         """The judgement of a row; of one with the same cells, it is remembered."""
         names = statement_names(layout)
-        key = (layout.name, names, *(str(cells.get(name)) for name in names))
+        key = (layout.name, names, *(str(cells.get(name))[:MAX_CELL] for name in names))
         found = judged.get(key)
         if found is None:
             statement = read_statement(layout, cells)

@@ -111,6 +111,8 @@ def read_message(data: bytes) -> MailReading:
     True
     """
     cut = data[:MAX_MESSAGE]
+    if not cut.strip():
+        return MailReading(problems=["not a mail: it is empty"])
     nested = len(re.findall(rb"boundary\s*=|:\s*message/", cut, re.IGNORECASE))
     if nested > MAX_MULTIPARTS:
         return MailReading(problems=[f"more than {MAX_MULTIPARTS} nested parts"])
