@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.bounces.exports import general_layout, known_word
+from mailverdict.bounces.general import general_layout
 from mailverdict.bounces.services import word_parts
+from mailverdict.bounces.words import known_word
 from tests.checks.bounces.shapes import ADA, mail
 from tests.doubles.tables import each_row
 
@@ -318,7 +319,9 @@ def test_events_in_a_mail_are_read(tmp_path):
 
 
 def test_a_notification_in_a_mail_that_is_cut_is_a_problem(tmp_path):
-    (tmp_path / "a.eml").write_bytes(mail('{"event": "bounce', sender="x@y.example", subject="N"))
+    (tmp_path / "a.eml").write_bytes(
+        mail('{"event": "bounce', sender="no-reply@y.example", subject="N")
+    )
     _, note = outcomes_of(tmp_path / "a.eml")
     assert (note["unread"], note["other"]) == (1, 0)
     assert "not valid" in note["problems"][0][1]

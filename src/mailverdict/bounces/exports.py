@@ -1,5 +1,8 @@
 """Rows of sending services: which layout they have, and what each says about its address.
 
+A row becomes a `Statement`: its words, status and reply as texts, of a known layout by its columns, else by the general
+reading (`general.py`). Its words have a meaning together (`words.py` knows each), and the reply is judged.
+
 The word *hard* of a service counts unless the reply beside it says that the sender was refused, or that the mailbox
 exists. Its word *soft* counts unless the reply is final and says that the mailbox or domain does not exist.
 """
@@ -7,7 +10,7 @@ exists. Its word *soft* counts unless the reply is final and says that the mailb
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -17,55 +20,40 @@ from ..checks.bounces.dates import date_of
 from ..checks.bounces.message import COMPLAINTS, NO_COMPLAINTS
 from ..checks.bounces.notices import causes_in
 from ..checks.bounces.outcome import (
-    MAX_DIAGNOSTIC,
     REPLY,
     Judgement,
     Outcome,
     find_status,
     is_final_reply,
     judge,
-    whole_text,
 )
-from ..checks.bounces.parts import MAX_ADDRESS, find_address
+from ..checks.bounces.parts import MAX_ADDRESS
 from ..errors import ColumnError, SettingsError
-from ..model.address import folded_key
 from ..model.words import Reason
 from ..table.columns import did_you_mean, listed, plain_word
+from .general import believed_words, general_address, general_layout, sort_cells
 from .services import (
     CELLS,
     DIRECTION,
     FEEDBACK,
     FIELDS,
-    GENERAL,
     JUDGE,
     SENTENCES,
     SKIP,
     ExportLayout,
-    general_names,
     layouts,
     meanings,
     word_parts,
 )
+from .words import MAX_WORD, filled, known_word, parts_of, word_of_flag
 
 REFUSED = (
     "refused"  # a bounce that is called blocked or spam: that counts where the reply gives no cause
 )
 UNCLEAR = "unclear"  # a feedback type that may be a complaint
-MAX_WORD = 60  # characters of an outcome's word
-# A column that is called like an address, if no other one is: "Contact e-mail address".
-LIKE_ADDRESS = re.compile(r"e-?mail|recipient|rcpt", re.IGNORECASE)
-UNLIKE = re.compile(
-    r"from|sender|reply|owner|status|type|\bid\b|_id|count|subject|client|template|campaign|name|date|time|domain",
-    re.IGNORECASE,
-)
-DELIVERY = re.compile(
-    r"bounc|complain|deliver|smtp|suppress|feedback|fail|reject|report|drop|dsn", re.IGNORECASE
-)
 REFUSAL = re.compile(
     r"\b(?:reject|refus|bounc|denied|not accepted|blocked|undeliver|greylist)", re.IGNORECASE
 )
-MAX_WORDS = 5  # parts of one; more are a sentence
-RANK_OF_TEXTS = 3  # in `general.cells`: from here on a cell may be a sentence
 
 
 def known_exports() -> str:
@@ -104,70 +92,6 @@ def known_layout(names: tuple[str, ...]) -> ExportLayout | None:
                 layout, columns={ours: theirs for ours, theirs in there.items() if theirs}
             )
     return None
-
-
-@lru_cache(maxsize=1_000)
-def general_layout(names: tuple[str, ...]) -> ExportLayout | None:
-    """The names that mean an address, a time, a word, a reply or a status; None without an address or the rest.
-
-    >>> layout = general_layout(("id", "to", "data.bounce.type", "error_message", "created_at"))
-    >>> layout.columns["address"], layout.columns["cells"], layout.columns["at"]
-    (('to',), ('data.bounce.type', 'error_message'), ('created_at',))
-    """
-    columns: dict[str, tuple[str, ...]] = {}
-    for field in ("address", "at", FEEDBACK, DIRECTION, CELLS):
-        ranks = general_names(field)
-        order = list(ranks)
-        found: list[tuple[int, int, str]] = []
-        for name in names:
-            word = general_name(name, field)
-            if word is not None and not is_not_ours(name):
-                found.append((ranks[word], order.index(word), name))
-        if found:
-            columns[field] = tuple(name for _, _, name in sorted(found, key=lambda row: row[:2]))
-    if "address" not in columns:
-        likely = [name for name in names if LIKE_ADDRESS.search(name) and not UNLIKE.search(name)]
-        if len(likely) == 1:
-            columns["address"] = (likely[0],)
-    if "address" not in columns or not {CELLS, FEEDBACK} & columns.keys():
-        return None
-    return ExportLayout(GENERAL, columns, "the names of its columns")
-
-
-def general_name(name: str, field: str) -> str | None:
-    """The name by which a column or member is known in the general reading; None if it is not."""
-    ranks = general_names(field)
-    word = plain_word(last_member(name))
-    if word in ranks:
-        return word
-    outer = plain_word(last_member(name.rpartition(".")[0]))
-    is_reply = field == CELLS and ranks.get(outer, 0) >= RANK_OF_TEXTS
-    return outer if is_reply else None
-
-
-def general_description(layout: ExportLayout) -> str:
-    """The names by which the general reading reads, for people."""
-    kinds = {"address": "addresses", CELLS: "words and replies", "at": "times"}
-    shown = [
-        f"{kind} were taken from {listed(layout.columns[field])}"
-        for field, kind in kinds.items()
-        if field in layout.columns
-    ]
-    return ", ".join(shown)
-
-
-def may_be_recipient(name: str) -> bool:
-    return plain_word(last_member(name)) in general_names("address") and not is_not_ours(name)
-
-
-def last_member(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
-def is_not_ours(name: str) -> bool:
-    """Whether a member is one of the sender, or of the headers of a mail."""
-    outer = name.split(".")[:-1]
-    return any(plain_word(part) in general_names("not_ours") for part in outer)
 
 
 def given_layout(names: Sequence[str], columns: Mapping[str, str]) -> ExportLayout:
@@ -247,118 +171,6 @@ def statement_names(layout: ExportLayout) -> tuple[str, ...]:
     )
 
 
-def filled(cells: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The cells of these names that are not empty, as texts."""
-    for name in names:
-        text = filled_text(cells.get(name))
-        if text is not None:
-            yield name, text
-
-
-def filled_text(cell: object) -> str | None:
-    """A cell as stripped text; None if it is empty."""
-    if cell is None or cell != cell:
-        return None
-    text = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-    return whole_text(text.strip()[: MAX_DIAGNOSTIC * 8]) or None
-
-
-def word_of_flag(name: str, cell: str) -> str | None:
-    """A word; of a cell that is true, the name of its column (``hard_bounce: true``); None of one that is false."""
-    lower = cell.lower()
-    if lower not in ("true", "false") or known_word(last_member(name)) in (None, SKIP):
-        return cell
-    return last_member(name) if lower == "true" else None
-
-
-def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, str]:
-    """The address of the first rank of names that has one, or the empty text and why there is none."""
-    ranks = general_names("address")
-    by_rank: dict[int, dict[str, str]] = {}
-    seen = ""
-    for name, cell in filled(cells, layout.columns["address"]):
-        found = find_address(cell)
-        seen = seen or cell
-        if found is None:
-            continue
-        rank = ranks.get(plain_word(last_member(name)), 0) - ("original" in name.lower())
-        by_rank.setdefault(rank, {}).setdefault(folded_key(found), found)
-    if not by_rank:
-        return "", f"{seen[:40]!r} is not an address"
-    addresses = list(by_rank[min(by_rank)].values())
-    if len(addresses) > 1:
-        shown = " and ".join(repr(address[:60]) for address in addresses[:2])
-        return "", f"it names several addresses, {shown}; name the column"
-    return addresses[0], ""
-
-
-def sort_cells(
-    cells: Iterable[tuple[str, str]],
-) -> tuple[list[tuple[str, str]], str | None, str | None]:
-    """The words of a row with their names, its status and its reply, by what each cell holds."""
-    words: list[tuple[str, str]] = []
-    replies: list[str] = []
-    statements: list[str] = []
-    status: str | None = None
-    code: str | None = None
-    for name, text in cells:
-        word = word_of_flag(name, text)
-        if re.fullmatch(r"[45]\d\d", text):
-            code = code or text
-        elif text.isdigit() or word is None:
-            continue
-        elif re.fullmatch(r"[245]\.\d{1,3}\.\d{1,3}", text):
-            status = status or text
-        elif find_status(text) or REPLY.search(text):
-            replies.append(text)
-        else:
-            rank = general_names(CELLS)[str(general_name(name, CELLS))]
-            is_sentence = " " in text or any(pattern.search(text) for pattern, _ in SENTENCES)
-            if is_sentence and rank >= RANK_OF_TEXTS:
-                statements.append(text)
-            if " " not in text or known_word(text) is not None:
-                words.append((name, word))
-    diagnostic = next(iter(replies or statements), None)
-    if code is not None and not (diagnostic and REPLY.search(diagnostic)):
-        diagnostic = " ".join(part for part in (code, diagnostic) if part)
-    return words, status, diagnostic
-
-
-def believed_words(
-    words: Sequence[tuple[str, str]], *, has_reply: bool
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of a row in the general reading, without tags of the sender's own; and those that are doubtful.
-
-    "Permanent" or "spam" is said of an employment or of a web form, too: it counts if something else in the row speaks
-    of a delivery.
-
-    >>> believed_words([("type", "permanent")], has_reply=False)
-    ((), ('permanent',))
-    >>> believed_words([("bounce_type", "permanent")], has_reply=False)
-    (('permanent',), ())
-    """
-    is_delivery = has_reply
-    for name, word in words:
-        rank = general_names(CELLS)[str(general_name(name, CELLS))]
-        is_event = rank == 0 and known_word(word) is not None
-        is_delivery = is_delivery or is_event or DELIVERY.search(f"{name} {word}") is not None
-    believed: list[str] = []
-    doubtful: list[str] = []
-    tags: list[str] = []
-    for name, word in words:
-        if plain_word(word) in general_names("elsewhere") and not is_delivery:
-            doubtful.append(word)
-            continue
-        if plain_word(last_member(name)) in general_names("tags"):
-            tags.append(word)
-        else:
-            believed.append(word)
-    first = next((known_word(word) for word in believed if known_word(word) is not None), None)
-    if first not in (SKIP, Outcome.DELIVERED, Outcome.COMPLAINT):
-        believed += tags
-    return tuple(dict.fromkeys(believed)), tuple(dict.fromkeys(doubtful))
-
-
 def row_meaning(
     words: Sequence[str], diagnostic: str | None, layout: ExportLayout, given: Mapping[str, str]
 ) -> tuple[str | None, str | None]:
@@ -419,35 +231,6 @@ def words_meaning(
 def word_meaning(text: str, layout: ExportLayout) -> str | None:
     """What a word of the export means; None if it is not known."""
     return layout.words.get(plain_word(text)) or known_word(text)
-
-
-@lru_cache(maxsize=10_000)
-def known_word(text: str) -> str | None:
-    """What a word means in every export: as a whole, or else by its parts.
-
-    >>> [known_word(word) for word in ("activity.hard_bounced", "MessageDeliveryFailed", "unbounced", "Lunch")]
-    ['hard', 'judge', None, None]
-    """
-    word = plain_word(text)
-    whole = meanings("words").get(word) or meanings("reasons").get(word)
-    if whole is not None:
-        return whole
-    parts = parts_of(text)
-    if not parts or len(parts) > MAX_WORDS or parts & word_parts()["undone"]:
-        return None
-    found = [meaning for meaning, names in word_parts().items() if parts & names]
-    if "hard" in found and "soft" in found:
-        return JUDGE
-    for meaning in ("complaint", "hard", "soft", "blocked", JUDGE, "delivered", SKIP):
-        if meaning in found:
-            return meaning
-    return None
-
-
-def parts_of(text: str) -> frozenset[str]:
-    """The parts of a word: at signs and blanks, and before a capital letter."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text[:MAX_WORD])
-    return frozenset(word.lower() for word in words)
 
 
 CERTAIN = frozenset(

@@ -35,12 +35,8 @@ from .exports import (
     Statement,
     choose_layout,
     conclude,
-    filled,
-    general_description,
-    general_layout,
     known_exports,
     known_layout,
-    may_be_recipient,
     parse_moment,
     read_address,
     read_statement,
@@ -48,8 +44,10 @@ from .exports import (
     status_code,
     unknown_export,
 )
+from .general import general_description, general_layout, may_be_recipient
 from .mailboxes import kind_of_file, list_files, read_mails
 from .services import FIELDS, SKIP, ExportLayout
+from .words import filled
 
 
 class Judged(NamedTuple):

@@ -265,6 +265,7 @@ def test_a_notification_in_json_is_given_to_the_reader_of_events():
     reading = read_message(mail(text, sender=sender, subject="AWS Notification Message"))
     assert reading.events.startswith('{"notificationType"')
     assert read_message(mail(text, sender=BO, subject="Fwd: AWS")).events == ""
+    assert read_message(mail(text, sender=BO, subject="AWS")).events == ""
 
 
 def test_sentences_are_believed_only_of_a_mail_that_is_surely_a_bounce():

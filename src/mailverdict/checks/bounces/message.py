@@ -30,6 +30,7 @@ from .origin import (
     Sign,
     belongs_to_sender,
     is_of_daemon,
+    is_of_notifier,
     is_receipt,
     own_domains_of,
     receivers_of,
@@ -400,7 +401,7 @@ def read_notice_text(
     if AUTO_REPLY.search(subject) and not failed:
         return MailReading(is_other=True)
     for text in texts:
-        if JSON_START.match(text) and not is_answer:
+        if JSON_START.match(text) and not is_answer and is_of_notifier(message):
             return MailReading(is_other=True, events=text)
     sign = sign_of(message, returned, texts)
     inline = [text[match.start() :] for text in texts if (match := INLINE_FIELDS.search(text))]

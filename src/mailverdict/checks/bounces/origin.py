@@ -31,6 +31,7 @@ BOUNCE_SUBJECT = re.compile(
     r"|退信|メールエラー|配信不能|配信エラー",
     re.IGNORECASE,
 )
+MACHINE = re.compile(r"no-?reply|notif|alert|sns|webhook|postmaster|daemon", re.IGNORECASE)
 ANSWER = re.compile(
     r"\s*(?:\[[^\]]{0,40}\]\s*)?(?:re|fwd?|aw|wg|tr|rv|enc|sv|vs|vb|antw|odp|pd|ref|回复|答复|转发|回覆|轉寄)\s*(?:\[\d+\])?[:：]",
     re.IGNORECASE,
@@ -52,9 +53,7 @@ def sign_of(message: Message, returned: ReturnedMail, texts: Sequence[str]) -> S
     subject = header_text(message.get("Subject"))
     is_answer = ANSWER.match(subject) is not None
     has_subject = BOUNCE_SUBJECT.search(subject) is not None and not is_answer
-    paths = [header_text(value) for value in message.get_all("Return-Path") or ()]
-    submitted = header_text(message.get("Auto-Submitted")).lower()
-    is_machine = "<>" in paths or submitted.startswith("auto-")
+    is_machine = is_of_machine(message)
     came_back = not is_answer and is_returned_to_us(message, returned)
     if has_subject and (is_machine or came_back):
         return Sign.SURE
@@ -72,6 +71,20 @@ def is_of_daemon(message: Message) -> bool:
         return True
     is_report = message.get_content_type() == "multipart/report" and not is_receipt(message)
     return is_report and ANSWER.match(header_text(message.get("Subject"))) is None
+
+
+def is_of_machine(message: Message) -> bool:
+    """Whether a program sent a mail, by what it says of itself."""
+    paths = [header_text(value) for value in message.get_all("Return-Path") or ()]
+    submitted = header_text(message.get("Auto-Submitted")).lower()
+    return "<>" in paths or submitted.startswith("auto-")
+
+
+def is_of_notifier(message: Message) -> bool:
+    """Whether a program sent a mail, by its own words or by the address."""
+    return is_of_machine(message) or any(
+        MACHINE.search(address.rpartition("@")[0]) for address in senders_of(message)
+    )
 
 
 def is_returned_to_us(message: Message, returned: ReturnedMail) -> bool:
