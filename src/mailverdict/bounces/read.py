@@ -32,7 +32,7 @@ from .events import (
 )
 from .exports import (
     UNCLEAR,
-    Statement,
+    RowStatement,
     choose_layout,
     conclude,
     known_exports,
@@ -53,7 +53,7 @@ from .words import filled
 class Judged(NamedTuple):
     """The judgement of rows with the same statement; none if they are not about a delivery."""
 
-    statement: Statement
+    statement: RowStatement
     meaning: str | None  # None if the words are not known
     judgement: Judgement | None
 
