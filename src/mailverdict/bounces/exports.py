@@ -1,6 +1,6 @@
 """Rows of sending services: which layout they have, and what each says about its address.
 
-A row becomes a `RowStatement`: its words, status and reply as texts, of a known layout by its columns, else by the general
+A row becomes a `Statement`: its words, status and reply as texts, of a known layout by its columns, else by the general
 reading (`general.py`). Its words have a meaning together (`words.py` knows each), and the reply is judged.
 
 The word *hard* of a service counts unless the reply beside it says that the sender was refused, or that the mailbox
@@ -111,7 +111,7 @@ def given_layout(names: Sequence[str], columns: Mapping[str, str]) -> ExportLayo
     )
 
 
-class RowStatement(NamedTuple):
+class Statement(NamedTuple):
     """What a row says of a delivery, as texts: None where it says nothing."""
 
     words: tuple[str, ...]
@@ -123,7 +123,7 @@ class RowStatement(NamedTuple):
     direction: str | None = None  # of a mail that came in, nobody but ourselves is the recipient
 
 
-def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> RowStatement:
+def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
     """What a row says, from its cells by the names of the export."""
     feedback = first_filled(layout, cells, FEEDBACK)
     direction = first_filled(layout, cells, DIRECTION)
@@ -131,11 +131,11 @@ def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> RowStateme
         named, status, diagnostic = sort_cells(filled(cells, layout.columns.get(CELLS, ())))
         has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
         words, doubtful = believed_words(named, has_reply=has_reply)
-        return RowStatement(words, status, diagnostic, feedback, None, doubtful, direction)
+        return Statement(words, status, diagnostic, feedback, None, doubtful, direction)
     flags = [
         word_of_flag(name, cell) for name, cell in filled(cells, layout.columns.get("outcome", ()))
     ]
-    return RowStatement(
+    return Statement(
         tuple(word for word in flags if word is not None),
         first_filled(layout, cells, "status"),
         first_filled(layout, cells, "diagnostic"),
@@ -248,7 +248,7 @@ NOT_THE_MAILBOX = re.compile(r"5\.2\.3|5\.[36]\.[1-9]\d*|5\.4\.(?!4\b|310\b)[1-9
 
 
 def conclude(
-    layout: ExportLayout, row: RowStatement, given: Mapping[str, str]
+    layout: ExportLayout, row: Statement, given: Mapping[str, str]
 ) -> tuple[str | None, Judgement | None]:
     """What the words, status and reply of a row say together; no judgement if it is not about a delivery."""
     if (row.direction or "").lower() in ("incoming", "inbound"):

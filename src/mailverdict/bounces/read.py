@@ -32,7 +32,7 @@ from .events import (
 )
 from .exports import (
     UNCLEAR,
-    RowStatement,
+    Statement,
     choose_layout,
     conclude,
     known_exports,
@@ -50,10 +50,10 @@ from .services import FIELDS, SKIP, ExportLayout
 from .words import filled
 
 
-class Judged(NamedTuple):
+class JudgedStatement(NamedTuple):
     """The judgement of rows with the same statement; none if they are not about a delivery."""
 
-    statement: RowStatement
+    statement: Statement
     meaning: str | None  # None if the words are not known
     judgement: Judgement | None
 
@@ -434,7 +434,7 @@ class BounceReader:
         of a failure.
         """
         unknown: dict[str, list[int]] = {}
-        judged: dict[tuple[Any, ...], Judged] = {}
+        judged: dict[tuple[Any, ...], JudgedStatement] = {}
         understood = 0
         for layout, cells in rows:
             self.rows += 1
@@ -464,8 +464,11 @@ class BounceReader:
         return understood
 
     def judge_row(
-        self, layout: ExportLayout, cells: Mapping[str, Any], judged: dict[tuple[Any, ...], Judged]
-    ) -> Judged:
+        self,
+        layout: ExportLayout,
+        cells: Mapping[str, Any],
+        judged: dict[tuple[Any, ...], JudgedStatement],
+    ) -> JudgedStatement:
         """The judgement of a row; of one with the same cells, it is remembered."""
         names = statement_names(layout)
         key = (layout.name, names, *(str(cells.get(name))[:MAX_CELL] for name in names))
@@ -475,12 +478,12 @@ class BounceReader:
             meaning, judgement = conclude(layout, statement, self.outcomes)
             if len(judged) >= MOST_JUDGED:
                 judged.clear()
-            found = Judged(statement, meaning, judgement)
+            found = JudgedStatement(statement, meaning, judgement)
             judged[key] = found
         return found
 
     def add_report(
-        self, layout: ExportLayout, cells: Mapping[str, Any], judged: Judged, place: str
+        self, layout: ExportLayout, cells: Mapping[str, Any], judged: JudgedStatement, place: str
     ) -> None:
         """Add the report of a row, or count what it is instead; unknown words are counted by `read_rows`."""
         statement, meaning, judgement = judged
