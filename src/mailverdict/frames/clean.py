@@ -206,6 +206,9 @@ def repair_refused(texts: pa.StringArray, seen: SyntaxColumn) -> tuple[Rows, pa.
     """The refused rows that may hold or suggest an address, and what was found in each."""
     rows = np.flatnonzero(~to_bools(seen.ok))
     rows = rows[to_bools(pc.match_substring_regex(texts.take(pa.array(rows)), SIGNS))]
+    # Cells of one form take the same way through the code: in this order they take three quarters of the time.
+    form = pc.replace_substring_regex(texts.take(pa.array(rows)), "[0-9A-Za-z]+", "")
+    rows = rows[pc.sort_indices(form).to_numpy()]
     distinct = texts.take(pa.array(rows)).dictionary_encode()
     cells = [repair_text(text) for text in distinct.dictionary.to_pylist()]
     found = {

@@ -28,6 +28,7 @@ AT_GUESS = re.compile(
     rf"|\s{{0,5}}([\-_*|/'\"#])\s?(?:{AT})\s?\1\s{{0,5}}|(?<=\w)[©®](?=\w)",
     re.IGNORECASE,
 )
+DOT_WORD = re.compile(rf"(?:{DOT})|[\[({{<]\s{{0,3}}\.", re.IGNORECASE)
 DOT_GUESS = re.compile(
     rf"\s{{1,5}}(?:{DOT})\s{{1,5}}|\s{{0,5}}([\-_*|/'\"#])\s?(?:{DOT})\s?\1\s{{0,5}}"
     rf"|\s{{0,5}}[\[({{<]\s{{0,3}}(?:{DOT}|\.)\s{{0,3}}[\])}}>]\s{{0,5}}",
@@ -50,6 +51,7 @@ SPACED_OUT = re.compile(r"\S(?: \S){4,}")
 SAME_DOMAIN = re.compile(r"(@[\w.\-]{3,253})\1\Z", re.IGNORECASE)
 BLANK, SIGNS_TWICE, DOTS_TWICE = re.compile(r"\s"), re.compile("@{2,}"), re.compile(r"\.{2,}")
 SIGN_WITH_BLANKS = re.compile(r"\s{0,5}([@.])\s{0,5}")
+BLANK_AT_SIGN = re.compile(r"[@.](?:\s|(?<=\s.))")
 AROUND = " ,;:.<>()[]\"'"
 AROUND_PART = AROUND + "/\\"
 PROVIDER_ENDS = {
@@ -85,7 +87,8 @@ LAYOUT = str.maketrans(
 CYRILLIC_KEYS = re.compile(r"[а-яА-Я0-9._\-]{2,64}[@\"][а-яА-Я0-9.\-]{5,64}")
 # A sign @ with something before it, and the end of a domain name somewhere behind it; or an address literal.
 MAY_HOLD = re.compile(
-    r"\w[^\w@]{0,3}@(?:[^@]{0,150}?[\w)\]>\"'*]\s?\.\s?[^\W\d_]{2}|\[(?:IPv6:|\d))"
+    r"@(?:(?<=\w@)|(?<=\w[^\w@]@)|(?<=\w[^\w@]{2}@)|(?<=\w[^\w@]{3}@))"
+    r"(?:[^@]{0,150}?[\w)\]>\"'*]\s?\.\s?[^\W\d_]{2}|\[(?:IPv6:|\d))"
 )
 # In each ASCII text for which `guess_address` has an answer, and that has no sign of `repair.py`.
 MAY_BE_GUESSED = (
@@ -121,33 +124,45 @@ def guess_address(text: str) -> str | None:
         guess = SAME_DOMAIN.sub(r"\1", AT_FOR_DOT.sub(r"\1.", guess))
     if guess.count("@") != 1:
         return guess_layout(text)
-    if BLANK.search(guess):
+    if len(guess.split(None, 1)) > 1:
         guess = remove_blanks(guess)
     if "/" in guess or "(" in guess:
         guess = COMMENT.sub("", LINK_IN_DOMAIN.sub("@", guess))
     local, _, domain = guess.partition("@")
-    return join_parts(local, domain) or guess_layout(text)
+    return guess_parts(local, domain) or guess_layout(text)
 
 
 def remove_blanks(guess: str) -> str:
     if SPACED_OUT.fullmatch(guess):
         return BLANK.sub("", guess)
     guess = LEADING_LABEL.sub("", guess)
-    return BLANK_FOR_DOT.sub(r"\1.\2", SIGN_WITH_BLANKS.sub(r"\1", DOT_GUESS.sub(".", guess)))
+    if DOT_WORD.search(guess):
+        guess = DOT_GUESS.sub(".", guess)
+    if BLANK_AT_SIGN.search(guess):
+        guess = SIGN_WITH_BLANKS.sub(r"\1", guess)
+    return BLANK_FOR_DOT.sub(r"\1.\2", guess)
 
 
-def join_parts(local: str, domain: str) -> str | None:
+def guess_parts(local: str, domain: str) -> str | None:
     """An address of two parts with typing errors; None if it is not well-formed."""
+    if len(local) + len(domain) >= LONGEST_GUESS:
+        return None
+    local = local.lstrip(AROUND)
     if "{" in local or "..." in local:  # ad...@firm.com: letters are hidden
         return None
-    local = local.lstrip(AROUND).rstrip(AROUND_PART).replace(",", ".")
+    local = local.rstrip(AROUND_PART).replace(",", ".")
+    if " " in local:
+        return None
     domain = SIGN_FOR_DOT.sub(".", domain.strip(AROUND_PART)).replace(",", ".")
     if ".." in local or ".." in domain:
         local, domain = DOTS_TWICE.sub(".", local), DOTS_TWICE.sub(".", domain)
     domain = domain.strip(".").lower().removesuffix(UNUSABLE)
     if domain in PROVIDER_ENDS:
         domain = f"{domain}.{PROVIDER_ENDS[domain]}"
-    domain = UNDOTTED.get(NO_LETTER.sub("", domain), domain)
+    letters = domain.replace(".", "")
+    if not letters.isascii() or not letters.isalnum():
+        letters = NO_LETTER.sub("", letters)
+    domain = UNDOTTED.get(letters, domain)
     if not is_well_formed(f"{local}@{domain}"):
         return None
     return canonical_form(f"{local}@{suggest_domain(domain) or domain}")

@@ -23,7 +23,7 @@ from urllib.parse import unquote
 from ..checks.lists.root_zone import is_top_level
 from ..checks.syntax.address import canonical_form, is_well_formed
 from ..model.address import address_key, folded_key
-from .guess import decode_again, guess_address, may_hold_address, write_plain_signs
+from .guess import decode_again, guess_address, guess_parts, may_hold_address, write_plain_signs
 from .remarks import has_remark
 from .words import DOT_WORDS, KNOWN, NOT_A_NAME, SENTENCE, is_label, is_role_word, word_set
 
@@ -119,35 +119,14 @@ class RepairedCell(NamedTuple):
     is_unclear: bool = False  # an address can be read, but not with certainty
 
 
+NOTHING = RepairedCell()
+UNCLEAR = RepairedCell(is_unclear=True)
+
 # --- one cell -------------------------------------------------------------------------------------------------------
 
 
-# Most messy cells of real lists have one of these forms. They are read in a fifth of the time: nothing in them is
-# decoded, and nothing but the address could be a part of it. A form with other words has no name: they may be a remark.
-ADDRESS = (
-    r"([0-9A-Za-z_](?:[0-9A-Za-z_.+\-]*[0-9A-Za-z_+\-])?"
-    r"@[0-9A-Za-z][0-9A-Za-z.\-]*\.(?:[A-Za-z]?(?:[A-Z]+|[a-z]+)|xn--[0-9a-z\-]+))"
-)
-FREQUENT_FORMS = (
-    ("unwrapped", rf"<{ADDRESS}>[;,.]?"),
-    (
-        "",
-        rf"(?:[A-Z][a-zA-Z]{{1,40}}(?: [A-Z][a-zA-Z]{{1,40}}){{1,3}}|\"[A-Za-z ,]{{1,80}}\") <{ADDRESS}>[;,.]?",
-    ),
-    ("link", rf"(?:mailto|MAILTO):{ADDRESS}"),
-    ("", rf"(?:mailto|MAILTO):{ADDRESS}\?[A-Za-z]+=[\w +.,!-]*[\w+.,!-]"),
-    (
-        "label",
-        rf"(?:E-?[Mm]ail|EMAIL|E-MAIL|e-?mail|[Mm]ail|[Ww]ork|[Hh]ome|[Pp]rivat|Kontakt|Contact): ?{ADDRESS}",
-    ),
-    ("punctuation", rf"[*-] {ADDRESS}[;,.]{{0,2}}"),
-    ("punctuation", rf"{ADDRESS}[;,.]{{1,2}}"),
-    ("unwrapped", rf"'{ADDRESS}'"),
-    ("unwrapped", rf"\"{ADDRESS}\""),
-    ("unwrapped", rf"{ADDRESS} \((?:work|home|private|privat|new|office|main|business)\)"),
-    ("punctuation", rf"{ADDRESS}[,;] \+?[0-9](?:[0-9 ]{{0,30}}[0-9])?"),  # a telephone number
-)
-ANY_FREQUENT_FORM = re.compile("|".join(pattern for _, pattern in FREQUENT_FORMS))
+# Nothing in such a text can separate an address from the rest.
+BARE_WORD = re.compile(r"[0-9A-Za-z._+\-]{1,255}@[0-9A-Za-z._+\-]{0,255}[0-9A-Za-z]")
 
 
 def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
@@ -158,46 +137,49 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
     >>> repair_cell("ada@gmail,com").suggestion
     'ada@gmail.com'
     """
+    if BARE_WORD.fullmatch(cell) and "_x00" not in cell:
+        return repair_word(cell, suggests=suggests)
     if len(cell) >= MAX_CELL:
         return RepairedCell(is_unclear="@" in cell)
-    is_plain = cell.isascii() and cell.isprintable() and "_x00" not in cell
-    if is_plain and (frequent := read_frequent_form(cell)):
-        return frequent
-    needs_decoding = not is_plain or NEEDS_DECODING.search(cell) is not None
-    text = remove_invisible(cell) if needs_decoding else cell.strip()
-    changes: dict[str, None] = {} if text == cell else {"blanks": None}
-    if changes and is_well_formed(text) and is_whole(text):
-        return as_repaired(text, changes)
-    text = decode_characters(text, changes) if needs_decoding else text
-    if changes and is_well_formed(text) and is_whole(text):
-        return as_repaired(text, changes)
+    text = remove_invisible(cell)
+    changes: dict[str, None] = {}
+    if text != cell:
+        changes["blanks"] = None
+        if is_well_formed(text) and is_whole(text):
+            return as_repaired(text, changes)
+    rewriters = REWRITERS
+    if not text.isascii() or SIGN_OF_CODE.search(text):
+        text = decode_characters(text, changes)
+        if changes and is_well_formed(text) and is_whole(text):
+            return as_repaired(text, changes)
+        rewriters = (*LATE_DECODERS, *REWRITERS)
     found = read_text(text, changes)
-    for name, rewrite in (*(LATE_DECODERS if needs_decoding else ()), *REWRITERS):
-        if not found.addresses and (rewritten := rewrite(text)) != text:
+    for name, rewrite in rewriters:
+        if found.addresses:
+            return found
+        rewritten = rewrite(text)
+        if rewritten != text:
             again = read_text(rewritten, {**changes, name: None})
-            found = again if again.addresses else found
+            if again.addresses:
+                return again
     if found.addresses:
         return found
     suggestion = found.suggestion
     if suggests and suggestion is None:
         suggestion = read_rewritten(cell) or read_rewritten(text) or guess_address(text)
-    return RepairedCell(
-        suggestion=suggestion, is_unclear=found.is_unclear or may_hold_address(text)
-    )
+    is_unclear = found.is_unclear or may_hold_address(text)
+    return RepairedCell(suggestion=suggestion, is_unclear=is_unclear)
 
 
-def read_frequent_form(cell: str) -> RepairedCell | None:
-    """The cell of one address, if it is printable ASCII in one of the frequent forms."""
-    found = ANY_FREQUENT_FORM.fullmatch(cell)
-    if (
-        found is None
-        or found.lastindex is None
-        or not is_well_formed(address := found[found.lastindex])
-    ):
-        return None
-    start, end = found.span(found.lastindex)
-    name = FREQUENT_FORMS[found.lastindex - 1][0] or name_change(cell[:start] + cell[end:])
-    return as_repaired(address, {name: None})
+def repair_word(word: str, *, suggests: bool) -> RepairedCell:
+    """Repair a bare word: an address is the whole of it, or there is none."""
+    if is_well_formed(word) and is_whole(word):
+        return as_repaired(word, {})
+    suggestion = None
+    if suggests:
+        suggestion = guess_parts(*word.split("@"))
+    is_unclear = SIGN_IN_ADDRESS.search(word) is not None or may_hold_address(word)
+    return RepairedCell(suggestion=suggestion, is_unclear=is_unclear)
 
 
 def read_rewritten(text: str) -> str | None:
@@ -224,8 +206,8 @@ def as_repaired(written: str, changes: dict[str, None]) -> RepairedCell:
 
 # --- characters -----------------------------------------------------------------------------------------------------
 
-# Text of printable ASCII needs decoding only if it has one of these characters, or _x00.
-NEEDS_DECODING = re.compile(r"[\\&<%=\[({]")
+# An ASCII text without any of these, and without invisible characters, is the same decoded.
+SIGN_OF_CODE = re.compile(r"[\\&<%=\[({]")
 # C1 controls are not here: they are what is left of letters that were decoded wrongly.
 INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202d\u2060-\u206f"
@@ -274,7 +256,9 @@ DOT_WORD = re.compile(
 LIST_OF_ONE = re.compile(
     r"[\[({]\s*[bu]?(?P<quote>[\"'])(?P<text>(?:(?!(?P=quote))[^\\])*)(?P=quote)\s*,?\s*[\])}]"
 )
-OPENING = frozenset("[({<«【")
+BRACKETED_SIGN = re.compile(
+    rf"{OPEN}\s{{0,3}}(?:@|\.|at|ät|et|{'|'.join(sorted(DOT_WORDS))})", re.IGNORECASE
+)
 CONTROLS = "".join(map(chr, range(0x80, 0xA0))) + "\ufffd"
 WRONG_START = re.compile(
     f"[{CONTROLS}]{{1,100}}(?!\\w)"
@@ -332,7 +316,9 @@ def is_symbol(sign: str) -> bool:
 
 
 def unify_at_sign(text: str) -> str:
-    return text if OPENING.isdisjoint(text) else DOT_WORD.sub(".", AT_WORD.sub("@", text))
+    if not BRACKETED_SIGN.search(text):
+        return text
+    return DOT_WORD.sub(".", AT_WORD.sub("@", text))
 
 
 def decode_percent(text: str) -> str:
@@ -391,7 +377,8 @@ def decode_characters(text: str, changes: dict[str, None]) -> str:
 
 MAX_FAILURES = 100  # at signs without an address; a text with one is not repaired, so the rest need not be read
 MAX_LOCAL = 255  # characters looked at before an at sign, and behind it
-LOCAL_END = re.compile(r"\w(?:[\w.+'&\-]*[\w+\-])?\Z")  # the usual characters of a local part
+# The usual characters of a local part, read from its end to its beginning.
+LOCAL_BACKWARDS = re.compile(r"(?:[\w+\-][\w.+'&\-]*)?\w")
 ATOM_END = re.compile(
     r"[\w.!#$%&'*+/=?^`{|}~\-]*\Z"
 )  # every character of a local part (RFC 5322 section 3.2.3)
@@ -468,26 +455,32 @@ def is_handle(text: str, at: int, end: int) -> bool:
 
 def address_at(text: str, at: int, earliest: int) -> Place | None:
     """The address around an at sign, if its neighbours cannot be a part of it."""
-    first = max(earliest, at - MAX_LOCAL)
-    local = LOCAL_END.search(text[first:at])
     domain = DOMAIN.match(text, at + 1, at + MAX_LOCAL)
-    if local is None or domain is None:
+    if domain is None:
         return None
-    start, end = first + local.start(), domain.end()
-    if start == first > earliest or not (
-        starts_here(text, start, earliest) and ends_here(text, start, end)
-    ):
+    first = max(earliest, at - MAX_LOCAL)
+    local = LOCAL_BACKWARDS.match(text[first:at][::-1])
+    if local is None:
+        return None
+    start = at - local.end()
+    end = domain.end()
+    if start == first > earliest:
+        return None  # longer than what is looked at, or it touches the address before
+    if not starts_here(text, start, earliest) or not ends_here(text, start, end):
         return None
     if text[start] == "_" and text[end : end + 1] == "_":
         return None  # perhaps both are emphasis
-    if "'" in local[0] and text[end : end + 1] == "'" and (quoted := QUOTED.fullmatch(local[0])):
-        if not quoted["literal"]:
-            return None  # perhaps a word that touches a quoted address
-        literal = quoted.end("literal")
-    else:
-        literal = 0
-    address = text[start + literal : end]
-    return Place(start, end, address) if is_well_formed(address) and is_whole(address) else None
+    begin = start
+    if text[end : end + 1] == "'":
+        quoted = QUOTED.fullmatch(text, start, at)
+        if quoted:
+            if not quoted["literal"]:
+                return None  # perhaps a word that touches a quoted address
+            begin = quoted.end("literal")
+    address = text[begin:end]
+    if is_well_formed(address) and is_whole(address):
+        return Place(start, end, address)
+    return None
 
 
 def starts_here(text: str, start: int, earliest: int) -> bool:
@@ -495,6 +488,8 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
     if start == earliest:
         return start == 0  # two addresses without anything between them
     before = text[start - 1]
+    if before == ".":
+        return False
     if is_left_of_code(text, start):
         return False
     if before == "{" and text.startswith("{") and text.rstrip().endswith("}"):
@@ -603,7 +598,8 @@ def ends_here(text: str, start: int, end: int) -> bool:
         return is_quoted or (after in "'’" and POSSESSIVE.match(text, end + 1) is not None)
     if not after or after.isspace() or after in MAY_FOLLOW:
         return True
-    if after == ".":
+    if after == ".":  # ada@firm.co..uk
+        next_one = text[end : end + MAX_LOCAL].lstrip(".")[:1]
         return not (next_one.isalnum() or next_one in ("_", "-"))
     if after == "-":
         return not next_one or next_one in "->"
@@ -650,6 +646,8 @@ BLANKS = re.compile(r"\s+")
 NETWORKS = word_set(
     "twitter x insta instagram ig facebook fb tiktok telegram tg linkedin youtube yt threads bluesky"
 )
+# Two addresses, or a part of one, are only read apart where one of these signs is between their at signs.
+SIGN_BETWEEN = re.compile(r"@[^@;,|\n\r<>+.]*[;,|\n\r<>+.][^@]*@")
 # A whole part of a list, in angle brackets or between two separators.
 PART = re.compile(r"(?:[^;,|\n\r<>]|,(?!\s)){1,320}")
 # The same domain again, behind a word that touches the first: two addresses with a sign or nothing between them.
@@ -664,7 +662,9 @@ PLUS_BETWEEN = re.compile(
 
 def join_blanks(text: str) -> str:
     """Remove the blanks beside the at sign and the dots of a domain that ends in a top-level domain."""
-    return SPACED.sub(join_spaced, text) if "@" in text and BLANKS.search(text) else text
+    if len(text.split(None, 1)) == 1:
+        return text
+    return SPACED.sub(join_spaced, text)
 
 
 def join_spaced(found: re.Match[str]) -> str:
@@ -696,6 +696,8 @@ def split_touching(text: str) -> str:
 
 def drop_bad_parts(text: str) -> str:
     """Remove the parts of a list that hold an at sign and no address, if another part holds one."""
+    if not SIGN_BETWEEN.search(text):
+        return text
     text = split_touching(join_blanks(text))
     return PART.sub(
         lambda part: part[0] if "@" not in part[0] or holds_address(part[0]) else " ", text
@@ -736,18 +738,17 @@ LONGEST_END = 4  # letters; shorter words behind an address may be the end of it
 def read_text(text: str, changes: dict[str, None]) -> RepairedCell:
     """Read the addresses of a text, if the rest of the text is certainly not a part of them."""
     if not SIGN_IN_ADDRESS.search(text):
-        return RepairedCell(is_unclear=QUOTED_LOCAL.search(text) is not None)
+        return UNCLEAR if '"@' in text and QUOTED_LOCAL.search(text) else NOTHING
     if "\u202e" in text:  # the order in which a person reads the text is reversed
-        return RepairedCell(is_unclear=True)
+        return UNCLEAR
     places, is_complete = find_addresses(text)
     if not places:
-        return RepairedCell(is_unclear=True)
+        return UNCLEAR
     distinct = distinct_addresses(places)
+    if not is_complete and len(distinct) == 1:
+        return RepairedCell(suggestion=canonical_form(distinct[0]), is_unclear=True)
     if not is_complete or not is_separated(text, places):
-        is_sole = len(distinct) == 1 and not is_complete
-        return RepairedCell(
-            suggestion=canonical_form(distinct[0]) if is_sole else None, is_unclear=True
-        )
+        return UNCLEAR
     if len(distinct) > 1:
         return RepairedCell(addresses=tuple(map(canonical_form, distinct)))
     return as_repaired(distinct[0], {**changes, **dict.fromkeys(changes_of(text, places))})
@@ -755,6 +756,8 @@ def read_text(text: str, changes: dict[str, None]) -> RepairedCell:
 
 def distinct_addresses(places: Sequence[Place]) -> list[str]:
     """The addresses that differ in more than their case, each as it was written first."""
+    if len(places) == 1:
+        return [places[0].address]
     found: dict[str, str] = {}
     for place in places:
         found.setdefault(folded_key(place.address), place.address)
