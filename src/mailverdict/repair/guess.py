@@ -118,7 +118,7 @@ def guess_address(text: str) -> str | None:
     )
     if "@" not in guess:
         guess = insert_at_sign(DOT_GUESS.sub(".", AT_GUESS.sub("@", guess)))
-    guess = guess.strip(AROUND)
+    guess = guess.strip(AROUND).strip()
     if guess.count("@") > 1:
         guess = SIGNS_TWICE.sub("@", guess).strip(AROUND)
         guess = SAME_DOMAIN.sub(r"\1", AT_FOR_DOT.sub(r"\1.", guess))

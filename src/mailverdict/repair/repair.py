@@ -23,7 +23,7 @@ from urllib.parse import unquote
 from ..checks.lists.root_zone import is_top_level
 from ..checks.syntax.address import canonical_form, is_well_formed
 from ..model.address import address_key, folded_key
-from .guess import decode_again, guess_address, guess_parts, may_hold_address, write_plain_signs
+from .guess import BLANK_AT_SIGN, decode_again, guess_address, guess_parts, may_hold_address, write_plain_signs
 from .remarks import has_remark
 from .words import DOT_WORDS, KNOWN, NOT_A_NAME, SENTENCE, is_label, is_role_word, word_set
 
@@ -639,7 +639,7 @@ def mixes_scripts(address: str) -> bool:
 # An address with blanks beside its at sign or beside the dots of its domain, at the end of a part of a text.
 NAME = r"[^\W_][\w\-]{0,62}"
 SPACED = re.compile(
-    rf"(?P<local>[\w.+\-]{{1,64}})(?P<blanks>\s{{0,3}})@\s{{0,3}}(?P<domain>{NAME}(?:\s{{0,3}}\.\s{{0,3}}{NAME}){{0,5}}"
+    rf"(?<![\w.+\-])(?P<local>[\w.+\-]{{1,64}})(?P<blanks>\s{{0,3}})@\s{{0,3}}(?P<domain>{NAME}(?:\s{{0,3}}\.\s{{0,3}}{NAME}){{0,5}}"
     r"\s{0,3}\.\s{0,3}(?P<end>[A-Za-z]{2,18}))(?=\s{0,5}(?:\Z|[;,>)\n]))"
 )
 BLANKS = re.compile(r"\s+")
@@ -662,7 +662,7 @@ PLUS_BETWEEN = re.compile(
 
 def join_blanks(text: str) -> str:
     """Remove the blanks beside the at sign and the dots of a domain that ends in a top-level domain."""
-    if len(text.split(None, 1)) == 1:
+    if len(text.split(None, 1)) == 1 or not BLANK_AT_SIGN.search(text):
         return text
     return SPACED.sub(join_spaced, text)
 
