@@ -18,19 +18,15 @@ from hypothesis import strategies as st
 import mailverdict as mv
 from mailverdict.checks.syntax.address import is_well_formed, observe_syntax
 from mailverdict.frames.clean import repair_column
-from mailverdict.repair.guess import guess_plain
-from mailverdict.repair.repair import (
+from mailverdict.repair.addresses import SIGN_IN_ADDRESS, find_addresses
+from mailverdict.repair.characters import (
     DECODERS,
     LATE_DECODERS,
-    MAX_CELL,
     SIGN_OF_CODE,
-    REPAIRS,
-    SIGN_IN_ADDRESS,
-    RepairedCell,
-    find_addresses,
     remove_invisible,
-    repair_cell,
 )
+from mailverdict.repair.guess import guess_plain
+from mailverdict.repair.repair import MAX_CELL, REPAIRS, RepairedCell, repair_cell
 from tests.doubles.tables import assert_none_differ, each_row, first_ones, rows_of_csv
 
 CASES = Path(__file__).parents[1] / "cases"

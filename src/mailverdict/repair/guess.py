@@ -118,13 +118,13 @@ def guess_address(text: str) -> str | None:
     )
     if "@" not in guess:
         guess = insert_at_sign(DOT_GUESS.sub(".", AT_GUESS.sub("@", guess)))
-    guess = guess.strip(AROUND).strip()
+    guess = guess.strip(AROUND)
     if guess.count("@") > 1:
         guess = SIGNS_TWICE.sub("@", guess).strip(AROUND)
         guess = SAME_DOMAIN.sub(r"\1", AT_FOR_DOT.sub(r"\1.", guess))
     if guess.count("@") != 1:
         return guess_layout(text)
-    if len(guess.split(None, 1)) > 1:
+    if guess.split(None, 1) != [guess]:
         guess = remove_blanks(guess)
     if "/" in guess or "(" in guess:
         guess = COMMENT.sub("", LINK_IN_DOMAIN.sub("@", guess))

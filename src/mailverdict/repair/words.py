@@ -85,6 +85,7 @@ AT_WORDS = word_set("""
 DOT_WORDS = word_set(
     "dot punkt point punto ponto punt kropka точка крапка nokta tečka tecka bodka pont piste"
 )
+WORD = re.compile(r"[^\W_][\w'’.\-]*")
 PARTS_OF_LABEL = re.compile(r"[\d_]+")
 
 
