@@ -28,7 +28,6 @@ AT_GUESS = re.compile(
     rf"|\s{{0,5}}([\-_*|/'\"#])\s?(?:{AT})\s?\1\s{{0,5}}|(?<=\w)[©®](?=\w)",
     re.IGNORECASE,
 )
-DOT_WORD = re.compile(rf"(?:{DOT})|[\[({{<]\s{{0,3}}\.", re.IGNORECASE)
 DOT_GUESS = re.compile(
     rf"\s{{1,5}}(?:{DOT})\s{{1,5}}|\s{{0,5}}([\-_*|/'\"#])\s?(?:{DOT})\s?\1\s{{0,5}}"
     rf"|\s{{0,5}}[\[({{<]\s{{0,3}}(?:{DOT}|\.)\s{{0,3}}[\])}}>]\s{{0,5}}",
@@ -41,6 +40,7 @@ AT_FOR_DOT = re.compile(rf"(@[\w\-]{{1,63}})@(?=(?:{ENDS})\Z)", re.IGNORECASE)
 LEADING_LABEL = re.compile(
     r"(?:e-?mails?|mail|work|home|correo|courriel)\s?[:=\-]\s{0,5}", re.IGNORECASE
 )
+SIGN_OF_LABEL = re.compile(r"[:=\-]")
 LEADING_LINK = re.compile(r"(?:https?://(?:www\.)?|mailto:)(?:mailto:)?", re.IGNORECASE)
 LINK_IN_DOMAIN = re.compile(r"@\s?https?://(?:www\.)?", re.IGNORECASE)
 IN_ANGLE_BRACKETS = re.compile(r"[^<>@]+<(?P<address>[^<>@][^<>]{2,253})>[^<>@]*\Z")
@@ -67,6 +67,7 @@ PROVIDERS = (
     "ukr.net",
     "abv.bg",
 )
+LETTERS = re.compile(r"[^\W_]+")
 NO_LETTER = re.compile(r"[^a-z0-9]")
 UNDOTTED = {NO_LETTER.sub("", domain): domain for domain in PROVIDERS}
 # Names of providers that are found without a sign before them: longer than the end of another word, and no word.
@@ -135,8 +136,9 @@ def guess_address(text: str) -> str | None:
 def remove_blanks(guess: str) -> str:
     if SPACED_OUT.fullmatch(guess):
         return BLANK.sub("", guess)
-    guess = LEADING_LABEL.sub("", guess)
-    if DOT_WORD.search(guess):
+    if SIGN_OF_LABEL.search(guess):
+        guess = LEADING_LABEL.sub("", guess)
+    if not DOT_WORDS.isdisjoint(LETTERS.findall(guess.lower())):
         guess = DOT_GUESS.sub(".", guess)
     if BLANK_AT_SIGN.search(guess):
         guess = SIGN_WITH_BLANKS.sub(r"\1", guess)

@@ -24,7 +24,7 @@ cells of a column need few of these steps; each begins with the sign without whi
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -150,7 +150,7 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
         changes["blanks"] = None
         if is_well_formed(text) and is_whole(text):
             return as_repaired(text, changes)
-    rewriters = REWRITERS
+    rewriters: Sequence[tuple[str, Callable[[str], str]]] = REWRITERS
     if not text.isascii() or SIGN_OF_CODE.search(text):
         text = decode_characters(text, changes)
         if changes and is_well_formed(text) and is_whole(text):
