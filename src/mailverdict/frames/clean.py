@@ -23,7 +23,7 @@ from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..checks.syntax.kernels import Rows, octets_of, offsets_of, to_bools
 from ..model.address import lower_domain
 from ..model.table import texts_where
-from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, guess_plain
+from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, USUAL_BEGINS, guess_plain
 from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
 from ..table.columns import CLEAN_COLUMNS, to_string
 from ..table.notices import warn_user
@@ -347,18 +347,27 @@ def suggest_rows(
     unusual = unusual[
         to_bools(pc.match_substring_regex(stripped.take(pa.array(unusual)), MAY_LOOK_ODD))
     ]
-    unusual = np.setdiff1d(np.union1d(unusual, web_rows(stripped, seen)), rows, assume_unique=True)
+    unusual = np.setdiff1d(
+        np.union1d(unusual, odd_begins(stripped, seen)), rows, assume_unique=True
+    )
     found = pa.array(map(guess_plain, stripped.take(pa.array(unusual)).to_pylist()), pa.string())
     return [*suggested, (unusual, found)]
 
 
-def web_rows(stripped: pa.StringArray, seen: SyntaxColumn) -> Rows:
-    """The accepted rows whose text begins as the name of a web server."""
+def odd_begins(stripped: pa.StringArray, seen: SyntaxColumn) -> Rows:
+    """The accepted rows of usual characters whose text begins as hardly an address does."""
     if not seen.ok.true_count:
         return np.empty(0, np.intp)
-    first = octets_of(stripped).take(offsets_of(stripped)[:-1], mode="clip")
-    rows = np.flatnonzero(((first | 0x20) == ord("w")) & to_bools(seen.ok))
-    return rows[to_bools(pc.match_substring_regex(stripped.take(pa.array(rows)), r"^(?i:www\.)"))]
+    starts = offsets_of(stripped)[:-1]
+    octets = octets_of(stripped)
+    first = octets.take(starts, mode="clip") | 0x20
+    second = octets.take(starts + 1, mode="clip") | 0x20
+    may_begin = (first == ord("w")) & (second == ord("w")) | (first == ord("i")) & (
+        second == ord("m")
+    )
+    may_begin |= to_bools(pc.match_substring(stripped, "xn--"))
+    rows = np.flatnonzero(may_begin & to_bools(seen.ok))
+    return rows[to_bools(pc.match_substring_regex(stripped.take(pa.array(rows)), USUAL_BEGINS))]
 
 
 def split_address(series: pd.Series[Any]) -> pd.DataFrame:

@@ -18,6 +18,7 @@ import unicodedata
 from typing import NamedTuple
 
 from ..checks.syntax.address import is_well_formed
+from ..checks.syntax.lenient import accept_leniently
 from .characters import CONTROLS
 from .words import KNOWN, WORD, is_label
 
@@ -30,9 +31,10 @@ ATOM_END = re.compile(r"[\w.!#$%&'*+/=?^`{|}~\-]*\Z")
 LABEL = r"[^\W_](?:[\w\-]*[^\W_])?"
 DOMAIN = re.compile(rf"{LABEL}(?:\.{LABEL})+")
 # It is in every text that holds an address; a pattern that begins with a literal is fast.
-SIGN_IN_ADDRESS = re.compile(r"@(?<=[\w+\-]@)[^\W_][\w\-]*\.[^\W_]")
-# RFC 5321 section 4.1.2 has it, the syntax check does not accept it.
-QUOTED_LOCAL = re.compile(r'"@[^\W_][\w\-]*\.[^\W_]')
+SIGN_IN_ADDRESS = re.compile(r"@(?<=[\w+\-\"]@)[^\W_][\w\-]*\.[^\W_]")
+# A local part in quotes, from its end to its beginning; `accept_leniently` says which are accepted.
+QUOTED_BACKWARDS = re.compile(r'"[^"@\s]+"')
+BEFORE_QUOTED = frozenset("<([:;,|")
 HANDLE = re.compile(r"@\w{1,50}(?=[\s,;)]|\Z)")
 # Signs that may touch an address, in front of it and behind it.
 MAY_PRECEDE = frozenset('"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→►▪●◦')
@@ -96,6 +98,8 @@ def address_at(text: str, at: int, earliest: int) -> Place | None:
     domain = DOMAIN.match(text, at + 1, at + MAX_LOCAL)
     if domain is None:
         return None
+    if text[at - 1 : at] == '"':
+        return quoted_at(text, at, earliest, domain.end())
     first = max(earliest, at - MAX_LOCAL)
     local = LOCAL_BACKWARDS.match(text[first:at][::-1])
     if local is None:
@@ -116,9 +120,28 @@ def address_at(text: str, at: int, earliest: int) -> Place | None:
                 return None  # perhaps a word that touches a quoted address
             begin = quoted.end("literal")
     address = text[begin:end]
-    if is_well_formed(address) and is_whole(address):
+    is_accepted = is_well_formed(address)
+    if not is_accepted and "_" in domain[0]:
+        is_accepted = accept_leniently(address) is not None
+    if is_accepted and is_whole(address):
         return Place(start, end, address)
     return None
+
+
+def quoted_at(text: str, at: int, earliest: int, end: int) -> Place | None:
+    """The address whose local part is in quotes because of its dots."""
+    first = max(earliest, at - MAX_LOCAL)
+    local = QUOTED_BACKWARDS.match(text[first:at][::-1])
+    if local is None:
+        return None
+    start = at - local.end()
+    before = text[start - 1 : start] if start > earliest else ""
+    if start and not before.isspace() and before not in BEFORE_QUOTED:
+        return None
+    address = text[start:end]
+    if not ends_here(text, start, end) or not is_whole(address) or not accept_leniently(address):
+        return None
+    return Place(start, end, address)
 
 
 def starts_here(text: str, start: int, earliest: int) -> bool:

@@ -12,9 +12,12 @@ import unicodedata
 from collections.abc import Callable
 from urllib.parse import unquote
 
+from ..checks.lists.mailboxes import counts_odd_dots
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.syntax.address import canonical_form, is_well_formed
+from ..checks.syntax.lenient import ODD_DOTS, has_odd_dots_in_quotes
 from .words import AT_WORDS, DOT_WORDS, LABELS, is_label, word_set
+from .wrapped import unwrap_address
 
 LONGEST_GUESS = 320  # characters of a text for which an address is guessed
 MAX_SIGNS = 3  # at signs; more are not one that was typed twice
@@ -54,6 +57,8 @@ SIGN_WITH_BLANKS = re.compile(r"\s{0,5}([@.])\s{0,5}")
 BLANK_AT_SIGN = re.compile(r"[@.](?:\s|(?<=\s.))")
 AROUND = " ,;:.<>()[]\"'"
 AROUND_PART = AROUND + "/\\"
+BUT_DOTS = AROUND_PART.replace(".", "")
+QUOTED_END = re.compile(r'("[^"@]*")@')
 PROVIDER_ENDS = {
     "gmail": "com", "googlemail": "com", "hotmail": "com", "yahoo": "com", "outlook": "com", "icloud": "com",
     "live": "com", "aol": "com", "msn": "com", "protonmail": "com", "gmx": "de", "web": "de", "t-online": "de",
@@ -111,6 +116,9 @@ def guess_address(text: str) -> str | None:
         or text.endswith("@")
     ):
         return None
+    quoted = QUOTED_END.search(text) if '"@' in text else None
+    if quoted and has_odd_dots_in_quotes(quoted[1]):
+        return None  # the address with fewer dots is another person's
     text = unquote(unquote(text)) if "%25" in text else text
     if "<" in text and (wrapped := IN_ANGLE_BRACKETS.match(text)):
         return guess_address(wrapped["address"])
@@ -119,9 +127,9 @@ def guess_address(text: str) -> str | None:
     )
     if "@" not in guess:
         guess = insert_at_sign(DOT_GUESS.sub(".", AT_GUESS.sub("@", guess)))
-    guess = guess.strip(AROUND)
+    guess = guess.rstrip(AROUND).lstrip(AROUND.replace(".", ""))
     if guess.count("@") > 1:
-        guess = SIGNS_TWICE.sub("@", guess).strip(AROUND)
+        guess = SIGNS_TWICE.sub("@", guess).rstrip(AROUND)
         guess = SAME_DOMAIN.sub(r"\1", AT_FOR_DOT.sub(r"\1.", guess))
     if guess.count("@") != 1:
         return guess_layout(text)
@@ -149,6 +157,7 @@ def guess_parts(local: str, domain: str) -> str | None:
     """An address of two parts with typing errors; None if it is not well-formed."""
     if len(local) + len(domain) >= LONGEST_GUESS:
         return None
+    has_odd_dots = ODD_DOTS.search(local.strip(BUT_DOTS).replace(",", ".")) is not None
     local = local.lstrip(AROUND)
     if "{" in local or "..." in local:  # ad...@firm.com: letters are hidden
         return None
@@ -167,7 +176,10 @@ def guess_parts(local: str, domain: str) -> str | None:
     domain = UNDOTTED.get(letters, domain)
     if not is_well_formed(f"{local}@{domain}"):
         return None
-    return canonical_form(f"{local}@{suggest_domain(domain) or domain}")
+    domain = suggest_domain(domain) or domain
+    if has_odd_dots and counts_odd_dots(domain):
+        return None  # the address with fewer dots is another person's
+    return canonical_form(f"{local}@{domain}")
 
 
 def insert_at_sign(text: str) -> str:
@@ -247,6 +259,9 @@ def guess_plain(address: str) -> str | None:
     >>> guess_plain("'ada@firm.com"), guess_plain("o’neil@firm.com"), guess_plain("o'neil@firm.com")
     ('ada@firm.com', "o'neil@firm.com", None)
     """
+    inner = unwrap_address(address)
+    if inner is not None:
+        return inner
     match = PREFIX.match(address)
     if match and is_well_formed(match[1]):
         return canonical_form(match[1])
@@ -321,9 +336,11 @@ def cut_label(address: str) -> str:
 PLAIN_FORMS: tuple[Callable[[str], str], ...] = (
     write_plain_signs, decode_again, write_narrow, write_latin, cut_symbols, cut_label,
 )  # fmt: skip
-# In each well-formed address for which `guess_plain` has an answer, besides those that begin with "www.".
+# Begins of addresses for which `guess_plain` has an answer, and that have no unusual character.
+USUAL_BEGINS = r"^(?i:www\.|imcea|xn--)"
+# In each other well-formed address for which `guess_plain` has an answer.
 MAY_LOOK_ODD = (
-    r"^(?:['“”„‚«»‹›【=]|ï»¿)|[=%|：‘’´‐‑–—]"
+    r"^(?:['“”„‚«»‹›【=]|ï»¿)|#(?i:ext)#@|[=%|：‘’´‐‑–—]"
     r"|[A-Za-z][\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}][A-Za-z]|[ıİ·]|[ÃÂâÐÑ][^\x00-\x7f]"
     r"|\p{So}|[¬±×÷]|\p{Pi}|\p{Pf}|[\x{2000}-\x{2bff}]|[\x{3000}-\x{3020}]|[\x{ff00}-\x{ffef}]|[\x{1d400}-\x{1d7ff}]"
     r"|^(?:メール|邮|電|电|信箱|이메|메일|البريد|почт|пошт)"

@@ -29,8 +29,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..checks.syntax.address import canonical_form, is_well_formed
+from ..checks.syntax.lenient import accept_leniently
 from ..model.address import address_key, folded_key
-from .addresses import QUOTED_LOCAL, SIGN_IN_ADDRESS, Place, find_addresses, is_whole
+from .addresses import SIGN_IN_ADDRESS, Place, find_addresses, is_whole
 from .around import changes_of, is_separated
 from .characters import LATE_DECODERS, SIGN_OF_CODE, decode_characters, remove_invisible
 from .guess import decode_again, guess_address, guess_parts, may_hold_address, write_plain_signs
@@ -176,9 +177,12 @@ def repair_word(word: str, *, suggests: bool) -> RepairedCell:
     """Repair a bare word: an address is the whole of it, or there is none."""
     if is_well_formed(word) and is_whole(word):
         return as_repaired(word, {})
+    local, _, domain = word.partition("@")
+    if "_" in domain and is_whole(word) and accept_leniently(word):
+        return as_repaired(word, {})
     suggestion = None
     if suggests:
-        suggestion = guess_parts(*word.split("@"))
+        suggestion = guess_parts(local, domain)
     is_unclear = SIGN_IN_ADDRESS.search(word) is not None or may_hold_address(word)
     return RepairedCell(suggestion=suggestion, is_unclear=is_unclear)
 
@@ -199,7 +203,7 @@ def read_rewritten(text: str) -> str | None:
 def read_text(text: str, changes: dict[str, None]) -> RepairedCell:
     """Read the addresses of a text, if the rest of the text is certainly not a part of them."""
     if not SIGN_IN_ADDRESS.search(text):
-        return UNCLEAR if '"@' in text and QUOTED_LOCAL.search(text) else NOTHING
+        return NOTHING
     if "\u202e" in text:  # the order in which a person reads the text is reversed
         return UNCLEAR
     places, is_complete = find_addresses(text)
