@@ -25,6 +25,7 @@ from ..model.address import lower_domain
 from ..model.table import texts_where
 from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, USUAL_BEGINS, guess_plain
 from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
+from ..repair.words import NONE_DOMAIN, NONE_LOCAL
 from ..table.columns import CLEAN_COLUMNS, to_string
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
@@ -129,7 +130,9 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
 class RepairedColumn:
     """What `repair_column` found in each text of a column."""
 
-    texts: pa.StringArray  # the address; where it is null, the text without the blanks around it
+    # The address; where it is null, the text without the blanks around it; empty where an address
+    # says itself that there is none.
+    texts: pa.StringArray
     address: (
         pa.StringArray
     )  # in its canonical form; null where the text holds no address or several
@@ -197,17 +200,24 @@ def repair_column(
     count, is_unclear = ok.astype(np.int32), np.zeros(size, np.bool_)
     count[refused] = found["count"]
     is_unclear[refused] = to_bools(found["is_unclear"])
+    nobody = nobody_rows(stripped, seen)
+    change = fill_rows(
+        size,
+        "",
+        (np.flatnonzero(has_blanks), blanks),
+        (canonical, changes),
+        (refused, found["change"]),
+    )
+    if len(nobody):
+        nothing = pa.array([""] * len(nobody), pa.string())
+        whole = replace_texts(whole, nobody, nothing)
+        change = replace_texts(change, nobody, nothing)
+        count[nobody] = 0
     return RepairedColumn(
         texts=whole,
         address=show_where(whole, pa.array(count == 1)),
         suggestion=fill_rows(size, None, *suggested, (refused, found["suggestion"])),
-        change=fill_rows(
-            size,
-            "",
-            (np.flatnonzero(has_blanks), blanks),
-            (canonical, changes),
-            (refused, found["change"]),
-        ),
+        change=change,
         count=pa.array(count),
         is_unclear=pa.array(is_unclear),
     )
@@ -354,6 +364,14 @@ def suggest_rows(
     return [*suggested, (unusual, found)]
 
 
+def nobody_rows(stripped: pa.StringArray, seen: SyntaxColumn) -> Rows:
+    """The accepted rows whose address says that there is none."""
+    is_none = to_bools(pc.match_substring_regex(seen.domains, NONE_DOMAIN))
+    is_none = np.append(is_none, False)  # the last one is for refused rows
+    rows = np.flatnonzero(is_none[seen.domain_codes.fill_null(-1).to_numpy()])
+    return rows[to_bools(pc.match_substring_regex(stripped.take(pa.array(rows)), NONE_LOCAL))]
+
+
 def odd_begins(stripped: pa.StringArray, seen: SyntaxColumn) -> Rows:
     """The accepted rows of usual characters whose text begins as hardly an address does."""
     if not seen.ok.true_count:
@@ -362,10 +380,9 @@ def odd_begins(stripped: pa.StringArray, seen: SyntaxColumn) -> Rows:
     octets = octets_of(stripped)
     first = octets.take(starts, mode="clip") | 0x20
     second = octets.take(starts + 1, mode="clip") | 0x20
-    may_begin = (first == ord("w")) & (second == ord("w")) | (first == ord("i")) & (
-        second == ord("m")
-    )
-    may_begin |= to_bools(pc.match_substring(stripped, "xn--"))
+    may_begin = np.zeros(len(stripped), np.bool_)
+    for pair in ("ww", "xn", "im"):
+        may_begin |= (first == ord(pair[0])) & (second == ord(pair[1]))
     rows = np.flatnonzero(may_begin & to_bools(seen.ok))
     return rows[to_bools(pc.match_substring_regex(stripped.take(pa.array(rows)), USUAL_BEGINS))]
 

@@ -36,6 +36,8 @@ from .around import changes_of, is_separated
 from .characters import LATE_DECODERS, SIGN_OF_CODE, decode_characters, remove_invisible
 from .guess import decode_again, guess_address, guess_parts, may_hold_address, write_plain_signs
 from .lists import REWRITERS
+from .words import names_nobody
+from .wrapped import unwrap_address
 
 MAX_CELL = 1_000_000  # characters; a longer cell is not repaired
 
@@ -169,6 +171,10 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
     suggestion = found.suggestion
     if suggests and suggestion is None:
         suggestion = read_rewritten(cell) or read_rewritten(text) or guess_address(text)
+    if suggestion is not None:
+        suggestion = unwrap_address(suggestion) or suggestion
+        if names_nobody(suggestion):
+            suggestion = None
     is_unclear = found.is_unclear or may_hold_address(text)
     return RepairedCell(suggestion=suggestion, is_unclear=is_unclear)
 
@@ -230,7 +236,9 @@ def distinct_addresses(places: Sequence[Place]) -> list[str]:
 
 
 def as_repaired(written: str, changes: dict[str, None]) -> RepairedCell:
-    """The cell of one address, in its canonical form."""
+    """The cell of one address, in its canonical form; of none if the address says so itself."""
+    if names_nobody(written):
+        return NOTHING
     address = address_key(written)
     canonical = address
     if not address.isascii():

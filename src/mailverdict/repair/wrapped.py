@@ -133,12 +133,9 @@ def unwrap_once(address: str) -> str | None:
 
 def decode_whole(address: str) -> str | None:
     """The address whose whole text was written in punycode, so that the at sign stands in a label."""
-    local, _, domain = address.partition("@")
-    labels = f"{local.rpartition('.')[2]}@{domain}".split(".")
-    label = labels[0]
-    if not label.lower().startswith("xn--") or not label.isascii():
+    label, dot, rest = address.partition(".")
+    if "@" not in label or not label.lower().startswith("xn--") or not label.isascii():
         return None
-    front = local[: len(local) - len(local.rpartition(".")[2])]
     try:
         decoded = label[4:].encode().decode("punycode")
         is_same = decoded.encode("punycode").decode() == label[4:]
@@ -146,4 +143,4 @@ def decode_whole(address: str) -> str | None:
         return None
     if not is_same or decoded.isascii() or decoded.count("@") != 1:
         return None
-    return front + ".".join([decoded, *labels[1:]])
+    return f"{decoded}{dot}{rest}"
