@@ -19,7 +19,7 @@ from ..frames.results import Results
 from ..model.words import Reason, Verdict
 from ..table.columns import label_of
 from ..table.table import Frame
-from .counts import count_by_code, keys_of
+from .counts import count_by_code, first_rows, keys_of
 from .tables import CountTable
 
 # What came out for an address; the first that holds. An address without a verdict is in none of them.
@@ -132,11 +132,7 @@ class OperatorCounts:
     def add(self, rows: Results) -> None:
         """Count a piece; an address counts with the first of its rows."""
         operators, keys = operators_of(rows), keys_of(rows)
-        coded = keys.dictionary_encode()
-        _, first = np.unique(coded.indices.drop_null().to_numpy(), return_index=True)
-        at = pa.array(np.flatnonzero(to_bools(keys.is_valid()))[first])
-        new = self.seen.keep_new(keys.take(at))
-        at = at.filter(pc.is_in(keys.take(at), value_set=new))
+        at = pa.array(first_rows(keys, keys.is_valid(), self.seen))
         named = operators.take(at).dictionary_encode()
         counts = count_by_code(named, pa.array(answers_of(rows).take(at)), len(ANSWERS) + 1)
         for name, row in zip(named.dictionary.to_pylist(), counts, strict=True):
