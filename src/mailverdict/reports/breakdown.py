@@ -27,7 +27,7 @@ from ..frames.planning import SeenAddresses
 from ..frames.policy import POLICIES, Policy, read_decided
 from ..frames.results import Results
 from ..model.words import count_of, percent, printable_text, show_directions
-from ..table.columns import check_column, did_you_mean, label_of, listed
+from ..table.columns import check_column, label_of, listed, map_columns
 from ..table.notices import Note, warn_user
 from ..table.overwrite import earlier_columns
 from ..table.table import Frame, Table
@@ -64,6 +64,7 @@ FEW_PEOPLE = 10  # a smaller group is not named in a sentence, if there is anoth
 SAME = 0.9  # share of what a column says that another one says, too
 MOSTLY_DIFFERENT = 0.9  # share of rows with a value of their own, from which a column is an id or a text
 OPERATOR_COLUMNS = ("clear", "catch_all", "deferred", "refused", "no_answer", "dead", "note")
+SAME_AS, LEFT_OUT = "the same as ", "left out: "
 MADE = ("domain", "operator")  # columns that are made of the addresses
 SHOWN_GROUPS, SHOWN_COLUMNS = 30, 20
 HEADS = ("95% interval", "elsewhere", "unknown", "sendable", "above average")  # after the share
@@ -159,17 +160,13 @@ def breakdown(
     rows = read_decided(out, column, prefix)
     bounced = None if what != "bounced" else bounced_mailboxes(bounces)
     if by is None:
-        counts = ListCounts(POLICIES["balanced"], bounced)
-        counts.add(rows)
-        table: pd.DataFrame = RankTable.of(rank(counts, what), counts, what)
+        names: list[Hashable] = []
     else:
         names = [*by] if isinstance(by, list) else [by]
-        table = group_table(rows, names, what, bounced)
-    if top is not None:
-        attrs = table.attrs
-        table = type(table)(table.head(top))
-        table.attrs = attrs
-    found: Frame = rows.data.convert(table)
+    counts = ListCounts(POLICIES["balanced"], bounced, names, ranks=by is None)
+    counts.add(rows)
+    table = table_of_counts(counts, what, rows)
+    found: Frame = rows.data.convert(first_lines(table, top))
     return found
 
 
@@ -183,6 +180,22 @@ def check_arguments(what: str, top: int | None, bounces: Any) -> None:
         raise SettingsError("what='bounced' needs bounces=, what read_bounces returned or its path")
     if what != "bounced" and bounces is not None:
         raise SettingsError(f"bounces= goes with what='bounced', and what is {what!r}")
+
+
+def table_of_counts(counts: ListCounts, what: str, rows: Results | None = None) -> CountTable:
+    """The table of what was counted; `rows` are needed where two columns are crossed."""
+    if counts.asked:
+        return group_table(counts, what, rows)
+    return RankTable.of(rank(counts, what), counts, what)
+
+
+def first_lines(table: CountTable, top: int | None) -> CountTable:
+    """The first lines of a table, which says as much as before."""
+    if top is None:
+        return table
+    first = type(table)(table.head(top))
+    first.attrs = table.attrs
+    return first
 
 
 def bounced_mailboxes(bounces: Any) -> list[str]:
@@ -201,18 +214,25 @@ def bounced_mailboxes(bounces: Any) -> list[str]:
 class ListCounts:
     """The people of a list by the values of its columns, in pieces that add up.
 
-    Without `names`, all columns of the user's are counted that may have few values.
+    `asked` are columns to count by, whatever they hold. With `ranks` all columns of the user's are counted that may
+    have few values.
     """
 
     def __init__(
         self,
         policy: Policy,
         bounced: Sequence[str] | None = None,
-        names: Sequence[Hashable] | None = None,
+        asked: Sequence[Hashable] = (),
+        *,
+        ranks: bool = True,
     ) -> None:
+        if len(asked) > 2:
+            raise SettingsError(f"by={asked!r}: give one column, or a list of two to cross them")
         self.policy = policy
         self.bounced = bounced
-        self.names = names
+        self.asked = {name: ColumnCounts(is_asked=True) for name in asked}
+        self.operators = OperatorCounts() if "operator" in asked else None
+        self.ranks = ranks
         self.seen = SeenAddresses()
         self.columns: dict[Hashable, ColumnCounts] = {}
         self.left_out: dict[Hashable, str] = {}  # columns that are not looked at, and why
@@ -230,10 +250,15 @@ class ListCounts:
         marks = mark_people(rows, self.seen, self.policy, self.bounced)
         people = np.flatnonzero(marks != NOBODY)
         sampled = people[-self.counted % self.step :: self.step]
-        if self.names is not None:
-            sampled = people[:0]
-        for name, column in self.columns.items():
-            column.add(self.cells(rows, table, name), marks, sampled)
+
+        def count(name: Hashable) -> None:
+            self.columns[name].add(table.cells(name), marks, sampled)
+
+        map_columns(count, self.columns, len(rows))
+        for name, column in self.asked.items():
+            column.add(asked_cells(rows, table, name), marks, people[:0])
+        if self.operators is not None:
+            self.operators.add(rows)
         self.rows += len(rows)
         self.unanswered += rows["verdict"].null_count
         self.people += np.bincount(marks, minlength=NOBODY + 1)
@@ -248,27 +273,30 @@ class ListCounts:
     def choose_columns(self, rows: Results, table: Table) -> None:
         """Which columns are counted, by the first piece."""
         labels = list(table.labels())
-        if self.names is not None:
-            for name in self.names:
-                if name not in MADE or name in labels:
-                    check_own(name, rows.column, labels)
-                self.columns[name] = ColumnCounts(is_asked=True)
-            return
-        ours = our_columns(table, rows)
+        for name in self.asked:
+            if name in labels or name not in MADE:
+                check_own(name, rows.column, labels)
+            if name in labels and name in MADE:
+                self.operators = None
+                way = f"rename it to count by the {name} of the addresses"
+                warn_user(Note(f"{name!r} is a column of yours, and is counted: {way}"))
+        ours = our_columns(table, rows) if self.ranks else set()
         self.ours = len(ours)
+        self.columns.clear()
         for label in labels:
-            if label in ours or label == rows.column:
+            if not self.ranks or label in ours or label == rows.column:
                 continue
             if labels.count(label) > 1:
                 self.left_out[label] = "its name occurs twice"
             else:
                 self.columns[label] = ColumnCounts()
 
-    def cells(self, rows: Results, table: Table, name: Hashable) -> Any:
-        """The cells of a column, which may be made of the addresses."""
-        if name in table.labels():
-            return table.cells(name)
-        return domains_of(keys_of(rows)) if name == "domain" else operators_of(rows)
+
+def asked_cells(rows: Results, table: Table, name: Hashable) -> Any:
+    """The cells of a column that was asked for; it may be made of the addresses."""
+    if name in table.labels():
+        return table.cells(name)
+    return domains_of(keys_of(rows)) if name == "domain" else operators_of(rows)
 
 
 def check_own(name: Hashable, verified: Hashable, labels: Sequence[Hashable]) -> None:
@@ -324,12 +352,12 @@ class Finding:
 def rank(counts: ListCounts, what: str) -> list[Finding]:
     """What each column says: first the strongest, then those that say nothing, then those left out."""
     tested: list[Finding] = []
-    others = [Finding(name, f"left out: {why}") for name, why in counts.left_out.items()]
+    others = [Finding(name, f"{LEFT_OUT}{why}") for name, why in counts.left_out.items()]
     for name, column in counts.columns.items():
         groups = None if column.left_out else column.cut()
         why = column.left_out or reason_to_leave_out(column, groups)
         if groups is None or why:
-            others.append(Finding(name, f"left out: {why}"))
+            others.append(Finding(name, f"{LEFT_OUT}{why}"))
             continue
         people = people_in(groups.counts)
         bad = people_that(groups.counts, what)
@@ -419,7 +447,7 @@ def merge_same(findings: Sequence[Finding]) -> list[Finding]:
             told = (other for other in merged if other.is_found)
             same = next((other for other in told if tells_same(finding, other)), None)
         if same is not None:
-            finding = replace(finding, says=f"the same as {shown_name(same.name)}")  # noqa: PLW2901
+            finding = replace(finding, says=f"{SAME_AS}{shown_name(same.name)}")  # noqa: PLW2901
         merged.append(finding)
     return merged
 
@@ -451,52 +479,40 @@ def entropy(counts: npt.NDArray[np.int64]) -> float:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def group_table(
-    rows: Results, names: Sequence[Hashable], what: str, bounced: Sequence[str] | None = None
-) -> GroupTable:
-    """The table of `breakdown` for one column, or for two that are crossed."""
-    if not 1 <= len(names) <= 2:
-        raise SettingsError(f"by={names!r}: give one column, or a list of two to cross them")
-    counts = ListCounts(POLICIES["balanced"], bounced, names)
-    counts.add(rows)
-    for name in names:
-        if name in MADE and name in rows.data.labels():
-            warn_user(
-                Note(f"{name!r} is a column of yours; rename it to count by the {name} of the addresses")
-            )
-    groups = [counts.columns[name].cut() for name in names]
-    shown = groups[0]
-    if len(groups) == 2:
-        shown = cross(rows, counts, groups, names)
-    table = GroupTable.of(counts, shown, names, what)
-    if [*names] == ["operator"] and "operator" not in rows.data.labels():
-        table = with_operators(table, rows)
+def group_table(counts: ListCounts, what: str, rows: Results | None = None) -> GroupTable:
+    """The table of the column that was asked for; of two that are crossed, which needs the rows."""
+    names = [*counts.asked]
+    columns = [column.cut() for column in counts.asked.values()]
+    groups = columns[0]
+    if len(names) == 2:
+        assert rows is not None
+        groups = cross(rows, counts, columns)
+    table = GroupTable.of(counts, groups, names, what)
+    if len(names) == 1 and counts.operators is not None:
+        table = with_operators(table, counts.operators)
     return table
 
 
-def cross(
-    rows: Results, counts: ListCounts, groups: Sequence[Groups], names: Sequence[Hashable]
-) -> Groups:
+def cross(rows: Results, counts: ListCounts, columns: Sequence[Groups]) -> Groups:
     """The groups of two columns, crossed; only those that have rows."""
     marks = mark_people(rows, SeenAddresses(), counts.policy, counts.bounced)
     codes = []
-    for name, column_groups in zip(names, groups, strict=True):
-        column = read_column(to_array(counts.cells(rows, rows.data, name)), counts.columns[name].kind)
-        codes.append(column_groups.find(column))
-    width = len(groups[1].labels)
+    for (name, column), groups in zip(counts.asked.items(), columns, strict=True):
+        cells = to_array(asked_cells(rows, rows.data, name))
+        codes.append(groups.find(read_column(cells, column.kind)))
+    width = len(columns[1].labels)
     both, distinct = pd.factorize(codes[0] * width + codes[1])
     cells = np.bincount(both * (NOBODY + 1) + marks, minlength=len(distinct) * (NOBODY + 1))
     labels: list[Any] = [
-        (groups[0].labels[code // width], groups[1].labels[code % width])
+        (columns[0].labels[code // width], columns[1].labels[code % width])
         for code in distinct.tolist()
     ]
-    return Groups(labels, cells.reshape(-1, NOBODY + 1), lambda keys: np.zeros(len(keys), np.int64))
+    notes = [groups.note for groups in columns if groups.note]
+    return replace(columns[0], labels=labels, counts=cells.reshape(-1, NOBODY + 1), note="; ".join(notes))
 
 
-def with_operators(table: GroupTable, rows: Results) -> GroupTable:
+def with_operators(table: GroupTable, operators: OperatorCounts) -> GroupTable:
     """With how many addresses of each operator got a clear answer, and why not more."""
-    operators = OperatorCounts()
-    operators.add(rows)
     more = operators.table(len(operators.by_name))[list(OPERATOR_COLUMNS)].reindex(table.index)
     numbers = [name for name in OPERATOR_COLUMNS if name != "note"]
     more = more.astype(dict.fromkeys(numbers, "Int64"))
@@ -597,14 +613,10 @@ class RankTable(CountTable):
         table.attrs["breakdown"] = facts
         return table
 
-    def sentences(self) -> list[str]:
-        """All that it says, in words."""
-        facts = self.attrs["breakdown"]
-        return [*found_sentences(self), *other_sentences(self, facts["ours"])]
-
     def __repr__(self) -> str:
         """What was found, in sentences for a terminal."""
-        lines = [headline(self.attrs["breakdown"]), *self.sentences(), *notes_of_table(self)]
+        lines = [headline(self.attrs["breakdown"]), *found_sentences(self), *same_sentences(self)]
+        lines += [*other_sentences(self), *notes_of_table(self)]
         return "\n".join(printable_text(line, 1_000) for line in lines)
 
     __str__ = __repr__
@@ -615,7 +627,7 @@ class RankTable(CountTable):
         found = "".join(f"<li>{escaped(line)}</li>" for line in found_sentences(self))
         rest = "".join(
             f'<p class="mv-soft">{escaped(line)}</p>'
-            for line in [*other_sentences(self, facts["ours"]), *notes_of_table(self)]
+            for line in [*same_sentences(self), *other_sentences(self), *notes_of_table(self)]
         )
         listed_lines = f"<ul>{found}</ul>" if found else ""
         return notebook(f"<p>{escaped(headline(facts))}</p>{listed_lines}{rest}")
@@ -647,34 +659,38 @@ def headline(facts: Mapping[str, Any]) -> str:
 
 
 def found_sentences(table: pd.DataFrame) -> list[str]:
-    """The columns that differ, each with its worst and its best group; and those that tell the same."""
-    lines = []
-    for name, row in zip(table.index, table.to_dict("records"), strict=True):
-        if row["says"] == "differs":
-            lines += [row["worst"], row["best"]]
-        elif row["says"].startswith("the same as "):
-            lines.append(f"{shown_name(name)} says {row['says']}")
-    return lines
+    """The columns that differ, each with its worst and its best group."""
+    found = table[table["says"] == "differs"]
+    return [line for lines in zip(found["worst"], found["best"], strict=True) for line in lines]
 
 
-def other_sentences(table: pd.DataFrame, ours: int) -> list[str]:
+def same_sentences(table: pd.DataFrame) -> list[str]:
+    """The columns that tell the same as another one."""
+    is_same = table["says"].str.startswith(SAME_AS)
+    return [
+        f"{shown_name(name)} and {says.removeprefix(SAME_AS)} say the same"
+        for name, says in table["says"][is_same].items()
+    ]
+
+
+def other_sentences(table: pd.DataFrame) -> list[str]:
     """The columns that say nothing, and those that were not looked at, with the reason."""
     by_says: dict[str, list[str]] = {}
-    for name, says in zip(table.index, table["says"], strict=True):
+    for name, says in table["says"].items():
         by_says.setdefault(says, []).append(str(name))
     lines = []
     if "differs" not in by_says:
-        lines.append("No column says where they come from.")
+        lines.append("no column says where they come from")
     if "little" in by_says:
         lines.append(f"differ by less than a percentage point: {names_of(by_says['little'])}")
     if "nothing" in by_says:
         lines.append(f"say nothing: {names_of(by_says['nothing'])}")
     left_out = [
-        f"{names_of(names)} ({says.removeprefix('left out: ')})"
+        f"{names_of(names)} ({says.removeprefix(LEFT_OUT)})"
         for says, names in by_says.items()
-        if says.startswith("left out: ")
+        if says.startswith(LEFT_OUT)
     ]
-    left_out.append(f"the verified column and {count_of(ours, 'column')} of results")
+    left_out.append(f"the verified column and {count_of(table.attrs['breakdown']['ours'], 'column')} of results")
     lines.append(f"left out: {'; '.join(left_out)}")
     return lines
 

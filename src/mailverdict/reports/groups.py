@@ -71,7 +71,7 @@ def mark_people(
     people = people_of(keys_of(rows))
     counted = people.is_valid() if bounced is not None else rows["verdict"].is_valid()
     at = first_rows(people, counted, seen)
-    kinds, alike = group_alike(row_facts(rows, policy), policy)
+    kinds, alike = group_alike(row_facts(rows, policy, has_advice=False), policy)
     marks_of_kinds = np.zeros(len(alike), np.int64)
     for place, kind in enumerate(alike):
         known = {
@@ -312,9 +312,13 @@ def place_numbers(numbers: npt.NDArray[np.float64], is_missing: npt.NDArray[np.b
 
 def place_months(months: Codes, is_missing: npt.NDArray[np.bool_]) -> Values:
     """The different months, and the place of each; 0 stands for a cell that is not a date."""
-    keys = np.unique(months[(months > 0) & ~is_missing])
-    codes = np.searchsorted(keys, months).astype(np.int64)
-    codes[months <= 0] = len(keys) + 1
+    is_date = (months > 0) & ~is_missing
+    first = int(months[is_date].min(initial=months.max(initial=0)))
+    rows = np.bincount(months[is_date] - first)
+    keys = np.flatnonzero(rows) + first
+    place_of = np.cumsum(rows > 0) - 1
+    codes = np.full(len(months), len(keys) + 1, np.int64)
+    codes[is_date] = place_of[months[is_date] - first]
     codes[is_missing] = len(keys)
     return Values("dates", keys, codes)
 
