@@ -32,7 +32,7 @@ CSV, SEMICOLON, XLSX, PARQUET = (
     )
 )
 ROWS = 2_000
-HEADER = "contact_id,first_name,last_name,company,country,email,billing_email,phone,created_at,newsletter,lifetime_value,notes"
+HEADER = "contact_id,first_name,last_name,company,country,email,billing_email,phone,created_at,newsletter,lifetime_value,notes,lead_source"
 # Domains of well-formed addresses that have no records.
 CLOSED = {
     *(
@@ -168,7 +168,7 @@ class TestFiles:
         table = pq.read_table(PARQUET).to_pandas()
         assert table["lifetime_value"].dtype == "float64"
         assert isinstance(table["created_at"][0], date)
-        for name in ("first_name", "company", "email", "billing_email", "notes"):
+        for name in ("first_name", "company", "email", "billing_email", "notes", "lead_source"):
             assert table[name].fillna("").tolist() == frame[name].tolist()
 
     def test_workbook_has_numbers_and_dates_where_addresses_belong(

@@ -266,7 +266,9 @@ def breakdown(
     counts = ListCounts(POLICIES["balanced"], bounced, [] if by is None else [by], ranks=by is None)
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
-        others = source.columns if by is None else [by]
+        others = source.columns  # all are named where there is no such column
+        if by in source.columns:
+            others = [str(by)]
         with printed_warnings():
             for piece in verified_pieces(source, name, prefix, others):
                 counts.add(read_decided(piece, name, prefix))

@@ -27,7 +27,7 @@ from ..frames.planning import SeenAddresses
 from ..frames.policy import POLICIES, Policy, read_decided
 from ..frames.results import Results
 from ..model.words import count_of, percent, printable_text, show_directions
-from ..table.columns import check_column, label_of, listed, map_columns
+from ..table.columns import check_column, did_you_mean, label_of, listed, map_columns
 from ..table.notices import Note, warn_user
 from ..table.overwrite import earlier_columns
 from ..table.table import Frame, Table
@@ -275,7 +275,8 @@ class ListCounts:
         labels = list(table.labels())
         for name in self.asked:
             if name in labels or name not in MADE:
-                check_own(name, rows.column, labels)
+                ours = our_columns(table, rows) if name not in labels else set()
+                check_own(name, rows.column, [label for label in labels if label not in ours])
             if name in labels and name in MADE:
                 self.operators = None
                 way = f"rename it to count by the {name} of the addresses"
@@ -303,13 +304,15 @@ def check_own(name: Hashable, verified: Hashable, labels: Sequence[Hashable]) ->
     """Raise a `ColumnError` if there is no such column to count by, or it is the verified one."""
     if name == verified:
         raise ColumnError(
-            f"by={name!r} is the verified column: give another one, 'domain' for its domains, or "
-            f"column={name!r} alone to rank the others; there are {listed(labels)}"
+            f"by={name!r} is the verified column: give another one, 'domain' to count by its domains, or only "
+            f"column={name!r} to rank the others"
         )
-    try:
-        check_column(name, labels)
-    except ColumnError as exc:
-        raise ColumnError(f"by: {exc.args[0]}; 'domain' and 'operator' are there, too") from None
+    if name not in labels:
+        raise ColumnError(
+            f"by: no column {name!r}{did_you_mean(name, [*labels, *MADE])}; there are {listed(labels)}, and "
+            "'domain' and 'operator', which are made of the addresses"
+        )
+    check_column(name, labels)
 
 
 def our_columns(table: Table, rows: Results) -> set[Hashable]:
@@ -522,6 +525,17 @@ def with_operators(table: GroupTable, operators: OperatorCounts) -> GroupTable:
     return joined
 
 
+def group_order(groups: Groups, what: str) -> list[int]:
+    """The groups, first those with the most bad people above the average; ties by size, then by name."""
+    people = people_in(groups.counts)
+    bad = people_that(groups.counts, what)
+    above = bad - people * (bad.sum() / max(people.sum(), 1))
+    return sorted(
+        range(len(people)),
+        key=lambda at: (-above[at], -people[at], str(groups.labels[at])),
+    )
+
+
 class GroupTable(CountTable):
     """The groups of a column, first those with the most bad people above the average."""
 
@@ -532,8 +546,6 @@ class GroupTable(CountTable):
         """The table of some groups."""
         people = people_in(groups.counts)
         bad = people_that(groups.counts, what)
-        average = bad.sum() / max(people.sum(), 1)
-        above = bad - people * average
         columns: dict[str, Any] = {"rows": groups.counts.sum(axis=1), "people": people}
         for name in dict.fromkeys((*SHARES, what)):
             hits = people_that(groups.counts, name)
@@ -544,10 +556,8 @@ class GroupTable(CountTable):
             columns[f"{name}_high"] = high
         columns["elsewhere"] = elsewhere(people, bad)
         columns["difference"] = shrink(people, bad)
-        columns["above"] = above
-        order = sorted(
-            range(len(people)), key=lambda at: (-above[at], -people[at], str(groups.labels[at]))
-        )
+        columns["above"] = bad - people * (bad.sum() / max(people.sum(), 1))
+        order = group_order(groups, what)
         titles = [str_of(name) for name in names]
         if len(names) == 2:
             index = pd.MultiIndex.from_tuples(groups.labels, names=titles)
@@ -690,7 +700,9 @@ def other_sentences(table: pd.DataFrame) -> list[str]:
         for says, names in by_says.items()
         if says.startswith(LEFT_OUT)
     ]
-    left_out.append(f"the verified column and {count_of(table.attrs['breakdown']['ours'], 'column')} of results")
+    ours = table.attrs["breakdown"]["ours"]
+    results = f" and {count_of(ours, 'column')} of results" if ours else ""
+    left_out.append(f"the verified column{results}")
     lines.append(f"left out: {'; '.join(left_out)}")
     return lines
 
@@ -757,7 +769,7 @@ def figures_of_group(row: Mapping[str, Any], what: str) -> list[str]:
     people = row["people"]
     if not people:
         return [f"{row['rows']:,}", "0", *[""] * (1 + len(HEADS))]
-    interval = f"{row[f'{what}_low']:.1%} to {row[f'{what}_high']:.1%}"
+    interval = f"{100 * row[f'{what}_low']:.1f} to {row[f'{what}_high']:.1%}"
     others = "" if pd.isna(row["elsewhere"]) else f"{row['elsewhere']:.1%}"
     above = round(row["above"])
     return [
@@ -779,7 +791,8 @@ def escaped(text: str) -> str:
 def html_table(heads: Iterable[str], lines: Iterable[str]) -> str:
     """A table whose lines are HTML."""
     head = "".join(f"<th>{html.escape(text[:100])}</th>" for text in heads)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    body = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    return f'<div style="overflow-x:auto;white-space:nowrap">{body}</div>'
 
 
 def html_notes(table: pd.DataFrame, shown: int, noun: str) -> str:

@@ -16,7 +16,7 @@ from ..model.words import (
 )
 from ..repair.repair import ACCEPTED
 from ..theme import MARK_OF, MARKS
-from .breakdown import RankTable, other_sentences, same_sentences, shown_name
+from .breakdown import RankTable, group_order, other_sentences, same_sentences, shown_name
 from .differences import elsewhere, wilson_intervals
 from .facts import RETRY_WHEN, CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts
 from .groups import Groups, people_in, people_that
@@ -52,14 +52,14 @@ def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
     yield [[what_to_do(facts.counts.actions, meaning_of_actions(facts.counts))]]
     if facts.audience == "manager":
         yield [[main_reasons(facts)]]
-        yield [[where_from(facts)], *asked_groups(facts)]
+        yield [[where_from(facts), *asked_groups(facts)]]
         if facts.trend is not None:
             yield [[then_and_now(facts, facts.trend)]]
         yield [[method(facts)]]
         return
     yield [[decided_by_hand(facts)]]
     yield [[reasons(facts), flags(facts)]]
-    yield [[where_from(facts)], *asked_groups(facts), *found_groups(facts)]
+    yield [[where_from(facts), *asked_groups(facts), *found_groups(facts)]]
     yield [[clean_first(facts), verify_again(facts)], [typos(facts)]]
     if facts.cleaning is not None:
         yield [[before_and_after(facts, facts.cleaning)], [repairs(facts.cleaning)]]
@@ -229,35 +229,35 @@ def where_from(facts: ReportFacts) -> Section:
         said="The worst and the best group of each column whose groups differ in invalid addresses."
         if found
         else "",
-        notes=[f"{capitalize(note).rstrip('.')}." for note in (*same_sentences(table), *notes)],
+        notes=[
+            *(f"{note}." for note in same_sentences(table)),
+            *(f"{capitalize(note)}." for note in notes),
+        ],
     )
 
 
-def found_groups(facts: ReportFacts) -> list[list[Section]]:
+def found_groups(facts: ReportFacts) -> list[Section]:
     """The groups of the columns that say most."""
     found = [finding for finding in facts.findings if finding.is_found]
     return [
-        [groups_section(finding.name, finding.groups)]
+        groups_section(finding.name, finding.groups)
         for finding in found[:MAIN_COLUMNS]
         if finding.groups is not None
     ]
 
 
-def asked_groups(facts: ReportFacts) -> list[list[Section]]:
+def asked_groups(facts: ReportFacts) -> list[Section]:
     """The groups of the column that was asked for."""
     if facts.origins is None:
         return []
-    return [[groups_section(name, counts.cut())] for name, counts in facts.origins.asked.items()]
+    return [groups_section(name, counts.cut()) for name, counts in facts.origins.asked.items()]
 
 
 def groups_section(name: Hashable, groups: Groups) -> Section:
     """The groups of a column, first those with the most invalid addresses above the average."""
     people = people_in(groups.counts)
-    bad = people_that(groups.counts, "invalid")
-    above = bad - people * (bad.sum() / max(people.sum(), 1))
-    order = sorted(range(len(people)), key=lambda at: (-above[at], -people[at], groups.labels[at]))
     lines = group_lines(groups)
-    shown = [lines[at] for at in order if people[at]]
+    shown = [lines[at] for at in group_order(groups, "invalid") if people[at]]
     notes = [f"The first {MANY_GROUPS} of {len(shown):,}."] if len(shown) > MANY_GROUPS else []
     if groups.note:
         notes.append(f"{capitalize(groups.note)}.")
