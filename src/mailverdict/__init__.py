@@ -191,6 +191,8 @@ _NOT_LISTED = {
         "VERDICT_DTYPE",
         "ValidationType",
         "Verdict",
+        "by_domain",
+        "by_operator",
         "domains",
     ),
 }

@@ -145,16 +145,21 @@ def breakdown(
     --------
     >>> import pandas as pd
     >>> import mailverdict as mv
-    >>> people = [f"p{number}@firm.example" for number in range(80)]
-    >>> df = pd.DataFrame({"email": people, "source": ["Website", "Trade fair"] * 40, "size": ["S", "S", "L", "L"] * 20})
-    >>> df.loc[1:40:2, "email"] = "typed wrongly"
-    >>> df.loc[[1, 3, 5, 7, 9, 11, 13, 15], "email"] = [f"p{number}@firm" for number in range(8)]
+    >>> right = [f"p{number}@firm.example" for number in range(80)]
+    >>> wrong = [f"p{number}@firm" for number in range(10)]
+    >>> sources = ["Website"] * 60 + ["Trade fair"] * 30
+    >>> df = pd.DataFrame({"email": right + wrong, "source": sources})
     >>> out = mv.verify(df, "email", validation_type="regex")
-    >>> mv.breakdown(out, "source")[["rows", "people", "invalid", "invalid_share", "elsewhere"]].round(2)
-                rows  people  invalid  invalid_share  elsewhere
+    >>> mv.breakdown(out)
+    90 people, 11.1% invalid
+    source “Trade fair”: 33.3% invalid of 30, elsewhere 0%
+    source “Website”: 0% invalid of 60, elsewhere 33.3%
+    left out: the verified column and 15 columns of results
+    >>> mv.breakdown(out, "source")[["people", "invalid", "invalid_low", "invalid_high"]].round(2)
+                people  invalid  invalid_low  invalid_high
     source
-    Trade fair    40      29        9           0.31        0.0
-    Website       40      40        0           0.00        0.31
+    Trade fair      30       10         0.19          0.51
+    Website         60        0         0.00          0.06
     """
     check_arguments(what, top, bounces)
     rows = read_decided(out, column, prefix)

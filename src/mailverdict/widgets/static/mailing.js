@@ -28,7 +28,7 @@ function Origins() {
     <div class="mv-row mv-part-head">
       <h4>Where they come from</h4>
       <span class="mv-soft mv-gap">${origins.headline} Press a group to see its rows.</span>
-      <${Select} id=${`${id}-origins`} label="Column" options=${origins.columns} value=${origins.column}
+      <${Select} id=${`${id}-origins`} label="Group by" options=${origins.columns} value=${origins.column}
         onChange=${(column) => act("show_groups", { column: Number(column) })} />
     </div>
     ${origins.found.length > 0 &&
@@ -44,11 +44,9 @@ function Origins() {
         (each) => html`<${Button} key=${each.id} class="mv-value mv-group" aria-pressed=${String(each.on)} title=${each.label}
           onClick=${() => choose(each)}>
           <span class="mv-value-label"><${Text}>${each.label}<//></span>
-          <span class="mv-value-count">
-            <strong>${each.percent}</strong> invalid of ${each.people}
-            <span class="mv-soft"> ${each.interval}${each.elsewhere && `, elsewhere ${each.elsewhere}`}</span>
-          </span>
+          <span class="mv-value-count"><strong>${each.percent}</strong> invalid of ${each.people}</span>
           <${Meter} share=${each.share} name="invalid" />
+          <span class="mv-soft mv-group-range">95% interval ${each.interval}${each.elsewhere && `, elsewhere ${each.elsewhere}`}</span>
         <//>`,
       )}
     </div>
