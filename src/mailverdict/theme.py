@@ -218,7 +218,7 @@ def interval_bar(share: float, low: float, high: float, others: float, largest: 
 
     `largest` is the share at the right end of all bars of a table. The same figures must be beside it.
     """
-    if not share == share:  # nobody to have a share of
+    if share != share:  # nobody to have a share of
         return ""
 
     def place(value: float) -> str:

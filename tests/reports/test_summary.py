@@ -12,6 +12,7 @@ from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.frames.results import BUCKETS
 from tests.doubles.tables import each_row
 
+pytestmark = pytest.mark.filterwarnings("ignore:mailverdict.by_domain is deprecated:FutureWarning")
 CELLS = [
     "ada@x.org",
     "Ada@X.org",

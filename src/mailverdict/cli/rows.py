@@ -246,7 +246,9 @@ def breakdown(
     top: Annotated[int | None, typer.Option("--top", min=0, help="How many lines.")] = None,
     bounces: Annotated[
         str | None,
-        typer.Option("--bounces", help="For bounced: mailbox or export of what became of the mails."),
+        typer.Option(
+            "--bounces", help="For bounced: mailbox or export of what became of the mails."
+        ),
     ] = None,
     bounce_columns: BounceColumns = None,
     prefix: Prefix = None,

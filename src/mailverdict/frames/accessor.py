@@ -11,7 +11,6 @@ import pandas as pd
 
 from ..model.words import count_of
 
-
 DEPRECATED = ("by_domain", "by_operator")  # methods that completion does not offer
 
 

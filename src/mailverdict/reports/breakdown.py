@@ -3,7 +3,7 @@
 `groups` counts people by the values of columns, `differences` has the statistics. What is made of both::
 
     ListCounts     the counts of all columns of a list, in pieces that add up
-    Finding        what one column says: its groups, how strong the difference is, its worst and its best group
+    ColumnFinding        what one column says: its groups, how strong the difference is, its worst and its best group
     GroupTable     the groups of a column, for `breakdown(out, "owner")`
     RankTable      a line for each column, for `breakdown(out)`
 
@@ -35,10 +35,16 @@ from ..table.text_column import to_array
 from ..theme import interval_bar, notebook
 from .by_operator import OperatorCounts, operators_of
 from .counts import domains_of, keys_of
-from .differences import adjust, association, chance_of, elsewhere, shrink, surprise, wilson_intervals
+from .differences import (
+    adjust,
+    association,
+    chance_of,
+    elsewhere,
+    shrink,
+    surprise,
+    wilson_intervals,
+)
 from .groups import (
-    MAX_GROUPS,
-    MISSING,
     NOBODY,
     SAMPLE,
     ColumnCounts,
@@ -62,7 +68,9 @@ LEVEL = 0.05  # of all columns that are named, at most this share by chance
 LEAST_DIFFERENCE = 0.01  # of two shares, below which a column says little however sure it is
 FEW_PEOPLE = 10  # a smaller group is not named in a sentence, if there is another one
 SAME = 0.9  # share of what a column says that another one says, too
-MOSTLY_DIFFERENT = 0.9  # share of rows with a value of their own, from which a column is an id or a text
+MOSTLY_DIFFERENT = (
+    0.9  # share of rows with a value of their own, from which a column is an id or a text
+)
 OPERATOR_COLUMNS = ("clear", "catch_all", "deferred", "refused", "no_answer", "dead", "note")
 SAME_AS, LEFT_OUT = "the same as ", "left out: "
 MADE = ("domain", "operator")  # columns that are made of the addresses
@@ -154,7 +162,7 @@ def breakdown(
     90 people, 11.1% invalid
     source “Trade fair”: 33.3% invalid of 30, elsewhere 0%
     source “Website”: 0% invalid of 60, elsewhere 33.3%
-    left out: the verified column and 15 columns of results
+    left out: the verified column and the result columns
     >>> mv.breakdown(out, "source")[["people", "invalid", "invalid_low", "invalid_high"]].round(2)
                 people  invalid  invalid_low  invalid_high
     source
@@ -241,7 +249,6 @@ class ListCounts:
         self.seen = SeenAddresses()
         self.columns: dict[Hashable, ColumnCounts] = {}
         self.left_out: dict[Hashable, str] = {}  # columns that are not looked at, and why
-        self.ours = 0  # columns of the results
         self.rows = self.unanswered = 0
         self.people: npt.NDArray[np.int64] = np.zeros(NOBODY + 1, np.int64)  # by mark
         self.step = 1  # every so many people are those by whom columns are compared
@@ -287,7 +294,6 @@ class ListCounts:
                 way = f"rename it to count by the {name} of the addresses"
                 warn_user(Note(f"{name!r} is a column of yours, and is counted: {way}"))
         ours = our_columns(table, rows) if self.ranks else set()
-        self.ours = len(ours)
         self.columns.clear()
         for label in labels:
             if not self.ranks or label in ours or label == rows.column:
@@ -336,7 +342,7 @@ def our_columns(table: Table, rows: Results) -> set[Hashable]:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ColumnFinding:
     """What a column says about `what`."""
 
     name: Hashable
@@ -357,20 +363,20 @@ class Finding:
         return self.says == "differs"
 
 
-def rank(counts: ListCounts, what: str) -> list[Finding]:
+def rank(counts: ListCounts, what: str) -> list[ColumnFinding]:
     """What each column says: first the strongest, then those that say nothing, then those left out."""
-    tested: list[Finding] = []
-    others = [Finding(name, f"{LEFT_OUT}{why}") for name, why in counts.left_out.items()]
+    tested: list[ColumnFinding] = []
+    others = [ColumnFinding(name, f"{LEFT_OUT}{why}") for name, why in counts.left_out.items()]
     for name, column in counts.columns.items():
         groups = None if column.left_out else column.cut()
         why = column.left_out or reason_to_leave_out(column, groups)
         if groups is None or why:
-            others.append(Finding(name, f"{LEFT_OUT}{why}"))
+            others.append(ColumnFinding(name, f"{LEFT_OUT}{why}"))
             continue
         people = people_in(groups.counts)
         bad = people_that(groups.counts, what)
         tested.append(
-            Finding(
+            ColumnFinding(
                 name,
                 "nothing",
                 groups,
@@ -404,7 +410,7 @@ def reason_to_leave_out(column: ColumnCounts, groups: Groups | None) -> str:
     return ""
 
 
-def judge(finding: Finding, what: str) -> Finding:
+def judge(finding: ColumnFinding, what: str) -> ColumnFinding:
     """With what it says, in a sentence for its worst and its best group."""
     assert finding.groups is not None
     if not finding.adjusted <= LEVEL:
@@ -446,9 +452,9 @@ def shown_name(name: Hashable) -> str:
     return text.replace("_", " ").strip()[:80] or text[:80]
 
 
-def merge_same(findings: Sequence[Finding]) -> list[Finding]:
+def merge_same(findings: Sequence[ColumnFinding]) -> list[ColumnFinding]:
     """The same, where of two columns that tell the same the weaker one says only that."""
-    merged: list[Finding] = []
+    merged: list[ColumnFinding] = []
     for finding in findings:
         same = None
         if finding.is_found:
@@ -460,7 +466,7 @@ def merge_same(findings: Sequence[Finding]) -> list[Finding]:
     return merged
 
 
-def tells_same(finding: Finding, other: Finding) -> bool:
+def tells_same(finding: ColumnFinding, other: ColumnFinding) -> bool:
     """Whether one of two columns nearly decides the other (Theil's uncertainty coefficient, 1970)."""
     assert finding.groups is not None
     assert other.groups is not None
@@ -516,7 +522,9 @@ def cross(rows: Results, counts: ListCounts, columns: Sequence[Groups]) -> Group
         for code in distinct.tolist()
     ]
     notes = [groups.note for groups in columns if groups.note]
-    return replace(columns[0], labels=labels, counts=cells.reshape(-1, NOBODY + 1), note="; ".join(notes))
+    return replace(
+        columns[0], labels=labels, counts=cells.reshape(-1, NOBODY + 1), note="; ".join(notes)
+    )
 
 
 def with_operators(table: GroupTable, operators: OperatorCounts) -> GroupTable:
@@ -607,7 +615,7 @@ class RankTable(CountTable):
     """A line for each column: whether its groups differ, and how much."""
 
     @classmethod
-    def of(cls, findings: Sequence[Finding], counts: ListCounts, what: str) -> RankTable:
+    def of(cls, findings: Sequence[ColumnFinding], counts: ListCounts, what: str) -> RankTable:
         """The table of what was found."""
         names = [str_of(finding.name) for finding in findings]
         columns = {
@@ -624,7 +632,7 @@ class RankTable(CountTable):
             columns[name] = pd.Series([getattr(each, name) for each in findings], dtype=object)
         table = cls(pd.DataFrame(columns).set_index(pd.Index(names, dtype=object, name="column")))
         notes = [note for finding in findings for note in finding.notes]
-        facts = {"what": what, **figures_of(counts, what), "ours": counts.ours, "notes": notes}
+        facts = {"what": what, **figures_of(counts, what), "notes": notes}
         table.attrs["breakdown"] = facts
         return table
 
@@ -705,9 +713,7 @@ def other_sentences(table: pd.DataFrame) -> list[str]:
         for says, names in by_says.items()
         if says.startswith(LEFT_OUT)
     ]
-    ours = table.attrs["breakdown"]["ours"]
-    results = f" and {count_of(ours, 'column')} of results" if ours else ""
-    left_out.append(f"the verified column{results}")
+    left_out.append("the verified column and the result columns")
     lines.append(f"left out: {'; '.join(left_out)}")
     return lines
 
@@ -729,7 +735,9 @@ def notes_of_table(table: pd.DataFrame) -> list[str]:
     else:
         if facts["unanswered"]:
             rows = count_of(facts["unanswered"], "row")
-            notes.append(f"{rows} without a verdict: no address, or not checked; counted as rows only")
+            notes.append(
+                f"{rows} without a verdict: no address, or not checked; counted as rows only"
+            )
         if repeats > 0:
             notes.append(f"{count_of(repeats, 'row')} of a person in an earlier row: counted once")
     return notes

@@ -187,7 +187,9 @@ def shrink(people: Counts, bad: Counts) -> Floats:
     others = elsewhere(people, bad)
     prior = prior_people(people, bad)
     seen = bad / np.where(people > 0, people, np.nan) - others
-    weight = np.zeros(len(people)) if math.isinf(prior) else people / np.maximum(people + prior, 1e-9)
+    weight = (
+        np.zeros(len(people)) if math.isinf(prior) else people / np.maximum(people + prior, 1e-9)
+    )
     return np.where(np.isnan(seen), np.nan, weight * np.nan_to_num(seen))
 
 

@@ -30,7 +30,7 @@ from ..model.words import (
 )
 from ..repair.repair import REPAIRS
 from ..runs.retry import ASK_AGAIN
-from .breakdown import Finding, ListCounts, rank
+from .breakdown import ColumnFinding, ListCounts, rank
 from .counts import Counts, add_domains, top_domains
 from .summary import by_address
 
@@ -156,7 +156,7 @@ class ReportFacts:
         return top_domains(add_domains(self.counts.domains), TOP_DOMAINS)
 
     @cached_property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[ColumnFinding]:
         """What the list's other columns say of invalid addresses."""
         return [] if self.origins is None else rank(self.origins, "invalid")
 

@@ -46,7 +46,10 @@ QUANTILES = 5
 LARGE = 10_000  # number from which thousands are set off
 FINE_NUMBERS = 2_000  # to which many different numbers are rounded
 MAX_NUMBERS = 8_000  # kept until they are rounded again
-MOST_MONTHS, MOST_QUARTERS = 24, 96  # months that dates span, up to which they are cut into months and quarters
+MOST_MONTHS, MOST_QUARTERS = (
+    24,
+    96,
+)  # months that dates span, up to which they are cut into months and quarters
 SAMPLE = 20_000  # people by which columns are compared
 LOOK = 5_000  # values by which a column of texts is known
 MOSTLY = 0.95  # of the different values must be numbers, or dates
@@ -54,7 +57,9 @@ NUMBER = r"^-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?$"  # a leading zero shows
 COMMA_NUMBER = r"^-?(?:0|[1-9][0-9]{0,14})(?:,[0-9]{1,15})?$"
 THOUSANDS = r",[0-9]{3}$"
 YEAR_FIRST = r"^(?P<year>[12][0-9]{3})[-/](?P<month>[0-9]{2})[-/][0-9]{2}(?:$|[ T])"
-YEAR_LAST = r"^(?P<a>[0-9]{1,2})(?P<sign>[./-])(?P<b>[0-9]{1,2})[./-](?P<year>[12][0-9]{3})(?:$|[ T])"
+YEAR_LAST = (
+    r"^(?P<a>[0-9]{1,2})(?P<sign>[./-])(?P<b>[0-9]{1,2})[./-](?P<year>[12][0-9]{3})(?:$|[ T])"
+)
 
 
 # --- who counts -------------------------------------------------------------------------------------------------------
@@ -127,7 +132,9 @@ class Groups:
     counts: Counts  # a row for each group, a column for each mark
     group_of: Callable[[npt.NDArray[Any]], Codes]  # the group of each value
     none: tuple[int, int] = (-1, -1)  # the group of missing cells, and of those of another kind
-    sample: Codes = field(default_factory=lambda: np.empty(0, np.int64))  # the groups of some people
+    sample: Codes = field(
+        default_factory=lambda: np.empty(0, np.int64)
+    )  # the groups of some people
     note: str = ""
 
     def find(self, values: Values) -> Codes:
@@ -239,7 +246,9 @@ def has_many_words(values: pa.Array) -> bool:
     if not is_text(values.type):
         return False
     step = max(len(values) // LOOK, 1)
-    words = read_present(values.take(pa.array(np.arange(0, len(values), step)))).unique().drop_null()
+    words = (
+        read_present(values.take(pa.array(np.arange(0, len(values), step)))).unique().drop_null()
+    )
     return len(words) > MAX_GROUPS and kind_of_words(words) == "words"
 
 
@@ -415,7 +424,9 @@ def cut_dates(
     """
     order = np.argsort(months)
     rows = np.cumsum(counts.sum(axis=1)[order])
-    first, last = np.searchsorted(rows, [0.01 * rows[-1], 0.99 * rows[-1]]) if len(rows) else (0, -1)
+    first, last = (
+        np.searchsorted(rows, [0.01 * rows[-1], 0.99 * rows[-1]]) if len(rows) else (0, -1)
+    )
     span = months[order][last] - months[order][first] + 1 if len(rows) else 0
     size = 1 if span <= MOST_MONTHS else 3 if span <= MOST_QUARTERS else 12
     periods = np.unique(months // size)

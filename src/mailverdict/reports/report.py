@@ -277,7 +277,14 @@ def make_report(
     """The report of what was counted; a workbook and a comparison need the rows themselves."""
     assert counts.policy is not None
     facts = ReportFacts(
-        counts, counts.policy, str(column), datetime.now(UTC), name, again, audience, origins=origins
+        counts,
+        counts.policy,
+        str(column),
+        datetime.now(UTC),
+        name,
+        again,
+        audience,
+        origins=origins,
     )
     if rows is None:
         return Report(facts, None, column, None)

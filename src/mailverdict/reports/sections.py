@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..model.section import Section, what_to_do
 from ..model.words import (
@@ -221,7 +222,9 @@ def where_from(facts: ReportFacts) -> Section:
     table = RankTable.of(facts.findings, facts.origins, "invalid")
     notes = other_sentences(table)
     if facts.audience == "manager":
-        notes = notes[:1] if not found else []
+        if not found:
+            return Section("")
+        notes = []
     return Section(
         "Where they come from",
         (("Column", "data"), *GROUP_COLUMNS),
@@ -262,7 +265,9 @@ def groups_section(name: Hashable, groups: Groups) -> Section:
     if groups.note:
         notes.append(f"{capitalize(groups.note)}.")
     notes.append("People, each counted once. The dashed mark is the share among all others.")
-    return Section(f"By {shown_name(name)}", GROUP_COLUMNS, with_largest(shown[:MANY_GROUPS]), notes=notes)
+    return Section(
+        f"By {shown_name(name)}", GROUP_COLUMNS, with_largest(shown[:MANY_GROUPS]), notes=notes
+    )
 
 
 def group_lines(groups: Groups) -> list[tuple[Any, ...]]:
