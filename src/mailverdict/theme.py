@@ -158,6 +158,8 @@ S table{border-collapse:collapse;border:0}
 S th,S td{padding:2px var(--mv-space-4) 2px 0;border:0;text-align:left;vertical-align:top;font-weight:400;
 background:none;white-space:normal}
 S th{color:var(--mv-text-soft);white-space:nowrap}
+S .mv-wide{overflow-x:auto;white-space:nowrap}
+S .mv-wide td{white-space:nowrap}
 S p .mv-badge{vertical-align:middle;margin-right:var(--mv-space-1)}
 S .mv-number{text-align:right;font-variant-numeric:tabular-nums}
 S .mv-step{border-left:3px solid var(--mv-line);padding-left:var(--mv-space-3);margin:var(--mv-space-2) 0}

@@ -24,13 +24,13 @@ from ..frames.results import Results, with_core
 from ..model.table import plain_schema
 from ..model.words import printable_text
 from ..reports.breakdown import (
-    ListCounts,
     bounced_mailboxes,
     check_arguments,
     first_lines,
     table_of_counts,
 )
 from ..reports.by_operator import OperatorCounts
+from ..reports.origins import MADE, ListCounts
 from ..reports.report import verified_pieces
 from ..table.columns import did_you_mean, label_of, listed
 from ..table.table import put_column
@@ -268,9 +268,11 @@ def breakdown(
     counts = ListCounts(POLICIES["balanced"], bounced, [] if by is None else [by], ranks=by is None)
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
-        others = source.columns  # all are named where there is no such column
-        if by in source.columns:
+        others = list(source.columns)  # all are named where there is no such column
+        if by in others:
             others = [str(by)]
+        elif by in MADE:
+            others = []
         with printed_warnings():
             for piece in verified_pieces(source, name, prefix, others):
                 counts.add(read_decided(piece, name, prefix))
@@ -278,7 +280,7 @@ def breakdown(
     table = first_lines(table_of_counts(counts, what), top)
     if as_json:
         lines = json.loads(table.reset_index().to_json(orient="records"))
-        print(json.dumps(lines, indent=2, ensure_ascii=False))
+        print(json.dumps(lines, indent=2))
     else:
         print(table)
 

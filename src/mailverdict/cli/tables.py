@@ -26,9 +26,9 @@ from ..frames.planning import plan_pieces
 from ..frames.policy import decide_rows, find_policy, read_decided
 from ..model.table import SOURCE_REMOTE, plain_schema
 from ..model.words import ValidationType
-from ..reports.breakdown import ListCounts
 from ..reports.counts import Counts
 from ..reports.facts import verify_command
+from ..reports.origins import ListCounts
 from ..reports.report import check_audience, check_path, make_report, read_earlier, verified_pieces
 from ..table.columns import REPAIR_COLUMNS, SETS, choose_columns, label_of
 from ..table.options import VerifyOptions

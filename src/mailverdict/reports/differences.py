@@ -176,7 +176,8 @@ def prior_people(people: Counts, bad: Counts) -> float:
 def elsewhere(people: Counts, bad: Counts) -> Floats:
     """For each group the share of all others; NaN where there are none."""
     others = people.sum() - people
-    return (bad.sum() - bad) / np.where(others > 0, others, np.nan)
+    share: Floats = (bad.sum() - bad) / np.where(others > 0, others, np.nan)
+    return share
 
 
 def shrink(people: Counts, bad: Counts) -> Floats:
@@ -185,12 +186,14 @@ def shrink(people: Counts, bad: Counts) -> Floats:
     The share of the others is worth `prior_people` people: a group with as many shows half of what was seen.
     """
     others = elsewhere(people, bad)
-    prior = prior_people(people, bad)
     seen = bad / np.where(people > 0, people, np.nan) - others
-    weight = (
-        np.zeros(len(people)) if math.isinf(prior) else people / np.maximum(people + prior, 1e-9)
-    )
-    return np.where(np.isnan(seen), np.nan, weight * np.nan_to_num(seen))
+    prior = prior_people(people, bad)
+    if math.isinf(prior):
+        weight = np.zeros(len(people))
+    else:
+        weight = people / np.maximum(people + prior, 1e-9)
+    believed: Floats = weight * seen
+    return believed
 
 
 def surprise(people: Counts, bad: Counts) -> Floats:
@@ -198,4 +201,5 @@ def surprise(people: Counts, bad: Counts) -> Floats:
     whole = max(float(people.sum()), 1.0)
     share = bad.sum() / whole
     variance = people * share * (1 - share) * (1 - people / whole)
-    return (bad - people * share) / np.sqrt(np.where(variance > 0, variance, np.inf))
+    deviations: Floats = (bad - people * share) / np.sqrt(np.where(variance > 0, variance, np.inf))
+    return deviations

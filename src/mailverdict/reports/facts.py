@@ -30,8 +30,8 @@ from ..model.words import (
 )
 from ..repair.repair import REPAIRS
 from ..runs.retry import ASK_AGAIN
-from .breakdown import ColumnFinding, ListCounts, rank
 from .counts import Counts, add_domains, top_domains
+from .origins import ColumnFinding, ListCounts, rank
 from .summary import by_address
 
 TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8

@@ -26,6 +26,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..checks.lists.mailboxes import find_mailboxes
 from ..frames.planning import SeenAddresses
 from ..frames.policy import Policy, group_alike, row_facts
 from ..frames.results import Results
@@ -73,8 +74,13 @@ def mark_people(
     A person counts with the first row that has a verdict. With the mailboxes that bounced, all people count that have
     an address.
     """
-    people = people_of(keys_of(rows))
-    counted = people.is_valid() if bounced is not None else rows["verdict"].is_valid()
+    keys = keys_of(rows)
+    if bounced is None:
+        people = people_of(keys)
+        counted = rows["verdict"].is_valid()
+    else:
+        people = find_mailboxes(keys).names
+        counted = people.is_valid()
     at = first_rows(people, counted, seen)
     kinds, alike = group_alike(row_facts(rows, policy, has_advice=False), policy)
     marks_of_kinds = np.zeros(len(alike), np.int64)
@@ -96,14 +102,17 @@ def mark_people(
 
 def people_in(counts: Counts) -> Counts:
     """The people of each group."""
-    return counts[:, :NOBODY].sum(axis=1)
+    people: Counts = counts[:, :NOBODY].sum(axis=1)
+    return people
 
 
 def people_that(counts: Counts, what: str) -> Counts:
     """The people of each group of whom something is known; `what` is of `BITS`, or ``not_sendable``."""
     if what == "not_sendable":
         return people_in(counts) - people_that(counts, "sendable")
-    return counts[:, :NOBODY][:, (MARKS & BITS[what]) > 0].sum(axis=1)
+    has_bit = (MARKS & BITS[what]) > 0
+    people: Counts = counts[:, :NOBODY][:, has_bit].sum(axis=1)
+    return people
 
 
 # --- a column ---------------------------------------------------------------------------------------------------------
@@ -164,7 +173,7 @@ class ColumnCounts:
         """Count a piece; `sampled` are the rows by which columns are compared."""
         if self.left_out:
             return
-        values = to_array(cells)
+        values = values_of_cells(cells)
         if not self.is_asked and self.kind in (None, "words") and has_many_words(values):
             self.leave_out()
             return
@@ -239,6 +248,13 @@ class ColumnCounts:
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
+
+
+def values_of_cells(cells: Any) -> pa.Array:
+    """The cells of a column as an array; periods, which Arrow takes for numbers, as text."""
+    if isinstance(cells, pd.Series) and isinstance(cells.dtype, pd.PeriodDtype):
+        cells = cells.astype("string")
+    return to_array(cells)
 
 
 def has_many_words(values: pa.Array) -> bool:

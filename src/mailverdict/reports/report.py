@@ -24,9 +24,9 @@ from ..model.paths import user_path
 from ..model.words import ACTIONS, count_of, percent
 from ..table.columns import label_of
 from ..table.table import labels_of
-from .breakdown import ListCounts
 from .counts import Counts
 from .facts import AUDIENCES, ReportFacts, gather_outcomes, gather_trend
+from .origins import ListCounts
 from .page import render_page, render_section
 
 

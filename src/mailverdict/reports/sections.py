@@ -17,10 +17,11 @@ from ..model.words import (
 )
 from ..repair.repair import ACCEPTED
 from ..theme import MARK_OF, MARKS
-from .breakdown import RankTable, group_order, other_sentences, same_sentences, shown_name
+from .breakdown import RankTable, group_order, other_sentences
 from .differences import elsewhere, wilson_intervals
 from .facts import RETRY_WHEN, CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts
 from .groups import Groups, people_in, people_that
+from .origins import shown_name
 from .summary import MEANING_OF_VALID
 from .wording import (
     CHECKS,
@@ -220,22 +221,18 @@ def where_from(facts: ReportFacts) -> Section:
         lines = group_lines(finding.groups)
         rows += [(shown_name(finding.name), *lines[at]) for at in finding.ends]
     table = RankTable.of(facts.findings, facts.origins, "invalid")
-    notes = other_sentences(table)
+    notes = [f"{capitalize(note)}." for note in other_sentences(table)]
     if facts.audience == "manager":
         if not found:
             return Section("")
         notes = []
+    said = "The worst and the best group of each column whose groups differ in invalid addresses."
     return Section(
         "Where they come from",
         (("Column", "data"), *GROUP_COLUMNS),
         with_largest(rows),
-        said="The worst and the best group of each column whose groups differ in invalid addresses."
-        if found
-        else "",
-        notes=[
-            *(f"{note}." for note in same_sentences(table)),
-            *(f"{capitalize(note)}." for note in notes),
-        ],
+        said=said if found else "",
+        notes=notes,
     )
 
 

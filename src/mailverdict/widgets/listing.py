@@ -47,7 +47,7 @@ from ..model.words import (
 from ..repair.repair import ACCEPTED
 from ..reports.counts import TOP_DECIDED, Counts, domains_of, facts_of, keys_of, people_of
 from ..reports.facts import most_common, reason_of
-from ..reports.groups import ColumnCounts, read_column
+from ..reports.groups import ColumnCounts, read_column, values_of_cells
 from ..reports.wording import REASONLESS
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
 from ..table.columns import (
@@ -488,7 +488,7 @@ class Listing:
             column = ColumnCounts(is_asked=True)
             column.add(cells, none, none[:0])
             groups = column.cut()
-            codes = groups.find(read_column(to_array(cells), column.kind))
+            codes = groups.find(read_column(values_of_cells(cells), column.kind))
             self.group_codes[at] = groups.labels, codes.astype(np.int32)
         return self.group_codes[at]
 

@@ -9,18 +9,10 @@ from typing import Any
 
 from ..frames.policy import POLICIES, read_decided
 from ..model.words import percent
-from ..reports.breakdown import (
-    ListCounts,
-    RankTable,
-    group_order,
-    headline,
-    other_sentences,
-    rank,
-    same_sentences,
-    shown_name,
-)
+from ..reports.breakdown import RankTable, group_order, headline, other_sentences
 from ..reports.differences import elsewhere, wilson_intervals
 from ..reports.groups import Groups, people_in, people_that
+from ..reports.origins import ListCounts, rank, shown_name
 from ..table.table import Table
 from .listing import CORE, Listing, group_value
 from .source import printable_label, short_text
@@ -50,7 +42,7 @@ class Origins:
         counts = count_origins(listing)
         self.findings = rank(counts, "invalid")
         self.table = RankTable.of(self.findings, counts, "invalid")
-        names = list(listing.rows.frame.columns)
+        names: list[Any] = list(listing.rows.frame.columns)
         self.place_of = {finding.name: names.index(finding.name) for finding in self.findings}
         self.shown = [finding for finding in self.findings if finding.groups is not None]
 
@@ -71,9 +63,9 @@ class Origins:
                         {"id": value, "text": short_text(text, LONGEST), "on": value in pressed}
                     )
         assert looked_at.groups is not None
-        rest = [*same_sentences(self.table), *other_sentences(self.table)]
+        rest = other_sentences(self.table)
         return {
-            "headline": f"{headline(self.table.attrs['breakdown'])}.",
+            "headline": f"{headline(self.table)}.",
             "found": found[:MAX_SENTENCES],
             "rest": [short_text(f"{line[:1].upper()}{line[1:]}.", 2 * LONGEST) for line in rest],
             "columns": [
