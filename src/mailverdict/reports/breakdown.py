@@ -112,7 +112,7 @@ def breakdown(
         Without `by` a line for each column of yours: `says` (object: ``differs``, ``little``, ``nothing``,
         ``the same as ...`` or ``left out: ...``), `groups` and `people` (int64), `strength` (float64: Cramér's V, 0 to
         1), `chance` (float64: that a list without any difference shows this one), `adjusted` (float64: corrected for
-        having looked at many columns, Benjamini and Hochberg 1995; up to 0.05 a column differs), `worst` and `best`
+        having looked at many columns, Benjamini and Hochberg 1995; up to 0.04 a column differs), `worst` and `best`
         (object: a sentence each, or None).
 
         Both print as text and show as a table in notebooks. For a Polars or Arrow frame they are of that kind, and the

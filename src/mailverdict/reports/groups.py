@@ -53,7 +53,7 @@ MOST_MONTHS, MOST_QUARTERS = (
 )  # months that dates span, up to which they are cut into months and quarters
 SAMPLE = 20_000  # people by which columns are compared
 LOOK = 5_000  # values by which a column of texts is known
-MOSTLY = 0.95  # of the different values must be numbers, or dates
+MOSTLY = 0.95  # of the filled rows must be numbers, or dates
 NUMBER = r"^-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?$"  # a leading zero shows a code, such as a postal one
 COMMA_NUMBER = r"^-?(?:0|[1-9][0-9]{0,14})(?:,[0-9]{1,15})?$"
 THOUSANDS = r",[0-9]{3}$"
@@ -262,30 +262,31 @@ def has_many_words(values: pa.Array) -> bool:
     if not is_text(values.type):
         return False
     step = max(len(values) // LOOK, 1)
-    words = (
-        read_present(values.take(pa.array(np.arange(0, len(values), step)))).unique().drop_null()
-    )
-    return len(words) > MAX_GROUPS and kind_of_words(words) == "words"
+    some = read_present(values.take(pa.array(np.arange(0, len(values), step)))).dictionary_encode()
+    rows = np.bincount(some.indices.drop_null().to_numpy(), minlength=len(some.dictionary))
+    return len(rows) > MAX_GROUPS and kind_of_words(some.dictionary, rows) == "words"
 
 
-def kind_of_words(words: pa.StringArray) -> str:
-    """What different texts are: numbers or dates if nearly all are, else words."""
-    least = MOSTLY * len(words)
+def kind_of_words(words: pa.StringArray, rows: Codes) -> str:
+    """What different texts are, each in so many rows: numbers or dates if nearly all are, else words."""
     if not len(words):
         return "words"
-    if count_matches(words, NUMBER) >= least:
-        return "numbers"
+    least = MOSTLY * rows.sum()
     # 1,234 alone may be twelve hundred and more, or one and a quarter.
-    is_clear = count_matches(words, ",") > count_matches(words, THOUSANDS)
-    if is_clear and count_matches(words, COMMA_NUMBER) >= least:
+    is_clear = count_rows(words, rows, ",") > count_rows(words, rows, THOUSANDS)
+    numbers = count_rows(words, rows, NUMBER)
+    if is_clear:
+        numbers = max(numbers, count_rows(words, rows, COMMA_NUMBER))
+    if numbers == rows.sum() or (numbers >= least and len(words) > FEW_NUMBERS):
         return "numbers"
-    if max(count_matches(words, YEAR_FIRST), count_matches(words, YEAR_LAST)) >= least:
-        return "dates"
-    return "words"
+    dates = max(count_rows(words, rows, YEAR_FIRST), count_rows(words, rows, YEAR_LAST))
+    return "dates" if dates >= least else "words"
 
 
-def count_matches(words: pa.StringArray, pattern: str) -> int:
-    return int(pc.match_substring_regex(words, pattern).true_count)
+def count_rows(words: pa.StringArray, rows: Codes, pattern: str) -> int:
+    """How many rows have a text with a pattern in it."""
+    has_pattern = np.asarray(pc.match_substring_regex(words, pattern))
+    return int(rows[has_pattern].sum())
 
 
 def read_column(values: pa.Array, kind: str | None = None) -> Values:
@@ -305,7 +306,8 @@ def read_column(values: pa.Array, kind: str | None = None) -> Values:
     coded = read_present(values).dictionary_encode()
     words = coded.dictionary
     codes = coded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False).astype(np.int64)
-    kind = kind or kind_of_words(words)
+    if kind is None:
+        kind = kind_of_words(words, np.bincount(codes, minlength=len(words) + 1)[: len(words)])
     if kind == "words":
         return Values("words", np.asarray(words.to_pylist(), object), codes)
     # The last one stands for all missing cells.
@@ -351,7 +353,8 @@ def place_months(months: Codes, is_missing: npt.NDArray[np.bool_]) -> Values:
 def numbers_of(words: pa.StringArray) -> npt.NDArray[np.float64]:
     """The number of each text; NaN for what is not one, or might be two (1,234)."""
     pattern = NUMBER
-    if count_matches(words, COMMA_NUMBER) > count_matches(words, NUMBER):
+    once = np.ones(len(words), np.int64)
+    if count_rows(words, once, COMMA_NUMBER) > count_rows(words, once, NUMBER):
         pattern = COMMA_NUMBER
     is_number = pc.match_substring_regex(words, pattern)
     plain = pc.replace_substring(pc.if_else(is_number, words, None), ",", ".")
