@@ -54,7 +54,16 @@ from .outcomes import mailboxes_of
 from .tables import CountTable
 
 SHARES = ("invalid", "unknown", "sendable")  # that every table of groups has
-OPERATOR_COLUMNS = ("clear", "catch_all", "deferred", "refused", "no_answer", "dead", "note")
+OPERATOR_COLUMNS = (
+    "addresses",
+    "clear",
+    "catch_all",
+    "deferred",
+    "refused",
+    "no_answer",
+    "dead",
+    "note",
+)
 HEADS = ("95% interval", "elsewhere", "unknown", "sendable", "above average")  # after the share
 SHOWN_GROUPS, SHOWN_COLUMNS = 30, 20
 LONGEST_LABEL = 40  # characters of a group in a terminal
@@ -106,8 +115,8 @@ def breakdown(
         people (int64), and as float64 their share (`invalid_share`) with a 95 % interval (`invalid_low`,
         `invalid_high`; Wilson 1927). Then of `what`, float64: `elsewhere`, the share among all others;
         `difference` to them, where a small group counts less (empirical Bayes, Kleinman 1973); `above`, the bad people
-        beyond what the average gives. For ``"operator"`` also the counts of addresses `clear`, `catch_all`,
-        `deferred`, `refused`, `no_answer`, `dead` (Int64), and `note` (object): why few answers are clear.
+        beyond what the average gives. For ``"operator"`` also distinct `addresses`, and of these `clear`, `catch_all`, `deferred`,
+        `refused`, `no_answer`, `dead` (Int64), and `note` (object): why few answers are clear.
 
         Without `by` a line for each column of yours: `says` (object: ``differs``, ``little``, ``nothing``,
         ``the same as ...`` or ``left out: ...``), `groups` and `people` (int64), `strength` (float64: Cramér's V, 0 to
