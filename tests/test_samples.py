@@ -254,6 +254,17 @@ class TestSandbox:
         ]
         assert valid[1] >= valid[0] + 50
 
+    def test_the_lead_source_says_where_invalid_addresses_come_from(
+        self, world: mv.sandbox.World
+    ) -> None:
+        out = mv.verify(pd.read_csv(CSV), "email", backend=world.backend)
+        found = mv.breakdown(out)
+        assert found.loc["lead_source", "says"] == "differs"
+        groups = mv.breakdown(out, "lead_source")
+        assert groups.index[0] == "Trade fair"
+        assert groups.loc["Trade fair", "invalid_share"].round(2) == 0.32
+        assert groups.loc["Trade fair", "elsewhere"].round(2) == 0.06
+
     def test_slips_come_with_a_suggestion(self, world: mv.sandbox.World) -> None:
         out = mv.verify(pd.read_csv(CSV), "email", backend=world.backend)
         slips = out[
