@@ -26,7 +26,7 @@ from ..frames.results import Results
 from ..model.words import count_of, percent, printable_text, show_directions
 from ..table.table import Frame
 from ..theme import interval_bar, notebook
-from .by_operator import OperatorCounts
+from .by_operator import COLUMNS, OperatorCounts
 from .differences import FEW_BAD, elsewhere, shrink, wilson_intervals
 from .groups import (
     NOBODY,
@@ -54,16 +54,7 @@ from .outcomes import mailboxes_of
 from .tables import CountTable
 
 SHARES = ("invalid", "unknown", "sendable")  # that every table of groups has
-OPERATOR_COLUMNS = (
-    "addresses",
-    "clear",
-    "catch_all",
-    "deferred",
-    "refused",
-    "no_answer",
-    "dead",
-    "note",
-)
+OPERATOR_COLUMNS = tuple(name for name in COLUMNS if name != "share")
 HEADS = ("95% interval", "elsewhere", "unknown", "sendable", "above average")  # after the share
 SHOWN_GROUPS, SHOWN_COLUMNS = 30, 20
 LONGEST_LABEL = 40  # characters of a group in a terminal
