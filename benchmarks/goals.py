@@ -277,6 +277,28 @@ GOALS: dict[str, tuple[Goal, ...]] = {
         for number in (1, 2, 3, 4)
         for make, limit in ((at_least, 93), (at_most, 99))
     ),
+    "breakdown": (
+        at_most(
+            6,
+            "%",
+            "of lists without any effect name a column",
+            median("lists without an effect that name a column"),
+        ),
+        at_least(
+            95,
+            "%",
+            "of lists with a bad source name it",
+            median("lists with a bad source that name it"),
+        ),
+        at_least(93, "%", "of intervals hold the share", median("intervals that hold the share")),
+        at_most(97, "%", "of intervals hold the share", median("intervals that hold the share")),
+        at_most(
+            5,
+            "s",
+            "a million rows with 30 columns",
+            median("all of 30 columns ranked", size=MILLION),
+        ),
+    ),
     "mailing": (
         at_least(
             80,

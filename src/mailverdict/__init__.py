@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from .remote.backend import RemoteBackend
     from .remote.polling import PollSchedule
     from .repair.repair import REPAIRS
+    from .reports.breakdown import breakdown
     from .reports.by_operator import by_operator
     from .reports.compare import Comparison, compare
     from .reports.explain import Explanation, explain
@@ -131,6 +132,7 @@ _MODULES = {
     "Zone": "model.settings",
     "audit_host": "reports.host_audit",
     "averify": "frames.verify",
+    "breakdown": "reports.breakdown",
     "by_domain": "reports.summary",
     "by_operator": "reports.by_operator",
     "check": "runs.single",
@@ -189,6 +191,8 @@ _NOT_LISTED = {
         "VERDICT_DTYPE",
         "ValidationType",
         "Verdict",
+        "by_domain",
+        "by_operator",
         "domains",
     ),
 }
@@ -247,6 +251,7 @@ __all__ = [
     "__version__",
     "audit_host",
     "averify",
+    "breakdown",
     "by_domain",
     "by_operator",
     "check",

@@ -318,7 +318,7 @@ def test_what_follows_from_the_short_set_is_what_follows_from_all_columns(
             mv.verify(make(MIXED), "email", columns=columns, backend=world.backend, **options)
             for columns in ("short", "core")
         )
-    for function in (mv.decide, mv.summary, mv.by_domain):
+    for function in (mv.decide, mv.summary):
         found, wanted = (as_pandas(function(out, "email")) for out in (short, core))
         pd.testing.assert_frame_equal(found, wanted[list(found)])
     facts, wanted = (mv.report(out, "email")._facts for out in (short, core))

@@ -307,10 +307,10 @@ def test_an_address_that_names_nobody_is_not_suggested(cell):
 def test_a_column_reads_an_address_that_names_nobody_as_an_empty_cell():
     texts = pa.array(["NoEmail@NoEmail.com", "noemail@gmail.com", "ada@noemail.com"])
     found = repair_column(texts)
-    assert found.texts.to_pylist() == ["", "noemail@gmail.com", "ada@noemail.com"]
-    assert found.address.to_pylist() == [None, "noemail@gmail.com", "ada@noemail.com"]
-    assert found.count.to_pylist() == [0, 1, 1]
-    assert found.change.to_pylist() == ["", "", ""]
+    assert found["text"].to_pylist() == ["", "noemail@gmail.com", "ada@noemail.com"]
+    assert found["clean"].to_pylist() == [None, "noemail@gmail.com", "ada@noemail.com"]
+    assert found["count"].to_pylist() == [0, 1, 1]
+    assert found["change"].to_pylist() == ["", "", ""]
 
 
 PIECES = st.sampled_from(

@@ -40,6 +40,7 @@ def export(path, *rows: str):
     return path
 
 
+@pytest.mark.filterwarnings("ignore:mailverdict.by_operator is deprecated:FutureWarning")
 def test_operators_are_counted_as_by_operator_does(audit):
     table = shown(audit, "decide")["operators"]
     expected = mv.by_operator(audit.result, "mail")

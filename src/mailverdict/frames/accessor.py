@@ -11,6 +11,8 @@ import pandas as pd
 
 from ..model.words import count_of
 
+DEPRECATED = ("by_domain", "by_operator")  # methods that completion does not offer
+
 
 class Verb:
     """A function of the package as a method, which loads when it is first used: its first argument is given."""
@@ -37,7 +39,8 @@ class AccessorBase:
 
     def __dir__(self) -> list[str]:
         """The public names alone; this is what completion offers."""
-        return [name for name in vars(type(self)) if not name.startswith("_")]
+        names = [name for name in vars(type(self)) if not name.startswith("_")]
+        return [name for name in names if name not in DEPRECATED]
 
     def _shown(self, what: str) -> str:
         """What the accessor belongs to, and its public names."""
@@ -61,9 +64,9 @@ class FrameAccessor(AccessorBase):
     >>> df.mailverdict.verify("email", validation_type="regex")["email_verdict"].tolist()
     ['valid', 'invalid']
     >>> df.mailverdict
-    <mailverdict of a DataFrame of 2 rows, column 'email': by_domain, by_operator, clean,
-      contradicted, decide, diff, domains, duplicates, estimate, explode, outcomes,
-      plan, report, split, start, summary, suppress, verify>
+    <mailverdict of a DataFrame of 2 rows, column 'email': breakdown, clean, contradicted,
+      decide, diff, domains, duplicates, estimate, explode, outcomes, plan, report, split,
+      start, summary, suppress, verify>
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -152,12 +155,11 @@ ON_RESULTS = (
     "split",
     "report",
     "summary",
-    "by_domain",
-    "by_operator",
+    "breakdown",
     "outcomes",
     "contradicted",
 )
-for _name in (*ON_CELLS, "explode", "domains", *ON_RESULTS):
+for _name in (*ON_CELLS, "explode", "domains", *ON_RESULTS, *DEPRECATED):
     setattr(FrameAccessor, _name, Verb(_name))
 for _name in ON_CELLS:
     setattr(SeriesAccessor, _name, Verb(_name))

@@ -43,6 +43,7 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "pause": ("check", {}),
     "set_facet": ("decide", {"facet": str, "value": str}),
     "clear_facets": ("decide", {}),
+    "show_groups": ("decide", {"column": int}),
     "search": ("decide", {"text": str}),
     "sort": ("decide", {"key": str}),
     "rows": ("decide", {"first": int, "count": int}),
@@ -58,7 +59,7 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "download": ("decide", {"which": str, "kind": str}),
 }
 # Those that change only how the result is looked at: methods of `Result`; the others are of `AuditState`.
-LOOKS = frozenset({"set_facet", "clear_facets", "search", "sort", "rows"})
+LOOKS = frozenset({"set_facet", "clear_facets", "show_groups", "search", "sort", "rows"})
 
 
 def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:

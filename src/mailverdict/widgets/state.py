@@ -184,6 +184,8 @@ class AuditState:
                 check = tidy, choices.for_check(), self.check.is_refreshing
                 steps["check"] = check, partial(self.find_cost, prepared)
                 steps["notices"] = check, self.find_notices
+        if self.result is not None:
+            steps["origins"] = (self.result,), self.result.find_origins
         if self.session is not None:
             steps["keep"] = to_keep(self), partial(keep, self)
         return steps
@@ -847,5 +849,6 @@ BUSY = {
 }  # what is shown while a step is made
 SECTION_OF = {
     "notices": "check",
+    "origins": "decide",
     "keep": "list",
 }  # where an error of a step is shown, if not in its own section

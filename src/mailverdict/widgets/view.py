@@ -497,6 +497,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "formats": list(KINDS),
         "comparison": result.comparison,
         "operators": result.operators,
+        "origins": result.origins and result.origins.to_json(listing, result.grouped_by),
         "bounces": bounces_part(result),
         "wave": {
             "next": max(state.choices.waved.values.unique().to_pylist(), default=0) + 1,
