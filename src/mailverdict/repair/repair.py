@@ -108,6 +108,8 @@ REPAIRS: tuple[Repair, ...] = (
            "an address as it stands, but its first characters are probably a quote, a label or an encoded blank"),
     Repair("look_alike", False, "\u0430da@firm.com", "ada@firm.com",
            "letters that look like others, or were decoded wrongly, and a symbol that touches an address"),
+    Repair("wrapped", False, "SRS0=HHH=TT=firm.com=ada@forwarder.net", "ada@firm.com",
+           "a forwarder, a mailing list or a directory wrote the address into one of its own, in an exact format"),
     Repair("typo_domain", False, "ada@gmial.com", "ada@gmail.com",
            "the domain is one typing error away from a large provider's"),
 )  # fmt: skip
