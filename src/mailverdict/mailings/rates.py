@@ -8,17 +8,16 @@ docs/explanation/mailing.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-Floats = npt.NDArray[np.float64]
+from .beta import Floats, digamma, log_beta
+
 Codes = npt.NDArray[np.int64]
 NO_REASON = "none"
-HALF_LOG_2_PI = 0.9189385332046727
 CELL = ("verdict", "why", "operator", "domain")
 
 
@@ -72,12 +71,13 @@ def fit_rates(cells: pd.DataFrame) -> Rates:
     """Estimate the rate of each row of a table.
 
     It has the columns of `CELL` as text, `domains`, and the counts `tried` (mails whose outcome is known) and `hard`.
+    Where it has `near_tried` and `near_hard`, these count for the cell alone, and not for the levels above it.
     """
     kinds = list(PRIORS)
-    is_good = (cells["verdict"] == "valid") & (cells["why"] == NO_REASON)
+    is_good = is_good_cell(cells)
     reason, first_reason = number(cells, ["verdict", "why"])
     operator, first_operator = number(cells, ["verdict", "why", "operator"])
-    kind_of = np.where(is_good.to_numpy(), kinds.index("good"), kinds.index("doubtful"))
+    kind_of = np.where(is_good, kinds.index("good"), kinds.index("doubtful"))
     parents = [operator, reason[first_operator], kind_of[first_reason]]
     sizes = [len(first_operator), len(first_reason), len(kinds)]
     prior_of = [kind_of[first_operator], kind_of[first_reason], np.arange(len(kinds))]
@@ -98,6 +98,9 @@ def fit_rates(cells: pd.DataFrame) -> Rates:
     tried[0], hard[0] = (
         np.where(domains > 1, 0, each) for each in (tried[0], hard[0])
     )  # only say something together
+    if "near_tried" in cells:
+        tried[0] = tried[0] + cells["near_tried"].to_numpy(np.float64)
+        hard[0] = hard[0] + cells["near_hard"].to_numpy(np.float64)
     top = posterior_of_kinds(tried[3], hard[3])
     reasons = posterior(tried[2], hard[2], strengths[2][parents[2]], parents[2], top)
     operators = posterior(tried[1], hard[1], strengths[1][parents[1]], parents[1], reasons)
@@ -108,6 +111,29 @@ def fit_rates(cells: pd.DataFrame) -> Rates:
         top,
         domains,
     )
+
+
+def is_good_cell(cells: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Cells of valid rows about which a mail server was asked."""
+    is_good = (cells["verdict"] == "valid") & (cells["why"] == NO_REASON)
+    return is_good.to_numpy(np.bool_)
+
+
+def scale_rates(rates: Rates, factors: Floats) -> Rates:
+    """All rates times a factor of their kind, as if each mail were so much more likely to bounce."""
+    levels = []
+    factor = factors
+    for level in reversed(rates.levels):
+        if len(level.parent):
+            factor = factor[level.parent]
+        rate = np.minimum(level.rate * factor, 1 - 1e-9)
+        levels.append(
+            replace(
+                level, rate=rate, own=level.own * factor**2, variance=level.variance * factor**2
+            )
+        )
+    kinds, reasons, operators, cells = levels
+    return Rates(cells, operators, reasons, kinds, rates.domains)
 
 
 def number(cells: pd.DataFrame, columns: list[str]) -> tuple[Codes, Codes]:
@@ -197,85 +223,3 @@ def posterior(tried: Floats, hard: Floats, strength: Floats, parent: Codes, abov
     rate = (strength * mean + hard) / (tried + strength)
     own = rate * (1 - rate) / (tried + strength + 1)
     return Level(rate, own, own + share**2 * variance, share, parent)
-
-
-def beta_of(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The parameters of the Beta distribution with a mean and a variance."""
-    size = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-15) - 1, 1e-3)
-    return mean * size, (1 - mean) * size
-
-
-def beta_quantile(chance: float, a: Floats, b: Floats) -> Floats:
-    """The quantile of Beta distributions, by halving; to 1e-9.
-
-    >>> beta_quantile(0.5, np.array([1.0, 2.0]), np.array([1.0, 3.0])).round(6).tolist()
-    [0.5, 0.385728]
-    """
-    pairs, place = np.unique(np.stack([a, b]), axis=1, return_inverse=True)  # many cells are alike
-    a, b = pairs
-    low, high, beta = np.zeros_like(a), np.ones_like(a), log_beta(a, b)
-    for _ in range(30):
-        middle = (low + high) / 2
-        is_below = incomplete_beta(middle, a, b, beta) < chance
-        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    return np.asarray((low + high) / 2)[place.ravel()]
-
-
-def incomplete_beta(x: Floats, a: Floats, b: Floats, beta: Floats) -> Floats:
-    """The regularized incomplete beta function by its continued fraction (DLMF 8.17.22), evaluated as by Lentz."""
-    is_high = x > (a + 1) / (a + b + 2)  # where the fraction of the complement converges faster
-    x, a, b = np.where(is_high, 1 - x, x), np.where(is_high, b, a), np.where(is_high, a, b)
-    front = (
-        np.exp(a * np.log(np.maximum(x, 1e-300)) + b * np.log1p(-np.minimum(x, 1 - 1e-16)) - beta)
-        / a
-    )
-    c, d = np.ones_like(x), 1 / (1 - (a + b) * x / (a + 1))
-    value = d
-    for m in range(1, 200):
-        for factor in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1 / nonzero(1 + factor * d)
-            c = nonzero(1 + factor / c)
-            value = value * c * d
-        if np.all(np.abs(c * d - 1) < 1e-11):
-            break
-    found = front * value
-    return np.where(is_high, 1 - found, found)
-
-
-def log_beta(a: Floats, b: Floats) -> Floats:
-    """The logarithm of the beta function."""
-    return log_gamma(a) + log_gamma(b) - log_gamma(a + b)
-
-
-def digamma(x: Floats) -> Floats:
-    """The derivative of the logarithm of the gamma function: its series (DLMF 5.11.2) at x + 8."""
-    below = sum(1 / (x + step) for step in range(8))
-    y = x + 8
-    series: Floats = (
-        np.log(y) - 1 / (2 * y) - 1 / (12 * y**2) + 1 / (120 * y**4) - 1 / (252 * y**6) - below
-    )
-    return series
-
-
-def log_gamma(x: Floats) -> Floats:
-    """The logarithm of the gamma function of positive numbers: Stirling's series (DLMF 5.11.1) at x + 8."""
-    product = np.log(x)
-    for step in range(1, 8):
-        product = product + np.log(x + step)
-    y = x + 8
-    series: Floats = (
-        (y - 0.5) * np.log(y)
-        - y
-        + HALF_LOG_2_PI
-        + 1 / (12 * y)
-        - 1 / (360 * y**3)
-        + 1 / (1260 * y**5)
-    )
-    return series - product
-
-
-def nonzero(x: Floats) -> Any:
-    return np.where(np.abs(x) < 1e-300, 1e-300, x)

@@ -1,0 +1,286 @@
+"""What earlier mailings say about the rows of a list: the rates of its cells, by mailings of this list and of others.
+
+A list is not another list: customers who wrote last month and addresses that were bought bounce at rates of their own.
+So what is known of other lists counts little (`weigh_others`). What is known of this list counts in full, with two
+corrections on the cautious side:
+
+- a wave with far fewer bounces than expected is doubted, since its export may lack some (`doubt`);
+- a wave with more bounces than its rates say, once they have been fitted, raises all rates (`surprise_of`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ..model.words import count_of
+from .beta import Floats, beta_of, beta_quantile
+from .cells import ListCells
+from .experience import COUNTS, Experience, LearntMailing, add_counts
+from .list_key import SAME_LIST, shared_part
+from .rates import (
+    CELL,
+    PRIORS,
+    Codes,
+    Rates,
+    estimate_strengths,
+    fit_rates,
+    is_good_cell,
+    scale_rates,
+)
+from .release import add_up
+
+INTERVAL = (0.025, 0.975)
+SURELY = (0.005, 0.995)  # fewer bounces than the lower end of this interval are doubted
+FEW_LISTS = 3  # so many are needed to estimate how much lists differ
+SURPRISE = (
+    10  # bounces that are added to those seen and expected, so that a few more are no surprise
+)
+
+
+class Expected(NamedTuple):
+    """The hard bounces to expect in a wave, and their 95 % interval."""
+
+    bounces: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """The rates of the cells of a list, and what they were made from."""
+
+    rates: Rates
+    cell: Codes  # of each row: its place among the rates
+    mailings: tuple[LearntMailing, ...]  # of this list
+    others: tuple[LearntMailing, ...]
+    doubts: tuple[str, ...]  # warnings
+    surprise: float  # the factor by which the rates of doubtful rows were raised
+
+    @property
+    def last(self) -> LearntMailing | None:
+        """The last mailing of this list."""
+        return max(self.mailings, key=lambda mailing: mailing.wave or 0, default=None)
+
+
+def forecast_list(cells: ListCells, wave_of: Codes, known: Experience) -> Forecast:
+    """Fit the rates of a list to all that is known."""
+    own, others = split_mailings(cells, wave_of, known)
+    own, doubts = doubt(own)
+    table, cell = join_counts(cells, add_counts([mailing.counts for mailing in own]))
+    table = weigh_others(table, others)
+    rates = fit_rates(table)
+    factors = np.ones(len(PRIORS))
+    last = max(own, key=lambda mailing: mailing.wave or 0, default=None)
+    if last is not None:
+        factors = surprise_of(table, rates, last)
+        rates = scale_rates(rates, factors)
+    surprise = float(factors[list(PRIORS).index("doubtful")])
+    return Forecast(rates, cell, tuple(own), tuple(others), tuple(doubts), surprise)
+
+
+def split_mailings(
+    cells: ListCells, wave_of: Codes, known: Experience
+) -> tuple[list[LearntMailing], list[LearntMailing]]:
+    """The mailings of this list, and those of others."""
+    own, others = [], []
+    for mailing in known.mailings:
+        if is_of_list(mailing, cells, wave_of):
+            own.append(mailing)
+        else:
+            others.append(mailing)
+    return own, others
+
+
+def is_of_list(mailing: LearntMailing, cells: ListCells, wave_of: Codes) -> bool:
+    """Whether a mailing is one of this list: by its key; without one, as earlier releases learnt it, by its rows."""
+    if mailing.key:
+        return shared_part(mailing.key, cells.key) >= SAME_LIST
+    if mailing.wave is None:
+        return False
+    return (wave_of == mailing.wave).any() and has_wave(mailing, cells, wave_of, mailing.wave)
+
+
+def has_wave(mailing: LearntMailing, cells: ListCells, wave_of: Codes, wave: int) -> bool:
+    """Whether a mailing has as many mailboxes of each verdict and reason as a wave of the list, or more."""
+    rows = np.flatnonzero((wave_of == wave) & cells.mailboxes.has_one)
+    rows = rows[~pd.Series(cells.mailboxes.code[rows]).duplicated().to_numpy()]
+    table = cells.table.assign(rows=np.bincount(cells.cell[rows], minlength=len(cells.table)))
+    groups = table.groupby(list(CELL[:2]))["rows"].sum()
+    return mailing.has_all(groups[groups > 0])
+
+
+def join_counts(cells: ListCells, counts: pd.DataFrame) -> tuple[pd.DataFrame, Codes]:
+    """The cells of a list and of counts with what is known of each; and the line of each row."""
+    listed = cells.table.rename(columns={"domains": "listed"})
+    listed["place"] = np.arange(len(listed))
+    table = listed.merge(counts, "outer", list(CELL), sort=False)
+    names = ["listed", *COUNTS]
+    table[names] = table[names].fillna(0).astype("int64")
+    is_small = table["domain"] == ""
+    table["domains"] = table[["domains", "listed"]].max(axis=1).clip(lower=1).where(is_small, 1)
+    table["tried"] = (table["mailed"] - table["unclear"]).astype("float64")
+    table["hard"] = table["hard"].astype("float64")
+    place = np.zeros(len(listed), np.int64)
+    at = table["place"].notna().to_numpy()
+    place[table["place"][at].to_numpy(np.int64)] = np.flatnonzero(at)
+    return table.drop(columns="place"), place[cells.cell]
+
+
+def weigh_others(table: pd.DataFrame, others: Sequence[LearntMailing]) -> pd.DataFrame:
+    """Add what is known of other lists to the cells of this one, as the level of the list in the hierarchy.
+
+    The rate of a list is a Beta variable around that of all lists, of a strength k for good and for doubtful rows. So n
+    mails to another list are worth n (k + 1) / (n + k) to what all lists have in common, and all of them together no more
+    than k to this list. A domain that is in this list, too, keeps what is known of it, likewise limited, for itself.
+    """
+    if not others:
+        return table
+    counts = pd.concat([mailing.counts for mailing in others], keys=number_lists(others))
+    counts = counts.reset_index(level=0, names="list").reset_index(drop=True)
+    counts["tried"] = (counts["mailed"] - counts["unclear"]).astype("float64")
+    kind = np.where(is_good_cell(counts), 0, 1)
+    lists = int(counts["list"].max()) + 1
+    group = counts["list"].to_numpy() * len(PRIORS) + kind
+    size = lists * len(PRIORS)
+    tried = np.bincount(group, counts["tried"], size)
+    hard = np.bincount(group, counts["hard"], size)
+    strength = strengths_of_lists(tried, hard)
+    worth = worth_of_lists(tried, strength)
+    weight = (worth / np.maximum(tried, 1))[group]
+
+    near = counts.merge(table[list(CELL)], "inner", list(CELL))
+    near = near[near["domain"] != ""].groupby(list(CELL))[["tried", "hard"]].sum().reset_index()
+    assumed = PRIORS["doubtful"].strength
+    limit = (assumed + 1) / (near["tried"] + assumed)
+    near["near_tried"] = near["tried"] * limit
+    near["near_hard"] = near["hard"] * limit
+
+    is_listed = pd.MultiIndex.from_frame(counts[list(CELL)]).isin(
+        pd.MultiIndex.from_frame(table[list(CELL)])
+    )
+    counts["domain"] = counts["domain"].where(is_listed, "")
+    counts["tried"] *= weight
+    counts["hard"] *= weight
+    far = counts.groupby(list(CELL), sort=False)[["domains", "tried", "hard"]].sum().reset_index()
+    far["domains"] = far["domains"].where(far["domain"] == "", 1)
+    joined = table.merge(far, "outer", list(CELL), sort=False, suffixes=("", "_far"))
+    joined = joined.merge(near[[*CELL, "near_tried", "near_hard"]], "left", list(CELL), sort=False)
+    names = joined.columns.difference(list(CELL))
+    joined[names] = joined[names].fillna(0)
+    joined["tried"] += joined["tried_far"]
+    joined["hard"] += joined["hard_far"]
+    joined["domains"] = joined["domains"].where(joined["domains"] > 0, joined["domains_far"])
+    return joined
+
+
+def number_lists(mailings: Sequence[LearntMailing]) -> list[int]:
+    """The number of the list of each mailing, by its key; without one, by its name."""
+    numbers = list[int]()
+    for mailing in mailings:
+        number = len(set(numbers))
+        for earlier, earlier_number in zip(mailings, numbers, strict=False):
+            shared = shared_part(mailing.key, earlier.key)
+            is_same_name = not (mailing.key and earlier.key) and mailing.name == earlier.name
+            if shared >= SAME_LIST or is_same_name:
+                number = earlier_number
+                break
+        numbers.append(number)
+    return numbers
+
+
+def strengths_of_lists(tried: Floats, hard: Floats) -> Floats:
+    """How alike lists are, for good and doubtful rows: estimated from three or more, assumed from fewer."""
+    kinds = len(PRIORS)
+    strengths = np.array([prior.strength for prior in PRIORS.values()])
+    kind = np.arange(len(tried)) % kinds
+    seen = np.bincount(kind[tried > 0], minlength=kinds)
+    estimated = estimate_strengths(
+        tried, hard, np.ones(len(tried)), kind.astype(np.int64), np.arange(kinds)
+    )
+    return np.where(seen >= FEW_LISTS, estimated, strengths)
+
+
+def worth_of_lists(tried: Floats, strength: Floats) -> Floats:
+    """How many mails to this list those to each other one are worth, for good and doubtful rows."""
+    kinds = len(PRIORS)
+    kind = np.arange(len(tried)) % kinds
+    k = strength[kind]
+    worth = tried * (k + 1) / (tried + k)
+    total = np.bincount(kind, worth, kinds)
+    return np.asarray(worth * (strength / (total + strength))[kind], np.float64)
+
+
+def doubt(mailings: Sequence[LearntMailing]) -> tuple[list[LearntMailing], list[str]]:
+    """Count a mailing with far fewer bounces than the waves before let expect as so many mails as fit its bounces.
+
+    Its export may lack some. Then its rate is the forecast, and it teaches no more than its bounces. What a person said
+    to be complete is believed.
+    """
+    believed = list[LearntMailing]()
+    doubts = list[str]()
+    for mailing in sorted(mailings, key=lambda mailing: mailing.wave or 0):
+        if mailing.is_complete:
+            believed.append(mailing)
+            continue
+        expected = forecast_mailing(believed, mailing)
+        if mailing.hard >= int(expected.low):
+            believed.append(mailing)
+            continue
+        doubts.append(
+            f"{mailing} had {count_of(mailing.hard, 'hard bounce')} of {count_of(mailing.mailed, 'mail')}, and "
+            f"{expected.low:,.0f} to {expected.high:,.0f} were expected: does its export lack some? Only so many of its "
+            "mails count as fit its bounces, until it is learnt with more of them, or as complete: all bounces have come"
+        )
+        believed.append(lessen(mailing, mailing.hard / expected.bounces))
+    return believed, doubts
+
+
+def lessen(mailing: LearntMailing, part: float) -> LearntMailing:
+    """A mailing of which only a part of the mails without a report counts."""
+    counts = mailing.counts
+    reported = counts["hard"] + counts["unclear"]
+    silent = np.floor((counts["mailed"] - reported) * part).astype("int64")
+    counts = counts.assign(mailed=reported + silent)
+    return replace(mailing, counts=counts[counts["mailed"] > 0])
+
+
+def forecast_mailing(known: Sequence[LearntMailing], mailing: LearntMailing) -> Expected:
+    """The bounces to expect of a mailing from what those before it showed."""
+    empty = mailing.counts.assign(**dict.fromkeys(("mailed", "hard", "unclear"), 0))
+    table = add_counts([*(before.counts for before in known), empty])
+    rates = fit_rates(table.assign(tried=table["mailed"] - table["unclear"]))
+    places = pd.Series(np.arange(len(table)), pd.MultiIndex.from_frame(table[list(CELL)]))
+    place = places.reindex(pd.MultiIndex.from_frame(mailing.counts[list(CELL)])).to_numpy(np.int64)
+    tried = (mailing.counts["mailed"] - mailing.counts["unclear"]).to_numpy(np.int64)
+    return expect(rates, np.repeat(place, tried), SURELY)
+
+
+def surprise_of(table: pd.DataFrame, rates: Rates, last: LearntMailing) -> Floats:
+    """By which factor the last wave bounced more than its rates say, for good and doubtful rows; at least 1.
+
+    The rates are fitted to it, too. So a factor above 1 says that rates have changed since the waves before, or that the
+    rows of this wave were worse than those that were mailed first.
+    """
+    places = pd.Series(np.arange(len(table)), pd.MultiIndex.from_frame(table[list(CELL)]))
+    place = places.reindex(pd.MultiIndex.from_frame(last.counts[list(CELL)])).to_numpy(np.int64)
+    tried = (last.counts["mailed"] - last.counts["unclear"]).to_numpy(np.float64)
+    kind = np.where(is_good_cell(last.counts), 0, 1)
+    seen = np.bincount(kind, last.counts["hard"], len(PRIORS))
+    expected = np.bincount(kind, rates.cells.rate[place] * tried, len(PRIORS))
+    return np.maximum(1.0, (seen + SURPRISE) / (expected + SURPRISE))
+
+
+def expect(rates: Rates, cell: Codes, interval: tuple[float, float] = INTERVAL) -> Expected:
+    """The bounces of some rows; the interval is that of a Beta distribution of their rate."""
+    if not len(cell):
+        return Expected(0.0, 0.0, 0.0)
+    expected, variance = (sums[-1:] for sums in add_up(rates, cell))
+    size = len(cell)
+    a, b = beta_of(expected / size, variance / size**2)
+    low, high = (float(beta_quantile(chance, a, b)[0]) * size for chance in interval)
+    return Expected(float(expected[0]), low, high)

@@ -1,0 +1,97 @@
+"""Blocks and complaints of the last mailing: whether the next one has to wait.
+
+They say nothing about a mailbox, but receivers judge a sender by them, and mails that follow too soon make it worse.
+
+| limit | who asks for it |
+|---|---|
+| complaints below 0.1 %, never 0.3 % | Google, *Email sender guidelines* (support.google.com/a/answer/81126), since February 2024 |
+| complaints below 0.3 % | Yahoo, *Sender best practices* (senders.yahooinc.com), since February 2024 |
+| refused mails below 5 % | Amazon SES puts an account under review from a bounce rate of 5 %: *Sending review process FAQs* |
+
+All read in November 2026. The receivers count over days and by their own users; of a wave there are few counts. So a limit
+is exceeded if the rate is at the limit and its 95 % interval (Wilson 1927) is above the level that is still good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ..checks.operators import SELF
+from ..model.words import count_of
+from ..reports.outcomes import wilson_interval
+from .experience import LearntMailing
+
+COMPLAINTS_GOOD = 0.001
+COMPLAINTS_LIMIT = 0.003
+BLOCKED_GOOD = 0.025
+BLOCKED_LIMIT = 0.05
+
+
+@dataclass(frozen=True)
+class Reputation:
+    """What the last mailing means for the next one."""
+
+    withheld: tuple[str, ...] = ()  # why the next wave has to wait; empty if it may be mailed
+    operators: tuple[str, ...] = ()  # of which no row is mailed
+    warnings: tuple[str, ...] = ()
+
+
+def judge_reputation(last: LearntMailing | None) -> Reputation:
+    """Judge the blocks and complaints of a mailing; blocks at one operator concern its rows alone."""
+    if last is None:
+        return Reputation()
+    withheld = list[str]()
+    warnings = list[str]()
+    mailed = last.mailed
+    complaints = last.total("complaints")
+    what = f"{count_of(complaints, 'person', 'people')} of {mailed:,} complained about {last}"
+    if is_above(complaints, mailed, COMPLAINTS_LIMIT, COMPLAINTS_GOOD):
+        withheld.append(
+            f"{what}{interval_text(complaints, mailed)}; receivers refuse senders from 0.3 % on"
+        )
+    elif complaints and complaints / mailed >= COMPLAINTS_GOOD:
+        warnings.append(
+            f"{what}{interval_text(complaints, mailed)}; receivers ask for less than 0.1 %. Mail only people who asked "
+            "for it, and let them unsubscribe with one click"
+        )
+
+    counts = last.counts.groupby("operator")[["mailed", "blocked"]].sum()
+    counts = counts.drop(index=["", SELF], errors="ignore")
+    is_blocked = [
+        is_above(int(row["blocked"]), int(row["mailed"]), BLOCKED_LIMIT, BLOCKED_GOOD)
+        for _, row in counts.iterrows()
+    ]
+    refusing = counts[pd.Series(is_blocked, counts.index, dtype=bool)]
+    rest = mailed - int(refusing["mailed"].sum())
+    blocked_rest = last.total("blocked") - int(refusing["blocked"].sum())
+    is_rest_blocked = is_above(blocked_rest, rest, BLOCKED_LIMIT, BLOCKED_GOOD)
+    is_everywhere = len(refusing) > 1 and rest < mailed / 2
+    if is_rest_blocked or is_everywhere:
+        blocked = last.total("blocked")
+        withheld.append(
+            f"{blocked:,} of {count_of(mailed, 'mail')} of {last} were blocked{interval_text(blocked, mailed)}, not by one "
+            "operator alone"
+        )
+        return Reputation(tuple(withheld), (), tuple(warnings))
+    for operator, row in refusing.iterrows():
+        text = interval_text(int(row["blocked"]), int(row["mailed"]))
+        warnings.append(
+            f"{operator} blocked {row['blocked']:,} of {count_of(row['mailed'], 'mail')} of {last}"
+            f"{text}: its rows are withheld. Find the cause, then mail them with resume=True"
+        )
+    return Reputation(tuple(withheld), tuple(map(str, refusing.index)), tuple(warnings))
+
+
+def is_above(hits: int, trials: int, limit: float, good: float) -> bool:
+    """Whether a rate is at its limit, and its interval above what is still good."""
+    if not trials or hits / trials < limit:
+        return False
+    return wilson_interval(hits, trials)[0] > good
+
+
+def interval_text(hits: int, trials: int) -> str:
+    """A rate and its interval in brackets."""
+    low, high = wilson_interval(hits, trials)
+    return f" ({hits / trials:.2%}, {low:.2%} to {high:.2%})"
