@@ -76,9 +76,11 @@ def test_a_wrong_export_is_one_line_and_the_experience_stays(run, verified, tmp_
     bounces = tmp_path / "bounces.csv"
     bounces.write_text("who,what\nzoe@other.example,hard\n")
     columns = ("--bounce-columns", "address=who,outcome=what")
-    status, shown, told = run(
-        "learn", verified, bounces, "-c", "email", "--experience", learnt, *columns
-    )
+    whole = ("learn", verified, bounces, "-c", "email", "--experience", learnt, *columns)
+    status, shown, told = run(*whole)
+    assert (status, shown, len(told.splitlines())) == (2, "", 1)
+    assert "or --all-mailed if it was every row" in told
+    status, shown, told = run(*whole, "--all-mailed")
     assert (status, shown, len(told.splitlines())) == (2, "", 1)
     assert told.startswith(
         "mailverdict: none of the 1 addresses with a report is among the mailed rows of 'email'"
@@ -121,4 +123,4 @@ def test_the_column_of_mailed_rows_is_given(run, tmp_path):
     )
     assert status == 0
     assert "10 mailboxes, 2 hard bounces (20.0%, " in shown
-    assert pd.read_json(learnt, typ="series")["version"] == 1
+    assert pd.read_json(learnt, typ="series")["version"] == 2

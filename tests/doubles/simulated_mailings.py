@@ -87,7 +87,7 @@ def make_list(chance: np.random.Generator, world: World, rows: int, name: str = 
     is_good = domain == domains
     names = np.array([*(f"{name}{at}.example" for at in range(domains)), "good.example"], object)
     operators = np.array([*(f"operator{at}.example" for at in operator), "good.example"], object)
-    addresses = [f"u{at}@{domain}" for at, domain in enumerate(names[domain])]
+    addresses = [f"{name}{at}@{domain}" for at, domain in enumerate(names[domain])]
     out = pd.DataFrame(
         {
             "email": pd.array(addresses, "string"),

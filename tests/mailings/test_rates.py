@@ -8,13 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mailverdict.mailings.rates import (
-    PRIORS,
-    beta_quantile,
-    estimate_strengths,
-    fit_rates,
-    log_gamma,
-)
+from mailverdict.mailings.beta import beta_quantile, log_gamma
+from mailverdict.mailings.rates import PRIORS, estimate_strengths, fit_rates, scale_rates
 from tests.doubles.tables import each_row
 
 # Closed forms: Beta(1, b) has the quantile 1 - (1 - p)^(1/b), Beta(a, 1) has p^(1/a), Beta(1/2, 1/2) sin(pi p / 2)^2.
@@ -104,3 +99,24 @@ def test_the_strength_is_found_although_domains_that_bounce_are_mailed_no_furthe
         tried, hard, np.ones(3000), zeros, np.array([list(PRIORS).index("doubtful")])
     )
     assert strength / 1.6 < found[0] < strength * 1.6
+
+
+def test_scaled_rates_are_higher_on_all_levels_of_their_kind():
+    table = pd.concat(
+        [cells(("o", "d", 20, 12)), cells(("o", "d", 900, 3), verdict="valid", why="none")]
+    )
+    rates = fit_rates(table)
+    scaled = scale_rates(rates, np.array([1.0, 1.5]))
+    assert scaled.cells.rate[1] == rates.cells.rate[1]
+    assert scaled.cells.rate[0] == pytest.approx(1.5 * rates.cells.rate[0])
+    assert scaled.kinds.rate[1] == pytest.approx(1.5 * rates.kinds.rate[1])
+    assert scaled.kinds.variance[1] == pytest.approx(2.25 * rates.kinds.variance[1])
+
+
+def test_mails_near_a_domain_count_for_it_and_not_for_its_operator():
+    table = cells(("o", "d", 2, 0), ("o", "e", 2, 0))
+    near = table.assign(near_tried=[9, 0], near_hard=[9, 0])
+    plain, moved = fit_rates(table), fit_rates(near)
+    assert moved.operators.rate.tolist() == plain.operators.rate.tolist()
+    assert moved.cells.rate[0] > 0.4
+    assert moved.cells.rate[1] == plain.cells.rate[1]

@@ -79,7 +79,7 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
         text = interval_text(int(row["blocked"]), int(row["mailed"]))
         warnings.append(
             f"{operator} blocked {row['blocked']:,} of {count_of(row['mailed'], 'mail')} of {last}"
-            f"{text}: its rows are withheld. Find the cause, then mail them with resume=True"
+            f"{text}: its rows are withheld"
         )
     return Reputation(tuple(withheld), tuple(map(str, refusing.index)), tuple(warnings))
 

@@ -99,6 +99,13 @@ class Mailing(Generic[Frame]):
         Why no row is mailed although some might be: blocks or complaints. Empty if the wave is not withheld.
     is_pilot : bool
         Whether the rows are a pilot, whose bounces may be above the budget.
+    warnings : tuple of str
+        What a person has to know of the mailings before: exports that seem to lack bounces, complaints, and operators
+        that blocked the last wave.
+    can_pilot : bool
+        Whether no row is sure enough, so that a pilot is the way to learn something (``pilot=200``).
+    can_resume : bool
+        Whether rows wait that were withheld (``resume=True``).
 
     Examples
     --------
@@ -123,10 +130,13 @@ class Mailing(Generic[Frame]):
     not_learnt: tuple[int, ...] = ()
     withheld: str = ""
     is_pilot: bool = False
+    warnings: tuple[str, ...] = ()
+    can_pilot: bool = False
+    can_resume: bool = False
 
     def __repr__(self) -> str:
         """The rows, the bounces to expect, and why."""
-        lines = [self._title(), self.why]
+        lines = [self._title(), f"{self.why} {self._remedy()}".strip()]
         for why, rows in self._shown().items():
             lines.append(f"  {rows:>9,} {why}")
         return "\n".join(lines)
@@ -144,6 +154,16 @@ class Mailing(Generic[Frame]):
             f"{count_of(round(bounces), 'hard bounce')} expected{share}, {low:,.0f} to {high:,.0f}; "
             f"{sum(self.reasons.values()):,} held"
         )
+
+    def _remedy(self) -> str:
+        """What to do about rows that wait."""
+        if self.can_resume:
+            return f"{RESUME}."
+        if self.can_pilot:
+            return (
+                "Verify them by smtp, learn from an earlier mailing, or mail a pilot (pilot=200)."
+            )
+        return ""
 
     def _shown(self) -> dict[str, int]:
         by_size = sorted(self.reasons.items(), key=lambda reason: -reason[1])
@@ -163,7 +183,7 @@ class Mailing(Generic[Frame]):
             f'<tr><td>{html.escape(why)}</td><td class="mv-number">{rows:,}</td></tr>'
             for why, rows in self._shown().items()
         )
-        title = f"<p><b>{html.escape(self._title())}</b></p><p>{html.escape(self.why)}</p>"
+        title = f"<p><b>{html.escape(self._title())}</b></p><p>{html.escape(self.why)} {html.escape(self._remedy())}</p>"
         return notebook(
             f"{title}<table><thead><tr><th>held</th><th>rows</th></tr></thead>{''.join(lines)}</table>"
         )
@@ -278,6 +298,9 @@ def mailing(
         held=held.attach(pa.table({"held": words}), labels[1:], HELD_COLUMNS, {}),
         expected=choice.expected,
         why=" ".join(explain(listed, budget, forecast, choice)),
+        warnings=(*forecast.doubts, *choice.reputation.warnings),
+        can_pilot=not choice.withheld and choice.left > 0 and not len(choice.now),
+        can_resume=choice.can_resume,
         rows=len(choice.now),
         reasons=count_reasons(words),
         max_bounce_rate=budget.rate,
@@ -335,17 +358,15 @@ class ListToMail:
     @cached_property
     def not_learnt(self) -> tuple[int, ...]:
         """The waves of the frame that the experience lacks."""
-        lacking = []
-        for wave in np.unique(self.wave_of[self.wave_of > 0]).tolist():
-            if not any(
-                has_wave(each, self.cells, self.wave_of, wave) for each in self.own_of(wave)
-            ):
-                lacking.append(wave)
-        return tuple(lacking)
+        waves = np.unique(self.wave_of[self.wave_of > 0]).tolist()
+        return tuple(wave for wave in waves if not self.is_learnt(wave))
 
-    def own_of(self, wave: int) -> list[LearntMailing]:
-        """The learnt mailings of one wave of this list."""
-        return [mailing for mailing in self.own if mailing.wave == wave]
+    def is_learnt(self, wave: int) -> bool:
+        """Whether the experience has a wave of this list, with its rows."""
+        return any(
+            mailing.wave == wave and has_wave(mailing, self.cells, self.wave_of, wave)
+            for mailing in self.own
+        )
 
     def label(self, name: str) -> str:
         """The label of a result column, for messages."""
@@ -456,6 +477,7 @@ class Choice:
     is_sure: bool  # whether the margin fits in the budget
     reputation: Reputation
     withheld: str
+    can_resume: bool  # rows wait until resume=True
     is_pilot: bool
 
 
@@ -508,6 +530,7 @@ def choose_wave(
         is_sure=bool(below_budget(rates, cell[now], budget.rate)[-1:].all()),
         reputation=reputation,
         withheld=withheld,
+        can_resume=bool(withheld) or bool(is_refused.any()),
         is_pilot=pilot is not None,
     )
 
@@ -590,6 +613,8 @@ def warnings_of(listed: ListToMail, forecast: Forecast, choice: Choice) -> list[
     warnings += choice.reputation.warnings
     if choice.withheld:
         warnings.append(f"wave {listed.wave} is withheld: {choice.withheld}. {RESUME}")
+    elif choice.can_resume:
+        warnings.append(f"rows are withheld, since their operator blocked the last wave. {RESUME}")
     if not says_who_was_asked(listed.rows):
         label = listed.label("validation_type")
         warnings.append(
@@ -621,13 +646,13 @@ def explain(listed: ListToMail, budget: Budget, forecast: Forecast, choice: Choi
     good = int(listed.cells.is_good[choice.now].sum())
     doubtful = len(choice.now) - good
     if choice.withheld:
-        sentences.append(f"The wave is withheld: {choice.withheld}. {RESUME}.")
+        sentences.append(f"The wave is withheld: {choice.withheld}.")
     elif not choice.left:
         sentences.append("No row is left that may be mailed.")
     elif not len(choice.now):
         sentences.append(
             f"No row is mailed: as far as is known, none of the {choice.left:,} rows that are left is sure enough for a "
-            f"rate of {budget.rate:.1%}. Verify them by smtp, learn from an earlier mailing, or mail a pilot (pilot=200)."
+            f"rate of {budget.rate:.1%}."
         )
     elif choice.is_pilot:
         sentences.append(
