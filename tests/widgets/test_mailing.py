@@ -147,7 +147,8 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
         audit.wait(60)
         return pd.read_csv(saved[-1])["mail"].tolist()
 
-    assert shown(audit, "decide")["wave"] == {"next": 1, "text": ""}
+    nothing = {"next": 1, "text": "", "can_pilot": False, "can_resume": False}
+    assert shown(audit, "decide")["wave"] == nothing
     first = make_wave()
     assert saved[-1].name == "emails-wave-1.csv"
     assert 0 < len(first) < 1_000

@@ -1,7 +1,8 @@
 """What earlier mailings say about the rows of a list: the rates of its cells, by mailings of this list and of others.
 
 A list is not another list: customers who wrote last month and addresses that were bought bounce at rates of their own.
-So what is known of other lists counts little (`weigh_others`). What is known of this list counts in full, with two
+In simulated campaigns every weight of other lists made waves worse, even where all lists were of one kind. So they
+count only for the domains that are in both (`add_near`). What is known of this list counts in full, with two
 corrections on the cautious side:
 
 - a wave with far fewer bounces than expected is doubted, since its export may lack some (`doubt`);
@@ -27,7 +28,6 @@ from .rates import (
     PRIORS,
     Codes,
     Rates,
-    estimate_strengths,
     fit_rates,
     is_good_cell,
     scale_rates,
@@ -36,7 +36,6 @@ from .release import add_up
 
 INTERVAL = (0.025, 0.975)
 SURELY = (0.005, 0.995)  # fewer bounces than the lower end of this interval are doubted
-FEW_LISTS = 3  # so many are needed to estimate how much lists differ
 SURPRISE = (
     10  # bounces that are added to those seen and expected, so that a few more are no surprise
 )
@@ -72,7 +71,7 @@ def forecast_list(cells: ListCells, wave_of: Codes, known: Experience) -> Foreca
     own, others = split_mailings(cells, wave_of, known)
     own, doubts = doubt(own)
     table, cell = join_counts(cells, add_counts([mailing.counts for mailing in own]))
-    table = weigh_others(table, others)
+    table = add_near(table, others)
     rates = fit_rates(table)
     factors = np.ones(len(PRIORS))
     last = max(own, key=lambda mailing: mailing.wave or 0, default=None)
@@ -131,88 +130,23 @@ def join_counts(cells: ListCells, counts: pd.DataFrame) -> tuple[pd.DataFrame, C
     return table.drop(columns="place"), place[cells.cell]
 
 
-def weigh_others(table: pd.DataFrame, others: Sequence[LearntMailing]) -> pd.DataFrame:
-    """Add what is known of other lists to the cells of this one, as the level of the list in the hierarchy.
+def add_near(table: pd.DataFrame, others: Sequence[LearntMailing]) -> pd.DataFrame:
+    """Add what other lists showed of the domains that are also in this one.
 
-    The rate of a list is a Beta variable around that of all lists, of a strength k for good and for doubtful rows. So n
-    mails to another list are worth n (k + 1) / (n + k) to what all lists have in common, and all of them together no more
-    than k to this list. A domain that is in this list, too, keeps what is known of it, likewise limited, for itself.
+    The mails to a domain of another list are alike, so that n of them are worth n (k + 1) / (n + k), at most k + 1.
     """
     if not others:
         return table
-    counts = pd.concat([mailing.counts for mailing in others], keys=number_lists(others))
-    counts = counts.reset_index(level=0, names="list").reset_index(drop=True)
-    counts["tried"] = (counts["mailed"] - counts["unclear"]).astype("float64")
-    kind = np.where(is_good_cell(counts), 0, 1)
-    lists = int(counts["list"].max()) + 1
-    group = counts["list"].to_numpy() * len(PRIORS) + kind
-    size = lists * len(PRIORS)
-    tried = np.bincount(group, counts["tried"], size)
-    hard = np.bincount(group, counts["hard"], size)
-    strength = strengths_of_lists(tried, hard)
-    worth = worth_of_lists(tried, strength)
-    weight = (worth / np.maximum(tried, 1))[group]
-
-    near = counts.merge(table[list(CELL)], "inner", list(CELL))
-    near = near[near["domain"] != ""].groupby(list(CELL))[["tried", "hard"]].sum().reset_index()
-    assumed = PRIORS["doubtful"].strength
-    limit = (assumed + 1) / (near["tried"] + assumed)
-    near["near_tried"] = near["tried"] * limit
-    near["near_hard"] = near["hard"] * limit
-
-    is_listed = pd.MultiIndex.from_frame(counts[list(CELL)]).isin(
-        pd.MultiIndex.from_frame(table[list(CELL)])
-    )
-    counts["domain"] = counts["domain"].where(is_listed, "")
-    counts["tried"] *= weight
-    counts["hard"] *= weight
-    far = counts.groupby(list(CELL), sort=False)[["domains", "tried", "hard"]].sum().reset_index()
-    far["domains"] = far["domains"].where(far["domain"] == "", 1)
-    joined = table.merge(far, "outer", list(CELL), sort=False, suffixes=("", "_far"))
-    joined = joined.merge(near[[*CELL, "near_tried", "near_hard"]], "left", list(CELL), sort=False)
-    names = joined.columns.difference(list(CELL))
-    joined[names] = joined[names].fillna(0)
-    joined["tried"] += joined["tried_far"]
-    joined["hard"] += joined["hard_far"]
-    joined["domains"] = joined["domains"].where(joined["domains"] > 0, joined["domains_far"])
+    counts = add_counts([mailing.counts for mailing in others])
+    near = counts[counts["domain"] != ""]
+    tried = (near["mailed"] - near["unclear"]).astype("float64")
+    strength = PRIORS["doubtful"].strength
+    worth = (strength + 1) / (tried + strength)
+    near = near[list(CELL)].assign(near_tried=tried * worth, near_hard=near["hard"] * worth)
+    joined = table.merge(near, "left", list(CELL), sort=False)
+    names = ["near_tried", "near_hard"]
+    joined[names] = joined[names].fillna(0.0)
     return joined
-
-
-def number_lists(mailings: Sequence[LearntMailing]) -> list[int]:
-    """The number of the list of each mailing, by its key; without one, by its name."""
-    numbers = list[int]()
-    for mailing in mailings:
-        number = len(set(numbers))
-        for earlier, earlier_number in zip(mailings, numbers, strict=False):
-            shared = shared_part(mailing.key, earlier.key)
-            is_same_name = not (mailing.key and earlier.key) and mailing.name == earlier.name
-            if shared >= SAME_LIST or is_same_name:
-                number = earlier_number
-                break
-        numbers.append(number)
-    return numbers
-
-
-def strengths_of_lists(tried: Floats, hard: Floats) -> Floats:
-    """How alike lists are, for good and doubtful rows: estimated from three or more, assumed from fewer."""
-    kinds = len(PRIORS)
-    strengths = np.array([prior.strength for prior in PRIORS.values()])
-    kind = np.arange(len(tried)) % kinds
-    seen = np.bincount(kind[tried > 0], minlength=kinds)
-    estimated = estimate_strengths(
-        tried, hard, np.ones(len(tried)), kind.astype(np.int64), np.arange(kinds)
-    )
-    return np.where(seen >= FEW_LISTS, estimated, strengths)
-
-
-def worth_of_lists(tried: Floats, strength: Floats) -> Floats:
-    """How many mails to this list those to each other one are worth, for good and doubtful rows."""
-    kinds = len(PRIORS)
-    kind = np.arange(len(tried)) % kinds
-    k = strength[kind]
-    worth = tried * (k + 1) / (tried + k)
-    total = np.bincount(kind, worth, kinds)
-    return np.asarray(worth * (strength / (total + strength))[kind], np.float64)
 
 
 def doubt(mailings: Sequence[LearntMailing]) -> tuple[list[LearntMailing], list[str]]:

@@ -160,9 +160,8 @@ def read_mailed(rows: Results, mailed: Any) -> Bools:
             f"which of the {count_of(len(rows), 'row')} were mailed? Give Mailing.frame, which has the column {wave!r}; "
             "or mailed=, a column of true and false or one value for each row; or mailed=True if it was every row"
         )
-    if mailed is True:
-        is_mailed = np.ones(len(rows), np.bool_)
-    else:
+    is_mailed = np.ones(len(rows), np.bool_)
+    if mailed is not True:
         is_mailed = mailed_rows(rows, mailed)
     is_invalid = to_bools(pc.equal(rows["verdict"], str(Verdict.INVALID)).fill_null(False))
     invalid = int((is_invalid & is_mailed).sum())

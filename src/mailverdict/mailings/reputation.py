@@ -9,7 +9,8 @@ They say nothing about a mailbox, but receivers judge a sender by them, and mail
 | refused mails below 5 % | Amazon SES puts an account under review from a bounce rate of 5 %: *Sending review process FAQs* |
 
 All read in November 2026. The receivers count over days and by their own users; of a wave there are few counts. So a limit
-is exceeded if the rate is at the limit and its 95 % interval (Wilson 1927) is above the level that is still good.
+is exceeded if the rate is at the limit, its 95 % interval (Wilson 1927) is above the level that is still good, and it was
+not a single mail.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ class Reputation:
 
     withheld: tuple[str, ...] = ()  # why the next wave has to wait; empty if it may be mailed
     operators: tuple[str, ...] = ()  # of which no row is mailed
-    warnings: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()  # what each of them did
+    complaints: tuple[
+        str, ...
+    ] = ()  # a warning, where they are not so many that the wave has to wait
 
 
 def judge_reputation(last: LearntMailing | None) -> Reputation:
@@ -43,7 +47,7 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
     if last is None:
         return Reputation()
     withheld = list[str]()
-    warnings = list[str]()
+    warned = list[str]()
     mailed = last.mailed
     complaints = last.total("complaints")
     what = f"{count_of(complaints, 'person', 'people')} of {mailed:,} complained about {last}"
@@ -52,7 +56,7 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
             f"{what}{interval_text(complaints, mailed)}; receivers refuse senders from 0.3 % on"
         )
     elif complaints and complaints / mailed >= COMPLAINTS_GOOD:
-        warnings.append(
+        warned.append(
             f"{what}{interval_text(complaints, mailed)}; receivers ask for less than 0.1 %. Mail only people who asked "
             "for it, and let them unsubscribe with one click"
         )
@@ -74,19 +78,21 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
             f"{blocked:,} of {count_of(mailed, 'mail')} of {last} were blocked{interval_text(blocked, mailed)}, not by one "
             "operator alone"
         )
-        return Reputation(tuple(withheld), (), tuple(warnings))
+        return Reputation(tuple(withheld), complaints=tuple(warned))
+    refusals = []
     for operator, row in refusing.iterrows():
         text = interval_text(int(row["blocked"]), int(row["mailed"]))
-        warnings.append(
-            f"{operator} blocked {row['blocked']:,} of {count_of(row['mailed'], 'mail')} of {last}"
-            f"{text}: its rows are withheld"
+        refusals.append(
+            f"{operator} blocked {row['blocked']:,} of {count_of(row['mailed'], 'mail')} of {last}{text}: its rows are "
+            "withheld"
         )
-    return Reputation(tuple(withheld), tuple(map(str, refusing.index)), tuple(warnings))
+    operators = tuple(map(str, refusing.index))
+    return Reputation(tuple(withheld), operators, tuple(refusals), tuple(warned))
 
 
 def is_above(hits: int, trials: int, limit: float, good: float) -> bool:
     """Whether a rate is at its limit, and its interval above what is still good."""
-    if not trials or hits / trials < limit:
+    if hits < 2 or hits / trials < limit:
         return False
     return wilson_interval(hits, trials)[0] > good
 

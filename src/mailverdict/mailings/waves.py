@@ -298,7 +298,7 @@ def mailing(
         held=held.attach(pa.table({"held": words}), labels[1:], HELD_COLUMNS, {}),
         expected=choice.expected,
         why=" ".join(explain(listed, budget, forecast, choice)),
-        warnings=(*forecast.doubts, *choice.reputation.warnings),
+        warnings=(*forecast.doubts, *choice.reputation.complaints, *choice.refusals),
         can_pilot=not choice.withheld and choice.left > 0 and not len(choice.now),
         can_resume=choice.can_resume,
         rows=len(choice.now),
@@ -476,6 +476,7 @@ class Choice:
     expected: Expected
     is_sure: bool  # whether the margin fits in the budget
     reputation: Reputation
+    refusals: tuple[str, ...]  # operators whose rows are withheld
     withheld: str
     can_resume: bool  # rows wait until resume=True
     is_pilot: bool
@@ -494,8 +495,10 @@ def choose_wave(
     held = hold_rows(listed.rows, listed.cells.mailboxes, listed.wave_of)
     is_left = to_bools(held.is_null()) & (listed.wave_of == 0)
     is_refused = np.zeros(len(is_left), np.bool_)
+    refusals: tuple[str, ...] = ()
     withheld = ""
     if not resume:
+        refusals = reputation.refusals
         is_refused = is_left & np.isin(listed.cells.operators, reputation.operators)
         withheld = "; ".join(reputation.withheld)
     is_open = is_left & ~is_refused
@@ -529,6 +532,7 @@ def choose_wave(
         expected=expect(rates, cell[now]),
         is_sure=bool(below_budget(rates, cell[now], budget.rate)[-1:].all()),
         reputation=reputation,
+        refusals=refusals,
         withheld=withheld,
         can_resume=bool(withheld) or bool(is_refused.any()),
         is_pilot=pilot is not None,
@@ -610,11 +614,10 @@ def warnings_of(listed: ListToMail, forecast: Forecast, choice: Choice) -> list[
             "this list"
         )
     warnings += forecast.doubts
-    warnings += choice.reputation.warnings
+    warnings += choice.reputation.complaints
+    warnings += [f"{refusal}. {RESUME}" for refusal in choice.refusals]
     if choice.withheld:
         warnings.append(f"wave {listed.wave} is withheld: {choice.withheld}. {RESUME}")
-    elif choice.can_resume:
-        warnings.append(f"rows are withheld, since their operator blocked the last wave. {RESUME}")
     if not says_who_was_asked(listed.rows):
         label = listed.label("validation_type")
         warnings.append(
@@ -670,8 +673,7 @@ def explain(listed: ListToMail, budget: Budget, forecast: Forecast, choice: Choi
             sentences.append(
                 f"In so small a wave a bounce more than expected may be above {budget.rate:.1%}."
             )
-    if not choice.withheld:
-        sentences += [f"{warning}." for warning in choice.reputation.warnings]
+    sentences += [f"{sentence}." for sentence in (*choice.reputation.complaints, *choice.refusals)]
     return sentences
 
 
@@ -691,5 +693,6 @@ def describe_known(listed: ListToMail, forecast: Forecast) -> str:
     hard = sum(mailing.hard for mailing in forecast.others)
     return (
         f"Nothing has been learnt of this list yet: {first} Of other lists {count_of(mailed, 'mail')} with "
-        f"{count_of(hard, 'hard bounce')} are known; they count little, since a list is not another list."
+        f"{count_of(hard, 'hard bounce')} are known; they count for the domains that are also in this one, and no further: "
+        "a list is not another list."
     )
