@@ -260,7 +260,7 @@ class TestPilot:
 
     @each_row("pilot", [0, -1, 2.5, "200", True])
     def test_a_pilot_of_no_size_is_refused(self, pilot):
-        with pytest.raises(mv.SettingsError, match="pilot=.*give a whole number from 1"):
+        with pytest.raises(mv.SettingsError, match=r"pilot=.*give a whole number from 1"):
             mv.mailing(BIG, "email", pilot=pilot)
 
 

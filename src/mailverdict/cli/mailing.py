@@ -13,6 +13,7 @@ import typer
 import mailverdict as mv
 
 from ..files.readers import STDIN
+from ..files.table_file import TableFile
 from ..files.writers import FormulaColumns
 from ..frames.results import with_core
 from ..model.paths import user_path
@@ -42,7 +43,6 @@ from .options import (
 from .rows import truth_of
 from .status import print_status
 from .terminal import app
-
 
 # What the library names in its remedies, and what it is here.
 REMEDIES = {
@@ -80,6 +80,13 @@ def told_in_options() -> Iterator[None]:
             raise type(exc)(in_options(exc)) from exc
     for warning in caught:
         print_status(in_options(warning.message), "warning")
+
+
+def read_whole(source: TableFile) -> pa.Table:
+    """All rows of a file, with the note that a Parquet file keeps."""
+    pieces = list(source.pieces())
+    plain = [piece.cast(plain_schema(piece.schema)) for piece in pieces]
+    return pa.concat_tables(plain).replace_schema_metadata(pieces[0].schema.metadata)
 
 
 @app.command()
@@ -130,9 +137,7 @@ def learn(
     reports = read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
         label = pick_verified(source, column, prefix)
-        whole = pa.concat_tables(
-            [piece.cast(plain_schema(piece.schema)) for piece in source.pieces()]
-        )
+        whole = read_whole(source)
     chosen: Any = None
     if all_mailed:
         chosen = True
@@ -220,9 +225,7 @@ def mailing(
         )
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
-        whole = pa.concat_tables(
-            [piece.cast(plain_schema(piece.schema)) for piece in source.pieces()]
-        )
+        whole = read_whole(source)
         with told_in_options():
             plan = mv.mailing(
                 with_core(whole, name, prefix),

@@ -10,6 +10,7 @@ import itertools
 import json
 import math
 import os
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -324,8 +325,8 @@ class Experience:
                 f"  {mailing}: {mailing.mailed:,} mailed, {mailing.hard:,} hard, {unclear:,} blocked or deferred"
             )
         rates = rates_of(counts, ["verdict", "why"]).sort_values("mailed", ascending=False)
-        for (verdict, why), row in rates.head(SHOWN_GROUPS).iterrows():
-            lines.append(f"  {describe_group(verdict, why)}: {describe_rate(row)}")
+        groups = rates.head(SHOWN_GROUPS).reset_index().to_dict("records")
+        lines += [f"  {describe_group(group)}: {describe_rate(group)}" for group in groups]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -333,14 +334,14 @@ class Experience:
         return rates_of(self.counts, ["verdict", "why"])._repr_html_()
 
 
-def describe_group(verdict: str, why: str) -> str:
+def describe_group(group: dict[Hashable, Any]) -> str:
     """The rows of a verdict and reason, as a person calls them."""
-    if why == NO_REASON:
-        return verdict
-    return f"{verdict}, {why.replace('_', ' ')}"
+    if group["why"] == NO_REASON:
+        return str(group["verdict"])
+    return f"{group['verdict']}, {group['why'].replace('_', ' ')}"
 
 
-def describe_rate(row: pd.Series[Any]) -> str:
+def describe_rate(row: dict[Hashable, Any]) -> str:
     """A rate with its interval; only the number of mails where none has an outcome."""
     if not row["mailed"]:
         return "no outcome is known"

@@ -187,7 +187,7 @@ class Reports:
     @property
     def has_any(self) -> Bools:
         """Mailboxes with a report."""
-        return np.logical_or.reduce(list(self.has.values()))
+        return np.asarray(np.logical_or.reduce(list(self.has.values())), np.bool_)
 
 
 def match_reports(

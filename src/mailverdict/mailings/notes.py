@@ -43,7 +43,7 @@ class ListNote:
 
 def read_note(rows: Results) -> ListNote:
     """The note of a frame; an empty one if there is none, or something else is in its place."""
-    found = rows.data.notes().get(NOTE)
+    found: Any = rows.data.notes().get(NOTE)
     try:
         note = ListNote(
             key=read_key(found["list"]),
