@@ -22,6 +22,7 @@ Codes = npt.NDArray[np.int64]
 BUDGET = 0.02
 WAVES = 6
 OPERATORS = 12
+EARLIER = 25_000  # rows of another list
 GOOD_PART = 0.75  # of the rows of a list
 
 
@@ -35,7 +36,8 @@ class World:
     drift: float = 1  # all rates are multiplied by it from wave 4 on
     late: float = 0  # the part of the bounces that comes one wave later
     missing: float = 0  # the part of the bounces that is in no export
-    earlier: float | None = None  # another list was mailed before: its rate
+    earlier: float | None = None  # another list was mailed before: the rate of its doubtful rows
+    is_same_domains: bool = False  # the other list had other people of the same domains
 
 
 WORLDS = {
@@ -50,6 +52,7 @@ WORLDS = {
     "after customers at 0.4 %": World(operator_rate=(2, 5), earlier=0.004),
     "after a list at 1 %": World(earlier=0.01),
     "after a list at 20 %": World(earlier=0.2),
+    "after customers at the same domains": World(earlier=0.004, is_same_domains=True),
 }
 
 
@@ -121,13 +124,17 @@ def read_hard(addresses: pd.Series[str]) -> pd.DataFrame:
     return mv.read_bounces(table, columns={"address": "who", "outcome": "what"})
 
 
-def experience_of(chance: np.random.Generator, world: World, rows: int) -> mv.Experience:
-    """What was learnt from another list of the same operators, all of which was mailed."""
-    earlier = make_list(chance, world, rows, "e")
-    is_hard = chance.random(len(earlier.out)) < world.earlier
-    reports = read_hard(earlier.out["email"][is_hard])
-    every = np.ones(len(earlier.out), np.bool_)
-    return mv.learn(earlier.out, "email", reports, mailed=every, name="earlier")
+def experience_of(chance: np.random.Generator, world: World, made: MadeList) -> mv.Experience:
+    """What was learnt from another list, all of which was mailed: 25,000 people, or some at the domains of this one."""
+    earlier = made
+    if not world.is_same_domains:
+        earlier = make_list(chance, world, EARLIER, "earlier")
+    addresses = "other-" + earlier.out["email"]
+    rate = np.where(earlier.is_good, 0.004, world.earlier)
+    reports = read_hard(addresses[chance.random(len(rate)) < rate])
+    every = np.ones(len(rate), np.bool_)
+    out = earlier.out.assign(email=addresses)
+    return mv.learn(out, "email", reports, mailed=every, name="earlier")
 
 
 def run_campaign(
@@ -138,7 +145,7 @@ def run_campaign(
     made = make_list(chance, world, rows)
     before = mv.Experience()
     if world.earlier is not None:
-        before = experience_of(chance, world, 25_000)
+        before = experience_of(chance, world, made)
     frame = made.out
     experience = before
     bounced = np.zeros(len(frame), np.bool_)
