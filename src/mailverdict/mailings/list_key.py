@@ -3,7 +3,8 @@
 It is a sketch of the set of its mailboxes, from which the part that two lists share is estimated. One permutation hashing
 (Li, Owen and Zhang 2012): each mailbox falls into one of 256 bins by its hash, and of each bin the smallest hash counts.
 Empty bins take that of another one (Shrivastava 2017). Of a hash only four bits are kept (Li and König 2010), a digit of
-the key, so that one of sixteen addresses of the world fits a digit as well as the one in the list.
+the key, so that one of sixteen addresses of the world fits a digit as well as the one in the list. In a short list an
+address has several digits, and fewer others fit them all; a very short one has no key.
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ import pandas as pd
 import pyarrow as pa
 
 KEY_DIGITS = 256
+FEWEST = 10  # mailboxes
 HASH_KEY = "mailverdict list"  # of SipHash, 16 octets
 SAME_LIST = 0.25  # lists that share at least this part of their mailboxes are one list at two times
 OTHER_LIST = 0.1  # lists that share less are two
 
 
 def key_of_list(mailboxes: pa.StringArray) -> str:
-    """The key of a set of mailboxes; empty for none.
+    """The key of a set of mailboxes; empty for fewer than ten.
 
-    >>> key = key_of_list(pa.array(["ada@firm.example", "bo@firm.example"]))
+    >>> key = key_of_list(pa.array([f"user{n}@firm.example" for n in range(10)]))
     >>> len(key), shared_part(key, key)
     (256, 1.0)
     """
     texts = mailboxes.to_numpy(zero_copy_only=False)
-    if not len(texts):
+    if len(texts) < FEWEST:
         return ""
     hashes = pd.util.hash_array(texts, hash_key=HASH_KEY, categorize=False)
     place = (hashes >> np.uint64(56)).astype(np.int64)
