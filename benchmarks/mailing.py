@@ -1,11 +1,12 @@
-"""Campaigns in made-up worlds: good contacts won against an oracle, and waves and campaigns above the bounce budget.
+"""Campaigns in made-up worlds: good contacts won, and waves and campaigns above the budget.
 
-Each campaign calls `mailing` and `learn` as a user does, in six waves, within a budget of 2 %. Three of four rows of a list
-are good; the others are at domains of 12 operators, and their rates are not those that the model assumes. The worlds are in
-``tests/doubles/simulated_mailings.py``: a plain one, and ones in which the promise is not expected to hold. The oracle knows
-the rate of each domain. The values of shares are those of the campaigns, and do not depend on the machine. At the end one
-call on a million rows, in seconds of processor time and in memory above the frame. Run it as
-``python -m benchmarks mailing``.
+Each campaign calls `mailing` and `learn` as a user does, in six waves, within a budget of 2 %.
+Three of four rows of a list are good; the others are at domains of 12 operators, and their rates
+are not those that the model assumes. The worlds are in ``tests/doubles/simulated_mailings.py``: a
+plain one, and ones in which the promise is not expected to hold. The oracle knows the rate of each
+domain. The values of shares are those of the campaigns, and do not depend on the machine. At the
+end one call on a million rows, in seconds of processor time and in memory above the frame. Run it
+as ``python -m benchmarks mailing``.
 """
 
 from __future__ import annotations

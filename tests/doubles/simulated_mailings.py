@@ -1,9 +1,10 @@
-"""Campaigns in made-up worlds through the public functions: how many good contacts they win, and how many bounces.
+"""Campaigns in made-up worlds through the public functions: how many good contacts they win, and
+how many bounces.
 
-A list has good rows, and doubtful ones at domains of very different size. Each domain bounces at a rate of its own,
-which is near that of its operator. A campaign calls `mailing`, draws the bounces of its rows, calls `learn`, and
-again, for each wave. An oracle knows all rates, and mails the best domains while the whole campaign stays within the
-budget. What a campaign wins is compared with it.
+A list has good rows, and doubtful ones at domains of very different size. Each domain bounces at a
+rate of its own, which is near that of its operator. A campaign calls `mailing`, draws the bounces
+of its rows, calls `learn`, and again, for each wave. An oracle knows all rates, and mails the best
+domains while the whole campaign stays within the budget. What a campaign wins is compared with it.
 """
 
 from __future__ import annotations

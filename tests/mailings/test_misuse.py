@@ -51,8 +51,9 @@ class TestAnotherFrameThanMailingFrame:
     @each_row("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas, through_csv])
     def test_the_list_as_it_was_verified_is_refused_after_a_wave_was_learnt(self, make):
         message = (
-            "wave 1 of 'spring' of this list is in the experience, and no row of this frame has a wave in 'email_wave': "
-            "those .* people would be mailed again. Give Mailing.frame"
+            "wave 1 of 'spring' of this list is in the experience, and no row of this frame has a "
+            "wave in 'email_wave': "
+            "people would be mailed again. Give Mailing.frame"
         )
         with pytest.raises(mv.SettingsError, match=message):
             mv.mailing(make(BIG), "email", experience=first_experience())
@@ -70,6 +71,19 @@ class TestAnotherFrameThanMailingFrame:
     def test_the_rows_of_the_wave_are_refused(self):
         with pytest.raises(mv.SettingsError, match=r"is it Mailing.next\? Give Mailing.frame"):
             mv.mailing(first_wave().next, "email", experience=first_experience())
+
+    def test_the_list_of_another_month_is_told_that_people_are_mailed_again(self):
+        month = pd.concat([BIG[:1200], OTHER], ignore_index=True)
+        with pytest.warns(UserWarning, match="If this is another mailing, that is right"):
+            plan = mv.mailing(month, "email", experience=first_experience())
+        assert plan.wave == 1
+        assert plan.rows
+
+    def test_a_list_of_which_all_waves_were_mailed_may_be_mailed_again(self):
+        plan = mv.mailing(BIG, "email", waves=1)
+        learnt = mv.learn(plan.frame, "email", few_hard(plan), name="spring")
+        with pytest.warns(UserWarning, match="If this is another mailing, that is right"):
+            assert mv.mailing(BIG, "email", experience=learnt).wave == 1
 
     def test_again_mails_the_list_from_the_beginning(self):
         plan = mv.mailing(BIG, "email", experience=first_experience(), again=True)

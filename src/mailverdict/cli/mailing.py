@@ -1,4 +1,4 @@
-"""Commands about mailings: `learn` counts what became of one, `mailing` chooses the rows of the next wave."""
+"""Commands about mailings: `learn` counts what became of one, `mailing` chooses the next rows."""
 
 from __future__ import annotations
 
@@ -180,14 +180,14 @@ def mailing(
         float | None,
         typer.Option(
             "--max-bounce-rate",
-            help="Hard bounces by rows of a wave; by default as in the wave before, 0.02 for the first.",
+            help="Hard bounces by rows of a wave; by default as in the wave before, or 0.02.",
         ),
     ] = None,
     waves: Annotated[
         int | None,
         typer.Option(
             "--waves",
-            help="In how many parts the list is mailed; by default as in the wave before, 6 for the first.",
+            help="In how many parts the list is mailed; by default as in the wave before, or 6.",
         ),
     ] = None,
     pilot: Annotated[
@@ -213,7 +213,8 @@ def mailing(
 ) -> None:
     """Choose the rows to mail now, within a bounce budget.
 
-    --output gets the whole list with the wave of each row; give that file to `learn`, and here for the next wave.
+    --output gets the whole list with the wave of each row; give that file to `learn`, and here for
+    the next wave.
     """
     output = check_output(file, output, in_place=in_place)
     following = check_output(file, following)

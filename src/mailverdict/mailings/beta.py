@@ -1,6 +1,8 @@
-"""The Beta distribution and its functions, with numpy alone: scipy has them too, but is a large dependency for this.
+"""The Beta distribution and its functions, with numpy alone.
 
-Accuracy is tested against closed forms and binomial sums. DLMF is the Digital Library of Mathematical Functions of NIST.
+scipy has them too, but is a large dependency for this.
+Accuracy is tested against closed forms and binomial sums. DLMF is the Digital Library of
+Mathematical Functions of NIST.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def beta_quantile(chance: float, a: Floats, b: Floats) -> Floats:
 
 
 def incomplete_beta(x: Floats, a: Floats, b: Floats, beta: Floats) -> Floats:
-    """The regularized incomplete beta function by its continued fraction (DLMF 8.17.22), evaluated as by Lentz."""
+    """The regularized incomplete beta function: a continued fraction (DLMF 8.17.22), by Lentz."""
     is_high = x > (a + 1) / (a + b + 2)  # where the fraction of the complement converges faster
     x, a, b = np.where(is_high, 1 - x, x), np.where(is_high, b, a), np.where(is_high, a, b)
     front = (
@@ -76,7 +78,7 @@ def digamma(x: Floats) -> Floats:
 
 
 def log_gamma(x: Floats) -> Floats:
-    """The logarithm of the gamma function of positive numbers: Stirling's series (DLMF 5.11.1) at x + 8."""
+    """The logarithm of the gamma function: Stirling's series (DLMF 5.11.1) at x + 8."""
     product = x.copy()
     for step in range(1, 8):
         product = product * (x + step)

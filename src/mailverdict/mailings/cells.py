@@ -4,10 +4,11 @@ Rows of one cell are forecast alike. A cell is a verdict with its reason, an ope
 
     email                 verdict  why        operator      domain of the cell
     ada@firm.example      risky    catch_all  microsoft365  firm.example
-    bo@tiny.example       risky    catch_all  microsoft365             (fewer than three mailboxes are there)
-    cy@gmail.com          valid    none       google        gmail.com
+    bo@tiny.example       risky    catch_all  microsoft365             (fewer than three mailboxes
+    are there) cy@gmail.com          valid    none       google        gmail.com
 
-Everything is a code for each row and a name for each code, so that a million rows need no Python loop.
+Everything is a code for each row and a name for each code, so that a million rows need no Python
+loop.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Mailboxes:
 
 
 def name_mailboxes(texts: pa.StringArray) -> pa.StringArray:
-    """The mailbox of each address, as in `duplicates`; of what is not an address the text in lower case."""
+    """The mailbox of each address, as in `duplicates`; of other texts the text in lower case."""
     others = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
     return pc.coalesce(read_mailboxes(texts.fill_null("")).names, others)
 
@@ -80,7 +81,7 @@ class ListCells:
     mailboxes: Mailboxes
     cell: Codes  # of each row: the line of the table
     table: pd.DataFrame  # the columns of `CELL`, and `domains`: how many a line is about
-    key: str  # of the list: that of the note, if the frame has one, since it may be a part of the list
+    key: str  # of the list: that of the note if there is one, since the frame may be a part
 
     @property
     def is_good(self) -> Bools:
@@ -98,9 +99,9 @@ class ListCells:
 def cells_of(rows: Results, mailboxes: Mailboxes, known: pd.DataFrame | None = None) -> ListCells:
     """The cells of a list.
 
-    The domain of a cell is empty if fewer than three mailboxes of the list are there, and so is an operator that the
-    packaged table does not have, unless they are in `known` counts. A word that only a service has is ``other``, since
-    it may have a part of an address.
+    The domain of a cell is empty if fewer than three mailboxes of the list are there, and so is an
+    operator that the packaged table does not have, unless they are in `known` counts. A word that
+    only a service has is ``other``, since it may have a part of an address.
     """
     known_domains = set[str]()
     known_names = {SELF, *known_operators()}
@@ -152,7 +153,7 @@ def cells_of(rows: Results, mailboxes: Mailboxes, known: pd.DataFrame | None = N
 
 
 def keep_large(names: pa.Array, sizes: Codes, known: set[str]) -> npt.NDArray[np.object_]:
-    """The names that have at least `SMALL_DOMAIN` mailboxes, or are known; empty texts for the others."""
+    """The names that are known or have `SMALL_DOMAIN` mailboxes; empty texts for the others."""
     texts = names.to_numpy(zero_copy_only=False)
     is_kept = sizes >= SMALL_DOMAIN
     if known:
@@ -181,7 +182,7 @@ def code_reasons(rows: Results) -> tuple[npt.NDArray[np.object_], Codes]:
 
 
 def is_asked(rows: Results) -> Bools:
-    """Whether a mail server was asked about the mailbox of each row, as other verifiers do; by default it was not."""
+    """Whether a mail server was asked about each mailbox, as other verifiers do."""
     is_foreign = np.zeros(len(rows), np.bool_)
     if "source" in rows:
         ours = pa.array([SOURCE_LOCAL, SOURCE_REMOTE, SOURCE_JOURNAL])

@@ -1,7 +1,7 @@
-"""What became of earlier mails, as counts without addresses: `learn` makes them, `risk` forecasts from them.
+"""What became of earlier mails, as counts without addresses: `Experience` and its file.
 
-An `Experience` is a list of mailings, and a mailing is a table of counts by verdict, reason, operator and domain. Its
-file is JSON; its form is in docs/reference/around.md.
+An `Experience` is a list of mailings, and a mailing is a table of counts by verdict, reason,
+operator and domain. Its file is JSON; its form is in docs/reference/around.md.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ from .rates import CELL, NO_REASON, fit_rates
 
 FORMAT = "mailverdict experience"
 VERSION = 2
-# What a line of counts has in the file. The first version had neither blocks nor complaints of their own.
+# What a line of counts has in the file. The first version had neither blocks nor complaints of
+# their own.
 COUNTS = ("domains", "mailed", "hard", "unclear", "blocked", "complaints")
 COUNTS_OF_VERSION = {1: COUNTS[:4], 2: COUNTS}
 LARGEST = 10**12  # count that is read: sums of many stay below 2^63
-SAME_MAILING = 0.9  # mailings look alike if the smaller one has at least this part of the mailboxes of the other
+# Mailings look alike if the smaller one has at least this part of the mailboxes of the other.
+SAME_MAILING = 0.9
 MOST_NAME = 80  # characters
 SHOWN_MAILINGS = 4
 SHOWN_GROUPS = 5
@@ -56,8 +58,9 @@ class Calibration:
     plain_brier : float
         The same if each verdict's rate were the forecast.
     table : DataFrame
-        Index `forecast` (a range); `mailed`, `hard` (int64), `expected` (float64, the mean forecast),
-        `seen` (float64), and the 95 % Wilson interval of what was seen, `low` and `high`.
+        Index `forecast` (a range); `mailed`, `hard` (int64), `expected` (float64, the mean
+        forecast), `seen` (float64), and the 95 % Wilson interval of what was seen, `low` and
+        `high`.
 
     Examples
     --------
@@ -88,8 +91,8 @@ class Calibration:
             return "too little was learnt to compare forecasts with what was seen"
         what = "better than" if self.is_better else "not better than"
         return (
-            f"forecasts are {what} the plain rate of the verdict: Brier score {self.brier:.5f} against "
-            f"{self.plain_brier:.5f}, for domains that were left out"
+            f"forecasts are {what} the plain rate of the verdict: Brier score {self.brier:.5f} "
+            f"against {self.plain_brier:.5f}, for domains that were left out"
         )
 
 
@@ -148,9 +151,9 @@ class LearntMailing:
         return part >= SAME_MAILING and large.has_all(small.by_group())
 
     def is_same(self, other: LearntMailing) -> bool:
-        """Whether both are one mailing: by wave, name and list; without a wave and a name by their mailboxes.
+        """Whether both are one mailing; an error if one name stands for two lists.
 
-        An error if one name stands for two lists.
+        It is told by wave, name and list; without a wave and a name by the mailboxes.
         """
         if self.wave != other.wave:
             return False
@@ -160,8 +163,8 @@ class LearntMailing:
             return is_named_later and shared >= SAME_LIST
         if shared < OTHER_LIST and self.name:
             raise SettingsError(
-                f"{self.name!r} is the name of another list: of its addresses and those of this one hardly any are the "
-                "same. Learn this one with a name of its own"
+                f"{self.name!r} is the name of another list: of its addresses and those of this "
+                "one hardly any are the same. Learn this one with a name of its own"
             )
         if shared < OTHER_LIST:
             return False
@@ -172,12 +175,12 @@ class LearntMailing:
 
 @dataclass(frozen=True)
 class Experience:
-    """What became of the mails of earlier mailings: counts by verdict, reason, operator and domain, without addresses.
+    """What became of earlier mails: counts by verdict, reason, operator and domain, no address.
 
     Two are added with ``+``. A mailing that is in both counts once: that of the two with more hard
-    bounces stays, so that a mailing may be learnt again when late bounces have come. Mailings are told apart
-    by name, wave and list; those without a name and a wave by their number of mailboxes and kinds of rows. Which list
-    it was is known by a key that holds no address.
+    bounces stays, so that a mailing may be learnt again when late bounces have come. Mailings are
+    told apart by name, wave and list; those without a name and a wave by their number of mailboxes
+    and kinds of rows. Which list it was is known by a key that holds no address.
 
     Parameters
     ----------
@@ -206,8 +209,8 @@ class Experience:
             old = mailings[place]
             if not new.name and (new.wave is None or not new.is_like(old)):
                 warn_user(
-                    f"{new} is in both, with {old.mailed:,} and {new.mailed:,} mailboxes, and counts once. If these "
-                    "are two mailings, learn each with a name"
+                    f"{new} is in both, with {old.mailed:,} and {new.mailed:,} mailboxes, and "
+                    "counts once. If these are two mailings, learn each with a name"
                 )
             if new.strength >= old.strength:
                 mailings[place] = new
@@ -220,10 +223,11 @@ class Experience:
         Returns
         -------
         DataFrame
-            `verdict`, `why`, `operator` and `domain` (object; empty where not known, and for domains with fewer than
-            three mailboxes in their list, which are counted together), and int64: `domains`, how many the row is
-            about; distinct mailboxes `mailed`, with a `hard` bounce, and `unclear`: blocked or deferred; of these
-            those that were `blocked`; and `complaints`.
+            `verdict`, `why`, `operator` and `domain` (object; empty where not known, and for
+            domains with fewer than three mailboxes in their list, which are counted together), and
+            int64: `domains`, how many the row is about; distinct mailboxes `mailed`, with a `hard`
+            bounce, and `unclear`: blocked or deferred; of these those that were `blocked`; and
+            `complaints`.
         """
         return CountTable(add_counts([mailing.counts for mailing in self.mailings]))
 
@@ -291,7 +295,8 @@ class Experience:
         version = content.get("version")
         if type(version) is not int or version not in COUNTS_OF_VERSION:
             raise InputError(
-                f"{path}: version {version!r:.20} of the form; this release of mailverdict reads up to {VERSION}"
+                f"{path}: version {version!r:.20} of the form; this release of mailverdict reads "
+                f"up to {VERSION}"
             )
         try:
             mailings = [read_mailing(mailing, version) for mailing in content["mailings"]]
@@ -315,14 +320,16 @@ class Experience:
             complaints = f", {count_of(sums['complaints'], 'complaint')}"
         title = (
             f"Experience: {count_of(len(self.mailings), 'mailing')}, "
-            f"{count_of(sums['mailed'], 'mailbox', 'mailboxes')}, {count_of(sums['hard'], 'hard bounce')}{share}, "
-            f"{sums['unclear']:,} blocked or deferred{complaints}"
+            f"{count_of(sums['mailed'], 'mailbox', 'mailboxes')}, "
+            f"{count_of(sums['hard'], 'hard bounce')}{share}, {sums['unclear']:,} blocked or "
+            f"deferred{complaints}"
         )
         lines = [title]
         for mailing in self.mailings[-SHOWN_MAILINGS:]:
             unclear = mailing.total("unclear")
             lines.append(
-                f"  {mailing}: {mailing.mailed:,} mailed, {mailing.hard:,} hard, {unclear:,} blocked or deferred"
+                f"  {mailing}: {mailing.mailed:,} mailed, {mailing.hard:,} hard, {unclear:,} "
+                "blocked or deferred"
             )
         rates = rates_of(counts, ["verdict", "why"]).sort_values("mailed", ascending=False)
         groups = rates.head(SHOWN_GROUPS).reset_index().to_dict("records")
@@ -496,7 +503,7 @@ RANGES = [f"{low:.0%} to {high:.0%}" for low, high in itertools.pairwise(FORECAS
 
 
 def brier(forecast: npt.NDArray[np.float64], table: pd.DataFrame) -> float:
-    """The mean over mails of the squared difference between the forecast and what happened, 0 or 1."""
+    """The mean squared difference between the forecast and what happened, 0 or 1."""
     hard, tried = table["hard"].to_numpy(), table["tried"].to_numpy()
     if not tried.sum():
         return float("nan")

@@ -1,12 +1,13 @@
-"""What earlier mailings say about the rows of a list: the rates of its cells, by mailings of this list and of others.
+"""What earlier mailings say about the rows of a list: the rates of its cells.
 
-A list is not another list: customers who wrote last month and addresses that were bought bounce at rates of their own.
-In simulated campaigns every weight of other lists made waves worse, even where all lists were of one kind. So they
-count only for the domains that are in both (`add_near`). What is known of this list counts in full, with two
-corrections on the cautious side:
+A list is not another list: customers who wrote last month and addresses that were bought bounce at
+rates of their own. In simulated campaigns every weight of other lists made waves worse, even where
+all lists were of one kind. So they count only for the domains that are in both (`add_near`). What
+is known of this list counts in full, with two corrections on the cautious side:
 
 - a wave with far fewer bounces than expected is doubted, since its export may lack some (`doubt`);
-- a wave with more bounces than its rates say, once they have been fitted, raises all rates (`surprise_of`).
+- a wave with more bounces than its rates say, once they have been fitted, raises all rates
+  (`surprise_of`).
 """
 
 from __future__ import annotations
@@ -58,12 +59,8 @@ class Forecast:
     mailings: tuple[LearntMailing, ...]  # of this list
     others: tuple[LearntMailing, ...]
     doubts: tuple[str, ...]  # warnings
+    last: LearntMailing | None  # of this list
     surprise: float  # the factor by which the rates of doubtful rows were raised
-
-    @property
-    def last(self) -> LearntMailing | None:
-        """The last mailing of this list."""
-        return max(self.mailings, key=lambda mailing: mailing.wave or 0, default=None)
 
 
 def forecast_list(cells: ListCells, wave_of: Codes, known: Experience) -> Forecast:
@@ -74,12 +71,19 @@ def forecast_list(cells: ListCells, wave_of: Codes, known: Experience) -> Foreca
     table = add_near(table, others)
     rates = fit_rates(table)
     factors = np.ones(len(PRIORS))
-    last = max(own, key=lambda mailing: mailing.wave or 0, default=None)
+    last = last_mailing(own, int(wave_of.max(initial=0)))
     if last is not None:
         factors = surprise_of(table, rates, last)
         rates = scale_rates(rates, factors)
     surprise = float(factors[list(PRIORS).index("doubtful")])
-    return Forecast(rates, cell, tuple(own), tuple(others), tuple(doubts), surprise)
+    return Forecast(rates, cell, tuple(own), tuple(others), tuple(doubts), last, surprise)
+
+
+def last_mailing(mailings: Sequence[LearntMailing], wave: int) -> LearntMailing | None:
+    """The last one up to a wave; if there is none, of all: of an earlier campaign."""
+    in_order = sorted(mailings, key=lambda mailing: mailing.wave or 0)
+    up_to_wave = [mailing for mailing in in_order if (mailing.wave or 0) <= wave]
+    return next(reversed(up_to_wave or in_order), None)
 
 
 def split_mailings(
@@ -96,7 +100,7 @@ def split_mailings(
 
 
 def is_of_list(mailing: LearntMailing, cells: ListCells, wave_of: Codes) -> bool:
-    """Whether a mailing is one of this list: by its key; without one, as earlier releases learnt it, by its rows."""
+    """Whether a mailing is one of this list: by its key; in earlier releases by its rows."""
     if mailing.key:
         return shared_part(mailing.key, cells.key) >= SAME_LIST
     if mailing.wave is None:
@@ -105,7 +109,7 @@ def is_of_list(mailing: LearntMailing, cells: ListCells, wave_of: Codes) -> bool
 
 
 def has_wave(mailing: LearntMailing, cells: ListCells, wave_of: Codes, wave: int) -> bool:
-    """Whether a mailing has as many mailboxes of each verdict and reason as a wave of the list, or more."""
+    """Whether a mailing has at least the mailboxes of a wave, by verdict and reason."""
     rows = np.flatnonzero((wave_of == wave) & cells.mailboxes.has_one)
     rows = rows[~pd.Series(cells.mailboxes.code[rows]).duplicated().to_numpy()]
     table = cells.table.assign(rows=np.bincount(cells.cell[rows], minlength=len(cells.table)))
@@ -133,7 +137,8 @@ def join_counts(cells: ListCells, counts: pd.DataFrame) -> tuple[pd.DataFrame, C
 def add_near(table: pd.DataFrame, others: Sequence[LearntMailing]) -> pd.DataFrame:
     """Add what other lists showed of the domains that are also in this one.
 
-    The mails to a domain of another list are alike, so that n of them are worth n (k + 1) / (n + k), at most k + 1.
+    The mails to a domain of another list are alike, so that n of them are worth n (k + 1) / (n +
+    k), at most k + 1.
     """
     if not others:
         return table
@@ -150,10 +155,10 @@ def add_near(table: pd.DataFrame, others: Sequence[LearntMailing]) -> pd.DataFra
 
 
 def doubt(mailings: Sequence[LearntMailing]) -> tuple[list[LearntMailing], list[str]]:
-    """Count a mailing with far fewer bounces than the waves before let expect as so many mails as fit its bounces.
+    """Count a mailing with far too few bounces as so many mails as fit them.
 
-    Its export may lack some. Then its rate is the forecast, and it teaches no more than its bounces. What a person said
-    to be complete is believed.
+    Too few are fewer than the waves before let expect: its export may lack some. Then its rate is the forecast, and it teaches no more than its
+    bounces. What a person said to be complete is believed.
     """
     believed = list[LearntMailing]()
     doubts = list[str]()
@@ -166,9 +171,10 @@ def doubt(mailings: Sequence[LearntMailing]) -> tuple[list[LearntMailing], list[
             believed.append(mailing)
             continue
         doubts.append(
-            f"{mailing} had {count_of(mailing.hard, 'hard bounce')} of {count_of(mailing.mailed, 'mail')}, and "
-            f"{expected.low:,.0f} to {expected.high:,.0f} were expected: does its export lack some? Only so many of its "
-            "mails count as fit its bounces, until it is learnt with more of them, or as complete: all bounces have come"
+            f"{mailing} had {count_of(mailing.hard, 'hard bounce')} of "
+            f"{count_of(mailing.mailed, 'mail')}, and {expected.low:,.0f} to {expected.high:,.0f} "
+            "were expected: does its export lack some? Only so many of its mails count as fit its "
+            "bounces, until it is learnt with more of them, or as complete: all bounces have come"
         )
         believed.append(lessen(mailing, mailing.hard / expected.bounces))
     return believed, doubts
@@ -195,10 +201,10 @@ def forecast_mailing(known: Sequence[LearntMailing], mailing: LearntMailing) -> 
 
 
 def surprise_of(table: pd.DataFrame, rates: Rates, last: LearntMailing) -> Floats:
-    """By which factor the last wave bounced more than its rates say, for good and doubtful rows; at least 1.
+    """By which factor good and doubtful rows of the last wave bounced more than their rates say.
 
-    The rates are fitted to it, too. So a factor above 1 says that rates have changed since the waves before, or that the
-    rows of this wave were worse than those that were mailed first.
+        The rates are fitted to it, too. So a factor above 1 says that rates have changed since the
+    waves before, or that the rows of this wave were worse than those that were mailed first.
     """
     places = pd.Series(np.arange(len(table)), pd.MultiIndex.from_frame(table[list(CELL)]))
     place = places.reindex(pd.MultiIndex.from_frame(last.counts[list(CELL)])).to_numpy(np.int64)

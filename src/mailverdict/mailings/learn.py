@@ -1,6 +1,7 @@
 """What became of a mailing: `learn` counts it by cell, for an `Experience`.
 
-The steps: which rows were mailed, and in which wave; which reports are about them; the counts of each wave.
+The steps: which rows were mailed, and in which wave; which reports are about them; the counts of
+each wave.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from .experience import COUNTS, MOST_NAME, Experience, LearntMailing, is_name
 from .notes import ListNote, read_note
 from .rates import CELL, Codes
 
-# Reports are often dated to the day, and in the time zone of the sender: so much older they are of an earlier mailing.
+# Reports are often dated to the day, and in the time zone of the sender: so much older they are of
+# an earlier mailing.
 OLDER = timedelta(days=2)
 
 
@@ -45,27 +47,30 @@ def learn(
 ) -> Experience:
     """Count what became of a mailing, to forecast the bounces of the next one. Uses no network.
 
-    A mailbox that was mailed and has no report counts as reached, so wait until all bounces have come. One
-    whose mail was only blocked or deferred says nothing, and is counted apart. Rows that were not mailed teach
-    nothing.
+    A mailbox that was mailed and has no report counts as reached, so wait until all bounces have
+    come. One whose mail was only blocked or deferred says nothing, and is counted apart. Rows that
+    were not mailed teach nothing.
 
     Parameters
     ----------
     out : DataFrame
-        `Mailing.frame`, or what `verify` returned (pandas, Polars or Arrow), with the rows that were mailed.
+        `Mailing.frame`, or what `verify` returned (pandas, Polars or Arrow), with the rows that
+        were mailed.
     column : hashable, optional
         The column that was verified; by default the only one.
     bounces : DataFrame or path
         What `read_bounces` returned, or what it reads; with the reports of all waves.
     mailed : hashable or array-like of bool, or True, optional
-        Which rows were mailed, as in `outcomes`; ``True`` for all. By default those with a number in the
-        column `wave` of `mailing`, where each wave is a mailing of its own; without such a column it is needed.
+        Which rows were mailed, as in `outcomes`; ``True`` for all. By default those with a number
+        in the column `wave` of `mailing`, where each wave is a mailing of its own; without such a
+        column it is needed.
     name : str, optional
-        What to call the mailing, so that an experience can tell mailings apart that look alike, and knows
-        one again whose list has changed much. Two lists without common addresses need two names.
+        What to call the mailing, so that an experience can tell mailings apart that look alike, and
+        knows one again whose list has changed much. Two lists without common addresses need two
+        names.
     complete : bool, default False
-        Whether all bounces of all waves have come. Then a wave without any report is learnt, and `mailing` does
-        not doubt that so few mails bounced.
+        Whether all bounces of all waves have come. Then a wave without any report is learnt, and
+        `mailing` does not doubt that so few mails bounced.
     prefix : str, optional
         The prefix it was verified with, if not the default.
 
@@ -79,17 +84,19 @@ def learn(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError
-        If `mailed` does not fit, or is needed; or if the name is an address or longer than 80 characters.
+        If `mailed` does not fit, or is needed; or if the name is an address or longer than 80
+        characters.
     InputError
-        If `bounces` cannot be read, no row was mailed, or no mailed row has a report: then the export is of another
-        mailing, or too early. With `complete` also if most reports are about other addresses.
+        If `bounces` cannot be read, no row was mailed, or no mailed row has a report: then the
+        export is of another mailing, or too early. With `complete` also if most reports are about
+        other addresses.
 
     Warns
     -----
     UserWarning
-        If no report is about a wave, which is then not learnt; if reports are older than the wave, which then do not
-        count; if most are about other addresses; if addresses with a hard bounce are not in a list that has waves; or
-        if invalid rows count as mailed.
+        If no report is about a wave, which is then not learnt; if reports are older than the wave,
+        which then do not count; if most are about other addresses; if addresses with a hard bounce
+        are not in a list that has waves; or if invalid rows count as mailed.
 
     Examples
     --------
@@ -134,8 +141,8 @@ def learn(
             and not reports.has_any[mailboxes.code[is_mailed & (wave_of == wave)]].any()
         ):
             warn_user(
-                f"no report is about wave {wave}: it is not learnt. Learn it when its bounces have come; if there "
-                "are none, learn it as complete"
+                f"no report is about wave {wave}: it is not learnt. Learn it when its bounces have "
+                "come; if there are none, learn it as complete"
             )
             continue
         mailings.append(
@@ -157,8 +164,9 @@ def read_mailed(rows: Results, mailed: Any) -> Bools:
     if mailed is None:
         wave = label_of(rows.column, rows.prefix, "wave")
         raise SettingsError(
-            f"which of the {count_of(len(rows), 'row')} were mailed? Give Mailing.frame, which has the column {wave!r}; "
-            "or mailed=, a column of true and false or one value for each row; or mailed=True if it was every row"
+            f"which of the {count_of(len(rows), 'row')} were mailed? Give Mailing.frame, which has "
+            f"the column {wave!r}; or mailed=, a column of true and false or one value for each "
+            "row; or mailed=True if it was every row"
         )
     is_mailed = np.ones(len(rows), np.bool_)
     if mailed is not True:
@@ -167,8 +175,8 @@ def read_mailed(rows: Results, mailed: Any) -> Bools:
     invalid = int((is_invalid & is_mailed).sum())
     if invalid:
         warn_user(
-            f"{count_of(invalid, 'invalid row counts', 'invalid rows count')} as mailed: if they were not, give the "
-            "rows that were in mailed="
+            f"{count_of(invalid, 'invalid row counts', 'invalid rows count')} as mailed: if they "
+            "were not, give the rows that were in mailed="
         )
     return is_mailed
 
@@ -193,7 +201,7 @@ class Reports:
 def match_reports(
     reports: pa.Table, mailboxes: Mailboxes, wave_of: Codes, is_mailed: Bools, note: ListNote
 ) -> Reports:
-    """Join the reports and the mailboxes of a list; of those that were mailed the reports since then."""
+    """Join the reports and the mailboxes of a list, without those older than the wave."""
     names = name_mailboxes(reports["address"].combine_chunks().cast(pa.string()))
     number = pc.index_in(names, mailboxes.names).fill_null(-1).to_numpy().astype(np.int64)
     outcome = reports["outcome"].cast(pa.string()).to_numpy()
@@ -239,30 +247,32 @@ def check_reports(reports: Reports, column: Hashable, *, is_by_wave: bool, compl
     """An error if no report is about the mailed rows, and warnings about those that are not."""
     if reports.older:
         warn_user(
-            f"{count_of(reports.older, 'report is', 'reports are')} more than {OLDER.days} days older than the wave: "
-            "of an earlier mailing, so that they do not count"
+            f"{count_of(reports.older, 'report is', 'reports are')} more than {OLDER.days} days "
+            "older than the wave: of an earlier mailing, so that they do not count"
         )
     if not reports.matched and (reports.unmatched or reports.older or not complete):
         none = "no report is"
         if reports.unmatched:
             none = f"none of the {reports.unmatched:,} addresses with a report is"
         raise InputError(
-            f"{none} among the mailed rows of {column!r}: give the bounces of this mailing, or wait until they "
-            "have come"
+            f"{none} among the mailed rows of {column!r}: give the bounces of this mailing, or "
+            "wait until they have come"
         )
     total = reports.matched + reports.unmatched
     if reports.others > total / 2:
         others = f"{reports.others:,} of {total:,} addresses with a report are not in {column!r}"
         if complete:
             raise InputError(
-                f"{others}: a mailing is learnt as complete from its own bounces only; leave out the others"
+                f"{others}: a mailing is learnt as complete from its own bounces only; leave out "
+                "the others"
             )
         warn_user(f"{others}: are these the bounces of this mailing?")
     elif is_by_wave and reports.gone:
         warn_user(
-            f"{count_of(reports.gone, 'address is', 'addresses are')} not in {column!r} and had a hard bounce. If they "
-            "were taken off the list, these bounces are not counted, and the next wave would be too large: learn from "
-            "the list with them, or add to what was learnt before"
+            f"{count_of(reports.gone, 'address is', 'addresses are')} not in {column!r} and had a "
+            "hard bounce. If they were taken off the list, these bounces are not counted, and the "
+            "next wave would be too large: learn from the list with them, or add to what was "
+            "learnt before"
         )
 
 

@@ -1,9 +1,10 @@
 """A key of a list, which tells whether two lists are one list at two times, and holds no address.
 
-It is a sketch of the set of its mailboxes, from which the part that two lists share is estimated. One permutation hashing
-(Li, Owen and Zhang 2012): each mailbox falls into one of 256 bins by its hash, and of each bin the smallest hash counts.
-Empty bins take that of another one (Shrivastava 2017). Of a hash only four bits are kept (Li and König 2010), a digit of
-the key, so that one of sixteen addresses of the world fits a digit as well as the one in the list. In a short list an
+It is a sketch of the set of its mailboxes, from which the part that two lists share is estimated.
+One permutation hashing (Li, Owen and Zhang 2012): each mailbox falls into one of 256 bins by its
+hash, and of each bin the smallest hash counts. Empty bins take that of another one (Shrivastava
+2017). Of a hash only four bits are kept (Li and König 2010), a digit of the key, so that one of
+sixteen addresses of the world fits a digit as well as the one in the list. In a short list an
 address has several digits, and fewer others fit them all; a very short one has no key.
 """
 
@@ -56,9 +57,9 @@ def mix(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def shared_part(key: str, other: str) -> float:
-    """The estimated part of all mailboxes of two lists that both have (the Jaccard index); NaN if a key is not known.
+    """The part of all mailboxes of two lists that both have (the Jaccard index), estimated.
 
-    Of two keys without anything in common one digit of sixteen is equal by chance.
+    NaN if a key is not known.     Of two keys without anything in common one digit of sixteen is equal by chance.
     """
     if not key or not other:
         return float("nan")

@@ -1,8 +1,9 @@
-"""What `mailing` notes on the frame that it returns, beside the column of waves, so that the next call knows it.
+"""What `mailing` notes on the frame that it returns, so that the next call knows it.
 
 A pandas or Arrow frame keeps the note, also in Parquet; Polars and CSV lose it:
 
-    {"list": "3f0a...", "rows": 40000, "waves": 6, "max_bounce_rate": 0.02, "released": {"1": "2026-05-04T08:00:00+00:00"}}
+    {"list": "3f0a...", "rows": 40000, "waves": 6, "max_bounce_rate": 0.02,
+     "released": {"1": "2026-05-04T08:00:00+00:00"}}
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""How often mails to a group of rows bounce: a hierarchical Beta model, whose strengths are estimated from the data.
+"""How often mails to a group of rows bounce: a hierarchical beta-binomial model.
 
-A cell is a verdict with its reason, an operator and a domain. The rate of a cell is a Beta variable around that of its
-operator, this around that of its verdict and reason, and this around that of all good or all doubtful rows. How much
-the rates of one level differ is estimated from the counts by their likelihood. The formulas and their sources are in
-docs/explanation/mailing.md.
+Its strengths are estimated from the data (empirical Bayes), so that rates of small groups shrink
+towards those of larger ones.
+
+A cell is a verdict with its reason, an operator and a domain. The rate of a cell is a Beta variable
+around that of its operator, this around that of its verdict and reason, and this around that of all
+good or all doubtful rows. How much the rates of one level differ is estimated from the counts by
+their likelihood. The formulas and their sources are in docs/explanation/mailing.md.
 """
 
 from __future__ import annotations
@@ -27,11 +30,12 @@ class Prior:
 
     rate: float  # of hard bounces
     worth: float  # mails: so many of the user's own weigh as much
-    strength: float  # how alike groups are: the rate of one within a level weighs so many mails in each of them
+    strength: float  # how alike groups are: the rate above weighs so many mails in each of them
 
 
-# Good: an address that a mail server has accepted; senders see 0.1 to 0.6 %, since some people leave after the check.
-# Doubtful: the others; of catch-all and unanswered addresses 5 to 25 % bounce, and operators differ much.
+# Good: an address that a mail server has accepted; senders see 0.1 to 0.6 %, since some people
+# leave after the check. Doubtful: the others; of catch-all and unanswered addresses 5 to 25 %
+# bounce, and operators differ much.
 PRIORS = {"good": Prior(0.006, 500, 150), "doubtful": Prior(0.12, 6, 8)}
 STRENGTHS = 2.0 ** np.arange(10)  # that are compared: 1 to 512
 DOUBT = 1.0  # of a strength that is assumed: a factor of two is one standard deviation
@@ -70,8 +74,9 @@ class Rates:
 def fit_rates(cells: pd.DataFrame) -> Rates:
     """Estimate the rate of each row of a table.
 
-    It has the columns of `CELL` as text, `domains`, and the counts `tried` (mails whose outcome is known) and `hard`.
-    Where it has `near_tried` and `near_hard`, these count for the cell alone, and not for the levels above it.
+    It has the columns of `CELL` as text, `domains`, and the counts `tried` (mails whose outcome is
+    known) and `hard`. Where it has `near_tried` and `near_hard`, these count for the cell alone,
+    and not for the levels above it.
     """
     kinds = list(PRIORS)
     is_good = is_good_cell(cells)
@@ -88,7 +93,8 @@ def fit_rates(cells: pd.DataFrame) -> Rates:
     for parent, size, kind in zip(parents, sizes, prior_of, strict=True):
         strength = estimate_strengths(tried[-1], hard[-1], count, parent, kind)
         strength[np.bincount(parent, count, size) <= 1] = SAME
-        # Mails of one node are alike, so that they say less about the parent than as many of different ones.
+        # Mails of one node are alike, so that they say less about the parent than as many of
+        # different ones.
         evidence = evidence_of(tried[-1], count, strength[parent])
         mean = mean_below(tried[-1], hard[-1], count, evidence, parent, strength)
         tried.append(np.bincount(parent, evidence, size))
@@ -120,7 +126,7 @@ def is_good_cell(cells: pd.DataFrame) -> npt.NDArray[np.bool_]:
 
 
 def scale_rates(rates: Rates, factors: Floats) -> Rates:
-    """All rates times a factor of their kind, as if each mail were so much more likely to bounce."""
+    """All rates times a factor of their kind."""
     levels = []
     factor = factors
     for level in reversed(rates.levels):
@@ -144,7 +150,7 @@ def number(cells: pd.DataFrame, columns: list[str]) -> tuple[Codes, Codes]:
 
 
 def evidence_of(tried: Floats, count: Floats, strength: Floats) -> Floats:
-    """How many independent mails a node is worth for its parent: n (k + 1) / (n + k); at most k + 1 for each domain."""
+    """Independent mails that a node is worth for its parent (Kish 1965): n (k + 1) / (n + k)."""
     each = tried / count
     worth: Floats = count * each * (strength + 1) / (each + strength)
     return worth
@@ -155,8 +161,8 @@ def mean_below(
 ) -> Floats:
     """The rate of each parent that is the most likely one for the counts of its nodes.
 
-    A mean of their rates would be too low where a node that bounces is tried no further. So it is only the beginning;
-    the fixed point is that of the beta-binomial likelihood (Minka 2000).
+    A mean of their rates would be too low where a node that bounces is tried no further. So it is
+    only the beginning; the fixed point is that of the beta-binomial likelihood (Minka 2000).
     """
     size = len(strength)
     whole: Floats = np.maximum(np.bincount(parent, evidence, size), 1e-9)
@@ -176,9 +182,10 @@ def estimate_strengths(
 ) -> Floats:
     """How alike the nodes of each parent are: the strength of the Beta distribution of their rates.
 
-    Of each strength in `STRENGTHS` the likelihood is that of beta-binomial counts. Those of all parents of a kind
-    together are weighed with what is assumed, and those of one parent with that result. Moments would be simpler, but
-    they are wrong where a domain that bounces is mailed no further. Cells of small domains do not say.
+    Of each strength in `STRENGTHS` the likelihood is that of beta-binomial counts. Those of all
+    parents of a kind together are weighed with what is assumed, and those of one parent with that
+    result. Moments would be simpler, but they are wrong where a domain that bounces is mailed no
+    further. Cells of small domains do not say.
     """
     at = np.flatnonzero((tried > 0) & (count == 1))
     n, hits, above, size = tried[at], hard[at], parent[at], len(kind)
@@ -200,7 +207,7 @@ def estimate_strengths(
 
 
 def most_likely(likelihood: Floats, assumed: Floats) -> Floats:
-    """The mean of the strengths on a scale of logarithms, by their likelihoods and a normal prior around `assumed`."""
+    """The mean of the strengths, on a scale of logarithms with a normal prior around `assumed`."""
     scale = np.log2(STRENGTHS)[:, None]
     weight = likelihood - ((scale - np.log2(assumed)) / DOUBT) ** 2 / 2
     weight = np.exp(weight - weight.max(axis=0))
@@ -217,7 +224,7 @@ def posterior_of_kinds(tried: Floats, hard: Floats) -> Level:
 
 
 def posterior(tried: Floats, hard: Floats, strength: Floats, parent: Codes, above: Level) -> Level:
-    """A level below another one: Beta(k m + hard, k (1 - m) + tried - hard), where m is the rate of the parent."""
+    """A level below another one, of the rate m: Beta(k m + hard, k (1 - m) + tried - hard)."""
     mean, variance = above.rate[parent], above.variance[parent]
     share = strength / (tried + strength)
     rate = (strength * mean + hard) / (tried + strength)

@@ -1,4 +1,8 @@
-"""Which rows are mailed now: those that are the least likely to bounce, as many as fit in the budget with a margin."""
+"""Which rows are mailed now: the least likely to bounce, as many as fit in the budget.
+
+A wave is as long as an upper credible bound of its bounces, the expected ones and a margin, allows;
+a pilot has its size alone.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,16 @@ from ..checks.syntax.kernels import Bools
 from .beta import Floats
 from .rates import Codes, Rates
 
-# Standard deviations above the expected bounces. Bounces are skewed, and strengths are estimated: fewer would be enough
-# for 95 % of waves if they were normal.
+# Standard deviations above the expected bounces. Bounces are skewed, and strengths are estimated:
+# fewer would be enough for 95 % of waves if they were normal.
 MARGIN = 1.9
-# Of a domain that is not known well, a wave takes so few rows that its bounces differ by three from what is expected
-# (one standard deviation), and never more than a quarter: the bounces of these decide about the others.
+# Of a domain that is not known well, a wave takes so few rows that its bounces differ by three from
+# what is expected (one standard deviation), and never more than a quarter: the bounces of these
+# decide about the others.
 MOST_UNSURE = 3.0
 PART = 0.25
-MOST_RATE = 0.5  # rows that are more likely to bounce than not are never mailed, even where the budget has room
+# Rows that are more likely to bounce than not are never mailed, even where the budget has room.
+MOST_RATE = 0.5
 
 
 def choose_rows(
@@ -25,8 +31,9 @@ def choose_rows(
 ) -> Codes:
     """The positions of the rows to mail now, of those that are left; `cell` is the one of each row.
 
-    Good rows are spread over the waves that are left, and each wave takes a little more of them than the one before.
-    Of a doubtful domain a few rows are mailed first; the last wave has nothing to wait for.
+    Good rows are spread over the waves that are left, and each wave takes a little more of them
+    than the one before. Of a doubtful domain a few rows are mailed first; the last wave has nothing
+    to wait for.
     """
     rank, is_last = rank_within(cell), wave == waves
     share = (waves + wave) / sum(waves + each for each in range(wave, waves + 1))
@@ -47,19 +54,22 @@ def choose_rows(
         end = fits[-1] + 1
         if is_weighed:
             return rows[:end]
-        # In order of what each adds to the bounces and to the margin: many rows of one operator or domain add more.
+        # In order of what each adds to the bounces and to the margin: many rows of one operator or
+        # domain add more.
         variance = add_up(rates, cell[rows])[1]
         margin = MARGIN * np.diff(variance, prepend=0.0) / (2 * np.sqrt(variance[end - 1]))
         rows = rows[np.argsort(rates.cells.rate[cell[rows]] + margin, kind="stable")]
-    # One bounce more than expected is above the budget of a small wave: good rows are mailed if their forecast is not.
+    # One bounce more than expected is above the budget of a small wave: good rows are mailed if
+    # their forecast is not.
     return rows[is_good[rows] & (rates.cells.rate[cell[rows]] <= budget)]
 
 
 def choose_pilot(rates: Rates, cell: Codes, is_good: Bools, size: int) -> Codes:
-    """The positions of at most `size` doubtful rows that teach the most; of good ones only if there are no others.
+    """The positions of at most `size` doubtful rows that teach the most.
 
-    Each operator and domain has a part in proportion to its rows and to the standard deviation of a mail's outcome
-    (Neyman 1934), by a systematic sample of the rows in the order of operators and domains.
+    Good rows are taken only if there are no others.     Each operator and domain has a part in proportion to its rows and to the standard deviation of a
+    mail's outcome (Neyman 1934), by a systematic sample of the rows in the order of operators and
+    domains.
     """
     is_open = rates.cells.rate[cell] <= MOST_RATE
     rows = np.flatnonzero(is_open & ~is_good)
@@ -92,7 +102,8 @@ def count_openings(rates: Rates, cell: Codes) -> Floats:
 def add_up(rates: Rates, cell: Codes) -> tuple[Floats, Floats]:
     """The expected bounces of the first 1, 2, ... rows, and their variance.
 
-    The variance is that of chance, of each cell's rate, and of the rates of the levels above, which many cells share.
+    The variance is that of chance, of each cell's rate, and of the rates of the levels above, which
+    many cells share.
     """
     rate, domains = rates.cells.rate[cell], rates.domains[cell]
     before = rank_within(cell).astype(np.float64)

@@ -1,16 +1,17 @@
 """Blocks and complaints of the last mailing: whether the next one has to wait.
 
-They say nothing about a mailbox, but receivers judge a sender by them, and mails that follow too soon make it worse.
+They say nothing about a mailbox, but receivers judge a sender by them, and mails that follow too
+soon make it worse.
 
 | limit | who asks for it |
 |---|---|
-| complaints below 0.1 %, never 0.3 % | Google, *Email sender guidelines* (support.google.com/a/answer/81126), since February 2024 |
-| complaints below 0.3 % | Yahoo, *Sender best practices* (senders.yahooinc.com), since February 2024 |
-| refused mails below 5 % | Amazon SES puts an account under review from a bounce rate of 5 %: *Sending review process FAQs* |
+| complaints below 0.1 %, never 0.3 % | Google, *Email sender guidelines*, since February 2024 |
+| complaints below 0.3 % | Yahoo, *Sender best practices*, since February 2024 |
+| refused mails below 5 % | Amazon SES, *Sending review process FAQs*: a review from 5 % on |
 
-All read in November 2026. The receivers count over days and by their own users; of a wave there are few counts. So a limit
-is exceeded if the rate is at the limit, its 95 % interval (Wilson 1927) is above the level that is still good, and it was
-not a single mail.
+All read in November 2026. The receivers count over days and by their own users; of a wave there are
+few counts. So a limit is exceeded if the rate is at the limit, its 95 % interval (Wilson 1927) is
+above the level that is still good, and it was not a single mail.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Reputation:
 
 
 def judge_reputation(last: LearntMailing | None) -> Reputation:
-    """Judge the blocks and complaints of a mailing; blocks at one operator concern its rows alone."""
+    """Judge blocks and complaints; blocks at one operator concern its rows alone."""
     if last is None:
         return Reputation()
     withheld = list[str]()
@@ -57,8 +58,8 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
         )
     elif complaints and complaints / mailed >= COMPLAINTS_GOOD:
         warned.append(
-            f"{what}{interval_text(complaints, mailed)}; receivers ask for less than 0.1 %. Mail only people who asked "
-            "for it, and let them unsubscribe with one click"
+            f"{what}{interval_text(complaints, mailed)}; receivers ask for less than 0.1 %. Mail "
+            "only people who asked for it, and let them unsubscribe with one click"
         )
 
     counts = last.counts.groupby("operator")[["mailed", "blocked"]].sum()
@@ -75,16 +76,16 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
     if is_rest_blocked or is_everywhere:
         blocked = last.total("blocked")
         withheld.append(
-            f"{blocked:,} of {count_of(mailed, 'mail')} of {last} were blocked{interval_text(blocked, mailed)}, not by one "
-            "operator alone"
+            f"{blocked:,} of {count_of(mailed, 'mail')} of {last} were "
+            f"blocked{interval_text(blocked, mailed)}, not by one operator alone"
         )
         return Reputation(tuple(withheld), complaints=tuple(warned))
     refusals = []
     for operator, row in refusing.iterrows():
         text = interval_text(int(row["blocked"]), int(row["mailed"]))
         refusals.append(
-            f"{operator} blocked {row['blocked']:,} of {count_of(row['mailed'], 'mail')} of {last}{text}: its rows are "
-            "withheld"
+            f"{operator} blocked {row['blocked']:,} of {count_of(row['mailed'], 'mail')} of "
+            f"{last}{text}: its rows are withheld"
         )
     operators = tuple(map(str, refusing.index))
     return Reputation(tuple(withheld), operators, tuple(refusals), tuple(warned))

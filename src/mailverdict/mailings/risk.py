@@ -40,17 +40,17 @@ def risk(
     -------
     DataFrame
         The same kind, with `bounce_risk`, `risk_low` and `risk_high` (``Float64``, parts of 1): the
-        probability of a hard bounce, and the 95 % interval of the rate of such rows. NA where no row
-        of that verdict was ever mailed. If the forecasts are not better than the plain rate of the
-        verdict (see `Calibration`), that rate is given, and a warning says so.
+        probability of a hard bounce, and the 95 % interval of the rate of such rows. NA where no
+        row of that verdict was ever mailed. If the forecasts are not better than the plain rate of
+        the verdict (see `Calibration`), that rate is given, and a warning says so.
 
     Raises
     ------
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError, InputError
-        Without an experience, if its file cannot be read, or if a new column would overwrite one that mailverdict did
-        not write.
+        Without an experience, if its file cannot be read, or if a new column would overwrite one
+        that mailverdict did not write.
 
     Warns
     -----
@@ -75,7 +75,8 @@ def risk(
     known = read_experience(experience)
     if known is None or not known.mailings:
         raise SettingsError(
-            "give an experience, what learn returned or the file it was saved in: nothing is known yet"
+            "give an experience, what learn returned or the file it was saved in: nothing is known "
+            "yet"
         )
     rows = Results(out, column, prefix, JUDGED)
     names = name_columns(rows.data, rows.prefix, RISK_COLUMNS)

@@ -1,11 +1,13 @@
-"""Mail a list in waves within a bounce budget: `mailing` says which rows are mailed now, and why the others are not.
+"""Mail a list in waves within a bounce budget: which rows now, and why not the others.
 
 One call, top to bottom:
 
-1. the list: its mailboxes, its cells (`cells.py`), the waves of its rows, and the note of the call before (`notes.py`);
+1. the list: its mailboxes, its cells (`cells.py`), the waves of its rows, and the note of the call
+   before (`notes.py`);
 2. what is asked: the budget and the number of waves, by the arguments, the note, or the experience;
 3. rows that are never mailed (`hold_rows`);
-4. what is known: the rates of the cells (`forecast.py`), and whether the sender has to wait (`reputation.py`);
+4. what is known: the rates of the cells (`forecast.py`), and whether the sender has to wait
+   (`reputation.py`);
 5. the rows of this wave (`release.py`), and the words about them.
 """
 
@@ -42,7 +44,16 @@ from .cells import (
     says_who_was_asked,
 )
 from .experience import Experience, LearntMailing, read_experience
-from .forecast import Expected, Forecast, expect, forecast_list, has_wave, split_mailings
+from .forecast import (
+    Expected,
+    Forecast,
+    expect,
+    forecast_list,
+    has_wave,
+    last_mailing,
+    split_mailings,
+)
+from .list_key import shared_part
 from .notes import ListNote, read_note
 from .rates import PRIORS, Codes
 from .release import below_budget, choose_pilot, choose_rows
@@ -50,6 +61,9 @@ from .reputation import Reputation, judge_reputation
 
 BUDGET = 0.02
 WAVES = 6
+# A list that shares so much with one of which a wave was mailed is that list, of which some rows
+# were taken off.
+UNCHANGED = 0.9
 # Which rows may be mailed at all; the words for the others are those of `decide`.
 RELEASED = Policy(
     "mailing",
@@ -79,8 +93,8 @@ class Mailing(Generic[Frame]):
     next : DataFrame
         The rows to mail now, with the column `wave`; of the kind that was given.
     frame : DataFrame
-        The whole list with the column `wave`: the number of the wave that each row was released in, NA
-        where it was not. Keep it, since the next call begins with it.
+        The whole list with the column `wave`: the number of the wave that each row was released in,
+        NA where it was not. Keep it, since the next call begins with it.
     held : DataFrame
         The rows that are not mailed, now or before, with the column `held`: why, in words.
     expected : Expected
@@ -96,14 +110,16 @@ class Mailing(Generic[Frame]):
     not_learnt : tuple of int
         The waves of the list that the experience lacks.
     withheld : str
-        Why no row is mailed although some might be: blocks or complaints. Empty if the wave is not withheld.
+        Why no row is mailed although some might be: blocks or complaints. Empty if the wave is not
+        withheld.
     is_pilot : bool
         Whether the rows are a pilot, whose bounces may be above the budget.
     warnings : tuple of str
-        What a person has to know of the mailings before: exports that seem to lack bounces, complaints, and operators
-        that blocked the last wave.
+        What a person has to know of the mailings before: exports that seem to lack bounces,
+        complaints, and operators that blocked the last wave.
     can_pilot : bool
-        Whether no row is sure enough, so that a pilot is the way to learn something (``pilot=200``).
+        Whether no row is sure enough, so that a pilot is the way to learn something
+        (``pilot=200``).
     can_resume : bool
         Whether rows wait that were withheld (``resume=True``).
 
@@ -151,8 +167,8 @@ class Mailing(Generic[Frame]):
             kind = ", a pilot"
         return (
             f"Mailing: wave {self.wave} of {self.waves}{kind}: {count_of(self.rows, 'row')}, "
-            f"{count_of(round(bounces), 'hard bounce')} expected{share}, {low:,.0f} to {high:,.0f}; "
-            f"{sum(self.reasons.values()):,} held"
+            f"{count_of(round(bounces), 'hard bounce')} expected{share}, {low:,.0f} to "
+            f"{high:,.0f}; {sum(self.reasons.values()):,} held"
         )
 
     def _remedy(self) -> str:
@@ -183,10 +199,10 @@ class Mailing(Generic[Frame]):
             f'<tr><td>{html.escape(why)}</td><td class="mv-number">{rows:,}</td></tr>'
             for why, rows in self._shown().items()
         )
-        title = f"<p><b>{html.escape(self._title())}</b></p><p>{html.escape(self.why)} {html.escape(self._remedy())}</p>"
-        return notebook(
-            f"{title}<table><thead><tr><th>held</th><th>rows</th></tr></thead>{''.join(lines)}</table>"
-        )
+        title = f"<p><b>{html.escape(self._title())}</b></p>"
+        why = f"<p>{html.escape(self.why)} {html.escape(self._remedy())}</p>"
+        head = "<thead><tr><th>held</th><th>rows</th></tr></thead>"
+        return notebook(f"{title}{why}<table>{head}{''.join(lines)}</table>")
 
 
 def mailing(
@@ -204,12 +220,13 @@ def mailing(
     """Choose the rows to mail now, so that hard bounces stay below a rate. Uses no network.
 
     Good rows (valid, and a mail server was asked) are spread over the waves. Of doubtful ones
-    (catch-all, role, unknown, or valid without a question to the mail server) a few of each operator
-    and domain are mailed first, and more when few of them bounce. After each wave read the bounces,
-    `learn` from them, and call it again with the experience and `Mailing.frame`.
+    (catch-all, role, unknown, or valid without a question to the mail server) a few of each
+    operator and domain are mailed first, and more when few of them bounce. After each wave read the
+    bounces, `learn` from them, and call it again with the experience and `Mailing.frame`.
 
-    Never mailed are rows that are invalid, suppressed, a spamtrap, disposable, without a verdict, with several
-    addresses or with an address that a person has to look at, and the second row of a mailbox.
+    Never mailed are rows that are invalid, suppressed, a spamtrap, disposable, without a verdict,
+    with several addresses or with an address that a person has to look at, and the second row of a
+    mailbox.
 
     Parameters
     ----------
@@ -218,19 +235,21 @@ def mailing(
     column : hashable, optional
         The column that was verified; by default the only one.
     max_bounce_rate : float, optional
-        The hard bounces of a wave by its rows. A wave is chosen so that 95 % of such waves are below. By default that of
-        the wave before, as the frame or the experience knows it; 0.02 for the first one.
+        The hard bounces of a wave by its rows. A wave is chosen so that 95 % of such waves are
+        below. By default that of the wave before, as the frame or the experience knows it; 0.02 for
+        the first one.
     waves : int, optional
         In how many parts the list is mailed. By default as in the wave before; 6 for the first one.
     experience : Experience or path, optional
         What `learn` returned, or the file that it was saved in. Without one, the first wave is
-        planned with cautious assumptions, which `Mailing.why` names. What it knows of other lists counts little.
+        planned with cautious assumptions, which `Mailing.why` names. What it knows of other lists
+        counts little.
     pilot : int, optional
-        Release at most so many rows whose bounces teach the most, as far as they are doubtful, although more
-        may bounce than the budget allows. For a list of which no row is sure enough.
+        Release at most so many rows whose bounces teach the most, as far as they are doubtful,
+        although more may bounce than the budget allows. For a list of which no row is sure enough.
     again : bool, default False
-        Plan the last wave of the frame again: its rows were not mailed. A frame without waves is planned from the first
-        one on, also if the experience has waves of this list.
+        Plan the last wave of the frame again: its rows were not mailed. A frame without waves is
+        planned from the first one on, also if the experience has waves of this list.
     resume : bool, default False
         Mail although the last wave was blocked or complained about. Holds for this call.
     prefix : str, optional
@@ -246,19 +265,20 @@ def mailing(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError
-        If the rate is not between 0 and 1, all waves have been released, a new column would overwrite one that
-        mailverdict did not write, or the frame is not `Mailing.frame` although waves of its list are known: then people
-        would be mailed twice.
+        If the rate is not between 0 and 1, all waves have been released, a new column would
+        overwrite one that mailverdict did not write, or the frame is not `Mailing.frame` although
+        waves of its list are known: then people would be mailed twice.
     InputError
         If the experience cannot be read, or a result column holds what `verify` never writes.
 
     Warns
     -----
     UserWarning
-        If the experience lacks a wave of the list: then its bounces have not been learnt, or the list has changed.
-        If a mailing has far fewer bounces than were expected: then its export may lack some, and only so many of its
-        mails count as fit them until it is learnt with more of them, or as ``complete``.
-        If the last wave was blocked or complained about. If nothing says whether mail servers were asked.
+        If the experience lacks a wave of the list: then its bounces have not been learnt, or the
+        list has changed. If a mailing has far fewer bounces than were expected: then its export may
+        lack some, and only so many of its mails count as fit them until it is learnt with more of
+        them, or as ``complete``. If the last wave was blocked or complained about. If nothing says
+        whether mail servers were asked.
 
     Examples
     --------
@@ -283,7 +303,7 @@ def mailing(
     forecast = forecast_list(listed.cells, listed.wave_of, listed.known)
     last = forecast.last or next(reversed(listed.known.mailings), None)
     choice = choose_wave(listed, budget, forecast, judge_reputation(last), pilot, resume=resume)
-    warn_user(*warnings_of(listed, forecast, choice))
+    warn_user(*warnings_of(listed, forecast, choice, again=again))
 
     frame = mark_waves(listed, budget, choice, labels[0])
     marked = Table(frame, listed.data.column)
@@ -310,7 +330,8 @@ def mailing(
     )
 
 
-# --- the list, and what is asked -------------------------------------------------------------------------------------
+# --- the list, and what is asked
+# -------------------------------------------------------------------------------------
 
 
 def check_options(max_bounce_rate: Any, waves: Any, pilot: Any) -> None:
@@ -368,6 +389,14 @@ class ListToMail:
             for mailing in self.own
         )
 
+    @property
+    def mailed_before(self) -> LearntMailing | None:
+        """The last learnt wave of this list, if no row of the frame has a wave."""
+        if self.last_wave:
+            return None
+        waves = [mailing for mailing in self.own if mailing.wave is not None]
+        return last_mailing(waves, 0)
+
     def label(self, name: str) -> str:
         """The label of a result column, for messages."""
         return repr(label_of(self.rows.column, self.rows.prefix, name))
@@ -389,7 +418,8 @@ def take_back(listed: ListToMail) -> ListToMail:
         return listed
     if wave not in listed.not_learnt:
         raise SettingsError(
-            f"again=True: wave {wave} was learnt, so it was mailed. Leave again= out for wave {wave + 1}"
+            f"again=True: wave {wave} was learnt, so it was mailed. Leave again= out for wave "
+            f"{wave + 1}"
         )
     wave_of = np.where(listed.wave_of == wave, 0, listed.wave_of)
     released = {number: moment for number, moment in listed.note.released.items() if number < wave}
@@ -397,34 +427,44 @@ def take_back(listed: ListToMail) -> ListToMail:
 
 
 def check_frame(listed: ListToMail) -> None:
-    """An error if waves of the list are known, and the frame does not say who was in them: they would be mailed twice."""
-    remedy = "Give Mailing.frame of the last call, which has all rows and their waves. again=True plans wave 1 again"
+    """An error if waves of the list are known, and the frame does not say who was in them."""
+    remedy = (
+        "Give Mailing.frame of the last call, which has all rows and their waves. again=True plans "
+        "wave 1 again"
+    )
     if listed.last_wave:
         is_all_released = bool((listed.wave_of > 0).all())
         if is_all_released and listed.note.rows > len(listed.wave_of):
             raise SettingsError(
-                f"all {count_of(len(listed.wave_of), 'row')} of this frame are in a wave, and the list has "
-                f"{listed.note.rows:,}: is it Mailing.next? {remedy}"
+                f"all {count_of(len(listed.wave_of), 'row')} of this frame are in a wave, and the "
+                f"list has {listed.note.rows:,}: is it Mailing.next? {remedy}"
             )
         return
     label = listed.label("wave")
     if listed.note.released:
         wave = max(listed.note.released)
         raise SettingsError(
-            f"wave {wave} of this list was released, and no row of this frame has a wave in {label}: is it "
-            f"Mailing.held? {remedy}"
+            f"wave {wave} of this list was released, and no row of this frame has a wave in "
+            f"{label}: is it Mailing.held? {remedy}"
         )
     if "wave" in listed.rows and "held" in listed.rows and listed.rows["held"].null_count == 0:
         raise SettingsError(
-            f"each row of this frame has a reason in {listed.label('held')}: is it Mailing.held? {remedy}"
+            f"each row of this frame has a reason in {listed.label('held')}: is it Mailing.held? "
+            f"{remedy}"
         )
-    learnt = [mailing for mailing in listed.own if mailing.wave is not None]
-    if learnt:
-        last = max(learnt, key=lambda mailing: mailing.wave or 0)
-        raise SettingsError(
-            f"{last} of this list is in the experience, and no row of this frame has a wave in {label}: those "
-            f"{last.mailed:,} people would be mailed again. {remedy}"
-        )
+    before = listed.mailed_before
+    if before is None or before.wave == before.waves:
+        return
+    if shared_part(before.key, listed.cells.key) >= UNCHANGED:
+        raise SettingsError(f"{before} {describe_before(listed)}. {remedy}")
+
+
+def describe_before(listed: ListToMail) -> str:
+    """What is known of waves of this list, of which the frame says nothing."""
+    return (
+        "of this list is in the experience, and no row of this frame has a wave in "
+        f"{listed.label('wave')}: people would be mailed again"
+    )
 
 
 @dataclass(frozen=True)
@@ -439,7 +479,7 @@ class Budget:
 def choose_budget(listed: ListToMail, rate: float | None, waves: int | None) -> Budget:
     """What was asked for, now or in the waves before; else the defaults, which are named."""
     assumed = []
-    last = max(listed.own, key=lambda mailing: mailing.wave or 0, default=None)
+    last = last_mailing(listed.own, listed.last_wave)
     if rate is None:
         rate = listed.note.max_bounce_rate
     if rate is None and last is not None:
@@ -456,13 +496,14 @@ def choose_budget(listed: ListToMail, rate: float | None, waves: int | None) -> 
         assumed.append(f"waves={WAVES}")
     if listed.wave > waves:
         raise SettingsError(
-            f"waves={waves}: all of them have been released; give more for another one, or again=True if the last one "
-            "was not mailed"
+            f"waves={waves}: all of them have been released; give more for another one, or "
+            "again=True if the last one was not mailed"
         )
     return Budget(float(rate), int(waves), tuple(assumed))
 
 
-# --- the rows of the wave --------------------------------------------------------------------------------------------
+# --- the rows of the wave
+# --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -598,20 +639,30 @@ def mark_waves(listed: ListToMail, budget: Budget, choice: Choice, label: Any) -
     return listed.data.attach(marks, [label], WAVE_COLUMNS, note.to_json())
 
 
-# --- in words --------------------------------------------------------------------------------------------------------
+# --- in words ----------------------------------------------------------------------------------
 
 
-def warnings_of(listed: ListToMail, forecast: Forecast, choice: Choice) -> list[str]:
+def warnings_of(
+    listed: ListToMail, forecast: Forecast, choice: Choice, *, again: bool
+) -> list[str]:
     """What a person has to know before the wave is mailed."""
     warnings = []
+    if listed.mailed_before is not None and not again:
+        warnings.append(
+            f"{listed.mailed_before} {describe_before(listed)}. If this is another mailing, that "
+            "is right; to go on with that one, give its Mailing.frame"
+        )
     for wave in listed.not_learnt:
         not_mailed = ""
         if wave == listed.last_wave:
-            not_mailed = f" If wave {wave} was not mailed, as when a cell ran twice, plan it again with again=True."
+            not_mailed = (
+                f" If wave {wave} was not mailed, as when a cell ran twice, plan it again with "
+                "again=True."
+            )
         warnings.append(
-            f"wave {wave} of this list is not in the experience: learn it from its bounces first.{not_mailed} If it was "
-            "learnt, the list or its verdicts have changed since; then begin a new experience and learn all waves from "
-            "this list"
+            f"wave {wave} of this list is not in the experience: learn it from its bounces "
+            f"first.{not_mailed} If it was learnt, the list or its verdicts have changed since; "
+            "then begin a new experience and learn all waves from this list"
         )
     warnings += forecast.doubts
     warnings += choice.reputation.complaints
@@ -621,9 +672,9 @@ def warnings_of(listed: ListToMail, forecast: Forecast, choice: Choice) -> list[
     if not says_who_was_asked(listed.rows):
         label = listed.label("validation_type")
         warnings.append(
-            f"there is no column {label} or {listed.label('catch_all')}, so that nothing says whether mail servers were "
-            f"asked, and all rows are doubtful: verify with columns='core' or 'all', or add {label} with 'smtp' if "
-            "they were"
+            f"there is no column {label} or {listed.label('catch_all')}, so that nothing says "
+            "whether mail servers were asked, and all rows are doubtful: verify with "
+            f"columns='core' or 'all', or add {label} with 'smtp' if they were"
         )
     return warnings
 
@@ -639,12 +690,13 @@ def explain(listed: ListToMail, budget: Budget, forecast: Forecast, choice: Choi
         )
     if "operator" not in listed.rows:
         sentences.append(
-            f"Without the column {listed.label('operator')} (columns='all') nothing is known of who runs the mailboxes."
+            f"Without the column {listed.label('operator')} (columns='all') nothing is known of "
+            "who runs the mailboxes."
         )
     if listed.known.mailings and forecast.surprise > 1:
         sentences.append(
-            f"More doubtful rows of the last wave bounced than its rates say: they are taken {forecast.surprise:.1f} "
-            "times as high."
+            "More doubtful rows of the last wave bounced than its rates say: they are taken "
+            f"{forecast.surprise:.1f} times as high."
         )
     good = int(listed.cells.is_good[choice.now].sum())
     doubtful = len(choice.now) - good
@@ -654,12 +706,13 @@ def explain(listed: ListToMail, budget: Budget, forecast: Forecast, choice: Choi
         sentences.append("No row is left that may be mailed.")
     elif not len(choice.now):
         sentences.append(
-            f"No row is mailed: as far as is known, none of the {choice.left:,} rows that are left is sure enough for a "
-            f"rate of {budget.rate:.1%}."
+            f"No row is mailed: as far as is known, none of the {choice.left:,} rows that are left "
+            f"is sure enough for a rate of {budget.rate:.1%}."
         )
     elif choice.is_pilot:
         sentences.append(
-            f"A pilot of {good:,} good and {doubtful:,} doubtful rows, those whose bounces teach the most."
+            f"A pilot of {good:,} good and {doubtful:,} doubtful rows, those whose bounces teach "
+            "the most."
         )
         if choice.expected.bounces > budget.rate * len(choice.now):
             sentences.append(f"It is expected to be above the budget of {budget.rate:.1%}.")
@@ -682,8 +735,9 @@ def describe_known(listed: ListToMail, forecast: Forecast) -> str:
     last = forecast.last
     if last is not None:
         return (
-            f"The last mailing had {count_of(last.mailed, 'mail')}, {count_of(last.hard, 'hard bounce')} and "
-            f"{last.total('unclear'):,} blocked or deferred; mails without a report count as reached."
+            f"The last mailing had {count_of(last.mailed, 'mail')}, "
+            f"{count_of(last.hard, 'hard bounce')} and {last.total('unclear'):,} blocked or "
+            "deferred; mails without a report count as reached."
         )
     assumed = " and ".join(f"{prior.rate:.1%} of {name} rows" for name, prior in PRIORS.items())
     first = f"it is assumed, with a wide margin, that {assumed} bounce."
@@ -692,7 +746,7 @@ def describe_known(listed: ListToMail, forecast: Forecast) -> str:
     mailed = sum(mailing.mailed for mailing in forecast.others)
     hard = sum(mailing.hard for mailing in forecast.others)
     return (
-        f"Nothing has been learnt of this list yet: {first} Of other lists {count_of(mailed, 'mail')} with "
-        f"{count_of(hard, 'hard bounce')} are known; they count for the domains that are also in this one, and no further: "
-        "a list is not another list."
+        f"Nothing has been learnt of this list yet: {first} Of other lists "
+        f"{count_of(mailed, 'mail')} with {count_of(hard, 'hard bounce')} are known; they count "
+        "for the domains that are also in this one, and no further: a list is not another list."
     )
