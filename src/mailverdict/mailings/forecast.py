@@ -157,8 +157,9 @@ def add_near(table: pd.DataFrame, others: Sequence[LearntMailing]) -> pd.DataFra
 def doubt(mailings: Sequence[LearntMailing]) -> tuple[list[LearntMailing], list[str]]:
     """Count a mailing with far too few bounces as so many mails as fit them.
 
-    Too few are fewer than the waves before let expect: its export may lack some. Then its rate is the forecast, and it teaches no more than its
-    bounces. What a person said to be complete is believed.
+    Too few are fewer than the waves before let expect: its export may lack some. Then its rate is
+    the forecast, and it teaches no more than its bounces. What a person said to be complete is
+    believed.
     """
     believed = list[LearntMailing]()
     doubts = list[str]()

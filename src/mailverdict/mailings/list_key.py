@@ -59,7 +59,8 @@ def mix(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 def shared_part(key: str, other: str) -> float:
     """The part of all mailboxes of two lists that both have (the Jaccard index), estimated.
 
-    NaN if a key is not known.     Of two keys without anything in common one digit of sixteen is equal by chance.
+    NaN if a key is not known. Of two keys without anything in common one digit of sixteen is equal
+    by chance.
     """
     if not key or not other:
         return float("nan")

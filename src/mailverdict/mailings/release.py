@@ -67,9 +67,9 @@ def choose_rows(
 def choose_pilot(rates: Rates, cell: Codes, is_good: Bools, size: int) -> Codes:
     """The positions of at most `size` doubtful rows that teach the most.
 
-    Good rows are taken only if there are no others.     Each operator and domain has a part in proportion to its rows and to the standard deviation of a
-    mail's outcome (Neyman 1934), by a systematic sample of the rows in the order of operators and
-    domains.
+    Good rows are taken only if there are no others. Each operator and domain has a part in
+    proportion to its rows and to the standard deviation of a mail's outcome (Neyman 1934), by a
+    systematic sample of the rows in the order of operators and domains.
     """
     is_open = rates.cells.rate[cell] <= MOST_RATE
     rows = np.flatnonzero(is_open & ~is_good)
