@@ -179,6 +179,17 @@ class TestMistakes:
         _, shown, _ = run("mailing", tmp_path / "2.csv", "-c", "email", "--in-place")
         assert "--max-bounce-rate 0.02 and --waves 6 are the defaults" in shown
 
+    def test_a_file_of_the_short_columns_names_the_one_that_is_missing(self, run, tmp_path):
+        short, given = tmp_path / "short.csv", tmp_path / "given.csv"
+        people = "".join(f"user{n}@firm{n % 9}.example\n" for n in range(300))
+        given.write_text(f"email\n{people}")
+        run("verify", given, "-t", "regex", "--columns", "short", "-o", short)
+        status, shown, told = run("mailing", short, "-c", "email", "-o", tmp_path / "list.csv")
+        assert status == 0
+        assert shown.startswith("Mailing: wave 1 of 6: 0 rows")
+        assert "there is no column 'email_validation_type'" in told
+        assert "verify with --columns all" in told
+
     def test_a_list_without_sure_rows_has_a_pilot(self, run, tmp_path):
         verified, whole = tmp_path / "verified.csv", tmp_path / "list.csv"
         DOUBTFUL.to_csv(verified, index=False)

@@ -171,7 +171,7 @@ class TestColumnsThatAreNotThere:
         return through_csv(out)
 
     def test_the_column_that_says_who_was_asked_is_named(self):
-        with pytest.warns(UserWarning, match="there is no column 'email_validation_type' or"):
+        with pytest.warns(UserWarning, match="there is no column 'email_validation_type', and"):
             plan = mv.mailing(self.short(), "email")
         assert plan.rows == 0
 

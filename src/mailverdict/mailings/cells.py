@@ -41,7 +41,7 @@ SMALL_DOMAIN = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Mailboxes:
+class ListMailboxes:
     """The mailbox of each row, and the domain of each mailbox."""
 
     code: Codes  # of each row; -1 where there is no address
@@ -61,12 +61,12 @@ def name_mailboxes(texts: pa.StringArray) -> pa.StringArray:
     return pc.coalesce(read_mailboxes(texts.fill_null("")).names, others)
 
 
-def read_list_mailboxes(rows: Results) -> Mailboxes:
+def read_list_mailboxes(rows: Results) -> ListMailboxes:
     """The mailboxes of a list."""
     coded = name_mailboxes(rows.addresses).dictionary_encode()
     names = coded.dictionary
     domain = pc.replace_substring_regex(names, "^.*@", "").dictionary_encode()
-    return Mailboxes(
+    return ListMailboxes(
         code=coded.indices.fill_null(-1).to_numpy().astype(np.int64),
         names=names,
         domain=domain.indices.to_numpy().astype(np.int64),
@@ -78,7 +78,7 @@ def read_list_mailboxes(rows: Results) -> Mailboxes:
 class ListCells:
     """The cell of each row, and a line for each cell."""
 
-    mailboxes: Mailboxes
+    mailboxes: ListMailboxes
     cell: Codes  # of each row: the line of the table
     table: pd.DataFrame  # the columns of `CELL`, and `domains`: how many a line is about
     key: str  # of the list: that of the note if there is one, since the frame may be a part
@@ -96,7 +96,9 @@ class ListCells:
         return self.table["operator"].to_numpy(object)[self.cell]
 
 
-def cells_of(rows: Results, mailboxes: Mailboxes, known: pd.DataFrame | None = None) -> ListCells:
+def cells_of(
+    rows: Results, mailboxes: ListMailboxes, known: pd.DataFrame | None = None
+) -> ListCells:
     """The cells of a list.
 
     The domain of a cell is empty if fewer than three mailboxes of the list are there, and so is an
@@ -202,8 +204,9 @@ def is_asked(rows: Results) -> Bools:
 
 def says_who_was_asked(rows: Results) -> bool:
     """Whether a column or a note tells if mail servers were asked."""
-    columns = ("validation_type", "catch_all", "source")
-    return any(name in rows for name in columns) or "validation_type" in rows.data.notes()
+    if "validation_type" in rows or "validation_type" in rows.data.notes():
+        return True
+    return any(rows[name].null_count < len(rows) for name in ("catch_all", "source"))
 
 
 def read_waves(rows: Results) -> Codes:

@@ -25,7 +25,14 @@ from ..model.words import Verdict, count_of
 from ..reports.outcomes import mailed_rows, require_bounces
 from ..table.columns import label_of
 from ..table.notices import warn_user
-from .cells import ListCells, Mailboxes, cells_of, name_mailboxes, read_list_mailboxes, read_waves
+from .cells import (
+    ListCells,
+    ListMailboxes,
+    cells_of,
+    name_mailboxes,
+    read_list_mailboxes,
+    read_waves,
+)
 from .experience import COUNTS, MOST_NAME, Experience, LearntMailing, is_name
 from .notes import ListNote, read_note
 from .rates import CELL, Codes
@@ -199,7 +206,7 @@ class Reports:
 
 
 def match_reports(
-    reports: pa.Table, mailboxes: Mailboxes, wave_of: Codes, is_mailed: Bools, note: ListNote
+    reports: pa.Table, mailboxes: ListMailboxes, wave_of: Codes, is_mailed: Bools, note: ListNote
 ) -> Reports:
     """Join the reports and the mailboxes of a list, without those older than the wave."""
     names = name_mailboxes(reports["address"].combine_chunks().cast(pa.string()))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pandas as pd
+import numpy as np
 
 from ..checks.operators import SELF
 from ..model.words import count_of
@@ -38,9 +38,7 @@ class Reputation:
     withheld: tuple[str, ...] = ()  # why the next wave has to wait; empty if it may be mailed
     operators: tuple[str, ...] = ()  # of which no row is mailed
     refusals: tuple[str, ...] = ()  # what each of them did
-    complaints: tuple[
-        str, ...
-    ] = ()  # a warning, where they are not so many that the wave has to wait
+    complaints: tuple[str, ...] = ()  # a warning, if they are fewer than withhold the wave
 
 
 def judge_reputation(last: LearntMailing | None) -> Reputation:
@@ -64,11 +62,12 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
 
     counts = last.counts.groupby("operator")[["mailed", "blocked"]].sum()
     counts = counts.drop(index=["", SELF], errors="ignore")
-    is_blocked = [
-        is_above(int(row["blocked"]), int(row["mailed"]), BLOCKED_LIMIT, BLOCKED_GOOD)
-        for _, row in counts.iterrows()
+    counts = counts[counts["blocked"] > 0]
+    is_refusing = [
+        is_above(blocked, sent, BLOCKED_LIMIT, BLOCKED_GOOD)
+        for blocked, sent in zip(counts["blocked"], counts["mailed"], strict=True)
     ]
-    refusing = counts[pd.Series(is_blocked, counts.index, dtype=bool)]
+    refusing = counts[np.array(is_refusing, np.bool_)]
     rest = mailed - int(refusing["mailed"].sum())
     blocked_rest = last.total("blocked") - int(refusing["blocked"].sum())
     is_rest_blocked = is_above(blocked_rest, rest, BLOCKED_LIMIT, BLOCKED_GOOD)

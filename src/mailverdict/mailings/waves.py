@@ -37,7 +37,7 @@ from ..table.overwrite import name_columns
 from ..table.table import Frame, Table
 from .cells import (
     ListCells,
-    Mailboxes,
+    ListMailboxes,
     cells_of,
     read_list_mailboxes,
     read_waves,
@@ -580,7 +580,7 @@ def choose_wave(
     )
 
 
-def hold_rows(rows: Results, mailboxes: Mailboxes, wave_of: Codes) -> pa.StringArray:
+def hold_rows(rows: Results, mailboxes: ListMailboxes, wave_of: Codes) -> pa.StringArray:
     """Why each row is never mailed, in words; null for rows that may be."""
     decided = decide_rows(rows, RELEASED)
     is_sent = pc.equal(decided["action"], "send")
@@ -672,9 +672,9 @@ def warnings_of(
     if not says_who_was_asked(listed.rows):
         label = listed.label("validation_type")
         warnings.append(
-            f"there is no column {label} or {listed.label('catch_all')}, so that nothing says "
-            "whether mail servers were asked, and all rows are doubtful: verify with "
-            f"columns='core' or 'all', or add {label} with 'smtp' if they were"
+            f"there is no column {label}, and {listed.label('catch_all')} has no value, so that "
+            "nothing says whether mail servers were asked, and all rows are doubtful: verify with "
+            f"columns='all', or add {label} with 'smtp' if they were"
         )
     return warnings
 
