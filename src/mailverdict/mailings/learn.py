@@ -252,19 +252,20 @@ def are_older(at: pa.ChunkedArray, wave: Codes, released: dict[int, datetime]) -
 
 def check_reports(reports: Reports, column: Hashable, *, is_by_wave: bool, complete: bool) -> None:
     """An error if no report is about the mailed rows, and warnings about those that are not."""
-    if reports.older:
-        warn_user(
-            f"{count_of(reports.older, 'report is', 'reports are')} more than {OLDER.days} days "
-            "older than the wave: of an earlier mailing, so that they do not count"
-        )
+    older = (
+        f"{count_of(reports.older, 'report is', 'reports are')} more than {OLDER.days} days older "
+        "than the wave: of an earlier mailing"
+    )
     if not reports.matched and (reports.unmatched or reports.older or not complete):
         none = "no report is"
         if reports.unmatched:
             none = f"none of the {reports.unmatched:,} addresses with a report is"
-        raise InputError(
-            f"{none} among the mailed rows of {column!r}: give the bounces of this mailing, or "
-            "wait until they have come"
-        )
+        which = "give the bounces of this mailing, or wait until they have come"
+        if reports.older:
+            which = f"{older}; {which}"
+        raise InputError(f"{none} among the mailed rows of {column!r}: {which}")
+    if reports.older:
+        warn_user(f"{older}, so that they do not count")
     total = reports.matched + reports.unmatched
     if reports.others > total / 2:
         others = f"{reports.others:,} of {total:,} addresses with a report are not in {column!r}"
