@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
-from mailverdict.mailings.list_key import key_of_list, shared_part
 from tests.doubles.tables import each_row
 from tests.mailings.test_experience import a_list, learn_all, reports
 
@@ -339,21 +338,3 @@ class TestBlocksAndComplaints:
         learnt = mv.learn(second.frame, "email", reports(**told))
         with pytest.warns(UserWarning, match="wave 3 is withheld"):
             assert mv.mailing(second.frame, "email", experience=learnt).rows == 0
-
-
-def texts(first, last):
-    return pa.array([f"u{number}@firm.example" for number in range(first, last)])
-
-
-@each_row("size", [20, 300, 5000])
-def test_the_key_of_a_list_tells_how_much_two_lists_share(size):
-    key = key_of_list(texts(0, size))
-    assert len(key) == 256
-    assert shared_part(key, key) == 1
-    assert shared_part(key, key_of_list(texts(size, 2 * size))) < 0.1
-    assert shared_part(key, key_of_list(texts(size // 2, size + size // 2))) > 0.2
-
-
-def test_the_key_of_a_list_does_not_depend_on_the_order_or_the_release():
-    assert key_of_list(texts(0, 50)) == key_of_list(texts(0, 50)[::-1])
-    assert key_of_list(texts(0, 50))[:16] == "b02979797a19a73a"

@@ -78,45 +78,51 @@ def fit_rates(cells: pd.DataFrame) -> Rates:
     known) and `hard`. Where it has `near_tried` and `near_hard`, these count for the cell alone,
     and not for the levels above it.
     """
-    kinds = list(PRIORS)
-    is_good = is_good_cell(cells)
+    kind_of_cell = np.where(is_good_cell(cells), 0, 1)  # as in `PRIORS`
     reason, first_reason = number(cells, ["verdict", "why"])
     operator, first_operator = number(cells, ["verdict", "why", "operator"])
-    kind_of = np.where(is_good, kinds.index("good"), kinds.index("doubtful"))
-    parents = [operator, reason[first_operator], kind_of[first_reason]]
-    sizes = [len(first_operator), len(first_reason), len(kinds)]
-    prior_of = [kind_of[first_operator], kind_of[first_reason], np.arange(len(kinds))]
     domains = cells["domains"].to_numpy(np.float64)
-    tried, hard = [cells["tried"].to_numpy(np.float64)], [cells["hard"].to_numpy(np.float64)]
+
+    # Up: what the nodes of each level say about their parents.
+    steps = [
+        (operator, kind_of_cell[first_operator]),
+        (reason[first_operator], kind_of_cell[first_reason]),
+        (kind_of_cell[first_reason], np.arange(len(PRIORS))),
+    ]
+    tried = cells["tried"].to_numpy(np.float64)
+    hard = cells["hard"].to_numpy(np.float64)
+    tried_of = [tried]
+    hard_of = [hard]
     strengths = []
     count = domains
-    for parent, size, kind in zip(parents, sizes, prior_of, strict=True):
-        strength = estimate_strengths(tried[-1], hard[-1], count, parent, kind)
+    for parent, kind in steps:
+        size = len(kind)
+        strength = estimate_strengths(tried, hard, count, parent, kind)
         strength[np.bincount(parent, count, size) <= 1] = SAME
-        # Mails of one node are alike, so that they say less about the parent than as many of
-        # different ones.
-        evidence = evidence_of(tried[-1], count, strength[parent])
-        mean = mean_below(tried[-1], hard[-1], count, evidence, parent, strength)
-        tried.append(np.bincount(parent, evidence, size))
-        hard.append(mean * tried[-1])
-        strengths.append(strength)
+        # Mails of one node are alike: they say less about the parent than those of many nodes.
+        evidence = evidence_of(tried, count, strength[parent])
+        mean = mean_below(tried, hard, count, evidence, parent, strength)
+        tried = np.bincount(parent, evidence, size)
+        hard = mean * tried
         count = np.ones(size)
-    tried[0], hard[0] = (
-        np.where(domains > 1, 0, each) for each in (tried[0], hard[0])
-    )  # only say something together
+        tried_of.append(tried)
+        hard_of.append(hard)
+        strengths.append(strength)
+
+    # Down: the rate of each node, between that of its parent and what it showed itself.
+    is_pooled = domains > 1  # cells of small domains only say something together
+    tried_of[0] = np.where(is_pooled, 0, tried_of[0])
+    hard_of[0] = np.where(is_pooled, 0, hard_of[0])
     if "near_tried" in cells:
-        tried[0] = tried[0] + cells["near_tried"].to_numpy(np.float64)
-        hard[0] = hard[0] + cells["near_hard"].to_numpy(np.float64)
-    top = posterior_of_kinds(tried[3], hard[3])
-    reasons = posterior(tried[2], hard[2], strengths[2][parents[2]], parents[2], top)
-    operators = posterior(tried[1], hard[1], strengths[1][parents[1]], parents[1], reasons)
-    return Rates(
-        posterior(tried[0], hard[0], strengths[0][parents[0]], parents[0], operators),
-        operators,
-        reasons,
-        top,
-        domains,
-    )
+        tried_of[0] = tried_of[0] + cells["near_tried"].to_numpy(np.float64)
+        hard_of[0] = hard_of[0] + cells["near_hard"].to_numpy(np.float64)
+    levels = [posterior_of_kinds(tried_of[3], hard_of[3])]
+    for step in (2, 1, 0):
+        parent = steps[step][0]
+        strength = strengths[step][parent]
+        levels.append(posterior(tried_of[step], hard_of[step], strength, parent, levels[-1]))
+    kinds, reasons, operators, lowest = levels
+    return Rates(lowest, operators, reasons, kinds, domains)
 
 
 def is_good_cell(cells: pd.DataFrame) -> npt.NDArray[np.bool_]:
