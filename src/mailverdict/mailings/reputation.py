@@ -29,6 +29,7 @@ COMPLAINTS_GOOD = 0.001
 COMPLAINTS_LIMIT = 0.003
 BLOCKED_GOOD = 0.025
 BLOCKED_LIMIT = 0.05
+FEWEST = 10  # mails to other operators, to say that only one of them blocks
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,16 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
     rest = mailed - int(refusing["mailed"].sum())
     blocked_rest = last.total("blocked") - int(refusing["blocked"].sum())
     is_rest_blocked = is_above(blocked_rest, rest, BLOCKED_LIMIT, BLOCKED_GOOD)
-    is_everywhere = len(refusing) > 1 and rest < mailed / 2
-    if is_rest_blocked or is_everywhere:
+    is_by_most = len(refusing) > 1 and rest < mailed / 2
+    is_unknown = len(refusing) > 0 and rest < FEWEST
+    if is_rest_blocked or is_by_most or is_unknown:
         blocked = last.total("blocked")
+        where = "not by one operator alone"
+        if is_unknown:
+            where = f"and {count_of(rest, 'mail')} to others is too few to say that they accept you"
         withheld.append(
             f"{blocked:,} of {count_of(mailed, 'mail')} of {last} were "
-            f"blocked{interval_text(blocked, mailed)}, not by one operator alone"
+            f"blocked{interval_text(blocked, mailed)}, {where}"
         )
         return Reputation(tuple(withheld), complaints=tuple(warned))
     refusals = []
