@@ -73,7 +73,7 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
     blocked_rest = last.total("blocked") - int(refusing["blocked"].sum())
     is_rest_blocked = is_above(blocked_rest, rest, BLOCKED_LIMIT, BLOCKED_GOOD)
     is_by_most = len(refusing) > 1 and rest < mailed / 2
-    is_unknown = len(refusing) > 0 and rest < FEWEST
+    is_unknown = len(refusing) == 1 and rest < FEWEST
     if is_rest_blocked or is_by_most or is_unknown:
         blocked = last.total("blocked")
         where = "not by one operator alone"
