@@ -78,7 +78,7 @@ def judge_reputation(last: LearntMailing | None) -> Reputation:
         blocked = last.total("blocked")
         where = "not by one operator alone"
         if is_unknown:
-            where = f"and {count_of(rest, 'mail')} to others is too few to say that they accept you"
+            where = f"and only {rest} went to others, too few to say that they accept you"
         withheld.append(
             f"{blocked:,} of {count_of(mailed, 'mail')} of {last} were "
             f"blocked{interval_text(blocked, mailed)}, {where}"
