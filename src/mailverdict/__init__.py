@@ -61,7 +61,9 @@ if TYPE_CHECKING:
     from .frames.verify import averify, start, verify
     from .local.backend import LocalBackend
     from .mailings.estimate import Estimate, estimate
-    from .mailings.experience import Calibration, Experience, learn, risk
+    from .mailings.experience import Calibration, Experience
+    from .mailings.learn import learn
+    from .mailings.risk import risk
     from .mailings.waves import Mailing, mailing
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
     from .model.verification import Fault, Verification
@@ -146,7 +148,7 @@ _MODULES = {
     "estimate": "mailings.estimate",
     "explain": "reports.explain",
     "explode": "frames.explode",
-    "learn": "mailings.experience",
+    "learn": "mailings.learn",
     "lookup_domains": "frames.domains",
     "mailing": "mailings.waves",
     "outcomes": "reports.outcomes",
@@ -156,7 +158,7 @@ _MODULES = {
     "read_bounces": "bounces.read",
     "read_verdicts": "frames.verifiers",
     "report": "reports.report",
-    "risk": "mailings.experience",
+    "risk": "mailings.risk",
     "schema": "table.schema",
     "split": "frames.policy",
     "start": "frames.verify",

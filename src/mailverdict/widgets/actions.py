@@ -55,6 +55,8 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "set_complete": ("decide", {"is_on": bool}),
     "forget_bounces": ("decide", {}),
     "make_wave": ("decide", {"kind": str}),
+    "make_pilot": ("decide", {"kind": str}),
+    "resume_waves": ("decide", {"kind": str}),
     "set_policy": ("decide", {"name": str}),
     "download": ("decide", {"which": str, "kind": str}),
 }

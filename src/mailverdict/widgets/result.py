@@ -21,7 +21,7 @@ from ..theme import LABELS
 from .earlier import compare_with, read_audit
 from .exports import KINDS, rows_to_save, save_report, save_table, types_of_objects
 from .listing import CORE, FILTERS, PAGE_ROWS, Listing, Rows
-from .mailing import Bounced, count_operators
+from .mailing import NO_WAVE, Bounced, count_operators
 from .origins import Origins
 from .source import readable
 from .steps import ResultInfo
@@ -47,7 +47,7 @@ class Result:
         self.origins: Origins | None = None  # where invalid addresses come from, once it is found
         self.grouped_by: int | None = None  # the position of the column whose groups are shown
         self.bounced: Bounced | None = None  # what a sender's export says
-        self.wave = ""  # what to expect of the wave that was made last
+        self.wave = NO_WAVE  # the one that was made last
         if looks is not None:
             self.look_as(looks)
         self.find()

@@ -501,7 +501,9 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "bounces": bounces_part(result),
         "wave": {
             "next": max(state.choices.waved.values.unique().to_pylist(), default=0) + 1,
-            "text": result.wave,
+            "text": result.wave.text,
+            "can_pilot": result.wave.can_pilot,
+            "can_resume": result.wave.can_resume,
         },
         "decided": decided_part(listing),
         "typos": find_typos(listing),

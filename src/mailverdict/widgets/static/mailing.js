@@ -93,13 +93,17 @@ function Bounces() {
 function Waves() {
   const { decide, page, act } = useAudit();
   const { busy, wave } = decide;
+  const disabled = busy || page.running;
+  const make = (action) => () => act(action, { kind: "csv" });
   return html`<section class="mv-part" aria-label="Mail in waves">
     <div class="mv-row mv-part-head">
       <h4>Mail in waves</h4>
       <span class="mv-soft mv-gap">
         ${wave.text || "A part first, and doubtful rows as long as few mails bounce. Give the bounces before the next wave."}
       </span>
-      <${Small} disabled=${busy || page.running} onClick=${() => act("make_wave", { kind: "csv" })}>Make wave ${wave.next}<//>
+      ${wave.can_pilot && html`<${Small} disabled=${disabled} onClick=${make("make_pilot")}>Mail 200 as a pilot<//>`}
+      ${wave.can_resume && html`<${Small} disabled=${disabled} onClick=${make("resume_waves")}>Mail nevertheless<//>`}
+      <${Small} disabled=${disabled} onClick=${make("make_wave")}>Make wave ${wave.next}<//>
     </div>
   </section>`;
 }
