@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..model.words import count_of
 
-DEPRECATED = ("by_domain", "by_operator")  # methods that completion does not offer
+DEPRECATED = ("by_domain", "by_operator")  # methods that completion does not find
 
 
 class Verb:
@@ -39,8 +39,7 @@ class AccessorBase:
 
     def __dir__(self) -> list[str]:
         """The public names alone; this is what completion offers."""
-        names = [name for name in vars(type(self)) if not name.startswith("_")]
-        return [name for name in names if name not in DEPRECATED]
+        return [name for name in vars(type(self)) if not name.startswith("_")]
 
     def _shown(self, what: str) -> str:
         """What the accessor belongs to, and its public names."""
@@ -86,6 +85,12 @@ class FrameAccessor(AccessorBase):
         except ColumnError:
             return self._shown(f"a DataFrame of {rows}")
         return self._shown(f"a DataFrame of {rows}, column {column!r:.80}")
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """The deprecated methods."""
+        if name in DEPRECATED:
+            return Verb(name).__get__(self, type(self))
+        raise AttributeError(f"the accessor has no method {name!r}")
 
     def diff(
         self, old: Any, column: Hashable | None = None, *, prefix: str | None = None
@@ -159,7 +164,7 @@ ON_RESULTS = (
     "outcomes",
     "contradicted",
 )
-for _name in (*ON_CELLS, "explode", "domains", *ON_RESULTS, *DEPRECATED):
+for _name in (*ON_CELLS, "explode", "domains", *ON_RESULTS):
     setattr(FrameAccessor, _name, Verb(_name))
 for _name in ON_CELLS:
     setattr(SeriesAccessor, _name, Verb(_name))

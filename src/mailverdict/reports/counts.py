@@ -227,7 +227,10 @@ def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:
     is_clean = pa.array(rows.is_of_clean & rows.is_cleaned)
     others = addresses.filter(pc.invert(is_clean)).unique().drop_null()
     return pa.concat_arrays(
-        [addresses.filter(is_clean), others.filter(observe_column(others)["well_formed"])]
+        [
+            addresses.filter(is_clean),
+            others.filter(observe_column(others, lenient=True)["well_formed"]),
+        ]
     ).unique()
 
 

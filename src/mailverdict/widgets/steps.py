@@ -252,7 +252,9 @@ def attach(
 
 def count_addresses(texts: pa.StringArray) -> int:
     """How many distinct well-formed addresses there are, as a report counts them."""
-    return len(unique_addresses(texts.filter(observe_column(texts)["well_formed"]))[0])
+    return len(
+        unique_addresses(texts.filter(observe_column(texts, lenient=True)["well_formed"]))[0]
+    )
 
 
 def column_of(frame: pd.DataFrame, column: Hashable) -> pd.Series[Any]:

@@ -142,7 +142,7 @@ def find_mailboxes(addresses: pa.StringArray) -> Mailboxes:
     >>> find_mailboxes(pa.array(["A.da+x@GoogleMail.com", "x@ada.fastmail.com", "ada"])).names.to_pylist()
     ['ada@gmail.com', 'ada@fastmail.com', None]
     """
-    seen = observe_column(addresses.fill_null(""))
+    seen = observe_column(addresses.fill_null(""), lenient=True)
     code = seen["domain"].indices
     distinct = seen["domain"].dictionary
     found = [find_rule(domain) for domain in distinct.to_pylist()]
