@@ -25,7 +25,7 @@ from ..model.address import lower_domain
 from ..model.table import texts_where
 from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, USUAL_BEGINS, guess_plain
 from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
-from ..repair.words import NONE_DOMAIN, NONE_LOCAL
+from ..repair.words import NONE_DOMAIN, names_nobody
 from ..table.columns import CLEAN_COLUMNS, to_string
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
@@ -369,7 +369,8 @@ def nobody_rows(stripped: pa.StringArray, seen: SyntaxColumn) -> Rows:
     is_none = to_bools(pc.match_substring_regex(seen.domains, NONE_DOMAIN))
     is_none = np.append(is_none, False)  # the last one is for refused rows
     rows = np.flatnonzero(is_none[seen.domain_codes.fill_null(-1).to_numpy()])
-    return rows[to_bools(pc.match_substring_regex(stripped.take(pa.array(rows)), NONE_LOCAL))]
+    names_none = [names_nobody(text) for text in stripped.take(pa.array(rows)).to_pylist()]
+    return rows[np.array(names_none, np.bool_)]
 
 
 def odd_begins(stripped: pa.StringArray, seen: SyntaxColumn) -> Rows:
