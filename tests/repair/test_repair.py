@@ -298,7 +298,15 @@ def test_an_odd_dot_elsewhere_may_be_a_typing_error(surrounding):
     assert repair_cell(surrounding.format("a..b@firm.com")).suggestion == "a.b@firm.com"
 
 
-@each_row("cell", ["None <none@noemail.com>", "noemail@noemail,com", "no-email @ no-email.com"])
+NAME_NOBODY = [
+    "None <none@noemail.com>",
+    "noemail@noemail,com",
+    "noemail@noemail..com",
+    "no-email @ no-email.com",
+]
+
+
+@each_row("cell", NAME_NOBODY)
 def test_an_address_that_names_nobody_is_not_suggested(cell):
     found = repair_cell(cell)
     assert (found.addresses, found.suggestion) == ((), None)

@@ -78,7 +78,7 @@ DOUBTFUL = 5.0  # a code page whose score is that near could be the right one, t
 
 
 @dataclass(frozen=True)
-class Reading:
+class Decoding:
     """The words of a file in a code page."""
 
     encoding: str
@@ -86,15 +86,15 @@ class Reading:
     score: float
 
 
-def rank_pages(sample: bytes, pages: list[str]) -> list[Reading]:
+def rank_pages(sample: bytes, pages: list[str]) -> list[Decoding]:
     """The code pages of a text, the most probable first; of those that read alike only one."""
     runs = dict.fromkeys(run[:LONGEST_WORD] for run in RUNS.findall(sample) if not run.isascii())
     # A file that was joined from two has words in UTF-8, which say nothing about the others.
     words = [run for run in runs if not is_utf8(run)][:MOST_WORDS]
-    readings: dict[tuple[str, ...], Reading] = {}
+    readings: dict[tuple[str, ...], Decoding] = {}
     for page in pages:
         texts = tuple(word.decode(page, "replace") for word in words)
-        reading = Reading(page, texts, score_page(page, texts))
+        reading = Decoding(page, texts, score_page(page, texts))
         if texts not in readings or readings[texts].score < reading.score:
             readings[texts] = reading
     return sorted(readings.values(), key=lambda reading: -reading.score)

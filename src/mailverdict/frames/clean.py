@@ -32,7 +32,7 @@ from ..model.address import lower_domain
 from ..model.arrow import replace_where, texts_where
 from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, USUAL_BEGINS, guess_plain
 from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
-from ..repair.words import NONE_DOMAIN, NONE_LOCAL
+from ..repair.words import NONE_DOMAIN, names_nobody
 from ..table.cells import (
     LONGEST_TEXT,
     describe_no_address,
@@ -228,7 +228,7 @@ def without_repairs(
         needs_off.append(not set(off).isdisjoint(names.split(";")))
     mask = pa.array(needs_off, pa.bool_()).take(changes.indices)
     kept = stripped.filter(mask)
-    clean = texts_where(observe_column(kept)["well_formed"], kept)
+    clean = texts_where(observe_column(kept, lenient=True)["well_formed"], kept)
     columns = {name: repaired[name] for name in repaired.schema.names}
     columns["text"] = replace_where(columns["text"], mask, kept)
     columns["clean"] = replace_where(columns["clean"], mask, clean)
@@ -263,8 +263,8 @@ def find_nobody(seen: pa.RecordBatch) -> pa.BooleanArray:
     found = is_none.take(domain.indices).fill_null(False)
     if not found.true_count:
         return found
-    says_none = pc.match_substring_regex(seen["text"].filter(found), NONE_LOCAL)
-    return replace_where(found, found, says_none)
+    says_none = [names_nobody(text) for text in seen["text"].filter(found).to_pylist()]
+    return replace_where(found, found, pa.array(says_none, pa.bool_()))
 
 
 def canonical_forms(seen: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArray]:

@@ -167,7 +167,7 @@ def plan_addresses(reads: Iterable[pa.RecordBatch], options: Options) -> Plan:
         else:
             ok = observe_column(text, lenient="clean" in read.schema.names)["well_formed"]
         if options.backend.source != SOURCE_LOCAL:
-            ok = pc.and_not(ok, find_odd_forms(read))
+            ok = pc.and_not(ok, find_odd_forms(read))  # no service is asked about them
         is_asked = ok
         if "wanted" in read.schema.names and not options.is_free:
             is_asked = pc.and_(ok, read["wanted"])

@@ -33,7 +33,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.mailboxes import find_mailboxes
-from ..checks.syntax.column import observe_column, update_rows
+from ..checks.syntax.column import (
+    MAY_BE_ODD_FORM,
+    accept_odd_forms,
+    observe_column,
+    update_rows,
+)
 from ..model.address import address_keys
 from ..model.arrow import one_array, replace_where
 from ..model.table import SCHEMA, SOURCE_LOCAL, TEXT_CODES, complete_table
@@ -112,6 +117,7 @@ def read_repaired(
         clean = pc.if_else(was_repaired, before["clean"], clean)
         change = pc.if_else(was_repaired, before["change"].fill_null(""), change)
         is_rescued = pc.and_not(is_rescued, was_repaired)
+        seen = accept_odd_forms(seen)
     text = cut_long(text)
     rows = {
         "text": text,
@@ -169,11 +175,12 @@ def name_standing(
 
 def find_odd_forms(rows: pa.RecordBatch) -> pa.BooleanArray:
     """Rows whose text is an address in a form that no service is asked about; see `accept_leniently`."""
-    if "rescued" not in rows.schema.names:
-        return pa.array(np.zeros(len(rows), np.bool_))
-    is_rescued = rows["rescued"]
-    is_plain = observe_column(rows["text"].filter(is_rescued))["well_formed"]
-    return replace_where(is_rescued, is_rescued, pc.invert(is_plain))
+    text = rows["text"]
+    may_be_odd = pc.match_substring_regex(text, MAY_BE_ODD_FORM)
+    candidates = text.filter(may_be_odd)
+    is_accepted = observe_column(candidates, lenient=True)["well_formed"]
+    is_plain = observe_column(candidates)["well_formed"]
+    return replace_where(may_be_odd, may_be_odd, pc.and_not(is_accepted, is_plain))
 
 
 def count_standing(rows: pa.RecordBatch, word: str) -> int:

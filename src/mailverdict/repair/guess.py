@@ -179,7 +179,10 @@ def guess_parts(local: str, domain: str) -> str | None:
     domain = suggest_domain(domain) or domain
     if has_odd_dots and counts_odd_dots(domain):
         return None  # the address with fewer dots is another person's
-    return canonical_form(f"{local}@{domain}")
+    address = f"{local}@{domain}"
+    if address.isascii():  # its domain is in lower case
+        return address
+    return canonical_form(address)
 
 
 def insert_at_sign(text: str) -> str:

@@ -191,6 +191,8 @@ def repair_word(word: str, *, suggests: bool) -> RepairedCell:
     suggestion = None
     if suggests:
         suggestion = guess_parts(local, domain)
+    if suggestion is not None and names_nobody(suggestion):
+        suggestion = None
     is_unclear = SIGN_IN_ADDRESS.search(word) is not None or may_hold_address(word)
     return RepairedCell(suggestion=suggestion, is_unclear=is_unclear)
 

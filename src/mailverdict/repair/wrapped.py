@@ -97,6 +97,8 @@ WRAPPERS = (
         "https://documentation.mailgun.com/",
     ),
 )  # fmt: skip
+# In each address that wraps another one; few others have it.
+SIGN_OF_WRAPPER = re.compile(r"[=#]|^(?i:imcea|xn--)")
 HEX_OF_IMCEA = re.compile(r"\+([0-9A-F]{2})", re.IGNORECASE)
 
 
@@ -110,6 +112,8 @@ def unwrap_address(address: str) -> str | None:
     >>> unwrap_address("xn--info@wr-projekt-dtb.de")
     'info@öwr-projekt.de'
     """
+    if not SIGN_OF_WRAPPER.search(address):
+        return None
     inner = address
     for _ in range(MAX_DEPTH):
         further = unwrap_once(inner)
