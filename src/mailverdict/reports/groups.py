@@ -47,14 +47,13 @@ QUANTILES = 5
 LARGE = 10_000  # number from which thousands are set off
 FINE_NUMBERS = 2_000  # to which many different numbers are rounded
 MAX_NUMBERS = 8_000  # kept until they are rounded again
-MOST_MONTHS, MOST_QUARTERS = (
-    24,
-    96,
-)  # months that dates span, up to which they are cut into months and quarters
+# Months that the dates of a column span, up to which they are cut into months, and into quarters.
+MOST_MONTHS, MOST_QUARTERS = 24, 96
 SAMPLE = 20_000  # people by which columns are compared
 LOOK = 5_000  # values by which a column of texts is known
 MOSTLY = 0.95  # of the filled rows must be numbers, or dates
-NUMBER = r"^-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?$"  # a leading zero shows a code, such as a postal one
+# A leading zero shows a code, such as a postal one.
+NUMBER = r"^-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?$"
 COMMA_NUMBER = r"^-?(?:0|[1-9][0-9]{0,14})(?:,[0-9]{1,15})?$"
 THOUSANDS = r",[0-9]{3}$"
 YEAR_FIRST = r"^(?P<year>[12][0-9]{3})[-/](?P<month>[0-9]{2})[-/][0-9]{2}(?:$|[ T])"
