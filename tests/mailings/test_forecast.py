@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -74,6 +76,13 @@ class TestOtherLists:
         learnt = mv.learn(plan.frame, "email", reports(hard=plan.next["email"][:1]))
         old = LearntMailing(1, learnt.mailings[0].counts)
         following = mv.mailing(plan.frame, "email", experience=Experience((old,)))
+        assert following.not_learnt == ()
+
+    def test_a_wave_that_was_learnt_from_its_rows_alone_is_known(self):
+        plan = mv.mailing(LIST, "email")
+        rows = pd.read_csv(io.StringIO(plan.next.to_csv(index=False)))
+        learnt = mv.learn(rows, "email", reports(hard=rows["email"][:1]))
+        following = mv.mailing(plan.frame, "email", experience=learnt)
         assert following.not_learnt == ()
 
 

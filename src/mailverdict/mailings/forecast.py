@@ -18,12 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from ..model.words import count_of
 from .beta import Floats, beta_of, beta_quantile
 from .cells import ListCells
 from .experience import COUNTS, Experience, LearntMailing, add_counts
-from .list_key import SAME_LIST, shared_part
+from .list_key import SAME_LIST, key_of_list, shared_part
 from .rates import (
     CELL,
     PRIORS,
@@ -100,12 +101,20 @@ def split_mailings(
 
 
 def is_of_list(mailing: LearntMailing, cells: ListCells, wave_of: Codes) -> bool:
-    """Whether a mailing is one of this list: by its key; in earlier releases by its rows."""
-    if mailing.key:
-        return shared_part(mailing.key, cells.key) >= SAME_LIST
-    if mailing.wave is None:
+    """Whether a mailing is one of this list: by its key; in earlier releases by its rows.
+
+    The key may be that of the rows of the wave alone, if these were learnt without the others.
+    """
+    if shared_part(mailing.key, cells.key) >= SAME_LIST:
+        return True
+    wave = mailing.wave
+    if wave is None or not (wave_of == wave).any():
         return False
-    return (wave_of == mailing.wave).any() and has_wave(mailing, cells, wave_of, mailing.wave)
+    if not mailing.key:
+        return has_wave(mailing, cells, wave_of, wave)
+    code = np.unique(cells.mailboxes.code[(wave_of == wave) & cells.mailboxes.has_one])
+    key = key_of_list(cells.mailboxes.names.take(pa.array(code)))
+    return shared_part(mailing.key, key) >= SAME_LIST
 
 
 def has_wave(mailing: LearntMailing, cells: ListCells, wave_of: Codes, wave: int) -> bool:
