@@ -220,3 +220,81 @@ def test_suppressed_rows_are_dropped_whatever_their_verdict(policy, order):
         mv.decide(as_text, "email", policy=policy)["email_action"].tolist()
         == out["email_action"].tolist()
     )
+
+
+CUSTOMERS = pd.DataFrame(
+    {
+        "email": ["p1@firm.example", "p2@firm.example", "p4@firm.example", "x@firm.example"],
+        "opt_out": ["yes", None, "no", ""],
+        "Status": ["subscribed", "Unsubscribed", "cleaned", "subscribed"],
+    }
+)
+
+
+def test_the_people_of_a_list_are_taken_and_not_who_entered_them():
+    entered = pd.DataFrame(
+        {
+            "email": ["p1@firm.example", "p2@firm.example", None],
+            "reason": ["unsubscribed", "complaint", "by postal card"],
+            "added_by": ["ann@shop.example", "ann@shop.example", "ben@shop.example"],
+        }
+    )
+    with pytest.warns(UserWarning, match=r"read from column email: 2 of 3 rows filled, .* added_by"):
+        out = mv.suppress(CUSTOMERS, "email", entered)
+    assert out["email_suppressed"].tolist() == [True, True, False, False]
+
+
+def test_a_list_with_two_likely_columns_is_an_error_that_names_the_argument():
+    doubtful = pd.DataFrame(
+        {
+            "work email": [f"p{number}@firm.example" for number in range(9)],
+            "home email": [f"p{number}@home.example" for number in range(9)],
+        }
+    )
+    with pytest.raises(mv.ColumnError, match=r"work email .* or home email .*against_column= \(--a"):
+        mv.suppress(CUSTOMERS, "email", doubtful)
+    out = mv.suppress(CUSTOMERS, "email", doubtful, against_column="work email")
+    assert out["email_suppressed"].tolist() == [True, True, True, False]
+
+
+def test_a_list_of_addresses_of_our_own_people_is_an_error():
+    staff = pd.DataFrame({"name": ["A", "B"], "added_by": ["ann@shop.example"] * 2})
+    with pytest.raises(mv.ColumnError, match=r"added_by .* may be of somebody else"):
+        mv.suppress(CUSTOMERS, "email", staff)
+
+
+def test_a_list_with_one_obvious_column_is_read_without_a_word():
+    listed = pd.DataFrame({"email": ["p1@firm.example"], "since": ["2026-01-01"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out = mv.suppress(CUSTOMERS, "email", listed)
+    assert out["email_suppressed"].tolist() == [True, False, False, False]
+
+
+def test_rows_whose_own_column_says_no_are_marked():
+    out = mv.suppress(CUSTOMERS, "email", where={"opt_out": True})
+    assert out["email_suppressed"].tolist() == [True, False, False, False]
+    out = mv.suppress(CUSTOMERS, "email", where={"Status": ["unsubscribed", "cleaned"]})
+    assert out["email_suppressed"].tolist() == [False, True, True, False]
+    both = mv.suppress(CUSTOMERS, "email", ["x@firm.example"], where={"opt_out": 1})
+    assert both["email_suppressed"].tolist() == [True, False, False, True]
+
+
+def test_who_says_no_in_one_row_is_marked_in_all_rows_of_the_mailbox():
+    people = pd.DataFrame(
+        {
+            "email": ["Ada <a.da@gmail.com>", "ada@googlemail.com", "a@x.example; b@x.example", "b@x.example"],
+            "unsubscribed": ["", "true", "true", ""],
+        }
+    )
+    out = mv.suppress(people, "email", where={"unsubscribed": True})
+    assert out["email_suppressed"].tolist() == [True, True, True, True]
+
+
+def test_a_column_or_value_that_is_not_there_is_an_error():
+    with pytest.raises(mv.ColumnError, match="optout"):
+        mv.suppress(CUSTOMERS, "email", where={"optout": True})
+    with pytest.raises(mv.SettingsError, match=r"has 'gone'; it has 'subscribed', 'Unsubscribed'"):
+        mv.suppress(CUSTOMERS, "email", where={"Status": ["cleaned", "gone"]})
+    with pytest.raises(mv.ColumnError):
+        mv.suppress(["a@x.example"], where={"opt_out": True})

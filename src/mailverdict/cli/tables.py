@@ -35,6 +35,7 @@ from ..table.table import Table, put_column
 from .files import (
     Rewriting,
     TableOutput,
+    add_refusals,
     check_not_read,
     check_output,
     open_source,
@@ -48,6 +49,7 @@ from .files import (
     rewrite_table,
 )
 from .options import (
+    AgainstColumn,
     Audience,
     BounceColumns,
     Clean,
@@ -59,6 +61,7 @@ from .options import (
     InPlace,
     JournalAt,
     Json,
+    KeepRepeats,
     Kind,
     Known,
     Limit,
@@ -73,6 +76,8 @@ from .options import (
     ResolverCheck,
     Sandbox,
     Service,
+    Suppress,
+    SuppressWhere,
     TableOptions,
     parse_journal,
     split_list,
@@ -114,11 +119,11 @@ def verify(
     explode: Annotated[
         bool, typer.Option("--explode", help="First give each address of a cell its own row.")
     ] = False,
-    suppress: Annotated[
-        str | None,
-        typer.Option("--suppress", help="List of people who must not be mailed; marks their rows."),
-    ] = None,
+    suppress: Suppress = None,
+    suppress_where: SuppressWhere = None,
     known: Known = None,
+    against_column: AgainstColumn = None,
+    keep_repeats: KeepRepeats = False,
     limit: Limit = None,
     journal: JournalAt = "auto",
     max_age: MaxAge = "30D",
@@ -146,9 +151,12 @@ def verify(
     output = check_output(file, output, in_place=in_place, as_json=as_json)
     check_report(report, earlier, audience, read_or_written=(file, output, suppress, known))
     check_not_read(output, "--output", suppress, known)
+    check_second_table(against_column, suppress, known)
+    if keep_repeats and policy is None:
+        raise mv.SettingsError("--keep-repeats is for --policy, which says what is sent")
     written = parse_columns(columns, clean=clean)
-    listed = None if suppress is None else read_suppression_list(suppress)
-    settled = read_known_file(known, validation_type)
+    listed = None if suppress is None else read_suppression_list(suppress, against_column)
+    settled = read_known_file(known, validation_type, against_column)
     options = {
         "validation_type": validation_type,
         "columns": [*(name for name in written if name not in REPAIRS), *COUNTED],
@@ -174,6 +182,8 @@ def verify(
         Stopper(announce_stop) as stopper,
     ):
         name = pick_column(source, column)
+        listed = add_refusals(source, name, listed, suppress_where or ())
+        needed = [name, *(rule.column for rule in listed.rules)] if listed else [name]
         run = FileRun(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
         added = {"part": explode, "suppressed": listed is not None, "source": settled is not None}
         written += [each for each, is_added in added.items() if is_added and each not in written]
@@ -186,7 +196,7 @@ def verify(
 
         def given_rows() -> Iterator[pa.Table]:
             if not explode:
-                return table_output.pieces([name])
+                return table_output.pieces(needed)
             return (mv.explode(piece, name, prefix=prefix) for piece in source.pieces())
 
         def marked_rows() -> Iterator[pa.Table]:
@@ -225,6 +235,14 @@ def verify(
             f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}"
         )
     outcome.exit_early()
+
+
+def check_second_table(against_column: str | None, *paths: str | None) -> None:
+    """Refuse a column of a second table without such a table."""
+    if against_column is not None and not any(paths):
+        raise mv.SettingsError(
+            "--against-column is for the file of --suppress or --known: give one of them"
+        )
 
 
 def progress_log(*, quiet: bool) -> ProgressLog | None:
@@ -408,6 +426,7 @@ def plan(
     backend: Service = None,
     sandbox: Sandbox = False,
     known: Known = None,
+    against_column: AgainstColumn = None,
     limit: Limit = None,
     journal: JournalAt = "auto",
     max_age: MaxAge = "30D",
@@ -421,6 +440,7 @@ def plan(
 
     The file is read in pieces, of which a hash of each address is kept in memory.
     """
+    check_second_table(against_column, known)
     with (
         open_source(file, reading) as source,
         chosen_backend(backend, sandbox=sandbox) as asked,
@@ -429,7 +449,7 @@ def plan(
         options: VerifyOptions = {
             "validation_type": validation_type,
             "backend": asked,
-            "known": read_known_file(known, validation_type),
+            "known": read_known_file(known, validation_type, against_column),
             "limit": limit,
             "journal": parse_journal(journal),
             "max_age": max_age,
@@ -466,6 +486,7 @@ def estimate(
     refresh: Refresh = "",
     clean: Clean = True,
     known: Known = None,
+    against_column: AgainstColumn = None,
     reading: TableOptions,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -477,7 +498,8 @@ def estimate(
     """
     has_own = backend is not None and (resolver is not None or not resolver_check)
     screen = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check) if has_own else None
-    settled = read_known_file(known, validation_type)
+    check_second_table(against_column, known)
+    settled = read_known_file(known, validation_type, against_column)
     with (
         open_source(file, reading) as source,
         chosen_backend(

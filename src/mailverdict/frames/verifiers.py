@@ -20,7 +20,7 @@ from ..bounces.mailboxes import kind_of_file
 from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import to_bools
 from ..errors import ColumnError, InputError
-from ..files.readers import guess_column, open_table, rank_columns
+from ..files.readers import open_table
 from ..model.address import address_keys
 from ..model.paths import user_path
 from ..model.table import (
@@ -41,6 +41,7 @@ from ..model.words import (
     printable_text,
 )
 from ..repair.repair import MAX_CELL
+from ..table.choose_column import choose_column
 from ..table.columns import (
     BY_NAME,
     RESULT_NAMES,
@@ -82,6 +83,7 @@ DEEP_ENOUGH = {
     ValidationType.MX_BLACKLIST: (ValidationType.MX_BLACKLIST,),
     ValidationType.SMTP: (ValidationType.SMTP,),
 }
+HOW_TO_NAME = "column= of read_verdicts, or --against-column on the command line"
 WHOSE = "give what read_verdicts returned, a verified frame, or the export of another verifier"
 
 
@@ -106,7 +108,7 @@ def read_verdicts(source: Any, *, column: Hashable | None = None) -> Any:
         Bouncify, CaptainVerify, Email Hippo, MyCleanList, Reacher, AfterShip or mailsherpa; or what
         `verify` returned, also as a file.
     column : hashable, optional
-        The column of addresses; by default the one that looks like it.
+        The column of addresses; by default the one that looks like it by its name and its addresses.
 
     Returns
     -------
@@ -122,7 +124,8 @@ def read_verdicts(source: Any, *, column: Hashable | None = None) -> Any:
     InputError
         The file cannot be read, or none of its results is a word of its service.
     ColumnError
-        The columns are of no known service or of several, or there is no column of addresses.
+        The columns are of no known service or of several; or there is no column of addresses, or there
+        are two that are equally likely.
 
     Warns
     -----
@@ -186,14 +189,14 @@ class KnownAnswers:
         return pc.index_in(address_keys(texts), value_set=one_array(self.rows["email"]))
 
 
-def read_known(known: Any) -> KnownAnswers | None:
+def read_known(known: Any, column: Hashable | None = None) -> KnownAnswers | None:
     """The well-formed addresses that are valid or invalid by what `read_verdicts` reads; None for None.
 
     An address with both verdicts is open. What a run of ours settled is known from an earlier run.
     """
     if known is None or isinstance(known, KnownAnswers):
         return known
-    answers = read_answers(known, None)
+    answers = read_answers(known, column)
     settled = pa.array([str(Verdict.VALID), str(Verdict.INVALID)])
     rows = answers.filter(pc.is_in(answers["result"].cast(pa.string()), value_set=settled))
     rows = rows.filter(observe_column(one_array(rows["email"])).ok)
@@ -377,17 +380,14 @@ def read_addresses(
 
 
 def guess_place(export: Export, columns: Mapping[int, Any]) -> int:
-    """The position of the column of addresses."""
-    named = {export.names[at]: cells for at, cells in columns.items()}
+    """The position of the column of addresses; `ColumnError` where it could be somebody else's."""
+    choice = choose_column({export.names[at]: cells for at, cells in columns.items()})
     try:
-        name = guess_column(named)
+        name = choice.require_sure()
     except ColumnError as exc:
-        raise ColumnError(f"{export.place}: {exc}, as column=") from None
-    if others := [repr(each)[:80] for _, each in rank_columns(named) if each != name]:
-        warn_user(
-            f"{export.place}: the addresses are read from column {name!r:.80}; there are addresses in "
-            f"{first_of(others, SHOWN)}, too: another column is given as column="
-        )
+        raise ColumnError(f"{export.place}: {exc}, as {HOW_TO_NAME}") from None
+    if choice.others:
+        warn_user(f"{export.place}: {choice.describe()}; another is given as {HOW_TO_NAME}")
     return max(at for at in columns if export.names[at] == name)
 
 
