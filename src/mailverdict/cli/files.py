@@ -62,7 +62,8 @@ def pick_column(source: TableFile, column: str | None) -> str:
     filled = with_addresses(source, same) if len(same) > 1 else []
     if len(filled) == 1:
         only = f"of {len(same)} columns named {name!r} the only one with addresses"
-        name, reason = numbered(filled[0]), "; ".join(filter(None, [only, reason]))
+        name = numbered(filled[0])
+        reason = "; ".join(filter(None, [f"column {name!r} ({only})", reason]))
     try:
         source.check_column(name)
     except mv.ColumnError as exc:
@@ -72,7 +73,7 @@ def pick_column(source: TableFile, column: str | None) -> str:
         raise mv.ColumnError(f"{exc}{advice}") from None
     source.address_at = source.columns.index(name)
     if reason:
-        print_status(f"{reason}; give another with --column")
+        print_status(f"using {reason}; give another with --column")
     if others := [
         repr(source.columns[at])
         for at in with_addresses(source, beside_no_name(source, source.address_at))
@@ -387,14 +388,20 @@ def read_suppression_list(path: str, column: str | None = None) -> SuppressionLi
 
 
 def add_refusals(
-    source: TableFile, column: str, listed: SuppressionList | None, given: Sequence[str]
+    source: TableFile,
+    column: str,
+    listed: SuppressionList | None,
+    given: Sequence[str],
+    *,
+    quiet: bool,
 ) -> SuppressionList | None:
     """The suppression list with the people of the rows that were asked for; columns that say no are offered.
 
     The whole file is read for that, before anything is spent.
     """
     rules = parse_where(wanted_values(source, given)) if given else ()
-    offer_refusals(source, {rule.column for rule in rules})
+    if not quiet:
+        offer_refusals(source, {rule.column for rule in rules})
     if not rules:
         return listed
     listed = SuppressionList() if listed is None else listed
@@ -409,6 +416,8 @@ def add_refusals(
             if rule.column == name
             for value in rule.values
         )
+        if quiet:
+            continue
         verb = "says" if count == 1 else "say"
         print_status(f"{name}: {count_of(count, 'row')} {verb} {values}; their people are marked")
     return listed

@@ -129,7 +129,8 @@ def suppress(
     listed = None if against is None else read_suppression_list(against, against_column)
     rows = marked = 0
     with rewrite_table(file, column, rewriting, also_read=against) as table:
-        listed = add_refusals(table.source, table.column, listed, suppress_where or ())
+        given = suppress_where or ()
+        listed = add_refusals(table.source, table.column, listed, given, quiet=rewriting.quiet)
         assert listed is not None
         table.also_needed = [rule.column for rule in listed.rules]
         suppressed = str(label_of(table.column, rewriting.prefix, "suppressed"))

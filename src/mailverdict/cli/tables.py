@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
@@ -21,12 +22,14 @@ from ..files.plain import to_plain
 from ..files.readers import STDIN
 from ..files.table_file import LINE, TableFile
 from ..files.writers import FormulaColumns
+from ..frames.duplicates import SentMailboxes
 from ..frames.file_run import FileRun
 from ..frames.planning import plan_pieces
-from ..frames.policy import decide_rows, find_policy, read_decided
-from ..model.table import SOURCE_REMOTE, plain_schema
-from ..model.words import ValidationType
-from ..reports.counts import Counts
+from ..frames.policy import decide_rows, describe_repeats, find_policy, read_decided
+from ..frames.results import Results
+from ..model.table import SOURCE_REMOTE, one_array, plain_schema
+from ..model.words import ValidationType, count_of
+from ..reports.counts import Counts, keys_of, people_of
 from ..reports.facts import verify_command
 from ..reports.report import check_audience, check_path, make_report, read_earlier, verified_pieces
 from ..table.columns import REPAIR_COLUMNS, SETS, choose_columns, label_of
@@ -182,13 +185,21 @@ def verify(
         Stopper(announce_stop) as stopper,
     ):
         name = pick_column(source, column)
-        listed = add_refusals(source, name, listed, suppress_where or ())
+        listed = add_refusals(source, name, listed, suppress_where or (), quiet=quiet)
         needed = [name, *(rule.column for rule in listed.rules)] if listed else [name]
         run = FileRun(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
         added = {"part": explode, "suppressed": listed is not None, "source": settled is not None}
         written += [each for each, is_added in added.items() if is_added and each not in written]
         rows = VerifiedRows(
-            source, name, prefix, written, policy, report=report, audience=audience, earlier=earlier
+            source,
+            name,
+            prefix,
+            written,
+            policy,
+            report=report,
+            audience=audience,
+            earlier=earlier,
+            keep_repeats=keep_repeats,
         )
         by_action = None if policy is None else rows.label("action")
         escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
@@ -212,6 +223,11 @@ def verify(
             for piece in run.verify(marked_rows):
                 write(rows.add(piece))
     print_notices(run)
+    if rows.repeated and not quiet:
+        repeat = count_of(rows.repeated, "row has a mailbox", "rows have a mailbox")
+        print_status(
+            f"{repeat} that an earlier row is sent at: dropped; --keep-repeats sends all", "note"
+        )
     print_remarks(source, quiet=quiet)
     outcome = FileOutcome(
         run,
@@ -316,7 +332,10 @@ class VerifiedRows:
         report: str | None,
         audience: str,
         earlier: str | None = None,
+        keep_repeats: bool = False,
     ) -> None:
+        self.keep_repeats, self.sent = keep_repeats, SentMailboxes()
+        self.repeated = 0  # rows whose mailbox is sent in an earlier row
         self.column, self.prefix, self.audience = column, prefix, audience
         self.policy = None if policy is None else find_policy(policy)
         self.given = {*source.columns, LINE}
@@ -341,6 +360,13 @@ class VerifiedRows:
             [self.column, *(label for label in judged if label in piece.column_names)]
         )
         rows = read_decided(results, self.column, self.prefix)
+        decided = None
+        if self.policy is not None:
+            decided = decide_rows(rows, self.policy)
+            if not self.keep_repeats:
+                results = self.name_repeats(results, rows, decided["action"])
+                rows = read_decided(results, self.column, self.prefix)
+                decided = decide_rows(rows, self.policy)
         self.counts.add(rows)
         if self.is_kept:
             self.kept.append(results.cast(plain_schema(results.schema)))
@@ -349,13 +375,21 @@ class VerifiedRows:
             name for name in self.added if name not in self.given and name in piece.column_names
         ]
         shown = piece.select([*given, *(piece.column_names.index(name) for name in added)])
-        if self.policy is not None:
-            decided = decide_rows(rows, self.policy)
+        if decided is not None:
             for name in ("action", "action_why"):
                 shown = put_column(
                     shown, pa.field(self.label(name), pa.string()), decided[name].cast(pa.string())
                 )
         return shown
+
+    def name_repeats(self, results: pa.Table, rows: Results, actions: pa.ChunkedArray) -> pa.Table:
+        """The results with words for the rows whose mailbox is sent in an earlier row."""
+        is_sent = pc.equal(actions.cast(pa.string()), "send")
+        people = pc.if_else(is_sent, people_of(keys_of(rows)), None)
+        repeats = self.sent.find_repeats(one_array(people))
+        self.repeated += int(np.count_nonzero(repeats))
+        field = pa.field(self.label("action_why"), pa.string())
+        return put_column(results, field, describe_repeats(repeats))
 
     def save_report(self, validation_type: str, name: str, again: str, answered_by: str) -> None:
         """Write the report of all pieces to its path; `answered_by` is the label of the backend, if it has one."""
