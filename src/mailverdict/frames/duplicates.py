@@ -99,17 +99,23 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     )
 
 
-def compare_mailboxes(mailboxes: pa.StringArray) -> pa.Table:
-    """The three columns of `duplicates`; a row is named by its position."""
+def compare_mailboxes(
+    mailboxes: pa.StringArray, passed_over: npt.NDArray[np.bool_] | None = None
+) -> pa.Table:
+    """The three columns of `duplicates`; a row is named by its position.
+
+    Of several rows of a mailbox the first one stays; one that is passed over only if all are.
+    """
     codes = mailboxes.dictionary_encode().indices
     has_none = codes.is_null().to_numpy(zero_copy_only=False)
     group = codes.fill_null(0).to_numpy()
     rows = np.arange(len(group))
     first = np.zeros(int(group.max(initial=0)) + 1, np.int64)
-    filled = rows[~has_none][::-1]
-    first[group[filled]] = (
-        filled  # of rows with the same code the last assignment stays: the first row
-    )
+    filled = rows[~has_none][::-1]  # of rows with the same code the last assignment stays
+    first[group[filled]] = filled
+    if passed_over is not None:
+        preferred = filled[~passed_over[filled]]
+        first[group[preferred]] = preferred
     copies = np.bincount(group[~has_none], minlength=len(first))
     return pa.table(
         {

@@ -12,12 +12,13 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from ..errors import ColumnError, InputError, SettingsError
-from ..files.readers import explain_guess, open_table
+from ..errors import InputError, SettingsError
+from ..files.readers import open_table
 from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
+from ..table.choose_column import ColumnChoice, choose_column
+from ..table.refusals import Refusal, find_refusals
 from ..table.table import read_stream
 
-SAMPLE_ROWS = 2_000
 LONGEST_LABEL = 60
 LONGEST_PASTE = 50_000_000  # characters
 FROM_MEMORY, FROM_PASTE = "data frame", "pasted list"
@@ -69,17 +70,22 @@ class Source:
             labels.append(name if not earlier else f"{name} ({earlier + 1})")
         return labels
 
-    def guess(self) -> tuple[int | None, str]:
-        """Position of the column that looks like e-mail addresses, and why; None where none does."""
-        try:
-            label, why = explain_guess({name: self.head(at) for at, name in enumerate(self.labels)})
-        except ColumnError:
-            return None, ""
-        return self.labels.index(label), why
+    @cached_property
+    def choice(self) -> ColumnChoice:
+        """Which column has the addresses, by the labels of the columns."""
+        return choose_column(
+            {label: self.frame.iloc[:, at] for at, label in enumerate(self.labels)}
+        )
 
-    def head(self, at: int) -> pd.Series[Any]:
-        """The first cells of a column, by its position."""
-        return self.frame.iloc[:SAMPLE_ROWS, at].reset_index(drop=True)
+    def position(self, label: str) -> int:
+        """The position of a column."""
+        return self.labels.index(label)
+
+    @cached_property
+    def refusals(self) -> dict[int, Refusal]:
+        """The columns that say no in some rows, by their positions."""
+        columns = {label: self.frame.iloc[:, at] for at, label in enumerate(self.labels)}
+        return {self.position(found.name): found for found in find_refusals(columns)}
 
     def stem(self) -> str:
         """The name for a file made from this table, without suffix; only characters that all file systems allow."""

@@ -403,7 +403,9 @@ class AuditState:
         with self.lock:
             self.forget()
             self.source, self.sheets = source, source.sheets
-            at, self.guess = source.guess() if column is None else (names.index(column), "")
+            at, self.guess = None if column is None else names.index(column), ""
+            if column is None and source.choice.chosen is not None:
+                at, self.guess = source.position(source.choice.name()), source.choice.describe()
             self.choices = replace(self.choices, column=at)
             if at is not None:  # a file that was downloaded here before has what was decided
                 decided, accepted = read_decisions(source.frame, at)
@@ -413,7 +415,9 @@ class AuditState:
                 )
             self.work.say("list", "")
             rows = f"{source.name} is loaded: {count_of(len(source.frame), 'row')}"
-            if at is None:
+            if at is None and source.choice.is_ambiguous:
+                self.work.say("list", "Two columns may hold the addresses of these people.", "warned")
+            elif at is None:
                 self.work.say(
                     "list",
                     "No column looks like e-mail addresses: choose the one that holds them.",
@@ -432,7 +436,8 @@ class AuditState:
                 column=at,
                 off=frozenset(),
                 split=True,
-                merge=False,
+                merge=True,
+                refused=frozenset(),
                 suppress=True,
                 accepted=frozenset(),
             )
@@ -516,10 +521,14 @@ class AuditState:
     # --- 2 tidy -------------------------------------------------------------------------------------------------------
 
     def set_repair(self, name: str, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
-        """Turn a repair on or off; also `split`, `merge` and `suppress`."""
+        """Turn a repair on or off; also `split`, `merge`, `suppress`, and ``refused 3`` for a column that says no."""
         self.require_idle()
+        by_name = {refused_name(at): at for at in self.source.refusals} if self.source else {}
         if name in ("split", "merge", "suppress"):
             self.choose(**{name: is_on})
+        elif name in by_name:
+            chosen, column = self.choices.refused, frozenset((by_name[name],))
+            self.choose(refused=chosen | column if is_on else chosen - column)
         elif name in SAFE:
             self.choose(off=self.choices.off - {name} if is_on else self.choices.off | {name})
         else:
@@ -839,6 +848,11 @@ class AuditState:
                 self.write(name, lambda path: result.save("send", rows, path, ""), by)
 
         self.work.add("decide", work, "Choosing the rows of the next wave…")
+
+
+def refused_name(at: int) -> str:
+    """What the page calls the switch of a column that says no, by its position."""
+    return f"refused {at}"
 
 
 BUSY = {
