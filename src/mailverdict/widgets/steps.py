@@ -174,7 +174,7 @@ def prepare(
     says_no = [source.refusals[at] for at in sorted(choices.refused) if at in source.refusals]
     refused = 0
     if says_no:
-        flags = find_refused(rows, column, mailboxes, source, says_no)
+        flags = rows_that_say_no(rows, column, mailboxes, source, says_no)
         refused = flags.true_count
         marks.append(flags)
     frame, is_removed = rows, np.zeros(len(rows), np.bool_)
@@ -208,7 +208,7 @@ def prepare(
     )
 
 
-def find_refused(
+def rows_that_say_no(
     rows: pd.DataFrame,
     column: Hashable,
     mailboxes: Mailboxes,
