@@ -8,7 +8,7 @@ import xlsxwriter
 from mailverdict.files.header import find_start
 from mailverdict.files.readers import ReadOptions, open_table
 from mailverdict.files.writers import create_table
-from tests.doubles.tables import assert_none_differ, each_row
+from tests.doubles.tables import assert_none_differ
 
 A, B = "ada@example.org", "bob@example.org"
 

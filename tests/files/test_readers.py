@@ -12,7 +12,6 @@ import tempfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -28,7 +27,6 @@ from mailverdict.files.encodings import SAMPLE
 from mailverdict.files.readers import ReadOptions, open_table
 from mailverdict.files.writers import create_table
 from mailverdict.table.choose_column import choose_column
-from tests.doubles.tables import each_row
 from tests.doubles.workbooks import change_parts
 
 ROWS = [["1", "ada@example.org"], ["2", ""]]

@@ -209,7 +209,10 @@ def test_suppressed_rows_are_dropped_whatever_their_verdict(policy, order):
         frame = step(frame)
     out = mv.decide(frame, "email", policy=policy)
     assert out["email_action"].tolist() == ["drop", "drop", "send", "unchecked"]
-    assert out["email_action_why"].tolist()[:2] == ["on your suppression list"] * 2
+    assert (
+        out["email_action_why"].tolist()[:2]
+        == ["on your suppression list, or a column says no"] * 2
+    )
     parts = mv.split(frame, "email", policy=policy)
     assert (len(parts.drop), len(parts.send), len(parts.unchecked)) == (2, 1, 1)
     assert mv.report(frame, "email", policy=policy)._facts.counts.actions["drop"] == 2
@@ -239,7 +242,9 @@ def test_the_people_of_a_list_are_taken_and_not_who_entered_them():
             "added_by": ["ann@shop.example", "ann@shop.example", "ben@shop.example"],
         }
     )
-    with pytest.warns(UserWarning, match=r"read from column email: 2 of 3 rows filled, .* added_by"):
+    with pytest.warns(
+        UserWarning, match=r"read from column email: 2 of 3 rows filled, .* added_by"
+    ):
         out = mv.suppress(CUSTOMERS, "email", entered)
     assert out["email_suppressed"].tolist() == [True, True, False, False]
 
@@ -251,7 +256,9 @@ def test_a_list_with_two_likely_columns_is_an_error_that_names_the_argument():
             "home email": [f"p{number}@home.example" for number in range(9)],
         }
     )
-    with pytest.raises(mv.ColumnError, match=r"work email .* or home email .*against_column= \(--a"):
+    with pytest.raises(
+        mv.ColumnError, match=r"work email .* or home email .*against_column= \(--a"
+    ):
         mv.suppress(CUSTOMERS, "email", doubtful)
     out = mv.suppress(CUSTOMERS, "email", doubtful, against_column="work email")
     assert out["email_suppressed"].tolist() == [True, True, True, False]
@@ -283,7 +290,12 @@ def test_rows_whose_own_column_says_no_are_marked():
 def test_who_says_no_in_one_row_is_marked_in_all_rows_of_the_mailbox():
     people = pd.DataFrame(
         {
-            "email": ["Ada <a.da@gmail.com>", "ada@googlemail.com", "a@x.example; b@x.example", "b@x.example"],
+            "email": [
+                "Ada <a.da@gmail.com>",
+                "ada@googlemail.com",
+                "a@x.example; b@x.example",
+                "b@x.example",
+            ],
             "unsubscribed": ["", "true", "true", ""],
         }
     )

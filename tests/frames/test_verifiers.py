@@ -606,7 +606,8 @@ def test_columns_of_two_services_are_an_error():
 def test_of_several_columns_with_addresses_one_is_read_and_the_others_are_named():
     export = zerobounce(private=["a@home.example", "b@home.example"])
     with pytest.warns(
-        UserWarning, match=r"column E-Mail: 2 of 2 rows .*; addresses are also in private \(2 filled"
+        UserWarning,
+        match=r"column E-Mail: 2 of 2 rows .*; addresses are also in private \(2 filled",
     ):
         mv.read_verdicts(export)
     assert mv.read_verdicts(export, column="private")["email"].tolist() == [

@@ -99,7 +99,10 @@ class TestByNumber:
         assert choose(columns) == "private email"
 
     def test_two_columns_of_one_rank_are_ambiguous(self):
-        columns = {"work email": people(90, of=100), "home email": people(95, of=100, at="home.example")}
+        columns = {
+            "work email": people(90, of=100),
+            "home email": people(95, of=100, at="home.example"),
+        }
         choice = choose_column(columns)
         assert choice.is_ambiguous
         assert {each.name for each in choice.doubted} == {"work email", "home email"}
@@ -107,7 +110,10 @@ class TestByNumber:
             choice.name()
 
     def test_the_plain_name_of_two_is_meant(self):
-        columns = {"work email": people(95, of=100, at="firm2.example"), "email": people(90, of=100)}
+        columns = {
+            "work email": people(95, of=100, at="firm2.example"),
+            "email": people(90, of=100),
+        }
         choice = choose_column(columns)
         assert choice.name() == "email"
         assert [other.name for other in choice.others] == ["work email"]
@@ -116,7 +122,10 @@ class TestByNumber:
         assert choose({"work": ADDRESSES, "home": ADDRESSES}) == "work"
 
     def test_a_second_column_with_few_addresses_is_not_ambiguous(self):
-        columns = {"work email": people(90, of=100), "home email": people(9, of=100, at="h.example")}
+        columns = {
+            "work email": people(90, of=100),
+            "home email": people(9, of=100, at="h.example"),
+        }
         assert choose(columns) == "work email"
 
     def test_the_case_of_an_address_makes_no_other_one(self):
@@ -135,7 +144,9 @@ class TestCells:
         assert choose(columns) == "contact"
 
     def test_few_rows_are_enough_where_nothing_else_has_addresses(self):
-        assert choose({"id": [1, 2, 3, 4, 5], "mail": ["a@x.org", None, None, None, None]}) == "mail"
+        assert (
+            choose({"id": [1, 2, 3, 4, 5], "mail": ["a@x.org", None, None, None, None]}) == "mail"
+        )
 
     @each_row(
         "written",

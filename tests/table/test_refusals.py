@@ -77,9 +77,7 @@ def test_a_name_of_both_kinds_is_of_what_is_refused():
 def test_more_than_half_of_the_rows_is_said():
     (refusal,) = find_refusals({"Newsletter": ["no", "no", "yes"]})
     assert refusal.is_most
-    assert refusal.describe() == (
-        "Newsletter: 2 rows say no; that is more than half of the 3 rows"
-    )
+    assert refusal.describe() == ("Newsletter: 2 rows say no; that is more than half of the 3 rows")
 
 
 class TestWhere:

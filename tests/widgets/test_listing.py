@@ -63,7 +63,9 @@ def test_actions_are_those_of_decide(policy):
     decided = found.decide(columns=COLUMNS)
     repeated = expected["mail_duplicate_of"].notna() & (expected["mail_action"] == "drop")
     assert set(decided["mail_action_why"][repeated]) <= {"the same mailbox as row 5"}
-    expected["mail_action_why"] = expected["mail_action_why"].mask(repeated, "the same mailbox as row 5")
+    expected["mail_action_why"] = expected["mail_action_why"].mask(
+        repeated, "the same mailbox as row 5"
+    )
     pd.testing.assert_frame_equal(decided, expected)
 
 

@@ -235,7 +235,7 @@ def test_a_suppression_list_takes_rows_off_the_send_list(messy, tmp_path):
     finished(messy)
     assert (
         messy._state.result.listing.decide().loc["g", "mail_action_why"]
-        == "on your suppression list"
+        == "on your suppression list, or a column says no"
     )
     file = tmp_path / "unsubscribed.txt"
     file.write_text("ada@example.org\n")
@@ -324,7 +324,7 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     ]
     decided = audit._state.result.listing.decide()
     assert decided["mail_action"].tolist()[:4] == ["send", "drop", "drop", "drop"]
-    assert decided["mail_action_why"].tolist()[3] == "on your suppression list"
+    assert decided["mail_action_why"].tolist()[3] == "on your suppression list, or a column says no"
     page = shown(audit, "decide")
     assert page["unclear"] == "", "nothing is left to check"
     assert [row["reason"] for row in page["table"]["rows"][1:4]] == [
@@ -379,7 +379,9 @@ EXPORT = pd.DataFrame(
 
 def test_a_column_that_says_no_is_offered_and_not_applied_by_itself():
     audit = finished(ready(EXPORT, validation_type="regex"))
-    assert shown(audit, "list")["guess"].startswith("Found automatically: column Email: 5 of 6 rows")
+    assert shown(audit, "list")["guess"].startswith(
+        "Found automatically: column Email: 5 of 6 rows"
+    )
     offered = items(audit)["refused 2"]
     assert (offered["label"], offered["on"]) == ("Unsubscribed from all email", False)
     assert offered["why"] == "2 rows say true. Take them off?"
@@ -424,7 +426,10 @@ def test_of_two_likely_columns_the_page_asks_which_one_is_meant():
         }
     )
     audit = ready(frame, validation_type="regex")
-    assert message(audit, "list") == "Two columns may hold the addresses of these people."
+    assert (
+        message(audit, "list")
+        == "Two columns may hold the addresses of these people: which one is meant?"
+    )
     doubted = shown(audit, "list")["doubted"]
     assert [each["label"] for each in doubted] == ["work email", "home email"]
     assert doubted[0]["text"] == "9 of 9 rows filled, 9 different addresses"

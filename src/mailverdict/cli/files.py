@@ -121,11 +121,12 @@ def choice_of(source: TableFile) -> ColumnChoice:
 def chosen_name(source: TableFile, choice: ColumnChoice) -> str:
     """The chosen column, by its name in the file."""
     try:
-        name = choice.name()
+        name = str(choice.name())
     except mv.ColumnError as exc:  # perhaps the sheet or the delimiter is not the right one
         advice = " with --column" if choice.is_ambiguous else ""
         raise mv.ColumnError("; ".join([f"{exc}{advice}", *source.remarks])) from None
-    return source.columns[unique_names(source).index(name)]
+    at = unique_names(source).index(name)
+    return str(source.columns[at])
 
 
 def pick_verified(source: TableFile, column: str | None, prefix: str | None) -> str:

@@ -49,11 +49,7 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
         return named, True
     if is_data(rows[0], rows[1:]):
         return 0, False
-    if (
-        width < 2
-        or is_half_filled(rows[0], width)
-        or any(map(says_email, rows[0]))
-    ):
+    if width < 2 or is_half_filled(rows[0], width) or any(map(says_email, rows[0])):
         return 0, True
     for at, row in enumerate(rows[1 : TITLE_ROWS + 1], 1):
         if has_address(row):

@@ -458,7 +458,7 @@ def decide_row(row: Alike, policy: Policy) -> tuple[str, str | None, str]:
 def decide_first(row: Alike) -> tuple[str, str | None, str] | None:
     """What comes before any policy: the suppression list, decisions, duplicates, and rows without a verdict."""
     if row.suppressed:
-        return "drop", "suppressed", "on your suppression list"
+        return "drop", "suppressed", MEANING["suppressed"]
     if row.decision == "remove":
         return "drop", "decided", MEANING["decided"]
     if row.decision == WAITING:

@@ -42,6 +42,7 @@ class RefusalTable:
     names: Mapping[str, Kind]  # by the folded name of a column
     inside: re.Pattern[str]  # those that are found in longer names, too
     negation: re.Pattern[str]
+    around: frozenset[str]  # words around a name that change nothing
     other: re.Pattern[str]  # what names of columns about something else have
     words: frozenset[str]  # of a status
     answers: frozenset[str]  # besides, to a question for consent
@@ -62,7 +63,8 @@ def refusal_table() -> RefusalTable:
         is_long = len(name.split()) > 1 or WITHOUT_BLANKS.search(name)
         if is_long and kind is not Kind.STATUS:
             inside.append(name.strip())
-    words, answers = [], []
+    words: list[str] = []
+    answers: list[str] = []
     for row in table["word"]:
         folded = map(fold_text, phrases_of(row["words"]))
         if row.get("only") == Kind.ALLOWED:
@@ -74,6 +76,7 @@ def refusal_table() -> RefusalTable:
         names=names,
         inside=pattern_of(inside),
         negation=pattern_of(phrases_of(table["negation"]["words"])),
+        around=frozenset(phrases_of(table["around"]["words"])),
         other=pattern_of(phrases_of(table["other"]["words"])),
         words=frozenset(words),
         answers=frozenset(answers),
@@ -94,17 +97,13 @@ def kind_of_name(name: Any) -> Kind | None:
         return table.names[folded]
     if table.other.search(folded):
         return None
-    without = f" {' '.join(word for word in folded.split() if word not in AROUND)} "
+    without = f" {' '.join(word for word in folded.split() if word not in table.around)} "
     if without in table.names:
         return table.names[without]
     kinds = {table.names[fold_text(found[0])] for found in table.inside.finditer(folded)}
     if Kind.REFUSED in kinds or (kinds and table.negation.search(folded)):
         return Kind.REFUSED
     return Kind.ALLOWED if kinds else None
-
-
-# Words around a name that change nothing: "Contact: Email Unsubscribed?".
-AROUND = frozenset("e mail email emails person has is was the from all contact customer user".split())
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,9 @@ class Refusal:
         extent = "" if self.is_whole else "first "
         if self.is_most:
             return f"{sentence}; that is more than half of the {extent}{count_of(self.rows, 'row')}"
-        return sentence if self.is_whole else f"{sentence} of the first {count_of(self.rows, 'row')}"
+        return (
+            sentence if self.is_whole else f"{sentence} of the first {count_of(self.rows, 'row')}"
+        )
 
 
 def find_refusals(columns: Mapping[Any, Any], *, is_whole: bool = True) -> list[Refusal]:

@@ -319,7 +319,7 @@ class Listing:
             place = list(out.columns).index(label_of(self.column, None, "action_why"))
             words = out.iloc[:, place].copy()
             words.iloc[repeated] = describe_repeats(kept).to_pylist()
-            out.isetitem(place, words)
+            out.isetitem(place, words.array)
         return out
 
     def is_among(self, rows: Rows | Flags) -> Flags:

@@ -416,7 +416,11 @@ class AuditState:
             self.work.say("list", "")
             rows = f"{source.name} is loaded: {count_of(len(source.frame), 'row')}"
             if at is None and source.choice.is_ambiguous:
-                self.work.say("list", "Two columns may hold the addresses of these people.", "warned")
+                self.work.say(
+                    "list",
+                    "Two columns may hold the addresses of these people: which one is meant?",
+                    "warned",
+                )
             elif at is None:
                 self.work.say(
                     "list",

@@ -183,6 +183,7 @@ def prepare(
         is_removed |= to_bools(marked.fill_null(False))
         frame = attach(frame, column, pa.table({"suppressed": marked}), SUPPRESS_COLUMNS)
     # Of several rows of a mailbox the first that may be sent stays.
+    assert read.repaired is not None
     has_remark = to_bools(pc.match_substring(one_array(read.repaired["change"]), REMARK))
     groups = compare_mailboxes(mailboxes.names, is_removed | has_remark)
     first = one_array(groups["duplicate_of"])
@@ -239,7 +240,9 @@ def read_suppression(path: Path, name: str) -> Suppression:
         listed = SuppressionList.read(path)
     except ColumnError as exc:
         what_to_do = "give a file with that column alone"
-        raise ColumnError(str(exc).partition(", as against_column=")[0] + f": {what_to_do}") from exc
+        raise ColumnError(
+            str(exc).partition(", as against_column=")[0] + f": {what_to_do}"
+        ) from exc
     refused = listed.refused.total()
     verb = "is" if refused == 1 else "are"
     notes = (
