@@ -83,7 +83,8 @@ class TestByName:
         with pytest.raises(ColumnError):
             choose({"name": ["Ada"], "email": ["nobody"]})
         with pytest.raises(ColumnError):
-            choose({"email": [], "work email": []})
+            choose({"home email": [], "work email": []})
+        assert choose({"email": [], "Email opt-in": []}) == "email"
 
     def test_the_name_decides_where_addresses_are_within_text(self):
         assert choose({"note": ["call c@d.org now"], "email": ["write to a@b.org"]}) == "email"
@@ -117,6 +118,14 @@ class TestByNumber:
         choice = choose_column(columns)
         assert choice.name() == "email"
         assert [other.name for other in choice.others] == ["work email"]
+
+    def test_the_plain_name_is_meant_also_beside_two_others(self):
+        columns = {
+            "work email": people(100, at="firm2.example"),
+            "home email": people(98, of=100, at="home.example"),
+            "email": people(95, of=100),
+        }
+        assert choose(columns) == "email"
 
     def test_two_columns_with_the_same_addresses_are_not_ambiguous(self):
         assert choose({"work": ADDRESSES, "home": ADDRESSES}) == "work"

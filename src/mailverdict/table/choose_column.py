@@ -179,28 +179,29 @@ def choose_column(columns: Mapping[Any, Any], *, is_whole: bool = True) -> Colum
         if name in written:
             continue
         candidate = look_at(name, cells)
-        if candidate is not None and is_likely(candidate):
+        if candidate is None:
+            continue
+        if is_likely(candidate):
             candidates.append(candidate)
         elif says_email(name):
-            named.append(candidate or empty_candidate(name, cells))
+            named.append(candidate)
     if not candidates:
         chosen = by_name(named)
         return ColumnChoice(chosen, names=names, is_whole=is_whole)
     candidates.sort(key=lambda candidate: (standing(candidate), -candidate.different))
     best, *others = candidates
-    if rival := find_rival(best, others, named):
-        chosen, *rest = by_plain_name(best, rival)
-        if rest:
-            return ColumnChoice(None, (best, rival), (), names, is_whole)
+    chosen, doubted = settle([best, *find_rivals(best, others, named)])
+    if chosen is not None:
         others = [candidate for candidate in candidates if candidate is not chosen]
-        return ColumnChoice(chosen, (), tuple(others), names, is_whole)
-    return ColumnChoice(best, (), tuple(others), names, is_whole)
+        doubted = ()
+    return ColumnChoice(chosen, doubted, tuple(others), names, is_whole)
 
 
 def look_at(name: Any, cells: Any) -> Candidate | None:
-    """What a column holds; None if the sample has no address."""
+    """What a column holds; None if neither a sample of it nor its name speaks of addresses."""
     sample = rows_of(cells, 1)
-    if not has_address(rows_of(sample, max(1, len(sample) // SAMPLE_ROWS))):
+    step = max(1, len(sample) // SAMPLE_ROWS)
+    if not says_email(name) and not has_address(rows_of(sample, step)):
         return None
     texts = read_values(sample, for_repair=True, longest=LONGEST_CELL).stripped
     is_address = pc.match_substring_regex(texts, ADDRESS_LIKE)
@@ -236,7 +237,9 @@ def has_address(cells: Any) -> bool:
 
 def is_likely(candidate: Candidate) -> bool:
     """Whether a column holds addresses, and not only mentions some."""
-    if candidate.with_address >= max(1, MIN_SHARE * candidate.filled):
+    if not candidate.with_address:
+        return False
+    if candidate.with_address >= MIN_SHARE * candidate.filled:
         return True
     return candidate.rank is NameRank.EMAIL and not is_sparse(candidate)
 
@@ -251,22 +254,37 @@ def standing(candidate: Candidate) -> NameRank:
     return NameRank.ROLE if is_sparse(candidate) else candidate.rank
 
 
-def find_rival(
+def find_rivals(
     best: Candidate, others: Iterable[Candidate], named: Iterable[Candidate]
-) -> Candidate | None:
-    """A column that may be meant as well as the best one; None if there is none."""
+) -> list[Candidate]:
+    """The columns that may be meant as well as the best one."""
+    rivals = []
     for other in others:
         if standing(other) is not standing(best):
             break
         is_frequent = not (is_sparse(best) or is_sparse(other))
         is_near = best.different < MANY_TIMES * other.different
-        # Somebody else's addresses, and some in a column whose name says e-mail.
-        is_doubtful = best.rank is NameRank.ROLE and other.rank is NameRank.EMAIL
+        # Somebody else's addresses, beside a few in a column whose name is no role.
+        is_doubtful = best.rank is NameRank.ROLE and other.rank is not NameRank.ROLE
         if (is_doubtful or (is_frequent and is_near)) and are_different(best, other):
-            return other
+            rivals.append(other)
     if best.rank is NameRank.ROLE:  # somebody else's addresses, beside a column without any
-        return next((candidate for candidate in named if candidate.is_plain), None)
-    return None
+        rivals += [candidate for candidate in named if candidate.is_plain]
+    return rivals
+
+
+def settle(likely: list[Candidate]) -> tuple[Candidate | None, tuple[Candidate, ...]]:
+    """The one that is meant of some likely columns; or None, and two of them.
+
+    It is the only one, or the only one whose name says e-mail and nothing else.
+    """
+    if len(likely) == 1:
+        return likely[0], ()
+    plain = [candidate for candidate in likely if candidate.is_plain and not is_sparse(candidate)]
+    if len(plain) == 1:
+        return plain[0], ()
+    doubted = plain or likely
+    return None, (doubted[0], doubted[1])
 
 
 def are_different(one: Candidate, other: Candidate) -> bool:
@@ -275,37 +293,19 @@ def are_different(one: Candidate, other: Candidate) -> bool:
     return 2 * same < min(one.with_address, other.with_address)
 
 
-def by_plain_name(best: Candidate, rival: Candidate) -> list[Candidate]:
-    """The one of two whose name says e-mail and nothing else, if it has addresses; else both."""
-    both = [best, rival]
-    plain = [candidate for candidate in both if candidate.is_plain and candidate.with_address]
-    return plain if len(plain) == 1 and not is_sparse(plain[0]) else both
-
-
 def by_name(named: list[Candidate]) -> Candidate | None:
-    """The only column whose name says e-mail, if its cells are empty or have addresses in their text."""
-    if len(named) != 1:
+    """The only column whose name says e-mail, if its cells are empty or have addresses in their text.
+
+    Of several it is the one whose name says nothing else.
+    """
+    plain = [candidate for candidate in named if candidate.is_plain]
+    likely = plain or named
+    if len(likely) != 1:
         return None
-    (candidate,) = named
+    (candidate,) = likely
     if candidate.filled and candidate.with_mention < max(1, MIN_SHARE * candidate.filled):
         return None
     return candidate
-
-
-def empty_candidate(name: Any, cells: Any) -> Candidate:
-    """A column without an address whose name says e-mail."""
-    texts = read_values(rows_of(cells, 1)).texts
-    return Candidate(
-        name=name,
-        rank=rank_name(name),
-        is_plain=is_plain_email(name),
-        rows=len(texts),
-        filled=is_filled(texts).true_count,
-        with_address=0,
-        with_mention=0,
-        different=0,
-        addresses=pa.nulls(len(texts), pa.string()),
-    )
 
 
 def written_by_us(names: Iterable[Any]) -> frozenset[Any]:

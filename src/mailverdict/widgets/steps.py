@@ -171,7 +171,8 @@ def prepare(
         by_address = pc.is_in(mailboxes.names, value_set=entries).true_count
         if choices.suppress:
             marks.append(flags)
-    says_no = [source.refusals[at] for at in sorted(choices.refused) if at in source.refusals]
+    refusals = source.refusals  # found here, in the background
+    says_no = [refusals[at] for at in sorted(choices.refused) if at in refusals]
     refused = 0
     if says_no:
         flags = rows_that_say_no(rows, column, mailboxes, source, says_no)
