@@ -500,8 +500,13 @@ def test_columns_that_say_no_are_offered_with_their_option_and_not_applied(run, 
     status, _, told = run("verify", export, "-t", "regex", "-o", out)
     assert status == 0
     offered = "--suppress-where 'Unsubscribed from all email=true'"
-    assert f"note: Unsubscribed from all email: 1 row says true; to take them off: {offered}" in told
-    assert "note: Status: 1 row says cleaned; to take them off: --suppress-where Status=cleaned" in told
+    assert (
+        f"note: Unsubscribed from all email: 1 row says true; to take them off: {offered}" in told
+    )
+    assert (
+        "note: Status: 1 row says cleaned; to take them off: --suppress-where Status=cleaned"
+        in told
+    )
     assert "Email_suppressed" not in rows_of_csv(out)[0]
 
 

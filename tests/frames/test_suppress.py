@@ -137,7 +137,8 @@ def test_of_several_columns_with_addresses_the_one_that_is_read_is_named(tmp_pat
     frame.to_csv(tmp_path / "list.csv", index=False)
     for against in (frame, pl.from_pandas(frame), tmp_path / "list.csv"):
         with pytest.warns(
-            UserWarning, match=r"is read from column who: .*; addresses are also in clerk \(2 filled"
+            UserWarning,
+            match=r"is read from column who: .*; addresses are also in clerk \(2 filled",
         ) as told:
             assert suppressed(against)[:4] == [False, False, False, True]
         assert [each.filename for each in told] == [__file__]

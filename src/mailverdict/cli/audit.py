@@ -140,7 +140,7 @@ def write_redirect(folder: Path, url: str) -> Path:
 
 
 def check_file(file: str, column: str | None) -> tuple[str, str | None]:
-    """The absolute path and the given column; a file or column that cannot be used is an error, as `verify` gives it.
+    """The absolute path and the given column; what cannot be used is an error, as `verify` gives it.
 
     Without a column the page chooses it in the same way, and asks where two are equally likely.
     """

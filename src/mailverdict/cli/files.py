@@ -37,6 +37,7 @@ from .stopper import exit_on_signal, handled_signals
 
 MOST_NAMED = 5  # columns in a message
 LONGEST_VALUE = 60  # characters of a value in a message
+LONGEST_NAME = 500  # characters of a column's name in an option; a question is long
 
 
 @contextmanager
@@ -53,7 +54,10 @@ def open_source(file: str, options: ReadOptions = UNSPECIFIED) -> Iterator[Table
 
 
 def pick_column(source: TableFile, column: str | None) -> str:
-    """The given column, or the one that `choose_column` chooses; of several of its name the only one with addresses."""
+    """The given column, or the one that `choose_column` chooses.
+
+    Of several columns of its name it is the only one with addresses.
+    """
     name, reason = column, ""
     if name is None:
         choice = choice_of(source)
@@ -396,9 +400,9 @@ def add_refusals(
     *,
     quiet: bool,
 ) -> SuppressionList | None:
-    """The suppression list with the people of the rows that were asked for; columns that say no are offered.
+    """The suppression list with the people of the rows that were asked for.
 
-    The whole file is read for that, before anything is spent.
+    The whole file is read for that, before anything is spent. Other columns that say no are offered.
     """
     rules = parse_where(wanted_values(source, given)) if given else ()
     if not quiet:
@@ -411,21 +415,20 @@ def add_refusals(
         rules, lambda: (Table(piece, column) for piece in source.pieces(needed))
     )
     for name, count in counts.items():
-        values = " or ".join(
-            printable_text(str(value), LONGEST_VALUE)
-            for rule in rules
-            if rule.column == name
-            for value in rule.values
-        )
         if quiet:
-            continue
+            break
+        (rule,) = (rule for rule in rules if rule.column == name)
+        values = " or ".join(printable_text(str(value), LONGEST_VALUE) for value in rule.values)
         verb = "says" if count == 1 else "say"
         print_status(f"{name}: {count_of(count, 'row')} {verb} {values}; their people are marked")
     return listed
 
 
 def wanted_values(source: TableFile, given: Sequence[str]) -> dict[str, list[str]]:
-    """The values by column of options such as ``Unsubscribed=true``; a name of a column may have "=" in it."""
+    """The values by column of options such as ``Unsubscribed=true``.
+
+    The name of a column may have "=" in it.
+    """
     wanted: dict[str, list[str]] = {}
     for text in given:
         splits = [(text[:at], text[at + 1 :]) for at, sign in enumerate(text) if sign == "="]
@@ -455,8 +458,9 @@ def offer_refusals(source: TableFile, taken: Collection[str]) -> None:
     is_whole = next(pieces, None) is None
     columns = {name: first.column(first.column_names.index(name)) for name in names}
     for refusal in find_refusals(columns, is_whole=is_whole):
-        values = [printable_text(value, LONGEST_VALUE) for value in refusal.values]
-        options = [
-            f"--suppress-where {shlex.quote(f'{refusal.label}={value}')}" for value in values
-        ]
+        name = printable_text(str(refusal.name), LONGEST_NAME)
+        options = []
+        for value in refusal.values:
+            asked = shlex.quote(f"{name}={printable_text(value, LONGEST_VALUE)}")
+            options.append(f"--suppress-where {asked}")
         print_status(f"{refusal.describe()}; to take them off: {' '.join(options)}", "note")

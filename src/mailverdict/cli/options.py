@@ -169,7 +169,7 @@ KeepRepeats = Annotated[
     bool,
     typer.Option(
         "--keep-repeats",
-        help="With --policy, send to each row of a mailbox; by default only to the first that may be sent.",
+        help="With --policy, send to all rows of a mailbox, and not only to the first.",
     ),
 ]
 Known = Annotated[

@@ -127,9 +127,10 @@ def compare_mailboxes(
 
 
 class SentMailboxes:
-    """The mailboxes that get a mail, each with the first row that may be sent, of a table that comes in pieces.
+    """The mailboxes that get a mail, each with the first row that may be sent.
 
-    A mailbox is a hash of 64 bits: among five million, two have the same with a probability of one in a million.
+    The table comes in pieces. A mailbox is a hash of 64 bits: among five million, two have the same
+    with a probability of one in a million.
     """
 
     def __init__(self) -> None:
@@ -138,7 +139,7 @@ class SentMailboxes:
         self.size = 0  # rows of the pieces so far
 
     def find_repeats(self, mailboxes: pa.StringArray) -> npt.NDArray[np.int64]:
-        """For each row of the next piece the row that gets the mail of its mailbox; 0 where it is the row itself.
+        """For each row of the next piece the row that gets the mail of its mailbox; 0 for itself.
 
         The mailbox is null in rows that are not sent.
         """

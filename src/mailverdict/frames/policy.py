@@ -372,7 +372,7 @@ def apply_policy(kinds: Iterable[Alike], policy: Policy) -> list[Alike]:
 
 
 def describe_repeats(rows: npt.NDArray[np.int64]) -> pa.StringArray:
-    """The words about rows whose mailbox is sent in another row, by the number of that row; null for 0.
+    """The words about rows whose mailbox is sent in another row, by its number; null for 0.
 
     >>> describe_repeats(np.array([0, 12])).to_pylist()
     [None, 'the same mailbox as row 12']

@@ -117,8 +117,8 @@ def suppress(
     InputError
         The file of `against` cannot be read, or `data` or `against` consists of rows or of frames.
     SettingsError
-        Neither `against` nor `where` is given, `against` is not a list, no row has a value of `where`,
-        or the new column would overwrite one that mailverdict did not write.
+        Neither `against` nor `where` is given, `against` is not a list, no row has a value of
+        `where`, or the new column would overwrite one that mailverdict did not write.
 
     Warns
     -----
@@ -138,13 +138,15 @@ def suppress(
     3        <NA>
 
     >>> import pandas as pd
-    >>> df = pd.DataFrame({"email": ["ada@example.org", "bob@example.org"], "opt_out": ["yes", None]})
+    >>> people = {"email": ["ada@example.org", "bob@example.org"], "opt_out": ["yes", None]}
+    >>> df = pd.DataFrame(people)
     >>> mv.suppress(df, "email", where={"opt_out": True})["email_suppressed"].tolist()
     [True, False]
     """
     if against is None and where is None:
         raise SettingsError(
-            "against=None: give the suppression list as a path, a list, a Series or a frame, or where="
+            "against=None: give the suppression list as a path, a list, a Series or a frame, "
+            "or the columns that say no as where="
         )
     table = table_of(data, column)
     names = name_columns(table, prefix, SUPPRESS_COLUMNS)
@@ -209,7 +211,7 @@ class SuppressionList:
         self.add_entries(table_of(data, self.column).values())
 
     def choose_column(self, columns: Mapping[Any, Any]) -> None:
-        """Read the only column, or the one that surely has the addresses of the people who said no."""
+        """Read the only column, or the one that surely has the addresses of these people."""
         if len(columns) == 1:
             self.column = next(iter(columns))
             return
@@ -222,9 +224,10 @@ class SuppressionList:
     def add_where(
         self, rules: Sequence[WhereRule], tables: Callable[[], Iterable[Table]]
     ) -> dict[Any, int]:
-        """Add the people whose rows say no, by rules about a table, which comes in pieces; how many rows each rule has.
+        """Add the people whose rows say no, by rules about a table, which comes in pieces.
 
-        An error if a column is not there, or if no row has a value.
+        Returns how many rows say so, by column. An error if a column is not there, or if no row has
+        a value.
         """
         absent: dict[Any, set[Any]] = {rule.column: set(rule.values) for rule in rules}
         values: dict[Any, Counter[str]] = {rule.column: Counter() for rule in rules}
@@ -279,7 +282,8 @@ class SuppressionList:
         notices = []
         if self.choice is not None and self.choice.others:
             notices.append(
-                f"the suppression list is read from {self.choice.describe()}; another is given as {HOW_TO_NAME}"
+                f"the suppression list is read from {self.choice.describe()}; "
+                f"another is given as {HOW_TO_NAME}"
             )
         if self.refused:
             shown = first_of([repr(printable_text(entry, 60)) for entry in self.refused], SHOWN)

@@ -108,7 +108,7 @@ def read_verdicts(source: Any, *, column: Hashable | None = None) -> Any:
         Bouncify, CaptainVerify, Email Hippo, MyCleanList, Reacher, AfterShip or mailsherpa; or what
         `verify` returned, also as a file.
     column : hashable, optional
-        The column of addresses; by default the one that looks like it by its name and its addresses.
+        The column of addresses; by default the one that looks like it by name and cells.
 
     Returns
     -------
@@ -124,8 +124,8 @@ def read_verdicts(source: Any, *, column: Hashable | None = None) -> Any:
     InputError
         The file cannot be read, or none of its results is a word of its service.
     ColumnError
-        The columns are of no known service or of several; or there is no column of addresses, or there
-        are two that are equally likely.
+        The columns are of no known service or of several; or there is no column of addresses, or
+        there are two that are equally likely.
 
     Warns
     -----

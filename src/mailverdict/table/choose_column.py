@@ -1,14 +1,17 @@
-"""Which column of a table has the addresses of its people: the one decision for all that read a table.
+"""Which column of a table has the addresses of its people: one decision for all that read a table.
 
-An export has more than one column of addresses: the person's, and those of whoever owns, sold or entered the record.
-Each column with addresses is a `Candidate`. Those whose name says e-mail come first, then those whose name says
-nothing, then those whose name is a role ("owner", "added by", "billing"). Of one rank the column with the most
-different addresses comes first: two salesmen fill a column of 1,500 rows, but they are two. For example
+An export has more than one column of addresses: the person's, and those of whoever owns, sold or
+entered the record. Each column with addresses is a `Candidate`. Those whose name says e-mail come
+first, then those whose name says nothing, then those whose name is a role ("owner", "added by",
+"billing"). Of one rank the column with the most different addresses comes first: two salesmen fill
+a column of 1,500 rows, but they are two. For example
 
     email 1,310 of 1,500 rows, 1,290 different; owner 1,500 rows, 2 different     -> email
-    work email 900 of 1,000 rows, 900 different; home email 950 rows, 940         -> ambiguous: the user must say
+    work email 900 of 1,000 rows, 900 different; home email 950 rows, 940         -> ambiguous
 
-A column whose name says e-mail and that has addresses in under a tenth of the rows has no rank by its name.
+A column whose name says e-mail, and that has addresses in under a tenth of the rows, has no rank by
+its name. Of two columns that are equally likely, the one whose name says nothing but e-mail is meant;
+without such a name the user must say.
 """
 
 from __future__ import annotations
@@ -35,11 +38,13 @@ MOST_OTHERS = 3  # candidates that are named beside the chosen one
 LONGEST_CELL = 1 << 16  # characters of a cell that is looked at; it may hold many addresses
 LONGEST_LABEL = 80  # characters of a column's name in a message
 ADDRESS = r"(?i)\S@\S|\S\s*[\[({]\s*at\s*[\])}]\s*\S"  # in any text with an address
-ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or with a written-out @
+# One address or several, in angle brackets, after a label, or with a written-out @.
+ADDRESS_LIKE = (
     r"(?i)^\s*\S+@\S+\.\S+(?:\s+(?:[/|&;,]\s*|and\s+|or\s+)?\S+@\S+\.\S+)*\s*$|<\S+@\S+>"
     r"|^\s*[\w\-]{1,12}\s*[:=]\s*\S+@\S+\.\S+\s*$|^\s*\S+\s*[\[({]\s*at\s*[\])}]\s*\S+\s*$"
 )
-# Two columns that `verify`, `clean` or `duplicates` wrote, by which the others of the same prefix are recognized.
+# Two columns that `verify`, `clean` or `duplicates` wrote, by which others of the same prefix are
+# recognized.
 WRITTEN_TOGETHER = (("verdict", "status"), ("clean", "change"), ("identity", "duplicate_of"))
 
 
@@ -63,7 +68,7 @@ class Candidate:
         return printable_text(str(self.name), LONGEST_LABEL)
 
     def describe(self, extent: str = "") -> str:
-        """The figures in words; `extent` is "the first " if the table has more rows than were looked at."""
+        """The figures in words; `extent` is "the first " if the table has more rows."""
         if not self.filled:
             return "no filled cell"
         noun = "address" if self.different == 1 else "addresses"
@@ -90,7 +95,7 @@ class ColumnChoice:
 
     @property
     def is_sure(self) -> bool:
-        """Whether nobody else's addresses can be meant: a second table is read without a look at it."""
+        """Whether nobody else's addresses can be meant: nobody looks at a second table."""
         if self.chosen is None:
             return False
         return self.chosen.rank is not NameRank.ROLE or len(self.names) == 1
@@ -102,11 +107,12 @@ class ColumnChoice:
         return self.chosen.name
 
     def require_sure(self) -> Any:
-        """The chosen column of a table that nobody looks at; raise `ColumnError` where there is a doubt."""
+        """The chosen column of a table that nobody looks at; `ColumnError` where there is a doubt."""
         if self.chosen is not None and not self.is_sure:
+            figures = self.figures(self.chosen)
             raise ColumnError(
-                f"the addresses of column {self.chosen.label} ({self.figures(self.chosen)}) may be of "
-                "somebody else than the people of the rows: name the column that is meant"
+                f"the addresses of column {self.chosen.label} ({figures}) may be of somebody else "
+                "than the people of the rows: name the column that is meant"
             )
         return self.name()
 
@@ -118,8 +124,11 @@ class ColumnChoice:
         """What was chosen, and what else there was.
 
         >>> people = [f"p{number}@firm.example" for number in range(20)]
-        >>> print(choose_column({"owner": ["ann@shop.example"] * 20, "email": people}).describe())
-        column email: 20 of 20 rows filled, 20 different addresses; addresses are also in owner (20 filled, 1 different)
+        >>> table = {"owner": ["ann@shop.example"] * 20, "email": people}
+        >>> for part in choose_column(table).describe().split("; "):
+        ...     print(part)
+        column email: 20 of 20 rows filled, 20 different addresses
+        addresses are also in owner (20 filled, 1 different)
         """
         if self.chosen is None:
             return ""
@@ -154,8 +163,8 @@ def choose_column(columns: Mapping[Any, Any], *, is_whole: bool = True) -> Colum
     Parameters
     ----------
     columns : mapping
-        The cells of each column by its name: of an Arrow table, a frame, or lists. The first 100,000
-        rows are looked at.
+        The cells of each column by its name: of an Arrow table, a frame, or lists. The first
+        100,000 rows are looked at.
     is_whole : bool, default True
         Whether these are all rows of the table.
 
@@ -294,7 +303,7 @@ def are_different(one: Candidate, other: Candidate) -> bool:
 
 
 def by_name(named: list[Candidate]) -> Candidate | None:
-    """The only column whose name says e-mail, if its cells are empty or have addresses in their text.
+    """The only column whose name says e-mail, if its cells are empty or mention addresses.
 
     Of several it is the one whose name says nothing else.
     """

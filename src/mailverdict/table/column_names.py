@@ -1,7 +1,8 @@
 """What the names of a user's columns say: an address, somebody else's address, or a no to mail.
 
-A name is folded before it is compared: "ownerEmail2", "Owner-Email 2" and "OWNER_EMAIL_2" are " owner email 2 ". The
-words that are looked for are in tables (`data/column_names.toml`, `data/refusals.toml`), a language or service a row.
+A name is folded before it is compared: "ownerEmail2", "Owner-Email 2" and "OWNER_EMAIL_2" are
+" owner email 2 ". The words that are looked for are in tables (`data/column_names.toml`,
+`data/refusals.toml`), a language or service a row.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ CAMEL = re.compile(r"(?<=[a-zà-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])")  # between "owner
 DIGITS = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")  # between "email" and "2"
 JOINED_EMAIL = re.compile(r"(?<=[a-z]{3})email\b")  # in "useremail"
 SIGNS = re.compile(r"[\W_]+")
-# Han, kana, Hangul (also the letters that it is taken apart into) and Thai have no blanks between words.
+# Han, kana, Thai and Hangul, also taken apart into its letters, have no blanks between words.
 WITHOUT_BLANKS = re.compile(r"[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class NameRank(IntEnum):
-    """What the name of a column says about the addresses in it; the lower, the likelier they are meant."""
+    """What the name of a column says about its addresses; the lower, the likelier they are meant."""
 
     EMAIL = 0  # it says e-mail
     OTHER = 1  # it says nothing about it

@@ -309,7 +309,7 @@ class Listing:
         return kinds, counts
 
     def decide(self, rows: Rows | None = None, columns: Sequence[Column] = CORE) -> pd.DataFrame:
-        """Rows with result columns and with the action of each; a repeated row names the one that is sent."""
+        """Rows with result columns and with the action of each; a repeated one names another row."""
         out = decide(self.rows.to_frame(rows, columns), self.column, policy=self.policy)
         at = np.arange(len(self.rows)) if rows is None else rows
         is_repeated = np.array([each.cause == "duplicate" for each in self.kinds], np.bool_)

@@ -525,7 +525,10 @@ class AuditState:
     # --- 2 tidy -------------------------------------------------------------------------------------------------------
 
     def set_repair(self, name: str, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
-        """Turn a repair on or off; also `split`, `merge`, `suppress`, and ``refused 3`` for a column that says no."""
+        """Turn a repair on or off; also `split`, `merge` and `suppress`.
+
+        ``refused 3`` is a column that says no, by its position.
+        """
         self.require_idle()
         by_name = {refused_name(at): at for at in self.source.refusals} if self.source else {}
         if name in ("split", "merge", "suppress"):

@@ -286,7 +286,10 @@ def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
     ]
     added = count_of(base.added_rows, "row")
     split = f"Gives each address a row of its own: {added} more. Without it, these are reviewed."
-    merge = "Sends one mail to each mailbox: the first row that may be sent stays, the others go to “Remove”."
+    merge = (
+        "Sends one mail to each mailbox: the first row that may be sent stays, the others go to "
+        "“Remove”."
+    )
     items = [
         *sorted(repairs, key=lambda each: -each[2]),
         (
