@@ -487,16 +487,16 @@ def test_a_changed_setting_marks_the_result_until_it_is_verified_again(contacts)
     for change in (
         lambda: audit._state.choose_column(0),
         lambda: audit._state.choose_column(1),
-        lambda: audit._state.set_repair("merge", True),
+        lambda: audit._state.set_repair("merge", False),
     ):
         change()
         audit.wait(30)
     assert "From the earlier setting" in shown(audit, "decide")["outdated"]
     assert primary(audit) == "verify"
-    audit._state.set_repair("merge", False)
+    audit._state.set_repair("merge", True)
     audit.wait(30)
     assert shown(audit, "decide")["outdated"] == "", "it is the setting of the result again"
-    audit._state.set_repair("merge", True)
+    audit._state.set_repair("merge", False)
     finished(audit)
     assert shown(audit, "decide")["outdated"] == ""
 

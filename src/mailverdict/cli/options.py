@@ -169,7 +169,7 @@ KeepRepeats = Annotated[
     bool,
     typer.Option(
         "--keep-repeats",
-        help="With --policy, send to all rows of a mailbox, and not only to the first.",
+        help="With --policy or --report: send to all rows of a mailbox, not only to the first.",
     ),
 ]
 Known = Annotated[

@@ -25,7 +25,7 @@ from ..files.writers import FormulaColumns
 from ..frames.duplicates import SentMailboxes
 from ..frames.file_run import FileRun
 from ..frames.planning import plan_pieces
-from ..frames.policy import decide_rows, describe_repeats, find_policy, read_decided
+from ..frames.policy import Policy, decide_rows, describe_repeats, find_policy, read_decided
 from ..frames.results import Results
 from ..model.table import SOURCE_REMOTE, one_array, plain_schema
 from ..model.words import ValidationType, count_of
@@ -155,8 +155,8 @@ def verify(
     check_report(report, earlier, audience, read_or_written=(file, output, suppress, known))
     check_not_read(output, "--output", suppress, known)
     check_second_table(against_column, suppress, known)
-    if keep_repeats and policy is None:
-        raise mv.SettingsError("--keep-repeats is for --policy, which says what is sent")
+    if keep_repeats and policy is None and report is None:
+        raise mv.SettingsError("--keep-repeats is for --policy and --report, which say what is sent")
     written = parse_columns(columns, clean=clean)
     listed = None if suppress is None else read_suppression_list(suppress, against_column)
     settled = read_known_file(known, validation_type, against_column)
@@ -341,7 +341,9 @@ class VerifiedRows:
         self.given = {*source.columns, LINE}
         self.added = [self.label(name) for name in names]
         self.report_path = report
-        self.counts = Counts(None if report is None else self.policy or find_policy("balanced"))
+        reported = None if report is None else self.policy or find_policy("balanced")
+        self.counts = Counts(reported)
+        self.judge = self.policy or reported  # what says which rows are sent
         # Read now: the output may replace the file.
         self.earlier = None if earlier is None else read_earlier(earlier, column, prefix)
         self.is_kept = report is not None and (earlier is not None or not is_page(report))
@@ -360,13 +362,9 @@ class VerifiedRows:
             [self.column, *(label for label in judged if label in piece.column_names)]
         )
         rows = read_decided(results, self.column, self.prefix)
-        decided = None
-        if self.policy is not None:
-            decided = decide_rows(rows, self.policy)
-            if not self.keep_repeats:
-                results = self.name_repeats(results, rows, decided["action"])
-                rows = read_decided(results, self.column, self.prefix)
-                decided = decide_rows(rows, self.policy)
+        if self.judge is not None and not self.keep_repeats:
+            results = self.name_repeats(results, rows, self.judge)
+            rows = read_decided(results, self.column, self.prefix)
         self.counts.add(rows)
         if self.is_kept:
             self.kept.append(results.cast(plain_schema(results.schema)))
@@ -375,21 +373,25 @@ class VerifiedRows:
             name for name in self.added if name not in self.given and name in piece.column_names
         ]
         shown = piece.select([*given, *(piece.column_names.index(name) for name in added)])
-        if decided is not None:
+        if self.policy is not None:
+            decided = decide_rows(rows, self.policy)
             for name in ("action", "action_why"):
                 shown = put_column(
                     shown, pa.field(self.label(name), pa.string()), decided[name].cast(pa.string())
                 )
         return shown
 
-    def name_repeats(self, results: pa.Table, rows: Results, actions: pa.ChunkedArray) -> pa.Table:
-        """The results with words for the rows whose mailbox is sent in an earlier row."""
-        is_sent = pc.equal(actions.cast(pa.string()), "send")
-        people = pc.if_else(is_sent, people_of(keys_of(rows)), None)
+    def name_repeats(self, results: pa.Table, rows: Results, policy: Policy) -> pa.Table:
+        """The results with actions, and with words for rows whose mailbox is sent in an earlier one."""
+        decided = decide_rows(rows, policy)
+        actions = decided["action"].cast(pa.string())
+        people = pc.if_else(pc.equal(actions, "send"), people_of(keys_of(rows)), None)
         repeats = self.sent.find_repeats(one_array(people))
         self.repeated += int(np.count_nonzero(repeats))
-        field = pa.field(self.label("action_why"), pa.string())
-        return put_column(results, field, describe_repeats(repeats))
+        why = pc.coalesce(describe_repeats(repeats), one_array(decided["action_why"]))
+        for name, values in (("action", actions), ("action_why", why)):
+            results = put_column(results, pa.field(self.label(name), pa.string()), values)
+        return results
 
     def save_report(self, validation_type: str, name: str, again: str, answered_by: str) -> None:
         """Write the report of all pieces to its path; `answered_by` is the label of the backend, if it has one."""
