@@ -156,7 +156,9 @@ def verify(
     check_not_read(output, "--output", suppress, known)
     check_second_table(against_column, suppress, known)
     if keep_repeats and policy is None and report is None:
-        raise mv.SettingsError("--keep-repeats is for --policy and --report, which say what is sent")
+        raise mv.SettingsError(
+            "--keep-repeats is for --policy and --report, which say what is sent"
+        )
     written = parse_columns(columns, clean=clean)
     listed = None if suppress is None else read_suppression_list(suppress, against_column)
     settled = read_known_file(known, validation_type, against_column)

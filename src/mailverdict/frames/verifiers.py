@@ -83,7 +83,7 @@ DEEP_ENOUGH = {
     ValidationType.MX_BLACKLIST: (ValidationType.MX_BLACKLIST,),
     ValidationType.SMTP: (ValidationType.SMTP,),
 }
-HOW_TO_NAME = "column= of read_verdicts, or --against-column on the command line"
+HOW_TO_NAME = "column= of read_verdicts (beside --known as --against-column)"
 WHOSE = "give what read_verdicts returned, a verified frame, or the export of another verifier"
 
 
