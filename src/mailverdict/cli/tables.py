@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
@@ -25,7 +26,7 @@ from ..files.writers import FormulaColumns
 from ..frames.duplicates import SentMailboxes
 from ..frames.file_run import FileRun
 from ..frames.planning import plan_pieces
-from ..frames.policy import Policy, decide_rows, describe_repeats, find_policy, read_decided
+from ..frames.policy import decide_rows, describe_repeats, find_policy, read_decided
 from ..frames.results import Results
 from ..model.table import SOURCE_REMOTE, one_array, plain_schema
 from ..model.words import ValidationType, count_of
@@ -364,9 +365,14 @@ class VerifiedRows:
             [self.column, *(label for label in judged if label in piece.column_names)]
         )
         rows = read_decided(results, self.column, self.prefix)
-        if self.judge is not None and not self.keep_repeats:
-            results = self.name_repeats(results, rows, self.judge)
-            rows = read_decided(results, self.column, self.prefix)
+        decided = None
+        if self.judge is not None:
+            decided = decide_rows(rows, self.judge)
+            repeats = self.find_repeats(rows, decided)
+            if repeats.any() or self.is_kept:  # pieces that are kept have the same columns
+                results = self.name_repeats(results, decided, repeats)
+                rows = read_decided(results, self.column, self.prefix)
+                decided = decide_rows(rows, self.judge)
         self.counts.add(rows)
         if self.is_kept:
             self.kept.append(results.cast(plain_schema(results.schema)))
@@ -375,21 +381,28 @@ class VerifiedRows:
             name for name in self.added if name not in self.given and name in piece.column_names
         ]
         shown = piece.select([*given, *(piece.column_names.index(name) for name in added)])
-        if self.policy is not None:
-            decided = decide_rows(rows, self.policy)
+        if self.policy is not None and decided is not None:
             for name in ("action", "action_why"):
                 shown = put_column(
                     shown, pa.field(self.label(name), pa.string()), decided[name].cast(pa.string())
                 )
         return shown
 
-    def name_repeats(self, results: pa.Table, rows: Results, policy: Policy) -> pa.Table:
-        """The results with actions, and with words for rows whose mailbox is sent in an earlier one."""
-        decided = decide_rows(rows, policy)
-        actions = decided["action"].cast(pa.string())
-        people = pc.if_else(pc.equal(actions, "send"), people_of(keys_of(rows)), None)
+    def find_repeats(self, rows: Results, decided: pa.Table) -> npt.NDArray[np.int64]:
+        """For each row of a piece the earlier one that is sent at its mailbox; 0 for none."""
+        if self.keep_repeats:
+            return np.zeros(len(rows), np.int64)
+        is_sent = pc.equal(decided["action"].cast(pa.string()), "send")
+        people = pc.if_else(is_sent, people_of(keys_of(rows)), None)
         repeats = self.sent.find_repeats(one_array(people))
         self.repeated += int(np.count_nonzero(repeats))
+        return repeats
+
+    def name_repeats(
+        self, results: pa.Table, decided: pa.Table, repeats: npt.NDArray[np.int64]
+    ) -> pa.Table:
+        """The results with actions, and with words for the rows that repeat a mailbox."""
+        actions = decided["action"].cast(pa.string())
         why = pc.coalesce(describe_repeats(repeats), one_array(decided["action_why"]))
         for name, values in (("action", actions), ("action_why", why)):
             results = put_column(results, pa.field(self.label(name), pa.string()), values)
