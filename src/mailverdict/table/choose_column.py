@@ -10,8 +10,8 @@ a column of 1,500 rows, but they are two. For example
     work email 900 of 1,000 rows, 900 different; home email 950 rows, 940         -> ambiguous
 
 A column whose name says e-mail, and that has addresses in under a tenth of the rows, has no rank by
-its name. Of two columns that are equally likely, the one whose name says nothing but e-mail is meant;
-without such a name the user must say.
+its name. Of two columns that are equally likely, the one whose name says nothing but e-mail is
+meant; without such a name the user must say.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class ColumnChoice:
         return self.chosen.name
 
     def require_sure(self) -> Any:
-        """The chosen column of a table that nobody looks at; `ColumnError` where there is a doubt."""
+        """The chosen column of a table that nobody looks at; `ColumnError` in doubt."""
         if self.chosen is not None and not self.is_sure:
             figures = self.figures(self.chosen)
             raise ColumnError(

@@ -26,7 +26,7 @@ WITHOUT_BLANKS = re.compile(r"[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9
 
 
 class NameRank(IntEnum):
-    """What the name of a column says about its addresses; the lower, the likelier they are meant."""
+    """What the name of a column says about its addresses; the lower, the likelier."""
 
     EMAIL = 0  # it says e-mail
     OTHER = 1  # it says nothing about it

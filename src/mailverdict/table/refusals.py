@@ -1,7 +1,7 @@
 """Columns that say no: people who unsubscribed, objected or bounced, by the user's own table.
 
-`find_refusals` looks for them by the tables of `data/refusals.toml`: a column "Unsubscribed from all
-email" with true in 71 rows is one `Refusal`. They are offered, and nothing is done by them.
+`find_refusals` looks for them by the tables of `data/refusals.toml`: a column "Unsubscribed from
+all email" with true in 71 rows is one `Refusal`. They are offered, and nothing is done by them.
 `WhereRule` is what a user asks for: the rows whose cell in a column is one of some values.
 """
 
@@ -135,8 +135,8 @@ class Refusal:
     def describe(self) -> str:
         """The column in a sentence.
 
-        >>> Refusal("Status", {"unsubscribed": 71, "cleaned": 1}, 100).describe()
-        'Status: 71 rows say unsubscribed, 1 row says cleaned; that is more than half of the 100 rows'
+        >>> print(Refusal("Status", {"cleaned": 51}, 100).describe())
+        Status: 51 rows say cleaned; that is more than half of the 100 rows
         """
         parts = []
         for value, count in self.values.items():
@@ -229,7 +229,7 @@ def fold_value(value: Any) -> str:
 
 @dataclass(frozen=True)
 class WhereRule:
-    """Rows that a user wants to be taken off: those whose cell in a column is one of some values."""
+    """Rows that a user wants to be taken off: those with one of some values in a column."""
 
     column: Any
     values: tuple[Any, ...]  # as given
@@ -258,7 +258,7 @@ class WhereRule:
         return {value for value in self.values if self.wanted(value).isdisjoint(there)}
 
     def refuse(self, absent: Iterable[Any], counts: Mapping[str, int]) -> None:
-        """Raise `SettingsError` for values that no row has; `counts` are the values that there are."""
+        """Raise `SettingsError` for values that no row has; `counts` are those that there are."""
         for value in self.values:
             if value in absent:
                 shown = [repr(printable_text(text, LONGEST_SHOWN)) for text in counts]
