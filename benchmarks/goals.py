@@ -114,6 +114,7 @@ def at_least(limit: float, unit: str, words: str, measured: Measured) -> Goal:
 
 
 COLUMN, MEMORY = "a column by regex", "memory above the input, a column by regex"
+AS_IT_STANDS = "mailverdict, clean=False"
 LOOP, PLUGIN = "email-validator, loop", "emval, Polars plug-in"
 CLEAN, CSV, LARGE = (
     "nothing to repair, processor time",
@@ -146,23 +147,34 @@ CLICK = "audit page, click to painted:"
 # By benchmark; each row is the limit, its unit, what it limits, and where the value is.
 GOALS: dict[str, tuple[Goal, ...]] = {
     "column": (
-        at_least(
-            75,
+        at_most(
+            2.2,
             "",
-            "1,000,000 rows: times as fast as email-validator",
-            ratio(COLUMN, LOOP, OURS, MILLION),
+            "1,000,000 rows, 2.6 % of them messy: times `clean=False`",
+            ratio(COLUMN, OURS, AS_IT_STANDS, MILLION),
         ),
         at_least(
-            4.5,
+            60,
             "",
-            "1,000,000 rows: times as fast as emval's plug-in",
-            ratio(COLUMN, PLUGIN, OURS, MILLION),
+            "1,000,000 rows, `clean=False`: times as fast as email-validator",
+            ratio(COLUMN, LOOP, AS_IT_STANDS, MILLION),
         ),
-        at_most(250, "MB", "1,000,000 rows: memory above the input", median(MEMORY, size=MILLION)),
+        at_least(
+            3.5,
+            "",
+            "1,000,000 rows, `clean=False`: times as fast as emval's plug-in",
+            ratio(COLUMN, PLUGIN, AS_IT_STANDS, MILLION),
+        ),
+        at_most(
+            250,
+            "MB",
+            "1,000,000 rows, `clean=False`: memory above the input",
+            median(MEMORY, AS_IT_STANDS, MILLION),
+        ),
     ),
     "clean": (
         at_most(
-            1.15,
+            1.2,
             "",
             "nothing to repair: times `clean=False`",
             ratio(CLEAN, "verify, clean=True", "verify"),

@@ -26,6 +26,7 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 @pytest.mark.filterwarnings(
     "ignore:.*verified as they stand:UserWarning"
 )  # a page may verify a frame again
+@pytest.mark.filterwarnings("ignore:known=:UserWarning")  # how old the answers are
 @pytest.mark.parametrize(
     "page",
     [

@@ -73,7 +73,7 @@ LISTS: Mapping[str, tuple[str, str, str, str]] = {
     "relays": (BY_HAND, "MIT", "1", "2026-11-20"),
     "not_disposable": (BY_HAND, "MIT", "1", "2026-11-26"),
     "free": ("npm freemail 1.7.0", "ISC", "1.7.0", "2020-07"),
-    "free_more": (BY_HAND, "MIT", "2", "2026-11-26"),
+    "free_more": (BY_HAND, "MIT", "3", "2026-11-29"),
     "role_core": (BY_HAND, "MIT", "2", "2026-11-26"),
     "role_languages": (BY_HAND, "MIT", "1", "2026-11-26"),
     "role_extended": (BY_HAND, "MIT", "2", "2026-11-26"),
@@ -81,7 +81,7 @@ LISTS: Mapping[str, tuple[str, str, str, str]] = {
     "suggestion_targets": (BY_HAND, "MIT", "2", "2026-11-26"),
     "known_domains": (BY_HAND, "MIT", "2", "2026-11-26"),
     "suffixes": (BY_HAND, "MIT", "1", "2026-11-20"),
-    "operators": ("collected for mailverdict; each row names who saw it", "MIT", "1", "2026-11-27"),
+    "operators": ("collected for mailverdict; each row names who saw it", "MIT", "2", "2026-11-29"),
     "resolver_test": (BY_HAND, "MIT", "1", "2026-11-22"),
     "special_networks": (
         "IANA IPv4 and IPv6 Special-Purpose Address Registries",
@@ -90,6 +90,13 @@ LISTS: Mapping[str, tuple[str, str, str, str]] = {
         "2026-07-18",
     ),
     "special_networks_more": (BY_HAND, "MIT", "1", "2026-11-26"),
+    "root_zone": (
+        "the last labels of the ICANN section of the Public Suffix List, "
+        "PyPI publicsuffixlist 1.1.2.20261023",
+        "MPL-2.0",
+        "2026-10-22",
+        "2026-10-22",
+    ),
 }
 
 DISPOSABLE_HEAD = """\
@@ -99,7 +106,7 @@ DISPOSABLE_HEAD = """\
 """
 FREE_HEAD = """\
 # Consumer mail providers. From the npm package freemail 1.7.0 (ISC, copyright 2015 Will White).
-# Without disposable, mistyped, malformed and non-registrable names. Built by tools/build_lists.py.
+# Without disposable, mistyped, malformed and non-registrable names, and without companies. Built by tools/build_lists.py.
 """
 
 
@@ -177,10 +184,16 @@ def build_free(
             },
             "disposable": below(wanted, throwaway),
             "a typo of a provider": {name for name in wanted if index.suggest(name)},
-            "no provider": entries_of(Path(__file__).with_name("no_provider.txt")),
+            "no provider": no_providers(),
             "in the hand-written list": by_hand("free_more"),
         },
     )
+
+
+def no_providers() -> list[str]:
+    """The names of the table beside this file; when and by whom each was seen follows in its row."""
+    rows = entries_of(Path(__file__).with_name("no_provider.txt"))
+    return [row.split()[0] for row in rows]
 
 
 def typo_index() -> SuggestionIndex:

@@ -45,7 +45,7 @@ class Batch:
         pa.StringArray
     )  # stripped, without nulls; unique unless the type is free (see `Backend.is_free`)
     validation_type: str  # regex, mx, mx_blacklist or smtp
-    syntax: Any = None  # the `SyntaxColumn` of the addresses, if they were checked already
+    syntax: Any = None  # what `observe_column` saw of the addresses, if they were checked already
     fields: frozenset[str] | None = (
         None  # columns of the rows that are used; the rows may lack the others; None: all
     )

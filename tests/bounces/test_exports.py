@@ -23,9 +23,10 @@ EXPORTS = {
         ["hard", "blocked"],
     ),
     "SendGrid events": (
-        "email,timestamp,event,reason,status\na@x.example,1772529300,bounce,550 5.1.1 User unknown,5.1.1\n"
-        "b@x.example,1772529300,open,,\nc@x.example,1772529300,delivered,,\nd@x.example,1772529300,spamreport,,\n"
-        "e@x.example,1772529300,deferred,451 4.7.1 Greylisted,\n",
+        "email,timestamp,event,reason,status,sg_event_id\n"
+        "a@x.example,1772529300,bounce,550 5.1.1 User unknown,5.1.1,1\n"
+        "b@x.example,1772529300,open,,,2\nc@x.example,1772529300,delivered,,,3\n"
+        "d@x.example,1772529300,spamreport,,,4\ne@x.example,1772529300,deferred,451 4.7.1 Greylisted,,5\n",
         ["hard", "delivered", "complaint", "soft"],
     ),
     "Mailgun bounces": (
@@ -51,8 +52,9 @@ EXPORTS = {
         ["hard", "blocked", "soft"],
     ),
     "Brevo events": (
-        f"event,email,date,messageId,reason\nhard_bounce,a@x.example,{WHEN},1,550 5.1.1 User unknown\n"
-        f"soft_bounce,b@x.example,{WHEN},2,\nspam,c@x.example,{WHEN},3,\nunique_opened,d@x.example,{WHEN},4,\n",
+        "event,email,ts_event,message-id,reason\nhard_bounce,a@x.example,1772529300,1,550 5.1.1 User unknown\n"
+        "soft_bounce,b@x.example,1772529300,2,\nspam,c@x.example,1772529300,3,\n"
+        "unique_opened,d@x.example,1772529300,4,\n",
         ["hard", "soft", "complaint"],
     ),
 }
@@ -120,6 +122,12 @@ def test_what_the_service_says_and_the_reply_together(word, status, reply, outco
     assert conclude_row(word, status, reply).outcome == outcome, why
 
 
+def test_a_table_without_an_address_or_a_statement_asks_for_the_columns():
+    for columns in ({"email": ["a@x.example"], "name": ["Ada"]}, {"event": ["bounce"]}):
+        with pytest.raises(mv.ColumnError, match="name the columns"):
+            mv.read_bounces(pd.DataFrame(columns))
+
+
 def frame(**columns):
     return pd.DataFrame(columns)
 
@@ -134,6 +142,23 @@ def test_columns_can_be_given():
         mv.read_bounces(export, columns=columns, outcomes={"ok": "skip"})
     found = mv.read_bounces(export, columns=columns, outcomes={"Dead": "hard", "ok": "delivered"})
     assert found["outcome"].tolist() == ["hard", "delivered", "hard"]
+
+
+@each_row(
+    ("error", "outcome"),
+    [
+        ("550 5.7.1 Message rejected as spam", "blocked"),
+        ("Message rejected as spam", "blocked"),
+        ("550 5.1.1 User unknown", "hard"),
+        ("451 4.7.1 Greylisted", "soft"),
+        (None, "complaint"),
+        ("abuse", "complaint"),
+    ],
+)
+def test_a_complaint_never_comes_with_a_refusal(error, outcome):
+    export = frame(to=["a@x.example"], category=["Spam"], error=[error])
+    columns = {"address": "to", "outcome": "category", "diagnostic": "error"}
+    assert mv.read_bounces(export, columns=columns)["outcome"].tolist() == [outcome]
 
 
 def test_rows_without_an_address_are_named():
@@ -158,7 +183,6 @@ def test_rows_without_an_address_are_named():
             mv.ColumnError,
             "no column 'mail' \\(did you mean 'email'\\?\\); there are 'email', 'Type'",
         ),
-        (None, None, mv.ColumnError, "name the columns"),
         (None, {"x": "dead"}, mv.SettingsError, "one of delivered"),
     ],
 )

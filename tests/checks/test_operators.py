@@ -14,6 +14,7 @@ from mailverdict.checks.operators import (
     find_operator,
     load_behaviour,
     load_operators,
+    load_providers,
     name_operators,
     parse_operators,
 )
@@ -45,6 +46,21 @@ HOSTS = [
         None,
         "a forgotten final dot is not Microsoft",
     ),
+    ("163mx01.mxmail.netease.com", "mxmail.netease.com", "netease", "163.com and business"),
+    (
+        "firm-us.mail.protection.office365.us",
+        "mail.protection.office365.us",
+        "microsoft365-gov",
+        "a tenant",
+    ),
+    ("mx2.aruba.it", "aruba.it", "aruba", "a host of Aruba"),
+    ("mx.pec.aruba.it", "mx.pec.aruba.it", "aruba-pec", "registered mail"),
+    ("mx00.perfora.net", "perfora.net", "ionos", "an old name of IONOS"),
+    ("mx0.ovh.net", "mx0.ovh.net", "ovh", "OVH"),
+    ("vps1.ovh.net", None, None, "a customer's own machine"),
+    ("mta-gw.infomaniak.com", "infomaniak.com", "infomaniak", "Infomaniak"),
+    ("eir-07.mx.a.cloudfilter.net", "cloudfilter.net", "cloudfilter", "in front of providers"),
+    ("mx1.mxge.comcast.net", "mxge.comcast.net", "comcast", "Comcast"),
     ("notyahoodns.net", None, None, "only whole labels count"),
     ("phone.com", None, None, "one.com is the end of its text, not of its labels"),
     ("mx.example.org", None, None, "nobody"),
@@ -55,6 +71,7 @@ NESTED = {
     "yahoodns.net": "am0 gm0 mail.am0 mx-biz.mail.am0 mx-rogers.mail.am0",
     "am0.yahoodns.net": "mail mx-biz.mail mx-rogers.mail",
     "mail.am0.yahoodns.net": "mx-biz mx-rogers",
+    "aruba.it": "mx.pec",
     "google.com": "aspmx.l gmail-smtp-in.l gmr-smtp-in.l smtp",
     "barracudanetworks.com": "ess",
     "pphosted.com": "gslb",
@@ -148,12 +165,51 @@ NAMED = [
     ("mx1.hoster.example", None, "hoster.example"),
     ("home.duckdns.org", "ada@firm.example", "home.duckdns.org"),
     (None, "ada@firm.example", None),
+    # Everybody can have a mailbox there, so it is no company with a server of its own.
+    ("mx1.seznam.cz", "ada@seznam.cz", "seznam.cz"),
+    ("mx1.seznam.cz", "ada@email.cz", "seznam.cz"),
+    ("mxbw.lb.bluewin.ch", "ada@bluewin.ch", "bluewin.ch"),
+    ("mx.uol.com.br", "ada@uol.com.br", "uol.com.br"),
+    ("mx.uol.com.br", "ada@bol.com.br", "uol.com.br"),
+    ("mx.seznam.cz", "ada@posta.seznam.cz", "seznam.cz"),
+]
+# Providers of mailboxes: the preferred mail server of each domain (2026-10), and the word of the table.
+PROVIDERS = [
+    ("t-online.de", "mx00.t-online.de", "t-online"),
+    ("web.de", "mx-ha02.web.de", "webde"),
+    ("free.fr", "mx1.free.fr", "free"),
+    ("orange.fr", "smtp-in.orange.fr", "orange"),
+    ("wanadoo.fr", "smtp-in.orange.fr", "orange"),
+    ("sfr.fr", "smtp-in.sfr.fr", "sfr"),
+    ("mail.ru", "mxs.mail.ru", "mailru"),
+    ("bk.ru", "mxs.mail.ru", "mailru"),
+    ("libero.it", "smtp-in.libero.it", "libero"),
+    ("virgilio.it", "smtp-in.virgilio.it", "libero"),
+    ("comcast.net", "mx1a1.comcast.net", "comcast"),
+    ("charter.net", "mx0.charter.net", "spectrum"),
+    ("naver.com", "mx1.naver.com", "naver"),
+    ("hanmail.net", "mx1.hanmail.net", "kakao"),
+    ("daum.net", "mx1.hanmail.net", "kakao"),
+    ("telenet.be", "mx1.telenet-ops.be", "telenet"),
+    ("ziggo.nl", "mxin10.ziggo.nl", "ziggo"),
+    ("163.com", "163mx00.mxmail.netease.com", "netease"),
 ]
 
 
 def test_a_host_that_is_not_in_the_table_has_the_name_of_its_domain() -> None:
     hosts, addresses, names = zip(*NAMED, strict=True)
     assert name_operators(pa.array(hosts), pa.array(addresses)).to_pylist() == list(names)
+
+
+@each_row(("domain", "host", "operator"), PROVIDERS)
+def test_all_domains_of_a_provider_have_one_operator(domain: str, host: str, operator: str) -> None:
+    assert name_operators(pa.array([host]), pa.array([f"ada@{domain}"])).to_pylist() == [operator]
+
+
+def test_a_provider_is_never_self() -> None:
+    domains = [*load_providers()]
+    hosts = [f"mx.{domain}" for domain in domains]
+    assert "self" not in name_operators(pa.array(hosts), pa.array(domains)).to_pylist()
 
 
 @each_row(

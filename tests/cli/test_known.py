@@ -10,7 +10,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.sandbox import World
-from tests.doubles.tables import rows_of_csv
+from tests.doubles.tables import each_row, rows_of_csv
 
 LIST = [
     "ada@plain.example",
@@ -61,7 +61,9 @@ def test_verify_asks_only_what_the_export_left_open(
         "verify", contacts, "-c", "email", "--known", export, "-o", out, *way[through]
     )
     assert status == 0
-    assert f"{export}: 2 addresses are settled and not asked\n" in told
+    assert (
+        f"{export}: 2 addresses are settled and not asked; the answers are without dates\n" in told
+    )
     rows = rows_of_csv(out)
     assert [row["email"] for row in rows] == LIST
     here = "remote" if through == "service" else "local"
@@ -137,7 +139,7 @@ def test_a_file_of_nobody_is_one_line(run, contacts, tmp_path):
     status, _, told = run("verify", contacts, "-c", "email", "-t", "regex", "--known", path)
     assert status == 2
     assert told.startswith(
-        f"mailverdict: {path} is not an export of a verifier that is known (ZeroBounce, "
+        f"mailverdict: {path} is not an export of a verifier that is known: name its columns, "
     )
     assert told.count("\n") == 1
 
@@ -207,3 +209,88 @@ def test_compare_replaces_no_file_that_it_reads(run, ours, export):
             2,
             f"mailverdict: --output {path} would replace {path}: give another name\n",
         )
+
+
+@pytest.fixture
+def other(tmp_path):
+    """The export of a verifier that is not known."""
+    path = tmp_path / "other.csv"
+    path.write_text(
+        "Address,Grade,Day\nbo@plain.example,F,2024-05-01\ncy@plain.example,A,2026-02-03\n"
+    )
+    return path
+
+
+MAP = ("--map", "email=Address,status=Grade,at=Day", "--map", "A=valid,F=invalid")
+
+
+def test_columns_and_words_of_any_other_verifier_are_mapped(run, contacts, other, tmp_path):
+    out = tmp_path / "out.csv"
+    verify = ("verify", contacts, "-c", "email", "-t", "regex", "--known", other, "-o", out, "-q")
+    status, _, told = run(*verify, *MAP)
+    assert (status, told) == (
+        0,
+        f"{other}: 2 addresses are settled and not asked; the answers are from 2024-05-01 to 2026-02-03\n",
+    )
+    assert [row["email_source"] for row in rows_of_csv(out)][1:3] == ["another verifier"] * 2
+
+
+def test_older_answers_are_left_out_if_max_age_is_given(run, contacts, other, tmp_path):
+    verify = ("verify", contacts, "-c", "email", "-t", "regex", "--known", other, "-q", *MAP)
+    told = run(*verify, "-o", tmp_path / "out.csv", "--max-age", "1D")[2]
+    assert told == (
+        f"{other}: 0 addresses are settled and not asked; 2 older answers are left out\n"
+    )
+
+
+@each_row(
+    ("mapped", "problem"),
+    [
+        ("Address", "--map 'Address': write email=COLUMN, status=COLUMN, or WORD=MEANING"),
+        ("email=", "--map 'email=': write email=COLUMN"),
+        ("A=good", "outcomes['A']='good': one of valid, risky, invalid, unknown, skip, "),
+        ("email=Address", "columns: give the column of 'status', too"),
+    ],
+)
+def test_a_map_that_cannot_work_is_one_line(run, contacts, other, mapped, problem):
+    status, _, told = run(
+        "verify", contacts, "-c", "email", "-t", "regex", "--known", other, "--map", mapped
+    )
+    assert (status, told.count("\n")) == (2, 1)
+    assert told.startswith(f"mailverdict: {problem}")
+
+
+def test_a_map_without_a_known_file_is_refused(run, contacts):
+    status, _, told = run("verify", contacts, "-c", "email", "-t", "regex", *MAP)
+    assert (status, told) == (
+        2, "mailverdict: --map is for the file of --known: give that, too\n"
+    )  # fmt: skip
+
+
+def test_compare_maps_the_file_that_has_the_columns(run, other, export, tmp_path):
+    status, said, told = run("compare", export, other, *MAP, "--json")
+    found = json.loads(said)
+    assert (status, found["a"], found["b"]) == (0, "ZeroBounce", "another verifier")
+    assert (found["both"], found["contradictions"]) == (2, 0)
+    assert f"{export}: read without the columns of --map: no column 'Address'" in told
+    both = json.loads(run("compare", other, other, *MAP, "--json")[1])
+    assert (both["a"], both["b"]) == ("another verifier (a)", "another verifier (b)")
+
+
+def test_compare_takes_a_file_of_ours_as_ours_also_with_the_columns_of_the_export(
+    run, other, tmp_path
+):
+    ours = tmp_path / "ours.csv"
+    assert run("verify", other, "-c", "Address", "-t", "regex", "-o", ours, "-q")[0] == 0
+    found = json.loads(run("compare", ours, other, *MAP, "--json")[1])
+    assert (found["a"], found["b"], found["contradictions"]) == (
+        "mailverdict",
+        "another verifier",
+        1,
+    )
+
+
+def test_compare_refuses_a_map_that_no_file_has(run, export):
+    status, _, told = run("compare", export, export, "--map", "email=Adress,status=Grade")
+    assert status == 2
+    assert told.endswith("mailverdict: neither file has the columns of --map\n")

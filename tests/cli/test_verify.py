@@ -435,16 +435,22 @@ WRONG = [
         "the table has no columns to choose from: name the one with the addresses",
     ),
     (
-        "x.ods",
+        "x.numbers",
         b"PK\x03\x04",
         (),
-        "x.ods is a spreadsheet of a kind that is not read: save it as .xlsx or .csv",
+        "x.numbers is a spreadsheet of a kind that is not read: save it as .xlsx or .csv",
     ),
     (
-        "x.XLSB",
-        b"\xd0\xcf",
+        "x.ods",
+        b"PK\x03\x04 and no more",
         (),
-        "x.XLSB is a spreadsheet of a kind that is not read: save it as .xlsx or .csv",
+        "x.ods cannot be read as a workbook",
+    ),
+    (
+        "x.csv",
+        b"email\nada@x.org\n",
+        ("-o", "y.ods"),
+        "y.ods: .ods files are read and not written: name another file, as y.xlsx",
     ),
     ("x.foo", b"email\n", (), "x.foo: cannot tell what kind of table this is; known endings: .csv"),
     (
@@ -471,7 +477,12 @@ WRONG = [
         (),
         "no column looks like e-mail addresses; name one of 'id', 'name'",
     ),
-    ("x.csv", b"id,name\n1,J\xf6rg\n", (), "name one of 'id', 'name'; encoding: cp1252 (guessed"),
+    (
+        "x.csv",
+        b"id,name\n1,J\xf6rg\n",
+        (),
+        "name one of 'id', 'name'; encoding: cp1252, guessed by its letters, as in 'J\xf6rg'",
+    ),
     (
         "x.csv",
         b"id,email\n1,a@b.org\n2\n",
@@ -499,7 +510,7 @@ WRONG = [
     ("x.csv", b"email\n", ("--encoding", "klingon"), "encoding 'klingon' is not known"),
     ("x.csv", b"email\n", ("--delimiter", "::"), "delimiter '::': give one character"),
     ("x.parquet", b"PAR1 and no more", (), "x.parquet: Parquet magic bytes not found in footer"),
-    ("x.xlsx", b"PK\x03\x04 and no more", (), "x.xlsx cannot be read as XLSX"),
+    ("x.xlsx", b"PK\x03\x04 and no more", (), "x.xlsx cannot be read as a workbook"),
     (
         "x.csv",
         b"email,email_role\na@b.org,boss\n",
@@ -544,6 +555,13 @@ WRONG = [
         "cannot tell what kind of table to write",
     ),
 ]
+
+
+@pytest.mark.parametrize("name", ["x.ods", "x.xls", "x.XLSB", "x.vcf"])
+def test_what_is_only_read_is_not_replaced_and_nothing_is_read(run, tmp_path, name):
+    status, printed, said = run("verify", tmp_path / name, "--in-place")
+    assert (status, printed) == (2, "")
+    assert "files are read and not written: name another file with --output, as " in said
 
 
 @pytest.mark.parametrize(("name", "content", "more", "told"), WRONG, ids=[w[3][:40] for w in WRONG])

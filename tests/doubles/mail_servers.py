@@ -116,7 +116,7 @@ class ScriptedWorld:
         run = Recipients(pool, results, clients=client and [client] * len(emails), **how)
         try:
             codes = results.codes
-            for code, domain in enumerate(batch.syntax.domains.to_pylist()):
+            for code, domain in enumerate(batch.domain_names()):
                 hosts = self.exchanges.get(domain, [(10, f"mx.{domain}")])
                 seen = DomainEvidence(
                     domain, DnsOutcome.MX, tuple(MailExchange(*each) for each in hosts)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from _pytest.mark import ParameterSet
 
+from mailverdict.files.readers import open_table
 from mailverdict.model.table import SCHEMA, row_of
 from mailverdict.model.verification import Verification
 
@@ -21,10 +22,24 @@ __all__ = [
     "assert_none_differ",
     "crossed",
     "each_row",
+    "file_rows",
     "first_ones",
     "rows_of_csv",
     "rows_to_table",
+    "write_file",
 ]
+
+
+def file_rows(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows of a table file, and the remarks about it."""
+    with open_table(path) as opened:
+        rows = [row for piece in opened.read() for row in piece.to_pylist()]
+        return rows, opened.remarks
+
+
+def write_file(path: Path, octets: bytes | str) -> Path:
+    path.write_bytes(octets.encode() if isinstance(octets, str) else octets)
+    return path
 
 
 def rows_to_table(verifications: Iterable[Verification], *, source: str) -> pa.Table:

@@ -1,5 +1,6 @@
 """Workbooks as other programs read, write and change them."""
 
+import struct
 import zipfile
 from xml.etree import ElementTree
 
@@ -70,3 +71,94 @@ def write_raw(
         for name, octets in parts.items():
             file.writestr(name, octets)
     return path
+
+
+# --- ODS and XLSB, by hand: no library here writes them ---------------------------------------------
+
+ODF = "urn:oasis:names:tc:opendocument:xmlns"
+ODS_HEAD = (
+    f'<office:document-content xmlns:office="{ODF}:office:1.0" xmlns:table="{ODF}:table:1.0" '
+    f'xmlns:text="{ODF}:text:1.0" xmlns:style="{ODF}:style:1.0" '
+    'xmlns:xlink="http://www.w3.org/1999/xlink">'
+    '<office:automatic-styles><style:style style:name="hidden" style:family="table">'
+    '<style:table-properties table:display="false"/></style:style></office:automatic-styles>'
+    "<office:body><office:spreadsheet>"
+)
+ODS_END = "</office:spreadsheet></office:body></office:document-content>"
+
+
+def ods_row(*cells, repeats=1):
+    """A row; a text is a cell of text, None an empty one, and XML is as it is."""
+    parts = []
+    for cell in cells:
+        if cell is None:
+            parts.append("<table:table-cell/>")
+        elif cell.startswith("<"):
+            parts.append(cell)
+        else:
+            text = f"<text:p>{cell}</text:p>"
+            parts.append(f'<table:table-cell office:value-type="string">{text}</table:table-cell>')
+    row = "".join(parts)
+    return f'<table:table-row table:number-rows-repeated="{repeats}">{row}</table:table-row>'
+
+
+def write_ods(path, sheets, *, hidden=()):
+    """A spreadsheet as LibreOffice writes it, with the XML of the rows of each sheet."""
+    body = ""
+    for name, rows in sheets.items():
+        style = ' table:style-name="hidden"' if name in hidden else ""
+        body += f'<table:table table:name="{name}"{style}>{rows}</table:table>'
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        book.writestr("content.xml", ODS_HEAD + body + ODS_END)
+    return path
+
+
+def write_xlsb(path, sheets):
+    """A binary workbook ([MS-XLSB]) with cells of text, numbers and truth values."""
+    bundles = relations = b""
+    parts = {}
+    for number, (name, rows) in enumerate(sheets.items(), 1):
+        data = b""
+        for at, row in enumerate(rows):
+            data += record(0, struct.pack("<I", at) + bytes(13))
+            for column, cell in enumerate(row):
+                place = struct.pack("<II", column, 0)
+                if isinstance(cell, bool):
+                    data += record(4, place + bytes([cell]))
+                elif isinstance(cell, str):
+                    data += record(6, place + wide(cell))
+                elif cell is not None:
+                    data += record(5, place + struct.pack("<d", cell))
+        size = struct.pack("<IIII", 0, len(rows) - 1, 0, max(map(len, rows)) - 1)
+        sheet = record(148, size) + record(145) + data + record(146)
+        parts[f"xl/worksheets/sheet{number}.bin"] = record(129) + sheet + record(130)
+        bundles += record(156, struct.pack("<II", 0, number) + wide(f"rId{number}") + wide(name))
+        relations += (
+            f'<Relationship Id="rId{number}" Type="{OFFICE}/worksheet" '
+            f'Target="worksheets/sheet{number}.bin"/>'
+        ).encode()
+    book = record(131) + record(153, bytes(12)) + record(143) + bundles + record(144) + record(132)
+    parts["xl/workbook.bin"] = book
+    start = f'<Relationships xmlns="{PACKAGE}">'.encode()
+    parts["xl/_rels/workbook.bin.rels"] = start + relations + b"</Relationships>"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, octets in parts.items():
+            packed.writestr(name, octets)
+    return path
+
+
+def record(kind, octets=b""):
+    """A record: its kind and its length in groups of seven bits, then its octets."""
+    head = b""
+    for number in (kind, len(octets)):
+        rest = number
+        while rest > 127:
+            head += bytes([rest & 127 | 128])
+            rest >>= 7
+        head += bytes([rest])
+    return head + octets
+
+
+def wide(text):
+    return struct.pack("<I", len(text)) + text.encode("utf-16-le")

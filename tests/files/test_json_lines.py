@@ -170,7 +170,7 @@ def test_a_file_without_a_line_is_a_table_without_rows_that_has_any_column(tmp_p
         (b'{"a": 1}\n[1]\n', r"line 2: not a JSON object, but \[1\]"),
         (b'{"a": "\xff"}\n', "line 1: a byte is not UTF-8"),
         (b'{"a": 1}\n' + b"[" * 100_000, "line 2: not valid JSON"),
-        (b'{\n  "a": 1\n}\n', r"line 1: not valid JSON.*jq -c \."),
+        (b'{\n  "a": 1\n}\n{\n  "a": 2\n}\n', r"line 1: not valid JSON.*jq -c \."),
         (b"{}\n{}\n", "no columns"),
     ],
 )

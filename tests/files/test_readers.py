@@ -351,7 +351,7 @@ class TestWorkbook:
         with open_table(write_book(tmp_path / "x.xlsx", [["email"], ["a@b.org"]])) as source:
             assert source.columns == ("email",)
             assert source.remarks == [
-                "only sheet 'People' is read, and not 'Cover'; give another with --sheet"
+                "only sheet 'People' (the first with a column of addresses) is read, and not 'Cover'; give another with --sheet"
             ]
 
     def test_an_address_in_the_first_row_is_data(self, tmp_path):
@@ -364,13 +364,15 @@ class TestWorkbook:
     @pytest.mark.parametrize("part", [0.1, 0.5, 0.99])
     def test_a_file_cut_off_is_told(self, tmp_path, part):
         whole = write_book(tmp_path / "x.xlsx", [["email"], ["a@b.org"]]).read_bytes()
-        assert "cannot be read as XLSX" in fault_of(
+        assert "cannot be read as a workbook" in fault_of(
             write(tmp_path, "x.xlsx", whole[: int(len(whole) * part)])
         )
 
     def test_a_workbook_with_a_password_is_told(self, tmp_path):
         path = write(tmp_path, "x.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600)
-        assert "cannot be read as XLSX: it has a password, or is not a workbook" in fault_of(path)
+        assert "cannot be read as a workbook: it has a password, or is not a workbook" in fault_of(
+            path
+        )
 
     @pytest.mark.parametrize("mode", ["", "x:"])
     def test_formulas_without_a_saved_value_are_counted(self, tmp_path, mode):
@@ -422,7 +424,7 @@ class TestOpening:
             ("x", "cannot tell what kind"),
             ("empty.parquet", "empty.parquet is empty"),
             ("fake.parquet", "fake.parquet: Parquet magic bytes not found"),
-            ("fake.xlsx", "fake.xlsx cannot be read as XLSX"),
+            ("fake.xlsx", "fake.xlsx cannot be read as a workbook"),
         ],
     )
     def test_what_is_not_a_table_is_told(self, tmp_path, name, told):
@@ -487,7 +489,7 @@ class TestStandardInput:
             ),
             (
                 zipped("contacts.csv", "email\n"),
-                "cannot be read as XLSX: it is a zip file without a workbook in it; give the table itself",
+                "cannot be read as a workbook: it is a zip file without a workbook in it; give the table itself",
             ),
         ],
     )
@@ -499,7 +501,7 @@ class TestStandardInput:
         assert told in fault_of("-")
         assert list(tmp_path.iterdir()) == []
 
-    def test_json_lines_and_arrays_are_read_and_other_json_is_refused(self, monkeypatch):
+    def test_json_lines_arrays_and_an_object_are_read_and_other_json_is_refused(self, monkeypatch):
         stdin_of(b'\xef\xbb\xbf{"email": "ada@x.example"}\n{"email": null}\n', monkeypatch)
         with open_table("-") as file:
             assert file.columns == ("email",)
@@ -507,6 +509,9 @@ class TestStandardInput:
         with open_table("-") as file:
             assert file.columns == ("email",)
         stdin_of(b'{\n"email":"a@x.example"\n}', monkeypatch)
+        with open_table("-") as file:
+            assert file.columns == ("email",)
+        stdin_of(b'{\n"id":1\n}\n{\n"id":2\n}', monkeypatch)
         assert "convert the file, as with jq -c" in fault_of("-")
 
     def test_json_in_a_file_named_as_csv_is_refused(self, tmp_path):

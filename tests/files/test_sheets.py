@@ -1,20 +1,24 @@
 """Workbooks that ask for more than a table needs: refused by a line, and the process goes on."""
 
+import datetime
 import re
 import struct
 import zipfile
+from pathlib import Path
+from typing import ClassVar
 
 import pandas as pd
 import pytest
 import xlsxwriter
 
 import mailverdict as mv
-from mailverdict.errors import InputError
+from mailverdict.errors import ColumnError, InputError
 from mailverdict.files.compression import ALWAYS_ALLOWED
 from mailverdict.files.readers import open_table
 from mailverdict.files.sheets import MOST_CELLS, read_sheet, run_program
+from mailverdict.files.table_file import ReadOptions
 from tests.doubles.tables import first_ones
-from tests.doubles.workbooks import write_raw
+from tests.doubles.workbooks import ods_row, write_ods, write_raw, write_xlsb
 
 MIB = 1 << 20
 SMALL = (
@@ -78,7 +82,7 @@ def test_a_false_number_of_texts_does_not_end_this_process(tmp_path):
 def test_more_cells_than_are_read_are_refused_and_not_one_is_read(tmp_path):
     path = write_raw(tmp_path / "x.xlsx", far('<c r="C4"><v>1</v></c>'))
     assert len(read_sheet(path, "x.xlsx", None, most_cells=12)[4]) == 4
-    found, _links = run_program(path, "x.xlsx", 11)
+    found, _links = run_program(path, "x.xlsx", "rows", 11)
     assert found[2:4] == (4, 3)
     assert refuse(path, most_cells=11) == (
         "x.xlsx has cells in 4 rows and 3 columns of sheet 's', which are more than the 11 cells that are read: delete "
@@ -110,7 +114,7 @@ def test_what_unpacks_to_more_than_such_a_file_does_is_refused(tmp_path, part):
 
     said = refuse(blown_up(ALWAYS_ALLOWED + 20_000))
     assert said.startswith(
-        "x.xlsx cannot be read as XLSX: it unpacks to more than 16 MiB, much more than a table in a file"
+        "x.xlsx cannot be read as a workbook: it unpacks to more than 16 MiB, much more than a table in a file"
     )
     read_sheet(blown_up(ALWAYS_ALLOWED), "x.xlsx", None)
 
@@ -140,7 +144,7 @@ def test_a_part_that_says_that_it_is_small_is_refused(tmp_path):
         size = struct.pack("<L", book.getinfo("xl/worksheets/sheet1.xml").file_size)
     assert octets.count(size) == 2  # before the part, and in the list of parts
     path.write_bytes(octets.replace(size, struct.pack("<L", 1_000)))
-    assert "x.xlsx cannot be read as XLSX: Bad CRC-32" in refuse(path)
+    assert "x.xlsx cannot be read as a workbook: Bad CRC-32" in refuse(path)
 
 
 def test_entities_do_not_expand(tmp_path):
@@ -153,7 +157,7 @@ def test_entities_do_not_expand(tmp_path):
         '<worksheet><sheetData><row><c r="A1" t="str"><v>&g;</v></c></row></sheetData></worksheet>'
     )
     said = refuse(write_raw(tmp_path / "x.xlsx", sheet=sheet.encode()))
-    assert said == "x.xlsx cannot be read as XLSX: at 0..0: unrecognized entity `&g;`"
+    assert said == "x.xlsx cannot be read as a workbook: at 0..0: unrecognized entity `&g;`"
 
 
 def test_a_dimension_that_is_not_true_changes_nothing(tmp_path):
@@ -167,7 +171,7 @@ def test_what_takes_too_long_is_stopped(tmp_path):
         InputError,
         match=re.escape("in 0.001 seconds (it was stopped), which a table in a file of its"),
     ):
-        run_program(write_raw(tmp_path / "x.xlsx", ADDRESS), "x.xlsx", seconds=0.001)
+        run_program(write_raw(tmp_path / "x.xlsx", ADDRESS), "x.xlsx", "names", seconds=0.001)
 
 
 WAYS = {
@@ -232,3 +236,208 @@ class TestLinks:
     def test_a_workbook_without_links_has_no_such_remark(self, tmp_path):
         opened = open_table(write_raw(tmp_path / "x.xlsx", ADDRESS))
         assert [remark for remark in opened.remarks if "link" in remark] == []
+
+
+def value_cell(kind, name, value, text):
+    return (
+        f'<table:table-cell office:value-type="{kind}" office:{name}="{value}">'
+        f"<text:p>{text}</text:p></table:table-cell>"
+    )
+
+
+def empty_cells(count):
+    return f'<table:table-cell table:number-columns-repeated="{count}"/>'
+
+
+HEADER = ods_row("email", "name")
+ADA = ods_row("ada@firm.example", "Ada")
+
+
+def table_of(path, **options):
+    with open_table(path, ReadOptions(**options)) as opened:
+        return opened.table.to_pylist(), opened.remarks
+
+
+class TestOds:
+    def test_values_have_the_types_of_those_of_any_workbook(self, tmp_path):
+        names = ["email", "whole", "part", "price", "day", "moment", "time", "took", "ok"]
+        cells = [
+            "ada@firm.example",
+            value_cell("float", "value", "5", "5"),
+            value_cell("float", "value", "5.5", "5,5"),
+            value_cell("currency", "value", "12.25", "12,25 \u20ac"),
+            value_cell("date", "date-value", "2024-01-02", "02.01.24"),
+            value_cell("date", "date-value", "2024-01-02T10:11:12", "02.01.24 10:11"),
+            value_cell("time", "time-value", "PT09H30M00S", "9:30"),
+            value_cell("time", "time-value", "PT30H00M05S", "30:00"),
+            value_cell("boolean", "boolean-value", "true", "WAHR"),
+        ]
+        path = write_ods(tmp_path / "a.ods", {"People": ods_row(*names) + ods_row(*cells)})
+        (row,), _ = table_of(path)
+        assert list(row.values()) == [
+            "ada@firm.example",
+            5,
+            5.5,
+            12.25,
+            datetime.date(2024, 1, 2),
+            datetime.datetime.fromisoformat("2024-01-02 10:11:12"),
+            "09:30:00",
+            "30:00:05",
+            True,
+        ]
+
+    @pytest.mark.parametrize(
+        ("inside", "text"),
+        [
+            ("<text:p>ada@x.org</text:p>\n<text:p>bo@x.org</text:p> ", "ada@x.org\nbo@x.org"),
+            ("<text:p>ada@x.org<text:tab/>bo@x.org</text:p>", "ada@x.org\tbo@x.org"),
+            ("<text:p>ada@x.org<text:line-break/>bo@x.org</text:p>", "ada@x.org\nbo@x.org"),
+            ("<text:p>Ada<text:s text:c='2'/>L.\n  <text:span>x</text:span></text:p>", "Ada  L. x"),
+            (
+                "<office:annotation><text:p>old@x.org</text:p></office:annotation>\n<text:p>a</text:p>",
+                "a",
+            ),
+            (
+                "<text:p><text:a xlink:href='mailto:ada@x.org?subject=x'>Ada</text:a></text:p>",
+                "Ada <ada@x.org>",
+            ),
+        ],
+    )
+    def test_the_text_of_a_cell_is_what_is_shown_in_it(self, tmp_path, inside, text):
+        cell = f'<table:table-cell office:value-type="string">{inside}</table:table-cell>'
+        rows = ods_row("email", "note") + ods_row("z@x.org", cell)
+        assert table_of(write_ods(tmp_path / "a.ods", {"s": rows}))[0][0]["note"] == text
+
+    def test_empty_rows_and_columns_around_the_table_cost_nothing(self, tmp_path):
+        before = ods_row(empty_cells(16_384), repeats=1_000)
+        table = ods_row(None, None, "email") + ods_row(None, None, "ada@x.org", empty_cells(10**9))
+        after = ods_row(empty_cells(16_384), repeats=10**9)
+        path = write_ods(tmp_path / "a.ods", {"s": before + table + after})
+        assert table_of(path)[0] == [{"email": "ada@x.org"}]
+
+    def test_rows_and_cells_that_repeat_are_as_many_as_they_say(self, tmp_path):
+        rows = HEADER + ods_row("ada@x.org", None, repeats=2) + ods_row(None, repeats=2) + ADA
+        found, _ = table_of(write_ods(tmp_path / "a.ods", {"s": rows}))
+        assert [row["email"] for row in found] == ["ada@x.org"] * 2 + [None] * 2 + [
+            "ada@firm.example"
+        ]
+
+    @pytest.mark.parametrize(
+        ("rows", "told"),
+        [
+            (ods_row("ada@firm.example", "Ada", repeats=10**9), "1,000,000,001 rows and 2 columns"),
+            (ods_row(empty_cells(10**9), "x"), "2 rows and 1,000,000,001 columns"),
+            (
+                ods_row("ada@firm.example", "x" * 100, repeats=1_000_000),
+                "unpacks to more than 16 MiB",
+            ),
+            (
+                ods_row(empty_cells(16_383), "x") + ods_row(None, repeats=1_000_000) + ADA,
+                "which are more than",
+            ),
+            (
+                ods_row(
+                    f"{empty_cells(16_383)}<table:table-cell><text:p>x</text:p></table:table-cell>"
+                )
+                * 500,
+                "16 MiB",
+            ),
+        ],
+    )
+    def test_what_repeats_more_often_than_a_table_does_is_refused(self, tmp_path, rows, told):
+        path = write_ods(tmp_path / "a.ods", {"s": HEADER + rows})
+        assert told in refuse(path, memory=SMALL)
+
+    def test_a_number_of_repeats_below_one_does_not_undo_what_was_counted(self, tmp_path):
+        less = '<table:table-cell table:number-columns-repeated="-1000000000"><text:p>x</text:p></table:table-cell>'
+        rows = HEADER + ods_row(less) + ods_row("ada@firm.example", "x" * 100, repeats=1_000_000)
+        assert "16 MiB" in refuse(write_ods(tmp_path / "a.ods", {"s": rows}), memory=SMALL)
+
+    def test_a_formula_without_a_value_is_counted(self, tmp_path):
+        cell = '<table:table-cell table:formula="of:=A1"/>'
+        path = write_ods(tmp_path / "a.ods", {"s": HEADER + ods_row("ada@x.org", cell)})
+        assert "1 formula without a saved value in its sheets" in table_of(path)[1][0]
+
+    def test_one_with_a_password_is_told(self, tmp_path):
+        path = tmp_path / "a.ods"
+        with zipfile.ZipFile(path, "w") as book:
+            book.writestr("content.xml", b"\x93\x11\x02")
+            book.writestr("META-INF/manifest.xml", "<manifest:encryption-data/>")
+        assert "it has a password: save it without one" in refuse(path)
+
+
+class TestXlsb:
+    def test_values_are_those_of_any_workbook(self, tmp_path):
+        rows = [["email", "n", "ok"], ["ada@x.org", 5, True], ["bo@x.org", 5.5, None]]
+        found, _ = table_of(write_xlsb(tmp_path / "a.xlsb", {"s": rows}))
+        assert found == [
+            {"email": "ada@x.org", "n": 5.0, "ok": True},
+            {"email": "bo@x.org", "n": 5.5, "ok": None},
+        ]
+
+    def test_cells_far_apart_are_refused(self, tmp_path):
+        rows = [["email"], [None] * 16_383 + ["x"], *[[None]] * 5_000, ["ada@x.org"]]
+        said = refuse(write_xlsb(tmp_path / "a.xlsb", {"s": rows}), memory=SMALL)
+        assert "a.xlsb has cells in" in said or "cannot be read with 256 MiB" in said
+
+
+class TestChoice:
+    """The sheet that is read when none is given."""
+
+    SHEETS: ClassVar = {
+        "Cover": ods_row("Our customers") + ods_row("made in May"),
+        "Figures": ods_row("id", "n") + ods_row("a", "5"),
+        "People": HEADER + ADA,
+        "Later": HEADER + ods_row("bo@firm.example", "Bo"),
+    }
+
+    def test_it_is_the_first_with_addresses_and_the_others_are_named(self, tmp_path):
+        found, remarks = table_of(write_ods(tmp_path / "a.ods", self.SHEETS))
+        assert found == [{"email": "ada@firm.example", "name": "Ada"}]
+        assert remarks == [
+            "only sheet 'People' (the first with a column of addresses) is read, and not 'Cover', 'Figures', 'Later'; "
+            "give another with --sheet"
+        ]
+
+    def test_a_column_of_another_sheet_is_an_error_that_names_the_sheets(self, tmp_path):
+        opened = open_table(write_ods(tmp_path / "a.ods", self.SHEETS))
+        with pytest.raises(ColumnError) as caught:
+            opened.check_column("Our customers")
+        assert str(caught.value).endswith(
+            "; this is sheet 'People', and there are also 'Cover', 'Figures', 'Later': give another with --sheet"
+        )
+
+    def test_a_hidden_sheet_is_the_last_choice(self, tmp_path):
+        path = write_ods(tmp_path / "a.ods", self.SHEETS, hidden=["People"])
+        assert table_of(path)[0] == [{"email": "bo@firm.example", "name": "Bo"}]
+
+    def test_without_addresses_it_is_the_first_that_is_not_empty(self, tmp_path):
+        sheets = {"Empty": "", **{name: self.SHEETS[name] for name in ("Cover", "Figures")}}
+        found, remarks = table_of(write_ods(tmp_path / "a.ods", sheets))
+        assert found == [{"Our customers": "made in May"}]
+        assert remarks == [
+            "only sheet 'Cover' is read, and not 'Empty', 'Figures'; give another with --sheet"
+        ]
+
+    def test_an_address_that_only_a_link_has_counts(self, tmp_path):
+        path = tmp_path / "a.xlsx"
+        with xlsxwriter.Workbook(path) as book:
+            book.add_worksheet("Cover").write(0, 0, "Our customers")
+            sheet = book.add_worksheet("People")
+            sheet.write_row(0, 0, ["Contact", "n"])
+            sheet.write_url(1, 0, "mailto:ada@firm.example", string="Ada")
+        assert table_of(path)[0] == [{"Contact": "Ada <ada@firm.example>", "n": None}]
+
+    @pytest.mark.parametrize("ending", [".xls", ".xlsx", ".xlsb", ".ods"])
+    @pytest.mark.parametrize("kind", ["ods", "xlsb", "xlsx", "xls"])
+    def test_a_workbook_is_read_as_what_it_is_whatever_its_name_says(self, tmp_path, kind, ending):
+        path = tmp_path / f"a{ending}"
+        if kind == "ods":
+            write_ods(path, {"s": HEADER + ADA})
+        elif kind == "xlsb":
+            write_xlsb(path, {"s": [["email"], ["ada@firm.example"]]})
+        elif kind == "xlsx":
+            write_raw(path, ADDRESS)
+        else:
+            path.write_bytes(Path(__file__).with_name("people.xls").read_bytes())
+        assert open_table(path).table.num_rows == (3 if kind == "xls" else 1)

@@ -1,72 +1,23 @@
-"""Files that are read whole: arrays of JSON objects, vCards, and workbooks of old Excel."""
+"""Files that are read whole: JSON of one value, and workbooks of old Excel."""
 
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
 from mailverdict.errors import InputError
-from mailverdict.files.readers import open_table
 from mailverdict.files.writers import check_target
-
-CARDS = """BEGIN:VCARD
-VERSION:2.1
-FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:J=C3=B6rg =
-M=C3=BCller
-EMAIL;INTERNET:joerg@firm.ex
- ample
-item1.EMAIL;TYPE="work:main":j2@firm.example
-END:VCARD
-BEGIN:VCARD
-VERSION:4.0
-FN:Lovelace\\, Ada
-TEL:555
-END:VCARD
-BEGIN:VCARD
-EMAIL:last@firm.example
-"""
-
-
-def rows(path, **options):
-    with open_table(path, **options) as opened:
-        return [row for piece in opened.read() for row in piece.to_pylist()], opened.remarks
-
-
-def write(path: Path, octets: bytes | str) -> Path:
-    path.write_bytes(octets.encode() if isinstance(octets, str) else octets)
-    return path
-
-
-class TestContacts:
-    @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-    def test_each_address_is_a_row_and_no_contact_is_lost(self, tmp_path, line_end):
-        found, remarks = rows(write(tmp_path / "a.vcf", CARDS.replace("\n", line_end)))
-        assert found == [
-            {"name": "J\u00f6rg M\u00fcller", "email": "joerg@firm.example"},
-            {"name": "J\u00f6rg M\u00fcller", "email": "j2@firm.example"},
-            {"name": "Lovelace, Ada", "email": None},
-            {"name": None, "email": "last@firm.example"},
-        ]
-        assert remarks == ["contacts: a row for each address, or for a contact without one"]
-
-    def test_letters_that_are_not_utf_8_are_those_of_western_windows(self, tmp_path):
-        octets = "BEGIN:VCARD\nFN:J\u00f6rg\nEMAIL:j@firm.example\nEND:VCARD\n".encode("cp1252")
-        assert rows(write(tmp_path / "a.vcf", octets))[0] == [
-            {"name": "J\u00f6rg", "email": "j@firm.example"}
-        ]
-
-    def test_a_file_without_a_contact_is_an_error(self, tmp_path):
-        with pytest.raises(InputError, match=r"a\.vcf has no contact: no line is BEGIN:VCARD"):
-            rows(write(tmp_path / "a.vcf", "name,email\nAda,ada@firm.example\n"))
+from tests.doubles.tables import file_rows, write_file
 
 
 class TestArrays:
     def test_each_object_is_a_row(self, tmp_path):
         text = '\ufeff[{"id": 1, "email": "ada@firm.example"},\n {"email": "bo@firm.example", "tags": ["x"]}]'
-        found, remarks = rows(write(tmp_path / "a.json", text))
+        found, remarks = file_rows(write_file(tmp_path / "a.json", text))
         assert [row["email"] for row in found] == ["ada@firm.example", "bo@firm.example"]
         assert found[1] == {"id": None, "email": "bo@firm.example", "tags": '["x"]'}
         assert remarks == ["an array of objects: what is written as JSON has a line for each"]
@@ -84,12 +35,137 @@ class TestArrays:
     )
     def test_what_is_not_a_table_is_an_error(self, tmp_path, text, says):
         with pytest.raises(InputError, match=says):
-            rows(write(tmp_path / "a.json", text))
+            file_rows(write_file(tmp_path / "a.json", text))
+
+
+PEOPLE = [{"email": "ada@firm.example"}, {"email": "bo@firm.example"}]
+THINGS = [{"id": 1}, {"id": 2}]
+
+
+def emails(path, column="email"):
+    return [row[column] for row in file_rows(path)[0]]
+
+
+class TestObjects:
+    """JSON of one object, as the answer of a service is saved."""
+
+    @pytest.mark.parametrize("indent", [None, 2])
+    @pytest.mark.parametrize(
+        ("document", "where"),
+        [
+            ({"results": PEOPLE}, "results"),
+            ({"contacts": PEOPLE, "paging": {"next": {"after": "x"}}, "tags": ["a"]}, "contacts"),
+            ({"ok": True, "data": {"total": 2, "people": PEOPLE}}, "data.people"),
+            ({"owner": "me@firm.example", "results": PEOPLE}, "results"),
+        ],
+    )
+    def test_the_only_list_of_objects_is_the_table(self, tmp_path, document, where, indent):
+        path = write_file(tmp_path / "a.json", json.dumps(document, indent=indent))
+        found, remarks = file_rows(path)
+        assert found == PEOPLE
+        assert remarks == [
+            f"the table is the list {where!r} of the object: what is written as JSON has a line for each item"
+        ]
+
+    def test_of_several_lists_it_is_the_one_with_addresses(self, tmp_path):
+        path = write_file(tmp_path / "a.json", json.dumps({"things": THINGS, "people": PEOPLE}))
+        found, remarks = file_rows(path)
+        assert found == PEOPLE
+        assert "the list 'people' of the object, and not 'things': " in remarks[0]
+
+    @pytest.mark.parametrize(
+        "document",
+        [{"a": {"staff": PEOPLE}, "people": PEOPLE}, {"a": {"staff": THINGS}, "people": THINGS}],
+    )
+    def test_several_lists_that_could_be_the_table_are_an_error_with_their_names(
+        self, tmp_path, document
+    ):
+        with pytest.raises(InputError) as caught:
+            file_rows(write_file(tmp_path / "a.json", json.dumps(document)))
+        assert str(caught.value).endswith(
+            "a.json: its members are nested, and several are lists that could be the table: 'people' (2 objects), "
+            "'a.staff' (2 objects); give one of them alone, as with jq -c '.people[]'"
+        )
+
+    def test_nested_members_are_columns_with_a_dot(self, tmp_path):
+        people = [
+            {"id": 1, "properties": {"email": "ada@firm.example", "name": {"first": "Ada"}}},
+            {"id": 2, "properties": {"email": None}, "tags": ["x"], "extra": {}},
+        ]
+        for value in ({"results": people}, people):
+            found, _ = file_rows(write_file(tmp_path / "a.json", json.dumps(value)))
+            assert found == [
+                {
+                    "id": 1,
+                    "properties.email": "ada@firm.example",
+                    "properties.name.first": "Ada",
+                    "tags": None,
+                },
+                {"id": 2, "properties.email": None, "properties.name.first": None, "tags": '["x"]'},
+            ]
+
+    def test_addresses_in_a_list_of_objects_are_columns_with_a_number(self, tmp_path):
+        contacts = [
+            {"name": "Ada", "emails": [{"value": "ada@x.org"}, {"value": "ada@home.example"}]},
+            {"name": "Bo", "emails": [], "orders": [{"id": 1}]},
+        ]
+        path = write_file(tmp_path / "a.json", json.dumps({"contacts": contacts}))
+        assert emails(path, "emails.1.value") == ["ada@x.org", None]
+        assert emails(path, "emails.2.value") == ["ada@home.example", None]
+        assert emails(path, "orders") == [None, '[{"id": 1}]']
+
+    @pytest.mark.parametrize("indent", [None, 2])
+    def test_an_object_without_a_list_is_a_row_if_it_has_an_address(self, tmp_path, indent):
+        person = {"id": 1, "contact": {"email": "ada@firm.example"}, "orders": THINGS}
+        found, remarks = file_rows(
+            write_file(tmp_path / "a.json", json.dumps(person, indent=indent))
+        )
+        assert [row["contact.email"] for row in found] == ["ada@firm.example"]
+        assert remarks == ["one object: a table of one row"]
+
+    def test_a_line_of_json_lines_is_a_row_whatever_is_in_it(self, tmp_path):
+        path = write_file(tmp_path / "a.jsonl", json.dumps({"email": "c@x.org", "friends": PEOPLE}))
+        assert emails(path) == ["c@x.org"]
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            (
+                '{\n"id": 5\n}',
+                "it is one object, without a list of objects and without an address; give",
+            ),
+            (
+                '{"people": {"a": {"email": "a@x.org"}, "b": {"email": "b@x.org"}}}',
+                "one object with 2 addresses nested in 'people', and without a list of objects; give a list",
+            ),
+            ('{"emails": ["a@x.org", "b@x.org"]}', "2 addresses nested in 'emails'"),
+            ('{\n"results": [\n{"id": 1}\n', r"a\.json: not valid JSON: .* line 4"),
+            ('{\n"id": 5\n}\n{\n"id": 6\n}', r"line 1: not valid JSON.*jq -c \."),
+            (
+                '{"a": [{"x.y": 1, "x": {"y": 2}}]}',
+                r"nested member and another one are both named 'x\.y'",
+            ),
+            ('{"a": ' * 100_000, "not valid JSON"),
+            ('{"a": [{"' + "x" * 2_000 + '": 1}]}', "is longer than 1,000 characters"),
+        ],
+    )
+    def test_what_is_not_a_table_is_an_error_with_a_way_out(self, tmp_path, text, says):
+        with pytest.raises(InputError, match=says):
+            file_rows(write_file(tmp_path / "a.json", text))
+
+    def test_members_below_many_others_are_a_cell(self, tmp_path):
+        deep = {"email": "ada@firm.example"}
+        for _ in range(200):
+            deep = {"a": deep}
+        path = write_file(
+            tmp_path / "a.json", json.dumps({"results": [{"email": "x@y.org", "b": deep}]})
+        )
+        assert emails(path) == ["x@y.org"]
 
 
 class TestOldWorkbooks:
     def test_a_sheet_is_read_as_that_of_any_workbook(self):
-        found, _ = rows(Path(__file__).with_name("people.xls"))  # written by xlwt 1.3.0
+        found, _ = file_rows(Path(__file__).with_name("people.xls"))  # written by xlwt 1.3.0
         assert found == [
             {"id": 1, "Email": "ada@firm.example"},
             {"id": 2, "Email": "Bo <bo@firm.example>"},
@@ -99,12 +175,14 @@ class TestOldWorkbooks:
     def test_one_without_a_name_is_known_by_its_octets(self, monkeypatch):
         octets = Path(__file__).with_name("people.xls").read_bytes()
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(octets)))
-        found, _ = rows("-")
+        found, _ = file_rows("-")
         assert [row["id"] for row in found] == [1, 2, 3]
 
     def test_octets_that_are_not_a_workbook_are_an_error(self, tmp_path):
-        with pytest.raises(InputError, match="cannot be read as XLSX"):
-            rows(write(tmp_path / "a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 2_000))
+        with pytest.raises(InputError, match="cannot be read as a workbook"):
+            file_rows(
+                write_file(tmp_path / "a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 2_000)
+            )
 
     @pytest.mark.parametrize(
         ("octets", "next_step"),
@@ -124,10 +202,15 @@ class TestOldWorkbooks:
         self, tmp_path, ending, octets, next_step
     ):
         with pytest.raises(InputError, match=next_step):
-            rows(write(tmp_path / f"a{ending}", octets))
+            file_rows(write_file(tmp_path / f"a{ending}", octets))
 
 
-@pytest.mark.parametrize("ending", [".xls", ".vcf"])
-def test_what_is_only_read_is_not_a_kind_to_write(tmp_path, ending):
-    with pytest.raises(InputError, match="cannot tell what kind of table to write"):
+@pytest.mark.parametrize(
+    ("ending", "other"),
+    [(".xls", ".xlsx"), (".ods", ".xlsx"), (".XLSB", ".xlsx"), (".vcf", ".csv")],
+)
+def test_what_is_only_read_is_not_a_kind_to_write(tmp_path, ending, other):
+    with pytest.raises(
+        InputError, match=rf"read and not written: name another file, .*out\{other}$"
+    ):
         check_target(tmp_path / f"out{ending}")

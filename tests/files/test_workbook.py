@@ -178,10 +178,10 @@ OTHERS = {
     "with a sheet more": (added, "has sheets that this version"),
     "with a sheet that was renamed": (renamed, "has sheets that this version"),
     "of a former release": (former, "has sheets that this version"),
-    "not a workbook": (lambda path: path.write_bytes(b"mine"), "cannot be read as XLSX"),
+    "not a workbook": (lambda path: path.write_bytes(b"mine"), "cannot be read as a workbook"),
     "with a password": (
         lambda path: path.write_bytes(b"\xd0\xcf\x11\xe0" * 200),
-        "cannot be read as XLSX: it has a pass",
+        "cannot be read as a workbook: it has a pass",
     ),
 }
 

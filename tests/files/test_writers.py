@@ -381,7 +381,7 @@ class TestAtomic:
         ("name", "told"),
         [
             ("x", "cannot tell what kind of table to write; known endings: .csv"),
-            ("x.xlsm", "cannot tell what kind"),
+            ("x.xlsm", "x.xlsm: .xlsm files are read and not written: name another file, as "),
             ("folder.csv", "folder.csv is a directory; name a file to write"),
             ("nowhere/x.csv", "nowhere/x.csv cannot be written: there is no directory "),
         ],

@@ -11,6 +11,7 @@ import pytest
 
 import mailverdict as mv
 import mailverdict.dask
+from mailverdict.cli import main
 from mailverdict.distributed.spark import final_columns
 from mailverdict.distributed.stages import StageJob, evidence_table, settle_domains
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence, MailExchange
@@ -25,6 +26,7 @@ HOSTS = (
     "mta5.am0.yahoodns.net",
     "park-mx.above.com",
     "smtp.yopmail.com",
+    "aspmx.l.google.com",
     "mx.bücher.example",
     "mx1.hoster.example",
 )
@@ -32,6 +34,9 @@ ZONES = {
     "old.example": mx("10 mta5.am0.yahoodns.net", "20 park-mx.above.com"),
     "sale.example": mx("10 park-mx.above.com"),
     "throw.example": mx("10 smtp.yopmail.com"),
+    # Both are on the list of disposable domains.
+    "yopmail.com": mx("10 smtp.yopmail.com"),
+    "mailinator.com": mx("10 aspmx.l.google.com"),
     "xn--bcher-kva.example": mx("10 mx.xn--bcher-kva.example"),
     "client.example": mx("5 mx1.hoster.example"),
 }
@@ -39,6 +44,8 @@ EXPECTED = {
     "ada@old.example": ("yahoo", False, False),
     "ada@sale.example": ("above", True, False),
     "ada@throw.example": ("yopmail", False, True),
+    "ada@yopmail.com": ("yopmail", False, False),
+    "ada@mailinator.com": ("google", False, True),
     "ada@bücher.example": ("self", False, False),
     "ada@client.example": ("hoster.example", False, False),
     "ada@gone.example": (None, None, None),
@@ -110,7 +117,11 @@ def test_dask_has_it():
 
 
 def test_an_answer_about_a_domain_has_it_on_spark():
-    seen = [DomainEvidence("firm.example", DnsOutcome.MX, (MailExchange(5, "mx.firm.example"),))]
+    hosts = {"firm.example": "mx.firm.example", "mailinator.com": "aspmx.l.google.com"}
+    seen = [
+        DomainEvidence(domain, DnsOutcome.MX, (MailExchange(5, host),))
+        for domain, host in hosts.items()
+    ]
     columns = [each for each in COLUMNS if each.name in NAMES]
     options = check_options("verify", {})
     job = StageJob("email", options, ValidationType.MX, "domain", b"", columns=columns)
@@ -119,3 +130,30 @@ def test_an_answer_about_a_domain_has_it_on_spark():
     )
     made = final_columns(answers, job)
     assert [made[name][0].as_py() for name in NAMES] == ["self", False, False]
+    assert [made[name][1].as_py() for name in NAMES] == ["google", False, True]
+
+
+@pytest.mark.parametrize("kind", ["mx", "smtp"])
+def test_a_listed_domain_at_an_operator_for_companies_is_reviewed(kind):
+    emails = ["ada@yopmail.com", "ada@mailinator.com"]
+    with world() as there:
+        options = {"validation_type": kind, "backend": there.backend, "journal": None}
+        out = mv.verify(emails, columns="all", **options)
+        default = mv.verify(emails, **options)
+    assert list(mv.decide(out)["action"]) == ["drop", "review"]
+    assert "mail server is one that companies use" in mv.decide(out)["action_why"][1]
+    # Without the column only the list is known, which is said.
+    assert list(mv.decide(default)["action"]) == ["drop", "drop"]
+    assert "was not looked at" in mv.decide(default)["action_why"][1]
+
+
+def test_the_command_line_reviews_it_whatever_columns_it_writes(tmp_path):
+    path, written = tmp_path / "contacts.csv", tmp_path / "out.csv"
+    path.write_text("email\nada@yopmail.com\nada@mailinator.com\n")
+    with world() as there:
+        arguments = ["verify", str(path), "-o", str(written), "-t", "mx", "--policy", "balanced"]
+        resolver = ["--resolver", there.dns.endpoint, "--no-resolver-check", "-q"]
+        with pytest.raises(SystemExit) as left:
+            main([*arguments, *resolver])
+    assert (left.value.code or 0) == 0
+    assert list(pd.read_csv(written)["email_action"]) == ["drop", "review"]

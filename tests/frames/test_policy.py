@@ -385,3 +385,38 @@ def test_an_address_that_stands_for_a_missing_one_is_for_review():
             decided["email_action_why"].tolist()[:3] == ["the address stands for a missing one"] * 3
         )
         assert decided["email_action"].tolist()[3:5] == ["send", "send"]
+
+
+# bucket, details, flags, what disposable_suspected says -> strict, balanced, lenient
+SUSPECTED = [
+    ("valid", None, ("disposable",), True, ("review", "review", "review")),
+    ("valid", None, ("disposable",), False, ("drop", "drop", "review")),
+    ("valid", None, ("disposable",), None, ("drop", "drop", "review")),
+    ("risky", "disposable", ("disposable",), True, ("review", "review", "review")),
+    ("risky", "disposable", ("disposable",), False, ("drop", "drop", "review")),
+    # Other causes stand, and a suspicion alone decides nothing.
+    ("invalid", "mailbox_not_found", ("disposable",), True, ("drop", "drop", "drop")),
+    ("risky", "spamtrap", ("spamtrap", "disposable"), True, ("drop", "drop", "drop")),
+    ("valid", None, ("spamtrap", "disposable"), True, ("drop", "drop", "drop")),
+    ("valid", None, (), True, ("send", "send", "send")),
+]
+
+
+@pytest.mark.parametrize("place", range(3), ids=("strict", "balanced", "lenient"))
+def test_a_listed_domain_whose_mail_server_contradicts_is_reviewed(place):
+    policy = ("strict", "balanced", "lenient")[place]
+    rows = [(bucket, details, flags, None) for bucket, details, flags, _, _ in SUSPECTED]
+    suspected = pd.array([row[3] for row in SUSPECTED], dtype="boolean")
+    out = verified(rows).assign(email_disposable_suspected=suspected)
+    decided = mv.decide(out, "email", policy=policy)
+    assert decided["email_action"].tolist() == [row[4][place] for row in SUSPECTED]
+
+
+def test_a_policy_says_that_only_the_list_was_asked():
+    rows = [("valid", None, ("disposable",), None)] * 2
+    whys = mv.decide(verified(rows), "email")["email_action_why"]
+    assert whys[0] == "flagged disposable (on the list; who runs its mail server was not looked at)"
+    known = verified(rows).assign(email_disposable_suspected=pd.array([True, False], "boolean"))
+    whys = mv.decide(known, "email")["email_action_why"]
+    assert "the list may be wrong" in whys[0]
+    assert whys[1] == "flagged disposable"

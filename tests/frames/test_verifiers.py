@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import UTC, datetime
 
 import pandas as pd
 import polars as pl
@@ -139,7 +140,7 @@ FILES = {
             ("{},1,false,false,Invalid,Syntax,0,", "invalid", "syntax_error"),
             ("{},2,false,false,Risky,Spam Trap,0,", "risky", "spamtrap"),
             ("{},3,false,false,Invalid,Disposable,0,", "risky", "disposable"),
-            ("{},6,false,false,Invalid,Invalid,0,", "invalid", "mailbox_not_found"),
+            ("{},6,false,false,Invalid,Invalid,0,", "invalid", "invalid"),
             ("{},7,false,false,Unknown,Unknown,0,", "unknown", "inconclusive"),
         ],
     ),
@@ -308,7 +309,7 @@ FILES = {
             (
                 "{},invalid,true,false,false,false,false,false,true,true,false,false,false",
                 "invalid",
-                "mailbox_not_found",
+                "invalid",
             ),
             (
                 "{},risky,true,false,false,false,false,true,true,true,false,false,true",
@@ -337,8 +338,9 @@ FILES = {
         [
             ("{};ok;0;0;0;0;0;;", "valid", ""),
             ("{};risky;0;1;0;0;0;;low quality", "risky", "disposable"),
-            ("{};invalid;0;0;0;0;0;;email error", "invalid", "mailbox_not_found"),
-            ("{};invalid;0;0;0;0;0;;smtp error", "invalid", "smtp_error"),
+            ("{};invalid;0;0;0;0;0;;email error", "invalid", "email_error"),
+            ("{};invalid;0;0;0;0;0;;smtp error", "unknown", "inconclusive"),
+            ("{};invalid;0;0;0;0;0;;", "unknown", "inconclusive"),
             ("{};unknown;0;0;0;0;1;;", "unknown", "protected"),
             ("{};ok;0;0;0;1;0;;", "risky", "catch_all"),
         ],
@@ -356,7 +358,7 @@ FILES = {
         "Email,Status,Disposable,Spam Traps,Role-Based,Unsafe",
         [
             ("{},ok,No,No,No,No", "valid", ""),
-            ("{},fail,No,No,No,Yes", "invalid", "fail"),
+            ("{},fail,No,No,No,Yes", "unknown", "inconclusive"),
             ("{},ok,No,Yes,No,Yes", "risky", "spamtrap"),
             ("{},unknown,No,No,No,No", "unknown", "inconclusive"),
         ],
@@ -418,11 +420,18 @@ FILES = {
         ],
     ),
     "AfterShip": (
-        "email,reachable,syntax.valid,smtp.host_exists,smtp.full_inbox,smtp.catch_all,disposable,role_account,free,has_mx_records",
+        "email,reachable,syntax.valid,smtp.host_exists,smtp.full_inbox,smtp.catch_all,disposable,role_account,free,"
+        "has_mx_records,smtp.disabled",
         [
             ("{},yes,true,true,false,false,false,false,false,true", "valid", ""),
             ("{},yes,true,true,false,false,false,true,false,true", "risky", "role"),
-            ("{},no,true,true,false,false,false,false,false,true", "invalid", "mailbox_not_found"),
+            # Any refusal, also of the computer that asked, unless the reply says that the mailbox is disabled.
+            ("{},no,true,true,false,false,false,false,false,true", "unknown", "inconclusive"),
+            (
+                "{},no,true,true,false,false,false,false,false,true,true",
+                "invalid",
+                "mailbox_not_found",
+            ),
             ("{},no,true,false,false,false,false,false,false,false", "invalid", "no_mx_record"),
             ("{},no,true,true,true,false,false,false,false,true", "unknown", "mailbox_full"),
             ("{},unknown,false,,,,false,false,false,false", "invalid", "syntax_error"),
@@ -452,6 +461,125 @@ FILES = {
                 "unknown",
                 "mailbox_full",
             ),
+        ],
+    ),
+    "Reoon": (
+        "email,status,overall_score,is_safe_to_send,is_valid_syntax,mx_accepts_mail,is_role_account,is_catch_all",
+        [
+            ("{},safe,98,true,true,true,false,false", "valid", ""),
+            ("{},invalid,3,false,true,true,false,false", "invalid", "invalid"),
+            ("{},invalid,3,false,false,false,false,false", "invalid", "syntax_error"),
+            ("{},disabled,4,false,true,true,false,false", "invalid", "mailbox_not_found"),
+            ("{},inbox_full,20,false,true,true,false,false", "unknown", "mailbox_full"),
+            ("{},catch_all,71,false,true,true,false,true", "risky", "catch_all"),
+            ("{},role_account,93,true,true,true,true,false", "risky", "role"),
+            ("{},unknown,0,false,true,true,false,false", "unknown", "inconclusive"),
+        ],
+    ),
+    "EmailListVerify": (
+        "Email,result,EmailDomain",
+        [
+            ("{},ok,firm.example", "valid", ""),
+            ("{},ok_for_all,firm.example", "risky", "catch_all"),
+            ("{},email_disabled,firm.example", "invalid", "mailbox_not_found"),
+            ("{},invalid_mx,firm.example", "invalid", "no_mx_record"),
+            ("{},dead_server,firm.example", "unknown", "port_closed"),
+            ("{},attempt_rejected,firm.example", "unknown", "sender_blocked"),
+            ("{},error_credit,firm.example", "-", None),
+        ],
+    ),
+    "Abstract": (
+        "email,deliverability,quality_score,is_valid_format,is_smtp_valid,is_mx_found,is_role_email,is_catchall_email",
+        [
+            ("{},DELIVERABLE,0.9,TRUE,TRUE,TRUE,FALSE,FALSE", "valid", ""),
+            ("{},DELIVERABLE,0.9,TRUE,TRUE,TRUE,FALSE,TRUE", "risky", "catch_all"),
+            ("{},UNDELIVERABLE,0.0,TRUE,FALSE,TRUE,FALSE,FALSE", "invalid", "undeliverable"),
+            ("{},UNDELIVERABLE,0.0,TRUE,FALSE,FALSE,FALSE,FALSE", "invalid", "no_mx_record"),
+            ("{},UNKNOWN,0.5,TRUE,UNKNOWN,TRUE,FALSE,FALSE", "unknown", "inconclusive"),
+        ],
+    ),
+    "SendGrid": (
+        "EMAIL,VERDICT,SCORE,HAS_VALID_ADDRESS_SYNTAX,HAS_MX_OR_A_RECORD,IS_SUSPECTED_ROLE_ADDRESS,HAS_KNOWN_BOUNCES",
+        [
+            ("{},Valid,0.9,true,true,false,false", "valid", ""),
+            ("{},Risky,0.2,true,true,false,false", "risky", "risky"),
+            ("{},Risky,0.2,true,true,true,false", "risky", "role"),
+            ("{},Invalid,0.0,true,false,false,false", "invalid", "no_mx_record"),
+            ("{},Invalid,0.0,true,true,false,true", "invalid", "invalid"),
+        ],
+    ),
+    "mailfloss": (
+        "email,status,passed,reason,suggestion",
+        [
+            ("{},passed,true,available,", "valid", ""),
+            ("{},undeliverable,false,nonexistent,", "invalid", "mailbox_not_found"),
+            ("{},undeliverable,false,illegit,", "invalid", "illegit"),
+            ("{},undeliverable,false,inbox_full,", "unknown", "mailbox_full"),
+            ("{},risky,false,banned,", "risky", "banned"),
+            ("{},unknown,false,accept_all,", "risky", "catch_all"),
+        ],
+    ),
+    "mailboxlayer": (
+        "email,did_you_mean,format_valid,mx_found,smtp_check,catch_all,role,disposable,free,score",
+        [
+            ("{},,true,true,true,false,false,false,false,0.8", "valid", ""),
+            ("{},,true,true,true,true,false,false,false,0.8", "risky", "catch_all"),
+            ("{},,true,true,false,,false,false,false,0.3", "unknown", "inconclusive"),
+            ("{},,true,false,false,,false,false,false,0.1", "invalid", "no_mx_record"),
+            ("{},,false,,,,false,false,false,0", "invalid", "syntax_error"),
+        ],
+    ),
+    "MailboxValidator": (
+        "email_address,is_free,is_syntax,is_domain,is_smtp,is_verified,is_server_down,is_greylisted,is_catchall,status",
+        [
+            ("{},False,True,True,True,True,False,False,False,True", "valid", ""),
+            ("{},False,True,True,True,False,False,False,Unknown,False", "unknown", "inconclusive"),
+            ("{},False,True,True,True,False,False,True,Unknown,False", "unknown", "greylisted"),
+            ("{},False,True,True,True,True,False,False,False,False", "risky", "false"),
+            ("{},False,True,False,-,-,-,-,-,False", "invalid", "no_mx_record"),
+            ("{},False,False,-,-,-,-,-,-,False", "invalid", "syntax_error"),
+        ],
+    ),
+    "Truemail": (
+        "date,email,validation_type,success,errors.regex,errors.smtp,smtp_debug",
+        [
+            ("2026-03-03 09:15:00 +0000,{},smtp,true,,,", "valid", ""),
+            ("2026-03-03 09:15:00 +0000,{},smtp,true,,,1 item", "unknown", "inconclusive"),
+            ("2026-03-03 09:15:00 +0000,{},mx,true,,,", "unknown", "inconclusive"),
+            (
+                "2026-03-03 09:15:00 +0000,{},smtp,false,,smtp error,1 item",
+                "unknown",
+                "inconclusive",
+            ),
+            ("2026-03-03 09:15:00 +0000,{},smtp,false,no match,,", "invalid", "syntax_error"),
+        ],
+    ),
+    "Elastic Email": (
+        "email,suggested_spelling,disposable,role,reason,result,predicted_score",
+        [
+            ("{},,false,false,,Valid,0.9", "valid", ""),
+            ("{},,false,true,,Valid,0.9", "risky", "role"),
+            ("{},,false,false,all that was found,Invalid,0.1", "invalid", "invalid"),
+            ("{},,false,false,,None,0", "-", None),
+        ],
+    ),
+    "Emailit": (
+        "email,result,risk,checks.valid_syntax,checks.smtp_connect,checks.has_mx_records,checks.catch_all",
+        [
+            ("{},safe,low,true,true,true,false", "valid", ""),
+            ("{},disabled,high,true,true,true,false", "invalid", "mailbox_not_found"),
+            ("{},invalid,high,true,false,false,false", "invalid", "no_mx_record"),
+            ("{},inbox_full,high,true,true,true,false", "unknown", "mailbox_full"),
+        ],
+    ),
+    "Email Verifier API": (
+        "status,event,email,emailSuggested,possibleSpamtrap,isDisposable,isRoleAccount",
+        [
+            ("passed,mailboxExists,{},,false,false,false", "valid", ""),
+            ("failed,mailboxDoesNotExist,{},,false,false,false", "invalid", "mailbox_not_found"),
+            ("failed,mailboxIsFull,{},,false,false,false", "unknown", "mailbox_full"),
+            ("unknown,isCatchall,{},,false,false,false", "risky", "catch_all"),
+            ("transient,transientError,{},,false,false,false", "unknown", "inconclusive"),
         ],
     ),
 }
@@ -487,25 +615,33 @@ def test_an_export_is_known_by_its_columns_and_its_words_are_ours(tmp_path, serv
 
 
 def test_every_layout_has_a_file_and_says_where_it_was_seen():
-    assert [each.service for each in verifier_layouts()] == list(FILES)
+    assert [layout.service for layout in verifier_layouts()] == [*FILES, "another verifier"]
     for layout in verifier_layouts():
         assert "read 2026-" in layout.source
-        assert {"status"} <= set(layout.columns)
-        for fields, found in layout.rows:
-            assert set(fields) <= set(layout.columns), (layout.service, fields)
-            assert found in (SKIP, *Verdict) or set(found.split()) <= set(Reason), (
+        assert set(layout.columns) >= {"status"} or layout.is_general
+        for fields, meaning in layout.rows:
+            assert set(fields) <= {*layout.columns, "status"}, (layout.service, fields)
+            assert meaning in (SKIP, *Verdict) or set(meaning.split()) <= set(Reason), (
                 layout.service,
-                found,
+                meaning,
             )
 
 
 @each_row("service", FILES)
 def test_no_layout_hides_another(service):
     names = FILES[service][0].replace('"', "").replace(";", ",").split(",")
-    assert [each.service for each in fitting_layouts(names)] == [service]
+    assert [layout.service for layout in fitting_layouts(tuple(names))] == [service]
     for layout in verifier_layouts():
         for needed in layout.needs:
-            assert fitting_layouts(sorted(needed)) == [layout]
+            assert fitting_layouts(tuple(sorted(needed))) == [layout]
+
+
+def test_no_layout_is_known_by_what_many_files_have():
+    shared = {"emailstatus", "status", "result", "reason", "verdict", "state", "free", "role"}
+    shared |= {"email", "address", "score", "deliverability", "isreachable", "disposable"}
+    for layout in verifier_layouts():
+        for needed in layout.needs:
+            assert not needed <= shared, (layout.service, needed)
 
 
 def test_what_an_export_does_not_say_is_missing_and_flags_are_those_that_it_says():
@@ -550,7 +686,8 @@ def test_the_kind_of_the_frame_comes_back(make):
 def test_a_word_that_is_not_known_stays_unknown_and_is_named():
     export = zerobounce(**{"ZB Sub Status": ["moon_phase", "new;2"]})
     with pytest.warns(
-        UserWarning, match="2 rows have words of ZeroBounce .* stay unknown: 'moon_phase', 'new;2'"
+        UserWarning,
+        match=r"2 rows have words of ZeroBounce .* unknown: 'moon_phase' \(1\), 'new;2' \(1\); say .*outcomes=",
     ):
         found = mv.read_verdicts(pd.concat([export, zerobounce()], ignore_index=True))
     assert found["email_verdict"].tolist() == ["unknown", "unknown", "valid", "invalid"]
@@ -568,27 +705,26 @@ def test_signs_alone_say_nothing():
 def test_the_warning_names_few_words():
     cells = [f"word{n}" for n in range(100)]
     export = pd.DataFrame({"email": "a@x.example", "ZB Status": ["valid", *cells]})
-    with pytest.warns(UserWarning, match="'word4' and 95 more$"):
+    with pytest.warns(UserWarning, match=r"'word4' \(1\) and 95 more; say"):
         mv.read_verdicts(export)
 
 
 def test_columns_of_a_service_with_none_of_its_words_are_an_error():
-    export = pd.DataFrame(
-        {"email": ["a@x.example", "b@x.example"], "email_status": ["subscribed", "cleaned"]}
-    )
+    export = zerobounce(**{"ZB Status": ["subscribed", "cleaned"]})
     with pytest.raises(
         mv.InputError,
-        match="columns of NeverBounce, but none of its words: it has 'subscribed', 'cl",
+        match="columns of ZeroBounce, but none of its words: it has 'subscribed', 'cleaned'; say",
     ):
         mv.read_verdicts(export)
 
 
-def test_a_file_of_nobody_names_its_columns_and_the_services(tmp_path):
+def test_a_file_of_nobody_names_its_columns_and_how_to_name_them(tmp_path):
     path = tmp_path / "export.csv"
     path.write_text("email,opinion\nada@firm.example,good\n")
     with pytest.raises(
         mv.ColumnError,
-        match=r"export.csv is not .* \(ZeroBounce, .*\); .* columns 'email', 'opinion'",
+        match=r"columns=\{'email': 'email', 'status': 'opinion'\} or --map email=email,status=opinion; "
+        "it has 2 columns: 'email', 'opinion'",
     ):
         mv.read_verdicts(path)
 
@@ -616,6 +752,155 @@ def test_of_several_columns_with_addresses_one_is_read_and_the_others_are_named(
     ]
     with pytest.raises(mv.ColumnError, match="no column 'privat'"):
         mv.read_verdicts(export, column="privat")
+
+
+def another(**columns):
+    return pd.DataFrame({"mail": ["ada@firm.example", "bo@firm.example"]} | columns)
+
+
+class TestAnotherVerifier:
+    """Files of no known service: what the caller says about them, and what can mean nothing else."""
+
+    def test_the_caller_names_the_columns_and_what_the_words_mean(self):
+        export = another(
+            Grade=["A", "F"],
+            Why=["", "quota"],
+            Boss=["no", "yes"],
+            Day=["2026-03-01", "3/5/2026"],
+            Fix=["", "firm.test"],
+        )
+        columns = {"email": "mail", "status": "Grade", "reason": "Why", "role": "Boss", "at": "Day"}
+        outcomes = {"A": "valid", "F": "invalid", "quota": "mailbox_full"}
+        found = mv.read_verdicts(export, columns=columns | {"suggestion": "Fix"}, outcomes=outcomes)
+        assert found["email_verdict"].tolist() == ["valid", "unknown"]
+        assert found["email_reasons"].tolist() == ["", "mailbox_full;role"]
+        assert found["email_suggestion"].tolist() == [pd.NA, "bo@firm.test"]
+        assert found["email_checked_at"].tolist() == [pd.Timestamp("2026-03-01", tz="UTC"), pd.NaT]
+        assert set(found["email_source"]) == {"another verifier"}
+
+    @each_row(
+        ("status", "reason", "verdict", "reasons"),
+        [
+            ("OK", "", "valid", ""),
+            ("deliverable", "role", "risky", "role"),
+            ("Accept-All", "", "risky", "catch_all"),
+            ("invalid", "mailbox does not exist", "invalid", "mailbox_not_found"),
+            ("invalid", "no such planet", "invalid", "no_such_planet"),
+            ("invalid", "Mailbox full", "unknown", "mailbox_full"),
+            ("undeliverable", "timeout", "unknown", "timeout"),
+            # A reason makes no address invalid that the verifier does not call so.
+            ("unknown", "mailbox_not_found", "unknown", "inconclusive"),
+            ("risky", "mailbox_not_found", "risky", "mailbox_not_found"),
+            ("duplicate", "", "pending", None),
+        ],
+    )
+    def test_common_words_are_known(self, status, reason, verdict, reasons):
+        export = pd.DataFrame({"a": ["ada@firm.example"], "b": [status], "c": [reason]})
+        found = mv.read_verdicts(export, columns={"email": "a", "status": "b", "reason": "c"})
+        assert found["email_verdict"].astype(object).fillna("pending").tolist() == [verdict]
+        assert found["email_reasons"].astype(object).fillna("none").tolist() == [
+            reasons or ("none" if reasons is None else "")
+        ]
+
+    def test_an_unknown_word_is_unknown_and_the_warning_counts_it(self):
+        with pytest.warns(UserWarning, match=r"unknown: 'moon' \(1\); say .* outcomes=\{'moon': "):
+            found = mv.read_verdicts(
+                another(Grade=["ok", "moon"]), columns={"email": "mail", "status": "Grade"}
+            )
+        assert found["email_verdict"].tolist() == ["valid", "unknown"]
+
+    def test_a_given_meaning_counts_for_a_known_service_too(self):
+        export = zerobounce(**{"ZB Sub Status": ["moon_phase", "mailbox_not_found"]})
+        found = mv.read_verdicts(
+            export, outcomes={"Moon Phase": "skip", "mailbox_not_found": "unknown"}
+        )
+        assert found["email_status"].tolist() == ["pending", "done"]
+        assert found["email_why"].tolist() == [pd.NA, "mailbox_not_found"]
+        assert found["email_verdict"].tolist()[1] == "unknown"
+
+    def test_a_huge_cell_is_an_unknown_word(self):
+        with pytest.warns(UserWarning, match=r"unknown: 'ok,ok,.*\(1\); say"):
+            found = mv.read_verdicts(
+                another(Grade=["ok", "ok," * 100_000]), columns={"email": "mail", "status": "Grade"}
+            )
+        assert found["email_verdict"].tolist() == ["valid", "unknown"]
+
+    def test_whole_numbers_beside_gaps_are_words(self):
+        export = another(code=[1.0, None])
+        found = mv.read_verdicts(
+            export, columns={"email": "mail", "status": "code"}, outcomes={"1": "valid"}
+        )
+        assert found["email_status"].tolist() == ["done", "pending"]
+
+    @each_row(
+        ("columns", "outcomes", "problem"),
+        [
+            ({"email": "mail"}, None, "give the column of 'status'"),
+            ({"email": "mail", "state": "Grade"}, None, "'state' is not one of email, status"),
+            ({"email": "mail", "status": "Grade"}, {"ok": "good"}, "'ok'.*'good': one of valid, "),
+        ],
+    )
+    def test_a_wrong_field_or_meaning_is_named(self, columns, outcomes, problem):
+        with pytest.raises(mv.SettingsError, match=problem):
+            mv.read_verdicts(another(Grade=["ok", "ok"]), columns=columns, outcomes=outcomes)
+
+    def test_a_column_that_is_not_there_is_named(self):
+        columns = {"email": "mail", "status": "Grades"}
+        with pytest.raises(mv.ColumnError, match=r"no column 'Grades' \(did you mean 'Grade'"):
+            mv.read_verdicts(another(Grade=["ok", "ok"]), columns=columns)
+        with pytest.raises(mv.SettingsError, match="with columns="):
+            mv.read_verdicts(another(Grade=["ok", "ok"]), column="mail", columns=columns)
+
+    @each_row(
+        "columns",
+        [
+            {"email_status": ["valid", "invalid"]},
+            {"Verification Result": ["deliverable", "catch-all"]},
+            {"status": ["valid", "invalid"], "is_disposable": [False, False]},
+            {"result": ["deliverable", "undeliverable"]},
+        ],
+    )
+    def test_names_and_words_that_mean_it_are_read_and_said(self, columns):
+        with pytest.warns(UserWarning, match="is read as the export of another verifier"):
+            found = mv.read_verdicts(another(**columns))
+        assert found["email_verdict"].tolist()[0] == "valid"
+        assert set(found["email_source"]) == {"another verifier"}
+
+    @each_row(
+        "columns",
+        [
+            {"status": ["valid", "invalid"]},  # a voucher, a licence
+            {"result": ["ok", "ok"]},
+            {"email_status": ["subscribed", "cleaned"]},
+            {"email_status": ["", ""]},
+            {"state": ["unknown", "deliverable to the door"]},
+        ],
+    )
+    def test_names_and_words_that_may_mean_something_else_are_not(self, columns):
+        with pytest.raises(mv.ColumnError, match="is not an export of a verifier that is known"):
+            mv.read_verdicts(another(**columns))
+
+    def test_other_columns_that_may_be_meant_are_named(self):
+        export = another(email_status=["valid", "ok"], verification_status=["invalid", "ok"])
+        with pytest.warns(UserWarning, match="column 'email_status'; 'verification_status' is not"):
+            found = mv.read_verdicts(export)
+        assert found["email_verdict"].tolist() == ["valid", "valid"]
+
+    def test_result_columns_of_ours_with_words_of_another_are_refused_with_a_way_out(self):
+        export = another(verdict=["good", "bad"], status=["ok", "ok"])
+        with pytest.raises(mv.ColumnError, match="if another verifier wrote the frame, name its"):
+            mv.read_verdicts(export)
+        columns = {"email": "mail", "status": "verdict"}
+        outcomes = {"good": "valid", "bad": "invalid"}
+        found = mv.read_verdicts(export, columns=columns, outcomes=outcomes)
+        assert found["email_verdict"].tolist() == ["valid", "invalid"]
+
+    def test_two_columns_without_a_header_are_read_in_any_order(self, tmp_path):
+        path = tmp_path / "all.csv"
+        path.write_text('email_disabled,"ada@firm.example"\nok,"bo@firm.example"\n')
+        with pytest.warns(UserWarning, match="results in column 'column_1'"):
+            found = mv.read_verdicts(path)
+        assert found["email_verdict"].tolist() == ["invalid", "valid"]
 
 
 AFTERSHIP = {
@@ -652,7 +937,7 @@ def test_json_is_read_in_every_shape(tmp_path, shape):
     path.write_text(shape(rows))
     found = mv.read_verdicts(path)
     assert found["email"].tolist() == ["ada@firm.example", "bo@firm.example"]
-    assert found["email_why"].tolist() == ["catch_all", "mailbox_not_found"]
+    assert found["email_why"].tolist() == ["catch_all", "inconclusive"]
     assert found["email_source"].tolist() == ["AfterShip"] * 2
 
 
@@ -711,6 +996,7 @@ def test_no_service_is_called_as_a_result_column_of_ours():
     assert set(FLAGS) < set(RESULT_NAMES)
 
 
+@pytest.mark.filterwarnings("ignore:known=")
 class TestKnown:
     def test_only_valid_and_invalid_settle_an_address_and_a_contradiction_does_not(self):
         export = pd.DataFrame(
@@ -759,6 +1045,43 @@ class TestKnown:
             known=known,
         )
         assert sum(map(len, backend.asked)) == asked
+
+    def test_it_says_how_old_its_answers_are(self):
+        export = zerobounce()
+        assert read_known(export).describe() == (
+            "2 addresses are settled and not asked; the answers are without dates"
+        )
+        dated = mv.read_verdicts(
+            export.assign(day=["2024-05-01", "2026-02-03"]),
+            columns={"email": "E-Mail", "status": "ZB Status", "at": "day"},
+        )
+        for known in (dated, pd.read_csv(io.StringIO(dated.to_csv(index=False)))):
+            assert read_known(known).age() == "from 2024-05-01 to 2026-02-03"
+        assert read_known(dated.iloc[:1]).age() == "from 2024-05-01 to 2024-05-01"
+
+    def test_older_answers_are_left_out_only_on_demand(self):
+        export = zerobounce(day=["2024-05-01", None])
+        columns = {"email": "E-Mail", "status": "ZB Status", "at": "day"}
+        known = read_known(mv.read_verdicts(export, columns=columns))
+        now = datetime(2026, 2, 10, tzinfo=UTC)
+        assert len(known.settled_for("smtp", None, now).rows) == 2
+        left = known.settled_for("smtp", 30 * 86400, now)
+        assert left.describe() == (
+            "1 address is settled and not asked; the answers are without dates; 1 older answer is left out"
+        )
+        assert len(known.settled_for("smtp", float("inf"), now).rows) == 2
+
+    def test_max_age_counts_where_the_caller_gave_it(self):
+        export = zerobounce(day=["2024-05-01", "2024-05-01"])
+        columns = {"email": "E-Mail", "status": "ZB Status", "at": "day"}
+        known = mv.read_verdicts(export, columns=columns)
+        addresses = ["ada@firm.example", "bo@firm.example"]
+        with pytest.warns(UserWarning, match="known=: 2 addresses are settled"):
+            old = mv.verify(addresses, validation_type="regex", known=known)
+        with pytest.warns(UserWarning, match="known=: 0 addresses .* 2 older answers are left out"):
+            new = mv.verify(addresses, validation_type="regex", known=known, max_age="30D")
+        assert set(old["source"]) == {"another verifier"}
+        assert set(new["source"]) == {"local"}
 
     def test_what_we_settled_is_known_from_an_earlier_run(self):
         out = mv.verify(["a@x.example"], validation_type="regex", columns="all").assign(
@@ -809,6 +1132,7 @@ def world():
         yield opened
 
 
+@pytest.mark.filterwarnings("ignore:known=")
 class TestVerifyKnown:
     def test_what_the_other_settled_is_not_asked_and_what_it_left_open_is(self, world, tmp_path):
         frame, journal = pd.DataFrame({"email": LIST}), tmp_path / "j.db"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -200,10 +199,15 @@ def test_a_prefix_that_would_overwrite_is_refused_before_any_work():
     assert backend.asked == []
 
 
-def test_the_siblings_take_the_same_arguments():
-    of_verify, of_start = (dict(inspect.signature(f).parameters) for f in (mv.verify, mv.start))
-    assert list(of_verify) == list(of_start)
-    assert {n for n in of_verify if of_verify[n].default != of_start[n].default} == {"progress"}
+@each_row("name", ["start", "averify", "plan"])
+def test_the_siblings_refuse_an_argument_that_verify_does_not_have(name):
+    def call():
+        outcome = getattr(mv, name)(["ada@example.org"], type="regex")
+        return asyncio.run(outcome)
+
+    told = rf"^{name} has no argument 'type' \(did you mean 'validation_type'\?\)$"
+    with pytest.raises(SettingsError, match=told):
+        call()
 
 
 class TestCheck:

@@ -77,6 +77,12 @@ def exchange_of_many(name: str, rdtype: str) -> DomainRecords:
 MISSING = DomainRecords(faults={"*": DnsFault.NXDOMAIN})
 
 
+def no_mail(exchange: str) -> Lie:
+    """The same exchange for all domains, which no host can be."""
+    records = DomainRecords({"MX": (exchange,)})
+    return lambda name, rdtype: records
+
+
 def denied_at_times(name: str, rdtype: str) -> DomainRecords | None:
     """As one of several resolvers behind an address would: some answers to MX questions and a few of both are denials."""
     if not name.startswith("live"):
@@ -164,6 +170,30 @@ CASES = [
         always(DnsFault.NXDOMAIN),
         "for gmail.com, outlook.com and ietf.org, which is false",
         {},
+    ),
+    *(
+        Case(
+            f"MX {exchange} for all",
+            no_mail(exchange),
+            "for gmail.com, outlook.com and ietf.org, which is false",
+            {},
+        )
+        for exchange in ("0 .", "0 0.", "0 localhost.")
+    ),
+    Case(
+        "MX 0 0. for names that do not exist",
+        search_page(TRUE, no_mail("0 0.")),
+        "cannot be distinguished",
+        {},
+        settles=True,
+    ),
+    Case("MX 0 0. begins", no_mail("0 0."), "began", {"begins_after": 250}, settles=True),
+    Case(
+        "a private address for names that do not exist",
+        search_page(TRUE, lambda name, rdtype: DomainRecords({"A": ("10.0.0.1",)})),
+        "10.0.0.1",
+        {},
+        settles=True,
     ),
     Case("REFUSED", always(DnsFault.REFUSED), "REFUSED", {}),
     Case("SERVFAIL", always(DnsFault.SERVFAIL), "SERVFAIL", {}),
@@ -370,6 +400,17 @@ def test_malformed_rows_alone_need_no_resolver():
             "invalid",
         ]
         assert server.count() == 0
+
+
+@each_row("address", ["0.0.0.0", "127.0.0.1", "10.0.0.1"])
+def test_an_address_that_filters_give_for_what_they_block_is_no_verdict(address):
+    def lie(name: str, rdtype: str) -> DomainRecords | None:
+        is_blocked = name == IMPLICIT[0] and rdtype == "A"
+        return DomainRecords({"A": (address,)}) if is_blocked else None
+
+    with serving(TRUE, lie) as server, backend_for(server) as backend:
+        emails = [f"ada@{IMPLICIT[0]}", f"ada@{IMPLICIT[1]}"]
+        assert mv.verify(emails, backend=backend)["verdict"].tolist() == ["unknown", "valid"]
 
 
 # --- one address, other types, private networks -------------------------------------------------------

@@ -224,7 +224,7 @@ def test_what_another_verifier_settled_is_not_sampled():
             "email_source": "Hunter",
         }
     )
-    with world() as there:
+    with world() as there, pytest.warns(UserWarning, match="known=: 10 addresses are settled"):
         est = estimate(there, sample=1000, known=said.assign(email_why=None), journal=None)
     assert (est.population, est.cost.addresses) == (90, 90)
     assert est.shares["rows"].tolist() == [40, 20, 40, 0, 0, 0, 0]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mailverdict.model.arrow import texts_where
 from mailverdict.model.table import (
     SCHEMA,
     complete_table,
@@ -20,7 +21,6 @@ from mailverdict.model.table import (
     empty_table,
     parse_moment,
     table_to_rows,
-    texts_where,
 )
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.model.words import (

@@ -424,15 +424,15 @@ def test_a_column_gives_each_malformed_cell_what_it_gets_alone(cells):
     found = repair_column(pa.array(refused, pa.string()))
     for at, cell in enumerate(refused):
         alone = repair_cell(cell)
-        assert found.address[at].as_py() == (
+        assert found["clean"][at].as_py() == (
             alone.addresses[0] if len(alone.addresses) == 1 else None
         )
-        assert found.change[at].as_py() == ";".join(alone.changes)
-        assert (found.count[at].as_py(), found.is_unclear[at].as_py()) == (
+        assert found["change"][at].as_py() == ";".join(alone.changes)
+        assert (found["count"][at].as_py(), found["is_unclear"][at].as_py()) == (
             len(alone.addresses),
             alone.is_unclear,
         )
-        assert alone.addresses or found.suggestion[at].as_py() == alone.suggestion
+        assert alone.addresses or found["suggestion"][at].as_py() == alone.suggestion
 
 
 @each_row(
@@ -471,7 +471,7 @@ def test_a_column_gives_each_cell_what_it_gets_alone():
     random.Random(1).shuffle(cells)
     found = repair_column(pa.array(cells, pa.string()))
     for cell, address, count in zip(
-        cells, found.address.to_pylist(), found.count.to_pylist(), strict=True
+        cells, found["clean"].to_pylist(), found["count"].to_pylist(), strict=True
     ):
         if not is_well_formed(cell.strip()):
             alone = repair_cell(cell)

@@ -257,6 +257,14 @@ class TestTrend:
         assert "2 addresses are new, 1 left the list, and 1 address has another verdict." in page
         assert "That is as many as in the earlier audit of 2026-10-03 (75.0%)." in page
 
+    def test_the_earlier_audit_is_not_a_report_of_which_one_sheet_would_be_read(self, tmp_path):
+        path = tmp_path / "old.xlsx"
+        mv.report(self.older(), "email", path)
+        with pytest.raises(
+            mv.InputError, match=r"old\.xlsx is a report, whose rows are on several"
+        ):
+            mv.report(audit(NEW), "email", earlier=path)
+
     @pytest.mark.slow
     @each_row(
         ("moment", "said"),

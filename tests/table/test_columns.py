@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -361,3 +363,24 @@ def test_rows_are_taken_of_every_type(chunks):
     for name, cells in part.to_pydict().items():
         assert taken[name].to_pylist() == [cells[row] for row in order.tolist()]
         taken[name].validate(full=True)
+
+
+@each_row(
+    ("host", "disposable", "shown"),
+    [
+        ("smtp.yopmail.com", True, False),
+        ("smtp.yopmail.com", False, True),
+        ("smtp.yopmail.com", None, True),
+        ("aspmx.l.google.com", True, True),
+        ("firm-com.mail.protection.outlook.com", True, True),
+        ("mx.zoho.eu", True, True),
+        ("aspmx.l.google.com", False, False),
+        ("mx.throwaway.example", True, False),
+    ],
+)
+def test_a_list_and_a_mail_server_that_contradict_each_other(host, disposable, shown):
+    table = table_of(
+        metadata=coded([json.dumps({"mx_records": [host]})]),
+        disposable=pa.array([disposable], pa.bool_()),
+    )
+    assert to_arrow(table, column_named("disposable_suspected")).to_pylist() == [shown]

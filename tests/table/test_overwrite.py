@@ -203,10 +203,10 @@ def test_a_column_of_the_same_name_that_is_not_asked_for_stays():
 @each_row(
     ("name", "values"),
     [
-        ("verdict", ["valid"] * 5),
         ("role", [True] * 5),
         ("suggestion", ["a@b.org"] * 5),
-        ("status", ["done"] * 5),
+        ("free", ["true", "false", "", "", ""]),
+        ("error_message", ["call first"] * 5),
     ],
 )
 def test_a_lone_column_of_text_or_flags_is_not_replaced(name, values):
@@ -219,7 +219,7 @@ def test_a_lone_column_of_text_or_flags_is_not_replaced(name, values):
 @pytest.mark.slow
 @each_row("made", ["pandas", "polars", "arrow"])
 @each_row(("name", "word"), [("verdict", "valid"), ("status", "done")])
-def test_a_lone_column_of_categories_is_not_replaced(made, name, word):
+def test_a_verdict_or_a_status_alone_is_ours(made, name, word):
     own = contacts().assign(
         **{
             f"email_{name}": pd.Categorical(
@@ -230,10 +230,29 @@ def test_a_lone_column_of_categories_is_not_replaced(made, name, word):
     frame = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}[made](
         own
     )
-    with pytest.raises(
-        SettingsError, match="neither a note nor the columns beside it show that it did"
-    ):
-        verify(frame)
+    assert texts(verify(frame), "email_verdict") == VERDICTS
+
+
+@each_row("route", ROUTES)
+def test_cleaned_and_then_verified_for_the_verdict_alone_it_is_verified_again(route):
+    cleaned = route(mv.clean(contacts(), "email"))
+    judged = verify(cleaned, columns=["verdict"])
+    if not isinstance(judged, pd.DataFrame):
+        judged = judged.to_pandas()
+    judged = route(judged)
+    again = verify(judged)
+    assert texts(again, "email_verdict") == VERDICTS
+    assert texts(again, "email_clean") == texts(mv.clean(contacts(), "email"), "email_clean")
+
+
+@each_row("route", ROUTES)
+def test_a_cleaned_frame_is_cleaned_again(route):
+    first = mv.clean(contacts(), "email")
+    again = mv.clean(route(first), "email")
+    for name in ("email_clean", "email_suggestion", "email_change"):
+        assert [text or None for text in texts(again, name)] == [
+            text or None for text in texts(first, name)
+        ]
 
 
 @each_row("values", [[None] * 5, [np.nan] * 5, [""] * 5])

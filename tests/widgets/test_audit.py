@@ -18,7 +18,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import ColumnError, InputError, SettingsError
-from mailverdict.model.table import one_array
+from mailverdict.model.arrow import one_array
 from mailverdict.widgets import Audit
 from mailverdict.widgets.source import read_file
 from tests.doubles.answering_backend import AnsweringBackend, unknown, valid
@@ -225,7 +225,10 @@ def test_another_sheet_of_a_workbook_is_read(tmp_path):
         pd.DataFrame().to_excel(book, sheet_name="Empty", index=False)
     audit = ready(file, validation_type="regex")
     found = shown(audit, "list")
-    assert "only sheet 'Members' is read, and not 'Former', 'Empty'" in found["remarks"]
+    assert (
+        "only sheet 'Members' (the first with a column of addresses) is read, and not 'Former', 'Empty'"
+        in found["remarks"]
+    )
     assert (found["sheet"], [each["id"] for each in found["sheets"]]) == (
         "Members",
         ["Members", "Former", "Empty"],
@@ -604,7 +607,7 @@ def test_the_rows_of_a_run_are_kept_once():
     assert audit.run.result().equals(audit.result)
     assert not len(audit.run._execution.addresses)
     table = state.result.listing.rows.table
-    columns = (table["clean"], state.prepared.read.texts, state.prepared.base.found.texts)
+    columns = (table["clean"], state.prepared.read["text"], state.prepared.base.found["text"])
     assert len({one_array(each).buffers()[2].address for each in columns}) == 1
     assert table["clean"].to_pylist() == [
         "ada@example.org",

@@ -265,7 +265,7 @@ def test_a_non_table_is_reported_and_the_next_file_works(
         "picture.csv": (b"\x89PNG\r\n\x1a\n\x00", "picture.csv is not a text table but a picture"),
         "empty.csv": (b"", "empty.csv is empty"),
         "header.csv": (b"name,mail\n", "no rows"),
-        "broken.xlsx": (b"PK no workbook", "broken.xlsx cannot be read as XLSX"),
+        "broken.xlsx": (b"PK no workbook", "broken.xlsx cannot be read as a workbook"),
         "no-address.csv": (b"a,b\n1,2\n", "No column looks like e-mail addresses"),
     }
     show_audit(place, opened, service)

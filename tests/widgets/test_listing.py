@@ -11,6 +11,7 @@ from mailverdict.errors import SettingsError
 from mailverdict.frames.policy import POLICIES
 from mailverdict.frames.results import BUCKETS
 from mailverdict.model.words import ACTIONS
+from mailverdict.sandbox.dns import DomainRecords
 from mailverdict.table.columns import COLUMNS
 from mailverdict.widgets.listing import LONGEST_CELL, OTHER_COLUMNS, PAGE_ROWS, Listing
 from tests.doubles.tables import first_ones
@@ -67,6 +68,19 @@ def test_actions_are_those_of_decide(policy):
         repeated, "the same mailbox as row 5"
     )
     pd.testing.assert_frame_equal(decided, expected)
+
+
+def test_a_listed_domain_at_an_operator_for_companies_is_reviewed():
+    frame = pd.DataFrame({"mail": ["ada@mailinator.com", "ada@yopmail.com"]})
+    zones = {
+        "mailinator.com": DomainRecords({"MX": ("10 aspmx.l.google.com",)}),
+        "yopmail.com": DomainRecords({"MX": ("10 smtp.yopmail.com",)}),
+    }
+    with mv.sandbox.World(zones) as world:
+        page = ready(frame, world.backend, column="mail", validation_type="mx")
+        found = finished(page)._state.result.listing
+    assert found.counts.actions["review"] == found.counts.actions["drop"] == 1
+    assert found.decide()["mail_action"].tolist() == ["review", "drop"]
 
 
 @pytest.mark.parametrize(

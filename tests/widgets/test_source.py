@@ -63,7 +63,7 @@ def test_a_workbook_keeps_whole_numbers_with_gaps_whole(tmp_path):
         ("empty.csv", b"", "empty.csv is empty"),
         ("blank.csv", b"\n\n", "no header line"),
         ("header.csv", b"name,mail\n", "header line but no rows"),
-        ("not.xlsx", b"PK\x03\x04 but no workbook", "cannot be read as XLSX"),
+        ("not.xlsx", b"PK\x03\x04 but no workbook", "cannot be read as a workbook"),
         ("not.parquet", b"PAR1", "not.parquet"),
     ],
 )

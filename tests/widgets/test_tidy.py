@@ -81,7 +81,7 @@ def test_an_example_shows_what_is_repaired():
 
 def test_untouched_choices_verify_as_clean_does():
     tidy = TidyColumn(pd.Series([cell for cell in CELLS if cell]))
-    repaired = tidy.addresses(Choices()).repaired
+    repaired = tidy.addresses(Choices())
     expected = mv.clean([cell for cell in CELLS if cell])
     assert repaired["clean"].to_pylist() == [None if pd.isna(x) else x for x in expected["clean"]]
     assert repaired["change"].to_pylist() == expected["change"].tolist()
@@ -358,10 +358,9 @@ def test_choices_that_are_undone_give_the_texts_from_before():
     expected = [TidyColumn(pd.Series(CELLS)).addresses(each) for each in (Choices(), off, accepted)]
     for number in (0, 1, 2, 1, 0, 2, 0):
         read = tidy.addresses((Choices(), off, accepted)[number])
-        assert read.texts.equals(expected[number].texts)
-        assert read.repaired.equals(expected[number].repaired)
-    assert not expected[0].texts.equals(expected[1].texts)
-    assert not expected[0].texts.equals(expected[2].texts)
+        assert read.equals(expected[number])
+    assert not expected[0]["text"].equals(expected[1]["text"])
+    assert not expected[0]["text"].equals(expected[2]["text"])
 
 
 EXPORT = pd.DataFrame(

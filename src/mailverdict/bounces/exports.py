@@ -1,5 +1,8 @@
 """Rows of sending services: which layout they have, and what each says about its address.
 
+A row becomes a `Statement`: its words, status and reply as texts, of a known layout by its columns, else by the general
+reading (`general.py`). Its words have a meaning together (`words.py` knows each), and the reply is judged.
+
 The word *hard* of a service counts unless the reply beside it says that the sender was refused, or that the mailbox
 exists. Its word *soft* counts unless the reply is final and says that the mailbox or domain does not exist.
 """
@@ -11,13 +14,46 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Any, NamedTuple
 
-from ..checks.bounces.message import date_of
-from ..checks.bounces.outcome import Judgement, Outcome, find_status, is_final_reply, judge
+from ..checks.bounces.dates import date_of
+from ..checks.bounces.message import COMPLAINTS, NO_COMPLAINTS
+from ..checks.bounces.notices import causes_in
+from ..checks.bounces.outcome import (
+    REPLY,
+    Judgement,
+    Outcome,
+    find_status,
+    is_final_reply,
+    judge,
+)
+from ..checks.bounces.parts import MAX_ADDRESS
 from ..errors import ColumnError, SettingsError
 from ..model.words import Reason
 from ..table.columns import did_you_mean, listed, plain_word
-from .services import FIELDS, JUDGE, SENTENCES, SKIP, ExportLayout, layouts, meanings
+from .general import believed_words, general_address, general_layout, sort_cells
+from .services import (
+    CELLS,
+    DIRECTION,
+    FEEDBACK,
+    FIELDS,
+    JUDGE,
+    SENTENCES,
+    SKIP,
+    ExportLayout,
+    layouts,
+    meanings,
+    word_parts,
+)
+from .words import MAX_WORD, filled, known_word, parts_of, word_of_flag
+
+REFUSED = (
+    "refused"  # a bounce that is called blocked or spam: that counts where the reply gives no cause
+)
+UNCLEAR = "unclear"  # a feedback type that may be a complaint
+REFUSAL = re.compile(
+    r"\b(?:reject|refus|bounc|denied|not accepted|blocked|undeliver|greylist)", re.IGNORECASE
+)
 
 
 def known_exports() -> str:
@@ -25,14 +61,20 @@ def known_exports() -> str:
 
 
 def choose_layout(names: Sequence[str], columns: Mapping[str, str] | None) -> ExportLayout:
-    """The layout that the caller gives, or the first known one that fits the names of the columns."""
+    """The layout that the caller gives, the first known one that fits the names, or the general reading of them."""
     if columns is not None:
         return given_layout(names, columns)
-    if layout := known_layout(tuple(names)):
-        return layout
-    raise ColumnError(
-        f"not an export that is known ({known_exports()}); name the columns, "
-        f"as columns={{'address': ..., 'outcome': ...}} or --bounce-columns address=...,outcome=..., of {listed(names)}"
+    layout = known_layout(tuple(names)) or general_layout(tuple(names))
+    if layout is None:
+        raise unknown_export(names)
+    return layout
+
+
+def unknown_export(names: Sequence[str]) -> ColumnError:
+    return ColumnError(
+        f"not an export that is known ({known_exports()}), and without an address beside a word, reply or status "
+        f"that is understood; name the columns, as columns={{'address': ..., 'outcome': ...}} or "
+        f"--bounce-columns address=...,outcome=..., of {listed(names)}"
     )
 
 
@@ -69,36 +111,126 @@ def given_layout(names: Sequence[str], columns: Mapping[str, str]) -> ExportLayo
     )
 
 
+class Statement(NamedTuple):
+    """What a row says of a delivery, as texts: None where it says nothing."""
+
+    words: tuple[str, ...]
+    status: str | None
+    diagnostic: str | None
+    feedback: str | None
+    reason: str | None = None
+    doubtful: tuple[str, ...] = ()  # words that mean other things in other tables
+    direction: str | None = None  # of a mail that came in, nobody but ourselves is the recipient
+
+
+def read_statement(layout: ExportLayout, cells: Mapping[str, Any]) -> Statement:
+    """What a row says, from its cells by the names of the export."""
+    feedback = first_filled(layout, cells, FEEDBACK)
+    direction = first_filled(layout, cells, DIRECTION)
+    if layout.is_general:
+        named, status, diagnostic = sort_cells(filled(cells, layout.columns.get(CELLS, ())))
+        has_reply = bool(status or (diagnostic and REPLY.search(diagnostic)))
+        words, doubtful = believed_words(named, has_reply=has_reply)
+        return Statement(words, status, diagnostic, feedback, None, doubtful, direction)
+    flags = [
+        word_of_flag(name, cell) for name, cell in filled(cells, layout.columns.get("outcome", ()))
+    ]
+    return Statement(
+        tuple(word for word in flags if word is not None),
+        first_filled(layout, cells, "status"),
+        first_filled(layout, cells, "diagnostic"),
+        feedback,
+        first_filled(layout, cells, "reason"),
+        direction=direction,
+    )
+
+
+def read_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, str]:
+    """The address of a row, or the empty text and why there is none."""
+    if layout.is_general:
+        return general_address(layout, cells)
+    text = first_filled(layout, cells, "address") or ""
+    if "@" in text and len(text) <= MAX_ADDRESS and "\ufffd" not in text:
+        return text, ""
+    return "", f"{text[:40]!r} is not an address"
+
+
+def first_filled(layout: ExportLayout, cells: Mapping[str, Any], field: str) -> str | None:
+    for _, text in filled(cells, layout.columns.get(field, ())):
+        return text
+    return None
+
+
+def statement_names(layout: ExportLayout) -> tuple[str, ...]:
+    """The names of all that a statement is read from."""
+    return tuple(
+        name
+        for field, names in layout.columns.items()
+        if field not in ("address", "at")
+        for name in names
+    )
+
+
 def row_meaning(
-    word: str | None, diagnostic: str | None, layout: ExportLayout, given: Mapping[str, str]
+    words: Sequence[str], diagnostic: str | None, layout: ExportLayout, given: Mapping[str, str]
 ) -> tuple[str | None, str | None]:
-    """What a row means: an outcome, `JUDGE`, `SKIP`, or None if its word is not known; and the reply that is left.
+    """What a row means: an outcome, `JUDGE`, `SKIP`, or None if its words are not known; and the reply that is left.
 
     A service that did not send the mail, or that has a word for the reply, gives no reply.
     """
-    meaning = word_meaning(word, layout, given)
-    if (
-        layout.is_final
-        or meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT)
-        or not diagnostic
-    ):
+    meaning = words_meaning(words, layout, given)
+    if meaning is None and layout.is_general and diagnostic and REPLY.search(diagnostic):
+        is_undone = any(parts_of(word) & word_parts()["undone"] for word in words)
+        meaning = None if is_undone else JUDGE
+    is_settled = meaning in (None, SKIP, Outcome.DELIVERED, Outcome.COMPLAINT)
+    if layout.is_final or is_settled or not diagnostic:
         return meaning, diagnostic
-    finer = meanings("reasons").get(plain_word(diagnostic)) or next(
-        (each for pattern, each in SENTENCES if pattern.search(diagnostic)), None
-    )
+    finer = meanings("reasons").get(plain_word(diagnostic))
+    for pattern, sentence in SENTENCES:
+        if finer is None and pattern.search(diagnostic):
+            finer = sentence
     if finer is None:
         return meaning, diagnostic
-    return (meaning if finer == Outcome.HARD and meaning != JUDGE else finer), None
+    if finer == Outcome.HARD and meaning not in (JUDGE, REFUSED):
+        return meaning, None
+    return finer, None
 
 
-def word_meaning(text: str | None, layout: ExportLayout, given: Mapping[str, str]) -> str | None:
+def words_meaning(
+    words: Sequence[str], layout: ExportLayout, given: Mapping[str, str]
+) -> str | None:
+    """What the words of a row mean together; None if none is known.
+
+    >>> layout = general_layout(("email", "event", "category"))
+    >>> [words_meaning(words, layout, {}) for words in (("bounce", "hard"), ("bounce", "Spam"), ("open",), ("?",))]
+    ['hard', 'refused', 'skip', None]
+    """
+    for word in words:
+        if word in given:
+            return given[word]
+    if not words:
+        return JUDGE if {"outcome", CELLS} & layout.columns.keys() else layout.without_word
+    known = [meaning for word in words if (meaning := word_meaning(word, layout)) is not None]
+    if not known:
+        return None
+    bounces = {Outcome.HARD, Outcome.SOFT, Outcome.BLOCKED}.intersection(known)
+    is_failure = bool(bounces) or JUDGE in known
+    if known[0] == SKIP and not is_failure:
+        return SKIP
+    if Outcome.COMPLAINT in known:  # a bounce whose category is spam was refused by a filter
+        return REFUSED if is_failure else Outcome.COMPLAINT
+    if Outcome.DELIVERED in known:
+        return JUDGE if bounces else Outcome.DELIVERED
+    if Outcome.BLOCKED in bounces:
+        return Outcome.BLOCKED if set(known) == {Outcome.BLOCKED} else REFUSED
+    if len(bounces) == 1:
+        return bounces.pop()
+    return JUDGE if is_failure else known[0]
+
+
+def word_meaning(text: str, layout: ExportLayout) -> str | None:
     """What a word of the export means; None if it is not known."""
-    if text is None:
-        return layout.without_word if "outcome" not in layout.columns else JUDGE
-    if text in given:
-        return given[text]
-    word = plain_word(text)
-    return layout.words.get(word) or meanings("words").get(word) or meanings("reasons").get(word)
+    return layout.words.get(plain_word(text)) or known_word(text)
 
 
 CERTAIN = frozenset(
@@ -113,6 +245,56 @@ CERTAIN = frozenset(
 # RFC 3463: length of the message (x.2.3), mail system (x.3), network and routing (x.4), content (x.6). Unable to route
 # (x.4.4; Exchange Online: 5.4.310) is about the domain of the address; x.y.0 says nothing.
 NOT_THE_MAILBOX = re.compile(r"5\.2\.3|5\.[36]\.[1-9]\d*|5\.4\.(?!4\b|310\b)[1-9]\d*")
+
+
+def conclude(
+    layout: ExportLayout, row: Statement, given: Mapping[str, str]
+) -> tuple[str | None, Judgement | None]:
+    """What the words, status and reply of a row say together; no judgement if it is not about a delivery."""
+    if (row.direction or "").lower() in ("incoming", "inbound"):
+        return SKIP, None
+    words = (*row.words, *(word for word in row.doubtful if word in given))
+    if layout.is_general and not (words or row.status or row.diagnostic or row.feedback):
+        return (None if row.doubtful else SKIP), None
+    meaning, reply = row_meaning(words, row.diagnostic, layout, given)
+    if row.doubtful and words == () and row.status is None:
+        meaning = None  # a sentence beside a doubtful word
+    is_unsent = any(parts_of(word) & {"drop", "dropped", "suppressed"} for word in row.words)
+    if row.feedback and (meaning == Outcome.COMPLAINT or not row.words):
+        meaning = feedback_meaning(row.feedback)
+    if meaning in (None, SKIP, UNCLEAR):
+        return meaning, None
+    is_coded = row.status or (reply and (REPLY.search(reply) or find_status(reply)))
+    if reply and not is_coded and len(reply) > MAX_WORD:  # the service explains, with advice
+        reply = causes_in(reply) or None
+    if meaning == Outcome.COMPLAINT and has_refusal(row.status, reply):
+        meaning = JUDGE
+    if meaning == REFUSED:
+        judged = conclude_row(JUDGE, row.status, reply)
+        if judged.reason is Reason.INCONCLUSIVE:
+            judged = Judgement(Outcome.BLOCKED, judged.reason)
+    else:
+        judged = conclude_row(str(meaning), row.status, reply)
+    if is_unsent and judged.outcome is Outcome.BLOCKED and not has_refusal(row.status, reply):
+        judged = Judgement(Outcome.SOFT, Reason.INCONCLUSIVE)  # by a list of the service itself
+    return meaning, judged
+
+
+def feedback_meaning(kind: str) -> str:
+    """What a feedback type means: a complaint, `SKIP`, or `UNCLEAR`."""
+    word = kind.lower().replace("_", "-").replace(" ", "-")
+    if word in COMPLAINTS:
+        return Outcome.COMPLAINT
+    return SKIP if word in NO_COMPLAINTS else UNCLEAR
+
+
+def has_refusal(status: str | None, reply: str | None) -> bool:
+    """Whether a server refused the mail: then nobody got it who could complain."""
+    if status is not None and re.match(r"[45](?:\d\d$|\.\d{1,3}\.\d)", status):
+        return True
+    if reply is None:
+        return False
+    return REPLY.search(reply) is not None or REFUSAL.search(reply) is not None
 
 
 def conclude_row(meaning: str, status: str | None, diagnostic: str | None) -> Judgement:
@@ -173,11 +355,11 @@ def parse_moment(value: object) -> datetime | None:
     if isinstance(value, datetime):
         found: datetime | None = value
     else:
-        text = str(value).strip()[:60]
+        text = str(value).strip()[:100]
         try:
             number = float(text)
         except ValueError:
-            found = parse_date(text)
+            found = date_of(text)
         else:
             number = number / 1000 if SECONDS[0] * 1000 <= number < SECONDS[1] * 1000 else number
             found = (
@@ -186,10 +368,3 @@ def parse_moment(value: object) -> datetime | None:
     if found is None or not 1980 <= found.year < 2200:
         return None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-
-
-def parse_date(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text.removesuffix(" UTC"))
-    except ValueError:
-        return date_of(text)

@@ -1,4 +1,8 @@
-"""The mails in a path: an mbox file, a Maildir, one mail, or a folder of these. No mail is read whole if it is huge."""
+"""The mails in a path: an mbox file, a Maildir, one mail, or a folder of these.
+
+An mbox file is read from its beginning to its end, in pieces of at most `MAX_PIECE` octets, and of each mail the first
+`MAX_MESSAGE` are kept: neither a line of 400 MiB nor a million mails needs more memory than one mail.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from ..checks.bounces.message import MAX_MESSAGE
+from ..checks.bounces.parts import MAX_MESSAGE
 from ..files.compression import COMPRESSIONS
 from ..files.readers import KINDS
 
 HEAD = 4_096  # octets by which the kind of a file is found
+MAX_PIECE = 64 * 1024  # octets of a line that are read at once
 HEADER_LINE = re.compile(rb"(?:\xef\xbb\xbf)?(?:>?From |[A-Za-z][A-Za-z0-9-]{0,60}:[ \t\r\n])")
 JSON_START = re.compile(rb'(?:\xef\xbb\xbf)?\s*(?:\[\s*)*\{\s*"')
 OUTLOOK_MAGIC = b"\xd0\xcf\x11\xe0"
@@ -68,13 +73,35 @@ def read_mails(path: Path, kind: str) -> Iterator[Mail]:
     if kind == "mail":
         yield read_file(path, path.name)
     elif kind == "mbox":
-        with closing(mailbox.mbox(path, create=False)) as box:
-            yield from read_box(box, path.name)
+        with path.open("rb") as file:
+            yield from read_mbox(file, path.name)
     else:
         with closing(mailbox.Maildir(path, create=False)) as box:
             yield from read_box(box, path.name)
             for name in sorted(box.list_folders()):
                 yield from read_box(box.get_folder(name), f"{path.name}/.{name}")
+
+
+def read_mbox(file: BinaryIO, name: str) -> Iterator[Mail]:
+    """The mails of an mbox file: each begins behind a line that begins with ``From ``."""
+    number = 0
+    pieces: list[bytes] = []
+    size = 0
+    is_line_start = True
+    while piece := file.readline(MAX_PIECE):
+        if is_line_start and piece.startswith(b"From "):
+            if number:
+                yield Mail(f"{name}, mail {number}", b"".join(pieces))
+            number += 1
+            pieces = []
+            size = 0
+        elif number and size <= MAX_MESSAGE:
+            kept = piece[: MAX_MESSAGE + 1 - size]
+            pieces.append(kept)
+            size += len(kept)
+        is_line_start = piece.endswith(b"\n")
+    if number:
+        yield Mail(f"{name}, mail {number}", b"".join(pieces))
 
 
 def read_box(box: Any, name: str) -> Iterator[Mail]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import pandas as pd
 import pyarrow as pa
 
-from ..checks.bounces.message import MAX_ADDRESS, DeliveryReport, read_message
+from ..checks.bounces.message import DeliveryReport, read_message
 from ..checks.bounces.outcome import MAX_DIAGNOSTIC, Judgement, Outcome, clean_text
 from ..errors import ColumnError, InputError, SettingsError
 from ..files.readers import open_table
@@ -18,25 +18,48 @@ from ..files.table_file import ReadOptions
 from ..model.address import folded_key
 from ..model.paths import user_path
 from ..model.words import Reason, count_of, printable_text
-from ..table.notices import warn_user
+from ..table.cells import to_array
+from ..table.columns import listed
+from ..table.notices import Note, warn_user
 from ..table.table import Frame, Table, frame_of, labels_of, library_of, polars_of
-from ..table.text_column import to_array
-from .events import read_events
+from .events import (
+    events_in,
+    find_general,
+    first_document,
+    mentions_failure,
+    read_documents,
+    texts_of,
+)
 from .exports import (
+    UNCLEAR,
+    Statement,
     choose_layout,
-    conclude_row,
+    conclude,
     known_exports,
     known_layout,
     parse_moment,
-    row_meaning,
+    read_address,
+    read_statement,
+    statement_names,
     status_code,
+    unknown_export,
 )
+from .general import general_description, general_layout, may_be_recipient
 from .mailboxes import kind_of_file, list_files, read_mails
 from .services import FIELDS, SKIP, ExportLayout
+from .words import filled
 
-LayoutRow = tuple[ExportLayout, dict[str, Any]]  # cells by our names
-# Meaning of a row, its judgement (None if it is not about a delivery), status code and diagnostic text.
-Concluded = tuple[str | None, Judgement | None, str | None, str | None]
+
+class JudgedStatement(NamedTuple):
+    """The judgement of rows with the same statement; none if they are not about a delivery."""
+
+    statement: Statement
+    meaning: str | None  # None if the words are not known
+    judgement: Judgement | None
+
+
+LayoutRow = tuple[ExportLayout, Mapping[str, Any]]  # cells by the names of the export
+MAX_CELL = 4_001  # characters of a cell by which rows are compared: more than are read
 MOST_JUDGED = 100_000  # distinct words and replies that are remembered
 NOTE = "bounces"  # key in `DataFrame.attrs` for what was read and what was not
 OUTCOME_DTYPE = pd.CategoricalDtype(["delivered", "hard", "soft", "blocked", "complaint"])
@@ -94,8 +117,11 @@ def read_bounces(
         An mbox file, a Maildir, a mail (``.eml``), a folder of these, a table (CSV, TSV, Parquet,
         XLSX, or a pandas, Polars or Arrow frame) or events (JSON) of a sending service. Those of
         SendGrid, Mailgun, Postmark, Amazon SES, Salesforce Marketing Cloud, SparkPost, Mailjet,
-        Brevo and PowerMTA are recognised by their names, and what this function returned. Events
-        may be one a line, in arrays, in the pages of an API and in the envelopes of Amazon SNS.
+        Brevo, PowerMTA, Mandrill, Mailchimp, Resend, Postal, HubSpot and listmonk are recognised by
+        their names, and what this function returned. Any other table or event is read by the names
+        of its columns or members, if they say where the address and a word, reply or status are;
+        a warning says which were taken. Events may be one a line, in arrays, in the pages of an
+        API, in the envelopes of Amazon SNS and in its mails.
     columns : mapping of str to str, optional
         For other tables: the column of each field, as ``{"address": "E-Mail", "outcome": "Result"}``.
         Fields: `address`, and at least one of `outcome`, `status` and `diagnostic`; also `at`.
@@ -121,21 +147,23 @@ def read_bounces(
         that bounced at a mailbox of another name, behind a forward or a list, is *soft*, too.
 
         For pandas, ``attrs["bounces"]`` counts what was read, what is not about a delivery, and lists
-        what could not be read.
+        what could not be read, and how exports were read that are not known.
 
     Raises
     ------
     InputError
         The path does not exist, or is not one of these.
     ColumnError
-        The table is not a known one and `columns` is not given, or names a column that is not there.
+        Nothing in a table or in events was understood and `columns` is not given, or `columns`
+        names a column that is not there.
     SettingsError
         `columns` or `outcomes` has a wrong field or value.
 
     Warns
     -----
     UserWarning
-        If mails or rows could not be read: how many, and which were the first.
+        If mails or rows could not be read: how many, and which were the first. If a table or
+        events are of no known service: by which names they were read.
 
     Examples
     --------
@@ -203,6 +231,8 @@ class BounceReader:
     other: int = 0  # mails and rows that are not about a delivery
     problem_count: int = 0
     problems: list[tuple[str, str]] = field(default_factory=list)  # place and problem
+    guesses: list[str] = field(default_factory=list)  # how tables were read that are not known
+    general: ExportLayout | None = None  # of the first event of a file that is not known
 
     def refuse(self, place: str, problem: str, count: int = 1) -> None:
         self.problem_count += count
@@ -218,9 +248,11 @@ class BounceReader:
             "replaced_delays": replaced,
             "unread": self.problem_count,
             "problems": [list(each) for each in self.problems],
+            "guesses": list(self.guesses),
         }
 
     def warn(self) -> None:
+        warn_user(*(Note(guess) for guess in self.guesses[:SHOWN]))
         if self.problem_count:
             shown = "; ".join(f"{place}: {problem}" for place, problem in self.problems[:SHOWN])
             more = "; ..." if len(self.problems) > SHOWN else ""
@@ -244,7 +276,7 @@ class BounceReader:
                     self.mails += 1
                     self.refuse(str(each.relative_to(path)), str(exc).removeprefix(f"{each}: "))
         elif kind == "events" and self.columns is None:
-            self.read_rows(self.rows_of_events(path), path.name)
+            self.read_events_file(path)
         elif kind in ("table", "events"):
             self.read_table_file(path)
         elif kind == "outlook":
@@ -255,6 +287,9 @@ class BounceReader:
             )
         else:
             self.read_mailbox(path, kind)
+        if self.general is not None:
+            self.tell_general(self.general, path.name)
+            self.general = None
 
     def read_mailbox(self, path: Path, kind: str) -> None:
         for mail in read_mails(path, kind):
@@ -263,10 +298,24 @@ class BounceReader:
                 self.refuse(mail.place, mail.problem)
                 continue
             reading = read_message(mail.data)
+            if reading.events:
+                self.read_events_of_mail(reading.events, mail.place)
+                continue
             self.reports += reading.reports
             self.other += reading.is_other
             if reading.problems:
                 self.refuse(mail.place, "; ".join(dict.fromkeys(reading.problems)))
+
+    def read_events_of_mail(self, text: str, place: str) -> None:
+        """Read the notification at the beginning of a mail; behind it stands a text for people."""
+        try:
+            document = first_document(text)
+        except (ValueError, RecursionError):
+            self.refuse(place, "it begins as a notification in JSON that is not valid")
+            return
+        rows_before = self.rows
+        self.read_rows(self.rows_of_document(document, place), place, are_events=True)
+        self.rows = rows_before  # the mail is counted
 
     def read_table_file(self, path: Path) -> None:
         with open_table(path, self.options) as table:
@@ -283,124 +332,206 @@ class BounceReader:
                 piece.select([table.columns.index(name) for name in names]).rename_columns(names)
                 for piece in table.pieces(names)
             )
-            self.read_rows(
-                (row for piece in pieces for row in rows_of_table(piece, layout)), path.name
-            )
+            rows = (row for piece in pieces for row in rows_of_table(piece, layout))
+            self.read_table_rows(layout, rows, path.name, table.columns)
 
     def read_frame(self, frame: Any) -> None:
         labels = {str(label): label for label in labels_of(frame)}
         layout = choose_layout(list(labels), self.columns)
         names = {name for theirs in layout.columns.values() for name in theirs}
         cells = {name: to_array(Table(frame, labels[name]).values()) for name in names}
-        self.read_rows(rows_of_table(cells, layout), "the frame")
+        self.read_table_rows(layout, rows_of_table(cells, layout), "the frame", list(labels))
+
+    def read_table_rows(
+        self, layout: ExportLayout, rows: Iterable[LayoutRow], place: str, names: Sequence[str]
+    ) -> None:
+        """Read a table; if it is not a known export, say how, or that nothing in it was understood."""
+        rows_before = self.rows
+        problems_before = self.problem_count, len(self.problems)
+        understood = self.read_rows(rows, place)
+        if not layout.is_guess:
+            return
+        self.general = None
+        if understood == 0 and self.rows > rows_before:
+            self.forget_problems(*problems_before)
+            raise unknown_export(names)
+        self.tell_general(layout, place)
+
+    def forget_problems(self, count: int, kept: int) -> None:
+        """Forget the problems of a file that is an error as a whole."""
+        self.problem_count = count
+        del self.problems[kept:]
+
+    def tell_general(self, layout: ExportLayout, place: str) -> None:
+        self.guesses.append(
+            f"{place}: not an export that is known; {general_description(layout)}; if that is wrong, name the "
+            f"columns, as columns={{'address': ..., 'outcome': ...}} or --bounce-columns"
+        )
+
+    def read_events_file(self, path: Path) -> None:
+        """Read the events of a file; an error if none is known."""
+        other_before = self.other
+        problems_before = self.problem_count, len(self.problems)
+        understood = self.read_rows(self.rows_of_events(path), path.name, are_events=True)
+        if understood == 0:
+            self.other = other_before
+            self.forget_problems(*problems_before)
+            raise ColumnError(
+                f"{path}: no events of a sending service that are known ({known_exports()}), and none with an "
+                f"address beside a word, reply or status that is understood"
+            )
 
     def rows_of_events(self, path: Path) -> Iterator[LayoutRow]:
-        """The events of a file; those that fit no layout are not about a delivery, unless there are no others."""
-        is_known = False
-        for event in read_events(path, known_layout):
-            if layout := event and known_layout(tuple(event)):
-                is_known = True
-                yield (
-                    layout,
-                    {
-                        ours: first_filled(event[name] for name in names)
-                        for ours, names in layout.columns.items()
-                    },
-                )
-            else:
-                self.other += 1
-        if not is_known:
-            raise ColumnError(
-                f"{path}: no events of a sending service that are known ({known_exports()})"
-            )
+        """The events of a file; a line that is not JSON is a problem, if it is not the first one."""
+        for number, octets in texts_of(path):
+            try:
+                documents = read_documents(octets, f"{path}, line {number}")
+            except InputError as exc:
+                if number == 1:
+                    raise
+                self.rows += 1
+                self.refuse(path.name, str(exc).removeprefix(f"{path}, "))
+                continue
+            for document in documents:
+                yield from self.rows_of_document(document, path.name)
 
-    def read_rows(self, rows: Iterable[LayoutRow], place: str) -> None:
-        """Read rows by our names; each distinct word and reply is judged once."""
+    def rows_of_document(self, document: Any, place: str) -> Iterator[LayoutRow]:
+        """The events of a document: of known layouts, then by the general reading; what is neither is counted."""
+        unfit: list[tuple[Any, Mapping[str, Any]]] = []
+        events = events_in(document, {}, known_layout, 0, unfit)
+        for event in events:
+            if event is not None and (layout := known_layout(tuple(event))):
+                yield layout, event
+        if not events:
+            unfit = [(document, {})]
+        for value, around in unfit:
+            items = value if isinstance(value, list) else [value]
+            for item in items:
+                yield from self.rows_of_foreign(item, around, place)
+
+    def rows_of_foreign(
+        self, value: Any, around: Mapping[str, Any], place: str
+    ) -> Iterator[LayoutRow]:
+        """The events of an object that fits no layout."""
+        is_read = False
+        for event in find_general(value, around, may_be_recipient):
+            if layout := general_layout(tuple(event)):
+                is_read = True
+                yield layout, event
+        if is_read:
+            return
+        if mentions_failure(value):
+            self.rows += 1
+            names = list(value) if isinstance(value, dict) else []
+            self.refuse(place, f"an event that is not known, with {listed(names)}")
+        else:
+            self.other += 1
+
+    def read_rows(self, rows: Iterable[LayoutRow], place: str, *, are_events: bool = False) -> int:
+        """Read rows, and count those that were understood; each distinct statement is judged once.
+
+        An event of an unknown service with words that are not known is not about a delivery if nothing in it speaks
+        of a failure.
+        """
         unknown: dict[str, list[int]] = {}
-        judged: dict[tuple[str | None, ...], Concluded] = {}
+        judged: dict[tuple[Any, ...], JudgedStatement] = {}
+        understood = 0
         for layout, cells in rows:
             self.rows += 1
-            row = {ours: filled_text(cell) for ours, cell in cells.items() if ours != "at"}
-            key = (layout.name, row.get("outcome"), row.get("status"), row.get("diagnostic"))
-            if key not in judged:
-                if len(judged) >= MOST_JUDGED:
-                    judged.clear()
-                judged[key] = conclude(layout, *key[1:], self.outcomes)
-            meaning, found, status, diagnostic = judged[key]
-            if meaning is None:
-                unknown.setdefault(str(row["outcome"]), []).append(self.rows)
+            row_place = f"{place}, row {self.rows}"
+            try:
+                judgement = self.judge_row(layout, cells, judged)
+                self.add_report(layout, cells, judgement, row_place)
+            except Exception as exc:  # noqa: BLE001 - one row is one row, whatever it holds
+                self.refuse(row_place, f"cannot be read ({type(exc).__name__})")
                 continue
-            if found is None:
+            statement = judgement.statement
+            is_foreign = are_events and layout.is_guess
+            if judgement.meaning is None and is_foreign and not mentions_failure(cells):
                 self.other += 1
                 continue
-            address = row["address"]
-            if address is None or "@" not in address or len(address) > MAX_ADDRESS:
-                self.refuse(
-                    f"{place}, row {self.rows}", f"{(address or '')[:40]!r} is not an address"
-                )
+            if judgement.meaning is None:
+                words = ", ".join((*statement.words, *statement.doubtful))
+                unknown.setdefault(words, []).append(self.rows)
                 continue
-            outcome, reason = found.outcome, found.reason
-            if layout.is_final:
-                outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
-                reason = Reason(row["reason"]) if row["reason"] in tuple(Reason) else None
-            at = None if cells.get("at") is None else parse_moment(cells["at"])
-            self.reports.append(
-                DeliveryReport(address.strip(), outcome, reason, status, diagnostic, at)
-            )
-        for word, numbers in unknown.items():
-            hint = f"give outcomes={{{printable_text(word, 60)!r}: ...}}"
+            understood += any(statement) or not layout.is_general
+        for words, numbers in unknown.items():
+            hint = f"give outcomes={{{printable_text(words.partition(', ')[0], 60)!r}: ...}}"
             problem = f"the outcome is not known ({count_of(len(numbers), 'row')}); {hint}"
+            if ", " in words:
+                problem += f", of {printable_text(words, 100)!r}"
             self.refuse(f"{place}, row {numbers[0]}", problem, len(numbers))
+        return understood
+
+    def judge_row(
+        self,
+        layout: ExportLayout,
+        cells: Mapping[str, Any],
+        judged: dict[tuple[Any, ...], JudgedStatement],
+    ) -> JudgedStatement:
+        """The judgement of a row; of one with the same cells, it is remembered."""
+        names = statement_names(layout)
+        key = (layout.name, names, *(str(cells.get(name))[:MAX_CELL] for name in names))
+        found = judged.get(key)
+        if found is None:
+            statement = read_statement(layout, cells)
+            meaning, judgement = conclude(layout, statement, self.outcomes)
+            if len(judged) >= MOST_JUDGED:
+                judged.clear()
+            found = JudgedStatement(statement, meaning, judgement)
+            judged[key] = found
+        return found
+
+    def add_report(
+        self, layout: ExportLayout, cells: Mapping[str, Any], judged: JudgedStatement, place: str
+    ) -> None:
+        """Add the report of a row, or count what it is instead; unknown words are counted by `read_rows`."""
+        statement, meaning, judgement = judged
+        if meaning is None:
+            return
+        if meaning == UNCLEAR:
+            kind = printable_text(statement.feedback or "", 40)
+            self.refuse(place, f"a feedback report of type {kind!r} is not counted as a complaint")
+            return
+        if judgement is None:
+            self.other += 1
+            return
+        address, problem = read_address(layout, cells)
+        if not address:
+            self.refuse(place, problem)
+            return
+        outcome = judgement.outcome
+        reason = judgement.reason
+        if layout.is_guess:
+            self.general = self.general or layout
+        if layout.is_final:
+            outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
+            reason = next((known for known in Reason if known == statement.reason), None)
+        times = layout.columns.get("at", ())
+        moments = (parse_moment(cells[name]) for name, _ in filled(cells, times))
+        self.reports.append(
+            DeliveryReport(
+                address,
+                outcome,
+                reason,
+                status_code(statement.status) or statement.status,
+                clean_text(statement.diagnostic or "")[:MAX_DIAGNOSTIC] or None,
+                next((moment for moment in moments if moment is not None), None),
+            )
+        )
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
 
 
-def conclude(
-    layout: ExportLayout,
-    word: str | None,
-    status: str | None,
-    diagnostic: str | None,
-    given: Mapping[str, str],
-) -> Concluded:
-    """What the word, status and reply of a row say together."""
-    meaning, reply = row_meaning(word, diagnostic, layout, given)
-    found = None if meaning in (None, SKIP) else conclude_row(meaning, status, reply)
-    return (
-        meaning,
-        found,
-        status_code(status) or status,
-        clean_text(diagnostic or "")[:MAX_DIAGNOSTIC] or None,
-    )
-
-
 def rows_of_table(
     table: pa.Table | Mapping[str, pa.Array], layout: ExportLayout
 ) -> Iterator[LayoutRow]:
-    """The rows of a table by our names."""
-    columns = []
-    for names in layout.columns.values():
-        lists = [table[name].to_pylist() for name in names]
-        columns.append(
-            lists[0]
-            if len(lists) == 1
-            else [first_filled(cells) for cells in zip(*lists, strict=True)]
-        )
+    """The rows of a table, as cells by name."""
+    names = list(dict.fromkeys(name for theirs in layout.columns.values() for name in theirs))
+    columns = [table[name].to_pylist() for name in names]
     for row in zip(*columns, strict=True):
-        yield layout, dict(zip(layout.columns, row, strict=True))
-
-
-def first_filled(cells: Iterable[Any]) -> Any:
-    """The first cell that is not empty."""
-    return next((cell for cell in cells if filled_text(cell) is not None), None)
-
-
-def filled_text(cell: object) -> str | None:
-    """A cell as stripped text; None if it is empty."""
-    if cell is None or cell != cell:
-        return None
-    text = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
-    return text.strip()[: MAX_DIAGNOSTIC * 8] or None
+        yield layout, dict(zip(names, row, strict=True))
 
 
 # --- the frame ----------------------------------------------------------------------------------------------------

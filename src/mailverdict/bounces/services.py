@@ -1,4 +1,9 @@
-"""What sending services call their columns, outcomes and reasons: the tables of `bounce_services.toml`."""
+"""What sending services call their columns, outcomes and reasons: the tables of `bounce_services.toml`.
+
+An export is one service's only if it has a name that only that service uses. Any other one has the general reading: a
+layout made of the names that are there and mean an address, a time, a word, a reply or a status. In it the text of a
+cell says what it is: ``reason`` holds a word in one export, and the reply of a mail server in the next.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,10 @@ from importlib.resources import files
 from typing import Any
 
 FIELDS = ("address", "at", "outcome", "status", "diagnostic", "reason")
+FEEDBACK = "feedback"  # the type of a complaint: not all are complaints
+DIRECTION = "direction"  # of a mail: out, or in
+CELLS = "cells"  # of the general reading: words, replies and statuses
+GENERAL = "general reading"
 JUDGE = "judge"  # the word does not say why: the reply decides
 SKIP = "skip"  # not about the delivery
 
@@ -24,7 +33,9 @@ class ExportLayout:
         str, tuple[str, ...]
     ]  # ours -> theirs; a member of an inner object as `outer.inner`
     source: str  # where the names of the columns are documented
-    needs: tuple[str, ...] = ()  # the columns by which it is known; all if empty
+    needs: tuple[
+        str, ...
+    ] = ()  # the columns by which it is known, `a|b` is one of two; all if empty
     words: Mapping[str, str] = field(default_factory=dict)  # what differs from `meanings("words")`
     without_word: str = JUDGE  # what every row means if there is no column for the outcome
     is_final: bool = False  # outcomes are ours already
@@ -32,7 +43,20 @@ class ExportLayout:
     def fits(self, names: frozenset[str]) -> bool:
         """Whether a table with these columns, in lower case, is such an export."""
         needed = self.needs or [name for names in self.columns.values() for name in names]
-        return all(name.lower() in names for name in needed)
+        return all(
+            any(choice.lower() in names for choice in alternatives.split("|"))
+            for alternatives in needed
+        )
+
+    @property
+    def is_general(self) -> bool:
+        """Whether the content of a cell says what it is."""
+        return CELLS in self.columns
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether no service is known by these names."""
+        return self.name == GENERAL
 
 
 @cache
@@ -49,12 +73,36 @@ def layouts() -> tuple[ExportLayout, ...]:
         ExportLayout(
             **{
                 **row,
-                "columns": {ours: tuple(theirs.split()) for ours, theirs in row["columns"].items()},
-                "needs": tuple(row.get("needs", "").split()),
+                "columns": {ours: split_names(theirs) for ours, theirs in row["columns"].items()},
+                "needs": split_names(row.get("needs", "")),
             }
         )
         for row in service_tables()["layout"]
     )
+
+
+def split_names(names: str | list[str]) -> tuple[str, ...]:
+    """Names that blanks separate, or a list of names that have blanks."""
+    return tuple(names.split() if isinstance(names, str) else names)
+
+
+@cache
+def general_names(field: str) -> dict[str, int]:
+    """The names that mean a field in the general reading, with their rank."""
+    ranks: dict[str, int] = {}
+    for rank, names in enumerate(service_tables()["general"][field]):
+        for name in names.split():
+            ranks.setdefault(name, rank)
+    return ranks
+
+
+@cache
+def word_parts() -> dict[str, frozenset[str]]:
+    """What a part of a word means, as in ``email.hard_bounced``; `undone` are those that take it back."""
+    parts = service_tables()["parts"]
+    return {
+        meaning: frozenset(words.split()) for meaning, words in parts.items() if meaning != "source"
+    }
 
 
 @cache
@@ -78,7 +126,14 @@ SENTENCES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), meaning)
     for pattern, meaning in (
         # Mailgun's code 605; Amazon SES, its global list
-        (r"previously bounced|history of bouncing", "hard"),
+        (r"previously bounced|history of (?:bouncing|producing hard bounces)", "hard"),
+        (r"provider sent a hard bounce message", "hard"),  # Resend
+        # SendGrid, why a mail was dropped
+        (r"^bounced address$|^invalid$", "hard"),
+        (r"^spam reporting address$", "complaint"),
+        (r"^unsubscribed address$|^invalid smtpapi header|over package quota", SKIP),
+        (r"^spam content", "blocked"),
+        (r"due to blacklist(?:ed)? user", "soft"),  # Brevo, a list of its own
         (r"not delivering to (?:an? )?unsubscribed", SKIP),  # Mailgun, 606
         (r"marked your (?:messages?|e?-?mails?) as spam", "complaint"),  # Mailgun, 607
         # Amazon SES, the list of an account; SparkPost, "due to customer policy"

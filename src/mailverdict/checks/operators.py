@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..errors import SettingsError
 from .lists.files import find_list, read_entries
-from .lists.flags import normal_domain
+from .lists.flags import below_any, normal_domain
 from .lists.suffixes import registered_domain
 
 TABLE = "operators"
@@ -25,7 +25,19 @@ KINDS = (
     *("mailbox", "hosting", "filter", "forwarder", "certified", "inbound-api"),
     *("parking", "disposable", "placeholder"),
 )
-SELF = "self"  # the operator of a domain whose mail servers have names of its own
+# The operator of a domain whose mail servers have names of its own; never of a provider.
+SELF = "self"
+PROVIDERS = ("free", "free_more")  # lists of domains that give mailboxes to everybody
+# Operators whose customers are mostly companies, which pay by the mailbox or for a filter. A domain
+# of disposable addresses is rarely there, since it takes mail for every address at low cost.
+FOR_COMPANIES = frozenset(
+    {
+        *("amazon-workmail", "apple", "fastmail", "google", "microsoft365", "microsoft365-gov"),
+        *("proton", "rackspace", "zoho"),
+        *("barracuda", "cisco", "forcepoint", "hornetsecurity", "mimecast", "proofpoint"),
+        *("proofpoint-essentials", "sophos", "symantec", "trellix", "trendmicro"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +146,13 @@ def name_operators(hosts: pa.StringArray, addresses: pa.StringArray) -> pa.Strin
     """For each row the operator of the preferred mail server of its domain; null where none is known.
 
     It is the word of the table; else ``self`` if host and address are below one registered domain; else that of the
-    host. `addresses` may be domains.
+    host. A provider of mailboxes is never ``self``. `addresses` may be domains.
 
     >>> hosts = pa.array(["aspmx.l.google.com", "mx.firm.example", "mx1.hoster.example", None])
-    >>> name_operators(hosts, pa.array([f"ada@firm.example"] * 4)).to_pylist()
+    >>> name_operators(hosts, pa.array(["ada@firm.example"] * 4)).to_pylist()
     ['google', 'self', 'hoster.example', None]
+    >>> name_operators(pa.array(["mx1.seznam.cz"]), pa.array(["ada@seznam.cz"])).to_pylist()
+    ['seznam.cz']
     """
     coded = hosts.dictionary_encode()
     rows = [find_operator(host, load_operators()) for host in coded.dictionary.to_pylist()]
@@ -148,13 +162,29 @@ def name_operators(hosts: pa.StringArray, addresses: pa.StringArray) -> pa.Strin
         return named
     owners = map_distinct_texts(registered_domain, hosts.filter(is_open))
     domains = pc.replace_substring_regex(addresses.filter(is_open), "^.*@", "")
-    own = map_distinct_texts(
-        lambda domain: registered_domain(normal_domain(domain) or domain), domains
-    )
+    own = map_distinct_texts(registered_domain_of_company, domains)
     is_own = pc.equal(owners, own).fill_null(False)
     return pc.replace_with_mask(named, is_open, pc.if_else(is_own, SELF, owners))
 
 
-def map_distinct_texts(function: Callable[[str], str], texts: pa.StringArray) -> pa.StringArray:
+def registered_domain_of_company(domain: str) -> str | None:
+    """The registered domain, unless everybody can have a mailbox of the domain."""
+    name = normal_domain(domain) or domain
+    is_provider = next(below_any([name], load_providers()), None) is not None
+    return None if is_provider else registered_domain(name)
+
+
+@cache
+def load_providers() -> frozenset[str]:
+    """The domains of the lists of providers."""
+    entries: set[str] = set()
+    for name in PROVIDERS:
+        entries.update(read_entries(find_list(name)))
+    return frozenset(entries)
+
+
+def map_distinct_texts(
+    function: Callable[[str], str | None], texts: pa.StringArray
+) -> pa.StringArray:
     coded = texts.dictionary_encode()
     return pa.array(map(function, coded.dictionary.to_pylist()), pa.string()).take(coded.indices)

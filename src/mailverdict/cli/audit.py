@@ -36,7 +36,8 @@ OPENER = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="
 def audit(
     context: typer.Context,
     file: Annotated[
-        str | None, typer.Argument(help="CSV, TSV, Parquet or XLSX file; it can be chosen later.")
+        str | None,
+        typer.Argument(help="CSV, TSV, Parquet or workbook file; it can be chosen later."),
     ] = None,
     column: ColumnName = None,
     validation_type: Kind = ValidationType.MX,

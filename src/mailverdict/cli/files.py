@@ -8,7 +8,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,15 +22,24 @@ from ..files.header import numbered
 from ..files.readers import STDIN, open_table
 from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..files.workbook import check_replaced, check_room
-from ..files.writers import FormulaColumns, check_target, create_table
+from ..files.writers import (
+    READ_ONLY,
+    FormulaColumns,
+    check_target,
+    create_table,
+    writable_name,
+)
 from ..frames.suppress import SuppressionList
-from ..frames.verifiers import KnownAnswers, read_known
+from ..frames.verifier_words import MEANINGS
+from ..frames.verifiers import ExportOptions, KnownAnswers, own_names, read_known
 from ..model.paths import user_path
+from ..model.settings import parse_duration
 from ..model.words import ValidationType, count_of, first_of, printable_text
 from ..table.choose_column import ColumnChoice, choose_column, look_at
 from ..table.columns import RESULT_NAMES
 from ..table.refusals import find_refusals, kind_of_name, parse_where
 from ..table.table import Table
+from ..table.verifiers import FIELDS
 from .options import EscapeFormulas, InPlace, Output, Prefix, Quiet, TableOptions, split_list
 from .status import STATUS, print_status, printed_warnings
 from .stopper import exit_on_signal, handled_signals
@@ -154,7 +163,13 @@ def check_output(
     if in_place and file == STDIN:
         raise mv.SettingsError("--in-place needs a file; standard input cannot be replaced")
     if in_place and output is None:
-        return str(user_path(file))
+        path = user_path(file)
+        if path.suffix.lower() in READ_ONLY:
+            raise mv.SettingsError(
+                f"--in-place: {path.suffix} files are read and not written: name another file with "
+                f"--output, as {writable_name(path)}"
+            )
+        return str(path)
     output = output if output in (None, STDIN) else str(user_path(str(output)))
     is_same = output not in (None, STDIN) and file != STDIN and is_same_file(file, str(output))
     if in_place and not is_same:
@@ -369,17 +384,75 @@ def read_bounce_file(path: str, columns: str | None) -> pd.DataFrame:
 
 
 def read_known_file(
-    path: str | None, validation_type: ValidationType, column: str | None = None
+    path: str | None,
+    mapped: Sequence[str] | None,
+    validation_type: ValidationType,
+    max_age: str | None,
+    column: str | None = None,
 ) -> KnownAnswers | None:
-    """Read what another verifier settled, and print how much that is; None for None."""
-    with printed_warnings():
-        known = read_known(path, column)
-    if known is not None:
-        known = known.settled_for(validation_type)
+    """Read what another verifier settled, and print how much that is and how old; None for None."""
+    given = parse_map(mapped)
+    if path is None:
+        if mapped:
+            raise mv.SettingsError("--map is for the file of --known: give that, too")
+        return None
+    if given.columns is None:
+        given = replace(given, column=column)
+    elif column is not None:
         print_status(
-            f"{path}: {count_of(len(known.rows), 'address is', 'addresses are')} settled and not asked"
+            f"{path}: --map names its column of addresses, and not --against-column", "note"
         )
+    seconds = None if max_age is None else parse_duration(max_age, name="max_age")
+    with printed_warnings():
+        known = read_known(path, given)
+    if known is not None:
+        known = known.settled_for(validation_type, seconds)
+        print_status(f"{path}: {known.describe()}")
     return known
+
+
+def read_compared(path: str, given: ExportOptions) -> tuple[pd.DataFrame, bool]:
+    """Read one of the verifications to compare, and say whether it has the columns of ``--map``.
+
+    A file that we verified has verdicts of ours, also if the columns of the export are in it, too.
+    """
+    if given.columns is not None and not is_verified(path):
+        try:
+            return mv.read_verdicts(path, columns=given.columns, outcomes=given.outcomes), True
+        except mv.ColumnError as exc:
+            print_status(f"{path}: read without the columns of --map: {exc}")
+    return mv.read_verdicts(path, outcomes=given.outcomes), given.columns is None
+
+
+def is_verified(path: str) -> bool:
+    try:
+        with open_table(path) as table:
+            return bool(own_names(table.columns))
+    except mv.InputError:  # perhaps JSON that is not a table
+        return False
+
+
+def parse_map(mapped: Sequence[str] | None) -> ExportOptions:
+    """What ``--map`` says: a column for each field of ours, and the meanings of words.
+
+    >>> given = parse_map(["email=Address,status=Result", "good=valid", "disposable=risky"])
+    >>> given.columns, given.outcomes
+    ({'email': 'Address', 'status': 'Result'}, {'good': 'valid', 'disposable': 'risky'})
+    """
+    columns, outcomes = {}, {}
+    for pair in [each for text in mapped or () for each in split_list(text)]:
+        name, _, value = (part.strip() for part in pair.rpartition("="))
+        if not (name and value):
+            raise mv.SettingsError(
+                f"--map {pair!r}: write email=COLUMN, status=COLUMN, or WORD=MEANING"
+            )
+        # A word may be called like a field, as `disposable`.
+        is_meaning = value in MEANINGS and name not in ("email", "status")
+        if name in FIELDS and not is_meaning:
+            columns[name] = value
+        else:
+            outcomes[name] = value
+    return ExportOptions.check(None, columns or None, outcomes)
 
 
 def read_suppression_list(path: str, column: str | None = None) -> SuppressionList:

@@ -30,7 +30,7 @@ def parse_kind(text: str) -> ValidationType:
 File = Annotated[
     str,
     typer.Argument(
-        help="CSV, TSV, Parquet, Arrow, JSON lines or XLSX file, a folder of Parquet files, or '-'."
+        help="CSV, TSV, Parquet, Arrow, JSON, workbook or vCard file, a folder of Parquet files, or '-'."
     ),
 ]
 ColumnName = Annotated[
@@ -82,7 +82,7 @@ Delimiter = Annotated[
 Sheet = Annotated[
     str | None,
     typer.Option(
-        "--sheet", help="Sheet of an XLSX; by default the first that is neither empty nor hidden."
+        "--sheet", help="Sheet of a workbook; by default the first with a column of addresses."
     ),
 ]
 EscapeFormulas = Annotated[
@@ -179,10 +179,26 @@ Known = Annotated[
         help="Another verifier's export, or a verified file: what is valid or invalid there is not asked.",
     ),
 ]
+Mapped = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="NAME=VALUE",
+        help="Columns and words of another verifier that is not known, as "
+        "email=Address,status=Result,good=valid; may be given several times.",
+    ),
+]
 Limit = Annotated[
     int | None, typer.Option("--limit", help="Verify at most this many new addresses.")
 ]
-MaxAge = Annotated[str, typer.Option("--max-age", help="How long a kept answer is used.")]
+MaxAge = Annotated[
+    str | None,
+    typer.Option(
+        "--max-age",
+        help="How long a kept answer is used, by default 30D; if given, older answers of "
+        "--known are not used either.",
+    ),
+]
 Refresh = Annotated[
     str, typer.Option("--refresh", help="Verdicts to verify again, separated by commas.")
 ]

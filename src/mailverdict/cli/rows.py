@@ -33,10 +33,12 @@ from .files import (
     check_not_read,
     check_output,
     open_source,
+    parse_map,
     pick_verified,
     print_remarks,
     print_written,
     read_bounce_file,
+    read_compared,
     read_suppression_list,
     rewrite_table,
 )
@@ -48,6 +50,7 @@ from .options import (
     EscapeFormulas,
     File,
     Json,
+    Mapped,
     PolicyName,
     Prefix,
     Quiet,
@@ -267,6 +270,7 @@ def compare(
         ),
     ] = None,
     bounce_columns: BounceColumns = None,
+    mapped: Mapped = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -280,13 +284,19 @@ def compare(
 ) -> None:
     """Compare two verifications of the same addresses.
 
-    Each is a file of ours or the export of another verifier.
+    Each is a file of ours or the export of another verifier. --map is for the file that has its
+    columns, or for both.
     """
     output = check_output(STDIN, output, as_json=as_json)
     check_not_read(output, "--output", a, b, bounces)
     reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
+    given = parse_map(mapped)
     with printed_warnings():
-        found = mv.compare(a, b, bounces=reports)
+        rows_a, is_mapped_a = read_compared(a, given)
+        rows_b, is_mapped_b = read_compared(b, given)
+        if not (is_mapped_a or is_mapped_b):
+            raise mv.ColumnError("neither file has the columns of --map")
+        found = mv.compare(rows_a, rows_b, bounces=reports)
     if output is not None:
         wrong = pa.Table.from_pandas(found.contradictions.reset_index(), preserve_index=False)
         with create_table(

@@ -28,7 +28,8 @@ from ..frames.file_run import FileRun
 from ..frames.planning import plan_pieces
 from ..frames.policy import decide_rows, describe_repeats, find_policy, read_decided
 from ..frames.results import Results
-from ..model.table import SOURCE_REMOTE, one_array, plain_schema
+from ..model.arrow import one_array
+from ..model.table import SOURCE_REMOTE, plain_schema
 from ..model.words import ValidationType, count_of
 from ..reports.counts import Counts, keys_of, people_of
 from ..reports.facts import verify_command
@@ -69,6 +70,7 @@ from .options import (
     Kind,
     Known,
     Limit,
+    Mapped,
     MaxAge,
     Offline,
     Output,
@@ -126,11 +128,12 @@ def verify(
     suppress: Suppress = None,
     suppress_where: SuppressWhere = None,
     known: Known = None,
+    mapped: Mapped = None,
     against_column: AgainstColumn = None,
     keep_repeats: KeepRepeats = False,
     limit: Limit = None,
     journal: JournalAt = "auto",
-    max_age: MaxAge = "30D",
+    max_age: MaxAge = None,
     refresh: Refresh = "",
     on_quota: Annotated[
         str, typer.Option(help="When the daily quota is used up: stop, raise or wait.")
@@ -162,7 +165,7 @@ def verify(
         )
     written = parse_columns(columns, clean=clean)
     listed = None if suppress is None else read_suppression_list(suppress, against_column)
-    settled = read_known_file(known, validation_type, against_column)
+    settled = read_known_file(known, mapped, validation_type, max_age, against_column)
     options = {
         "validation_type": validation_type,
         "columns": [*(name for name in written if name not in REPAIRS), *COUNTED],
@@ -318,7 +321,7 @@ def pick_screen(
 
 REPAIRS = tuple(c.name for c in REPAIR_COLUMNS)
 # Columns that the summary and policies need, whether they are written or not.
-COUNTED = tuple(c.name for c in choose_columns("core"))
+COUNTED = (*(c.name for c in choose_columns("core")), "disposable_suspected")
 
 
 class VerifiedRows:
@@ -477,10 +480,11 @@ def plan(
     backend: Service = None,
     sandbox: Sandbox = False,
     known: Known = None,
+    mapped: Mapped = None,
     against_column: AgainstColumn = None,
     limit: Limit = None,
     journal: JournalAt = "auto",
-    max_age: MaxAge = "30D",
+    max_age: MaxAge = None,
     refresh: Refresh = "",
     offline: Offline = False,
     clean: Clean = True,
@@ -500,7 +504,7 @@ def plan(
         options: VerifyOptions = {
             "validation_type": validation_type,
             "backend": asked,
-            "known": read_known_file(known, validation_type, against_column),
+            "known": read_known_file(known, mapped, validation_type, max_age, against_column),
             "limit": limit,
             "journal": parse_journal(journal),
             "max_age": max_age,
@@ -533,10 +537,11 @@ def estimate(
     resolver: ResolverAt = None,
     resolver_check: ResolverCheck = True,
     journal: JournalAt = "auto",
-    max_age: MaxAge = "30D",
+    max_age: MaxAge = None,
     refresh: Refresh = "",
     clean: Clean = True,
     known: Known = None,
+    mapped: Mapped = None,
     against_column: AgainstColumn = None,
     reading: TableOptions,
     as_json: Json = False,
@@ -550,7 +555,7 @@ def estimate(
     has_own = backend is not None and (resolver is not None or not resolver_check)
     screen = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check) if has_own else None
     check_second_table(against_column, known)
-    settled = read_known_file(known, validation_type, against_column)
+    settled = read_known_file(known, mapped, validation_type, max_age, against_column)
     with (
         open_source(file, reading) as source,
         chosen_backend(

@@ -121,7 +121,7 @@ def open_call(
         refresh=settings.refresh,
     )
     frame = read_part(empty, job)
-    shown = dict.fromkeys(column for own in frame.results for column in own.columns)
+    shown = dict.fromkeys(column for labels in frame.results for column in labels.values())
     job = replace(job, columns=tuple(column for column in shown if column not in REPAIR_COLUMNS))
     if not is_plan:
         warn_user(*frame.notices)
@@ -387,7 +387,7 @@ def plan_texts(
     options = call.options
     known = in_flight = held = 0
     if texts is not None:
-        texts, _ = unique_addresses(texts.filter(observe_column(texts, threads=1).ok))
+        texts, _ = unique_addresses(texts.filter(observe_column(texts, threads=1)["well_formed"]))
         unique = len(texts)
         known, in_flight, held = count_in_journal(texts, options)
     if unique > known:

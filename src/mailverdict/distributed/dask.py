@@ -19,11 +19,11 @@ import pyarrow as pa
 from ..errors import InputError, MissingExtraError
 from ..runs.execution import unique_addresses
 from ..runs.plan import Plan
-from ..table.options import ColumnChoice, VerifyOptions, show_options
-from ..table.text_column import read_values
+from ..table.cells import read_texts
+from ..table.options import ColumnChoice, VerifyOptions
 from .asking import observe_part, read_part_answers, write_answers
 from .call import Call, ask_workers, open_call, plan_texts, verify_texts
-from .stages import StageJob, attach, keys_and_counts, needed_labels, read_texts, sum_counts
+from .stages import StageJob, attach, keys_and_counts, needed_labels, read_distinct, sum_counts
 
 try:
     from dask import config
@@ -38,7 +38,6 @@ TEXTS = pd.Series([], dtype=TEXT, name="text")  # what tasks return: reports or 
 COUNTED = pd.DataFrame(dict.fromkeys(("address", "domain", "counts"), TEXTS))
 
 
-@show_options()
 def verify(
     data: Any,
     column: ColumnChoice | None = None,
@@ -112,7 +111,6 @@ def verify(
     return ask_workers(call, DaskEngine(data, meta))
 
 
-@show_options()
 def plan(
     data: Any,
     column: ColumnChoice | None = None,
@@ -310,9 +308,9 @@ def texts_of(texts: Any) -> pd.Series[Any]:
 def distinct_texts(data: Any, job: StageJob) -> pa.StringArray:
     """The distinct texts of the columns in this process, read partition by partition."""
     texts = needed_columns(data, job).map_partitions(read_part_texts, job=job, meta=TEXTS).compute()
-    return unique_addresses(read_values(texts).texts)[0]
+    return unique_addresses(read_texts(texts))[0]
 
 
 def read_part_texts(part: Any, *, job: StageJob) -> pd.Series[Any]:
     """The distinct texts of one partition."""
-    return texts_of(read_texts(without_notes(part), job).asked(is_free=False)[0].to_pandas())
+    return texts_of(read_distinct(without_notes(part), job).to_pandas())

@@ -18,11 +18,12 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
+from ..checks.lists.flags import find_mark, load_lists
 from ..errors import ColumnError, InputError, SettingsError
 from ..model.words import Status
 from ..runs.plan import Plan
 from ..table.columns import REPAIR_COLUMNS, Column, to_arrow
-from ..table.options import ColumnChoice, VerifyOptions, show_options
+from ..table.options import ColumnChoice, VerifyOptions
 from .asking import observe_part, read_answers
 from .call import Call, ask_workers, error_of, open_call, plan_texts, verify_texts
 from .scratch import without_dictionaries
@@ -32,8 +33,8 @@ from .stages import (
     attach,
     keys_and_counts,
     needed_labels,
+    read_distinct,
     read_part,
-    read_texts,
     sum_counts,
 )
 
@@ -50,7 +51,6 @@ TYPES = {
 }  # of result columns, by their kind; all others are texts
 
 
-@show_options()
 def verify(
     data: Any,
     column: str | list[str] | None = None,
@@ -117,7 +117,6 @@ def verify(
     return ask_workers(call, engine)
 
 
-@show_options()
 def plan(
     data: Any,
     column: str | list[str] | None = None,
@@ -276,10 +275,7 @@ def named_columns(
     part: pa.Table, job: StageJob, extra: Sequence[Column] = ()
 ) -> list[list[tuple[str, Column]]]:
     """The names and kinds of the result columns of each column."""
-    return [
-        list(zip(each.names, each.columns, strict=True))
-        for each in read_part(part, job, extra).results
-    ]
+    return [list(labels.items()) for labels in read_part(part, job, extra).results]
 
 
 # --- batches --------------------------------------------------------------------------------------------------------
@@ -349,7 +345,7 @@ def read_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterato
 def text_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
     """The distinct texts of the columns."""
     for table in gather(batches):
-        yield pa.record_batch({"text": read_texts(table, job).asked(is_free=False)[0]})
+        yield pa.record_batch({"text": read_distinct(table, job)})
 
 
 def answer_columns(job: StageJob) -> list[Column]:
@@ -363,9 +359,12 @@ def final_columns(rows: pa.Table, job: StageJob) -> pa.Table:
     """Answers as result columns, by their names without prefix, after their `key`."""
     made = {"key": rows["key"].cast(pa.string())}
     if job.key_kind == "domain":
-        rows = rows.append_column(
-            "normalized", rows["key"]
-        )  # of it the operator needs the domain alone
+        # Columns about the mail server need these two of each row.
+        lists = load_lists(job.lists)
+        domains = rows["key"].to_pylist()
+        disposable = [bool(find_mark(domain, lists.disposable)) for domain in domains]
+        rows = rows.append_column("normalized", rows["key"])
+        rows = rows.append_column("disposable", pa.array(disposable, pa.bool_()))
     for each in answer_columns(job):
         if each.field in rows.column_names:
             made[each.name] = to_arrow(rows, each)

@@ -18,18 +18,19 @@ import pyarrow.compute as pc
 
 from ..checks.lists.flags import load_lists
 from ..checks.lists.suffixes import registered_domain
-from ..checks.syntax.column import SyntaxColumn, observe_column
-from ..checks.syntax.kernels import Codes
-from ..frames.verify import (
-    AddressColumns,
-    FrameReading,
-    describe_origin,
-    name_results,
+from ..checks.syntax.column import normal_forms, observe_column
+from ..frames.reading import (
+    MISSING,
+    SEVERAL,
+    Reading,
+    count_standing,
+    describe_columns,
+    number_answers,
     read_addresses,
-    read_frame,
-    tables_of,
 )
+from ..frames.verify import describe_origin, name_results, read_frame, tables_of
 from ..local.batch import constant, decision_columns, evidence_metadata, observe_batch
+from ..model.arrow import Codes, texts_where
 from ..model.evidence import (
     BlacklistEvidence,
     DnsOutcome,
@@ -39,7 +40,7 @@ from ..model.evidence import (
     SyntaxEvidence,
 )
 from ..model.settings import Lists
-from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table, dump_json, texts_where
+from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table, dump_json
 from ..model.words import Status, ValidationType
 from ..runs.execution import unique_addresses
 from ..runs.options import Options
@@ -176,22 +177,28 @@ def needed_labels(labels: Iterable[Any], job: StageJob) -> list[Any]:
     return [label for label in labels if label in needed]
 
 
-def read_texts(part: Any, job: StageJob) -> AddressColumns:
+def read_rows(part: Any, job: StageJob) -> pa.RecordBatch:
     """The verified columns of a partition.
 
     An error if a result column would replace one of the caller's: a frame shows only its names before it is read, and
     after the answers are paid for it is too late.
     """
     tables = tables_of(part, job.column)
-    kept = [own.kept for own in name_results(tables, job.column, job.options)]
+    _, _, kept = name_results(tables, job.column, job.options)
     return read_addresses([table.values() for table in tables], clean=job.options.clean, kept=kept)
+
+
+def read_distinct(part: Any, job: StageJob) -> pa.StringArray:
+    """The distinct texts of the verified columns of a partition."""
+    texts, _ = number_answers(read_rows(part, job), is_free=False)
+    return texts
 
 
 def observe(part: Any, job: StageJob) -> tuple[pa.Table, dict[str, Any]]:
     """What has to be asked about the rows of a partition, as `address`, `domain` and `rows`; and its counts."""
-    read = read_texts(part, job)
-    syntax = observe_column(read.texts, threads=1)
-    addresses, domains, rows = distinct_keys(read.texts, syntax, job)
+    read = read_rows(part, job)
+    syntax = observe_column(read["text"], threads=1)
+    addresses, domains, rows = distinct_keys(syntax, job)
     asked = pa.table({"address": addresses, "domain": domains, "rows": pa.array(rows, pa.int64())})
     return asked, count_rows(read, syntax, job)
 
@@ -204,38 +211,36 @@ def keys_and_counts(part: Any, job: StageJob) -> pa.Table:
 
 
 def distinct_keys(
-    texts: pa.StringArray, syntax: SyntaxColumn, job: StageJob
+    syntax: pa.RecordBatch, job: StageJob
 ) -> tuple[pa.StringArray, pa.StringArray, Shards]:
     """The distinct addresses, or null where answers belong to domains; the domain of each; and its number of rows."""
-    codes = syntax.domain_codes.filter(syntax.ok)
+    accepted = syntax.filter(syntax["well_formed"])
+    names = accepted["domain"].dictionary
+    codes = accepted["domain"].indices
     if job.key_kind != "address":
-        size = len(syntax.domains)
-        return (
-            pa.nulls(size, pa.string()),
-            syntax.domains,
-            np.bincount(codes.to_numpy(), minlength=size),
-        )
-    addresses, at = unique_addresses(texts.filter(syntax.ok))
+        rows = np.bincount(codes.to_numpy(), minlength=len(names))
+        return pa.nulls(len(names), pa.string()), names, rows
+    addresses, at = unique_addresses(accepted["text"])
     first = np.zeros(len(addresses), np.int64)
     first[at[::-1]] = np.arange(len(at))[::-1]
-    domains = syntax.domains.take(codes.take(pa.array(first)))
+    domains = names.take(codes.take(pa.array(first)))
     return addresses, domains, np.bincount(at, minlength=len(addresses))
 
 
-def count_rows(read: AddressColumns, syntax: SyntaxColumn, job: StageJob) -> dict[str, Any]:
+def count_rows(read: pa.RecordBatch, syntax: pa.RecordBatch, job: StageJob) -> dict[str, Any]:
     """How many rows a partition has, of which kinds, and what to warn of."""
-    missing = read.missing_rows
+    missing = count_standing(read, MISSING)
     return {
-        "rows": len(read.texts),
+        "rows": len(read),
         "missing": missing,
-        "malformed": syntax.ok.false_count - missing,
-        "texts": len(read.texts) - missing,
-        "several": read.several_rows,
-        "notices": read.notices(job.column),
+        "malformed": syntax["well_formed"].false_count - missing,
+        "texts": len(read) - missing,
+        "several": count_standing(read, SEVERAL),
+        "notices": describe_columns(read, job.column),
     }
 
 
-def read_part(part: Any, job: StageJob, extra: Sequence[Column] = ()) -> FrameReading:
+def read_part(part: Any, job: StageJob, extra: Sequence[Column] = ()) -> Reading:
     """Read the verified columns of a partition, and name its result columns, with `extra` ones."""
     note = describe_origin(job.validation_type, job.source, lists=job.lists_version)
     return read_frame(part, job.column, job.options, note, is_free=job.is_free, extra=extra)
@@ -261,9 +266,9 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
         return batch.regex_rows(datetime.now(UTC))
     answers = ANSWERS.empty_table() if answers is None else answers
     if job.key_kind == "domain":
-        keys = syntax.domains.take(syntax.domain_codes)
+        keys = syntax["domain"].dictionary.take(syntax["domain"].indices)
     else:
-        keys = texts if job.key_kind == "text" else texts_where(syntax.ok, texts)
+        keys = texts if job.key_kind == "text" else texts_where(syntax["well_formed"], texts)
     found = pc.index_in(keys, value_set=answers["key"].combine_chunks(), skip_nulls=True)
     taken = {
         name: answers[name].combine_chunks().take(found)
@@ -272,13 +277,9 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
     }
     is_open = found.is_null()
     status = taken["status"].cast(pa.string()) if "status" in taken else pa.scalar(str(Status.DONE))
-    flags = (
-        {name: make() for name, make in batch.flag_columns(None).items()}
-        if job.key_kind == "domain"
-        else {}
-    )
+    flags = batch.flags_of(batch.rows) if job.key_kind == "domain" else {}
     columns = {
-        "normalized": syntax.normalized(),
+        "normalized": normal_forms(syntax),
         **flags,
         **taken,
         "email": texts_where(is_open, keys),

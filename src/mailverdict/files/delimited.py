@@ -14,7 +14,7 @@ import mmap
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import ClassVar, NoReturn
@@ -127,8 +127,7 @@ def open_with(path: Path, name: str, delimiter: str, given: ReadOptions) -> Deli
     if not needs_copy(encoding.name, ""):
         scan = scan_bytes(path)
         if given.encoding is None and scan.first_damaged is not None:
-            guessed = guess_encoding(sample_lines(path, scan.first_damaged), delimiter)
-            encoding = replace(encoding, name=guessed, is_guessed=guessed != "utf-8")
+            encoding = guess_encoding(sample_lines(path, scan.first_damaged), delimiter)
     if scan is not None and not needs_copy(encoding.name, delimiter):
         opened = open_lines(path, name, encoding, delimiter, given, scan)
         opened.stamp = stamp
@@ -532,9 +531,9 @@ class DelimitedFile(TableFile):
                 f"the header is line {1 + count_lines(head.lead)}; the lines before it are a title, which is not part "
                 "of the table (--header: line 1 is the header)"
             )
-        if encoding.is_guessed:
+        if encoding.why:
             self.remarks.append(
-                f"encoding: {self.format.encoding} (guessed; give another with --encoding)"
+                f"encoding: {self.format.encoding}, {encoding.why}; give another with --encoding"
             )
         if not self.has_header:
             are = "s are column_1 to" if len(self.columns) > 1 else " is"

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import InputError
+from .letters import DOUBTFUL, PAGES, RUNS, Reading, rank_pages
 from .table_file import LONGEST_LINE, temporary_copy
 
 BLOCK = 8 << 20  # bytes read at once: bounds memory
@@ -29,8 +30,7 @@ WITH_ORDER = {"utf-16": "utf-16-le", "utf-8-sig": "utf-8"}  # of a file without 
 STRUCTURE = (
     bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"
 )  # Japanese code pages have a yen sign for \
-# Code pages that are guessed. The Western one, which Excel saves, is first: it counts unless another one fits better.
-LATIN = ["cp1252", "cp1250", "cp1254", "cp1257", "mac_roman"]
+# Code pages that are guessed, beside those of Latin text (`letters`).
 OTHERS = [
     "cp1251",
     "koi8_r",
@@ -54,8 +54,10 @@ WITH_LOW_BYTES = (
     "cp950",
     "johab",
 )  # as second bytes of characters
+RUNS_BEYOND_ASCII = re.compile(rb"[\x80-\xff][\x40-\xff]{0,40}")
+LONGEST_EXAMPLE = 30  # characters of a word in a message
+MOST_OTHERS = 2  # encodings that are named beside the guessed one
 UNIT = "\x1f"  # the delimiter in a copy of a file whose own one is not ASCII
-CLEARLY_BETTER = 0.1  # less chaos than with the first Latin code page
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Encoding:
     """How the bytes of a file are read."""
 
     name: str
-    is_guessed: bool = False
+    why: str = ""  # how it was guessed, and what else it could be; empty if it was not
     original: str | None = None  # the file's own encoding if a copy of it in UTF-8 is read
     bom: bytes = b""  # the byte order mark in the bytes that are read
 
@@ -73,7 +75,8 @@ def find_encoding(path: Path, name: str, given: str | None) -> Encoding:
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
     told = "" if given is None else codecs.lookup(check_encoding(given)).name
-    if told.startswith("utf-32") or sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+    has_mark = sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
+    if told.startswith("utf-32") or has_mark or (not told and is_utf32(sample)):
         raise InputError(f"{name} is UTF-32, which is not read: save it as UTF-8")
     bom, marked = next(((m, e) for m, e in BYTE_ORDER_MARKS if sample.startswith(m)), (b"", None))
     bom = (re.match(rb"(?:" + re.escape(bom) + rb")*", sample) or [b""])[
@@ -89,8 +92,17 @@ def find_encoding(path: Path, name: str, given: str | None) -> Encoding:
     if max(even, odd) > len(sample) // 5 and min(even, odd) * 20 < max(even, odd):
         guessed = "utf-16-le" if odd > even else "utf-16-be"
         if re.search("[ -~]", sample.decode(guessed, "replace")):
-            return Encoding(guessed, is_guessed=True)
+            return Encoding(guessed, why="guessed, since every second octet is zero")
     return Encoding("utf-8")
+
+
+def is_utf32(sample: bytes) -> bool:
+    """Whether a file is UTF-32 without its mark: two octets of each four are zero, one is not."""
+    characters = len(sample) // 4
+    first, second, third, fourth = (sample[at::4].count(0) for at in range(4))
+    is_little = 2 * first < characters and min(third, fourth) > 0.95 * characters
+    is_big = 2 * fourth < characters and min(first, second) > 0.95 * characters
+    return is_little or is_big
 
 
 def check_encoding(name: str) -> str:
@@ -217,39 +229,59 @@ def sample_lines(path: Path, first_damaged: int) -> bytes:
     return sample
 
 
-def guess_encoding(sample: bytes, delimiter: str) -> str:
+def guess_encoding(sample: bytes, delimiter: str) -> Encoding:
     """The encoding of lines that are not all UTF-8."""
     text = sample.decode("utf-8", "surrogateescape")
     escaped = len(re.findall("[\udc80-\udcff]", text))
     if len(re.findall("[^\x00-\x7f\udc80-\udcff]", text)) > 4 * escaped:
-        return "utf-8"  # with a few damaged characters
+        return Encoding("utf-8")  # with a few damaged characters
     octet = delimiter.encode("cp1252", "replace")  # at the same place in most code pages
     if not delimiter.isascii():
         sample = sample.replace(octet, b",")
+    words = b"".join(word for word in RUNS.findall(sample) if not word.isascii())
+    has_ascii = len(re.findall(rb"[A-Za-z]", words)) > 0.4 * len(words)  # accents among ASCII
+    is_single = re.search(rb"[\x80-\xff]{2}", sample) is None  # signs, as in 5 €
+    if not (has_ascii or is_single):
+        return guess_other(sample, octet, delimiter)
+    pages = [page for page in PAGES if octet.decode(page, "replace") == delimiter]
+    best, *others = rank_pages(sample, pages or ["cp1252"])
+    others = [other for other in others if other.score > best.score - DOUBTFUL][:MOST_OTHERS]
+    return Encoding(best.encoding, why=explain(best, others))
+
+
+def guess_other(sample: bytes, octet: bytes, delimiter: str) -> Encoding:
+    """The encoding of lines in which few letters are ASCII."""
     from charset_normalizer import from_bytes  # noqa: PLC0415 - few files need it
 
-    words = b"".join(re.findall(rb"[A-Za-z\x80-\xff]*[\x80-\xff][A-Za-z\x80-\xff]*", sample))
-    is_latin = len(re.findall(rb"[A-Za-z]", words)) > 0.4 * len(
-        words
-    )  # accents among ASCII letters
     runs = re.findall(rb"[\x80-\xff]+", sample)
     is_double = len(runs) > 1 and all(len(run) % 2 == 0 for run in runs)
-    likely = LATIN if is_latin else DOUBLE_BYTES if is_double else OTHERS
-    likely = [each for each in likely if octet.decode(each, "replace") == delimiter] or ["cp1252"]
+    likely = DOUBLE_BYTES if is_double else OTHERS
+    likely = [page for page in likely if octet.decode(page, "replace") == delimiter] or ["cp1252"]
     plain = re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b" ", sample)
-    matches = {match.encoding: match for match in from_bytes(plain, cp_isolation=likely)}
-    if not matches:
-        return "cp1252" if is_latin or not decodes(sample, "cp1251") else "cp1251"
-    best: str = next(iter(matches))
-    first = matches.get("cp1252")
-    is_same = decodes(sample, "cp1252") and sample.decode("cp1252") == sample.decode(
-        best, "replace"
+    pages = [match.encoding for match in from_bytes(plain, cp_isolation=likely)]
+    if not pages:
+        pages = ["cp1251" if decodes(sample, "cp1251") else "cp1252"]
+    if decodes(sample, "cp1252") and sample.decode("cp1252") == sample.decode(pages[0], "replace"):
+        pages[0] = "cp1252"
+    words = RUNS_BEYOND_ASCII.findall(sample)[:1]
+    best, *others = (
+        Reading(page, tuple(word.decode(page, "replace") for word in words), 0.0) for page in pages
     )
-    if is_same or (
-        is_latin and first is not None and matches[best].chaos > first.chaos - CLEARLY_BETTER
-    ):
-        return "cp1252"
-    return best
+    return Encoding(best.encoding, why=explain(best, others[:MOST_OTHERS]))
+
+
+def explain(best: Reading, others: list[Reading]) -> str:
+    """Why an encoding was taken, with a word that another one reads otherwise."""
+    shown = 0
+    for other in others[:1]:
+        pairs = zip(best.words, other.words, strict=True)
+        shown = next((at for at, (one, two) in enumerate(pairs) if one != two), 0)
+    example = f", as in {best.words[shown][:LONGEST_EXAMPLE]!r}" if best.words else ""
+    why = f"guessed by its letters{example}, since the file is not UTF-8"
+    if others:
+        found = [f"{other.encoding} ({other.words[shown][:LONGEST_EXAMPLE]!r})" for other in others]
+        why += f"; it could also be {' or '.join(found)}"
+    return why
 
 
 def decodes(data: bytes, encoding: str) -> bool:

@@ -1,8 +1,8 @@
 """Open table files of every kind and standard input.
 
-`open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in `delimited`,
-Parquet and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in `sheets`, JSON arrays and vCards in
-`whole_files`.
+`open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in
+`delimited`, Parquet and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in
+`sheets`, JSON of one value in `whole_files`, vCards in `contacts`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ import pyarrow as pa
 from ..atomic_write import is_device
 from ..errors import InputError
 from ..model.paths import user_path
+from ..table.choose_column import choose_column
 from .columnar import open_arrow, open_parquet, open_parquet_folder
 from .compression import COMPRESSIONS, only_member, unpack
+from .contacts import open_contacts
 from .delimited import open_delimited
+from .header import numbered
 from .json_lines import is_json
 from .sheets import open_sheet
 from .table_file import (
@@ -32,15 +35,10 @@ from .table_file import (
     open_temporary,
     temporary_copy,
 )
-from .whole_files import open_contacts, open_json
+from .whole_files import open_json
 
 STDIN = "-"
-SPREADSHEETS = (
-    ".ods",
-    ".fods",
-    ".xlsb",
-    ".numbers",
-)  # which people have, and no library here reads
+SPREADSHEETS = (".fods", ".numbers", ".sxc")  # which people have, and which are not read
 KINDS = {
     ".csv": "csv",
     ".txt": "csv",
@@ -57,7 +55,9 @@ KINDS = {
     ".json": "jsonl",
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
+    ".xlsb": "xlsx",
     ".xls": "xlsx",
+    ".ods": "xlsx",
     ".vcf": "contacts",
 }
 BLOCK = 1 << 20  # octets that are copied at a time
@@ -192,6 +192,16 @@ OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
     "jsonl": lambda path, name, _: open_json(path, name),
     "contacts": lambda path, name, _: open_contacts(path, name),
     "xlsx": lambda path, name, given: open_sheet(
-        path, name, given.sheet, has_header=given.has_header
+        path, name, given.sheet, has_header=given.has_header, has_addresses=has_addresses
     ),
 }
+
+
+def has_addresses(table: pa.Table) -> bool:
+    """Whether a column of addresses is found in a table, such as that of a sheet."""
+    columns = {}
+    for at, name in enumerate(table.column_names):
+        columns[numbered(at) if name in columns else name] = table.column(at)
+    choice = choose_column(columns)
+    likely = choice.doubted if choice.chosen is None else (choice.chosen,)
+    return any(candidate.with_mention for candidate in likely)

@@ -1,27 +1,37 @@
-"""The program that reads a workbook in a process of its own; `sheets` starts it and reads what it writes.
+"""The program that reads a workbook in a process of its own; `sheets` starts it and reads its output.
 
-calamine sets aside the rectangle of cells that a file asks for, and a copy of a text for each cell that has it. Where
-there is no memory for that, it ends the process, which no `except` sees. Nothing of mailverdict is imported here, so
-that a small workbook is read in a tenth of a second.
+calamine reads XLSX, XLSB and XLS. It sets aside the rectangle of cells that a file asks for, and a
+copy of a text for each cell that has it. Where there is no memory for that, it ends the process,
+which no `except` sees. Nothing of mailverdict is imported here, so that a small workbook is read in
+a tenth of a second.
 
-``MEMORY OCTETS PATH`` gives the names of all sheets, and the properties that a program gave the workbook. ``MEMORY
-OCTETS PATH CELLS [SHEET]`` gives the names; a sheet's name, rows, columns and formulas without a value; the addresses
-of links by row and column; and the rows in pieces, unless they have more cells than CELLS. Values are pickled to
-standard output; None is an empty row. OCTETS is the most to which the parts of the workbook may unpack, and the most
-that is written.
+ODS is read by `OdsBook`, since calamine (0.9) repeats rows and cells before their number can be
+checked, and joins what a tab or a line break within a cell keeps apart: two addresses would become
+one.
+
+``MEMORY OCTETS PATH names`` gives the names of all sheets, and the properties that a program gave
+the workbook. ``MEMORY OCTETS PATH rows CELLS [SHEET]`` gives the names; a sheet's name, rows,
+columns and formulas without a value; the addresses of links by row and column; and the rows in
+pieces, unless they have more cells than CELLS. ``MEMORY OCTETS PATH heads CELLS ROWS`` gives for
+each sheet its name, its first rows in one piece, and their links; those that are not hidden are
+first. Values are pickled to standard output; None is an empty row. OCTETS is the most to which the
+parts of the workbook may unpack, and the most that is written.
 """
 
 from __future__ import annotations
 
+import datetime
 import pickle
 import re
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 UNREADABLE = 3  # the exit status for a file that is not a workbook; the reason is on standard error
 PROPERTIES = "docProps/custom.xml"  # the part with those that no standard names
@@ -39,15 +49,17 @@ FORMULA_WITHOUT_VALUE = re.compile(
 )
 
 
-def main(memory: str, octets: str, path: str, *sheet: str) -> None:
+def main(memory: str, octets: str, path: str, what: str, *arguments: str) -> None:
     limit_memory(int(memory))
     try:
-        formulas, has_links = scan_parts(path, int(octets))
-        values = (
-            read_sheet(path, formulas, int(sheet[0]), *sheet[1:], has_links=has_links)
-            if sheet
-            else read_names(path)
-        )
+        book = open_book(path, int(octets))
+        if what == "names":
+            values = read_names(path, book)
+        elif what == "heads":
+            cells, rows = map(int, arguments)
+            values = read_heads(book, cells, rows)
+        else:
+            values = read_rows(book, int(arguments[0]), *arguments[1:])
         for value in values:
             pickle.dump(value, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
             check_size(sys.stdout.buffer.tell(), int(octets))
@@ -101,40 +113,97 @@ def scan_parts(path: str, most: int) -> tuple[int, bool]:
     return formulas, has_links
 
 
-def read_names(path: str) -> Iterator[Any]:
-    from python_calamine import CalamineWorkbook  # noqa: PLC0415 - after the limit is set
+@dataclass
+class Sheet:
+    """A sheet that was read; its rows are counted from the first that is filled."""
 
-    yield CalamineWorkbook.from_path(path).sheet_names
-    with zipfile.ZipFile(path) as book:
-        yield book.read(PROPERTIES) if PROPERTIES in book.namelist() else b""
+    height: int
+    width: int
+    start: tuple[int, int] | None  # the row and column of the first cell; None: it is empty
+    rows: Iterator[Sequence[Any]]  # all of one length
+    links: dict[tuple[int, int], str]
 
 
-def read_sheet(
-    path: str, formulas: int, most_cells: int, sheet: str | None = None, *, has_links: bool
+class CalamineBook:
+    """A workbook that calamine reads; `names` are all sheets, hidden ones last in `order`."""
+
+    def __init__(self, path: str, formulas: int, *, has_links: bool) -> None:
+        from python_calamine import CalamineWorkbook, SheetVisibleEnum  # noqa: PLC0415 - after the limit is set
+
+        self.path = path
+        self.formulas = formulas
+        self.has_links = has_links
+        # By its octets: from_path trusts the ending of the name.
+        with open(path, "rb") as file:  # noqa: PTH123 - pathlib takes a while to import
+            self.book = CalamineWorkbook.from_filelike(file)
+        self.names = self.book.sheet_names
+        hidden = {
+            sheet.name
+            for sheet in self.book.sheets_metadata
+            if sheet.visible != SheetVisibleEnum.Visible
+        }
+        self.order = sorted(self.names, key=hidden.__contains__)
+
+    def sheet(self, name: str) -> Sheet:
+        cells = self.book.get_sheet_by_name(name)
+        if cells.start is None:
+            return Sheet(cells.height, cells.width, None, iter(()), {})
+        rows = islice(cells.iter_rows(), cells.start[0], None)  # it begins with empty rows
+        links = read_links(self.path, name, cells.start) if self.has_links else {}
+        return Sheet(cells.height, cells.width, cells.start, rows, links)
+
+
+def open_book(path: str, most: int) -> CalamineBook | OdsBook:
+    formulas, has_links = scan_parts(path, most)
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as parts:
+            if ODS_CONTENT in parts.namelist():
+                return OdsBook(parts, most)
+    return CalamineBook(path, formulas, has_links=has_links)
+
+
+def read_names(path: str, book: CalamineBook | OdsBook) -> Iterator[Any]:
+    yield book.names
+    if not zipfile.is_zipfile(path):
+        yield b""
+        return
+    with zipfile.ZipFile(path) as parts:
+        yield parts.read(PROPERTIES) if PROPERTIES in parts.namelist() else b""
+
+
+def read_rows(
+    book: CalamineBook | OdsBook, most_cells: int, wanted: str | None = None
 ) -> Iterator[Any]:
     """By default the first sheet that is not empty, of those that are not hidden if there are any."""
-    from python_calamine import CalamineWorkbook, SheetVisibleEnum  # noqa: PLC0415 - after the limit is set
-
-    book = CalamineWorkbook.from_path(path)
-    names = book.sheet_names
-    hidden = {
-        each.name for each in book.sheets_metadata if each.visible != SheetVisibleEnum.Visible
-    }
-    found, height, width = sheet, 0, 0
-    for found in sorted(names, key=hidden.__contains__) if sheet is None else {sheet} & {*names}:
-        cells = book.get_sheet_by_name(found)
-        height, width = cells.height, cells.width
-        if cells.start is not None:  # it is not empty
+    name, sheet = wanted, EMPTY_SHEET
+    for name in book.order if wanted is None else {wanted} & {*book.names}:
+        sheet = book.sheet(name)
+        if sheet.start is not None:
             break
-    yield names, found, height, width, formulas
-    yield (
-        read_links(path, found, cells.start) if has_links and found in names and cells.start else {}
-    )
-    if height and cells.start is not None and height * width <= most_cells:
-        empty = [""] * width
-        rows = islice(cells.iter_rows(), cells.start[0], None)  # it begins with empty rows
-        while piece := list(islice(rows, PIECE_ROWS)):
-            yield [None if row == empty else row for row in piece]
+    yield book.names, name, sheet.height, sheet.width, book.formulas
+    yield sheet.links
+    if sheet.start is not None and sheet.height * sheet.width <= most_cells:
+        while piece := take_rows(sheet, PIECE_ROWS):
+            yield piece
+
+
+def read_heads(book: CalamineBook | OdsBook, most_cells: int, rows: int) -> Iterator[Any]:
+    """The first rows of each sheet that is not empty, until they have too many cells together."""
+    cells = 0
+    for name in book.order:
+        sheet = book.sheet(name)
+        cells += min(sheet.height, rows) * sheet.width
+        if cells > most_cells:
+            return
+        if sheet.start is not None:
+            links = {place: link for place, link in sheet.links.items() if place[0] < rows}
+            yield name, take_rows(sheet, rows), links
+
+
+def take_rows(sheet: Sheet, count: int) -> list[Sequence[Any] | None]:
+    """The next rows; an empty one is None."""
+    empty = [""] * sheet.width
+    return [None if row == empty else row for row in islice(sheet.rows, count)]
 
 
 def read_links(path: str, sheet: str, start: tuple[int, int]) -> dict[tuple[int, int], str]:
@@ -206,6 +275,254 @@ def place_of(reference: str) -> tuple[int, int] | None:
         column = column * 26 + ord(letter) - ord("A") + 1
     return int(found[2]) - 1, column - 1
 
+
+# --- ODS --------------------------------------------------------------------------------
+
+ODS_CONTENT = "content.xml"
+# What a sheet of the usual spreadsheet programs has at most.
+MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14
+OFFICE, STYLE, TABLE, TEXT = (
+    f"urn:oasis:names:tc:opendocument:xmlns:{name}:1.0 "
+    for name in ("office", "style", "table", "text")
+)
+ODS_CELLS = {TABLE + "table-cell", TABLE + "covered-table-cell"}
+PARAGRAPHS = {TEXT + "p", TEXT + "h"}
+# What is below a sheet or a cell and is not its rows or its text: comments, drawings, deleted rows,
+# cells of other files, and how a word is read aloud.
+NOT_SHOWN = {
+    OFFICE + "annotation",
+    TABLE + "dde-links",
+    TABLE + "shapes",
+    TABLE + "tracked-changes",
+    TEXT + "note",
+    TEXT + "ruby-text",
+}
+MOST_BLANKS = 100  # that one element stands for
+BLANKS = re.compile(r"[ \t\r\n]+")
+DURATION = re.compile(
+    r"(-?)P(?:([0-9]{1,7})D)?T([0-9]{1,7})H([0-9]{1,9})M([0-9]{1,9})(?:[.,][0-9]*)?S"
+)
+DAY = datetime.timedelta(days=1)
+
+
+@dataclass
+class OdsSheet:
+    """A sheet of an ODS, without what is empty at its end.
+
+    A row of the file stands for as many rows as it says.
+    """
+
+    name: str
+    height: int = 0  # up to the last row that is filled
+    width: int = 0
+    left: int = MOST_COLUMNS  # the first column that is filled
+    # For each row of the file that is filled: its place, how many rows it stands for, its cells.
+    filled: list[tuple[int, int, list[Any]]] = field(default_factory=list)
+    links: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    def rows(self) -> Iterator[Sequence[Any]]:
+        empty = [""] * (self.width - self.left)
+        done = self.filled[0][0]
+        for at, repeats, cells in self.filled:
+            for _ in range(done, at):
+                yield empty
+            row = cells[self.left :]
+            row += empty[len(row) :]
+            for _ in range(repeats):
+                yield row
+            done = at + repeats
+
+
+class OdsBook:
+    """An ODS, read in one pass; `ValueError` for a sheet that is larger than any table."""
+
+    def __init__(self, parts: zipfile.ZipFile, most: int) -> None:
+        self.formulas = 0
+        self.sheets: dict[str, OdsSheet] = {}
+        self.hidden_styles: set[str | None] = set()
+        self.hidden: set[str] = set()
+        self.most = most
+        self.octets = 0
+        self.style: str | None = None
+        self.table: OdsSheet | None = None
+        self.row_at = 0
+        self.row_repeats = 1
+        self.column = 0
+        self.cell_repeats = 1
+        self.row: list[tuple[int, int, Any, str]] = []  # place, repeats, value, link
+        self.cell: dict[str, str] | None = None
+        self.texts: list[str] = []  # of the cell, in pieces
+        self.paragraphs = 0
+        self.is_in_paragraph = False
+        self.link = ""
+        self.depth = 0
+        self.skipped_at = 0  # the depth of the element that is not shown
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler = self.start
+        parser.EndElementHandler = self.end
+        parser.CharacterDataHandler = self.characters
+        with parts.open(ODS_CONTENT) as octets:
+            parser.ParseFile(octets)
+        self.names = list(self.sheets)
+        self.order = sorted(self.names, key=self.hidden.__contains__)
+
+    def sheet(self, name: str) -> Sheet:
+        table = self.sheets[name]
+        if not table.filled:
+            return EMPTY_SHEET
+        first = table.filled[0][0]
+        height = table.height - first
+        left = table.left
+        links = {(row - first, column - left): link for (row, column), link in table.links.items()}
+        return Sheet(height, table.width - left, (first, left), table.rows(), links)
+
+    def start(self, tag: str, given: dict[str, str]) -> None:
+        self.depth += 1
+        if self.skipped_at:
+            return
+        if tag in NOT_SHOWN or (self.cell is not None and not tag.startswith(TEXT)):
+            self.skipped_at = self.depth
+        elif self.cell is not None:
+            self.start_text(tag, given)
+        elif tag in ODS_CELLS:
+            self.cell = given
+            self.texts = []
+            self.paragraphs = 0
+            self.link = ""
+            self.cell_repeats = repeats_of(given, "number-columns-repeated")
+        elif tag == TABLE + "table-row":
+            self.row = []
+            self.column = 0
+            self.row_repeats = repeats_of(given, "number-rows-repeated")
+        elif tag == TABLE + "table":
+            self.table = OdsSheet(given.get(TABLE + "name", ""))
+            self.row_at = 0
+            if self.table.name in self.sheets:
+                raise ValueError(f"two of its sheets are named {self.table.name!r}")
+            self.sheets[self.table.name] = self.table
+            if given.get(TABLE + "style-name") in self.hidden_styles:
+                self.hidden.add(self.table.name)
+        elif tag == STYLE + "style":
+            self.style = given.get(STYLE + "name")
+        elif tag == STYLE + "table-properties" and given.get(TABLE + "display") == "false":
+            self.hidden_styles.add(self.style)
+
+    def start_text(self, tag: str, given: dict[str, str]) -> None:
+        """An element within a cell."""
+        if tag in PARAGRAPHS:
+            self.is_in_paragraph = True
+            self.paragraphs += 1
+            if self.paragraphs > 1:
+                self.texts.append("\n")
+        elif tag == TEXT + "a" and not self.link:
+            target = MAILTO.match(given.get("http://www.w3.org/1999/xlink href", ""))
+            self.link = target[1] if target else ""
+        elif tag == TEXT + "s":
+            self.texts.append(" " * min(int(given.get(TEXT + "c", 1)), MOST_BLANKS))
+        elif tag == TEXT + "tab":
+            self.texts.append("\t")
+        elif tag == TEXT + "line-break":
+            self.texts.append("\n")
+
+    def characters(self, text: str) -> None:
+        # Blanks between paragraphs are not text.
+        if self.is_in_paragraph and not self.skipped_at:
+            self.texts.append(BLANKS.sub(" ", text))
+
+    def end(self, tag: str) -> None:
+        if self.skipped_at == self.depth:
+            self.skipped_at = 0
+        elif not self.skipped_at:
+            if tag in ODS_CELLS and self.cell is not None:
+                self.end_cell(self.cell)
+                self.cell = None
+            elif tag in PARAGRAPHS:
+                self.is_in_paragraph = False
+            elif tag == TABLE + "table-row" and self.table is not None:
+                self.end_row(self.table)
+        self.depth -= 1
+
+    def end_cell(self, given: dict[str, str]) -> None:
+        value = ods_value(given, "".join(self.texts))
+        formula = given.get(TABLE + "formula")
+        if formula is not None:
+            is_saved = OFFICE + "value-type" in given
+            self.formulas += not is_saved
+            target = LINK_FORMULA.search(formula)
+            self.link = self.link or (target[1] if target else "")
+        if value != "" or self.link:
+            self.row.append((self.column, self.cell_repeats, value, self.link))
+        self.column += self.cell_repeats
+
+    def end_row(self, table: OdsSheet) -> None:
+        at = self.row_at
+        repeats = self.row_repeats
+        self.row_at += repeats
+        if not self.row:
+            return
+        column, cell_repeats, _, _ = self.row[-1]
+        table.height = self.row_at
+        table.width = max(table.width, column + cell_repeats)
+        table.left = min(table.left, self.row[0][0])
+        if table.height > MOST_ROWS or table.width > MOST_COLUMNS:
+            raise ValueError(
+                f"sheet {table.name!r} says that it has {table.height:,} rows and {table.width:,} "
+                f"columns, and {MOST_ROWS:,} rows and {MOST_COLUMNS:,} columns are read at most; "
+                "delete what is outside the table, or save it as CSV"
+            )
+        cells: list[Any] = []
+        for column, cell_repeats, value, link in self.row:
+            cells += [""] * (column - len(cells)) + [value] * cell_repeats
+            # A text counts in each cell that has it, as in other workbooks.
+            self.octets += (len(str(value)) + len(link)) * cell_repeats * repeats
+            check_size(self.octets, self.most)
+            if link:
+                for row in range(at, at + repeats):
+                    for place in range(column, column + cell_repeats):
+                        table.links[row, place] = link
+        self.octets += 8 * (len(cells) - len(self.row))  # empty cells before filled ones
+        check_size(self.octets, self.most)
+        table.filled.append((at, repeats, cells))
+
+
+def repeats_of(given: dict[str, str], name: str) -> int:
+    """How often a row or cell occurs; a number below one would undo what was counted before."""
+    return max(1, int(given.get(TABLE + name, 1)))
+
+
+def ods_value(given: dict[str, str], text: str) -> Any:
+    """The value of a cell; its text where that is not a value of its type."""
+    kind = given.get(OFFICE + "value-type", "string")
+    with suppress(ValueError, KeyError, OverflowError):
+        if kind in ("float", "percentage", "currency"):
+            return float(given[OFFICE + "value"])
+        if kind == "boolean":
+            return {"true": True, "false": False}[given[OFFICE + "boolean-value"]]
+        if kind == "date":
+            date = given[OFFICE + "date-value"]
+            return (datetime.datetime if "T" in date else datetime.date).fromisoformat(date)
+        if kind == "time":
+            return ods_time(given[OFFICE + "time-value"])
+    return text or given.get(OFFICE + "string-value", "")
+
+
+def ods_time(text: str) -> datetime.time | datetime.timedelta:
+    """A time of the day, or a duration of a day and more."""
+    found = DURATION.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    sign, *numbers = found.groups()
+    days, hours, minutes, seconds = (int(number or 0) for number in numbers)
+    duration = datetime.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    if sign:
+        return -duration
+    if duration >= DAY:
+        return duration
+    return datetime.time(hours, minutes, seconds)
+
+
+EMPTY_SHEET = Sheet(0, 0, None, iter(()), {})
 
 if __name__ == "__main__":
     main(*sys.argv[1:])

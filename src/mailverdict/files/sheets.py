@@ -1,7 +1,10 @@
-"""Read a sheet of a workbook (XLSX, or XLS of Excel 97 to 2003) as a table.
+"""Read a sheet of a workbook (XLSX, XLSB, ODS, or XLS of Excel 97 to 2003) as a table.
 
-A file may come from anybody, and what it holds may end the process that reads it. So `sheet_program` reads it in
-another one, whose memory and time are limited by the size of the file.
+If none is given, it is the first sheet in which a column of addresses is found. Most often that is
+the first that is not empty, which is read at once; else the first rows of all sheets are looked at.
+
+A file may come from anybody, and what it holds may end the process that reads it. So
+`sheet_program` reads it in another one, whose memory and time are limited by the size of the file.
 """
 
 from __future__ import annotations
@@ -14,16 +17,17 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
 
-from ..errors import InputError, MissingExtraError
-from ..model.words import count_of
+from ..errors import ColumnError, InputError, MissingExtraError
+from ..model.words import count_of, first_of
 from ..table.columns import did_you_mean, listed
 from .compression import unpacked_limit
 from .delimited import MARKUP
@@ -37,15 +41,32 @@ MOST_CELLS = 1 << 25  # of the rectangle that is used: a full sheet (1,048,576 r
 # each octet of a file, and 0.2 seconds for each MiB.
 BASE_MEMORY, MEMORY_PER_OCTET = 3 << 29, 64
 BASE_SECONDS, SECONDS_PER_MIB = 30, 30
+SAMPLE_ROWS = 2_000  # of a sheet, to see whether it has addresses
+MOST_HEAD_CELLS = 1 << 21  # of the first rows of all sheets; those after that are not looked at
+MOST_NAMED = 5  # sheets in a message
+WORKBOOK_PARTS = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}
+ODS_MANIFEST = "META-INF/manifest.xml"
 EXACT_INTEGERS = 2**53  # below this, a workbook's numbers, which are doubles, are exact
 
 
 class WorkbookSheet(TableFile):
-    """A sheet of an XLSX file, read whole: it has about a million rows at most."""
+    """A sheet of a workbook, read whole: it has about a million rows at most."""
 
     def __init__(self, path: Path, name: str, table: pa.Table, found: FileFormat) -> None:
         super().__init__(path, name, table.schema, found)
         self.table = table
+
+    def check_column(self, column: str) -> None:
+        try:
+            super().check_column(column)
+        except ColumnError as exc:
+            others = [repr(sheet) for sheet in self.sheets if sheet != self.format.sheet]
+            if not others:
+                raise
+            raise ColumnError(
+                f"{exc}; this is sheet {self.format.sheet!r}, and there are also "
+                f"{first_of(others, MOST_NAMED)}: give another with --sheet"
+            ) from None
 
     def read(
         self, only: Collection[str] | None = None, *, with_lines: bool = False
@@ -55,40 +76,82 @@ class WorkbookSheet(TableFile):
             yield self.piece(dict(enumerate(part.columns)), len(part))
 
 
+@dataclass(frozen=True)
+class SheetTable:
+    """The table of a sheet, and the rows before its header."""
+
+    title: list[list[Any]]
+    table: pa.Table
+    has_header: bool
+
+
 def open_sheet(
-    path: Path, name: str, sheet: str | None, *, has_header: bool | None
+    path: Path,
+    name: str,
+    sheet: str | None,
+    *,
+    has_header: bool | None,
+    has_addresses: Callable[[pa.Table], bool],
 ) -> WorkbookSheet:
-    """Read a sheet; its first row is the header unless an address is in it."""
-    is_chosen = sheet is not None
-    sheet, names, formulas, linked, rows = read_sheet(path, name, sheet)
-    head = [[cell_text(cell) or "" for cell in row] for row in rows[:HEAD_ROWS]]
-    start, has_header = find_start(head) if has_header is None else (0, has_header)
-    title, rows = rows[:start], rows[start:]
-    if not head or not any(head[start]):
-        raise InputError(
-            f"{name} has no header line" + (f" in sheet {sheet!r}" if len(names) > 1 else "")
-        )
-    width = len(rows[0])
-    body = rows[1:] if has_header else rows
-    columns = zip(*body, strict=True) if body else [()] * width
-    table = pa.table(
-        [typed_column(cells) for cells in columns],
-        names=column_names(head[start], has_header=has_header),
-    )
-    opened = WorkbookSheet(path, name, table, FileFormat(sheet=sheet, title=title))
-    opened.has_header, opened.sheets, opened.formulas = has_header, names, formulas
+    """Read a sheet; its first row is the header unless an address is in it.
+
+    By default it is the first sheet for whose table `has_addresses` is true; if there is none, the
+    first that is not empty.
+    """
+    why = ""
+    found, names, formulas, linked, rows = read_sheet(path, name, sheet)
+    read = make_table(rows, has_header=has_header)
+    if sheet is None and len(names) > 1:
+        if read is not None and has_addresses(read.table):
+            why = " (the first with a column of addresses)"
+        else:
+            for other, head in read_heads(path, name):
+                start = make_table(head, has_header=has_header)
+                if other != found and start is not None and has_addresses(start.table):
+                    why = " (the first with a column of addresses)"
+                    found, names, formulas, linked, rows = read_sheet(path, name, other)
+                    read = make_table(rows, has_header=has_header)
+                    break
+    if read is None:
+        where = f" in sheet {found!r}" if len(names) > 1 else ""
+        raise InputError(f"{name} has no header line{where}")
+    opened = WorkbookSheet(path, name, read.table, FileFormat(sheet=found, title=read.title))
+    opened.has_header, opened.sheets, opened.formulas = read.has_header, names, formulas
     if linked:
         opened.remarks.append(
             f"{count_of(linked, 'cell')} with an address in the link only: read as 'text <address>'"
         )
-    opened.remarks += sheet_remarks(opened, start, is_chosen=is_chosen)
-    if not has_header:
-        opened.remarks.append(f"no header line: the columns are column_1 to column_{width}")
+    opened.remarks += sheet_remarks(opened)
+    others = [repr(other) for other in names if other != found]
+    if sheet is None and others:
+        opened.remarks.append(
+            f"only sheet {found!r}{why} is read, and not {first_of(others, MOST_NAMED)}; give "
+            "another with --sheet"
+        )
+    if not read.has_header:
+        opened.remarks.append(
+            f"no header line: the columns are column_1 to column_{len(read.table.columns)}"
+        )
     return opened
 
 
-def sheet_remarks(found: WorkbookSheet, header_row: int, *, is_chosen: bool) -> Iterator[str]:
-    """What a user should know about a sheet that was read; `header_row` counts from 0."""
+def make_table(rows: list[list[Any]], *, has_header: bool | None) -> SheetTable | None:
+    """The rows of a sheet as a table; None if the row of the header is empty."""
+    head = [[cell_text(cell) or "" for cell in row] for row in rows[:HEAD_ROWS]]
+    start = 0
+    if has_header is None:
+        start, has_header = find_start(head)
+    if not head or not any(head[start]):
+        return None
+    body = rows[start + 1 :] if has_header else rows[start:]
+    columns = zip(*body, strict=True) if body else [()] * len(rows[0])
+    names = column_names(head[start], has_header=has_header)
+    table = pa.table([typed_column(cells) for cells in columns], names=names)
+    return SheetTable(rows[:start], table, has_header)
+
+
+def sheet_remarks(found: WorkbookSheet) -> Iterator[str]:
+    """What a user should know about a sheet that was read."""
     if found.formulas:
         yield (
             f"{count_of(found.formulas, 'formula')} without a saved value in its sheets, as programs write them: read "
@@ -96,12 +159,9 @@ def sheet_remarks(found: WorkbookSheet, header_row: int, *, is_chosen: bool) -> 
         )
     if found.format.title:
         yield (
-            f"the header is row {header_row + 1}; the rows before it are a title, which is not part of the table "
-            "(--header: row 1 is the header)"
+            f"the header is row {len(found.format.title) + 1}; the rows before it are a title, "
+            "which is not part of the table (--header: row 1 is the header)"
         )
-    if len(found.sheets) > 1 and not is_chosen:
-        others = ", ".join(repr(each) for each in found.sheets if each != found.format.sheet)
-        yield f"only sheet {found.format.sheet!r} is read, and not {others}; give another with --sheet"
 
 
 def read_sheet(
@@ -115,7 +175,7 @@ def read_sheet(
     """
     given = () if sheet is None else (sheet,)
     (names, found, height, width, formulas), links, *pieces = run_program(
-        path, name, most_cells, *given, **limits
+        path, name, "rows", most_cells, *given, **limits
     )
     if sheet is not None and sheet not in names:
         raise InputError(
@@ -131,6 +191,15 @@ def read_sheet(
     empty = [""] * width
     rows = [row or empty for piece in pieces for row in piece]
     return found, names, formulas, write_links(rows, links), rows
+
+
+def read_heads(path: Path, name: str) -> Iterator[tuple[str, list[list[Any]]]]:
+    """The first rows of each sheet that is not empty; hidden ones are last."""
+    for sheet, rows, links in run_program(path, name, "heads", MOST_HEAD_CELLS, SAMPLE_ROWS):
+        width = max((len(row) for row in rows if row is not None), default=0)
+        head = [row or [""] * width for row in rows]
+        write_links(head, links)
+        yield sheet, head
 
 
 def write_links(rows: list[list[Any]], links: dict[tuple[int, int], str]) -> int:
@@ -156,7 +225,7 @@ def run_program(
     Raises `InputError` for what is not a workbook, and for one that takes more than any table in a file of its size.
     """
     if find_spec("python_calamine") is None:
-        raise MissingExtraError("reading XLSX", "excel")
+        raise MissingExtraError("reading a workbook", "excel")
     size = path.stat().st_size
     memory = memory or BASE_MEMORY + MEMORY_PER_OCTET * size
     seconds = seconds or BASE_SECONDS + SECONDS_PER_MIB * (size >> 20)
@@ -185,7 +254,7 @@ def run_program(
             )
             said = said if status > 0 else f"ended by signal {-status}"
         if status == UNREADABLE:
-            raise InputError(f"{name} cannot be read as XLSX: {reason_of(path, said)}")
+            raise InputError(f"{name} cannot be read as a workbook: {reason_of(path, said)}")
         if status != 0:
             raise InputError(
                 f"{name} cannot be read with {memory >> 20:,} MiB of memory in {seconds:,} seconds ({said}), which a "
@@ -205,7 +274,7 @@ def unpickle(file: IO[bytes]) -> Iterator[Any]:
 
 def is_ours(path: Path) -> bool:
     """Whether mailverdict wrote all sheets of a workbook: it has the mark of their names."""
-    names, properties = run_program(path, str(path))
+    names, properties = run_program(path, str(path), "names")
     return mark_of(names).encode() in properties
 
 
@@ -225,7 +294,10 @@ def reason_of(path: Path, said: str) -> str:
         if start and b"\0" not in start:
             return "it is text; if it is a table, rename it to .csv"
         with zipfile.ZipFile(file) as archive:
-            if "xl/workbook.xml" not in archive.namelist():
+            parts = set(archive.namelist())
+            if ODS_MANIFEST in parts and b"encryption-data" in archive.read(ODS_MANIFEST):
+                return "it has a password: save it without one"
+            if parts.isdisjoint(WORKBOOK_PARTS):
                 return "it is a zip file without a workbook in it; give the table itself, or a file that ends in .zip"
     return said
 

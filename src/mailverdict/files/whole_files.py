@@ -1,30 +1,51 @@
-"""Files that are read whole: arrays of JSON objects, and vCards. A temporary copy has a line of JSON for each."""
+"""JSON that is one value, read whole: an array of objects, or an object with one in it.
+
+A temporary copy has a line of JSON for each row. Nested members are columns with a dot in their
+name:
+
+    {"results": [{"id": 1, "properties": {"email": "ada@firm.example"}}], "paging": {}}
+    -> {"id": 1, "properties.email": "ada@firm.example"}
+
+A list of objects within a row is columns with a number in their name if it has addresses:
+``emails.1.value``.
+"""
 
 from __future__ import annotations
 
 import json
-import quopri
 import re
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .json_lines import JsonLinesFile
-from .table_file import TableFile, open_temporary, temporary_copy
+from ..model.words import count_of, first_of
+from .json_lines import DECODER, JsonLinesFile, Row, conversion_hint
+from .plain import dump
+from .table_file import LONGEST_LINE, TableFile, open_temporary, temporary_copy
 
 MOST_OCTETS = 256 << 20  # of a file that is read whole; its objects take several times that
-PROPERTY = re.compile(
-    r"(?:[\w\-]+\.)?(?P<name>[\w\-]+)(?P<parameters>(?:;[^:\"]*(?:\"[^\"]*\")?[^:\"]*)*):(?P<value>.*)"
-)
-ESCAPED = re.compile(r"\\([\\,;nN])")
+MOST_LEVELS = 10  # of nested members that are columns; what is below them is a cell with JSON
+LONGEST_NAME = 1_000  # characters of the name of a column
+MOST_NAMED, LONGEST_SHOWN = 5, 60  # members in a message, and characters of one
+LINES_ENDINGS = (".jsonl", ".ndjson")
+ADVICE = "give a list of objects, or an object in each line, as jq -c writes them"
+SPLIT = "split it, or write JSON with an object in each line, as jq -c does"
+HAS_ADDRESS = re.compile(r"\w@[\w\-]+\.\w")
 
 
 def open_json(path: Path, name: str) -> TableFile:
-    """Open JSON lines, or an array of objects."""
+    """Open JSON lines, an array of objects, or one object."""
     with path.open("rb") as file:
-        if not file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
-            return JsonLinesFile(path, name)
+        is_array = file.read(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+    try:
+        return open_array(path, name) if is_array else open_object(path, name)
+    except RecursionError:
+        raise InputError(f"{name}: its members are nested too deeply") from None
+
+
+def open_array(path: Path, name: str) -> TableFile:
     try:
         rows = json.loads(read_whole(path, name))
     except (ValueError, RecursionError) as exc:
@@ -33,31 +54,165 @@ def open_json(path: Path, name: str) -> TableFile:
         raise InputError(
             f"{name}: the array has items that are not objects; give addresses alone as text, one a line"
         )
-    return open_rows(rows, name, "an array of objects: what is written as JSON has a line for each")
+    return open_rows(
+        flat_rows(rows, name),
+        name,
+        "an array of objects: what is written as JSON has a line for each",
+    )
 
 
-def open_contacts(path: Path, name: str) -> TableFile:
-    """Open a file of vCards (RFC 6350, and versions 2.1 and 3.0): a row for each address, or for a contact without."""
-    octets = read_whole(path, name)
+def open_object(path: Path, name: str) -> TableFile:
+    """Open JSON lines, or one object, on a line of its own or on several."""
+    first, is_only = first_line_of(path)
+    is_line = is_object(first)
+    has_lines_name = any(ending in LINES_ENDINGS for ending in Path(name.lower()).suffixes)
+    if is_line and (has_lines_name or not is_only):
+        return JsonLinesFile(path, name)
+    if not first.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
+        return JsonLinesFile(path, name)
     try:
-        text = octets.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = octets.decode("cp1252", "replace")
-    rows = list(read_contacts(text))
-    if not rows:
-        raise InputError(f"{name} has no contact: no line is BEGIN:VCARD")
-    return open_rows(rows, name, "contacts: a row for each address, or for a contact without one")
+        document = json.loads(read_whole(path, name))
+    except (ValueError, RecursionError) as exc:
+        if not conversion_hint(first) or "Extra data" in str(exc):
+            return JsonLinesFile(path, name)  # whose error names the line
+        raise InputError(f"{name}: not valid JSON: {str(exc)[:200]}") from None
+    return open_document(document, path, name, is_line=is_line)
 
 
-def read_whole(path: Path, name: str) -> bytes:
+def first_line_of(path: Path) -> tuple[bytes, bool]:
+    """The first line that is not blank, and whether it is the only one."""
+    first = b""
+    with path.open("rb") as file:
+        while line := file.readline(LONGEST_LINE + 1):
+            if line.isspace():
+                continue
+            if first:
+                return first, False
+            first = line
+    return first, True
+
+
+def is_object(line: bytes) -> bool:
+    try:
+        return isinstance(DECODER.decode(line.decode("utf-8-sig")), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def open_document(document: Row, path: Path, name: str, *, is_line: bool) -> TableFile:
+    """Open the list of objects that is the table; an object without one may be a row itself."""
+    lists = dict(find_lists(document))
+    likely = {where: rows for where, rows in lists.items() if any(map(has_address, rows))}
+    if not likely and has_address(document):
+        check_one_row(document, name)
+        if is_line and not any(isinstance(member, dict) for member in document.values()):
+            return JsonLinesFile(path, name)
+        return open_rows(flat_rows([document], name), name, "one object: a table of one row")
+    likely = likely or lists
+    if len(likely) > 1:
+        raise InputError(several_lists(name, likely))
+    if not likely:
+        if is_line:
+            return JsonLinesFile(path, name)
+        raise InputError(
+            f"{name}: it is one object, without a list of objects and without an address; {ADVICE}"
+        )
+    ((where, rows),) = likely.items()
+    others = [repr(other[:LONGEST_SHOWN]) for other in lists if other != where]
+    beside = f", and not {first_of(others, MOST_NAMED)}" if others else ""
+    remark = (
+        f"the table is the list {where[:LONGEST_SHOWN]!r} of the object{beside}: what is written as "
+        "JSON has a line for each item"
+    )
+    return open_rows(flat_rows(rows, name), name, remark)
+
+
+def check_one_row(document: Row, name: str) -> None:
+    """Raise `InputError` for an object that may hold several people: they would be one row."""
+    nested = {
+        key: len(HAS_ADDRESS.findall(dump(member)))
+        for key, member in document.items()
+        if isinstance(member, dict | list)
+    }
+    count = sum(nested.values())
+    if count > 1:
+        holders = [repr(key[:LONGEST_SHOWN]) for key, number in nested.items() if number]
+        raise InputError(
+            f"{name}: it is one object with {count:,} addresses nested in "
+            f"{first_of(holders, MOST_NAMED)}, and without a list of objects; {ADVICE}"
+        )
+
+
+def several_lists(name: str, lists: dict[str, list[Row]]) -> str:
+    shown = [
+        f"{where[:LONGEST_SHOWN]!r} ({count_of(len(rows), 'object')})"
+        for where, rows in lists.items()
+    ]
+    first = next(iter(lists))
+    return (
+        f"{name}: its members are nested, and several are lists that could be the table: "
+        f"{first_of(shown, MOST_NAMED)}; give one of them alone, as with jq -c '.{first[:LONGEST_SHOWN]}[]'"
+    )
+
+
+def find_lists(document: Row) -> Iterator[tuple[str, list[Row]]]:
+    """The lists of objects among the members of an object, and of those; with the path of each."""
+    pending: deque[tuple[tuple[str, ...], Row]] = deque([((), document)])
+    while pending:
+        path, members = pending.popleft()
+        for key, member in members.items():
+            if isinstance(member, dict) and len(path) < MOST_LEVELS:
+                pending.append(((*path, key), member))
+            elif is_list_of_objects(member):
+                yield ".".join((*path, key))[:LONGEST_NAME], member
+
+
+def is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(isinstance(item, dict) for item in value)
+
+
+def has_address(value: Any) -> bool:
+    return HAS_ADDRESS.search(dump(value)) is not None
+
+
+def flat_rows(rows: Iterable[Row], name: str) -> Iterator[Row]:
+    """Rows with a column for each nested member."""
+    for row in rows:
+        flat: Row = {}
+        add_members(flat, row, (), name)
+        yield flat
+
+
+def add_members(flat: Row, members: Row, path: Sequence[str], name: str) -> None:
+    for key, member in members.items():
+        place = (*path, key)
+        if isinstance(member, dict) and len(place) < MOST_LEVELS:
+            add_members(flat, member, place, name)
+            continue
+        if is_list_of_objects(member) and len(place) < MOST_LEVELS and has_address(member):
+            items = {str(number): item for number, item in enumerate(member, 1)}
+            add_members(flat, items, place, name)
+            continue
+        column = ".".join(place)
+        if column in flat:
+            raise InputError(f"{name}: a nested member and another one are both named {column!r}")
+        if len(column) > LONGEST_NAME:
+            raise InputError(
+                f"{name}: the name of a nested member, {column[:40]!r} ..., is longer than "
+                f"{LONGEST_NAME:,} characters"
+            )
+        flat[column] = member
+
+
+def read_whole(path: Path, name: str, advice: str = SPLIT) -> bytes:
     if path.stat().st_size > MOST_OCTETS:
         raise InputError(
-            f"{name} has more than {MOST_OCTETS >> 20} MiB, which are read at once: convert it to JSON lines"
+            f"{name} has more than {MOST_OCTETS >> 20} MiB, which are read at once: {advice}"
         )
     return path.read_bytes()
 
 
-def open_rows(rows: Iterable[dict[str, Any]], name: str, remark: str) -> TableFile:
+def open_rows(rows: Iterable[Row], name: str, remark: str) -> TableFile:
     with temporary_copy() as copy:
         copy.writelines(
             json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for row in rows
@@ -65,44 +220,3 @@ def open_rows(rows: Iterable[dict[str, Any]], name: str, remark: str) -> TableFi
     opened: TableFile = open_temporary(Path(copy.name), lambda path: JsonLinesFile(path, name))
     opened.remarks.append(remark)
     return opened
-
-
-def read_contacts(text: str) -> Iterator[dict[str, str | None]]:
-    """Name and address of each contact; text without an end is read to its end."""
-    name, is_open = "", False
-    addresses: list[str | None] = []
-    for line in [*unfold(text), "END:VCARD"]:
-        found = PROPERTY.fullmatch(line)
-        key = found["name"].upper() if found else ""
-        if key in ("BEGIN", "END"):
-            if is_open:
-                yield from (
-                    {"name": name or None, "email": address} for address in addresses or [None]
-                )
-            name, addresses, is_open = "", [], key == "BEGIN"
-        elif found and key in ("FN", "EMAIL"):
-            value = read_value(found["parameters"].upper(), found["value"])
-            if key == "FN":
-                name = value
-            elif value:
-                addresses.append(value)
-
-
-def unfold(text: str) -> Iterator[str]:
-    """The lines of vCards, with those that continue them: after a blank, or after a quoted-printable line's "="."""
-    whole = ""
-    for line in text.splitlines():
-        is_soft = whole.endswith("=") and "QUOTED-PRINTABLE" in whole.upper()
-        if is_soft or line[:1] in (" ", "\t"):
-            whole = whole[:-1] + line if is_soft else whole + line[1:]
-            continue
-        yield whole
-        whole = line
-    yield whole
-
-
-def read_value(parameters: str, value: str) -> str:
-    if "QUOTED-PRINTABLE" in parameters:
-        octets = quopri.decodestring(value.encode())
-        value = octets.decode("utf-8" if "UTF-8" in parameters else "cp1252", "replace")
-    return ESCAPED.sub(lambda escape: "\n" if escape[1] in "nN" else escape[1], value).strip()

@@ -48,6 +48,7 @@ SHEET_NAME = 31  # characters; a workbook allows no more
 A4 = 9  # in the numbers of paper sizes
 EXACT_DIGITS = 15  # of a decimal that a double gives back
 UNNAMED = "verified"
+SUMMARY = "Summary"  # the name of a sheet with figures, the first of a report
 SUMMARY_WIDTHS = (44, 26, *[15] * 9)  # characters, of the columns of a summary
 ROW_HEIGHT, CHART_ROWS = 20, 14  # pixels; rows of a chart with the blank ones around it
 
@@ -220,7 +221,7 @@ class XlsxTableWriter:
     ) -> None:
         self.book, self.by_action = FormattedBook(path), by_action
         self.table = TableSheet(self.book, like.sheet or UNNAMED, like.title)
-        self.summary = self.book.add_sheet("Summary") if by_action is not None else None
+        self.summary = self.book.add_sheet(SUMMARY) if by_action is not None else None
         self.parts = {
             name: TableSheet(self.book, LABELS[name]) for name in ACTIONS if by_action is not None
         }

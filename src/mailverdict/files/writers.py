@@ -35,7 +35,7 @@ from .table_file import CELL_MARK, LINE, UNKNOWN, FileFormat
 from .workbook import XlsxTableWriter, check_replaced, check_room
 
 STDOUT = STDIN
-READ_ONLY = (".xlsm", ".xls", ".vcf")  # the first needs a macro in it
+READ_ONLY = (".xlsm", ".xlsb", ".xls", ".ods", ".vcf")  # the first needs a macro in it
 WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending not in READ_ONLY}
 # A spreadsheet reads a cell that starts like this as a formula; numbers, also of telephones, are harmless.
 FORMULA = r"^[=+\-@\t\r]"
@@ -102,6 +102,11 @@ def check_target(path: Path) -> str:
         raise InputError(f"{path} is a directory; name a file to write")
     if kind is None and is_device(path):
         return "csv"
+    if path.suffix.lower() in READ_ONLY:
+        raise InputError(
+            f"{path}: {path.suffix} files are read and not written: name another file, as "
+            f"{writable_name(path)}"
+        )
     if kind is None:
         raise InputError(
             f"{path}: cannot tell what kind of table to write; known endings: {', '.join(WRITABLE)}"
@@ -113,6 +118,11 @@ def check_target(path: Path) -> str:
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no directory {path.parent}")
     return kind
+
+
+def writable_name(path: Path) -> Path:
+    """A file to write instead of one that is only read: a workbook, or a CSV for contacts."""
+    return path.with_suffix(".csv" if path.suffix.lower() == ".vcf" else ".xlsx")
 
 
 @contextmanager

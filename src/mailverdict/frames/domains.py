@@ -20,7 +20,8 @@ from ..runs.options import check_flag, pick_backend
 from ..table.columns import to_boolean, to_string, to_utc
 from ..table.notices import warn_user
 from ..table.options import ColumnChoice
-from .verify import read_addresses, tables_of
+from .reading import read_addresses
+from .verify import tables_of
 
 OUTCOME_DTYPE = pd.CategoricalDtype([str(each) for each in DnsOutcome])
 
@@ -56,8 +57,8 @@ def lookup_domains(
         - `domain`: string, lower case, in A-labels (RFC 5890)
         - `rows`: int64, rows of the column with a well-formed address of this domain
         - `outcome`: category; ``mx``, ``implicit_mx`` (no MX record, but an address: RFC 5321 section 5.1),
-          ``null_mx`` (RFC 7505), ``no_exchange`` (MX records of special-use names only, as localhost:
-          RFC 6761), ``nxdomain``, ``nodata`` (neither MX record nor address) or
+          ``null_mx`` (RFC 7505), ``no_exchange`` (MX records only of names that no host on the Internet
+          has: localhost, RFC 6761, or a number), ``nxdomain``, ``nodata`` (neither MX record nor address) or
           ``undetermined`` (no usable answer: nothing is known)
         - `mx_records`: string, the mail servers by preference, joined by ``;``; NA where there are none
         - `spamtrap`, `disposable`, `free`: boolean, from the lists; `spamtrap` is True or NA
@@ -92,9 +93,10 @@ def lookup_domains(
         )
     tables = tables_of(data, column)
     read = read_addresses([table.values() for table in tables], clean=check_flag("clean", clean))
-    syntax = observe_column(read.texts)
-    names = syntax.domains.to_pylist()
-    counts = np.bincount(syntax.domain_codes.drop_null().to_numpy(), minlength=len(names))
+    syntax = observe_column(read["text"])
+    names = syntax["domain"].dictionary.to_pylist()
+    codes = syntax["domain"].indices.drop_null().to_numpy()
+    counts = np.bincount(codes, minlength=len(names))
     seen, notices = run_sync(look_up(names, picked, is_owned=picked is not backend))
     warn_user(*notices)
     table = evidence_frame(names, counts.tolist(), seen, picked)
@@ -145,9 +147,9 @@ def evidence_frame(
             "rows": np.array(counts, np.int64),
             "outcome": pd.Categorical([str(dns.outcome) for dns in found], dtype=OUTCOME_DTYPE),
             "mx_records": text(hosts),
-            "spamtrap": to_boolean(pa.chunked_array([flags.spamtrap])),
-            "disposable": to_boolean(pa.chunked_array([flags.disposable])),
-            "free": to_boolean(pa.chunked_array([flags.free])),
+            "spamtrap": to_boolean(pa.chunked_array([flags["spamtrap"]])),
+            "disposable": to_boolean(pa.chunked_array([flags["disposable"]])),
+            "free": to_boolean(pa.chunked_array([flags["free"]])),
             "message": text([dns.message or None for dns in found]),
             "checked_at": to_utc(pa.chunked_array([moments])),
         }

@@ -16,18 +16,18 @@ import pyarrow as pa
 
 from ..checks.lists.mailboxes import Mailboxes, find_mailboxes
 from ..repair.repair import MAX_CELL
+from ..table.cells import describe_no_address, read_cells
 from ..table.columns import DUPLICATE_COLUMNS
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, table_of
-from ..table.text_column import describe_no_address, read_values
 from .clean import repair_column
 
 
 def read_mailboxes(texts: pa.StringArray) -> Mailboxes:
     """Clean the distinct texts of a column and find the mailbox of each; none where a cell has several addresses."""
     distinct = texts.dictionary_encode()
-    return find_mailboxes(repair_column(distinct.dictionary).address).take(distinct.indices)
+    return find_mailboxes(repair_column(distinct.dictionary)["clean"]).take(distinct.indices)
 
 
 @overload
@@ -92,7 +92,7 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     """
     table = table_of(data, column)
     names = name_columns(table, prefix, DUPLICATE_COLUMNS)
-    texts = read_values(table.values(), for_repair=True, longest=MAX_CELL).texts
+    texts = read_cells(table.values(), longest=MAX_CELL)["text"]
     warn_user(describe_no_address(texts, column))
     return table.attach(
         compare_mailboxes(read_mailboxes(texts).names), names, DUPLICATE_COLUMNS, {}

@@ -10,15 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
-from ..checks.syntax.kernels import to_bools
+from ..model.arrow import to_bools
 from ..repair.remarks import has_remark, text_beside
 from ..repair.repair import MAX_CELL, bad_parts, repair_cell
+from ..table.cells import SEQUENCES, describe_no_address, read_cells, texts_of
 from ..table.columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
-from ..table.list_cells import SEQUENCES, texts_of
 from ..table.notices import warn_user
 from ..table.overwrite import earlier_columns, name_columns
 from ..table.table import Frame, table_of, to_series
-from ..table.text_column import describe_no_address, read_values
 
 
 def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
@@ -71,7 +70,7 @@ def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Fram
     """
     table = table_of(data, column)
     names = name_columns(table, prefix, PART_COLUMNS)
-    texts = read_values(table.values(), for_repair=True, longest=MAX_CELL).texts
+    texts = read_cells(table.values(), longest=MAX_CELL)["text"]
     warn_user(describe_no_address(texts, column))
     parts = find_lists(table.values(), texts) | find_several(texts)
     counts = np.ones(len(texts), np.int64)
@@ -106,7 +105,7 @@ def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
     """The addresses of each text that holds several, by row."""
     stripped = pc.utf8_trim_whitespace(texts)
     may_hold = pc.and_(
-        pc.invert(observe_column(stripped).ok),
+        pc.invert(observe_column(stripped)["well_formed"]),
         pc.greater(pc.binary_length(stripped), len("a@b.co,b@c.co")),
     )
     found: dict[str, tuple[str, ...]] = {}

@@ -21,7 +21,8 @@ from ..runs.options import open_execution
 from ..runs.progress import Listener
 from ..runs.run import Run
 from ..table.options import check_options
-from .verify import FrameReading, describe_several, origin_of, read_frame, show_progress, with_known
+from .reading import SEVERAL, Reading, count_standing, describe_columns
+from .verify import describe_several, origin_of, read_frame, show_progress, with_known
 
 
 class Stop(Protocol):
@@ -110,7 +111,7 @@ class FileRun:
             for piece in pieces:
                 frame = self.read(piece, is_free=self.options.is_free)
                 yield frame(self.ask(frame.asked, frame))
-                self.several += frame.read.several_rows
+                self.several += count_standing(frame.rows, SEVERAL)
         finally:
             if self.options.owns_backend:
                 run_sync(self.options.backend.aclose())
@@ -128,16 +129,12 @@ class FileRun:
             frame = self.read(piece)
             if answers is None:
                 answers = self.ask(distinct, frame).unify_dictionaries().combine_chunks()
-            own, codes = codes[: len(frame.asked)], codes[len(frame.asked) :]
-            if frame.codes is not None:
-                others = np.arange(
-                    frame.codes.max(initial=-1) + 1 - len(own), dtype=np.int32
-                )  # rows that are not asked
-                own = np.append(own, len(answers) + others)[frame.codes]
-            yield replace(frame, codes=own)(answers)
-            self.several += frame.read.several_rows
+            own = pa.array(codes[: len(frame.asked)])
+            codes = codes[len(frame.asked) :]
+            yield frame.renumbered(own)(answers)
+            self.several += count_standing(frame.rows, SEVERAL)
 
-    def read(self, piece: pa.Table, *, is_free: bool = True) -> FrameReading:
+    def read(self, piece: pa.Table, *, is_free: bool = True) -> Reading:
         """Read the column of a piece, with all of its texts if `is_free`, else with the distinct ones.
 
         An error if a result would replace a column of somebody else.
@@ -145,12 +142,12 @@ class FileRun:
         frame = read_frame(
             piece, self.column, self.options, origin_of(self.options), is_free=is_free
         )
-        self.about_text = frame.read.notices(self.column)
+        self.about_text = describe_columns(frame.rows, self.column)
         self.has_text |= not self.about_text
         self.add_notices(frame.notices)
         return frame
 
-    def ask(self, addresses: pa.StringArray, frame: FrameReading) -> pa.Table:
+    def ask(self, addresses: pa.StringArray, frame: Reading) -> pa.Table:
         """Verify addresses in one run, and return their rows; after a stop or a failure, all of them are pending."""
         has_ended = self.stopper.is_requested or self.failure is not None
         settings = replace(self.options.settings, limit=0 if has_ended else self.limit_left)
@@ -161,7 +158,7 @@ class FileRun:
         )
         if isinstance(self.failure, JournalError):
             options = replace(options, journal=None)
-        syntax = frame.syntax if addresses is frame.asked else None
+        syntax = frame.syntax() if addresses is frame.asked else None
         run = Run(open_execution(addresses, options, frame.fields(), syntax), lambda table: table)
         progress = False if has_ended else self.options.progress
         show_progress(run, self.column, progress, is_free=options.is_free)

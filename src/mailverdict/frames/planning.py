@@ -23,10 +23,11 @@ from ..runs.options import Options, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
 from ..table.notices import warn_user
-from ..table.options import ColumnChoice, VerifyOptions, check_options, show_options
+from ..table.options import ColumnChoice, VerifyOptions, check_options
 from ..table.overwrite import kept_repairs
 from ..table.table import Table
-from .verify import AddressColumns, read_addresses, tables_of, with_known
+from .reading import MISSING, SEVERAL, count_standing, read_addresses
+from .verify import tables_of, with_known
 
 RESOLVER_SECONDS = (
     5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
@@ -80,7 +81,6 @@ def ask_quota(backend: Any, *, owned: bool = False) -> Quota | None:
     return run_sync(ask())
 
 
-@show_options()
 def plan(
     data: Any,
     column: ColumnChoice | None = None,
@@ -132,7 +132,7 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
     """The plan for a table that comes in pieces, each with the columns to verify; keeps a hash of each address."""
     checked = with_known(check_options("plan", options))
 
-    def read(piece: Sequence[Table]) -> AddressColumns:
+    def read(piece: Sequence[Table]) -> pa.RecordBatch:
         kept = [kept_repairs(table, checked.prefix) if checked.clean else None for table in piece]
         return read_addresses(
             [table.values() for table in piece], clean=checked.clean, keep_syntax=True, kept=kept
@@ -144,7 +144,7 @@ def plan_pieces(pieces: Iterable[Sequence[Table]], options: VerifyOptions) -> Pl
     return found
 
 
-def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
+def plan_addresses(reads: Iterable[pa.RecordBatch], options: Options) -> Plan:
     """The plan for columns that were read, in one piece or several; closes a backend that was made from a URL."""
     seen, rescued = SeenAddresses(), pa.array([], pa.string())
     names = (
@@ -160,9 +160,15 @@ def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
     )
     counts: Counter[str] = Counter(dict.fromkeys(names, 0))
     for read in reads:
-        ok = (read.syntax or observe_column(read.texts)).ok
-        is_asked = ok if read.is_wanted is None or options.is_free else pc.and_(ok, read.is_wanted)
-        accepted = read.texts.filter(is_asked)
+        text = read["text"]
+        if "well_formed" in read.schema.names:
+            ok = read["well_formed"]
+        else:
+            ok = observe_column(text)["well_formed"]
+        is_asked = ok
+        if "wanted" in read.schema.names and not options.is_free:
+            is_asked = pc.and_(ok, read["wanted"])
+        accepted = text.filter(is_asked)
         unique = seen.keep_new(unique_addresses(accepted)[0])
         counts.update(unique=len(unique))
         if options.known is not None:
@@ -170,7 +176,8 @@ def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
             unique = unique.filter(is_open)
             counts.update(given=is_open.false_count)
         known, in_flight, held = count_in_journal(unique, options)
-        missing, several = read.missing_rows, read.several_rows
+        missing = count_standing(read, MISSING)
+        several = count_standing(read, SEVERAL)
         counts.update(
             rows=len(ok),
             missing=missing,
@@ -178,10 +185,9 @@ def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
             several=several,
         )
         counts.update(known=known, in_flight=in_flight, held=held)
-        if read.is_rescued is not None and (read.is_rescued.true_count or len(rescued)):
-            as_written, _ = unique_addresses(
-                read.texts.filter(pc.and_not(is_asked, read.is_rescued))
-            )
+        is_rescued = read["rescued"] if "rescued" in read.schema.names else None
+        if is_rescued is not None and (is_rescued.true_count or len(rescued)):
+            as_written, _ = unique_addresses(text.filter(pc.and_not(is_asked, is_rescued)))
             rescued = pa.concat_arrays([rescued, unique])
             rescued = rescued.filter(pc.invert(pc.is_in(rescued, value_set=as_written)))
     figures: dict[str, Any] = dict(counts)

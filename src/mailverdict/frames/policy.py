@@ -14,17 +14,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.syntax.kernels import Rows
 from ..errors import SettingsError
+from ..model.arrow import Rows, one_array, replace_texts
 from ..model.json_fields import shorten
-from ..model.table import one_array
 from ..model.words import ACTIONS, FLAGS, MEANING, SEVERAL_ADDRESSES, Status, Verdict, count_of
 from ..repair.remarks import text_beside
 from ..repair.words import NO_NAMES
 from ..table.columns import ACTION_COLUMNS
 from ..table.overwrite import name_columns
 from ..table.table import Frame
-from ..table.text_column import replace_texts
 from .clean import DID_YOU_MEAN
 from .results import JUDGED, WAITING, Results
 
@@ -42,6 +40,11 @@ DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: whether rows whose m
 REMARK = "remark"  # the repair that takes away words which ask for no mail
 REMARKED = "a remark in the cell: "
 REPEATED = "the same mailbox "  # how `action_why` begins where another row of the mailbox is sent
+LISTED_COMPANY = (
+    "on the list of disposable providers, but its mail server is one that companies use: "
+    "the list may be wrong"
+)
+ONLY_LISTED = " (on the list; who runs its mail server was not looked at)"
 PLACEHOLDER_ADDRESS = rf"(?i)^(?:{'|'.join(sorted(map(re.escape, NO_NAMES)))})[0-9]*@"
 
 
@@ -58,6 +61,10 @@ class Policy:
     suggests one, is always reviewed and never dropped. A repaired cell whose words ask for no mail
     (``do not contact``), or say that the address is out of use, is never sent: it is reviewed
     unless it is dropped. So is an address that stands for a missing one (``noemail@gmail.com``).
+    A row that would be dropped as disposable is reviewed where `disposable_suspected` says that an
+    operator for companies runs the mail server: the list of disposable providers may be wrong.
+    The column is in ``columns="all"``; without it such a row is dropped, and `action_why` says that
+    only the list was asked.
 
     Parameters
     ----------
@@ -266,6 +273,7 @@ class Alike(NamedTuple):
     why: str | None = None
     role: bool | None = None
     disposable: bool | None = None
+    disposable_suspected: bool | None = None  # the list and the mail server contradict each other
     free: bool | None = None
     spamtrap: bool | None = None
     catch_all: bool | None = None
@@ -317,6 +325,7 @@ def row_facts(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array
         "bucket": rows.buckets,
         "why": rows.why,
         **{flag: rows[flag] for flag in FLAGS},
+        "disposable_suspected": rows["disposable_suspected"],
         "is_suggested": rows["suggestion"].is_valid(),
         "has_remark": remarks.take(change.indices),
         "suppressed": rows["suppressed"],
@@ -446,6 +455,11 @@ def decide_row(row: Alike, policy: Policy) -> tuple[str, str | None, str]:
             flag,
             f"flagged {flag.replace('_', '-')}",
         )
+    is_disposable = "disposable" in (cause, row.why) and row.bucket != Verdict.INVALID
+    if action == "drop" and is_disposable and row.disposable_suspected is None:
+        why += ONLY_LISTED
+    if action == "drop" and is_disposable and row.disposable_suspected:
+        action, cause, why = "review", "disposable", LISTED_COMPANY
     if row.is_suggested and policy.review_suggestions:
         action, cause, why = "review", "typo", DID_YOU_MEAN
     if row.is_placeholder and action != "drop":

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
-from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import ColumnError, InputError
-from ..model.table import one_array, texts_where
+from ..model.arrow import Bools, one_array, replace_texts, texts_where, to_bools
 from ..model.words import SEVERAL_ADDRESSES, Reason, Status, Verdict
 from ..repair.repair import MAX_CELL
+from ..table.cells import is_text, read_cells, read_present, strip_texts, to_array, where_filled
 from ..table.columns import (
     COLUMNS,
     RESULT_NAMES,
@@ -28,16 +28,7 @@ from ..table.columns import (
 )
 from ..table.overwrite import find_verified
 from ..table.table import frame_of, table_of
-from ..table.text_column import (
-    is_text,
-    read_present,
-    read_values,
-    replace_texts,
-    strip_texts,
-    to_array,
-    where_filled,
-)
-from .clean import DID_YOU_MEAN, advise, fill_rows, repair_column
+from .clean import DID_YOU_MEAN, advise, repair_column
 
 # The five buckets of the contract, then the rows that were not processed or have no address.
 BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
@@ -143,7 +134,7 @@ class Results:
     @cached_property
     def texts(self) -> pa.StringArray:
         """The cells with the blanks around them; null where a cell is missing."""
-        texts = read_values(self.data.values(), for_repair=True, longest=MAX_CELL).texts
+        texts = read_cells(self.data.values(), longest=MAX_CELL)["text"]
         return where_filled(texts, texts)
 
     @cached_property
@@ -180,7 +171,7 @@ class Results:
             to_bools(pc.not_equal(self["clean"], self.texts.fill_null("")).fill_null(False))
         )
         found = repair_column(self.texts.take(pa.array(at)).fill_null(""), suggests_domains=False)
-        return replace_texts(self["change"], at, found.change)
+        return replace_texts(self["change"], at, found["change"])
 
     @cached_property
     def decision(self) -> pa.StringArray:
@@ -201,7 +192,11 @@ class Results:
         """
         at = np.flatnonzero((self.is_malformed | self.is_several) & ~self.is_of_clean)
         at = at[
-            ~to_bools(observe_column(strip_texts(self.texts.take(pa.array(at)).fill_null(""))).ok)
+            ~to_bools(
+                observe_column(strip_texts(self.texts.take(pa.array(at)).fill_null("")))[
+                    "well_formed"
+                ]
+            )
         ]
         cells, meant, clean = (
             each.take(pa.array(at)) for each in (self.texts, self["suggestion"], self["clean"])
@@ -217,8 +212,9 @@ class Results:
             "kind": pc.if_else(is_known, "typo", kind),
             "text": pc.if_else(is_known, known, said),
         }
+        nothing = pa.nulls(len(self), pa.string())
         return pa.table(
-            {name: fill_rows(len(self), None, (at, values)) for name, values in columns.items()}
+            {name: replace_texts(nothing, at, values) for name, values in columns.items()}
         )
 
 

@@ -9,7 +9,7 @@ import codecs
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -23,19 +23,25 @@ from ..checks.lists.suffixes import is_public_suffix
 from ..checks.syntax.address import is_well_formed
 from ..errors import ColumnError, InputError, SettingsError
 from ..files.readers import open_table
+from ..files.table_file import without_options
 from ..model.paths import user_path
 from ..model.words import first_of, printable_text
 from ..repair.repair import MAX_CELL, repair_cell
+from ..table.cells import describe_no_address, is_filled, read_cells, to_array
 from ..table.choose_column import ColumnChoice, choose_column
 from ..table.columns import SUPPRESS_COLUMNS, check_column
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.refusals import WhereRule, count_values, parse_where
 from ..table.table import Frame, Table, labels_of, read_stream, table_of
-from ..table.text_column import describe_no_address, is_filled, read_values, to_array
 from .duplicates import read_mailboxes
 from .results import as_flags
 
+# What is done instead of an option of the command line, which is about the table that is marked.
+HOW_TO_READ = {
+    "sheet": "to read another, save it as a file of its own",
+    "encoding": "if that is wrong, save the file in UTF-8",
+}
 HOW_TO_NAME = "against_column= (--against-column on the command line)"
 MOST_VALUES = 100  # of a column that are kept for an error
 SHOWN = 3  # entries of a suppression list that a warning quotes
@@ -123,8 +129,9 @@ def suppress(
     Warns
     -----
     UserWarning
-        If entries of the list are neither an address nor a domain, since they suppress nothing; if the list
-        has several columns of addresses, of which one is read; or if no cell of the column holds an ``@``.
+        If entries of the list are neither an address nor a domain, since they suppress nothing; if
+        the list has several sheets or columns of addresses, of which one is read, or if something
+        else about its file was guessed or odd; or if no cell of the column holds an ``@``.
 
     Examples
     --------
@@ -157,7 +164,7 @@ def suppress(
         listed.add_where(parse_where(where), lambda: [table])
     if listed is not against:
         warn_user(*listed.notices())
-    texts = read_values(table.values(), for_repair=True, longest=MAX_CELL).texts
+    texts = read_cells(table.values(), longest=MAX_CELL)["text"]
     warn_user(describe_no_address(texts, column))
     flags = listed.find(read_mailboxes(texts))
     for rule in listed.rules:
@@ -178,20 +185,40 @@ class SuppressionList:
         self.domains: set[str] = set()
         self.refused: Counter[str] = Counter()  # entries that are neither
         self.size = 0
+        self.remarks: list[str] = []  # what was guessed about the file, or found odd in it
 
     @classmethod
     def read(cls, against: Any, column: Hashable | None = None) -> SuppressionList:
         """Read the whole list."""
         listed = cls(column)
         if isinstance(against, str | Path):
-            for piece in read_list_file(user_path(against)):
-                listed.add(piece)
+            listed.read_file(user_path(against))
             return listed
         try:
             listed.add(list(against) if isinstance(against, set | frozenset) else against)
         except (InputError, SettingsError) as exc:
             raise type(exc)(f"against: {exc}") from None
         return listed
+
+    def read_file(self, path: Path) -> None:
+        """Add the lines of a text file, or the rows of a table."""
+        if path.suffix.lower() == ".txt" and path.is_file():
+            self.add(read_lines(path))
+            return
+        if not path.exists():
+            raise InputError(
+                f"against: {path}: no such file; give entries as a list, as [{str(path)!r}]"
+            )
+        with open_table(path) as table:
+            self.remarks = [without_options(each, HOW_TO_READ) for each in table.remarks]
+            # JSON lines without a line have no columns.
+            pieces = table.pieces() if table.columns else ()
+            try:
+                for piece in pieces:
+                    self.add(piece)
+            except ColumnError as exc:  # perhaps the sheet is not the right one
+                raise ColumnError("; ".join([*self.remarks, str(exc)])) from None
+            self.remarks += [without_options(each) for each in table.final_remarks()]
 
     def add(self, data: Any) -> None:
         """Add the entries of a column alone or of a frame; of bounces those that are hard or complaints."""
@@ -250,7 +277,7 @@ class SuppressionList:
 
     def add_people(self, cells: Any, says_no: pa.BooleanArray) -> None:
         """Add the mailboxes of some rows, also of those with several addresses."""
-        texts = read_values(cells, for_repair=True, longest=MAX_CELL).texts.filter(says_no)
+        texts = read_cells(cells, longest=MAX_CELL)["text"].filter(says_no)
         mailboxes = read_mailboxes(texts).names
         self.mailboxes.update(mailboxes.drop_null().to_pylist())
         others = texts.filter(mailboxes.is_null()).unique().to_pylist()
@@ -260,7 +287,7 @@ class SuppressionList:
 
     def add_entries(self, cells: Any) -> None:
         """Add entries; those that are neither addresses nor domains are counted."""
-        texts = read_values(cells, for_repair=True, longest=MAX_CELL).texts
+        texts = read_cells(cells, longest=MAX_CELL)["text"]
         entries = texts.filter(is_filled(texts))
         self.size += len(entries)
         addresses: list[str] = []
@@ -278,8 +305,8 @@ class SuppressionList:
         )
 
     def notices(self) -> list[str]:
-        """What the user should know: the column that was read of several, and entries that suppress nothing."""
-        notices = []
+        """What the user should know: what was read of several, and entries that suppress nothing."""
+        notices = [f"the suppression list: {remark}" for remark in self.remarks]
         if self.choice is not None and self.choice.others:
             notices.append(
                 f"the suppression list is read from {self.choice.describe()}; "
@@ -338,21 +365,6 @@ def bounced_addresses(bounces: Any) -> pa.ChunkedArray:
     table = to_bounce_table(bounces)
     chosen = pc.is_in(table["outcome"].cast(pa.string()), value_set=pa.array(["hard", "complaint"]))
     return table["address"].filter(chosen)
-
-
-def read_list_file(path: Path) -> Iterator[Any]:
-    """The lines of a text file, or the rows of a table in pieces."""
-    if path.suffix.lower() == ".txt" and path.is_file():
-        yield read_lines(path)
-    elif not path.exists():
-        raise InputError(
-            f"against: {path}: no such file; give entries as a list, as [{str(path)!r}]"
-        )
-    else:
-        with open_table(path) as table:
-            yield from (
-                table.pieces() if table.columns else ()
-            )  # without columns: JSON lines without a line
 
 
 def read_lines(path: Path) -> list[str]:

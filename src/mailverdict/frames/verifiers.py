@@ -1,38 +1,36 @@
-"""`read_verdicts`: what other verifiers said, as result columns of ours; and which addresses they settled."""
+"""`read_verdicts`: what other verifiers said, as result columns of ours; and what they settled.
+
+A source becomes an `Export`, a table with a place. What the caller says about it (`ExportOptions`)
+or the names of its columns choose a layout of `verifiers.toml`. Each distinct combination of the
+cells that the layout reads is judged once, and the rows take their answers by code. A frame that
+`verify` wrote has its verdicts already.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
+from shlex import quote
 from typing import Any, NamedTuple, overload
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..bounces.events import read_events
-from ..bounces.mailboxes import kind_of_file
+from ..bounces.exports import parse_moment
 from ..checks.syntax.column import observe_column
-from ..checks.syntax.kernels import to_bools
-from ..errors import ColumnError, InputError
-from ..files.readers import open_table
+from ..errors import ColumnError, InputError, SettingsError
+from ..files.table_file import UNSPECIFIED, ReadOptions
 from ..model.address import address_keys
+from ..model.arrow import one_array, texts_where, to_bools
 from ..model.paths import user_path
-from ..model.table import (
-    SOURCE_JOURNAL,
-    SOURCE_LOCAL,
-    SOURCE_REMOTE,
-    complete_table,
-    one_array,
-    texts_where,
-)
+from ..model.table import SOURCE_JOURNAL, SOURCE_LOCAL, SOURCE_REMOTE, complete_table
 from ..model.words import (
-    Reason,
     Status,
     ValidationType,
     Verdict,
@@ -41,6 +39,7 @@ from ..model.words import (
     printable_text,
 )
 from ..repair.repair import MAX_CELL
+from ..table.cells import is_filled, read_cells, read_present, strip_texts, where_filled
 from ..table.choose_column import choose_column
 from ..table.columns import (
     BY_NAME,
@@ -63,20 +62,33 @@ from ..table.table import (
     polars_to_arrow,
     put_column,
 )
-from ..table.text_column import is_filled, read_present, read_values, strip_texts, where_filled
-from ..table.verifiers import FLAGS, SKIP, WORDS, VerifierLayout, verifier_layouts
-from ..verdicts import order_reasons, verdict_of
+from ..table.verifiers import (
+    ANOTHER,
+    FIELDS,
+    FLAGS,
+    VerifierLayout,
+    general_layout,
+    status_columns,
+    verifier_layouts,
+    words_of_verifiers,
+)
 from .clean import repair_column
 from .results import Results
+from .verifier_files import read_file
+from .verifier_words import (
+    LONGEST_WORD,
+    MEANINGS,
+    SHOWN,
+    Answer,
+    check_words,
+    judge_rows,
+    word_of,
+)
 
 COLUMN = "email"  # of what `read_verdicts` returns
-COLUMNS = (*choose_columns("core", clean=False), BY_NAME["source"])
-SHOWN = 5  # words and columns that a message quotes
-LONGEST_WORD = 60  # characters of a word that becomes a reason
-TRUTH = {
-    **dict.fromkeys(("true", "yes", "y", "1", "10"), True),
-    **dict.fromkeys(("false", "no", "n", "0", "00"), False),
-}
+COLUMNS = (*choose_columns("core", clean=False), BY_NAME["source"], BY_NAME["checked_at"])
+DOMAIN = re.compile(r"[a-z0-9.-]{1,250}\.[a-z]{2,63}", re.IGNORECASE)
+NO_HEADER = ["column_1", "column_2"]  # the names of two columns of a file without a header
 # For each type those whose ``valid`` says as much; `smtp` does not ask blacklists.
 DEEP_ENOUGH = {
     ValidationType.MX: (ValidationType.MX, ValidationType.MX_BLACKLIST, ValidationType.SMTP),
@@ -88,50 +100,98 @@ WHOSE = "give what read_verdicts returned, a verified frame, or the export of an
 
 
 @overload
-def read_verdicts(source: str | Path, *, column: Hashable | None = None) -> pd.DataFrame: ...
+def read_verdicts(
+    source: str | Path,
+    *,
+    column: Hashable | None = None,
+    columns: Mapping[str, Hashable] | None = None,
+    outcomes: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+) -> pd.DataFrame: ...
 @overload
-def read_verdicts(source: Frame, *, column: Hashable | None = None) -> Frame: ...
-def read_verdicts(source: Any, *, column: Hashable | None = None) -> Any:
-    """Read what another verifier said about addresses, as the result columns of `verify`. Uses no network.
+def read_verdicts(
+    source: Frame,
+    *,
+    column: Hashable | None = None,
+    columns: Mapping[str, Hashable] | None = None,
+    outcomes: Mapping[str, str] | None = None,
+) -> Frame: ...
+def read_verdicts(
+    source: Any,
+    *,
+    column: Hashable | None = None,
+    columns: Mapping[str, Hashable] | None = None,
+    outcomes: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+) -> Any:
+    """Read what another verifier said about addresses, as the result columns of `verify`.
 
-    The service is found out by the columns of its file. Its words become our verdicts and reasons by a
-    table: a full mailbox is ``unknown`` here, whatever the service calls it, and an address of a role
-    ``risky``. Where no reason of ours fits, the reason is the service's own word. What the file does not
-    say is NA.
+    Uses no network. The service is found out by columns that only its files have. Its words become
+    our verdicts and reasons by a table: a full mailbox is ``unknown`` here, whatever the service
+    calls it, and an address of a role ``risky``. A reason is given only if the service claims it:
+    where its negative word is any refusal, perhaps of the service itself, the row is ``unknown``.
+    Where no reason of ours fits, the reason is the service's own word. What the file does not say
+    is NA.
 
     Parameters
     ----------
     source : path or DataFrame
-        An export (CSV, TSV, Parquet, XLSX, or a pandas, Polars or Arrow frame) or the JSON of ZeroBounce,
-        NeverBounce, Kickbox, Bouncer, Hunter, Emailable, MillionVerifier, DeBounce, Mailgun, Clearout,
-        Verifalia, QuickEmailVerification, MyEmailVerifier, Snov.io, XVerify, Experian, Loqate, Proofy,
-        Bouncify, CaptainVerify, Email Hippo, MyCleanList, Reacher, AfterShip or mailsherpa; or what
-        `verify` returned, also as a file.
+        An export (CSV, TSV, Parquet, XLSX, or a pandas, Polars or Arrow frame), or the answers of
+        an API as JSON: one object, several, one a line, or a list inside an object. The files of
+        ZeroBounce, NeverBounce, Kickbox, Bouncer, Hunter, Emailable, MillionVerifier, DeBounce,
+        Mailgun, Clearout, Verifalia, QuickEmailVerification, MyEmailVerifier, Snov.io, XVerify,
+        Experian, Loqate, Proofy, Bouncify, CaptainVerify, Email Hippo, MyCleanList, Reacher,
+        AfterShip, mailsherpa, Reoon, EmailListVerify, Abstract, SendGrid, mailfloss, mailboxlayer,
+        MailboxValidator, Truemail, Elastic Email, Emailit and the Email Verifier API are
+        recognised; and what `verify` or this function returned, also as a file.
     column : hashable, optional
         The column of addresses; by default the one that looks like it by name and cells.
+    columns : mapping of str to hashable, optional
+        For any other verifier: the column of each field, as
+        ``{"email": "Address", "status": "Result"}``; a member of an inner object of JSON as
+        ``"data.result"``. Fields: `email` and `status`; also `reason`, `suggestion`, `at` (when it
+        was checked), and the flags `role`, `spamtrap`, `disposable`, `free` and `catch_all`.
+        Without it, such a file is read only if names and words can mean nothing else, and a warning
+        says what was read.
+    outcomes : mapping of str to str, optional
+        What a word of the verifier means, if it is not a common or known one, as
+        ``{"good": "valid"}``: a verdict, a reason of ours (``"mailbox_full"``), or ``"skip"`` where
+        nothing was checked. A word of the reason counts before one of the status.
+    encoding, delimiter, sheet : str, optional
+        Of a table in a file; found out when not given.
 
     Returns
     -------
     DataFrame
-        One row for each row of `source`: `email` (``string``, repaired as `verify` does), the columns
-        `email_verdict` to `email_error_message` of ``columns="core"``, with the types of `verify`, and
-        `email_source` (``string``: the service). Status: ``done``; ``missing`` without an address;
-        ``pending`` where the service says that it checked nothing. The kind and, in pandas, the index
-        are those of the frame given.
+        One row for each row of `source`: `email` (``string``, repaired as `verify` does), the
+        columns `email_verdict` to `email_error_message` of ``columns="core"``, with the types of
+        `verify`, `email_source` (``string``: the service, or ``another verifier``) and
+        `email_checked_at` (UTC, to the microsecond; NaT where the file does not say it). Status:
+        ``done``; ``missing`` without an address; ``pending`` where the service says that it checked
+        nothing. The kind and, in pandas, the index are those of the frame given.
 
     Raises
     ------
     InputError
-        The file cannot be read, or none of its results is a word of its service.
+        The file cannot be read, or none of its results is a known word.
     ColumnError
-        The columns are of no known service or of several; or there is no column of addresses, or
-        there are two that are equally likely.
+        The columns are of no known service or of several and `columns` is not given, or it names a
+        column that is not there; or there is no column of addresses, or there are two that are
+        equally likely.
+    SettingsError
+        `columns` or `outcomes` has a wrong field or value.
 
     Warns
     -----
     UserWarning
-        If words of the service are not known, whose rows are ``unknown``; if several columns hold
-        addresses, of which one is read; or if objects of a JSON file have no known form.
+        If words are not known, whose rows are ``unknown``: which, and in how many rows; if the
+        columns of another verifier, or one of several with addresses, were guessed; if one of
+        several sheets is read, or something else about the file was guessed or odd; or if objects
+        of a JSON file have no known form.
 
     Examples
     --------
@@ -149,16 +209,32 @@ def read_verdicts(source: Any, *, column: Hashable | None = None) -> Any:
     0         valid          <NA>   ZeroBounce
     1       unknown  mailbox_full   ZeroBounce
     2         risky          role   ZeroBounce
+
+    Any other verifier:
+
+    >>> export = pd.DataFrame(
+    ...     {
+    ...         "Address": ["ada@firm.example", "bo@firm.example"],
+    ...         "Grade": ["A", "undeliverable"],
+    ...     }
+    ... )
+    >>> columns = {"email": "Address", "status": "Grade"}
+    >>> found = mv.read_verdicts(export, columns=columns, outcomes={"A": "valid"})
+    >>> found[["email_verdict", "email_why", "email_source"]]
+      email_verdict      email_why      email_source
+    0         valid           <NA>  another verifier
+    1       invalid  undeliverable  another verifier
     """
-    given = (
-        None if isinstance(source, str | Path) else frame_of(source, WHOSE)
-    )  # a stream has its rows once
-    answers = read_answers(source if given is None else given, column)
+    options = ReadOptions(encoding, delimiter, sheet)
+    given = ExportOptions.check(column, columns, outcomes, options)
+    # A stream has its rows once.
+    frame = None if isinstance(source, str | Path) else frame_of(source, WHOSE)
+    answers = read_answers(source if frame is None else frame, given)
     names = [label_of(COLUMN, None, each.name) for each in COLUMNS]
-    library = library_of(given)
+    library = library_of(frame)
     out: Any = answers.select(["email"]).rename_columns([COLUMN])
     if library == "pandas":
-        index = given.index if given is not None else None
+        index = frame.index if frame is not None else None
         out = pd.DataFrame({COLUMN: to_string(answers["email"])}, index=index)
     elif library == "polars":
         out = polars_of(out)
@@ -166,40 +242,109 @@ def read_verdicts(source: Any, *, column: Hashable | None = None) -> Any:
 
 
 @dataclass(frozen=True)
+class ExportOptions:
+    """What the caller says about an export."""
+
+    column: Hashable | None = None  # of addresses
+    columns: Mapping[str, Hashable] | None = None  # by our fields
+    outcomes: Mapping[str, str] | None = None  # what a word means, in the form of `word_of`
+    options: ReadOptions = UNSPECIFIED
+
+    @classmethod
+    def check(
+        cls,
+        column: Hashable | None,
+        columns: Mapping[str, Hashable] | None,
+        outcomes: Mapping[str, str] | None,
+        options: ReadOptions = UNSPECIFIED,
+    ) -> ExportOptions:
+        """Check the arguments of `read_verdicts`; an error names the first that cannot work."""
+        if columns is not None:
+            if column is not None:
+                raise SettingsError(
+                    f"column={column!r}: with columns=, name the addresses there, as 'email'"
+                )
+            if unknown := [name for name in columns if name not in FIELDS]:
+                raise SettingsError(f"columns: {unknown[0]!r} is not one of {', '.join(FIELDS)}")
+            if absent := [name for name in ("email", "status") if name not in columns]:
+                raise SettingsError(f"columns: give the column of {absent[0]!r}, too")
+        for word, meaning in (outcomes or {}).items():
+            if meaning not in MEANINGS:
+                raise SettingsError(f"outcomes[{word!r}]={meaning!r}: one of {', '.join(MEANINGS)}")
+        meanings = {word_of(str(word)): meaning for word, meaning in (outcomes or {}).items()}
+        return cls(column, columns, meanings, options)
+
+
+@dataclass(frozen=True)
 class KnownAnswers:
     """The addresses that another verifier settled, each once."""
 
     rows: pa.Table  # of the result schema; `email` is the key
+    left_out: int = 0  # addresses that are settled by an older answer
 
-    def settled_for(self, wanted: ValidationType) -> KnownAnswers:
-        """Without what `verify` found valid by a type that asks less than the wanted one, or that is not known."""
-        if wanted is ValidationType.REGEX:
-            return self  # asking again costs nothing
-        kind, source, verdict = (
-            self.rows[name].cast(pa.string()) for name in ("validation_type", "source", "result")
-        )
-        is_enough = pc.is_in(kind, value_set=pa.array(map(str, DEEP_ENOUGH[wanted])))
-        is_weak = pc.and_not(pc.equal(source, SOURCE_JOURNAL), is_enough)
-        return KnownAnswers(
-            self.rows.filter(pc.invert(pc.and_(is_weak, pc.equal(verdict, str(Verdict.VALID)))))
-        )
+    def settled_for(
+        self, wanted: ValidationType, max_age: float | None = None, now: datetime | None = None
+    ) -> KnownAnswers:
+        """Without what does not count: valid by less than the wanted type, and older answers.
+
+        `max_age` is in seconds; an answer without a date is not known to be older.
+        """
+        rows = self.rows
+        if wanted is not ValidationType.REGEX:  # else asking again costs nothing
+            kind, source, verdict = (
+                rows[name].cast(pa.string()) for name in ("validation_type", "source", "result")
+            )
+            is_enough = pc.is_in(kind, value_set=pa.array(map(str, DEEP_ENOUGH[wanted])))
+            is_weak = pc.and_not(pc.equal(source, SOURCE_JOURNAL), is_enough)
+            is_valid = pc.equal(verdict, str(Verdict.VALID))
+            rows = rows.filter(pc.invert(pc.and_(is_weak, is_valid)))
+        if max_age is None:
+            return replace(self, rows=rows)
+        # A longer age than ten thousand years has no date.
+        oldest = (now or datetime.now(UTC)) - timedelta(seconds=min(max_age, 6e10))
+        is_older = pc.less(rows["checked_at"], pa.scalar(oldest, rows["checked_at"].type))
+        kept = rows.filter(pc.invert(is_older.fill_null(False)))
+        return KnownAnswers(kept, self.left_out + len(rows) - len(kept))
 
     def find(self, texts: pa.StringArray) -> pa.Int32Array:
         """For each stripped text its row; null where there is none."""
         return pc.index_in(address_keys(texts), value_set=one_array(self.rows["email"]))
 
+    def describe(self) -> str:
+        """How many addresses are settled, and how old the answers are."""
+        settled = count_of(len(self.rows), "address is", "addresses are")
+        parts = [f"{settled} settled and not asked"]
+        if len(self.rows):
+            parts.append(f"the answers are {self.age()}")
+        if self.left_out:
+            older = count_of(self.left_out, "older answer is", "older answers are")
+            parts.append(f"{older} left out")
+        return "; ".join(parts)
 
-def read_known(known: Any, column: Hashable | None = None) -> KnownAnswers | None:
+    def age(self) -> str:
+        """From when the answers are."""
+        moments = one_array(self.rows["checked_at"])
+        dated = moments.drop_null()
+        if not len(dated):
+            return "without dates"
+        bounds = pc.min_max(dated)
+        first, last = bounds["min"].as_py(), bounds["max"].as_py()
+        text = f"from {first:%Y-%m-%d} to {last:%Y-%m-%d}"
+        undated = moments.null_count
+        return f"{text}, {undated:,} without a date" if undated else text
+
+
+def read_known(known: Any, given: ExportOptions | None = None) -> KnownAnswers | None:
     """The well-formed addresses that are valid or invalid by what `read_verdicts` reads; None for None.
 
     An address with both verdicts is open. What a run of ours settled is known from an earlier run.
     """
     if known is None or isinstance(known, KnownAnswers):
         return known
-    answers = read_answers(known, column)
+    answers = read_answers(known, given or ExportOptions())
     settled = pa.array([str(Verdict.VALID), str(Verdict.INVALID)])
     rows = answers.filter(pc.is_in(answers["result"].cast(pa.string()), value_set=settled))
-    rows = rows.filter(observe_column(one_array(rows["email"])).ok)
+    rows = rows.filter(observe_column(one_array(rows["email"]))["well_formed"])
     keys, source = address_keys(one_array(rows["email"])), rows["source"].cast(pa.string())
     is_ours = pc.is_in(source, value_set=pa.array([SOURCE_LOCAL, SOURCE_REMOTE, None]))
     source = pc.if_else(is_ours, SOURCE_JOURNAL, source)
@@ -213,7 +358,7 @@ def read_known(known: Any, column: Hashable | None = None) -> KnownAnswers | Non
     return KnownAnswers(rows.filter(pa.array(is_first, pa.bool_())))
 
 
-# --- where the rows are from --------------------------------------------------------------------------------------
+# --- where the rows are from ----------------------------------------------------------------------
 
 
 class Export(NamedTuple):
@@ -224,41 +369,49 @@ class Export(NamedTuple):
     columns: Sequence[Any]  # their cells
 
 
-def read_answers(source: Any, column: Hashable | None) -> pa.Table:
+def read_answers(source: Any, given: ExportOptions) -> pa.Table:
     """A row of the result schema for each row of the source."""
     if isinstance(source, str | Path):
         path = user_path(source)
-        frame, place = read_file(path), str(path)
+        frame = read_file(path, lambda names: kind_of(names, given), own_names, given.options)
+        place = str(path)
     else:
         frame, place = frame_of(source, WHOSE), "the frame"
     names = [str(label) for label in labels_of(frame)]
+    cells = cells_of(frame)
+    if given.columns is not None:
+        return export_answers(Export(place, names, cells), given)
     ours = own_names(names)  # also in the export of a list that was verified before
-    columns = {at: cells for at, cells in enumerate(cells_of(frame)) if names[at] not in ours}
-    export = Export(place, [names[at] for at in columns], list(columns.values()))
-    if ours and not fitting_layouts(export.names):
-        return own_answers(Results(frame, column, None))
-    return export_answers(export, column)
+    others = [at for at, name in enumerate(names) if name not in ours]
+    export = Export(place, [names[at] for at in others], [cells[at] for at in others])
+    if not ours or fitting_layouts(tuple(export.names)):
+        return export_answers(export, given)
+    try:
+        return own_answers(Results(frame, given.column, None))
+    except (ColumnError, InputError) as exc:
+        whole = Export(place, names, cells)
+        raise type(exc)(f"{exc}; if another verifier wrote {place}, {how_to_name(whole)}") from None
 
 
-def read_file(path: Path) -> pa.Table:
-    """The rows of a table; of a JSON file with results the objects, with the members of all of them."""
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
-    if kind_of_file(path) == "events":
-        events = list(read_events(path, fitting_layouts))
-        if known := [event for event in events if event]:
-            if left := len(events) - len(known):
-                warn_user(
-                    f"{path}: {count_of(left, 'object')} of {len(events):,} without results of a known form"
-                )
-            names = dict.fromkeys(name for event in known for name in event)
-            cells = {
-                name: [None if event.get(name) is None else str(event[name]) for event in known]
-                for name in names
-            }
-            return pa.table({name: pa.array(values, pa.string()) for name, values in cells.items()})
-    with open_table(path) as table:
-        return pa.concat_tables(table.pieces())
+def kind_of(names: tuple[str, ...], given: ExportOptions) -> str:
+    """Whose result an object of a JSON file with these members is, and in which form; empty if none."""
+    if given.columns is not None:
+        wanted = {str(label) for label in given.columns.values()}
+        return ANOTHER if wanted <= set(names) else ""
+    return known_kind(names)
+
+
+@lru_cache(maxsize=1_000)
+def known_kind(names: tuple[str, ...]) -> str:
+    """The service, and the member that has its word."""
+    layouts = fitting_layouts(names)
+    if not layouts:
+        return ""
+    services = " or ".join(layout.service for layout in layouts)
+    by_plain = {plain_word(name): name for name in names}
+    theirs = layouts[0].columns["status"]
+    status = next((by_plain[name] for name in theirs if name in by_plain), "")
+    return f"{services} ({status!r:.80})"
 
 
 def own_names(names: Collection[str]) -> set[str]:
@@ -288,58 +441,135 @@ def own_answers(rows: Results) -> pa.Table:
         "source": rows["source"],
     }
     columns = {name: values.dictionary_encode() for name, values in words.items()}
-    columns |= {name: rows[name] for name in (*FLAGS, "protected", "suggestion")}
+    columns |= {name: rows[name] for name in (*FLAGS, "protected", "suggestion", "checked_at")}
     columns["validation_type"] = kinds_of(rows)
     return complete_table({"email": where_filled(texts, texts), **columns}, len(texts))
 
 
-# --- exports ------------------------------------------------------------------------------------------------------
+# --- exports --------------------------------------------------------------------------------------
 
 
-def fitting_layouts(names: Sequence[str]) -> list[VerifierLayout]:
+@lru_cache(maxsize=1_000)
+def fitting_layouts(names: tuple[str, ...]) -> list[VerifierLayout]:
     """The layouts that fit the names of columns and need the most of them: one, unless several fit alike."""
     plain = frozenset(map(plain_word, names))
     needed = [layout.fits(plain) for layout in verifier_layouts()]
+    most = max(needed)
+    if not most:
+        return []
     return [
-        each
-        for each, count in zip(verifier_layouts(), needed, strict=True)
-        if count and count == max(needed)
+        layout for layout, count in zip(verifier_layouts(), needed, strict=True) if count == most
     ]
 
 
-def choose_layout(export: Export) -> VerifierLayout:
-    found = fitting_layouts(export.names)
+class Chosen(NamedTuple):
+    """The layout of an export, and the position of the column of each field."""
+
+    layout: VerifierLayout
+    places: Mapping[str, int]
+
+
+def choose_layout(export: Export, given: ExportOptions) -> Chosen:
+    """By what the caller says, then the known layouts, then the general one."""
+    if given.columns is not None:
+        places = {}
+        for ours, label in given.columns.items():
+            check_column(str(label), export.names)
+            places[ours] = export.names.index(str(label))
+        return Chosen(general_layout(), places)
+    found = fitting_layouts(tuple(export.names))
     if len(found) == 1:
-        return found[0]
-    has = f"it has the columns {listed(export.names)}"
+        return Chosen(found[0], places_of(found[0], export.names))
+    columns = count_of(len(export.names), "column")
+    has = f"it has {columns}: {listed(export.names)}" if export.names else "it has no columns"
     if found:
-        services = " and ".join(each.service for each in found)
+        services = " and ".join(layout.service for layout in found)
         raise ColumnError(
-            f"{export.place} may be of {services}: leave out the columns that are not the service's; {has}"
+            f"{export.place} may be of {services}: leave out the columns that are not the "
+            f"service's, or {how_to_name(export)}; {has}"
         )
-    services = ", ".join(each.service for each in verifier_layouts())
+    if guessed := guess_general(export):
+        return guessed
     raise ColumnError(
-        f"{export.place} is not an export of a verifier that is known ({services}); {has}"
+        f"{export.place} is not an export of a verifier that is known: {how_to_name(export)}; {has}"
     )
 
 
-def export_answers(export: Export, column: Hashable | None) -> pa.Table:
+def places_of(layout: VerifierLayout, names: Sequence[str]) -> dict[str, int]:
+    """The position of the column of each field.
+
+    A service adds its columns after those of the user, which may have the same name: the last one
+    counts.
+    """
+    at = {plain_word(name): position for position, name in enumerate(names)}
+    places = {}
+    for ours, theirs in layout.columns.items():
+        position = next((at[name] for name in theirs if name in at), None)
+        if position is not None:
+            places[ours] = position
+    return places
+
+
+def guess_general(export: Export) -> Chosen | None:
+    """The general layout, if a column can only be the result of a verification; it is named."""
+    plain = [plain_word(name) for name in export.names]
+    possible = []
+    for name, is_short in status_columns(export.names):
+        at = len(plain) - 1 - plain[::-1].index(name)
+        if is_verification(export.columns[at], only_theirs=is_short):
+            possible.append(at)
+    if list(export.names) == NO_HEADER:
+        possible += [at for at in (0, 1) if is_verification(export.columns[at], only_theirs=True)]
+    if not possible:
+        return None
+    chosen, *others = (repr(export.names[at])[:80] for at in possible)
+    beside = f"; {first_of(others, SHOWN)} is not read" if others else ""
+    warn_user(
+        f"{export.place} is read as the export of another verifier, with its results in column "
+        f"{chosen}{beside}; to say otherwise, {how_to_name(export)}"
+    )
+    layout = general_layout()
+    return Chosen(layout, {**places_of(layout, export.names), "status": possible[0]})
+
+
+def is_verification(cells: Any, *, only_theirs: bool) -> bool:
+    """Whether most words of a column are those of a verification, or all, with some only theirs."""
+    words = Counter(map(word_of, read_present(cells).drop_null().to_pylist()))
+    del words[""]
+    known = general_layout().words["status"]
+    count = sum(number for word, number in words.items() if word in known)
+    if only_theirs:
+        return count == words.total() and not words_of_verifiers().isdisjoint(words)
+    return 0 < words.total() <= 2 * count
+
+
+def how_to_name(export: Export) -> str:
+    """What the caller can write to name the columns, with those that may be meant."""
+    choice = choose_column(dict(zip(export.names, export.columns, strict=True)))
+    email = choice.chosen.name if choice.chosen is not None and choice.is_sure else "..."
+    others = [name for name in export.names if name != email]
+    words = ("status", "result", "verdict", "state")
+    likely = [name for name in others if any(word in plain_word(name) for word in words)]
+    if not likely and len(others) == 1:
+        likely = others
+    status = likely[0] if likely else "..."
+    email = printable_text(email, LONGEST_WORD)
+    status = printable_text(status, LONGEST_WORD)
+    option = quote(f"email={email},status={status}")
+    columns = f"columns={{'email': {email!r}, 'status': {status!r}}}"
+    return f"name its columns, as {columns} or --map {option}"
+
+
+def export_answers(export: Export, given: ExportOptions) -> pa.Table:
     """The rows of an export."""
-    layout = choose_layout(export)
-    # A service adds its columns after those of the user, which may have the same name: the last one counts.
-    at = {plain_word(name): position for position, name in enumerate(export.names)}
-    places = {
-        ours: next((at[each] for each in theirs if each in at), None)
-        for ours, theirs in layout.columns.items()
-    }
-    cells = {
-        ours: read_present(export.columns[place])
-        for ours, place in places.items()
-        if place is not None
-    }
-    texts = read_addresses(export, column, set(places.values()))
-    suggestion = cells.pop("suggestion", pa.nulls(len(texts), pa.string()))
-    answers, codes = judge_rows(layout, cells, len(texts))
+    layout, places = choose_layout(export, given)
+    cells = {ours: read_present(export.columns[at]) for ours, at in places.items()}
+    texts = read_addresses(export, given.column, layout, places)
+    nothing = pa.nulls(len(texts), pa.string())
+    suggestions = cells.pop("suggestion", nothing)
+    moments = cells.pop("at", nothing)
+    cells.pop("email", None)
+    answers, codes = judge_rows(layout, cells, given.outcomes or {}, len(texts))
     check_words(export.place, layout, answers, codes)
     codes[~to_bools(is_filled(texts))] = len(answers)
     answers.append(Answer(Status.MISSING))
@@ -348,35 +578,45 @@ def export_answers(export: Export, column: Hashable | None) -> pa.Table:
         return pa.array(values, kind).take(pa.array(codes))
 
     words: dict[str, Sequence[Any]] = {
-        "status": [str(each.status) for each in answers],
-        "result": [each.verdict for each in answers],
-        "reasons": [each.reasons for each in answers],
-        "source": [layout.service if each.verdict else None for each in answers],
+        "status": [str(answer.status) for answer in answers],
+        "result": [answer.verdict for answer in answers],
+        "reasons": [answer.reasons for answer in answers],
+        "source": [layout.service if answer.verdict else None for answer in answers],
     }
     columns = {
         name: by_row(values, pa.string()).dictionary_encode() for name, values in words.items()
     }
     columns |= {
-        name: by_row([each.flags.get(name) for each in answers], pa.bool_()) for name in FLAGS
+        name: by_row([answer.flags.get(name) for answer in answers], pa.bool_()) for name in FLAGS
     }
-    columns["suggestion"] = texts_where(
-        pc.match_substring(suggestion, "@").fill_null(False), suggestion
-    )
+    columns["suggestion"] = suggested_addresses(texts, suggestions)
+    columns["checked_at"] = moments_of(moments)
     return complete_table({"email": where_filled(texts, texts), **columns}, len(texts))
 
 
 def read_addresses(
-    export: Export, column: Hashable | None, used: Collection[int | None]
+    export: Export, column: Hashable | None, layout: VerifierLayout, places: Mapping[str, int]
 ) -> pa.StringArray:
-    """The repaired addresses of the given column, or of the one that looks like it and that is not the service's."""
+    """The repaired addresses of the given column, the service's own, or one that looks like it.
+
+    The answers of a service may have an address in different members: the first filled one counts.
+    """
     if column is not None:
         check_column(column, export.names)
-        at = export.names.index(str(column))
+        chosen = [export.names.index(str(column))]
+    elif "email" in places:
+        at = {plain_word(name): position for position, name in enumerate(export.names)}
+        theirs = layout.columns.get("email", ())
+        chosen = [places["email"], *(at[name] for name in theirs if name in at)]
     else:
+        used = set(places.values())
         others = {at: cells for at, cells in enumerate(export.columns) if at not in used}
-        at = guess_place(export, others)
-    texts = read_values(export.columns[at], for_repair=True, longest=MAX_CELL).texts
-    return strip_texts(repair_column(texts, suggests_domains=False).texts)
+        chosen = [guess_place(export, others)]
+    texts = read_cells(export.columns[chosen[0]], longest=MAX_CELL)["text"]
+    for position in dict.fromkeys(chosen[1:]):
+        more = read_cells(export.columns[position], longest=MAX_CELL)["text"]
+        texts = pc.if_else(is_filled(texts), texts, more)
+    return strip_texts(repair_column(texts, suggests_domains=False)["text"])
 
 
 def guess_place(export: Export, columns: Mapping[int, Any]) -> int:
@@ -391,121 +631,28 @@ def guess_place(export: Export, columns: Mapping[int, Any]) -> int:
     return max(at for at in columns if export.names[at] == name)
 
 
-# --- rows ---------------------------------------------------------------------------------------------------------
+def suggested_addresses(texts: pa.StringArray, cells: pa.StringArray) -> pa.StringArray:
+    """The first suggestion of each cell; a domain alone gets the local part of the address."""
+    if cells.null_count == len(cells):
+        return cells
+    suggestions = []
+    for text, cell in zip(texts.to_pylist(), cells.to_pylist(), strict=True):
+        first = (cell or "").split(",")[0].strip()
+        local, sign, _ = text.rpartition("@")
+        if "@" in first:
+            suggestions.append(first)
+        elif sign and DOMAIN.fullmatch(first):
+            suggestions.append(f"{local}@{first}")
+        else:
+            suggestions.append(None)
+    return pa.array(suggestions, pa.string())
 
 
-class Answer(NamedTuple):
-    """What the cells of a row say."""
-
-    status: Status
-    verdict: str | None = None
-    reasons: str | None = None  # joined by ";"
-    flags: Mapping[str, bool | None] = {}
-    unknown: str = ""  # a word of the service that is not known
-
-
-def judge_rows(
-    layout: VerifierLayout, columns: Mapping[str, pa.StringArray], size: int
-) -> tuple[list[Answer], npt.NDArray[Any]]:
-    """The answers of distinct cells, and for each row which it has."""
-    cells = pd.DataFrame(
-        {name: values.to_pylist() for name, values in columns.items()}, range(size), dtype=object
-    )
-    codes: npt.NDArray[Any] = (
-        cells.groupby(list(cells), dropna=False, sort=False).ngroup().to_numpy(copy=True)
-    )
-    rows = cells.drop_duplicates().to_dict("records")
-    return [
-        judge_row(layout, {str(n): cell for n, cell in row.items() if cell is not None})
-        for row in rows
-    ], codes
-
-
-def judge_row(layout: VerifierLayout, cells: Mapping[str, str]) -> Answer:
-    """The answer of the filled cells of a row.
-
-    >>> (bouncer,) = [each for each in verifier_layouts() if each.service == "Bouncer"]
-    >>> judge_row(bouncer, {"status": "undeliverable", "reason": "rejected_email"}).reasons
-    'mailbox_not_found'
-    """
-    split = {
-        name: frozenset(map(plain_word, re.split("[,;]", cell))) - {""}
-        for name, cell in cells.items()
-    }
-    words = {
-        name: found for name, found in split.items() if found
-    }  # others are signs alone, as `-`
-    if "status" not in words:
-        return Answer(Status.PENDING)
-    unknown = next(
-        (cells[name] for name in WORDS if not words.get(name, frozenset()) <= layout.words[name]),
-        "",
-    )
-    found = next((found for fields, found in layout.rows if fits(fields, words)), None)
-    if found == SKIP and not unknown:
-        return Answer(Status.PENDING)
-    is_reason = found is not None and not unknown and found not in tuple(Verdict)
-    named = [Reason(each) for each in found.split()] if found and is_reason else []
-    flags = {name: True if name in named else truth_of(words.get(name)) for name in FLAGS}
-    reasons = order_reasons(
-        [*named, *(Reason(name) for name in FLAGS if flags[name] and name != "free")]
-    )
-    own = own_word(unknown or cells["reason" if "reason" in words else "status"])
-    if unknown or found is None:
-        return Answer(Status.DONE, Verdict.UNKNOWN, ";".join([own, *reasons]), flags, unknown)
-    if found == Verdict.INVALID:
-        return Answer(Status.DONE, Verdict.INVALID, ";".join([own, *reasons]), flags)
-    if found == Verdict.RISKY:
-        return Answer(Status.DONE, Verdict.RISKY, ";".join(reasons or [own]), flags)
-    return Answer(Status.DONE, verdict_of(reasons), ";".join(reasons), flags)
-
-
-def fits(fields: Mapping[str, frozenset[str] | bool], words: Mapping[str, frozenset[str]]) -> bool:
-    """Whether the words of a row's cells are those of a row of the table."""
-    return all(
-        truth_of(words.get(name)) is wanted
-        if isinstance(wanted, bool)
-        else not wanted.isdisjoint(words.get(name, ()))
-        for name, wanted in fields.items()
-    )
-
-
-def truth_of(words: Collection[str] | None) -> bool | None:
-    """A flag; None if the cell is empty or says something else, as ``unknown``."""
-    return TRUTH.get(next(iter(words))) if words else None
-
-
-def own_word(text: str) -> str:
-    """A word of the service as a reason.
-
-    >>> own_word("Global Suppression")
-    'global_suppression'
-    """
-    return re.sub(r"\W+", "_", text.lower()).strip("_")[:LONGEST_WORD]
-
-
-def check_words(
-    place: str, layout: VerifierLayout, answers: Sequence[Answer], codes: npt.NDArray[Any]
-) -> None:
-    """Warn of words that are not known; an error if no other row has an answer."""
-    counts: Counter[str] = Counter()
-    for answer, count in zip(
-        answers, np.bincount(codes, minlength=len(answers)).tolist(), strict=True
-    ):
-        counts.update({answer.unknown: count} if answer.unknown else {})
-    if not counts:
-        return
-    shown = first_of(
-        [repr(printable_text(word, LONGEST_WORD)) for word, _ in counts.most_common()], SHOWN
-    )
-    if not any(each.verdict and not each.unknown for each in answers):
-        raise InputError(
-            f"{place} has the columns of {layout.service}, but none of its words: it has {shown}"
-        )
-    rows = count_of(counts.total(), "row has", "rows have")
-    warn_user(
-        f"{place}: {rows} words of {layout.service} that are not known, and stay unknown: {shown}"
-    )
+def moments_of(cells: pa.StringArray) -> pa.TimestampArray:
+    """When each row was checked; null where the cell is no time or an ambiguous one."""
+    coded = cells.dictionary_encode()
+    moments = [parse_moment(text) for text in coded.dictionary.to_pylist()]
+    return pa.array(moments, pa.timestamp("us", tz="UTC")).take(coded.indices)
 
 
 def kinds_of(rows: Results) -> pa.StringArray:

@@ -23,7 +23,6 @@ from ..backend import Batch, Event, Job, Settled
 from ..checks.lists.flags import LoadedLists, load_lists
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.syntax.address import observe_syntax
-from ..checks.syntax.column import SyntaxColumn
 from ..errors import BackendError, SettingsError
 from ..loop import run_sync
 from ..model.evidence import Evidence, Flags
@@ -311,7 +310,7 @@ class LocalBackend:
         if validation_type is ValidationType.REGEX:
             yield Settled(await asyncio.to_thread(observed.regex_rows, self.clock(), batch.fields))
             return
-        if len(observed.syntax.domains):
+        if len(observed.domains):
             await self.domains.require_resolver()
         positions, rows = observed.malformed_rows(validation_type, self.clock())
         if len(positions):
@@ -329,7 +328,7 @@ class LocalBackend:
     async def observe_batch(
         self,
         addresses: pa.StringArray,
-        syntax: SyntaxColumn | None = None,
+        syntax: pa.RecordBatch | None = None,
         fields: Collection[str] | None = None,
     ) -> ObservedBatch:
         """Run the checks that need no network and were not made already, off the event loop."""

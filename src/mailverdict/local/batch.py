@@ -1,17 +1,24 @@
 """A batch by column: the checks that need no network, for all addresses at once, and the rows of results.
 
-What repeats is computed once per domain or decision and assigned to rows by integer codes. There is no
-Python loop over rows, for speed.
+`observe_batch` makes two tables. One has a row for each address of the batch:
+
+    text            well_formed  local  domain  display  role   fault
+    Ada@WEB.de      true         Ada    web.de  web.de   false
+    ada@web         false                                       There is no dot in the domain.
+
+The other has a row for each distinct domain of the accepted addresses, with its flags and the domain that was probably
+meant; the codes of the column `domain` of the first table are the rows of the second.
+
+A stage (of the DNS, of mail servers) then collects evidence. `ObservedBatch.result_rows` judges each distinct evidence
+once, and gives its decision to the rows by a code. There is no loop over rows in Python.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,78 +26,116 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.lists.flags import DomainFlags, LoadedLists
+from ..checks.lists.flags import LoadedLists
 from ..checks.lists.suggestions import suggest_domains
-from ..checks.syntax.column import SyntaxColumn, fault_messages, observe_column
-from ..checks.syntax.kernels import Codes
+from ..checks.syntax.column import fault_messages, normal_forms, observe_column
+from ..model.arrow import Codes
 from ..model.evidence import Evidence, SyntaxEvidence
 from ..model.table import JUDGED_COLUMNS, SCHEMA, SOURCE_LOCAL, complete_table, dump_json
 from ..model.words import Status, ValidationType
 from ..verdicts import Decision, settle
 
 Positions = npt.NDArray[np.int64]
-LARGE = 100_000  # rows from which several threads are faster than one
 WELL_FORMED = Evidence(SyntaxEvidence(ok=True))
+FLAGS = ("spamtrap", "disposable", "free")  # of domains
+
+
+def observe_batch(
+    texts: pa.StringArray,
+    lists: LoadedLists,
+    syntax: pa.RecordBatch | None = None,
+    fields: Collection[str] | None = None,
+) -> ObservedBatch:
+    """Run the checks that need no network; `syntax` is what `observe_column` saw, if it was called already.
+
+    With `fields`, flags and suggestions that no field of the result table needs are null.
+    """
+    if syntax is None:
+        syntax = observe_column(texts)
+    wanted = frozenset(SCHEMA.names if fields is None else fields)
+    with ThreadPoolExecutor(1) as beside:  # Arrow works without the interpreter's lock
+        faults = beside.submit(fault_messages, syntax)
+        domains = observe_domains(syntax["domain"].dictionary, lists, wanted)
+        role = pa.nulls(len(syntax), pa.bool_())
+        if "role" in wanted:
+            role = lists.match_roles(syntax["local"])
+        rows = syntax.append_column("role", role)
+        rows = rows.append_column("fault", faults.result())
+    return ObservedBatch(rows, domains, lists.version)
+
+
+def observe_domains(
+    domains: pa.StringArray, lists: LoadedLists, wanted: Collection[str]
+) -> pa.RecordBatch:
+    """The flags of each domain, and in `meant` the domain that was probably meant; null where not wanted."""
+    names = domains.to_pylist()
+    columns = {"domain": domains}
+    flags = None
+    if not frozenset(FLAGS).isdisjoint(wanted):
+        flags = lists.domain_flags(names)
+    for name in FLAGS:
+        columns[name] = pa.nulls(len(names), pa.bool_()) if flags is None else flags[name]
+    meant = suggest_domains(names) if "suggestion" in wanted else [None] * len(names)
+    columns["meant"] = pa.array(meant, pa.string())
+    return pa.record_batch(columns)
 
 
 @dataclass(frozen=True)
 class ObservedBatch:
     """What syntax and lists say about each address of a batch."""
 
-    texts: pa.StringArray  # the batch, n addresses
-    syntax: SyntaxColumn  # per row, and the unique domains of the accepted rows
-    role: pa.BooleanArray  # n; null for a malformed address
-    flags: DomainFlags  # one entry per unique domain
-    suggested: Sequence[str | None]  # the domain probably meant, one per unique domain
-    faults: pa.DictionaryArray  # n; why an address is malformed, else null
+    rows: (
+        pa.RecordBatch
+    )  # text, well_formed, local, domain, display, role, fault: one for each address
+    domains: (
+        pa.RecordBatch
+    )  # domain, spamtrap, disposable, free, meant: one for each distinct domain
     lists_version: str  # for `metadata`
+
+    def __len__(self) -> int:
+        """How many addresses there are."""
+        return len(self.rows)
+
+    def domain_names(self) -> list[str]:
+        """The distinct domains of the accepted addresses."""
+        names: list[str] = self.domains["domain"].to_pylist()
+        return names
+
+    def domain_codes(self) -> Codes:
+        """The row of each address's domain; -1 for a malformed address."""
+        codes: Codes = self.rows["domain"].indices.fill_null(-1).to_numpy()
+        return codes
 
     def accepted(self) -> Positions:
         """Positions of the well-formed addresses."""
-        return positions_where(self.syntax.ok)
+        return positions_where(self.rows["well_formed"])
 
     def refused(self) -> Positions:
         """Positions of the malformed addresses."""
-        return positions_where(pc.invert(self.syntax.ok))
-
-    def domain_codes(self) -> Codes:
-        """The index of each row's domain; -1 for a malformed address."""
-        codes: Codes = self.syntax.domain_codes.fill_null(-1).to_numpy(zero_copy_only=False)
-        return codes
+        return positions_where(pc.invert(self.rows["well_formed"]))
 
     def regex_rows(self, checked_at: datetime, fields: Collection[str] | None = None) -> pa.Table:
         """All rows of the batch, in order, for type `regex`; only `fields` of the result table, if given."""
         evidence = [WELL_FORMED, *self.malformed_evidence()]
-        codes = (
-            pc.add(self.faults.indices, 1)
-            .fill_null(0)
-            .cast(pa.int32())
-            .to_numpy(zero_copy_only=False)
-        )
-        return self.rows(ValidationType.REGEX, None, codes, evidence, checked_at, fields)
+        codes = pc.add(self.rows["fault"].indices, 1).fill_null(0).to_numpy()
+        return self.result_rows(ValidationType.REGEX, None, codes, evidence, checked_at, fields)
 
     def malformed_rows(
         self, validation_type: ValidationType, checked_at: datetime
     ) -> tuple[Positions, pa.Table]:
         """The rows of malformed addresses: they are settled without any network, for every type."""
         positions = self.refused()
-        codes = (
-            self.faults.indices.take(pa.array(positions))
-            .cast(pa.int32())
-            .to_numpy(zero_copy_only=False)
-        )
-        return positions, self.rows(
-            validation_type, positions, codes, self.malformed_evidence(), checked_at
-        )
+        codes = self.rows["fault"].indices.take(pa.array(positions)).to_numpy()
+        evidence = self.malformed_evidence()
+        rows = self.result_rows(validation_type, positions, codes, evidence, checked_at)
+        return positions, rows
 
     def malformed_evidence(self) -> list[Evidence]:
         """What was seen of malformed addresses, one for each distinct fault."""
-        return [
-            Evidence(SyntaxEvidence(ok=False, message=message))
-            for message in self.faults.dictionary.to_pylist()
-        ]
+        messages = self.rows["fault"].dictionary.to_pylist()
+        return [Evidence(SyntaxEvidence(ok=False, message=message)) for message in messages]
 
-    def rows(
+    def result_rows(
         self,
         validation_type: ValidationType,
         positions: Positions | None,
@@ -103,107 +148,60 @@ class ObservedBatch:
 
         `codes` has the index of each row's evidence; `positions` are the rows of the batch, None for all in order.
         """
-        picked = None if positions is None else pa.array(positions)
-        size = len(self.texts) if picked is None else len(picked)
-        decisions = [settle(validation_type, each) for each in evidence]
-        columns: dict[str, Callable[[], pa.Array]] = {
-            "email": lambda: pick(self.texts, picked),
-            "status": lambda: constant(Status.DONE, size),
-            "validation_type": lambda: constant(validation_type, size),
-            "source": lambda: constant(SOURCE_LOCAL, size),
-            **{
-                name: partial(decision_column, encode, decisions, codes)
-                for name, encode in JUDGED_COLUMNS.items()
-            },
-            "metadata": lambda: by_code([self.metadata_text(each) for each in evidence], codes),
-            "normalized": lambda: self.syntax.normalized(picked),
-            "checked_at": lambda: moments(checked_at, size),
-            **self.flag_columns(picked),
+        rows = self.rows
+        if positions is not None:
+            rows = rows.take(pa.array(positions))
+        size = len(rows)
+        decisions = [settle(validation_type, seen) for seen in evidence]
+        metadata = [self.metadata_text(seen) for seen in evidence]
+        columns = {
+            "email": rows["text"],
+            "status": constant(Status.DONE, size),
+            "validation_type": constant(validation_type, size),
+            "source": constant(SOURCE_LOCAL, size),
+            "checked_at": pa.repeat(pa.scalar(checked_at, SCHEMA.field("checked_at").type), size),
+            "metadata": by_code(metadata, codes),
+            **decision_columns(decisions, codes),
+            **self.flags_of(rows),
         }
+        if fields is None or "normalized" in fields:
+            columns["normalized"] = normal_forms(rows)
         if validation_type is ValidationType.SMTP:
-            columns |= {
-                name: partial(server_flag, name, evidence, codes)
-                for name in ("catch_all", "protected")
-            }
-        wanted = {name: make for name, make in columns.items() if fields is None or name in fields}
-        if size < LARGE:
-            made = {name: make() for name, make in wanted.items()}
-        else:
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                made = dict(
-                    zip(wanted, pool.map(lambda make: make(), wanted.values()), strict=True)
-                )
-        return complete_table(made, size, fields)
+            columns["catch_all"] = server_flag("catch_all", evidence, codes)
+            columns["protected"] = server_flag("protected", evidence, codes)
+        return complete_table(columns, size, fields)
 
     def metadata_text(self, evidence: Evidence) -> str:
         """The `metadata` of rows, as JSON."""
         return dump_json({**evidence_metadata(evidence), "lists": self.lists_version})
 
-    def flag_columns(self, picked: pa.Array | None) -> dict[str, Callable[[], pa.Array]]:
-        """How to make flags and suggestion of the rows; null for a malformed address."""
-        domains = pick(self.syntax.domain_codes, picked)
-        return {
-            "role": lambda: pick(self.role, picked),
-            "spamtrap": lambda: take_flags(self.flags.spamtrap, domains),
-            "disposable": lambda: take_flags(self.flags.disposable, domains),
-            "free": lambda: take_flags(self.flags.free, domains),
-            "suggestion": lambda: self.suggestions(picked, domains),
-        }
+    def flags_of(self, rows: pa.RecordBatch) -> dict[str, pa.Array]:
+        """Flags and suggestion of some rows; null for a malformed address."""
+        domain = rows["domain"].indices
+        flags = {"role": rows["role"]}
+        for name in FLAGS:
+            flags[name] = self.domains[name].take(domain)
+        flags["suggestion"] = self.suggestions(rows)
+        return flags
 
-    def suggestions(self, picked: pa.Array | None, domains: pa.Int32Array) -> pa.StringArray:
+    def suggestions(self, rows: pa.RecordBatch) -> pa.StringArray:
         """The whole address with the domain that was probably meant; null for most rows."""
-        nothing = pa.nulls(len(domains), pa.string())
-        if not any(self.suggested):
+        nothing = pa.nulls(len(rows), pa.string())
+        is_mistyped = self.domains["meant"].is_valid()
+        if not is_mistyped.true_count:
             return nothing
-        wanted = pa.array([s is not None for s in self.suggested], pa.bool_())
-        mask = take_flags(wanted, domains).fill_null(False)
-        local = self.syntax.local(
-            pa.array(positions_where(mask)) if picked is None else picked.filter(mask)
-        )
-        meant = pa.array(self.suggested, pa.string()).take(domains.filter(mask))
-        return pc.replace_with_mask(nothing, mask, pc.binary_join_element_wise(local, meant, "@"))
-
-
-FLAG_FIELDS = frozenset(("spamtrap", "disposable", "free"))
-
-
-def observe_batch(
-    texts: pa.StringArray,
-    lists: LoadedLists,
-    syntax: SyntaxColumn | None = None,
-    fields: Collection[str] | None = None,
-) -> ObservedBatch:
-    """Run the checks that need no network; `syntax` is the syntax check of the texts, if it was made already.
-
-    With `fields`, flags and suggestions that no field of the result table needs are null.
-    """
-    syntax = observe_column(texts) if syntax is None else syntax
-    wanted = frozenset(SCHEMA.names) if fields is None else frozenset(fields)
-    # Arrow and numpy release the interpreter lock, so the look-ups by domain run at the same time.
-    with ThreadPoolExecutor(2) as beside:
-        faults = beside.submit(fault_messages, texts, syntax.ok)
-        match_roles = partial(
-            syntax.match_locals, lists.role_names, lists.role_words, lists.no_roles
-        )
-        role = beside.submit(match_roles) if "role" in wanted else None
-        domains = syntax.domains.to_pylist()
-        flags = (
-            lists.domain_flags(domains)
-            if wanted & FLAG_FIELDS
-            else DomainFlags(*[no_flags(len(domains))] * 3)
-        )
-        suggested = suggest_domains(domains) if "suggestion" in wanted else [None] * len(domains)
-    roles = no_flags(len(texts)) if role is None else role.result()
-    return ObservedBatch(texts, syntax, roles, flags, suggested, faults.result(), lists.version)
-
-
-def no_flags(size: int) -> pa.BooleanArray:
-    return pa.nulls(size, pa.bool_())
+        domain = rows["domain"].indices
+        mask = is_mistyped.take(domain).fill_null(False)
+        meant = self.domains["meant"].take(domain.filter(mask))
+        addresses = pc.binary_join_element_wise(rows["local"].filter(mask), meant, "@")
+        return pc.replace_with_mask(nothing, mask, addresses)
 
 
 def evidence_metadata(evidence: Evidence) -> dict[str, Any]:
     """What `metadata` says about the domain and the mailbox."""
-    dns, blacklist, mailbox = evidence.dns, evidence.blacklist, evidence.mailbox
+    dns = evidence.dns
+    blacklist = evidence.blacklist
+    mailbox = evidence.mailbox
     metadata: dict[str, Any] = {}
     if dns is not None and dns.exchanges:
         metadata["mx_records"] = [exchange.host for exchange in dns.exchanges]
@@ -223,55 +221,34 @@ def evidence_metadata(evidence: Evidence) -> dict[str, Any]:
 
 def server_flag(name: str, evidence: Sequence[Evidence], codes: Codes) -> pa.BooleanArray:
     """A flag that only a session can establish."""
-    flags = [None if each.mailbox is None else getattr(each.mailbox, name) for each in evidence]
+    flags = []
+    for seen in evidence:
+        flags.append(None if seen.mailbox is None else getattr(seen.mailbox, name))
     return pa.array(flags, pa.bool_()).take(pa.array(codes))
 
 
 def decision_columns(decisions: Sequence[Decision], codes: Codes) -> dict[str, pa.DictionaryArray]:
     """The columns that a decision fills."""
-    return {
-        name: decision_column(encode, decisions, codes) for name, encode in JUDGED_COLUMNS.items()
-    }
-
-
-def decision_column(
-    encode: Callable[[Decision], str | None], decisions: Sequence[Decision], codes: Codes
-) -> pa.DictionaryArray:
-    return by_code([encode(decision) for decision in decisions], codes)
-
-
-def moments(checked_at: datetime, size: int) -> pa.Array:
-    """A column of one moment."""
-    return pa.repeat(pa.scalar(checked_at, pa.timestamp("us", tz="UTC")), size)
+    columns = {}
+    for name, encode in JUDGED_COLUMNS.items():
+        columns[name] = by_code([encode(decision) for decision in decisions], codes)
+    return columns
 
 
 def by_code(values: Sequence[str | None], codes: Codes) -> pa.DictionaryArray:
     """A dictionary-encoded column: row i has ``values[codes[i]]``."""
-    distinct = pa.array(
-        [None if v is None else str(v) for v in values], pa.string()
-    ).dictionary_encode()
-    indices = pc.take(distinct.indices, pa.array(codes), boundscheck=False)
+    texts = pa.array([None if value is None else str(value) for value in values], pa.string())
+    distinct = texts.dictionary_encode()
+    indices = distinct.indices.take(pa.array(codes))
     return pa.DictionaryArray.from_arrays(indices, distinct.dictionary)
 
 
 def constant(value: str, size: int) -> pa.DictionaryArray:
     """A dictionary-encoded column of one value."""
-    return pa.DictionaryArray.from_arrays(
-        pa.array(np.zeros(size, np.int32)), pa.array([str(value)])
-    )
-
-
-def take_flags(flags: pa.BooleanArray, domains: pa.Int32Array) -> pa.BooleanArray:
-    """The flag of each row's domain."""
-    if flags.null_count == len(flags):
-        return no_flags(len(domains))
-    return pc.take(flags, domains, boundscheck=False)
-
-
-def pick(values: pa.Array, positions: pa.Array | None) -> pa.Array:
-    return values if positions is None else values.take(positions)
+    codes = pa.array(np.zeros(size, np.int32))
+    return pa.DictionaryArray.from_arrays(codes, pa.array([str(value)]))
 
 
 def positions_where(mask: pa.BooleanArray) -> Positions:
-    positions: Positions = pc.indices_nonzero(mask).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    positions: Positions = pc.indices_nonzero(mask).cast(pa.int64()).to_numpy()
     return positions

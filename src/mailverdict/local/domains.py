@@ -13,7 +13,7 @@ from ..backend import Event, Noticed, Settled
 from ..checks.blacklist import BlacklistCheck
 from ..checks.dns.resolver import Resolver
 from ..checks.dns.self_test import ResolverTest
-from ..checks.syntax.kernels import Codes
+from ..model.arrow import Codes
 from ..model.evidence import BlacklistEvidence, DomainEvidence, Evidence, SyntaxEvidence
 from ..model.settings import LocalSettings
 from ..model.words import ValidationType
@@ -79,10 +79,8 @@ class DomainStage:
         self, batch: ObservedBatch, validation_type: ValidationType, clock: Callable[[], datetime]
     ) -> AsyncGenerator[Event, None]:
         """Yield the rows of every domain once it has answered."""
-        rows = DomainRows(batch.domain_codes(), len(batch.syntax.domains))
-        async for group in gather_groups(
-            self.observe(batch.syntax.domains.to_pylist(), validation_type)
-        ):
+        rows = DomainRows(batch.domain_codes(), len(batch.domains))
+        async for group in gather_groups(self.observe(batch.domain_names(), validation_type)):
             yield self.settle_group(batch, validation_type, rows, group, clock())
         for notice in self.take_notices():
             yield Noticed(notice)
@@ -101,7 +99,7 @@ class DomainStage:
         ]
         positions, codes = rows.of([code for code, _, _ in group])
         return Settled(
-            batch.rows(validation_type, positions, codes, evidence, now), positions=positions
+            batch.result_rows(validation_type, positions, codes, evidence, now), positions=positions
         )
 
     async def observe(

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..backend import Event, Noticed, Settled
+from ..checks.syntax.column import normal_forms
 from ..model.words import ValidationType
 from .backend import LocalBackend
 from .batch import ObservedBatch, Positions
@@ -43,7 +44,7 @@ class Screener:
         self.batch = batch = await self.backend.observe_batch(addresses)
         self.seen_at = positions
         try:
-            if self.with_dns and len(batch.syntax.domains):
+            if self.with_dns and len(batch.domains):
                 await self.backend.domains.require_resolver()
             found, rows = batch.malformed_rows(validation_type, self.clock())
             if len(found):
@@ -60,9 +61,8 @@ class Screener:
     ) -> AsyncIterator[Event]:
         """Yield the rows of domains that cannot receive mail; the others stay for the backend."""
         stage = self.backend.domains
-        rows = DomainRows(batch.domain_codes(), len(batch.syntax.domains))
-        domains = batch.syntax.domains.to_pylist()
-        async for group in gather_groups(stage.observe(domains, ValidationType.MX)):
+        rows = DomainRows(batch.domain_codes(), len(batch.domains))
+        async for group in gather_groups(stage.observe(batch.domain_names(), ValidationType.MX)):
             dead = [seen for seen in group if seen[1].is_undeliverable]
             if dead:
                 yield stage.settle_group(batch, validation_type, rows, dead, self.clock())
@@ -76,11 +76,8 @@ class Screener:
         at = np.searchsorted(self.seen_at, positions).clip(max=len(self.seen_at) - 1)
         index = pa.array(np.where(self.seen_at[at] == positions, at, -1))
         index = pc.if_else(pc.less(index, 0), pa.scalar(None, pa.int64()), index)
-        domains = self.batch.syntax.domain_codes.take(index)
-        known = {
-            "suggestion": self.batch.suggestions(index, domains),
-            "normalized": self.batch.syntax.normalized(index),
-        }
+        seen = self.batch.rows.take(index)
+        known = {"suggestion": self.batch.suggestions(seen), "normalized": normal_forms(seen)}
         for name, values in known.items():
             column = pc.coalesce(rows[name].combine_chunks(), values)
             rows = rows.set_column(

@@ -19,17 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.operators import known_operators, name_operators
-from ..checks.syntax.column import observe_column
-from ..checks.syntax.kernels import to_bools
 from ..errors import SettingsError
 from ..frames.domains import look_up
 from ..frames.planning import ask_quota, count_in_journal
+from ..frames.reading import MISSING as MISSING_CELL
+from ..frames.reading import SEVERAL, count_standing, describe_columns, read_addresses
 from ..frames.results import Results
-from ..frames.verify import collect, prepare, read_addresses, tables_of, with_known
+from ..frames.verify import collect, prepare, tables_of, with_known
 from ..local.backend import LocalBackend
 from ..local.batch import ObservedBatch
 from ..loop import run_sync
-from ..model.table import one_array
+from ..model.arrow import one_array, to_bools
 from ..model.words import (
     SEVERAL_ADDRESSES,
     Status,
@@ -46,9 +46,8 @@ from ..runs.options import Options
 from ..runs.plan import daily_portions
 from ..runs.run import Run
 from ..table.notices import warn_user
-from ..table.options import ColumnChoice, VerifyOptions, check_options, show_options
+from ..table.options import ColumnChoice, VerifyOptions, check_options
 from ..table.overwrite import kept_repairs
-from ..table.text_column import is_filled
 from ..theme import notebook
 from .sampling import Ints, Sample, draw, pool_strata
 
@@ -214,7 +213,6 @@ def duration(hours: float) -> str:
     return f"{max(1, round(hours * 60)):,} min" if hours < 2 else f"{round(hours):,} h"
 
 
-@show_options(validation_type="smtp")
 def estimate(
     data: Any,
     column: ColumnChoice | None = None,
@@ -349,16 +347,16 @@ def read_list(
     read = read_addresses(
         [table.values() for table in tables], clean=options.clean, keep_syntax=True, kept=kept
     )
-    warn_user(*read.notices(column))
-    ok = (read.syntax or observe_column(read.texts)).ok
-    is_single = pc.and_not(
-        is_filled(read.texts), False if read.is_several is None else read.is_several
-    )
-    malformed, rows = count_rows(read.texts.filter(pc.and_not(is_single, ok)))
+    warn_user(*describe_columns(read, column))
+    ok = read["well_formed"]
+    is_malformed = pc.and_not(read["standing"].is_null(), ok)
+    malformed, rows = count_rows(read["text"].filter(is_malformed))
     fixed.add(Verdict.INVALID, rows, np.ones(len(malformed), np.bool_))
-    fixed.rows[MISSING] = read.missing_rows
-    fixed.rows[SEVERAL_ADDRESSES] = fixed.addresses[SEVERAL_ADDRESSES] = read.several_rows
-    return count_rows(read.texts.filter(ok))
+    fixed.rows[MISSING] = count_standing(read, MISSING_CELL)
+    several = count_standing(read, SEVERAL)
+    fixed.rows[SEVERAL_ADDRESSES] = several
+    fixed.addresses[SEVERAL_ADDRESSES] = several
+    return count_rows(read["text"].filter(ok))
 
 
 def count_rows(texts: pa.StringArray) -> tuple[pa.StringArray, Floats]:
@@ -414,20 +412,23 @@ def observe_addresses(addresses: pa.StringArray, options: Options, mx: str | Non
 
     async def observe() -> tuple[ObservedBatch, tuple[Mapping[int, Any], list[str]]]:
         batch = await backend.observe_batch(addresses)
-        names = batch.syntax.domains.to_pylist() if with_dns else []
+        names = batch.domain_names() if with_dns else []
         return batch, await look_up(names, backend, is_owned=is_owned)
 
     batch, (evidence, notices) = run_sync(observe())
     warn_user(*notices)
-    domains = batch.syntax.domains
+    domains = batch.domains["domain"]
     found = [evidence.get(at) for at in range(len(domains))]
     hosts = [dns.exchanges[0].host if dns is not None and dns.exchanges else None for dns in found]
-    codes = batch.syntax.domain_codes
+    codes = batch.rows["domain"].indices
     is_dead = np.array([dns is not None and dns.is_undeliverable for dns in found], np.bool_)
-    flags = (batch.role, batch.flags.disposable.take(codes), batch.flags.spamtrap.take(codes))
+    flags = batch.flags_of(batch.rows)
+    is_flagged = np.zeros(len(batch), np.bool_)
+    for name in ("role", "disposable", "spamtrap"):
+        is_flagged |= to_bools(flags[name].fill_null(False))
     return AddressFacts(
         is_dead[codes.to_numpy()],
-        np.any([to_bools(each.fill_null(False)) for each in flags], axis=0),
+        is_flagged,
         name_operators(pa.array(hosts, pa.string()), domains).take(codes),
         domains.take(codes),
     )

@@ -25,9 +25,9 @@ import pyarrow.compute as pc
 from ..atomic_write import atomic_write
 from ..checks.bounces.outcome import Outcome
 from ..checks.operators import SELF, known_operators
-from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import InputError, SettingsError
 from ..frames.results import JUDGED, Results
+from ..model.arrow import Bools, to_bools
 from ..model.paths import user_path
 from ..model.table import SOURCE_JOURNAL, SOURCE_LOCAL, SOURCE_REMOTE
 from ..model.words import WHY_MEANING, ValidationType, Verdict, count_of

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from ..checks.syntax.kernels import Bools
+from ..model.arrow import Bools
 from .rates import Codes, Floats, Rates
 
 # Standard deviations above the expected bounces. Bounces are skewed, and strengths are estimated: fewer would be enough

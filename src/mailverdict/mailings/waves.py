@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import SettingsError
 from ..frames.clean import DID_YOU_MEAN
 from ..frames.policy import REMARKED, Policy, decide_rows, read_decided
 from ..frames.results import Results
+from ..model.arrow import Bools, to_bools
 from ..model.words import MEANING, SEVERAL_ADDRESSES, Verdict, count_of
 from ..reports.outcomes import mailboxes_of
 from ..table.columns import HELD_COLUMNS, WAVE_COLUMNS

@@ -16,9 +16,8 @@ class DnsOutcome(StrEnum):
     MX = "mx"  # an MX RRset with at least one exchange
     IMPLICIT_MX = "implicit_mx"  # no MX RRset, but an address (RFC 5321 section 5.1)
     NULL_MX = "null_mx"  # "MX 0 ." (RFC 7505)
-    NO_EXCHANGE = (
-        "no_exchange"  # an MX RRset of special-use names only, as localhost (RFC 6761, RFC 6762)
-    )
+    # An MX RRset only of names that no other host has: localhost (RFC 6761, RFC 6762), or a number.
+    NO_EXCHANGE = "no_exchange"
     NXDOMAIN = "nxdomain"  # the name does not exist
     NODATA = "nodata"  # the name exists, with neither MX nor address
     UNDETERMINED = "undetermined"  # time-out, SERVFAIL, REFUSED, broken answers: nothing is known
@@ -27,7 +26,7 @@ class DnsOutcome(StrEnum):
 NO_MAIL: Mapping[DnsOutcome, str] = {
     DnsOutcome.NXDOMAIN: "the domain does not exist",
     DnsOutcome.NULL_MX: "the domain says that it accepts no mail (RFC 7505)",
-    DnsOutcome.NO_EXCHANGE: "the only mail server has a special-use name, which no other host has",
+    DnsOutcome.NO_EXCHANGE: "the only mail server has a name that no host on the Internet has",
     DnsOutcome.NODATA: "the domain exists, but has no mail server",
 }
 """The outcomes that establish that a domain receives no mail, with their messages."""

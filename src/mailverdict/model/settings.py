@@ -430,7 +430,8 @@ class LocalSettings:
     catch_all_probe: bool = True
     """Whether a random local part is tried once per domain, to recognise catch-all domains."""
     allow_networks: tuple[Network, ...] = ()
-    """Non-global networks that may be contacted nevertheless: tests, intranets."""
+    """Non-global networks that may be contacted nevertheless, and whose addresses the DNS may give
+    for a domain without MX records: tests, intranets."""
     blacklist: Blacklist = field(default_factory=Blacklist)
     """Blacklists for `mx_blacklist`."""
     lists: Lists = field(default_factory=Lists)

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.operators import Operator, known_operators, name_operators
-from ..checks.syntax.kernels import to_bools
 from ..errors import ColumnError, SettingsError
 from ..frames.planning import SeenAddresses
 from ..frames.results import Results
+from ..model.arrow import to_bools
 from ..model.words import Reason, Verdict
 from ..table.columns import label_of
 from ..table.table import Frame

@@ -132,7 +132,8 @@ def compare(
     Parameters
     ----------
     a, b : DataFrame or path
-        What `verify` or `read_verdicts` returned (pandas, Polars or Arrow), or a path that `read_verdicts` reads.
+        What `verify` or `read_verdicts` returned (pandas, Polars or Arrow), or a path that `read_verdicts` reads
+        without being told its columns.
         Of an address with several rows the first one counts.
     column : hashable, optional
         The column that was verified in both frames; by default the only one of each.

@@ -15,16 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.mailboxes import find_mailboxes
-from ..checks.syntax.column import observe_column
-from ..checks.syntax.kernels import DOMAINS, select_half, split_at, to_bools
+from ..checks.syntax.column import observe_column, split_at_sign
 from ..errors import InputError
 from ..frames.planning import SeenAddresses
 from ..frames.policy import Alike, Policy, group_alike, row_facts
 from ..frames.results import BUCKETS, WAITING, Results
 from ..model.address import address_keys, lower_domain
-from ..model.table import texts_where
+from ..model.arrow import texts_where, to_bools
 from ..model.words import ACTIONS, DECISIONS, FLAGS, SEVERAL_ADDRESSES
-from ..table.text_column import strip_texts
+from ..table.cells import strip_texts
 
 TOP_DECIDED = 20  # addresses that are shown
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
@@ -213,14 +212,15 @@ def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:
     is_clean = pa.array(rows.is_of_clean & rows.is_cleaned)
     others = addresses.filter(pc.invert(is_clean)).unique().drop_null()
     return pa.concat_arrays(
-        [addresses.filter(is_clean), others.filter(observe_column(others).ok)]
+        [addresses.filter(is_clean), others.filter(observe_column(others)["well_formed"])]
     ).unique()
 
 
 def domains_of(addresses: pa.StringArray) -> pa.DictionaryArray:
     """For each row of `keys_of` the domain; null where there is no @, or nothing behind it."""
-    ends = select_half(split_at(addresses.fill_null("")), DOMAINS).dictionary_encode()
-    names = [(end or "").rpartition("@")[2] or None for end in ends.dictionary.to_pylist()]
+    _, written = split_at_sign(addresses.fill_null(""))
+    ends = written.dictionary_encode()
+    names = [end.rpartition("@")[2] or None for end in ends.dictionary.to_pylist()]
     named = pa.array(names, pa.string()).dictionary_encode()
     return pa.DictionaryArray.from_arrays(named.indices.take(ends.indices), named.dictionary)
 
@@ -291,7 +291,7 @@ def repaired_rows(rows: Results) -> dict[str, pa.Array]:
     changed = np.flatnonzero(to_bools(rows.change.is_valid()) & rows.is_of_clean)
     texts, addresses = (each.take(pa.array(changed)) for each in (rows.texts, rows["clean"]))
     is_other = to_bools(pc.not_equal(addresses, texts).fill_null(False))
-    is_ok = to_bools(observe_column(strip_texts(texts.fill_null(""))).ok)
+    is_ok = to_bools(observe_column(strip_texts(texts.fill_null("")))["well_formed"])
     is_repaired, is_rescued = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
     is_repaired[changed], is_rescued[changed] = is_other, is_other & ~is_ok
     return {

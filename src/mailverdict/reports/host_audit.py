@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from ..checks.blacklist import BlacklistCheck
 from ..checks.dns.answers import AnswerOutcome, DnsAnswer, RecordType
 from ..checks.dns.resolver import Resolver
+from ..checks.networks import may_dial
 from ..checks.smtp.protocol.session import Session
 from ..checks.smtp.protocol.steps import SessionPlan
 from ..checks.smtp.transport.driver import SessionTimeouts, Transcript, drive_session
-from ..checks.smtp.transport.networks import may_dial
 from ..errors import ResolverError, SettingsError
 from ..local.backend import LocalBackend
 from ..local.smtp.pool import no_address_message

@@ -15,17 +15,17 @@ import pyarrow.compute as pc
 
 from ..bounces.read import to_bounce_table
 from ..checks.bounces.outcome import Outcome
-from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import ColumnError, MailVerdictError, SettingsError
 from ..frames.duplicates import read_mailboxes
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
 from ..frames.results import Results
+from ..model.arrow import Bools, to_bools
 from ..model.words import ACTIONS, Verdict
+from ..table.cells import to_array
 from ..table.columns import CONTRADICTION_COLUMNS, check_column
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, table_of
-from ..table.text_column import to_array
 from .tables import CountTable
 
 Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution

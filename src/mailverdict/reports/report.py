@@ -17,7 +17,7 @@ from ..errors import ColumnError, InputError, SettingsError
 from ..files.plain import to_plain
 from ..files.readers import open_table
 from ..files.table_file import TableFile
-from ..files.workbook import check_replaced, import_xlsxwriter
+from ..files.workbook import SUMMARY, check_replaced, import_xlsxwriter
 from ..frames.policy import Policy, find_policy, read_decided, split
 from ..frames.results import Results, with_core
 from ..model.paths import user_path
@@ -280,6 +280,11 @@ def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> Results:
         if not isinstance(earlier, str | os.PathLike):
             return read_decided(earlier, column, prefix)
         with open_table(user_path(earlier)) as table:
+            if table.format.sheet is not None and table.sheets[0] == SUMMARY:
+                raise InputError(
+                    f"{earlier} is a report, whose rows are on several sheets: give the verified "
+                    "table itself"
+                )
             table.check_column(str(column))
             pieces = [*verified_pieces(table, str(column), prefix)]
         return read_decided(pa.concat_tables(pieces), column, prefix)

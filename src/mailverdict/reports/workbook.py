@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..files.workbook import XLSX_ROWS, FormattedBook, TableSheet, put_sections
+from ..files.workbook import SUMMARY, XLSX_ROWS, FormattedBook, TableSheet, put_sections
 from ..model.section import Section
 from ..theme import LABELS
 from .facts import ReportFacts
@@ -28,7 +28,7 @@ def write_workbook(
     remarks: list[str] = []
     book = FormattedBook(path, "a report as XLSX")
     shown = [section for columns in sections_of(facts) for column in columns for section in column]
-    put_sections(book, book.add_sheet("Summary"), [known(facts), verdicts(facts), *shown])
+    put_sections(book, book.add_sheet(SUMMARY), [known(facts), verdicts(facts), *shown])
     for action, table in parts.items():
         for start in range(0, max(len(table), 1), sheet_rows):
             sheet = TableSheet(book, LABELS[action])

@@ -49,7 +49,6 @@ from .progress import COUNTED_FIELDS, Listener, Positions, Progress, SettledRows
 from .retry import retry_hint
 
 if TYPE_CHECKING:
-    from ..checks.syntax.column import SyntaxColumn
     from ..local.screen import Screener
     from .journal.journal import Journal
 
@@ -104,7 +103,7 @@ class Execution:
         screen: Screener | None = None,
         owns_backend: bool = False,
         fields: Sequence[str] = tuple(SCHEMA.names),
-        syntax: SyntaxColumn | None = None,
+        syntax: pa.RecordBatch | None = None,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:

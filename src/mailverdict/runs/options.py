@@ -12,7 +12,6 @@ import platformdirs
 import pyarrow as pa
 
 from ..backend import Backend
-from ..checks.syntax.column import SyntaxColumn
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..model.paths import user_path
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 ON_QUOTA = ("stop", "raise", "wait")
 SCREENS = (None, "mx")
+KEPT_FOR = "30D"  # how long an answer in the journal is used, unless the caller says it
 
 
 def default_journal() -> Path:
@@ -77,6 +77,7 @@ class Options:
     prefix: str | None
     overwrite: bool
     progress: bool | str | Listener
+    known_max_age: float | None = None  # seconds; None: `known` counts however old it is
 
     @classmethod
     def check(
@@ -85,7 +86,7 @@ class Options:
         validation_type: str = "mx",
         backend: Any = None,
         journal: str | Path | None = "auto",
-        max_age: Duration = "30D",
+        max_age: Duration | None = None,
         refresh: Iterable[str] = (),
         limit: int | None = None,
         on_quota: str = "stop",
@@ -113,7 +114,7 @@ class Options:
         picked = pick_backend(backend)
         settings = RunSettings(
             validation_type=kind,
-            max_age=parse_duration(max_age, name="max_age"),
+            max_age=parse_duration(KEPT_FOR if max_age is None else max_age, name="max_age"),
             refresh=parse_refresh(refresh),
             limit=wanted,
             on_quota=on_quota,
@@ -132,6 +133,7 @@ class Options:
             prefix=prefix,
             overwrite=check_flag("overwrite", overwrite),
             progress=progress,
+            known_max_age=None if max_age is None else settings.max_age,
         )
 
     def renewed(self) -> Options:
@@ -200,11 +202,11 @@ def open_execution(
     addresses: pa.StringArray,
     options: Options,
     fields: Sequence[str] = tuple(SCHEMA.names),
-    syntax: SyntaxColumn | None = None,
+    syntax: pa.RecordBatch | None = None,
 ) -> Execution:
     """Open the journal and set up the execution, without any request. The result will be made from `fields`.
 
-    `syntax` is the syntax check of the addresses, if it was made already.
+    `syntax` is what `observe_column` saw of the addresses, if it was called already.
     """
     journal = None
     if options.journal is not None:

@@ -18,7 +18,8 @@ import pyarrow as pa
 from ..backend import Quota
 from ..errors import BackendError
 from ..model.address import address_keys
-from ..model.table import SCHEMA, complete_table, one_array
+from ..model.arrow import one_array
+from ..model.table import SCHEMA, complete_table
 from ..model.words import Status, Verdict, count_of
 
 Positions = npt.NDArray[np.int64]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..backend import GRACE, is_same_day
-from ..model.table import one_array
+from ..model.arrow import one_array
 from ..model.words import Reason, Status, Verdict, count_of
 
 DAY = 86_400.0

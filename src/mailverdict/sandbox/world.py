@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SandboxBackend", "World"]
 
-LOOPBACK = ("127.0.0.0/8", "::1/128")
+LOOPBACK = ("127.0.0.0/8",)
 CLOSED_PORT = 9  # the discard port, where nothing listens
 # Loopback answers at once, so that all timeouts can be short.
 SHORT_TIMEOUTS: Mapping[str, Any] = {

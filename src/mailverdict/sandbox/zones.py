@@ -181,6 +181,12 @@ CASES = (
         "its exchange is the machine that looks (RFC 6761 6.3)",
     ),
     Case(
+        "number.example",
+        mx("0 0"),
+        NO_EXCHANGE,
+        "a number in place of the root, which is what a null MX names (RFC 7505)",
+    ),
+    Case(
         "localhost-slip.example",
         mx("5 localhost", "10 mx1.cases.example"),
         MX,
@@ -194,7 +200,10 @@ CASES = (
         "no MX but an address (RFC 5321 5.1)",
     ),
     Case(
-        "implicit6.example", DomainRecords({"AAAA": ("::1",)}), IMPLICIT, "the same over IPv6 only"
+        "implicit6.example",
+        DomainRecords({"AAAA": ("2001:db8::25",)}),
+        IMPLICIT,
+        "the same over IPv6 only",
     ),
     Case("null.example", mx("0 ."), NULL, "the domain declares that it accepts no mail (RFC 7505)"),
     Case(
@@ -281,7 +290,7 @@ CASES = (
     ),
     Case(
         "only-six-known.example",
-        DomainRecords({"AAAA": ("::1",)}, {"A": DnsFault.SERVFAIL}),
+        DomainRecords({"AAAA": ("2001:db8::25",)}, {"A": DnsFault.SERVFAIL}),
         IMPLICIT,
         "the same the other way round",
     ),
@@ -296,6 +305,18 @@ CASES = (
         DomainRecords({"A": ("0.0.0.0",), "AAAA": ("::",)}),  # noqa: S104 - not an address to bind
         UNDETERMINED,
         "a filter gives the unspecified address for a name that it blocks",
+    ),
+    Case(
+        "implicit-loopback.example",
+        DomainRecords({"AAAA": ("::1",)}),
+        UNDETERMINED,
+        "its only address is that of the machine that looks, as filters give it",
+    ),
+    Case(
+        "implicit-private.example",
+        DomainRecords({"A": ("10.20.30.40",), "AAAA": ("fd00::25",)}),
+        UNDETERMINED,
+        "no MX but private addresses, which no host on the Internet has",
     ),
     # Truncated, outdated and forged answers
     Case(

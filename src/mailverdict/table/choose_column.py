@@ -25,9 +25,9 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError
 from ..model.words import printable_text
+from .cells import is_filled, read_cells, read_texts
 from .column_names import NameRank, is_plain_email, rank_name, says_email
 from .columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
-from .text_column import is_filled, read_values
 
 LOOKED_AT = 100_000  # rows that are looked at
 SAMPLE_ROWS = 2_000  # of these, which tell whether a column has addresses at all
@@ -212,7 +212,7 @@ def look_at(name: Any, cells: Any) -> Candidate | None:
     step = max(1, len(sample) // SAMPLE_ROWS)
     if not says_email(name) and not has_address(rows_of(sample, step)):
         return None
-    texts = read_values(sample, for_repair=True, longest=LONGEST_CELL).stripped
+    texts = read_cells(sample, longest=LONGEST_CELL)["stripped"]
     is_address = pc.match_substring_regex(texts, ADDRESS_LIKE)
     addresses = pc.utf8_lower(pc.if_else(is_address, texts, None))
     return Candidate(
@@ -240,7 +240,7 @@ def has_address(cells: Any) -> bool:
     is_plain_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     texts = cells
     if not is_plain_text:
-        texts = read_values(cells, for_repair=True, longest=LONGEST_CELL).texts
+        texts = read_texts(cells, longest=LONGEST_CELL)
     return bool(pc.any(pc.match_substring_regex(texts, ADDRESS)).as_py())
 
 

@@ -21,14 +21,21 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.operators import find_operator, load_operators, name_operators
-from ..checks.syntax.kernels import to_bools
+from ..checks.operators import (
+    FOR_COMPANIES,
+    Operator,
+    find_operator,
+    load_operators,
+    name_operators,
+)
 from ..errors import ColumnError, SettingsError
+from ..model.arrow import to_bools
 from ..model.table import SOURCE_LOCAL
 from ..model.words import ACTIONS, WHY_MEANING, Reason, Status, Verdict, first_of, why_of_error
 from ..version import __version__
 
 LARGE = 100_000  # rows from which several threads are faster than one
+SHORTEST_PART = 3  # characters of a name that are looked for in others
 MAX_LISTED = 20  # column names shown in an error
 VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
 STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
@@ -174,16 +181,23 @@ def operators(metadata: pa.ChunkedArray, normalized: pa.ChunkedArray) -> pa.Chun
     return pa.chunked_array(named, pa.string())
 
 
-def runs_as(kind: str) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
-    """Whether the operator of the mail server is of a kind; null where no mail server is known."""
+def is_run(test: Callable[[Operator], bool]) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
+    """Whether the operator of the mail server passes a test; null where no mail server is known."""
 
-    def is_kind(metadata: str) -> str | None:
+    def passes(metadata: str) -> str | None:
         if (host := best_host(metadata)) is None:
             return None
         found = find_operator(host, load_operators())
-        return str(found is not None and found.kind == kind)
+        return str(found is not None and test(found))
 
-    return lambda metadata: map_distinct(is_kind)(metadata).cast(pa.bool_())
+    return lambda metadata: map_distinct(passes)(metadata).cast(pa.bool_())
+
+
+def suspects_disposable(metadata: pa.ChunkedArray, disposable: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whether the list of disposable domains and the mail server contradict each other."""
+    at_disposable = is_run(lambda operator: operator.kind == "disposable")(metadata)
+    for_companies = is_run(lambda operator: operator.operator in FOR_COMPANIES)(metadata)
+    return pc.if_else(disposable.fill_null(False), for_companies, at_disposable)
 
 
 def smtp_host(metadata: str) -> str | None:
@@ -333,15 +347,18 @@ COLUMNS: tuple[Column, ...] = (
         "metadata",
         False,
         "its mail server is one for domains that are for sale or not in use; never changes the verdict",
-        runs_as("parking"),
+        is_run(lambda operator: operator.kind == "parking"),
     ),
     Column(
         "disposable_suspected",
         "bool",
         "metadata",
         False,
-        "its mail server serves mostly providers of disposable addresses; never changes the verdict",
-        runs_as("disposable"),
+        "the list of disposable providers may be wrong about it: it is there, but an operator for "
+        "companies runs its mail server; or it is not, but its mail server serves mostly such "
+        "providers; never changes the verdict",
+        suspects_disposable,
+        ("disposable",),
     ),
     Column(
         "smtp_host",
@@ -691,8 +708,11 @@ def did_you_mean(column: Any, names: Sequence[Any]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - only a wrong name needs it
 
     folded = {str(name).strip().casefold(): name for name in reversed(names)}
-    close = get_close_matches(str(column).strip().casefold(), folded, 1)
-    if close:
+    wanted = str(column).strip().casefold()
+    close = get_close_matches(wanted, folded, 1)
+    if not close and len(wanted) >= SHORTEST_PART:
+        close = [name for name in folded if wanted in name]  # as type in validation_type
+    if len(close) == 1:
         return f" (did you mean {repr(folded[close[0]])[:80]}?)"
     # Positions begin with 0 in pandas and with 1 in most programs for CSV.
     return " (give its name, not its position)" if str(column).removeprefix("-").isdecimal() else ""

@@ -1,15 +1,18 @@
 """Which columns of a frame earlier calls wrote, so that a new call may replace them.
 
-A frame was verified before if its columns `verdict` and `status` hold only our words, whatever file it was in; `MARKS`
-has the same for the other functions. Of fewer columns the note of the call is needed. A column whose content cannot be
-ours is never replaced: with ``--in-place`` the copy takes the place of the caller's file.
+A call left its mark if the columns that show it (`MARKS`) hold only our words, whatever file the frame was in, or if its
+note names them. Then the columns of that call are ours. A column whose content cannot be ours is never replaced: with
+``--in-place`` the copy takes the place of the caller's file.
+
+    email, email_verdict (valid, invalid), email_role (true)    email_verdict and email_role are ours
+    email, email_verdict (valid), email_why ("he asked for it") email_why cannot be ours: an error if it would be replaced
+    email, email_role (true)                                    nothing shows that it is ours: an error, too
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +21,7 @@ import pyarrow.compute as pc
 from ..errors import ColumnError, SettingsError
 from ..model.words import ACTIONS, DECISIONS, Status, ValidationType, Verdict
 from ..repair.repair import ACCEPTED, REPAIRS
+from .cells import is_text, read_present, to_array
 from .columns import (
     ACTION_COLUMNS,
     CLEAN_COLUMNS,
@@ -38,42 +42,30 @@ from .columns import (
     listed,
 )
 from .table import Table, labels_of, notes_of
-from .text_column import is_text, read_present, to_array
 from .verifiers import verifier_layouts
 
-# The columns of each function, and those of them that show, if they are there with our words, that it was called.
-MARKS: tuple[tuple[tuple[Column, ...], frozenset[str]], ...] = (
-    (COLUMNS, frozenset(("verdict", "status"))),
-    (CLEAN_COLUMNS, frozenset(("clean", "change"))),
-    (
-        DUPLICATE_COLUMNS,
-        frozenset(("duplicate_of", "copies")),
-    ),  # a file of the audit page has no identity
-    (SUPPRESS_COLUMNS, frozenset(("suppressed",))),
-    (DECISION_COLUMNS, frozenset(("decision", "decided_address"))),
-    (ACTION_COLUMNS, frozenset(("action", "action_why"))),
-    (CONTRADICTION_COLUMNS, frozenset(("outcome", "contradiction"))),
-    (WAVE_COLUMNS, frozenset(("wave",))),
-    (RISK_COLUMNS, frozenset(("bounce_risk", "risk_low", "risk_high"))),
+# The columns of a call, and which of them show that it was made: all of one of these sets.
+MARKS: tuple[tuple[Sequence[Column], Sequence[frozenset[str]]], ...] = (
+    (COLUMNS, (frozenset({"verdict"}), frozenset({"status"}))),
+    (CLEAN_COLUMNS, (frozenset({"clean", "change"}),)),
+    # A file of the audit page has no identity.
+    (DUPLICATE_COLUMNS, (frozenset({"duplicate_of", "copies"}),)),
+    (SUPPRESS_COLUMNS, (frozenset({"suppressed"}),)),
+    (DECISION_COLUMNS, (frozenset({"decision", "decided_address"}),)),
+    (ACTION_COLUMNS, (frozenset({"action", "action_why"}),)),
+    (CONTRADICTION_COLUMNS, (frozenset({"outcome", "contradiction"}),)),
+    (WAVE_COLUMNS, (frozenset({"wave"}),)),
+    (RISK_COLUMNS, (frozenset({"bounce_risk", "risk_low", "risk_high"}),)),
 )
+# What only the set "all" has, but for `source`, which is also written beside what another verifier said.
+RARE = frozenset(column.name for column in COLUMNS if not column.in_core) - {"source"}
+# Earlier releases did not write `why`.
+WHOLE_SET = frozenset(column.name for column in COLUMNS) - {"why"}
 EVERY = {
-    each.name: each
+    column.name: column
     for columns in (PART_COLUMNS, HELD_COLUMNS, *(columns for columns, _ in MARKS))
-    for each in columns
+    for column in columns
 }
-WORD = r"[^\s;=]+"  # a service may have reasons and codes of its own
-ANY_TEXT = ".*"
-
-
-@dataclass(frozen=True)
-class KeptRepairs:
-    """What was repaired before, by row."""
-
-    clean: pa.StringArray  # the addresses; null where there is none
-    change: (
-        pa.StringArray | None
-    )  # what was done; null for nothing; None if the column is not there
-    notice: str  # for the user: that these addresses are verified
 
 
 def one_of(words: Collection[str]) -> str:
@@ -84,7 +76,10 @@ def some_of(pattern: str) -> str:
     return f"{pattern}(;{pattern})*"
 
 
-# What the cells of a column are if it is ours, by its name or its kind; other columns of text are free text.
+# What the cells of a column are if it is ours, by its name; other columns of text are free text.
+WORD = r"[^\s;=]+"  # a service may have reasons and codes of its own
+HOST = r"[^\s@;]+"
+ADDRESS = ".+@.+"
 PATTERNS = {
     "verdict": one_of(list(Verdict)),
     "status": one_of(list(Status)),
@@ -96,11 +91,15 @@ PATTERNS = {
     "validation_type": one_of(list(ValidationType)),
     "error": WORD,
     "checks": some_of(rf"{WORD}=(true|false)"),
-    "mx_records": some_of(r"[^\s@;]+"),
-    **dict.fromkeys(("operator", "smtp_host"), r"[^\s@;]+"),
-    "change": some_of(one_of([*(each.name for each in REPAIRS), ACCEPTED])),
+    "mx_records": some_of(HOST),
+    "operator": HOST,
+    "smtp_host": HOST,
+    "change": some_of(one_of([*(repair.name for repair in REPAIRS), ACCEPTED])),
     "outcome": "hard|delivered|complaint",
-    **dict.fromkeys(("suggestion", "normalized", "clean", "decided_address"), ".+@.+"),
+    "suggestion": ADDRESS,
+    "normalized": ADDRESS,
+    "clean": ADDRESS,
+    "decided_address": ADDRESS,
 }
 SOURCES = ("local", "remote", "journal")  # and the names of other verifiers
 # Of kinds that a file may turn into numbers or text: SQLite makes numbers of truth values.
@@ -112,104 +111,151 @@ LITERALS = {
 }
 
 
+def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
+    """The columns in the frame that earlier calls wrote, by name, and whose content can be ours.
+
+    Of the columns that only the set "all" has, the caller may have some of the same names: they are left out unless the
+    whole set is there, or a note names them.
+    """
+    existing = set(data.labels())
+    noted = data.notes().get("columns", ())
+    present = set()
+    ours: dict[str, Column] = {}
+    is_noted: set[str] = set()
+    for name, column in EVERY.items():
+        label = label_of(data.column, prefix, name)
+        if label not in existing:
+            continue
+        present.add(name)
+        if foreign_value(data.cells(label), column) is not None:
+            continue
+        ours[name] = column
+        if str(label) in noted:
+            is_noted.add(name)
+    written = columns_of_calls(ours)
+    if not present >= WHOLE_SET:
+        written -= RARE
+    written |= is_noted
+    return {name: column for name, column in ours.items() if name in written}
+
+
+def columns_of_calls(names: Collection[str]) -> set[str]:
+    """The names of all columns of the calls that were made, as the columns with these names show."""
+    written: set[str] = set()
+    for columns, marks in MARKS:
+        if any(mark.issubset(names) for mark in marks):
+            written.update(column.name for column in columns)
+    if is_short(names):
+        written.add("clean")
+    return written
+
+
 def name_columns(
     data: Table,
     prefix: str | None,
     columns: Sequence[Column],
     *,
     overwrite: bool = True,
-    earlier: Collection[str] | None = None,
+    earlier: Mapping[str, Column] | None = None,
 ) -> list[Any]:
     """Labels of new result columns; a `SettingsError` if one would replace a column that is not ours.
 
-    Without `overwrite` also if it would replace one of an earlier call. `earlier` are the names of `earlier_columns` if
-    they are known.
+    Without `overwrite` also if it would replace one of an earlier call. `earlier` are the columns that
+    `earlier_columns` gives, if they are known.
     """
-    labels = [label_of(data.column, prefix, each.name) for each in columns]
+    labels = [label_of(data.column, prefix, column.name) for column in columns]
     existing = set(data.labels())
     if existing.isdisjoint(labels):
         return labels
-    earlier = earlier_columns(data, prefix) if earlier is None else earlier
-    doubtful: dict[Any, Column] = {}
-    for label, each in zip(labels, columns, strict=True):
-        if label in existing:
-            check_column(label, data.labels())
-            if not overwrite:
-                raise SettingsError(
-                    f"the frame already has a column {label!r}, and overwrite=False: give another prefix, or drop it"
-                )
-            if each.name not in earlier:
-                doubtful[label] = each
-    for label, each in doubtful.items():
-        if found := foreign_value(data.cells(label), each):
+    if earlier is None:
+        earlier = earlier_columns(data, prefix)
+    written = columns_of_calls(earlier)
+    for label, column in zip(labels, columns, strict=True):
+        if label not in existing:
+            continue
+        check_column(label, data.labels())
+        if not overwrite:
             raise SettingsError(
-                refusal(label, f"it holds {found}, which mailverdict never writes there")
+                f"the frame already has a column {label!r}, and overwrite=False: "
+                "give another prefix, or drop it"
             )
-    marked = marked_names(earlier)
-    for label, each in doubtful.items():
-        if each.name not in marked and has_values(data.cells(label)):
+        if column.name in earlier:
+            continue
+        cells = data.cells(label)
+        why = None
+        if found := foreign_value(cells, column):
+            why = f"it holds {found}, which mailverdict never writes there"
+        elif column.name not in written and has_values(cells):
+            why = "neither a note nor the columns beside it show that it did"
+        if why is not None:
             raise SettingsError(
-                refusal(label, "neither a note nor the columns beside it show that it did")
+                f"the frame already has a column {label!r} that mailverdict did not write; "
+                f"give another prefix, or drop it ({why})"
             )
     return labels
 
 
-def refusal(label: Any, why: str) -> str:
-    return (
-        f"the frame already has a column {label!r} that mailverdict did not write; give another prefix, or drop it "
-        f"({why})"
-    )
+def foreign_value(cells: Any, column: Column) -> str | None:
+    """The first value that is never in this column, as text for a message; None if there is none."""
+    if column.kind == "row":
+        return None
+    values = to_array(cells).unique().drop_null()
+    pattern = LITERALS.get(column.kind) or pattern_of(column.name)
+    if column.kind in LITERALS or is_text(values.type):
+        is_ours = pc.match_substring_regex(values.cast(pa.string()), f"^(?s:({pattern})?)$")
+        values = values.filter(pc.invert(is_ours))
+    if not len(values):
+        return None
+    first = values[0].as_py()
+    return f"{first!r:.80}" if isinstance(first, str) else f"{first!s:.80}"
 
 
-def earlier_columns(data: Table, prefix: str | None) -> dict[str, Column]:
-    """The columns in the frame that earlier calls wrote, by name, and whose content can be ours.
+def pattern_of(name: str) -> str:
+    if name == "source":
+        return one_of([*SOURCES, *(layout.service for layout in verifier_layouts())])
+    return PATTERNS.get(name, ".*")
 
-    Of those of a verification the core set and `source`, which is beside it where another verifier was known; the
-    others only if they are noted or the whole set is there: the caller may have a column with such a name.
-    """
-    labels = {name: label_of(data.column, prefix, name) for name in EVERY}
-    existing, noted = set(data.labels()), data.notes().get("columns", ())
-    present = {name: each for name, each in EVERY.items() if labels[name] in existing}
-    ours = {
-        name: each
-        for name, each in present.items()
-        if not foreign_value(data.cells(labels[name]), each)
-    }
-    marked = marked_names(ours)
-    if not present.keys() >= {
-        c.name for c in COLUMNS if c.name != "why"
-    }:  # which earlier releases did not write
-        marked -= {c.name for c in COLUMNS if not c.in_core and c.name != "source"}
-    return {
-        name: each for name, each in ours.items() if name in marked or str(labels[name]) in noted
-    }
+
+def has_values(cells: Any) -> bool:
+    return any(value != "" for value in to_array(cells).unique().drop_null().to_pylist())
+
+
+# --- what was repaired before ---------------------------------------------------------------------------------------
 
 
 def kept_repairs(
     data: Table, prefix: str | None, earlier: Collection[str] | None = None
-) -> KeptRepairs | None:
+) -> pa.RecordBatch | None:
     """The addresses beside the column, by `clean`, an earlier call or the user's own hand; None if there are none.
 
-    `earlier` are the names of `earlier_columns` if they are known.
+    They are in `clean`, null where there is none; what was done is in `change`, null for nothing, if that column is
+    there. `earlier` are the names of `earlier_columns` if they are known.
     """
-    earlier = earlier_columns(data, prefix) if earlier is None else earlier
-    label, change = (label_of(data.column, prefix, name) for name in ("clean", "change"))
-    if "clean" not in earlier and (
-        data.labels().count(label) != 1 or foreign_value(data.cells(label), EVERY["clean"])
-    ):
-        return None
-    return KeptRepairs(
-        read_present(data.cells(label)),
-        read_present(data.cells(change)) if "change" in earlier else None,
-        f"column {data.column!r}: the addresses in {label!r} were verified as they stand; drop {label!r} to have the "
-        "cells repaired again",
+    if earlier is None:
+        earlier = earlier_columns(data, prefix)
+    label = label_of(data.column, prefix, "clean")
+    if "clean" not in earlier:
+        if data.labels().count(label) != 1:
+            return None
+        if foreign_value(data.cells(label), EVERY["clean"]) is not None:
+            return None
+    repairs = {"clean": read_present(data.cells(label))}
+    if "change" in earlier:
+        change = label_of(data.column, prefix, "change")
+        repairs["change"] = read_present(data.cells(change))
+    return pa.record_batch(repairs)
+
+
+def describe_kept(data: Table, prefix: str | None) -> str:
+    """What a user must know about repaired addresses that were there already."""
+    label = label_of(data.column, prefix, "clean")
+    return (
+        f"column {data.column!r}: the addresses in {label!r} were verified as they stand; "
+        f"drop {label!r} to have the cells repaired again"
     )
 
 
-def marked_names(ours: Collection[str]) -> set[str]:
-    """The names of all columns of the functions that were called before, by those in the frame."""
-    names = {each.name for columns, marks in MARKS if marks.issubset(ours) for each in columns}
-    return {*names, "clean"} if is_short(ours) else names
+# --- what was verified before ---------------------------------------------------------------------------------------
 
 
 def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | None]:
@@ -261,33 +307,3 @@ def find_verified(frame: Any, prefix: str | None = None) -> tuple[Any, str | Non
 def result_labels(column: Any, prefix: str | None) -> set[Any]:
     """The labels of all columns that any function of this package adds for a column."""
     return {label_of(column, prefix, name) for name in RESULT_NAMES}
-
-
-def has_values(cells: Any) -> bool:
-    return any(value != "" for value in distinct(cells).to_pylist())
-
-
-def distinct(cells: Any) -> pa.Array:
-    """The distinct values that are not missing; texts of those of several kinds."""
-    return to_array(cells).unique().drop_null()
-
-
-def pattern_of(name: str) -> str:
-    if name == "source":
-        return one_of([*SOURCES, *(each.service for each in verifier_layouts())])
-    return PATTERNS.get(name, ANY_TEXT)
-
-
-def foreign_value(cells: Any, column: Column) -> str | None:
-    """The first value that is never in this column, as text for a message; None if there is none."""
-    if column.kind == "row":
-        return None
-    values = distinct(cells)
-    pattern = LITERALS.get(column.kind) or pattern_of(column.name)
-    if column.kind in LITERALS or is_text(values.type):
-        is_ours = pc.match_substring_regex(values.cast(pa.string()), f"^(?s:({pattern})?)$")
-        values = values.filter(pc.invert(is_ours))
-    if not len(values):
-        return None
-    first = values[0].as_py()
-    return f"{first!r:.80}" if isinstance(first, str) else f"{first!s:.80}"

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from ..errors import SettingsError
 from ..model.words import count_of, first_of, printable_text
+from .cells import as_text, cut_long
 from .column_names import WITHOUT_BLANKS, fold_text, pattern_of, phrases_of, read_table
-from .text_column import as_text, cut_long
 
 LONGEST_CELL = 200  # characters of a cell that are compared
 LONGEST_SHOWN = 60  # characters of a value in a message

@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, InputError, SettingsError
-from ..model.table import one_array
+from ..model.arrow import one_array
+from .cells import as_text, decode, is_list, is_missing, is_octets, is_text, to_array, where_filled
 from .columns import (
     Column,
     check_column,
@@ -32,8 +33,6 @@ from .columns import (
     to_pandas,
     to_string,
 )
-from .list_cells import is_missing
-from .text_column import as_text, decode, is_list, is_octets, is_text, to_array, where_filled
 
 Positions = npt.NDArray[np.int64]
 Frame = TypeVar("Frame")  # a pandas, Polars or Arrow frame, which comes back as the kind it came in

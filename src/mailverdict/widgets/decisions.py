@@ -24,8 +24,8 @@ from ..model.address import address_keys
 from ..model.words import DECISIONS, count_of
 from ..repair.repair import MAX_CELL
 from ..reports.counts import people_of
+from ..table.cells import cut_long, read_cells, read_present, to_array
 from ..table.columns import DECISION_COLUMNS, label_of
-from ..table.text_column import cut_long, read_present, read_values, to_array
 
 if TYPE_CHECKING:
     from .listing import Listing
@@ -154,8 +154,8 @@ def read_waves(frame: pd.DataFrame, at: int) -> ByPerson:
 
 def repaired_texts(cells: pd.Series[Any]) -> pa.StringArray:
     """The texts of cells, repaired."""
-    read = read_values(cells, for_repair=True, longest=MAX_CELL)
-    return cut_long(repair_column(read.texts, read.stripped).texts)
+    read = read_cells(cells, longest=MAX_CELL)
+    return cut_long(repair_column(read["text"], read["stripped"])["text"])
 
 
 def find_typos(listing: Listing) -> list[dict[str, Any]]:

@@ -12,8 +12,9 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError
+from ..frames.reading import Reading
 from ..frames.results import Results, with_core
-from ..frames.verify import FrameReading, ResultColumns, describe_origin
+from ..frames.verify import describe_origin
 from ..model.words import ValidationType, count_of
 from ..reports.counts import checked_days, validation_types
 from ..reports.summary import diff
@@ -70,9 +71,9 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
     read = TidyColumn(frame["email"]).addresses(Choices())
     data = Table(frame, "email")
     columns = (*COLUMNS, *REPAIR_COLUMNS)
-    results = ResultColumns(columns, name_columns(data, None, columns))
+    labels = dict(zip(name_columns(data, None, columns), columns, strict=True))
     note = describe_origin(ValidationType(parse_key(run.key)[0]), "journal")
-    return AuditedRows.of_run(FrameReading([data], [results], read, note, asked=texts), answers)
+    return AuditedRows.of_run(Reading([data], [labels], [{}], read, texts, note), answers)
 
 
 def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:

@@ -17,9 +17,9 @@ from ..files.plain import to_plain
 from ..files.writers import create_table
 from ..frames.policy import DROPS_DUPLICATES, read_decided
 from ..reports.report import make_report
+from ..table.cells import as_text, is_text, to_array, where_filled
 from ..table.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of
 from ..table.table import read_notes, with_note
-from ..table.text_column import as_text, is_text, to_array, where_filled
 from .listing import CORE, NOTES, Listing
 from .source import encodable
 

@@ -19,7 +19,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.syntax.kernels import to_bools
 from ..frames.policy import (
     DROPS_DUPLICATES,
     Alike,
@@ -30,10 +29,10 @@ from ..frames.policy import (
     find_policy,
     group_alike,
 )
+from ..frames.reading import Reading
 from ..frames.results import BUCKETS, WAITING, Results
-from ..frames.verify import FrameReading
 from ..model.address import lower_domain
-from ..model.table import texts_where
+from ..model.arrow import texts_where, to_bools
 from ..model.words import (
     ACTIONS,
     DECISIONS,
@@ -50,6 +49,7 @@ from ..reports.counts import TOP_DECIDED, Counts, domains_of, facts_of, keys_of,
 from ..reports.facts import most_common, reason_of
 from ..reports.wording import REASONLESS
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
+from ..table.cells import as_text, cut_long, is_text, strip_texts, to_array
 from ..table.columns import (
     COLUMNS,
     DECISION_COLUMNS,
@@ -60,7 +60,6 @@ from ..table.columns import (
 )
 from ..table.overwrite import name_columns
 from ..table.table import Table
-from ..table.text_column import as_text, cut_long, is_text, strip_texts, to_array
 from .decisions import NO_WAVES, NOTHING, ByPerson, Pair
 from .source import printable_label, short_text
 
@@ -74,7 +73,8 @@ Flags = npt.NDArray[np.bool_]
 # Columns that the audit itself adds to a list.
 NOTED = ("suppressed", "identity", "duplicate_of", "copies", "part", "wave")
 NOTES = (*NOTED, *(column.name for column in DECISION_COLUMNS))
-CORE = tuple(column for column in COLUMNS if column.in_core)
+# The core, and what a policy looks at besides.
+CORE = tuple(c for c in COLUMNS if c.in_core or c.name == "disposable_suspected")
 # What decides about a row and is counted in a report.
 COUNTED = tuple(c for c in CORE if c.name not in ("details", "reasons", "error_message")) + tuple(
     c for c in COLUMNS if c.name in ("validation_type", "checked_at", "source")
@@ -108,11 +108,9 @@ class AuditedRows:
         )  # the verdict is that of a suggestion
 
     @classmethod
-    def of_run(
-        cls, frame: FrameReading, unique: pa.Table, *, is_merged: bool = False
-    ) -> AuditedRows:
+    def of_run(cls, frame: Reading, unique: pa.Table, *, is_merged: bool = False) -> AuditedRows:
         """The rows of a run, from its table of distinct addresses; with `is_merged`, duplicates were looked for."""
-        table, data = frame.rows(unique), frame.tables[0]
+        table, data = frame.join(unique), frame.tables[0]
         # Without it the columns about duplicates may be of an earlier file, which may have had other rows.
         note = {**frame.note, DROPS_DUPLICATES: is_merged}
         return cls(data.frame, data.column, table.unify_dictionaries().combine_chunks(), note)

@@ -102,9 +102,9 @@ def check_sample(prepared: Prepared, options: Options) -> dict[str, Any]:
 
     Domains are looked up first where this computer checks; a person who chose a service did not ask for it.
     """
-    texts, notes = prepared.read.texts, list[str]()
-    if prepared.read.is_wanted is not None:
-        texts = texts.filter(prepared.read.is_wanted)
+    texts, notes = prepared.read["text"], list[str]()
+    if "wanted" in prepared.read.schema.names:
+        texts = texts.filter(prepared.read["wanted"])
     with noting(notes):
         found = estimate(
             pa.table({"email": texts}),

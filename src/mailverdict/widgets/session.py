@@ -27,7 +27,7 @@ import pyarrow as pa
 from ..atomic_write import atomic_write
 from ..errors import InputError, SettingsError
 from ..files.table_file import ReadOptions
-from ..model.table import one_array
+from ..model.arrow import one_array
 from .decisions import ByPerson
 from .listing import AuditedRows
 from .source import TYPES, Source, read_file, read_frame, read_pasted

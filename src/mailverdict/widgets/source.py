@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..errors import InputError, SettingsError
 from ..files.readers import open_table
-from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
+from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile, without_options
 from ..table.choose_column import ColumnChoice, choose_column
 from ..table.refusals import Refusal, find_refusals
 from ..table.table import read_stream
@@ -22,10 +22,6 @@ from ..table.table import read_stream
 LONGEST_LABEL = 60
 LONGEST_PASTE = 50_000_000  # characters
 FROM_MEMORY, FROM_PASTE = "data frame", "pasted list"
-# Advice of the command line at the end of a remark; the page has controls instead.
-COMMAND_LINE = re.compile(
-    r"; give another with --[a-z]+|\s*\((?:as )?--[a-z-]+:? [^()]*\)|, as --[a-z-]+"
-)
 # Nullable dtypes, so that integers and booleans with missing values are written back unchanged.
 TYPES = {
     pa.int64(): pd.Int64Dtype(),
@@ -41,6 +37,9 @@ ENCODINGS = (
     ("Western European, old Mac (mac-roman)", "mac-roman"),
     ("Unicode, 16 bits (utf-16-le)", "utf-16-le"),
     ("Central European, Windows (cp1250)", "cp1250"),
+    ("Central European, Unix (iso-8859-2)", "iso8859-2"),
+    ("Turkish, Windows (cp1254)", "cp1254"),
+    ("Baltic, Windows (cp1257)", "cp1257"),
     ("Cyrillic, Windows (cp1251)", "cp1251"),
     ("Japanese (cp932)", "cp932"),
     ("Chinese (gb18030)", "gb18030"),
@@ -176,7 +175,7 @@ def read_whole(name: str, table: TableFile) -> Source:
     rows = in_one_piece(pa.concat_tables(list(table.pieces())))
     if not len(rows):
         raise InputError(f"{name} has a header line but no rows")
-    remarks = [COMMAND_LINE.sub("", each) for each in (*table.remarks, *table.final_remarks())]
+    remarks = [without_options(each) for each in (*table.remarks, *table.final_remarks())]
     frame: pd.DataFrame = rows.to_pandas(
         types_mapper=TYPES.get, self_destruct=True, split_blocks=True
     )

@@ -20,15 +20,14 @@ import pyarrow.compute as pc
 
 from ..checks.lists.mailboxes import Mailboxes
 from ..checks.syntax.column import observe_column
-from ..checks.syntax.kernels import to_bools
 from ..errors import ColumnError, SettingsError
 from ..frames.duplicates import compare_mailboxes
 from ..frames.explode import explode
 from ..frames.planning import plan_addresses
 from ..frames.policy import REMARK
+from ..frames.reading import with_column
 from ..frames.suppress import SuppressionList
-from ..frames.verify import AddressColumns
-from ..model.table import one_array
+from ..model.arrow import one_array, to_bools
 from ..model.words import count_of
 from ..runs.execution import unique_addresses
 from ..runs.options import Options
@@ -80,7 +79,7 @@ class Prepared:
     frame: pd.DataFrame
     column: Hashable
     tidy: TidyColumn
-    read: AddressColumns
+    read: pa.RecordBatch  # as `read_addresses` gives it
     repeated: int  # rows whose mailbox is in an earlier row
     repeated_examples: list[tuple[str, str]]
     refused: int  # rows that are taken off since a column says no
@@ -184,15 +183,14 @@ def prepare(
         is_removed |= to_bools(marked.fill_null(False))
         frame = attach(frame, column, pa.table({"suppressed": marked}), SUPPRESS_COLUMNS)
     # Of several rows of a mailbox the first that may be sent stays.
-    assert read.repaired is not None
-    has_remark = to_bools(pc.match_substring(one_array(read.repaired["change"]), REMARK))
+    has_remark = to_bools(pc.match_substring(read["change"], REMARK))
     groups = compare_mailboxes(mailboxes.names, is_removed | has_remark)
     first = one_array(groups["duplicate_of"])
     if choices.merge:
         is_removed |= to_bools(first.is_valid())
         frame = attach(frame, column, groups, COPY_COLUMNS)
     if is_removed.any():
-        read = replace(read, is_wanted=pa.array(~is_removed))
+        read = with_column(read, "wanted", pa.array(~is_removed))
     return Prepared(
         base=base,
         rows=rows,
@@ -231,7 +229,7 @@ def rows_that_say_no(
 def plan_check(prepared: Prepared, options: Options) -> Planned:
     """Work out the cost of a check; nothing is spent."""
     skipped = 0 if options.is_free else prepared.skipped
-    addresses = count_addresses(prepared.read.texts) if skipped else None
+    addresses = count_addresses(prepared.read["text"]) if skipped else None
     return Planned(plan_addresses([prepared.read], options), skipped, addresses)
 
 
@@ -246,11 +244,9 @@ def read_suppression(path: Path, name: str) -> Suppression:
         ) from exc
     refused = listed.refused.total()
     verb = "is" if refused == 1 else "are"
-    notes = (
-        [f"{count_of(refused, 'entry')} in it {verb} neither an address nor a domain."]
-        if refused
-        else []
-    )
+    notes = [f"{remark[:1].upper()}{remark[1:]}." for remark in listed.remarks]
+    if refused:
+        notes.append(f"{count_of(refused, 'entry')} in it {verb} neither an address nor a domain.")
     if listed.choice is not None and listed.choice.others:
         notes.append(f"It is read from {listed.choice.describe()}.")
     return Suppression(name, listed, path, notes)
@@ -295,7 +291,7 @@ def attach(
 
 def count_addresses(texts: pa.StringArray) -> int:
     """How many distinct well-formed addresses there are, as a report counts them."""
-    return len(unique_addresses(texts.filter(observe_column(texts).ok))[0])
+    return len(unique_addresses(texts.filter(observe_column(texts)["well_formed"]))[0])
 
 
 def column_of(frame: pd.DataFrame, column: Hashable) -> pd.Series[Any]:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.mailboxes import Mailboxes, find_mailboxes
-from ..checks.syntax.kernels import to_bools
-from ..frames.clean import repair_column, show_blanks
-from ..frames.verify import AddressColumns
-from ..model.table import one_array, texts_where
+from ..frames.clean import repair_column, show_blanks, without_repairs
+from ..frames.reading import name_standing, with_column
+from ..model.arrow import replace_where, texts_where, to_bools
 from ..repair.repair import ACCEPTED, MAX_CELL, REPAIRS, repair_cell
-from ..table.text_column import cut_long, is_filled, read_values, replace_texts, where_filled
+from ..table.cells import cut_long, is_filled, read_cells, where_filled
 from .choices import Choices
 from .decisions import Pair
 from .source import short_text
@@ -46,34 +45,36 @@ class TidyColumn:
     """What was found in the cells of a column."""
 
     def __init__(self, values: Any) -> None:
-        cells = read_values(values, for_repair=True, longest=MAX_CELL)
-        found = repair_column(cells.texts, cells.stripped)
-        self.stripped, self.found = cells.stripped, replace(found, texts=cut_long(found.texts))
-        changes = found.change.dictionary_encode()
+        cells = read_cells(values, longest=MAX_CELL)
+        self.stripped = cells["stripped"]
+        found = repair_column(cells["text"], self.stripped)
+        self.found = with_column(found, "text", cut_long(found["text"]))
+        changes = found["change"].dictionary_encode()
         self.change_codes = changes.indices.to_numpy(zero_copy_only=False)
         self.change_sets = [
             tuple(filter(None, each.split(";"))) for each in changes.dictionary.to_pylist()
         ]
         self.change_counts = np.bincount(self.change_codes, minlength=len(self.change_sets))
-        several = found.count.to_numpy(zero_copy_only=False)
+        several = found["count"].to_numpy()
         self.several_rows = np.flatnonzero(several > 1)
         self.added_rows = int((several[self.several_rows] - 1).sum())
-        has_text = to_bools(is_filled(self.stripped)) & to_bools(found.suggestion.is_null())
+        has_text = to_bools(is_filled(self.stripped)) & to_bools(found["suggestion"].is_null())
         self.nothing_rows = int(np.count_nonzero((several == 0) & has_text))
         self.find_suggestions()
         self.several_examples = [
             (self.shown(text), self.shown("\n".join(repair_cell(text).addresses)))
-            for text in cells.texts.take(pa.array(self.several_rows[:EXAMPLES])).to_pylist()
+            for text in cells["text"].take(pa.array(self.several_rows[:EXAMPLES])).to_pylist()
         ]
-        self.examples = {name: self.find_examples(name, cells.texts) for name in SAFE}
+        self.examples = {name: self.find_examples(name, cells["text"]) for name in SAFE}
 
     def __len__(self) -> int:
         return len(self.stripped)
 
     def find_suggestions(self) -> None:
         """Group the suggestions by what is written and what was meant."""
-        mask = self.found.suggestion.is_valid()
-        written, meant = (each.filter(mask) for each in (self.found.texts, self.found.suggestion))
+        mask = self.found["suggestion"].is_valid()
+        written = self.found["text"].filter(mask)
+        meant = self.found["suggestion"].filter(mask)
         pairs = pc.binary_join_element_wise(written, meant, "\n").value_counts()
         counts = pairs.field("counts").to_numpy()
         split = [each.rpartition("\n") for each in pairs.field("values").to_pylist()]
@@ -99,7 +100,7 @@ class TidyColumn:
         pairs: dict[Pair, None] = {}
         for at in sorted(sets, key=lambda at: len(self.change_sets[at])):
             for row in np.flatnonzero(self.change_codes == at)[: 4 * EXAMPLES].tolist():
-                before, after = written[row].as_py(), self.found.texts[row].as_py()
+                before, after = written[row].as_py(), self.found["text"][row].as_py()
                 pairs[(self.shown(show_blanks(before)), self.shown(after))] = None
             if len(pairs) >= EXAMPLES:
                 break
@@ -118,7 +119,7 @@ class TidyColumn:
     def accepted_rows(self, choices: Choices) -> npt.NDArray[np.int64]:
         """Rows whose suggestion is accepted, and that have the repairs which it needs."""
         return np.flatnonzero(
-            to_bools(accepted_texts(self.found.texts, choices).is_valid()) & self.applied(choices)
+            to_bools(accepted_texts(self.found["text"], choices).is_valid()) & self.applied(choices)
         )
 
     def count_repaired(self, choices: Choices) -> int:
@@ -137,33 +138,33 @@ class TidyColumn:
         )
         return is_on[self.change_codes] if len(is_on) else np.empty(0, np.bool_)
 
-    def addresses(self, choices: Choices) -> AddressColumns:
-        """The texts to verify, with what was changed beside them.
+    def addresses(self, choices: Choices) -> pa.RecordBatch:
+        """The texts to verify as `read_addresses` gives them, with what was changed beside them.
 
         A cell whose repair is off stays as it is, and what was meant by an accepted suggestion takes the place of a
         text, wherever it is.
         """
-        found = self.found.without(choices.off, self.stripped)
-        meant = accepted_texts(found.texts, choices)
+        found = without_repairs(self.found, choices.off, self.stripped)
+        meant = accepted_texts(found["text"], choices)
         is_accepted = meant.is_valid()
-        rows, meant = np.flatnonzero(to_bools(is_accepted)), meant.drop_null()
-        done = pc.binary_join_element_wise(found.change.filter(is_accepted), ACCEPTED, ";")
-        change = replace_texts(found.change, rows, pc.utf8_ltrim(done, ";"))
-        repaired = {
-            "clean": replace_texts(found.address, rows, meant),
-            "suggestion": texts_where(pc.invert(is_accepted), found.suggestion),
-            "change": where_filled(self.stripped, change),
-        }
-        is_several = np.zeros(len(self), np.bool_)
-        is_several[np.setdiff1d(self.several_rows, rows)] = True
-        several = pa.array(is_several) if is_several.any() else None
-        texts = replace_texts(found.texts, rows, meant)
-        return AddressColumns(texts, pa.table(repaired), None, is_several=several)
+        meant = meant.drop_null()
+        done = pc.binary_join_element_wise(found["change"].filter(is_accepted), ACCEPTED, ";")
+        change = replace_where(found["change"], is_accepted, pc.utf8_ltrim(done, ";"))
+        text = replace_where(found["text"], is_accepted, meant)
+        is_several = pc.and_not(pc.greater(found["count"], 1), is_accepted)
+        return pa.record_batch(
+            {
+                "text": text,
+                "clean": replace_where(found["clean"], is_accepted, meant),
+                "suggestion": texts_where(pc.invert(is_accepted), found["suggestion"]),
+                "change": where_filled(self.stripped, change),
+                "standing": name_standing(text, is_several),
+            }
+        )
 
-    def mailboxes(self, read: AddressColumns) -> Mailboxes:
+    def mailboxes(self, read: pa.RecordBatch) -> Mailboxes:
         """The mailbox of each row of the frame, after the repairs that were chosen."""
-        assert read.repaired is not None
-        distinct = one_array(read.repaired["clean"]).dictionary_encode()
+        distinct = read["clean"].dictionary_encode()
         return find_mailboxes(distinct.dictionary).take(distinct.indices)
 
 

@@ -8,13 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.checks.bounces.message import (
-    MAX_MESSAGE,
-    MAX_MULTIPARTS,
-    find_address,
-    read_message,
-)
+from mailverdict.checks.bounces.message import MAX_MULTIPARTS, read_message
 from mailverdict.checks.bounces.outcome import MAX_DIAGNOSTIC, Outcome
+from mailverdict.checks.bounces.parts import MAX_MESSAGE, find_address
 from mailverdict.model.words import Reason
 from tests.doubles.tables import each_row
 

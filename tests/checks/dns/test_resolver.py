@@ -44,6 +44,7 @@ def serve(
 ) -> T:
     """Run `action` with a server for `zones`, and a resolver that asks it."""
     own = {name: given.pop(name) for name in ("clock", "randomness", "cache_size") if name in given}
+    given.setdefault("allow_networks", ["127.0.0.0/8"])
 
     async def main() -> T:
         async with DnsServer(zones) as server:
@@ -126,7 +127,16 @@ class TestOutcomes:
             ("null.example", "the domain says that it accepts no mail (RFC 7505)"),
             (
                 "localhost.example",
-                "the only mail server has a special-use name, which no other host has: localhost",
+                "the only mail server has a name that no host on the Internet has: localhost",
+            ),
+            (
+                "number.example",
+                "the only mail server has a name that no host on the Internet has: 0",
+            ),
+            (
+                "implicit-loopback.example",
+                "AAAA look-up: ::1, not a public address; "
+                "filters give such addresses for what they block",
             ),
             (
                 "numeric-only.example",
@@ -244,7 +254,10 @@ class TestNumberOfQuestions:
             (DomainRecords(faults={"*": DnsFault.NXDOMAIN}), [1, 1, 0]),
             (DomainRecords(faults={"*": DnsFault.SERVFAIL}), [1, 0, 0]),
             (DomainRecords({"A": ("127.0.0.5",)}), [1, 1, 0]),
+            (DomainRecords({"AAAA": ("2001:db8::5",)}), [1, 1, 1]),
             (DomainRecords({"AAAA": ("::1",)}), [1, 1, 1]),
+            (DomainRecords({"A": ("10.0.0.5",)}), [1, 1, 1]),
+            (DomainRecords({"MX": ("0 0",), "A": ("192.0.2.1",)}), [1, 0, 0]),
             (DomainRecords({"TXT": ("hello",)}), [2, 2, 1]),
         ],
     )
@@ -893,8 +906,19 @@ def test_an_event_loop_may_give_handles_without_a_time():
         (["192.0.2.25"], DnsOutcome.UNDETERMINED, []),
         (["[192.0.2.25]"], DnsOutcome.UNDETERMINED, []),
         (["2001:db8::25", "localhost"], DnsOutcome.UNDETERMINED, []),
+        (["0"], DnsOutcome.NO_EXCHANGE, []),
+        (["0", ""], DnsOutcome.NO_EXCHANGE, []),
+        (["0.0.0.0"], DnsOutcome.NO_EXCHANGE, []),
+        (["::"], DnsOutcome.NO_EXCHANGE, []),
+        (["mx.one.example.10"], DnsOutcome.NO_EXCHANGE, []),
+        (["0", "mx.one.example"], DnsOutcome.MX, ["mx.one.example"]),
+        (["0", "192.0.2.25"], DnsOutcome.UNDETERMINED, []),
+        # Numbers that some systems read as an address: 127.0.0.1 and 192.0.2.1.
+        (["127.1"], DnsOutcome.UNDETERMINED, []),
+        (["3221225985"], DnsOutcome.UNDETERMINED, []),
         # Names that only look like these, and those below which a resolver may have hosts.
         (["localhost.one.example", "mxlocal", "1.2.3.4.one.example"], DnsOutcome.MX, None),
+        (["0.one.example", "mx1", "10.mx.one"], DnsOutcome.MX, None),
         (["mx.one.test", "mx.one.example", "mx.one.internal"], DnsOutcome.MX, None),
     ],
 )
@@ -903,3 +927,31 @@ def test_an_exchange_that_no_other_host_can_be(hosts, outcome, kept):
     found = mx_evidence("one.example", DnsAnswer(AnswerOutcome.DATA, exchanges=exchanges))
     assert found.outcome is outcome
     assert [each.host for each in found.exchanges] == (hosts if kept is None else kept)
+
+
+@each_row(
+    ("records", "allowed", "outcome"),
+    [
+        ({"A": ("127.0.0.1",)}, (), DnsOutcome.UNDETERMINED),
+        ({"AAAA": ("::1",)}, (), DnsOutcome.UNDETERMINED),
+        ({"A": ("10.20.30.40",)}, (), DnsOutcome.UNDETERMINED),
+        ({"A": ("169.254.1.1",), "AAAA": ("fe80::1",)}, (), DnsOutcome.UNDETERMINED),
+        ({"A": ("198.18.0.7",)}, (), DnsOutcome.UNDETERMINED),  # what some proxies give for all
+        ({"A": ("224.0.0.1", "255.255.255.255")}, (), DnsOutcome.UNDETERMINED),
+        ({"AAAA": ("::ffff:10.0.0.1",)}, (), DnsOutcome.UNDETERMINED),
+        # One that can be a host is enough, of either kind.
+        ({"A": ("127.0.0.1", "8.8.8.8")}, (), DnsOutcome.IMPLICIT_MX),
+        ({"A": ("127.0.0.1",), "AAAA": ("2606:4700::1",)}, (), DnsOutcome.IMPLICIT_MX),
+        ({"A": ("192.0.2.1",)}, (), DnsOutcome.IMPLICIT_MX),  # stands for a public one
+        # In a network that was allowed; the unspecified address is no host's.
+        ({"A": ("10.20.30.40",)}, ("10.0.0.0/8",), DnsOutcome.IMPLICIT_MX),
+        ({"A": ("127.0.0.1",)}, ("10.0.0.0/8",), DnsOutcome.UNDETERMINED),
+        ({"A": ("0.0.0.0",)}, ("0.0.0.0/0",), DnsOutcome.UNDETERMINED),
+    ],
+)
+def test_an_address_that_no_host_on_the_internet_has(records, allowed, outcome):
+    zones = {"ada.example": DomainRecords(records)}
+    found, _ = look_up(zones, "ada.example", allow_networks=allowed)
+    assert found.outcome is outcome
+    if outcome is DnsOutcome.UNDETERMINED:
+        assert "not a public address" in found.message

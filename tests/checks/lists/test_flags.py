@@ -150,10 +150,10 @@ class TestDomains:
         flags = loaded(spamtrap=["trap.example"]).domain_flags(
             ["trap.example", "yopmail.com", "gmail.com", "a.example"]
         )
-        assert flags.spamtrap.to_pylist() == [True, None, None, None]
-        assert flags.disposable.to_pylist() == [False, True, False, False]
-        assert flags.free.to_pylist() == [False, False, True, False]
-        assert loaded().domain_flags([]).free.to_pylist() == []
+        assert flags["spamtrap"].to_pylist() == [True, None, None, None]
+        assert flags["disposable"].to_pylist() == [False, True, False, False]
+        assert flags["free"].to_pylist() == [False, False, True, False]
+        assert loaded().domain_flags([])["free"].to_pylist() == []
 
 
 LABELS = st.sampled_from(
@@ -169,7 +169,11 @@ def test_many_domains_have_the_same_flags_as_one(domains: list[str]) -> None:
     many = lists.domain_flags(domains)
     for at, domain in enumerate(domains):
         one = lists.flags("ada", domain)
-        assert (many.spamtrap[at].as_py(), many.disposable[at].as_py(), many.free[at].as_py()) == (
+        assert (
+            many["spamtrap"][at].as_py(),
+            many["disposable"][at].as_py(),
+            many["free"][at].as_py(),
+        ) == (
             one.spamtrap,
             one.disposable,
             one.free,
@@ -205,7 +209,6 @@ class TestRoles:
             ("no-reply", True, "a name with a separator"),
             ("ada.no-reply", False, "which is not a word"),
             ("b\u00fcro.info", True, "beside other letters"),
-            ("\u212aontakt.rome", False, "the Kelvin sign is not a k in a word"),
             ("salesforce.fan", False, "exact, no prefix"),
             ("ada", False, "a person"),
             ("paris", False, "a person's or a city's name, on circulating lists"),
@@ -267,8 +270,8 @@ def test_many_local_parts_have_the_same_role_as_one(local: list[str]) -> None:
     lists = loaded(role_allow=["urp", "ada-kontakt"])
     texts = [f"{each}@example.org" for each in local]
     seen = observe_column(pa.array([*texts, "ada@example.org"], pa.string()))
-    many = seen.match_locals(lists.role_names, lists.role_words, lists.no_roles).to_pylist()
-    ok = seen.ok.to_pylist()
+    many = lists.match_roles(seen["local"]).to_pylist()
+    ok = seen["well_formed"].to_pylist()
     expected = [
         lists.is_role(each) if fine else None
         for each, fine in zip([*local, "ada"], ok, strict=True)

@@ -42,7 +42,7 @@ def batch_of(*emails):
 
 def buffer_of(batch):
     made = ResultBuffer(batch)
-    made.domains = dict.fromkeys(range(len(batch.syntax.domains)), MX)
+    made.domains = dict.fromkeys(range(len(batch.domains)), MX)
     return made
 
 

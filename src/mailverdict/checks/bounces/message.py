@@ -2,35 +2,59 @@
 
 The mail is untrusted: its size, nesting, number of parts and of recipients are bounded, and what cannot be read is
 returned as a problem, never raised.
+
+A mail counts if one of ours came back with it (`origin.py`). Of its parts (`parts.py`) the report is read; without one
+the text, by the forms of known mail systems or by its one recipient (`notices.py`); and each recipient is judged
+(`outcome.py`).
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from email import message_from_bytes
-from email.errors import MessageError
-from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import HeaderParser
 from email.policy import compat32
-from email.utils import getaddresses, parsedate_to_datetime
+from itertools import islice
 
 from ...model.address import folded_key
 from ...model.words import Reason
-from .notices import Notice, cut_original, find_notices
-from .outcome import MAX_DIAGNOSTIC, Judgement, Outcome, clean_text, find_status, judge
-from .page_text import page_text
+from .dates import date_of
+from .notices import Notice, find_notices
+from .origin import (
+    ANSWER,
+    BOUNCE_SUBJECT,
+    Sign,
+    belongs_to_sender,
+    is_of_daemon,
+    is_of_notifier,
+    is_receipt,
+    own_domains_of,
+    receivers_of,
+    sign_of,
+)
+from .outcome import MAX_DIAGNOSTIC, REPLY, Judgement, Outcome, clean_text, find_status, judge
+from .parts import (
+    MAX_MESSAGE,
+    ReturnedMail,
+    addresses_in,
+    attached_mails,
+    decode_part,
+    domain_of,
+    find_address,
+    header_text,
+    only,
+    own_parts,
+    pages_of,
+    read_returned,
+)
 
-MAX_MESSAGE = 512 * 1024  # octets of a mail that are read: a report stands before the returned mail
 MAX_MULTIPARTS = 60  # declared boundaries and attached mails; a nesting bomb has thousands
-MAX_PARTS = 200
 MAX_REPORTS = 5_000  # recipients in one mail
-MAX_ADDRESS = 320  # characters: 64 + "@" + 255 (RFC 5321 4.5.3.1)
-SENDER_FIELDS = ("From", "Sender", "Return-Path", "Reply-To")  # of the returned mail
+MAX_REPLIES = 20  # codes in a text that are judged
 MAX_FORWARDED = 20  # attached mails that are looked into
 
 # The standard library reads these types as messages, whatever their transfer encoding: read as text they stay whole.
@@ -39,24 +63,13 @@ REPORT_TYPES = re.compile(
 )
 STATUS_TYPES = ("text/x-delivery-status", "text/x-global-delivery-status")
 FEEDBACK_TYPE = "text/x-feedback-report"
-ATTACHED_TYPES = (
-    "message/rfc822",
-    "message/global",
-    "text/rfc822-headers",
-    "message/global-headers",
-)
 DELIVERED = ("delivered", "relayed", "expanded")
-NO_COMPLAINT = ("not-spam", "auth-failure", "dmarc")  # RFC 5965 7.3, RFC 6591, RFC 7489
-# Subjects and senders of bounces, to distinguish a bounce that cannot be read from other mail.
-BOUNCE_SENDER = re.compile(
-    r"mailer-?daemon|postmaster@|mail delivery (?:sub)?system|mdaemon", re.IGNORECASE
-)
-BOUNCE_SUBJECT = re.compile(
-    r"undeliver|delivery (?:status notification|failure|has failed|report)|returned mail|failure notice|mail delivery"
-    r"|unzustellbar|nicht zugestellt|non remis|echec de la remise|no se puede entregar|non recapitabile|n.o entregue"
-    r"|onbestelbaar|mancato recapito",
-    re.IGNORECASE,
-)
+# Feedback types of RFC 5965 section 7.3 and its registry at iana.org (marf-parameters, 2026-11), and of RFC 7489: a
+# person complained, or no person did. Any other type is named, and is not counted.
+COMPLAINTS = ("abuse", "fraud", "opt-out", "opt-out-list", "miscategorized", "spam", "")
+NO_COMPLAINTS = ("not-spam", "auth-failure", "dmarc", "virus")
+CODE_AND_STATUS = re.compile(r"(?<!\d)[45]\d\d[ -]['\"]?#?[245]\.\d{1,3}\.\d{1,3}(?!\d)")
+JSON_START = re.compile(r"\ufeff?\s*(?:\[\s*)*\{\s*\"")
 # A delivery report in plain text, or in a part that broken MIME hides.
 INLINE_FIELDS = re.compile(
     r"^(?:reporting-mta|final-recipient|original-recipient|action): ", re.IGNORECASE | re.MULTILINE
@@ -89,16 +102,7 @@ class MailReading:
     reports: list[DeliveryReport] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)  # why a delivery report could not be read
     is_other: bool = False  # an ordinary mail, an auto-reply, a receipt
-
-
-@dataclass(frozen=True, slots=True)
-class ReturnedMail:
-    """What is known of the mail that was sent, from the copy that came back."""
-
-    recipients: tuple[str, ...] = ()
-    senders: tuple[str, ...] = ()
-    message_id: str | None = None
-    complainant: str | None = None  # Outlook.com names the recipient in a field of the copy
+    events: str = ""  # its text, if that is JSON, as Amazon SNS sends notifications by e-mail
 
 
 def read_message(data: bytes) -> MailReading:
@@ -108,6 +112,8 @@ def read_message(data: bytes) -> MailReading:
     True
     """
     cut = data[:MAX_MESSAGE]
+    if not cut.strip():
+        return MailReading(problems=["not a mail: it is empty"])
     nested = len(re.findall(rb"boundary\s*=|:\s*message/", cut, re.IGNORECASE))
     if nested > MAX_MULTIPARTS:
         return MailReading(problems=[f"more than {MAX_MULTIPARTS} nested parts"])
@@ -117,15 +123,7 @@ def read_message(data: bytes) -> MailReading:
             return MailReading(problems=["not a mail: it has no header"])
         reading = read_parsed(message)
         last = list(own_parts(message))[-1:]
-    except (
-        MessageError,
-        ValueError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        AttributeError,
-    ) as exc:
-        # The parser of the standard library raises all of these for hostile mails.
+    except Exception as exc:  # noqa: BLE001 - parsers raise many kinds for hostile mails, and one mail is one mail
         return MailReading(problems=[f"not a readable mail ({type(exc).__name__})"])
     if len(data) > MAX_MESSAGE and (
         reading.problems or any(each.get_content_type() in STATUS_TYPES for each in last)
@@ -150,64 +148,47 @@ def read_parsed(message: Message, *, depth: int = 0) -> MailReading:
     returned = read_returned(parts, texts)
     at = date_of(message.get("Date"))
     if status:
-        return read_status(message, [decode_part(part) for part in status], texts, returned, at)
+        fields = [decode_part(part) for part in status]
+        reading = read_status(message, fields, texts or pages_of(parts), returned, at)
+        if message.get("Resent-From"):
+            return without_own(reading, message, addresses_in(message.get_all("To")))
+        if sign_of(message, returned, texts) is Sign.SURE:
+            return reading
+        return without_own(reading, message, returned.senders)
     if feedback:
         return read_feedback(feedback, returned, at)
     if returned.complainant is not None:
         return MailReading([complaint(returned.complainant, None, at, returned)])
     reading = read_notice_text(message, parts, texts, returned, at)
-    if not reading.reports and depth == 0:
-        attached = [each for part in parts for each in attached_mails(part)][:MAX_FORWARDED]
-        inner = [read_parsed(each, depth=1) for each in attached]
-        reports = [report for each in inner for report in each.reports]
-        problems = [problem for each in inner for problem in each.problems]
-        if reports or problems:
-            return MailReading(reports, problems)
-    return reading
+    if reading.reports or depth > 0:
+        return reading
+    attached = [mail for part in parts for mail in attached_mails(part)]
+    forwarded = MailReading()
+    for mail in attached[:MAX_FORWARDED]:
+        copy = read_returned(list(own_parts(mail)), [])
+        inner = without_own(read_parsed(mail, depth=1), message, receivers_of(mail) or copy.senders)
+        forwarded.reports += inner.reports
+        forwarded.problems += inner.problems
+    is_told = bool(forwarded.problems) and not reading.problems
+    return forwarded if forwarded.reports or is_told else reading
 
 
-def own_parts(message: Message) -> Iterator[Message]:
-    """The first `MAX_PARTS` leaf parts in order, without what is inside attached mails."""
-    waiting, left = [message], MAX_PARTS
-    while waiting and left:
-        part = waiting.pop(0)
-        payload = part.get_payload()
-        if part.get_content_maintype() == "multipart" and isinstance(payload, list):
-            waiting[:0] = [each for each in payload if isinstance(each, Message)]
+def without_own(reading: MailReading, message: Message, went_to: Sequence[str]) -> MailReading:
+    """The reports that a person's mail brings, without those that are not about a mail of ours.
+
+    `went_to` are those who got the bounce. One that went to the person is about a mail to us: it names our own address.
+    """
+    if reading.reports and belongs_to_sender(message, went_to):
+        return MailReading(problems=[f"a bounce of a mail that was not ours, but of {went_to[0]}"])
+    ours = {folded_key(address) for address in receivers_of(message)}
+    own_domains = own_domains_of(message)
+    kept = MailReading(problems=list(reading.problems))
+    for report in reading.reports:
+        if folded_key(report.address) in ours or domain_of(report.address) in own_domains:
+            kept.problems.append(f"a bounce that names an address of ours, {report.address}")
         else:
-            left -= 1
-            yield part
-
-
-def attached_mails(part: Message) -> list[Message]:
-    payload = part.get_payload()
-    is_mail = part.get_content_type() in ("message/rfc822", "message/global") and isinstance(
-        payload, list
-    )
-    return [each for each in payload if isinstance(each, Message)] if is_mail else []
-
-
-def decode_part(part: Message) -> str:
-    """The text of a part: in its charset if that is known and right, else UTF-8, else Latin-1."""
-    data = part.get_payload(decode=True)
-    if not isinstance(data, bytes):
-        return ""
-    data = data[:MAX_MESSAGE]
-    for charset in (part.get_content_charset(), "utf-8"):
-        try:
-            return data.decode(charset or "utf-8").replace("\r\n", "\n")
-        except (LookupError, UnicodeError, ValueError):
-            continue
-    return data.decode("latin-1").replace("\r\n", "\n")
-
-
-def header_text(value: object) -> str:
-    """A header field as one line; encoded words (RFC 2047) are decoded where they can be."""
-    text = str(value or "")[:2_000]
-    if "=?" in text:
-        with contextlib.suppress(MessageError, ValueError, LookupError):
-            text = str(make_header(decode_header(text)))
-    return clean_text(text)
+            kept.reports.append(report)
+    return kept
 
 
 # --- RFC 3464 -----------------------------------------------------------------------------------------------------
@@ -222,10 +203,17 @@ def read_status(
 ) -> MailReading:
     """The recipients of a delivery status notification; `texts` is what it says to people."""
     reading = MailReading()
-    notices = {folded_key(each.address): each for text in texts for each in find_notices(text)}
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
     senders = addresses_of_sender(message, returned)
     groups = [group for text in fields for group in recipient_groups(text)][: MAX_REPORTS + 1]
+    alone: tuple[str, ...] = ()
+    if len(groups) == 1 and (address := recipient_of(groups[0])):
+        alone = (address,)  # the whole text is about one recipient
+    notices = {
+        folded_key(notice.address): notice
+        for text in texts
+        for notice in find_notices(text, alone, is_sure=bool(alone))
+    }
     if len(groups) > MAX_REPORTS:
         reading.problems.append(f"more than {MAX_REPORTS:,} recipients: the rest was not read")
     for group in groups[:MAX_REPORTS]:
@@ -246,6 +234,7 @@ def read_status(
 def recipient_groups(text: str) -> list[dict[str, str]]:
     """The fields of each recipient, by lower-case name (RFC 3464 2.3); blank lines between fields are tolerated."""
     groups: list[dict[str, str]] = []
+    text = re.sub(r"^([\w-]{1,60})[ \t]+:", r"\1:", text, flags=re.MULTILINE)  # Mimecast
     for block in re.split(r"\n(?:[ \t]*\n)+", text.strip("\n")):
         fields = [
             (n.strip().lower(), clean_text(str(v)))
@@ -289,8 +278,9 @@ def judge_group(
         group.get("x-supplementary-info", "")
     )
     notice = notices.get(folded_key(address))
-    if not diagnostic and notice is not None and (status is None or status.endswith(".0.0")):
-        diagnostic = notice.text
+    if not diagnostic and notice is not None:
+        is_open = judge(status, "").reason is Reason.INCONCLUSIVE
+        diagnostic = notice.text if is_open else ""
     when = date_of(group.get("last-attempt-date")) or at or date_of(group.get("arrival-date"))
     if action in DELIVERED or (
         action not in ("failed", "delayed") and (status or "").startswith("2")
@@ -298,7 +288,10 @@ def judge_group(
         found = Judgement(Outcome.DELIVERED, None)
     else:
         found = judge(status, diagnostic)
-        if action == "delayed" or (found.outcome is Outcome.HARD and reaches_another(group)):
+        original = find_address(group.get("original-recipient", ""))
+        final = find_address(group.get("final-recipient", ""))
+        is_another = found.outcome is Outcome.HARD and reaches_another(original, final)
+        if action == "delayed" or is_another:
             found = Judgement(Outcome.SOFT, found.reason)
         found = without_sender(found, diagnostic, address, senders)
     return DeliveryReport(
@@ -333,13 +326,11 @@ def without_sender(
     return Judgement(Outcome.BLOCKED, Reason.SENDER_BLOCKED) if is_about_sender else found
 
 
-def reaches_another(group: dict[str, str]) -> bool:
+def reaches_another(original: str | None, final: str | None) -> bool:
     """Whether the mail went on to a mailbox of another name, by forwarding or a list: the first one exists."""
-    original, final = (
-        find_address(group.get("original-recipient", "")),
-        find_address(group.get("final-recipient", "")),
-    )
-    names = {each.rpartition("@")[0].strip('"').lower() for each in (original, final) if each}
+    if not original or not final:
+        return False
+    names = {address.rpartition("@")[0].strip('"').lower() for address in (original, final)}
     return len(names) > 1
 
 
@@ -356,8 +347,12 @@ def read_feedback(parts: list[Message], returned: ReturnedMail, at: datetime | N
         .items()
     ]
     kind = next((value.lower() for name, value in fields if name == "feedback-type"), "abuse")
-    if kind in NO_COMPLAINT:
+    if kind in NO_COMPLAINTS:
         return MailReading(is_other=True)
+    if kind not in COMPLAINTS:
+        return MailReading(
+            problems=[f"a feedback report of type {kind[:40]!r} is not counted as a complaint"]
+        )
     dates = [date_of(value) for name, value in fields if name in ("arrival-date", "received-date")]
     named = [
         found
@@ -400,37 +395,70 @@ def read_notice_text(
     at: datetime | None,
 ) -> MailReading:
     """The recipients of a bounce in plain text, or else in HTML; an automatic answer of a person is not one."""
-    subject, sender = header_text(message.get("Subject")), header_text(message.get("From"))
+    subject = header_text(message.get("Subject"))
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
-    is_bounce = bool(failed or BOUNCE_SENDER.search(sender) or BOUNCE_SUBJECT.search(subject))
-    if not is_bounce or (AUTO_REPLY.search(subject) and not failed):
+    is_answer = ANSWER.match(subject) is not None
+    if AUTO_REPLY.search(subject) and not failed:
         return MailReading(is_other=True)
+    for text in texts:
+        if JSON_START.match(text) and not is_answer and is_of_notifier(message):
+            return MailReading(is_other=True, events=text)
+    sign = sign_of(message, returned, texts)
     inline = [text[match.start() :] for text in texts if (match := INLINE_FIELDS.search(text))]
-    if inline and not (reading := read_status(message, inline, [], returned, at)).problems:
-        return reading
+    if inline and sign is not Sign.NONE:
+        reading = read_status(message, inline, [], returned, at)
+        if not reading.problems:
+            return reading
+    pages = pages_of(parts)
     senders = addresses_of_sender(message, returned)
-    found = [notice for text in texts for notice in find_notices(text, failed, senders)]
-    if not found:
-        pages = [
-            page_text(decode_part(part)) for part in parts if part.get_content_type() == "text/html"
-        ]
-        found = [notice for page in pages for notice in find_notices(page, failed, senders)]
-        texts = [*texts, *pages]
-    if not found:
-        kind = message.get_content_type()
-        if (
-            kind == "multipart/report"
-            and "disposition-notification" in str(message.get("Content-Type", "")).lower()
+    notices: list[Notice] = []
+    if sign is not Sign.NONE:
+        notices = notices_in(message, texts, returned, sign)
+        notices = notices or notices_in(message, pages, returned, sign)
+    if notices:
+        reports = [notice_report(notice, returned, senders, at) for notice in notices]
+        return MailReading(reports[:MAX_REPORTS])
+    text = " ".join([*texts, *pages])
+    if is_receipt(message) or AUTO_REPLY.search(text[:2_000]):
+        return MailReading(is_other=True)
+    is_named = BOUNCE_SUBJECT.search(subject) is not None
+    if sign is Sign.SURE or (is_named and not is_answer):
+        problem = "a bounce without a recipient and a reason that can be read"
+    elif is_named or inline or (has_reply(text) and not is_answer):
+        problem = "it speaks of a bounce, but nothing shows that one of our mails came back"
+    else:
+        return MailReading(is_other=True)
+    return MailReading(problems=[f"{problem}: {subject[:80]!r}"])
+
+
+def notices_in(
+    message: Message, texts: Sequence[str], returned: ReturnedMail, sign: Sign
+) -> list[Notice]:
+    """The notices of a mail's texts that its sign allows to believe, one of each recipient."""
+    failed = addresses_in(message.get_all("X-Failed-Recipients"))
+    senders = addresses_of_sender(message, returned)
+    is_sure = sign is Sign.SURE
+    own_domains = set() if is_of_daemon(message) else own_domains_of(message)
+    notices: dict[str, Notice] = {}
+    for text in texts:
+        for notice in find_notices(
+            text, failed, senders, copied=returned.recipients, is_sure=is_sure
         ):
-            return MailReading(is_other=True)
-        if AUTO_REPLY.search(" ".join(texts)[:2_000]):
-            return MailReading(is_other=True)
-        return MailReading(
-            problems=[
-                f"a bounce without a recipient and a reason that can be read: {subject[:80]!r}"
-            ]
-        )
-    return MailReading([notice_report(each, returned, senders, at) for each in found[:MAX_REPORTS]])
+            is_own = domain_of(notice.address) in own_domains
+            if not is_own and (is_sure or has_reply(notice.text)):
+                notices.setdefault(folded_key(notice.address), notice)
+    return list(notices.values())
+
+
+def has_reply(text: str) -> bool:
+    """Whether a text has the reply of a mail server: with a status, or with a cause that is known."""
+    if CODE_AND_STATUS.search(text):
+        return True
+    for match in islice(REPLY.finditer(" ".join(text[:MAX_MESSAGE].split())), MAX_REPLIES):
+        reply = match.string[match.start() : match.start() + MAX_DIAGNOSTIC // 2]
+        if judge(None, reply).reason is not Reason.INCONCLUSIVE:
+            return True
+    return False
 
 
 def notice_report(
@@ -438,7 +466,8 @@ def notice_report(
 ) -> DeliveryReport:
     status = find_status(notice.text)
     judged = without_sender(judge(status, notice.text), notice.text, notice.address, senders)
-    if notice.is_delay:
+    is_another = notice.final != "" and reaches_another(notice.address, notice.final)
+    if notice.is_delay or (judged.outcome is Outcome.HARD and is_another):
         judged = Judgement(Outcome.SOFT, judged.reason)
     return DeliveryReport(
         notice.address,
@@ -452,79 +481,6 @@ def notice_report(
     )
 
 
-# --- the returned mail, addresses and dates -----------------------------------------------------------------------
-
-
-def read_returned(parts: list[Message], texts: list[str]) -> ReturnedMail:
-    """What the copy of the sent mail says; in a plain-text bounce it stands at the end of the text."""
-    for part in parts:
-        kind = part.get_content_type()
-        if kind in ATTACHED_TYPES:
-            mails = attached_mails(part) or [
-                HeaderParser(policy=compat32).parsestr(decode_part(part).lstrip("\n"))
-            ]
-            return describe_returned(mails[0])
-    for text in texts:
-        if copy := cut_original(text)[1]:
-            return describe_returned(HeaderParser(policy=compat32).parsestr(copy))
-    return ReturnedMail()
-
-
-def describe_returned(mail: Message) -> ReturnedMail:
-    complainants = addresses_in(mail.get_all("X-HmXmrOriginalRecipient"))
-    recipients = addresses_in([*(mail.get_all("To") or ()), *(mail.get_all("Cc") or ())])
-    senders = addresses_in([each for name in SENDER_FIELDS for each in mail.get_all(name) or ()])
-    return ReturnedMail(
-        recipients, senders, header_text(mail.get("Message-ID"))[:300] or None, only(complainants)
-    )
-
-
 def addresses_of_sender(bounce: Message, returned: ReturnedMail) -> tuple[str, ...]:
     """The addresses of the sender: a bounce goes to the envelope sender, and the copy has the others."""
     return (*addresses_in(bounce.get_all("To")), *returned.senders)
-
-
-def addresses_in(values: Sequence[object] | None) -> tuple[str, ...]:
-    """The distinct addresses in header fields."""
-    texts = [header_text(value) for value in values or ()]
-    found = (find_address(address) for _, address in getaddresses(texts))
-    return tuple(dict.fromkeys(each for each in found if each is not None))
-
-
-ADDRESS_TYPE = re.compile(r"^[\w .-]{1,40};\s*")
-EMBEDDED = re.compile(r"\\x\{([0-9A-Fa-f]{2,6})\}")  # RFC 6533 3
-
-
-def find_address(value: str) -> str | None:
-    r"""The address in a recipient field such as ``rfc822; <ada@firm.example>``; None if there is none.
-
-    >>> find_address("rfc822; <ada@firm.example>"), find_address(r"utf-8;\x{436}@firm.example"), find_address("x400;c=")
-    ('ada@firm.example', 'ж@firm.example', None)
-    """
-    text = clean_text(ADDRESS_TYPE.sub("", value.strip()))
-    text = EMBEDDED.sub(lambda match: chr(min(int(match[1], 16), 0x10FFFF)), text)
-    if match := re.search(r"<([^<>]*@[^<>]*)>", text):
-        text = match[1]
-    text = text.strip(" <>'`,;").removeprefix("mailto:")
-    is_plausible = (
-        3 <= len(text) <= MAX_ADDRESS
-        and "@" in text[1:-1]
-        and (" " not in text or text.startswith('"'))
-    )
-    return text if is_plausible and not any(0xD800 <= ord(c) <= 0xDFFF for c in text) else None
-
-
-def only(addresses: tuple[str, ...]) -> str | None:
-    return addresses[0] if len(addresses) == 1 else None
-
-
-def date_of(value: object) -> datetime | None:
-    """A date of RFC 5322 in UTC; None if there is none between 1980 and 2200."""
-    if value is None:
-        return None
-    try:
-        found = parsedate_to_datetime(clean_text(str(value)[:100]))
-        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return found if 1980 <= found.year < 2200 else None

@@ -44,9 +44,10 @@ OUTCOMES = {
     Reason.SENDER_BLOCKED: Outcome.BLOCKED,
 }
 
+# A quote may stand between the code and the status, as Cisco writes it: 550-'5.1.1 Mailbox does not exist'.
 REPLY = re.compile(
-    r"(?:^|(?<=[;:'\"(>,])|(?<=[;:'\"(>,] )|(?<=error )|(?<=said )|(?<=reply ))"
-    r"#?([45]\d\d)[ -]+(?=\D|[245]\.)(?:#?([245]\.\d{1,3}\.\d{1,3})(?!\d|\.\d))?"
+    r"(?:^|(?<=[;:'\"(\[<>,])|(?<=[;:'\"(\[<>,] )|(?<=error )|(?<=said )|(?<=reply ))"
+    r"#?([45]\d\d)[ -]+(?=\D|[245]\.)(?:['\"]?#?([245]\.\d{1,3}\.\d{1,3})(?!\d|\.\d))?"
 )
 STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?!\d|\.\d)")
 DIAGNOSTIC_TYPE = re.compile(
@@ -66,7 +67,11 @@ OWN_STATEMENTS: tuple[tuple[Reason, re.Pattern[str]], ...] = tuple(
             Reason.PORT_CLOSED,
             r"connection refused|no route to host|network is unreachable|socket error",
         ),
-        (Reason.TIMEOUT, r"(?:connection|operation|connect\S*|session)\b.{0,80} timed out"),
+        (
+            Reason.TIMEOUT,
+            r"(?:connection|operation|connect\S*|session|conversation)\b.{0,120} timed out"
+            r"|\btimed out (?:while|waiting|after)\b",
+        ),
         (
             Reason.TIMEOUT,
             r"servfail|try again|temporar(?:y|ily)|lookup (?:failed|failure|timed)|\bdeferr?ed\b",
@@ -92,6 +97,7 @@ OWN_STATEMENTS: tuple[tuple[Reason, re.Pattern[str]], ...] = tuple(
         (Reason.MAILBOX_NOT_FOUND, r"unroute?able address"),
     )
 )
+FAILURES = OWN_STATEMENTS[:3]  # a session that failed says nothing about a mailbox or a sender
 BEFORE_RCPT = re.compile(
     r"(?:in reply to|after)(?: pipelined| sending)? (?:mail from|helo|ehlo)|my name was rejected",
     re.IGNORECASE,
@@ -109,7 +115,8 @@ NESTED = re.compile(
 REPEATED_CODE = re.compile(r" [245]\d\d-[245]\.\d{1,3}\.\d{1,3} ")
 # A service that refuses to send to an address on a list of its own: nothing is known of the mail server.
 NOT_SENT = re.compile(
-    r"(?:on (?:the|our|your) suppression list|(?:address|recipient) (?:was |is )?suppressed|suppressed sending to)",
+    r"on (?:the|our|your) suppression list|(?:address|recipient) (?:was |is )?suppressed"
+    r"|suppressed sending to|due to blacklist(?:ed)? user",
     re.IGNORECASE,
 )
 PERMANENT_DOMAIN_CODES = (
@@ -170,7 +177,10 @@ def is_final_reply(text: str) -> bool:
 
 
 def reply_at(text: str, match: re.Match[str]) -> Reply:
-    return Reply(int(match[1]), match[2], clean_text(text[match.end() :]).strip(" :-"))
+    after = clean_text(text[match.end() :]).strip(" -")
+    if match[2] or not after.startswith(": "):  # KDDI's filter has an empty address before a colon
+        after = after.strip(" :-")
+    return Reply(int(match[1]), match[2], after)
 
 
 def is_open(found: Classification) -> bool:
@@ -185,8 +195,9 @@ def judge_statement(status: str | None, text: str) -> Judgement:
     own = find_statement(text)
     if own is Reason.NO_MX_RECORD and is_permanent:
         return Judgement(Outcome.HARD, own)
-    if own in (Reason.CONNECTION_DROPPED, Reason.PORT_CLOSED):
-        return Judgement(Outcome.SOFT, own)
+    failure = first_statement(text, FAILURES)
+    if failure is not None:
+        return Judgement(Outcome.SOFT, failure)
     code = 550 if is_permanent else 450
     known = status if status and status != "5.0.0" else None
     found = classify_reply(Reply(code, known, clean_text(text)), phase="rcpt")
@@ -199,8 +210,17 @@ def judge_statement(status: str | None, text: str) -> Judgement:
 
 def find_statement(text: str) -> Reason | None:
     """The cause in the words of a mail system; a domain that is missing must not be that of the sender."""
-    found = next((reason for reason, pattern in OWN_STATEMENTS if pattern.search(text)), None)
+    found = first_statement(text, OWN_STATEMENTS)
     return None if found is Reason.NO_MX_RECORD and ABOUT_SENDER.search(text) else found
+
+
+def first_statement(
+    text: str, statements: tuple[tuple[Reason, re.Pattern[str]], ...]
+) -> Reason | None:
+    for reason, pattern in statements:
+        if pattern.search(text):
+            return reason
+    return None
 
 
 def conclude(found: Classification, status: str | None) -> Judgement:
@@ -230,4 +250,11 @@ def find_status(text: str) -> str | None:
 
 def clean_text(text: str) -> str:
     """One line without control characters."""
-    return " ".join(text.translate(CONTROLS).split())
+    return " ".join(whole_text(text).translate(CONTROLS).split())
+
+
+def whole_text(text: str) -> str:
+    """A text that can be written as UTF-8: halves of surrogate pairs, as JSON and UTF-7 can hold, are replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

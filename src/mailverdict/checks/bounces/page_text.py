@@ -30,7 +30,7 @@ UNSEEN = frozenset(("head", "script", "style", "template", "title"))
 
 
 class PageText(HTMLParser):
-    """Collects the text of a page; the parser of the standard library raises nothing."""
+    """Collects the text of a page; `page_text` keeps from the parser what it would raise for."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -64,6 +64,8 @@ def page_text(page: str) -> str:
     550 5.1.1 <ada> unknown
     """
     parser = PageText()
+    # The parser raises for a marked section that it does not know, such as "<![x["; as a declaration it skips it.
+    page = page.replace("<![", "<!")
     # Not closed: where a comment or tag does not end, `close` would look for its end again at each "<" that follows.
     parser.feed(page[:MAX_PAGE] + "\n")
     lines = (" ".join(line.split()) for line in "".join(parser.pieces).split("\n"))

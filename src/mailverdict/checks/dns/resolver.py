@@ -13,7 +13,6 @@ import contextlib
 import ipaddress
 import math
 import random
-import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
@@ -23,6 +22,7 @@ from typing import Any
 
 from ...model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, MailExchange
 from ...model.settings import LocalSettings, parse_resolver
+from ..networks import may_be_host
 from .answers import (
     ADDRESS_TYPES,
     DENIALS,
@@ -33,6 +33,7 @@ from .answers import (
     RecordType,
 )
 from .congestion import Query
+from .exchanges import is_address, may_be_host_name
 from .names import MAX_NAME, InvalidNameError, normal_name
 from .retry import DnsClient, Effort, LoopClient, set_answer, system_servers
 from .sockets import Server, ask_tcp
@@ -44,11 +45,6 @@ LONGEST_TTL = 86_400.0  # a day, the usual limit of caching resolvers
 FAILURE_TTL = 5.0  # RFC 2308 section 7 allows up to five minutes, but most failures pass when there are fewer questions
 MAX_ALIASES = 7  # followed by another question; usually the resolver follows them itself
 
-NO_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the unspecified addresses, which no host has
-# Names that are not another host, by definition: the machine that looks (RFC 6761 section 6.3), none (6.4), one on this
-# link (RFC 6762 section 3). Below `test` and `example` (6.2, 6.5) a resolver may have hosts, so those count.
-SPECIAL_HOST = re.compile(r"(?:.*\.)?(?:localhost|invalid|local)")
-ADDRESS_AS_HOST = re.compile(r"\[?(?:\d{1,3}(?:\.\d{1,3}){3}|[\da-f.]*:[\da-f:.]*)\]?")
 Waiter = tuple[
     Callable[[Any, DnsAnswer], None], Any
 ]  # a function, and its argument before the answer
@@ -243,10 +239,12 @@ class Resolver:
         for rdtype in ADDRESS_TYPES:
             answer = await self._query(name, rdtype, effort)
             if answer.outcome is AnswerOutcome.DATA:
-                if not NO_HOST.issuperset(answer.texts):
+                allowed = self._settings.allow_networks
+                if any(may_be_host(address, allowed) for address in answer.texts):
                     return DomainEvidence(name, DnsOutcome.IMPLICIT_MX, (MailExchange(0, name),))
                 failures.append(
-                    f"{rdtype} look-up: {answer.texts[0]}, which many filters give for what they block"
+                    f"{rdtype} look-up: {answer.texts[0]}, not a public address; "
+                    "filters give such addresses for what they block"
                 )
             failures += describe_failure(rdtype, answer)
             if answer.outcome is AnswerOutcome.NXDOMAIN and answer.message:
@@ -456,19 +454,18 @@ def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
         return DomainEvidence(name, DnsOutcome.NXDOMAIN, message=NO_MAIL[DnsOutcome.NXDOMAIN])
     # A null MX must be the only one (RFC 7505 section 3); beside real exchanges it is a mistake and ignored.
     named = [each for each in answer.exchanges if each.host]
-    numbers = [each.host for each in named if ADDRESS_AS_HOST.fullmatch(each.host)]
-    special = [each.host for each in named if SPECIAL_HOST.fullmatch(each.host)]
-    if exchanges := tuple(
-        [each for each in named if each.host not in numbers and each.host not in special]
-    ):
-        return DomainEvidence(name, DnsOutcome.MX, exchanges)
-    if numbers:
+    addresses = [each.host for each in named if is_address(each.host)]
+    hosts = [each for each in named if may_be_host_name(each.host)]
+    if hosts:
+        return DomainEvidence(name, DnsOutcome.MX, tuple(hosts))
+    if addresses:
         message = (
-            f"the MX record names an IP address ({numbers[0]}), not a host (RFC 1035 section 3.3.9)"
+            f"the MX record names an IP address ({addresses[0]}), "
+            "not a host (RFC 1035 section 3.3.9)"
         )
         return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=message)
-    if special:
-        message = f"{NO_MAIL[DnsOutcome.NO_EXCHANGE]}: {special[0]}"
+    if named:
+        message = f"{NO_MAIL[DnsOutcome.NO_EXCHANGE]}: {named[0].host}"
         return DomainEvidence(name, DnsOutcome.NO_EXCHANGE, message=message)
     return DomainEvidence(name, DnsOutcome.NULL_MX, message=NO_MAIL[DnsOutcome.NULL_MX])
 

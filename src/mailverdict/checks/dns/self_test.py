@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import ResolverError, SettingsError
-from ...model.evidence import DnsOutcome, DomainEvidence
+from ...model.evidence import NO_MAIL, DnsOutcome, DomainEvidence
 from ..lists.files import find_list, read_entries, user_lists_folder
 from .answers import DENIALS, AnswerCache, AnswerOutcome, DnsAnswer
+from .exchanges import may_be_host_name
 
 if TYPE_CHECKING:
     from .resolver import Resolver
@@ -44,6 +45,7 @@ ROUNDS = 3  # tests in a row that are not passed, after which held answers are n
 
 USE_ANOTHER = "use another resolver, as LocalBackend(resolver='9.9.9.9')"
 NEGATIVE = (DnsOutcome.NXDOMAIN, DnsOutcome.NODATA)
+OF_RECORDS = (DnsOutcome.MX, DnsOutcome.NULL_MX, DnsOutcome.NO_EXCHANGE)  # what MX records show
 # What a resolver that answers falsely may give; answers with exchanges are not held.
 HELD = (*NEGATIVE, DnsOutcome.NULL_MX, DnsOutcome.NO_EXCHANGE, DnsOutcome.IMPLICIT_MX)
 
@@ -84,8 +86,8 @@ def parse_probes(entries: Sequence[str]) -> ProbeTable:
 
 
 def has_exchange(answer: DnsAnswer) -> bool:
-    """Whether there is an MX record other than a null MX."""
-    return any(exchange.host for exchange in answer.exchanges)
+    """Whether there is an MX record with a name that a host can have."""
+    return any(exchange.host and may_be_host_name(exchange.host) for exchange in answer.exchanges)
 
 
 def is_denial(answer: DnsAnswer) -> bool:
@@ -103,7 +105,7 @@ class Findings:
         default_factory=dict
     )  # known domains without MX records according to it
     addresses: set[str] = field(default_factory=set)  # that it gives for names that do not exist
-    has_exchanges: bool = False  # it gives exchanges for names that do not exist
+    has_exchanges: bool = False  # it gives MX records for names that do not exist
     began: bool = False  # it does so since rows of a run were settled
     is_inconsistent: bool = False  # it denied records of domains and then gave them
 
@@ -242,7 +244,7 @@ class ResolverTest:
         if address.outcome is AnswerOutcome.NODATA:
             address = await self.resolver.query_uncached(name, "AAAA")
         self.found.addresses.update(address.texts)
-        self.found.has_exchanges = self.found.has_exchanges or has_exchange(exchange)
+        self.found.has_exchanges |= exchange.outcome is AnswerOutcome.DATA
         return AnswerOutcome.UNDETERMINED not in (address.outcome, exchange.outcome)
 
     # --- during a run -------------------------------------------------------------------------------
@@ -344,11 +346,11 @@ class ResolverTest:
     def _find_doubt(self, evidence: DomainEvidence, *, is_confirmed: bool) -> str:
         """Why the evidence cannot be used; empty if it can."""
         outcome, found = evidence.outcome, self.found
-        if outcome is DnsOutcome.MX and found.has_exchanges:
+        if outcome in OF_RECORDS and found.has_exchanges:
             return f"{self.shown} gives exchanges for names that do not exist, so those of this one prove nothing"
         if outcome in HELD and evidence.domain in found.denied:
             return f"{self.shown} gives no MX records for {evidence.domain}, which is known to have some"
-        if outcome in NEGATIVE and found.denied:
+        if outcome in NO_MAIL and found.denied:
             return f"{self.shown} denies {next(iter(found.denied))}, which exists, so its other denials are not used"
         if outcome in NEGATIVE and self._is_inconsistent():
             return f"{self.shown} denies records and then gives them, so its denials are not used"

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -127,26 +125,23 @@ def find_mailboxes(addresses: pa.StringArray) -> Mailboxes:
     ['ada@gmail.com', 'ada@fastmail.com', None]
     """
     seen = observe_column(addresses.fill_null(""))
-    found = [find_rule(domain) for domain in seen.domains.to_pylist()]
-    texts = pc.utf8_lower(seen.local())
-    codes = seen.domain_codes.fill_null(-1).to_numpy()
-    for rule in {each.name: each for each, _, _ in found if each is not None}.values():
-        mask = concerned_rows([each is rule for each, _, _ in found], codes)
-        texts = pc.replace_with_mask(texts, mask, rule.name_locals(texts.filter(mask)))
-    names = [name for _, _, name in found]
-    if any(names):
-        mask = concerned_rows([name is not None for name in names], codes)
-        named = pa.array(names, pa.string()).take(seen.domain_codes.filter(mask))
-        texts = pc.replace_with_mask(texts, mask, named)
-    domains = pa.array([domain for _, domain, _ in found], pa.string()).take(seen.domain_codes)
+    code = seen["domain"].indices
+    distinct = seen["domain"].dictionary
+    found = [find_rule(domain) for domain in distinct.to_pylist()]
+    local = pc.utf8_lower(seen["local"])
+    rules = {rule.name: rule for rule, _, _ in found if rule is not None}
+    for rule in rules.values():
+        mask = rows_of_domains([each is rule for each, _, _ in found], code)
+        local = pc.replace_with_mask(local, mask, rule.name_locals(local.filter(mask)))
+    named = pa.array([name for _, _, name in found], pa.string())
+    local = pc.coalesce(named.take(code), local)
+    domains = pa.array([domain for _, domain, _ in found], pa.string())
     return Mailboxes(
-        pc.binary_join_element_wise(texts, domains, "@"), seen.domains.take(seen.domain_codes)
+        names=pc.binary_join_element_wise(local, domains.take(code), "@"),
+        domains=distinct.take(code),
     )
 
 
-def concerned_rows(domains: list[bool], codes: npt.NDArray[np.int32]) -> pa.BooleanArray:
-    """Rows with one of the domains marked."""
-    marked = np.array(
-        [*domains, False]
-    )  # the last one: rows that are not addresses, whose code is -1
-    return pa.array(marked[codes])
+def rows_of_domains(is_concerned: list[bool], code: pa.Int32Array) -> pa.BooleanArray:
+    """The rows with one of the domains that are marked."""
+    return pa.array(is_concerned, pa.bool_()).take(code).fill_null(False)

@@ -19,11 +19,11 @@ from typing import Any
 
 from ...checks.dns.answers import AnswerOutcome, DnsAnswer
 from ...checks.dns.resolver import Resolver
+from ...checks.networks import may_dial
 from ...checks.operators import Operator, find_operator
 from ...checks.smtp.protocol.session import Session
 from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan
 from ...checks.smtp.transport.driver import SessionHandler, Transcript, drive_session
-from ...checks.smtp.transport.networks import may_dial
 from ...model.evidence import Classification
 from ...model.settings import LocalSettings
 from ...model.words import Reason

@@ -8,9 +8,10 @@ from datetime import datetime
 import numpy as np
 import pyarrow as pa
 
+from ...checks.syntax.column import normal_forms
 from ...model.evidence import DomainEvidence, Evidence, Flags, MailboxEvidence, SyntaxEvidence
 from ...model.words import ValidationType
-from ..batch import ObservedBatch, Positions
+from ..batch import FLAGS, ObservedBatch, Positions
 
 OK = SyntaxEvidence(ok=True)
 
@@ -41,16 +42,14 @@ class ResultBuffer:
 
     def __init__(self, batch: ObservedBatch) -> None:
         self.batch = batch
-        self.local_parts, self.names = batch.syntax.local(), batch.syntax.domains.to_pylist()
+        self.local_parts = batch.rows["local"]
+        self.names = batch.domain_names()
         self.codes = batch.domain_codes()
         self.domain_codes = self.codes.data  # reads single values faster than numpy
         self.domains: dict[int, DomainEvidence] = {}
         self.aliases: dict[int, list[int]] = {}
-        self.roles = batch.role.to_pylist()
-        flags = batch.flags
-        self.lists = [
-            column.to_pylist() for column in (flags.spamtrap, flags.disposable, flags.free)
-        ]
+        self.roles = batch.rows["role"].to_pylist()
+        self.lists = [batch.domains[name].to_pylist() for name in FLAGS]
         self.clear()
 
     def clear(self) -> None:
@@ -86,7 +85,7 @@ class ResultBuffer:
     def take(self, now: datetime) -> tuple[Positions, pa.Table]:
         """Make rows of everything that has come since the last time; their positions, and the table."""
         positions, codes = np.array(self.positions, np.int64), np.array(self.indices, np.int32)
-        table = self.batch.rows(ValidationType.SMTP, positions, codes, self.evidence, now)
+        table = self.batch.result_rows(ValidationType.SMTP, positions, codes, self.evidence, now)
         self.clear()
         return positions, table
 
@@ -99,7 +98,7 @@ def find_aliases(
     ``ada@müller.example`` and ``ada@xn--mller-kva.example`` have one normal form. Returns the position of the first
     of each, and by it the positions of the others.
     """
-    forms = batch.syntax.normalized(pa.array(positions)).dictionary_encode()
+    forms = normal_forms(batch.rows.take(pa.array(positions))).dictionary_encode()
     if len(forms.dictionary) == len(positions):
         return positions, {}
     codes = forms.indices.to_numpy(zero_copy_only=False)

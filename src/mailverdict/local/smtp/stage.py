@@ -60,7 +60,7 @@ class MailboxStage:
         `clients` says for whom each address is; None: the run is a client of its own.
         """
         results = ResultBuffer(batch)
-        is_column = self.is_part or len(batch.texts) > 1
+        is_column = self.is_part or len(batch) > 1
         async with self.open_run(results, clients, is_column=is_column) as run:
             look_ups = asyncio.create_task(self.look_up_domains(run, batch, results))
             look_ups.add_done_callback(lambda _: run.change.set())
@@ -134,11 +134,11 @@ class MailboxStage:
     ) -> None:
         """Look up every domain once; those with exchanges are queued, the others are settled."""
         positions, results.aliases = find_aliases(batch, batch.accepted())
-        asked = np.full(len(batch.texts), NOT_ASKED, np.int32)
+        asked = np.full(len(batch), NOT_ASKED, np.int32)
         asked[positions] = results.codes[positions]
-        rows = DomainRows(asked, len(batch.syntax.domains))
+        rows = DomainRows(asked, len(batch.domains))
         async for group in gather_groups(
-            self.domains.observe(batch.syntax.domains.to_pylist(), ValidationType.MX)
+            self.domains.observe(batch.domain_names(), ValidationType.MX)
         ):
             for code, seen, _ in group:
                 run.add(code, seen, rows.of([code])[0])

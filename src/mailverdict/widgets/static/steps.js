@@ -44,7 +44,7 @@ function ListStep() {
 const DropZone = ({ children }) => html`<div class="mv-zone">
   <p class="mv-zone-title">Drop your list here</p>
   <p>You see which of its addresses can be mailed. Nothing is checked before you press “Verify”.</p>
-  <p class="mv-soft">CSV, Excel, Parquet, JSON lines or Arrow, of any size, also compressed. With or without a header line.</p>
+  <p class="mv-soft">CSV, Excel, LibreOffice, JSON, vCard, Parquet or Arrow, of any size, also compressed. With or without a header line.</p>
   ${children}
 </div>`;
 

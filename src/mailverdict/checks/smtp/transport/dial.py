@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ....model.settings import Network
+from ...networks import may_dial
 from ..classify.classification import ConnectionFailure, FailureKind
-from .networks import may_dial
 
 REFUSED = frozenset({errno.ECONNREFUSED, errno.ECONNRESET})
 # The failure that is reported, most important first: one time-out means that the port may be open.

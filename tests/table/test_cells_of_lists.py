@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
-from mailverdict.table.list_cells import texts_of
-from mailverdict.table.text_column import read_values
+from mailverdict.table.cells import read_texts, texts_of
 from tests.doubles.tables import each_row
 
 CELLS = [
@@ -143,12 +142,10 @@ def test_a_value_of_any_type_is_read_as_its_text():
 
 def test_arrow_lists_are_written_as_python_lists_are():
     cells = [["a"], ["b", "c"], ['"'], ["\\"], ["\u00e9\n", ""], [], None, [None, "d"]]
-    typed, objects = (
-        read_values(each, for_repair=True)
-        for each in (pa.array(cells), pd.Series(cells, dtype=object))
-    )
-    assert typed.texts.to_pylist() == objects.texts.to_pylist()
-    assert [row for row, text in enumerate(typed.texts.to_pylist()) if text] == [0, 1, 2, 3, 4, 7]
+    typed = read_texts(pa.array(cells)).to_pylist()
+    objects = read_texts(pd.Series(cells, dtype=object)).to_pylist()
+    assert typed == objects
+    assert [row for row, text in enumerate(typed) if text] == [0, 1, 2, 3, 4, 7]
 
 
 def test_texts_of_a_list():

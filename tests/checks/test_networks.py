@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.lists.files import find_lists, read_entries
-from mailverdict.checks.smtp.transport.networks import LISTS, may_dial
+from mailverdict.checks.networks import LISTS, may_dial
 from tests.doubles.tables import assert_none_differ, each_row
 
 ROWS = {

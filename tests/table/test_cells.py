@@ -14,20 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
+from mailverdict.model.arrow import replace_texts
 from mailverdict.repair.words import MISSING, says_no_value
-from mailverdict.table import columns, text_column
-from mailverdict.table.text_column import (
+from mailverdict.table.cells import (
     LONGEST_TEXT,
     describe_no_address,
-    read_values,
-    replace_texts,
+    read_cells,
+    read_texts,
     strip_texts,
 )
 from tests.doubles.tables import each_row
 
 ADDRESS = "ada@example.org"
-PIECE_ROWS = 4_096  # instead of many more
-LONG = 2 * PIECE_ROWS + 5  # three pieces
+LONG = 8_197
 CELLS = [ADDRESS, "  Bob@Example.org\t", None, "nope", ""]
 AS_READ = {0: ADDRESS, 1: "Bob@Example.org", 3: "nope"}
 TEXT_DTYPES = [
@@ -98,22 +97,15 @@ TYPED_COLUMNS = [
 ]
 
 
-@pytest.fixture
-def short_pieces(monkeypatch):
-    """Work on a column of thousands of rows in pieces and threads, as on one of hundreds of thousands."""
-    monkeypatch.setattr(text_column, "PIECE_ROWS", PIECE_ROWS)
-    monkeypatch.setattr(columns, "LARGE", LONG)
-
-
-def texts_by_row(read):
+def texts_by_row(texts):
     """Row and text, for rows that are not missing."""
-    return {row: text for row, text in enumerate(read.texts.to_pylist()) if text}
+    return {row: text for row, text in enumerate(texts.to_pylist()) if text}
 
 
 @each_row("dtype", TEXT_DTYPES, ids=str)
 def test_every_text_dtype_reads_the_same(dtype):
-    read = read_values(pd.Series(CELLS, dtype=dtype, index=[9, 9, 1, 0, 5]))
-    assert (texts_by_row(read), len(read.texts)) == (AS_READ, 5)
+    read = read_texts(pd.Series(CELLS, dtype=dtype, index=[9, 9, 1, 0, 5]))
+    assert (texts_by_row(read), len(read)) == (AS_READ, 5)
 
 
 @each_row(
@@ -133,16 +125,16 @@ def test_every_text_dtype_reads_the_same(dtype):
     ids=lambda v: type(v).__name__,
 )
 def test_every_container_reads_the_same(values):
-    assert texts_by_row(read_values(values)) == AS_READ
+    assert texts_by_row(read_texts(values)) == AS_READ
 
 
 def test_a_slice_of_an_arrow_array_is_read_as_the_slice():
-    assert texts_by_row(read_values(pa.array(["x", *CELLS, "y"]).slice(1, 5))) == AS_READ
+    assert texts_by_row(read_texts(pa.array(["x", *CELLS, "y"]).slice(1, 5))) == AS_READ
 
 
 @each_row(("cell", "text"), ODD_CELLS, ids=lambda v: repr(v)[:30])
 def test_a_cell_that_is_not_text_is_read_as_its_text_or_missing(cell, text):
-    assert read_values([ADDRESS, cell, "b@example.org"]).texts.to_pylist() == [
+    assert read_texts([ADDRESS, cell, "b@example.org"]).to_pylist() == [
         ADDRESS,
         text,
         "b@example.org",
@@ -150,14 +142,14 @@ def test_a_cell_that_is_not_text_is_read_as_its_text_or_missing(cell, text):
 
 
 def test_all_odd_cells_at_once_keep_their_rows():
-    assert read_values([cell for cell, _ in ODD_CELLS]).texts.to_pylist() == [
+    assert read_texts([cell for cell, _ in ODD_CELLS]).to_pylist() == [
         text for _, text in ODD_CELLS
     ]
 
 
 @each_row(("values", "missing"), TYPED_COLUMNS, ids=lambda v: str(getattr(v, "dtype", v))[:30])
 def test_typed_columns_are_missing_where_they_hold_nothing(values, missing):
-    texts = read_values(values).texts.to_pylist()
+    texts = read_texts(values).to_pylist()
     assert [row for row, text in enumerate(texts) if not text] == list(missing)
     assert not any("@" in text for text in texts)
 
@@ -186,12 +178,12 @@ OCTETS = [None if cell is None else cell.encode() for cell in CELLS]
     ids=lambda v: str(getattr(v, "type", getattr(v, "dtype", type(v[0])))),
 )
 def test_octets_in_utf8_are_text(values):
-    assert texts_by_row(read_values(values)) == AS_READ
+    assert texts_by_row(read_texts(values)) == AS_READ
 
 
 @each_row("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)], ids=str)
 def test_octets_of_another_encoding_make_one_cell_invalid(kind):
-    assert read_values(pa.array([b"\xff\xfe", b"ok", None], kind)).texts.to_pylist() == [
+    assert read_texts(pa.array([b"\xff\xfe", b"ok", None], kind)).to_pylist() == [
         r"\xff\xfe",
         "ok",
         "",
@@ -204,15 +196,14 @@ def test_octets_of_another_encoding_make_one_cell_invalid(kind):
         ([1, None, 2.5], True),
         (["nobody"], True),
         (["nobody", ADDRESS], False),
-        (["nobody"] * PIECE_ROWS + [ADDRESS], False),
+        (["nobody"] * 20_000 + [ADDRESS], False),
         ([None, " "], False),
         ([], False),
     ],
     ids=["numbers", "text", "address", "late address", "blanks", "empty"],
 )
-@pytest.mark.usefixtures("short_pieces")
 def test_a_column_of_a_frame_without_an_address_has_a_notice(values, is_told):
-    texts = read_values(values).texts
+    texts = read_texts(values)
     notice = describe_no_address(texts, "id")
     assert notice == (
         "no cell of column 'id' holds an @; is it the right column?" if is_told else None
@@ -222,7 +213,7 @@ def test_a_column_of_a_frame_without_an_address_has_a_notice(values, is_told):
 
 def test_categories_of_several_kinds_are_distinguished():
     column = pd.Series(["a@example.org", (1,), 3, None], dtype="category")
-    assert read_values(column).texts.to_pylist() == ["a@example.org", "(1,)", "3", ""]
+    assert read_texts(column).to_pylist() == ["a@example.org", "(1,)", "3", ""]
 
 
 def test_octets_that_are_not_utf8_make_one_cell_invalid():
@@ -231,7 +222,7 @@ def test_octets_that_are_not_utf8_make_one_cell_invalid():
         pa.string(), 2, [None, offsets, pa.py_buffer(b"\xff\xfe" + ADDRESS.encode())]
     )
     for values in (trusted, pd.Series(trusted, dtype=pd.ArrowDtype(pa.string()))):
-        assert texts_by_row(read_values(values)) == {0: r"\xff\xfe", 1: ADDRESS}
+        assert texts_by_row(read_texts(values)) == {0: r"\xff\xfe", 1: ADDRESS}
 
 
 @pytest.mark.slow
@@ -239,7 +230,7 @@ def test_octets_that_are_not_utf8_make_one_cell_invalid():
 def test_a_huge_cell_is_trimmed_first_and_cut_then(dtype):
     blanks = " " * 10_000_000
     cells = [blanks + ADDRESS, ADDRESS + blanks, ADDRESS + blanks + "x", "x" * 10_000_000]
-    read = texts_by_row(read_values(pd.Series(cells, dtype=dtype)))
+    read = texts_by_row(read_texts(pd.Series(cells, dtype=dtype)))
     assert (read[0], read[1]) == (ADDRESS, ADDRESS)
     # Cut before trimming, the third would have become an address.
     assert (len(read[2]), len(read[3])) == (LONGEST_TEXT, LONGEST_TEXT)
@@ -247,21 +238,19 @@ def test_a_huge_cell_is_trimmed_first_and_cut_then(dtype):
 
 def test_the_text_of_a_huge_cell_that_is_not_text_is_cut_and_not_repaired():
     cell = {"note": "x" * LONGEST_TEXT, "email": ADDRESS}
-    assert [len(text) for text in read_values([cell], for_repair=True).texts.to_pylist()] == [
-        LONGEST_TEXT
-    ]
+    assert [len(text) for text in read_texts([cell]).to_pylist()] == [LONGEST_TEXT]
     out = mv.clean(pd.Series([{"email": ADDRESS, "note": "x" * LONGEST_TEXT}, {"email": ADDRESS}]))
     assert out["clean"].tolist() == [pd.NA, ADDRESS]
 
 
 def test_blanks_alone_are_missing_whatever_blanks():
-    assert texts_by_row(read_values([" ", "\t\r\n", "\u00a0\u2003", "\u3000", "x"])) == {4: "x"}
+    assert texts_by_row(read_texts([" ", "\t\r\n", "\u00a0\u2003", "\u3000", "x"])) == {4: "x"}
 
 
 def test_blanks_are_kept_where_they_are_wanted():
-    read = read_values([" x ", "  ", "y", " " * 2000 + "z"], for_repair=True)
-    assert read.texts.to_pylist() == [" x ", "", "y", "z"]
-    assert read.stripped.to_pylist() == ["x", "", "y", "z"]
+    read = read_cells([" x ", "  ", "y", " " * 2000 + "z"], longest=1_000)
+    assert read["text"].to_pylist() == [" x ", "", "y", "z"]
+    assert read["stripped"].to_pylist() == ["x", "", "y", "z"]
 
 
 @given(
@@ -270,7 +259,7 @@ def test_blanks_are_kept_where_they_are_wanted():
     )
 )
 def test_every_row_is_the_text_of_its_cell_or_missing(cells):
-    for cell, text in zip(cells, read_values(cells).texts.to_pylist(), strict=True):
+    for cell, text in zip(cells, read_texts(cells).to_pylist(), strict=True):
         if isinstance(cell, bytes):
             cell = cell.decode(errors="backslashreplace")  # noqa: PLW2901 - as text
         if cell is None or cell != cell:
@@ -290,7 +279,7 @@ class TestMissingTexts:
         "text", ["kA", "N/A.", "none.", "(none)", "<none>", "s/n", "nd", "sin datos", "[]", "(.)"]
     )
     def test_signs_around_a_word_for_no_value_do_not_count(self, text):
-        assert read_values([text, f"{text} x"]).texts.to_pylist() == ["", f"{text} x"]
+        assert read_texts([text, f"{text} x"]).to_pylist() == ["", f"{text} x"]
 
     def test_none_is_longer_than_most_addresses(self):
         assert max(len(text.encode()) for text in MISSING) <= 16  # longer cells are not looked up
@@ -309,8 +298,8 @@ class TestMissingTexts:
             "None@x.example",
             "nobody",
         ]
-        read = read_values(wrap(cells))
-        assert read.texts.to_pylist() == [""] * (len(cells) - 2) + ["None@x.example", "nobody"]
+        read = read_texts(wrap(cells))
+        assert read.to_pylist() == [""] * (len(cells) - 2) + ["None@x.example", "nobody"]
 
     def test_a_column_gives_what_pandas_gives_when_it_reads_the_file(self, tmp_path):
         path = tmp_path / "in.csv"
@@ -363,42 +352,29 @@ def long_column(changed: dict[int, object]) -> pd.Series:
     "changed",
     [
         {},
-        {3: None, PIECE_ROWS: "N/A", LONG - 1: ""},
-        {PIECE_ROWS + 1: 7, 2 * PIECE_ROWS: b"\xff", LONG - 1: [ADDRESS]},
-        {0: f" {ADDRESS}", PIECE_ROWS: f"{ADDRESS} ", 2 * PIECE_ROWS: f"\t{ADDRESS}"},
-        dict.fromkeys(range(PIECE_ROWS, PIECE_ROWS + 1_000), "x" * 900),
+        {3: None, 4_096: "N/A", LONG - 1: ""},
+        {4_097: 7, 8_192: b"\xff", LONG - 1: [ADDRESS]},
+        {0: f" {ADDRESS}", 4_096: f"{ADDRESS} ", 8_192: f"\t{ADDRESS}"},
+        dict.fromkeys(range(4_096, 5_096), "x" * 900),
     ],
     ids=["all texts", "missing", "not text", "blanks", "long texts"],
 )
-@pytest.mark.parametrize("for_repair", [False, True])
 @pytest.mark.parametrize("dtype", ["object", "string[pyarrow]"])
-@pytest.mark.usefixtures("short_pieces")
-def test_a_long_column_is_read_as_its_rows_are(changed, for_repair, dtype):
+def test_a_long_column_is_read_as_its_rows_are(changed, dtype):
     column = long_column(changed)
     if dtype != "object":
         column = column.mask(~column.map(lambda cell: isinstance(cell, str))).astype(dtype)
-    found = read_values(column, for_repair=for_repair)
-    texts, stripped = [], []
+    rows = []
     for start in range(0, LONG, 3_000):
-        part = read_values(column.iloc[start : start + 3_000], for_repair=for_repair)
-        texts += part.texts.to_pylist()
-        stripped += part.stripped.to_pylist()
-    assert (found.texts.to_pylist(), found.stripped.to_pylist()) == (texts, stripped)
+        part = column.iloc[start : start + 3_000]
+        rows += read_cells(part, longest=LONGEST_TEXT).to_pylist()
+    assert read_cells(column, longest=LONGEST_TEXT).to_pylist() == rows
+    assert read_texts(column).to_pylist() == [row["stripped"] for row in rows]
 
 
-@pytest.mark.usefixtures("short_pieces")
 def test_the_texts_of_a_long_column_are_not_copied():
     column = pa.array(long_column({}))
-    assert read_values(column).texts.buffers()[2].address == column.buffers()[2].address
-
-
-@pytest.mark.parametrize("missing", [{}, {5: None}, {0: None, PIECE_ROWS: "", LONG - 1: None}])
-@pytest.mark.usefixtures("short_pieces")
-def test_the_texts_beside_missing_cells_are_not_copied(missing):
-    column = pa.array(long_column(missing))
-    found = read_values(column)
-    assert found.texts.buffers()[2].address == column.buffers()[2].address
-    assert found.texts.to_pylist() == [cell or "" for cell in column.to_pylist()]
+    assert read_texts(column).buffers()[2].address == column.buffers()[2].address
 
 
 @each_row("start", [0, 3])
@@ -411,6 +387,6 @@ def test_octets_of_nulls_are_not_read(start):
         start
     )
     expected = {0: ADDRESS, 2: "Bob@Example.org", 5: "nope"}
-    assert texts_by_row(read_values(column)) == {
+    assert texts_by_row(read_texts(column)) == {
         row - start: text for row, text in expected.items() if row >= start
     }

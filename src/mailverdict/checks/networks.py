@@ -1,4 +1,4 @@
-"""Which IP addresses may be contacted.
+"""Which IP addresses may be contacted, and which can be those of a mail server on the Internet.
 
 The address of a mail server comes from somebody else's DNS, and must not make this host connect to its own network.
 Two packaged lists say which networks are special: the rows of IANA's registries, and what these lack. An IPv6 address
@@ -11,8 +11,8 @@ import ipaddress
 from collections.abc import Sequence
 from functools import cache
 
-from ....model.settings import Network
-from ...lists.files import find_lists, read_entries
+from ..model.settings import Network
+from .lists.files import find_lists, read_entries
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 LISTS = ("special_networks", "special_networks_more")
@@ -24,6 +24,14 @@ ISATAP = (
     0x0000_5EFE,
     0x0200_5EFE,
 )  # RFC 5214 section 6.1: in an interface identifier, before the IPv4 address
+UNSPECIFIED = ("0.0.0.0", "::")  # noqa: S104 - no host has them; compared, not bound
+# Examples and tests write these in place of public addresses; RFC 5737, RFC 3849, RFC 9637.
+DOCUMENTATION = tuple(
+    map(
+        ipaddress.ip_network,
+        ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"),
+    )
+)
 
 
 def may_dial(address: str, allow_networks: Sequence[Network] = ()) -> bool:
@@ -42,6 +50,21 @@ def may_dial(address: str, allow_networks: Sequence[Network] = ()) -> bool:
     if any(each in network for network in allow_networks for each in (given, contacted)):
         return True
     return all(map(is_reachable, (contacted, *inside)))
+
+
+def may_be_host(address: str, allow_networks: Sequence[Network] = ()) -> bool:
+    """Whether a host on the Internet, or in a network that was allowed, can have an IP address.
+
+    A domain with no other address has none that mail arrives at, or a filter answered in its place.
+
+    >>> may_be_host("127.0.0.1"), may_be_host("10.20.30.40"), may_be_host("192.0.2.1")
+    (False, False, True)
+    """
+    if address in UNSPECIFIED:
+        return False
+    if may_dial(address, allow_networks):
+        return True
+    return any(ipaddress.ip_address(address) in network for network in DOCUMENTATION)
 
 
 def destinations(address: IPAddress) -> list[IPAddress]:

@@ -1,0 +1,188 @@
+"""The general reading: an export of no known service, by the names of its columns and what their cells hold.
+
+A layout is made of the names that mean an address, a time, a word, a reply or a status. A cell is then a status, a
+code, a reply, a sentence or a word by its text, and words that other tables have, too, are believed only beside
+something that speaks of a delivery.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..checks.bounces.outcome import REPLY, Outcome, find_status
+from ..checks.bounces.parts import find_address
+from ..model.address import folded_key
+from ..table.columns import listed, plain_word
+from .services import (
+    CELLS,
+    DIRECTION,
+    FEEDBACK,
+    GENERAL,
+    SENTENCES,
+    SKIP,
+    ExportLayout,
+    general_names,
+)
+from .words import filled, known_word, last_member, word_of_flag
+
+RANK_OF_TEXTS = 3  # in `general.cells`: from here on a cell may be a sentence
+# A column that is called like an address, if no other one is: "Contact e-mail address".
+LIKE_ADDRESS = re.compile(r"e-?mail|recipient|rcpt", re.IGNORECASE)
+UNLIKE = re.compile(
+    r"from|sender|reply|owner|status|type|\bid\b|_id|count|subject|client|template|campaign|name|date|time|domain",
+    re.IGNORECASE,
+)
+DELIVERY = re.compile(
+    r"bounc|complain|deliver|smtp|suppress|feedback|fail|reject|report|drop|dsn", re.IGNORECASE
+)
+
+
+@lru_cache(maxsize=1_000)
+def general_layout(names: tuple[str, ...]) -> ExportLayout | None:
+    """The names that mean an address, a time, a word, a reply or a status; None without an address or the rest.
+
+    >>> layout = general_layout(("id", "to", "data.bounce.type", "error_message", "created_at"))
+    >>> layout.columns["address"], layout.columns["cells"], layout.columns["at"]
+    (('to',), ('data.bounce.type', 'error_message'), ('created_at',))
+    """
+    columns: dict[str, tuple[str, ...]] = {}
+    for field in ("address", "at", FEEDBACK, DIRECTION, CELLS):
+        ranks = general_names(field)
+        order = list(ranks)
+        found: list[tuple[int, int, str]] = []
+        for name in names:
+            word = general_name(name, field)
+            if word is not None and not is_not_ours(name):
+                found.append((ranks[word], order.index(word), name))
+        if found:
+            columns[field] = tuple(name for _, _, name in sorted(found, key=lambda row: row[:2]))
+    if "address" not in columns:
+        likely = [name for name in names if LIKE_ADDRESS.search(name) and not UNLIKE.search(name)]
+        if len(likely) == 1:
+            columns["address"] = (likely[0],)
+    if "address" not in columns or not {CELLS, FEEDBACK} & columns.keys():
+        return None
+    return ExportLayout(GENERAL, columns, "the names of its columns")
+
+
+def general_name(name: str, field: str) -> str | None:
+    """The name by which a column or member is known in the general reading; None if it is not."""
+    ranks = general_names(field)
+    word = plain_word(last_member(name))
+    if word in ranks:
+        return word
+    outer = plain_word(last_member(name.rpartition(".")[0]))
+    is_reply = field == CELLS and ranks.get(outer, 0) >= RANK_OF_TEXTS
+    return outer if is_reply else None
+
+
+def general_description(layout: ExportLayout) -> str:
+    """The names by which the general reading reads, for people."""
+    kinds = {"address": "addresses", CELLS: "words and replies", "at": "times"}
+    shown = [
+        f"{kind} were taken from {listed(layout.columns[field])}"
+        for field, kind in kinds.items()
+        if field in layout.columns
+    ]
+    return ", ".join(shown)
+
+
+def may_be_recipient(name: str) -> bool:
+    return plain_word(last_member(name)) in general_names("address") and not is_not_ours(name)
+
+
+def is_not_ours(name: str) -> bool:
+    """Whether a member is one of the sender, or of the headers of a mail."""
+    outer = name.split(".")[:-1]
+    return any(plain_word(part) in general_names("not_ours") for part in outer)
+
+
+def general_address(layout: ExportLayout, cells: Mapping[str, Any]) -> tuple[str, str]:
+    """The address of the first rank of names that has one, or the empty text and why there is none."""
+    ranks = general_names("address")
+    by_rank: dict[int, dict[str, str]] = {}
+    seen = ""
+    for name, cell in filled(cells, layout.columns["address"]):
+        found = find_address(cell)
+        seen = seen or cell
+        if found is None:
+            continue
+        rank = ranks.get(plain_word(last_member(name)), 0) - ("original" in name.lower())
+        by_rank.setdefault(rank, {}).setdefault(folded_key(found), found)
+    if not by_rank:
+        return "", f"{seen[:40]!r} is not an address"
+    addresses = list(by_rank[min(by_rank)].values())
+    if len(addresses) > 1:
+        shown = " and ".join(repr(address[:60]) for address in addresses[:2])
+        return "", f"it names several addresses, {shown}; name the column"
+    return addresses[0], ""
+
+
+def sort_cells(
+    cells: Iterable[tuple[str, str]],
+) -> tuple[list[tuple[str, str]], str | None, str | None]:
+    """The words of a row with their names, its status and its reply, by what each cell holds."""
+    words: list[tuple[str, str]] = []
+    replies: list[str] = []
+    statements: list[str] = []
+    status: str | None = None
+    code: str | None = None
+    for name, text in cells:
+        word = word_of_flag(name, text)
+        if re.fullmatch(r"[45]\d\d", text):
+            code = code or text
+        elif text.isdigit() or word is None:
+            continue
+        elif re.fullmatch(r"[245]\.\d{1,3}\.\d{1,3}", text):
+            status = status or text
+        elif find_status(text) or REPLY.search(text):
+            replies.append(text)
+        else:
+            rank = general_names(CELLS)[str(general_name(name, CELLS))]
+            is_sentence = " " in text or any(pattern.search(text) for pattern, _ in SENTENCES)
+            if is_sentence and rank >= RANK_OF_TEXTS:
+                statements.append(text)
+            if " " not in text or known_word(text) is not None:
+                words.append((name, word))
+    diagnostic = next(iter(replies or statements), None)
+    if code is not None and not (diagnostic and REPLY.search(diagnostic)):
+        diagnostic = " ".join(part for part in (code, diagnostic) if part)
+    return words, status, diagnostic
+
+
+def believed_words(
+    words: Sequence[tuple[str, str]], *, has_reply: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of a row in the general reading, without tags of the sender's own; and those that are doubtful.
+
+    "Permanent" or "spam" is said of an employment or of a web form, too: it counts if something else in the row speaks
+    of a delivery.
+
+    >>> believed_words([("type", "permanent")], has_reply=False)
+    ((), ('permanent',))
+    >>> believed_words([("bounce_type", "permanent")], has_reply=False)
+    (('permanent',), ())
+    """
+    is_delivery = has_reply
+    for name, word in words:
+        rank = general_names(CELLS)[str(general_name(name, CELLS))]
+        is_event = rank == 0 and known_word(word) is not None
+        is_delivery = is_delivery or is_event or DELIVERY.search(f"{name} {word}") is not None
+    believed: list[str] = []
+    doubtful: list[str] = []
+    tags: list[str] = []
+    for name, word in words:
+        if plain_word(word) in general_names("elsewhere") and not is_delivery:
+            doubtful.append(word)
+            continue
+        if plain_word(last_member(name)) in general_names("tags"):
+            tags.append(word)
+        else:
+            believed.append(word)
+    first = next((known_word(word) for word in believed if known_word(word) is not None), None)
+    if first not in (SKIP, Outcome.DELIVERED, Outcome.COMPLAINT):
+        believed += tags
+    return tuple(dict.fromkeys(believed)), tuple(dict.fromkeys(doubtful))

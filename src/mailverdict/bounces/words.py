@@ -1,0 +1,72 @@
+"""The cells of an export as texts, and what an outcome's word means in every export."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from ..checks.bounces.outcome import MAX_DIAGNOSTIC, whole_text
+from ..table.columns import plain_word
+from .services import JUDGE, SKIP, meanings, word_parts
+
+MAX_WORD = 60  # characters of an outcome's word
+MAX_WORDS = 5  # parts of one; more are a sentence
+
+
+def filled(cells: Mapping[str, Any], names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The cells of these names that are not empty, as texts."""
+    for name in names:
+        text = filled_text(cells.get(name))
+        if text is not None:
+            yield name, text
+
+
+def filled_text(cell: object) -> str | None:
+    """A cell as stripped text; None if it is empty."""
+    if cell is None or cell != cell:
+        return None
+    text = str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    return whole_text(text.strip()[: MAX_DIAGNOSTIC * 8]) or None
+
+
+@lru_cache(maxsize=10_000)
+def known_word(text: str) -> str | None:
+    """What a word means in every export: as a whole, or else by its parts.
+
+    >>> [known_word(word) for word in ("activity.hard_bounced", "MessageDeliveryFailed", "unbounced", "Lunch")]
+    ['hard', 'judge', None, None]
+    """
+    word = plain_word(text)
+    whole = meanings("words").get(word) or meanings("reasons").get(word)
+    if whole is not None:
+        return whole
+    parts = parts_of(text)
+    if not parts or len(parts) > MAX_WORDS or parts & word_parts()["undone"]:
+        return None
+    found = [meaning for meaning, names in word_parts().items() if parts & names]
+    if "hard" in found and "soft" in found:
+        return JUDGE
+    for meaning in ("complaint", "hard", "soft", "blocked", JUDGE, "delivered", SKIP):
+        if meaning in found:
+            return meaning
+    return None
+
+
+def parts_of(text: str) -> frozenset[str]:
+    """The parts of a word: at signs and blanks, and before a capital letter."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text[:MAX_WORD])
+    return frozenset(word.lower() for word in words)
+
+
+def word_of_flag(name: str, cell: str) -> str | None:
+    """A word; of a cell that is true, the name of its column (``hard_bounce: true``); None of one that is false."""
+    lower = cell.lower()
+    if lower not in ("true", "false") or known_word(last_member(name)) in (None, SKIP):
+        return cell
+    return last_member(name) if lower == "true" else None
+
+
+def last_member(name: str) -> str:
+    return name.rpartition(".")[2]

@@ -1,0 +1,199 @@
+"""What the words of another verifier say about an address: reasons of ours, by its layout.
+
+A row of an export has few different combinations of words, and each is judged once. For Bouncer the
+cells ``{"status": "undeliverable", "reason": "rejected_email"}`` are `invalid` with the reason
+`mailbox_not_found`. What the caller says that a word means counts before the layout.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from ..errors import InputError
+from ..model.words import Reason, Status, Verdict, count_of, first_of, printable_text
+from ..table.columns import plain_word
+from ..table.notices import warn_user
+from ..table.verifiers import ANYTHING, FLAGS, SKIP, WORDS, Condition, VerifierLayout
+from ..verdicts import order_reasons, verdict_of
+
+MEANINGS = (*map(str, Verdict), SKIP, *map(str, Reason))  # of a word, as a caller may give it
+SHOWN = 5  # words and columns that a message quotes
+LONGEST_WORD = 60  # characters of a word that becomes a reason
+LONGEST_CELL = 2_000  # characters of a cell with several words; a longer one is not known
+TRUTH = {
+    **dict.fromkeys(("true", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "no", "n", "0"), False),
+}
+
+
+class Answer(NamedTuple):
+    """What the cells of a row say."""
+
+    status: Status
+    verdict: str | None = None
+    reasons: str | None = None  # joined by ";"
+    flags: Mapping[str, bool | None] = {}
+    unknown: str = ""  # a word of the service that is not known
+
+
+def judge_rows(
+    layout: VerifierLayout,
+    columns: Mapping[str, pa.StringArray],
+    outcomes: Mapping[str, str],
+    size: int,
+) -> tuple[list[Answer], npt.NDArray[Any]]:
+    """The answers of distinct cells, and for each row which it has."""
+    cells = pd.DataFrame(
+        {name: values.to_pylist() for name, values in columns.items()}, range(size), dtype=object
+    )
+    codes: npt.NDArray[Any] = (
+        cells.groupby(list(cells), dropna=False, sort=False).ngroup().to_numpy(copy=True)
+    )
+    answers = []
+    for row in cells.drop_duplicates().to_dict("records"):
+        filled = {str(name): cell for name, cell in row.items() if cell is not None}
+        answers.append(judge_row(layout, filled, outcomes))
+    return answers, codes
+
+
+def judge_row(
+    layout: VerifierLayout, cells: Mapping[str, str], outcomes: Mapping[str, str]
+) -> Answer:
+    """The answer of the filled cells of a row.
+
+    >>> from mailverdict.table.verifiers import verifier_layouts
+    >>> (bouncer,) = [layout for layout in verifier_layouts() if layout.service == "Bouncer"]
+    >>> judge_row(bouncer, {"status": "undeliverable", "reason": "rejected_email"}, {}).reasons
+    'mailbox_not_found'
+    """
+    words = {}
+    for name, cell in cells.items():
+        pieces = re.split("[,;]", cell) if len(cell) <= LONGEST_CELL else [cell[:LONGEST_CELL]]
+        if found := frozenset(map(word_of, pieces)) - {""}:
+            words[name] = found  # others are signs alone, as `-`
+    unknown = ""
+    meaning = given_meaning(cells, words, outcomes)
+    if meaning is None:
+        unknown = unknown_word(layout, cells, words)
+        meaning = next((result for row, result in layout.rows if fits(row, words)), None)
+    if "status" not in words and meaning is None and not unknown:
+        return Answer(Status.PENDING)
+    if meaning == SKIP and not unknown:
+        return Answer(Status.PENDING)
+    is_reason = meaning is not None and not unknown and meaning not in tuple(Verdict)
+    named = [Reason(word) for word in meaning.split()] if meaning and is_reason else []
+    flags = {name: True if name in named else truth_of(words.get(name)) for name in FLAGS}
+    raised = [Reason(name) for name in FLAGS if flags[name] and name != "free"]
+    reasons = order_reasons([*named, *raised])
+    own = own_word(unknown or shown_word(cells, words))
+    if unknown or meaning in (None, Verdict.UNKNOWN):
+        return Answer(Status.DONE, Verdict.UNKNOWN, ";".join([own, *reasons]), flags, unknown)
+    if meaning == Verdict.INVALID:
+        return Answer(Status.DONE, Verdict.INVALID, ";".join([own, *reasons]), flags)
+    if meaning == Verdict.RISKY:
+        return Answer(Status.DONE, Verdict.RISKY, ";".join(reasons or [own]), flags)
+    return Answer(Status.DONE, verdict_of(reasons), ";".join(reasons), flags)
+
+
+def given_meaning(
+    cells: Mapping[str, str], words: Mapping[str, frozenset[str]], outcomes: Mapping[str, str]
+) -> str | None:
+    """What the caller says that a word of the row means; one of the reason counts first."""
+    for name in reversed(WORDS):
+        if name in words:
+            for word in (word_of(cells[name]), *sorted(words[name])):
+                if word in outcomes:
+                    return outcomes[word]
+    return None
+
+
+def unknown_word(
+    layout: VerifierLayout, cells: Mapping[str, str], words: Mapping[str, frozenset[str]]
+) -> str:
+    """The cell with a word that is not in the table; any other verifier may have own reasons."""
+    for name in WORDS:
+        is_checked = name == "status" or not layout.is_general
+        if is_checked and not words.get(name, frozenset()) <= layout.words[name]:
+            return cells[name]
+    return ""
+
+
+def shown_word(cells: Mapping[str, str], words: Mapping[str, frozenset[str]]) -> str:
+    """The service's word that becomes a reason."""
+    return next((cells[name] for name in ("shown", "reason", "status") if name in words), "")
+
+
+def fits(conditions: Mapping[str, Condition], words: Mapping[str, frozenset[str]]) -> bool:
+    """Whether the words of a row's cells are those of a row of the table."""
+    for name, wanted in conditions.items():
+        found = words.get(name, frozenset())
+        if isinstance(wanted, bool):
+            is_met = truth_of(found) is wanted
+        elif wanted == ANYTHING:
+            is_met = bool(found)
+        else:
+            is_met = not wanted.isdisjoint(found)
+        if not is_met:
+            return False
+    return True
+
+
+def truth_of(words: Collection[str] | None) -> bool | None:
+    """A flag; None if the cell is empty or says something else, as ``unknown``."""
+    return TRUTH.get(next(iter(words))) if words else None
+
+
+def word_of(text: str) -> str:
+    """A word in the form in which it is compared; a column of numbers with gaps has ``5.0`` for 5.
+
+    >>> word_of("Catch-All"), word_of("5.0")
+    ('catchall', '5')
+    """
+    whole, point, rest = text.strip().partition(".")
+    if point and whole.isdecimal() and not rest.strip("0"):
+        return whole
+    return plain_word(text)
+
+
+def own_word(text: str) -> str:
+    """A word of the service as a reason.
+
+    >>> own_word("Global Suppression")
+    'global_suppression'
+    """
+    return re.sub(r"\W+", "_", text[:LONGEST_CELL].lower()).strip("_")[:LONGEST_WORD]
+
+
+def check_words(
+    place: str, layout: VerifierLayout, answers: Sequence[Answer], codes: npt.NDArray[Any]
+) -> None:
+    """Warn of words that are not known; an error if no other row has an answer."""
+    counts: Counter[str] = Counter()
+    numbers = np.bincount(codes, minlength=len(answers)).tolist()
+    for answer, number in zip(answers, numbers, strict=True):
+        if answer.unknown:
+            counts[answer.unknown] += number
+    if not counts:
+        return
+    words = [repr(printable_text(word, LONGEST_WORD)) for word, _ in counts.most_common()]
+    hint = f"say what a word means, as outcomes={{{words[0]}: ...}} or --map WORD=..."
+    if not any(answer.verdict and not answer.unknown for answer in answers):
+        raise InputError(
+            f"{place} has the columns of {layout.service}, but none of its words: it has "
+            f"{first_of(words, SHOWN)}; {hint}"
+        )
+    ordered = zip(words, counts.most_common(), strict=True)
+    counted = [f"{word} ({number:,})" for word, (_, number) in ordered]
+    rows = count_of(counts.total(), "row has", "rows have")
+    warn_user(
+        f"{place}: {rows} words of {layout.service} that are not known, and stay unknown: "
+        f"{first_of(counted, SHOWN)}; {hint}"
+    )

@@ -1,0 +1,95 @@
+"""Small helpers around Arrow arrays that many modules share.
+
+Arrow arrays hold the columns, numpy arrays hold masks and positions of rows. `to_bools` and `replace_texts` go from one
+to the other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Bools = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]  # positions of rows
+Codes = npt.NDArray[np.int32]  # per row the position of its value among distinct ones; -1 for none
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column in one piece; one that is in one piece is not copied, as `combine_chunks` does."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return column.combine_chunks()
+
+
+def to_bools(array: pa.BooleanArray | pa.ChunkedArray) -> Bools:
+    """A boolean array without nulls in numpy; several times as fast as Arrow does it."""
+    if not len(array):
+        return np.zeros(0, np.bool_)
+    array = one_array(array)
+    octets = np.frombuffer(array.buffers()[1], np.uint8)
+    first = array.offset // 8
+    last = (array.offset + len(array) + 7) // 8
+    bits = np.unpackbits(octets[first:last], bitorder="little")
+    begin = array.offset % 8
+    return bits[begin : begin + len(array)].view(np.bool_)
+
+
+def texts_where(mask: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:
+    """The texts where `mask` is true, else null; the characters are shared with `texts` if it is a whole array.
+
+    >>> texts_where(pa.array([False, True]), pa.array(["ada", "ben"])).to_pylist()
+    [None, 'ben']
+    """
+    if isinstance(texts, pa.ChunkedArray) or texts.offset:
+        # Beside a null scalar Arrow 18 misreads texts whose octets do not begin at their first one.
+        return pc.if_else(mask, texts, pa.nulls(len(texts), texts.type))
+    mask = pc.and_(mask, texts.is_valid()).fill_null(False)
+    _, offsets, characters = texts.buffers()
+    buffers = [mask.buffers()[1], offsets, characters]
+    return pa.Array.from_buffers(texts.type, len(texts), buffers, mask.false_count)
+
+
+def replace_where(column: pa.Array, mask: pa.BooleanArray, others: pa.Array) -> pa.Array:
+    """The column with other values, one for each true of the mask, in these rows; itself if there are none."""
+    return pc.replace_with_mask(column, mask, others) if mask.true_count else column
+
+
+def replace_texts(texts: pa.StringArray, rows: Rows, others: pa.StringArray) -> pa.StringArray:
+    """The texts with other ones in some rows.
+
+    >>> replace_texts(pa.array(["ada", "ben", None]), np.array([2, 0]), pa.array(["eve", "dan"])).to_pylist()
+    ['dan', 'ben', 'eve']
+    """
+    if not len(rows):
+        return texts
+    mask = np.zeros(len(texts), np.bool_)
+    mask[rows] = True
+    in_order = others.take(pa.array(np.argsort(rows, kind="stable")))
+    return pc.replace_with_mask(texts, pa.array(mask), in_order)
+
+
+SLICE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in the cache
+
+
+def map_slices(
+    function: Callable[[Any], Any], column: pa.Array, threads: int | None = None
+) -> list[Any]:
+    """Apply a function to slices of a column, at least one, on all processors or `threads`.
+
+    Arrow works without the interpreter's lock, so that threads help.
+    """
+    starts = range(0, max(len(column), 1), SLICE_ROWS)
+    slices = [column.slice(start, SLICE_ROWS) for start in starts]
+    if len(slices) == 1:
+        return [function(slices[0])]
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        return list(pool.map(function, slices))
