@@ -354,6 +354,20 @@ class TestWorkbook:
                 "only sheet 'People' (the first with a column of addresses) is read, and not 'Cover'; give another with --sheet"
             ]
 
+    def test_a_sheet_whose_column_is_only_called_email_is_not_the_one(self, tmp_path):
+        path = tmp_path / "x.xlsx"
+        with xlsxwriter.Workbook(str(path)) as book:
+            for name, rows in {
+                "Empty": [["email", "n"], ["", 1]],
+                "Notes": [["note", "n"], ["see ada@b.org", 1], ["none", 2], ["none", 3], ["no", 4]],
+                "Two": [["work email", "home email"], ["a@b.org", "a@c.org"], ["d@b.org", "d@c.org"]],
+            }.items():
+                sheet = book.add_worksheet(name)
+                for at, row in enumerate(rows):
+                    sheet.write_row(at, 0, row)
+        with open_table(path) as source:
+            assert source.format.sheet == "Two"
+
     def test_an_address_in_the_first_row_is_data(self, tmp_path):
         with open_table(
             write_book(tmp_path / "x.xlsx", [["a@b.org", 1], ["c@d.org", 2, "x"]])

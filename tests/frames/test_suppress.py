@@ -275,6 +275,47 @@ def test_a_list_of_addresses_of_our_own_people_is_an_error():
         mv.suppress(CUSTOMERS, "email", staff)
 
 
+def write_sheets(path, **sheets):
+    with pd.ExcelWriter(path) as book:
+        for name, cells in sheets.items():
+            pd.DataFrame(cells).to_excel(book, sheet_name=name, index=False)
+    return path
+
+
+def test_of_several_sheets_the_one_that_is_read_is_named_with_the_others(tmp_path):
+    path = write_sheets(
+        tmp_path / "list.xlsx",
+        Notes={"note": ["kept by Ann"]},
+        Unsubscribed={"email": ["p1@firm.example"]},
+        Bounced={"email": ["p2@firm.example"]},
+    )
+    expected = (
+        "the suppression list: only sheet 'Unsubscribed' (the first with a column of addresses) "
+        "is read, and not 'Notes', 'Bounced'; to read another, save it as a file of its own"
+    )
+    with pytest.warns(UserWarning) as caught:
+        out = mv.suppress(CUSTOMERS, "email", path)
+    assert [str(each.message) for each in caught] == [expected]
+    assert out["email_suppressed"].tolist() == [True, False, False, False]
+
+
+def test_an_error_about_the_columns_of_a_list_names_its_sheet(tmp_path):
+    path = write_sheets(tmp_path / "list.xlsx", A={"x": [1], "y": [2]}, B={"x": [3], "y": [4]})
+    with pytest.raises(mv.ColumnError, match=r"^only sheet 'A' is read, and not 'B'; .*no column"):
+        mv.suppress(CUSTOMERS, "email", path)
+
+
+def test_what_is_odd_about_the_file_of_a_list_is_said(tmp_path):
+    path = tmp_path / "list.csv"
+    path.write_bytes("name,email\nJosé,p1@firm.example\nb,p2@firm.example,x\n".encode("cp1252"))
+    with pytest.warns(UserWarning) as caught:
+        mv.suppress(CUSTOMERS, "email", path)
+    told = [str(each.message) for each in caught]
+    assert any("encoding: " in each and "save the file in UTF-8" in each for each in told)
+    assert any("too many or too few cells" in each for each in told)
+    assert not any("--" in each for each in told)
+
+
 def test_a_list_with_one_obvious_column_is_read_without_a_word():
     listed = pd.DataFrame({"email": ["p1@firm.example"], "since": ["2026-01-01"]})
     with warnings.catch_warnings():

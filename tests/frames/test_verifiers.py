@@ -423,21 +423,21 @@ FILES = {
         "email,reachable,syntax.valid,smtp.host_exists,smtp.full_inbox,smtp.catch_all,disposable,role_account,free,"
         "has_mx_records,smtp.disabled",
         [
-            ("{},yes,true,true,false,false,false,false,false,true", "valid", ""),
-            ("{},yes,true,true,false,false,false,true,false,true", "risky", "role"),
+            ("{},yes,true,true,false,false,false,false,false,true,", "valid", ""),
+            ("{},yes,true,true,false,false,false,true,false,true,", "risky", "role"),
             # Any refusal, also of the computer that asked, unless the reply says that the mailbox is disabled.
-            ("{},no,true,true,false,false,false,false,false,true", "unknown", "inconclusive"),
+            ("{},no,true,true,false,false,false,false,false,true,", "unknown", "inconclusive"),
             (
                 "{},no,true,true,false,false,false,false,false,true,true",
                 "invalid",
                 "mailbox_not_found",
             ),
-            ("{},no,true,false,false,false,false,false,false,false", "invalid", "no_mx_record"),
-            ("{},no,true,true,true,false,false,false,false,true", "unknown", "mailbox_full"),
-            ("{},unknown,false,,,,false,false,false,false", "invalid", "syntax_error"),
-            ("{},unknown,true,,,,true,false,false,false", "risky", "disposable;inconclusive"),
-            ("{},unknown,true,true,false,true,false,false,false,true", "risky", "catch_all"),
-            ("{},unknown,true,,,,false,false,false,true", "unknown", "inconclusive"),
+            ("{},no,true,false,false,false,false,false,false,false,", "invalid", "no_mx_record"),
+            ("{},no,true,true,true,false,false,false,false,true,", "unknown", "mailbox_full"),
+            ("{},unknown,false,,,,false,false,false,false,", "invalid", "syntax_error"),
+            ("{},unknown,true,,,,true,false,false,false,", "risky", "disposable;inconclusive"),
+            ("{},unknown,true,true,false,true,false,false,false,true,", "risky", "catch_all"),
+            ("{},unknown,true,,,,false,false,false,true,", "unknown", "inconclusive"),
         ],
     ),
     "mailsherpa": (
@@ -898,7 +898,10 @@ class TestAnotherVerifier:
     def test_two_columns_without_a_header_are_read_in_any_order(self, tmp_path):
         path = tmp_path / "all.csv"
         path.write_text('email_disabled,"ada@firm.example"\nok,"bo@firm.example"\n')
-        with pytest.warns(UserWarning, match="results in column 'column_1'"):
+        with (
+            pytest.warns(UserWarning, match="results in column 'column_1'"),
+            pytest.warns(UserWarning, match="no header line"),
+        ):
             found = mv.read_verdicts(path)
         assert found["email_verdict"].tolist() == ["invalid", "valid"]
 

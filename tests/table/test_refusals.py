@@ -39,9 +39,13 @@ def found_in(name, cells):
         ("abgemeldet", ["ja", "nein"], {"ja": 1}),
         ("Newsletter abbestellt", ["Ja", ""], {"Ja": 1}),
         ("Ne pas contacter", ["oui", "non"], {"oui": 1}),
-        ("Markkinointilupa", ["ei", "kyllä"], {"ei": 1}),
+        ("Markkinointikielto", ["ei", "kyllä"], {"kyllä": 1}),
+        ("Uutiskirje", ["ei", "kyllä"], {"ei": 1}),
+        ("Abgemeldet", ["WAHR", "FALSCH"], {"WAHR": 1}),
         ("配信停止", ["はい", ""], {"はい": 1}),
-        ("May we email you?", ["No", "Yes"], {"No": 1}),
+        ("수신거부", ["예", "아니요"], {"예": 1}),
+        ("Do not allow Bulk Emails", ["1", "0"], {"1": 1}),
+        ("status", ["Désabonné·e", "Abonné·e", "Отписан"], {"Désabonné·e": 1, "Отписан": 1}),
         ("I do not want the newsletter", ["yes", "no"], {"yes": 1}),
     ],
 )  # fmt: skip
@@ -62,6 +66,8 @@ def test_a_column_that_says_no_is_found_with_its_rows(name, cells, values):
         ("Unsubscribe reason", ["no"]),
         ("email", ["no"]),
         ("Photo consent", ["no"]),
+        ("Kurs", ["abgesagt", "angemeldet"]),
+        ("Status", ["cancelado", "inscrito"]),
         ("Consent", ["NEVER_SUBSCRIBED", ""]),
     ],
 )
@@ -110,10 +116,9 @@ class TestWhere:
 
 
 @pytest.mark.parametrize("kind", ["name", "word"])
-def test_each_row_of_the_table_names_its_source_or_that_it_has_none(kind):
+def test_each_row_of_the_table_has_a_source(kind):
     for row in read_table("refusals.toml")[kind]:
         assert row["service"]
-        assert row["source"]
         assert row["words"]
-        is_by_hand = row["source"] == "written by hand for mailverdict"
-        assert is_by_hand != ("seen" in row)
+        assert row["seen"]
+        assert "by hand" not in row["source"]
