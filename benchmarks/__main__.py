@@ -44,6 +44,7 @@ NAMES = (
     "audit",
     "pace",
     "estimate",
+    "breakdown",
     "mailing",
     "hostile.answers",
     "hostile.tables",

@@ -237,7 +237,7 @@ SHOWN = {
     "Report": (mv.report(OUT, "email"), "save to_html"),
     "df.mailverdict": (
         OUT.mailverdict,
-        "by_domain by_operator clean contradicted decide diff domains duplicates estimate explode outcomes plan report split start summary suppress"
+        "breakdown clean contradicted decide diff domains duplicates estimate explode outcomes plan report split start summary suppress"
         " verify",
     ),
     "s.mailverdict": (

@@ -32,7 +32,7 @@ CSV, SEMICOLON, XLSX, PARQUET = (
     )
 )
 ROWS = 2_000
-HEADER = "contact_id,first_name,last_name,company,country,email,billing_email,phone,created_at,newsletter,lifetime_value,notes"
+HEADER = "contact_id,first_name,last_name,company,country,email,billing_email,phone,created_at,newsletter,lifetime_value,notes,lead_source"
 # Domains of well-formed addresses that have no records.
 CLOSED = {
     *(
@@ -168,7 +168,7 @@ class TestFiles:
         table = pq.read_table(PARQUET).to_pandas()
         assert table["lifetime_value"].dtype == "float64"
         assert isinstance(table["created_at"][0], date)
-        for name in ("first_name", "company", "email", "billing_email", "notes"):
+        for name in ("first_name", "company", "email", "billing_email", "notes", "lead_source"):
             assert table[name].fillna("").tolist() == frame[name].tolist()
 
     def test_workbook_has_numbers_and_dates_where_addresses_belong(
@@ -253,6 +253,17 @@ class TestSandbox:
             for clean in (False, True)
         ]
         assert valid[1] >= valid[0] + 50
+
+    def test_the_lead_source_says_where_invalid_addresses_come_from(
+        self, world: mv.sandbox.World
+    ) -> None:
+        out = mv.verify(pd.read_csv(CSV), "email", backend=world.backend)
+        found = mv.breakdown(out)
+        assert found.loc["lead_source", "says"] == "differs"
+        groups = mv.breakdown(out, "lead_source")
+        assert groups.index[0] == "Trade fair"
+        assert groups.loc["Trade fair", "invalid_share"].round(2) == 0.32
+        assert groups.loc["Trade fair", "elsewhere"].round(2) == 0.06
 
     def test_slips_come_with_a_suggestion(self, world: mv.sandbox.World) -> None:
         out = mv.verify(pd.read_csv(CSV), "email", backend=world.backend)

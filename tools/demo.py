@@ -81,7 +81,7 @@ def main() -> None:
     with mv.sandbox.World() as world:
         out = verify(marked, world)
         print(f"With clean=False, {count_valid(df, world):,} rows would be valid.")
-        show_domains(out)
+        show_origins(out)
         show_reasons(out)
         deep = ask_mailboxes(marked, world)
     write(deep)
@@ -203,12 +203,12 @@ def count_valid(df: pd.DataFrame, world: mv.sandbox.World) -> int:
     return int((out["email_verdict"] == "valid").sum())
 
 
-def show_domains(out: pd.DataFrame) -> None:
-    """The domains with the most rows that are not valid."""
-    headline('5. mv.by_domain(out, "email"): the domains with problems')
-    table = mv.by_domain(out, "email", top=len(out))[["rows", "valid", "invalid", "unknown"]]
-    worst = (table["rows"] - table["valid"]).nlargest(8)
-    show(table.loc[worst.index])
+def show_origins(out: pd.DataFrame) -> None:
+    """What the other columns say of the invalid addresses."""
+    headline("5. mv.breakdown(out): where the invalid addresses come from")
+    print(mv.breakdown(out))
+    print()
+    print(mv.breakdown(out, "lead_source"))
 
 
 def show_reasons(out: pd.DataFrame) -> None:

@@ -61,7 +61,9 @@ if TYPE_CHECKING:
     from .frames.verify import averify, start, verify
     from .local.backend import LocalBackend
     from .mailings.estimate import Estimate, estimate
-    from .mailings.experience import Calibration, Experience, learn, risk
+    from .mailings.experience import Calibration, Experience
+    from .mailings.learn import learn
+    from .mailings.risk import risk
     from .mailings.waves import Mailing, mailing
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
     from .model.verification import Fault, Verification
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from .remote.backend import RemoteBackend
     from .remote.polling import PollSchedule
     from .repair.repair import REPAIRS
+    from .reports.breakdown import breakdown
     from .reports.by_operator import by_operator
     from .reports.compare import Comparison, compare
     from .reports.explain import Explanation, explain
@@ -131,6 +134,7 @@ _MODULES = {
     "Zone": "model.settings",
     "audit_host": "reports.host_audit",
     "averify": "frames.verify",
+    "breakdown": "reports.breakdown",
     "by_domain": "reports.summary",
     "by_operator": "reports.by_operator",
     "check": "runs.single",
@@ -144,7 +148,7 @@ _MODULES = {
     "estimate": "mailings.estimate",
     "explain": "reports.explain",
     "explode": "frames.explode",
-    "learn": "mailings.experience",
+    "learn": "mailings.learn",
     "lookup_domains": "frames.domains",
     "mailing": "mailings.waves",
     "outcomes": "reports.outcomes",
@@ -154,7 +158,7 @@ _MODULES = {
     "read_bounces": "bounces.read",
     "read_verdicts": "frames.verifiers",
     "report": "reports.report",
-    "risk": "mailings.experience",
+    "risk": "mailings.risk",
     "schema": "table.schema",
     "split": "frames.policy",
     "start": "frames.verify",
@@ -189,6 +193,8 @@ _NOT_LISTED = {
         "VERDICT_DTYPE",
         "ValidationType",
         "Verdict",
+        "by_domain",
+        "by_operator",
         "domains",
     ),
 }
@@ -247,6 +253,7 @@ __all__ = [
     "__version__",
     "audit_host",
     "averify",
+    "breakdown",
     "by_domain",
     "by_operator",
     "check",

@@ -45,6 +45,8 @@ class Batch:
         pa.StringArray
     )  # stripped, without nulls; unique unless the type is free (see `Backend.is_free`)
     validation_type: str  # regex, mx, mx_blacklist or smtp
+    # Whether two more forms of addresses are accepted, since cells were repaired (see `accept_leniently`).
+    lenient: bool = False
     syntax: Any = None  # what `observe_column` saw of the addresses, if they were checked already
     fields: frozenset[str] | None = (
         None  # columns of the rows that are used; the rows may lack the others; None: all

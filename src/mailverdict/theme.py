@@ -134,6 +134,11 @@ S .mv-stack{display:flex;gap:2px;overflow:hidden;border-radius:var(--mv-radius-s
 S .mv-stack>*{display:block;min-width:2px;background:var(--mv-key)}
 S .mv-meter{display:block;height:8px;border-radius:var(--mv-radius-small);background:var(--mv-sunken);overflow:hidden}
 S .mv-meter>*{display:block;height:100%;background:var(--mv-key,var(--mv-accent))}
+S .mv-interval{display:block;width:100%;min-width:120px}
+S .mv-interval .mv-track{fill:var(--mv-sunken)}
+S .mv-interval .mv-part-of{fill:var(--mv-invalid)}
+S .mv-interval .mv-whisker{stroke:var(--mv-text);stroke-width:1.5}
+S .mv-interval .mv-others{stroke:var(--mv-text-soft);stroke-width:2;stroke-dasharray:3 2}
 S :focus-visible{outline:2px solid var(--mv-focus);outline-offset:2px}
 @media print{S .mv-symbol,S .mv-badge,S .mv-stack>*,S .mv-meter,S .mv-meter>*{print-color-adjust:exact;
 -webkit-print-color-adjust:exact}}
@@ -153,6 +158,8 @@ S table{border-collapse:collapse;border:0}
 S th,S td{padding:2px var(--mv-space-4) 2px 0;border:0;text-align:left;vertical-align:top;font-weight:400;
 background:none;white-space:normal}
 S th{color:var(--mv-text-soft);white-space:nowrap}
+S .mv-wide{overflow-x:auto;white-space:nowrap}
+S .mv-wide td{white-space:nowrap}
 S p .mv-badge{vertical-align:middle;margin-right:var(--mv-space-1)}
 S .mv-number{text-align:right;font-variant-numeric:tabular-nums}
 S .mv-step{border-left:3px solid var(--mv-line);padding-left:var(--mv-space-3);margin:var(--mv-space-2) 0}
@@ -206,6 +213,28 @@ def bar(counts: Mapping[str, int]) -> str:
         if count
     )
     return f'<div class="mv-stack" aria-hidden="true">{"".join(parts)}</div>'
+
+
+def interval_bar(share: float, low: float, high: float, others: float, largest: float) -> str:
+    """A share as a bar, its interval as a line across the end, and the share of all others as a mark; inline SVG.
+
+    `largest` is the share at the right end of all bars of a table. The same figures must be beside it.
+    """
+    if share != share:  # nobody to have a share of
+        return ""
+
+    def place(value: float) -> str:
+        return f"{100 * min(value / largest, 1.0):.2f}%"
+
+    parts = [
+        '<rect class="mv-track" y="3" width="100%" height="8"/>',
+        f'<rect class="mv-part-of" y="3" width="{place(share)}" height="8"/>',
+        f'<line class="mv-whisker" x1="{place(low)}" x2="{place(high)}" y1="7" y2="7"/>',
+    ]
+    if others == others:
+        x = place(others)
+        parts.append(f'<line class="mv-others" x1="{x}" x2="{x}" y1="0" y2="14"/>')
+    return f'<svg class="mv-interval" height="14" aria-hidden="true">{"".join(parts)}</svg>'
 
 
 def properties(*, is_dark: bool) -> str:

@@ -76,9 +76,11 @@ def test_a_wrong_export_is_one_line_and_the_experience_stays(run, verified, tmp_
     bounces = tmp_path / "bounces.csv"
     bounces.write_text("who,what\nzoe@other.example,hard\n")
     columns = ("--bounce-columns", "address=who,outcome=what")
-    status, shown, told = run(
-        "learn", verified, bounces, "-c", "email", "--experience", learnt, *columns
-    )
+    whole = ("learn", verified, bounces, "-c", "email", "--experience", learnt, *columns)
+    status, shown, told = run(*whole)
+    assert (status, shown, len(told.splitlines())) == (2, "", 1)
+    assert "or --all-mailed if it was every row" in told
+    status, shown, told = run(*whole, "--all-mailed")
     assert (status, shown, len(told.splitlines())) == (2, "", 1)
     assert told.startswith(
         "mailverdict: none of the 1 addresses with a report is among the mailed rows of 'email'"
@@ -121,4 +123,106 @@ def test_the_column_of_mailed_rows_is_given(run, tmp_path):
     )
     assert status == 0
     assert "10 mailboxes, 2 hard bounces (20.0%, " in shown
-    assert pd.read_json(learnt, typ="series")["version"] == 1
+    assert pd.read_json(learnt, typ="series")["version"] == 2
+
+
+DOUBTFUL = a_list((400, "valid", "google", "big.example"), email_validation_type="mx")
+
+
+class TestMistakes:
+    """The same mistakes as in Python have the remedies of the command line."""
+
+    def first_wave(self, run, verified, tmp_path, *options):
+        whole, wave, learnt = (tmp_path / name for name in ("list.csv", "1.csv", "e.json"))
+        run("mailing", verified, "-c", "email", "-o", whole, "--next", wave, *options)
+        return whole, rows_of_csv(wave), learnt
+
+    def learn(self, run, whole, bounces, learnt, *options):
+        columns = ("--bounce-columns", "address=who,outcome=what")
+        arguments = ("learn", whole, bounces, "-c", "email", "--experience", learnt)
+        return run(*arguments, *columns, *options)
+
+    def test_the_verified_file_is_refused_after_its_first_wave(self, run, verified, tmp_path):
+        whole, mailed, learnt = self.first_wave(run, verified, tmp_path)
+        bounces = write_bounces(tmp_path / "bounces.csv", mailed, hard=1)
+        assert self.learn(run, whole, bounces, learnt)[0] == 0
+        other = tmp_path / "other.csv"
+        arguments = ("mailing", verified, "-c", "email", "-o", other, "--experience", learnt)
+        status, _, told = run(*arguments)
+        assert (status, len(told.splitlines())) == (2, 1)
+        assert "wave 1 of this list is in the experience" in told
+        assert "Give the file of --output of the last call" in told
+        assert "--again plans wave 1 again" in told
+        assert not other.exists()
+
+    def test_a_wave_that_was_planned_twice_is_told_and_taken_back(self, run, verified, tmp_path):
+        whole, mailed, _ = self.first_wave(run, verified, tmp_path, "--waves", "3")
+        again = ("mailing", whole, "-c", "email", "--in-place", "--waves", "3")
+        _, shown, told = run(*again, "--again")
+        assert shown.startswith("Mailing: wave 1 of 3: ")
+        assert told == f"written: {whole}\n"
+        assert [row["email"] for row in rows_of_csv(whole) if row["email_wave"]] == [
+            row["email"] for row in mailed
+        ]
+        _, _, told = run(*again)
+        assert "wave 1 of this list is not in the experience" in told
+        assert "plan it again with --again" in told
+
+    def test_the_budget_of_a_parquet_file_is_kept_and_that_of_a_csv_is_named(self, run, tmp_path):
+        verified, whole = tmp_path / "verified.parquet", tmp_path / "list.parquet"
+        LIST.to_parquet(verified)
+        options = ("--waves", "3", "--max-bounce-rate", "0.05")
+        run("mailing", verified, "-c", "email", "-o", whole, *options)
+        _, shown, _ = run("mailing", whole, "-c", "email", "-o", tmp_path / "2.csv")
+        assert shown.startswith("Mailing: wave 2 of 3: ")
+        assert "default" not in shown
+        _, shown, _ = run("mailing", tmp_path / "2.csv", "-c", "email", "--in-place")
+        assert "--max-bounce-rate 0.02 and --waves 6 are the defaults" in shown
+
+    def test_a_file_of_the_short_columns_names_the_one_that_is_missing(self, run, tmp_path):
+        short, given = tmp_path / "short.csv", tmp_path / "given.csv"
+        people = "".join(f"user{n}@firm{n % 9}.example\n" for n in range(300))
+        given.write_text(f"email\n{people}")
+        run("verify", given, "-t", "regex", "--columns", "short", "-o", short)
+        status, shown, told = run("mailing", short, "-c", "email", "-o", tmp_path / "list.csv")
+        assert status == 0
+        assert shown.startswith("Mailing: wave 1 of 6: 0 rows")
+        assert "there is no column 'email_validation_type'" in told
+        assert "verify with --columns all" in told
+
+    def test_a_list_without_sure_rows_has_a_pilot(self, run, tmp_path):
+        verified, whole = tmp_path / "verified.csv", tmp_path / "list.csv"
+        DOUBTFUL.to_csv(verified, index=False)
+        arguments = ("mailing", verified, "-c", "email", "-o", whole)
+        _, shown, _ = run(*arguments)
+        assert "mail a pilot (--pilot 200)" in shown
+        _, shown, _ = run(*arguments, "--pilot", "50")
+        assert shown.startswith("Mailing: wave 1 of 6, a pilot: 50 rows")
+
+    def test_a_wave_is_withheld_until_it_is_resumed(self, run, verified, tmp_path):
+        whole, mailed, learnt = self.first_wave(run, verified, tmp_path)
+        bounces = tmp_path / "bounces.csv"
+        lines = [f"{row['email']},complaint" for row in mailed[:5]]
+        bounces.write_text("\n".join(["who,what", *lines]) + "\n")
+        self.learn(run, whole, bounces, learnt)
+        arguments = ("mailing", whole, "-c", "email", "--in-place", "--experience", learnt)
+        _, shown, told = run(*arguments)
+        assert shown.startswith("Mailing: wave 2 of 6: 0 rows")
+        assert "go on with --resume" in told
+        _, shown, told = run(*arguments, "--resume")
+        assert "0 rows" not in shown.splitlines()[0]
+
+    def test_one_name_for_two_lists_is_refused(self, run, verified, tmp_path):
+        whole, mailed, learnt = self.first_wave(run, verified, tmp_path)
+        bounces = write_bounces(tmp_path / "bounces.csv", mailed, hard=1)
+        assert self.learn(run, whole, bounces, learnt, "--name", "march")[0] == 0
+        other = tmp_path / "other.csv"
+        people = a_list((300, "valid", "google", "other.example"))
+        people.to_csv(other, index=False)
+        bounces = write_bounces(tmp_path / "bounces.csv", people.to_dict("records"), hard=3)
+        assert self.learn(run, other, bounces, learnt, "--name", "march", "--all-mailed")[0] == 0
+        whole, mailed, _ = self.first_wave(run, other, tmp_path)
+        bounces = write_bounces(tmp_path / "bounces.csv", mailed, hard=1)
+        status, _, told = self.learn(run, whole, bounces, learnt, "--name", "march")
+        assert (status, len(told.splitlines())) == (2, 1)
+        assert "'march' is the name of another list" in told

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
+from tests.doubles.simulated_origins import simulated_list
 from tests.doubles.tables import each_row, rows_of_csv
 
 CELLS = [
@@ -292,6 +293,77 @@ class TestEstimate:
     def test_wrong_usage_is_status_2(self, run, people):
         assert run("estimate", people, "-c", "mail", "--sandbox")[0] == 2
         assert run("estimate", people, "--sample", "0", "--sandbox")[0] == 2
+
+
+class TestBreakdown:
+    @pytest.fixture
+    def verified(self, tmp_path):
+        path = tmp_path / "verified.csv"
+        simulated_list(1, has_effect=True).to_csv(path, index=False)
+        return path
+
+    def test_columns_are_ranked(self, run, verified):
+        status, shown, _ = run("breakdown", verified)
+        assert status == 0
+        lines = shown.splitlines()
+        assert lines[0].startswith("1,500 people, ")
+        assert lines[1].startswith("source “Fair”: ")
+        assert "say nothing: words_" in shown
+
+    def test_a_column_is_counted_by_its_groups(self, run, verified):
+        status, shown, _ = run("breakdown", verified, "source", "--top", "2", "-c", "email")
+        assert status == 0
+        assert shown.splitlines()[1].split()[:3] == ["source", "rows", "people"]
+        assert shown.splitlines()[2].split()[:3] == ["Fair", "100", "100"]
+        assert (
+            run("breakdown", verified, "domain", "-c", "email")[1]
+            .splitlines()[2]
+            .startswith("firm ")
+        )
+
+    def test_json_has_the_table(self, run, verified):
+        found = json.loads(run("breakdown", verified, "source", "-c", "email", "--json")[1])
+        assert (found[0]["source"], found[0]["people"]) == ("Fair", 100)
+        ranked = json.loads(run("breakdown", verified, "-c", "email", "--json", "--top", "1")[1])
+        assert (ranked[0]["column"], ranked[0]["says"]) == ("source", "differs")
+
+    def test_bounces_are_read(self, run, verified, tmp_path):
+        reports = tmp_path / "bounces.csv"
+        reports.write_text("email,event,reason\np1@firm.example,bounce,550 5.1.1 User unknown\n")
+        columns = "address=email,outcome=event,diagnostic=reason"
+        options = ("--what", "bounced", "--bounces", reports, "--bounce-columns", columns)
+        status, shown, _ = run("breakdown", verified, "source", "-c", "email", *options)
+        assert status == 0
+        assert "all people with an address count as mailed" in shown
+
+    def test_wrong_usage_is_status_2_and_says_what_to_do(self, run, verified):
+        for options, message in (
+            (("sorce",), "no column 'sorce' (did you mean 'source'?)"),
+            (("email",), "by='email' is the verified column"),
+            (("source", "--what", "bad"), "--what 'bad': give one of"),
+            (("source", "--what", "bounced"), "needs bounces="),
+        ):
+            status, _, told = run("breakdown", verified, "-c", "email", *options)
+            assert status == 2
+            assert message in told
+
+    def test_a_report_shows_where_they_come_from(self, run, verified, tmp_path):
+        page = tmp_path / "r.html"
+        assert run("report", verified, "-c", "email", "-o", page, "--by", "words_2")[0] == 0
+        text = page.read_text(encoding="utf-8")
+        for title in ("Where they come from", "By words 2", "By source"):
+            assert f"<h2>{title}</h2>" in text
+        status, _, told = run("report", verified, "-c", "email", "-o", page, "--by", "sorce")
+        assert status == 2
+        assert "no column 'sorce'" in told
+
+    def test_verify_reports_it_in_one_go(self, run, verified, tmp_path):
+        contacts = pd.read_csv(verified)[["email", "source"]]
+        contacts.to_csv(tmp_path / "contacts.csv", index=False)
+        page = tmp_path / "r.html"
+        options = ("-t", "regex", "-o", tmp_path / "v.csv", "--report", page)
+        assert run("verify", tmp_path / "contacts.csv", "-c", "email", *options)[0] == 0
+        assert "<h2>By source</h2>" in page.read_text(encoding="utf-8")
 
 
 class TestOperators:

@@ -360,7 +360,11 @@ class TestWorkbook:
             for name, rows in {
                 "Empty": [["email", "n"], ["", 1]],
                 "Notes": [["note", "n"], ["see ada@b.org", 1], ["none", 2], ["none", 3], ["no", 4]],
-                "Two": [["work email", "home email"], ["a@b.org", "a@c.org"], ["d@b.org", "d@c.org"]],
+                "Two": [
+                    ["work email", "home email"],
+                    ["a@b.org", "a@c.org"],
+                    ["d@b.org", "d@c.org"],
+                ],
             }.items():
                 sheet = book.add_worksheet(name)
                 for at, row in enumerate(rows):

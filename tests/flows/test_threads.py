@@ -42,7 +42,7 @@ def audit(number, backend, kind):
             mv.suppress(frame, "email", ["one.example"]),
             mv.split(out, "email").send,
             mv.summary(out, "email"),
-            mv.by_domain(out, "email"),
+            mv.breakdown(out, "domain"),
             mv.diff(out, out, "email"),
         ]
     return [each.to_pydict() if isinstance(each, pa.Table) else each for each in found]

@@ -271,7 +271,10 @@ ON_FRAMES: dict[str, Verb] = {
     "decide": lambda make, column: mv.decide(make(verified_frame()), column),
     "split": lambda make, column: mv.split(make(verified_frame()), column).review,
     "summary": lambda make, column: mv.summary(make(verified_frame()), column),
-    "by_domain": lambda make, column: mv.by_domain(make(verified_frame()), column),
+    "breakdown": lambda make, column: mv.breakdown(make(verified_frame()), column=column),
+    "breakdown by domain": lambda make, column: mv.breakdown(
+        make(verified_frame()), "domain", column=column
+    ),
     "diff": lambda make, column: mv.diff(
         make(verified_frame().iloc[2:]), make(verified_frame().iloc[:4]), column
     ),

@@ -22,7 +22,7 @@ def test_a_frame_verifies_cleans_and_sums_up():
     pd.testing.assert_frame_equal(FRAME.mailverdict.suppress("email", ["example.org"]), on_list)
     pd.testing.assert_frame_equal(out.mailverdict.summary("email"), mv.summary(out, "email"))
     pd.testing.assert_frame_equal(
-        out.mailverdict.by_domain("email", top=1), mv.by_domain(out, "email", top=1)
+        out.mailverdict.breakdown("domain", top=1), mv.breakdown(out, "domain", top=1)
     )
     run = FRAME.mailverdict.start("email", validation_type="regex")
     pd.testing.assert_frame_equal(run.result(), out)
@@ -75,7 +75,7 @@ def test_completion_offers_the_methods_and_nothing_else():
 def test_an_accessor_shows_its_column_and_methods():
     frame = pd.DataFrame({"name": ["Ada"], "email": ["ada@example.org"]})
     assert repr(frame.mailverdict).startswith(
-        "<mailverdict of a DataFrame of 1 row, column 'email': by_domain, by_operator,"
+        "<mailverdict of a DataFrame of 1 row, column 'email': breakdown, clean, contradicted,"
     )
     assert repr(frame["email"].mailverdict).startswith(
         "<mailverdict of the Series 'email' of 1 row: clean, domain,"

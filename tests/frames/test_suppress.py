@@ -293,7 +293,7 @@ def test_of_several_sheets_the_one_that_is_read_is_named_with_the_others(tmp_pat
         "the suppression list: only sheet 'Unsubscribed' (the first with a column of addresses) "
         "is read, and not 'Notes', 'Bounced'; to read another, save it as a file of its own"
     )
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="only sheet") as caught:
         out = mv.suppress(CUSTOMERS, "email", path)
     assert [str(each.message) for each in caught] == [expected]
     assert out["email_suppressed"].tolist() == [True, False, False, False]
@@ -308,7 +308,7 @@ def test_an_error_about_the_columns_of_a_list_names_its_sheet(tmp_path):
 def test_what_is_odd_about_the_file_of_a_list_is_said(tmp_path):
     path = tmp_path / "list.csv"
     path.write_bytes("name,email\nJosé,p1@firm.example\nb,p2@firm.example,x\n".encode("cp1252"))
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="encoding") as caught:
         mv.suppress(CUSTOMERS, "email", path)
     told = [str(each.message) for each in caught]
     assert any("encoding: " in each and "save the file in UTF-8" in each for each in told)

@@ -35,7 +35,7 @@ def bounces():
 
 VERBS = {
     "summary": mv.summary,
-    "by_domain": mv.by_domain,
+    "breakdown": lambda out, *column: mv.breakdown(out, "domain", column=next(iter(column), None)),
     "decide": mv.decide,
     "split": lambda out, *column: mv.split(out, *column).send,
     "diff": lambda out, *column: mv.diff(out[:1], out, *column),
@@ -112,7 +112,7 @@ def test_the_result_of_a_list_or_series_is_about_its_clean_addresses(make):
         "missing": 1,
     }
     assert mv.split(out).send["clean"].to_list() == ["ada@x.org"]
-    assert mv.by_domain(out).index.to_list() == ["x.org"]
+    assert mv.breakdown(out, "domain").index.to_list() == ["x.org", "(missing)"]
     alone = mv.verify(make(["ada@x.org"]), validation_type="regex", clean=False)
     with pytest.raises(
         mv.ColumnError,

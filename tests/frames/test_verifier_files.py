@@ -252,7 +252,7 @@ def test_of_several_sheets_the_one_that_is_read_is_named_with_the_others(tmp_pat
         for name in ("May", "June"):
             pd.DataFrame(columns).to_excel(book, sheet_name=name, index=False)
     given = {"columns": {"email": "address", "status": "result"}}
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="only sheet") as caught:
         found = mv.read_verdicts(path, **given)
     assert len(found) == 1
     assert [str(each.message).removeprefix(f"{path}: ") for each in caught] == [

@@ -46,6 +46,11 @@ def reports(**by_outcome):
     )
 
 
+def learn_all(out, column, bounces, **options):
+    """Learn from a list that was mailed whole."""
+    return mv.learn(out, column, bounces, **{"mailed": True} | options)
+
+
 LIST = a_list(
     (6, "valid", "google", "big.example"),
     (5, "risky", "self", "firm.example"),
@@ -60,13 +65,13 @@ BOUNCES = reports(
 
 
 def lines_of(experience):
-    return {tuple(row[:4]): tuple(row[4:]) for row in experience.counts.itertuples(index=False)}
+    return {tuple(row[:4]): tuple(row[4:8]) for row in experience.counts.itertuples(index=False)}
 
 
 class TestCounts:
     @each_row("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
     def test_they_are_by_verdict_reason_operator_and_domain(self, make):
-        assert lines_of(mv.learn(make(LIST), "email", BOUNCES)) == {
+        assert lines_of(learn_all(make(LIST), "email", BOUNCES)) == {
             ("valid", "none", "google", "big.example"): (1, 6, 0, 0),
             ("risky", "catch_all", "self", "firm.example"): (1, 5, 2, 2),
             ("risky", "catch_all", "self", ""): (1, 2, 0, 0),
@@ -74,28 +79,28 @@ class TestCounts:
 
     def test_rows_that_were_not_mailed_teach_nothing(self):
         is_mailed = LIST["email"].isin(["u0@firm.example", "u4@firm.example"])
-        assert list(lines_of(mv.learn(LIST, "email", BOUNCES, mailed=is_mailed)).values()) == [
+        assert list(lines_of(learn_all(LIST, "email", BOUNCES, mailed=is_mailed)).values()) == [
             (1, 2, 1, 0)
         ]
 
     def test_a_mailbox_counts_once(self):
         twice = pd.concat([LIST, LIST], ignore_index=True)
-        assert lines_of(mv.learn(twice, "email", BOUNCES)) == lines_of(
-            mv.learn(LIST, "email", BOUNCES)
+        assert lines_of(learn_all(twice, "email", BOUNCES)) == lines_of(
+            learn_all(LIST, "email", BOUNCES)
         )
 
     def test_without_operators_it_works(self):
-        found = mv.learn(LIST.drop(columns="email_operator"), "email", BOUNCES).counts
+        found = learn_all(LIST.drop(columns="email_operator"), "email", BOUNCES).counts
         assert found["operator"].tolist() == ["", "", ""]
 
     def test_a_valid_address_about_which_no_mail_server_was_asked_is_counted_apart(self):
         asked = {"email_validation_type": "mx"}
         assert ("valid", "mailbox_not_asked", "google", "big.example") in lines_of(
-            mv.learn(LIST.assign(**asked), "email", BOUNCES)
+            learn_all(LIST.assign(**asked), "email", BOUNCES)
         )
         by_others = LIST.drop(columns="email_validation_type").assign(email_source="ZeroBounce")
         assert ("valid", "none", "google", "big.example") in lines_of(
-            mv.learn(by_others, "email", BOUNCES)
+            learn_all(by_others, "email", BOUNCES)
         )
 
 
@@ -104,22 +109,32 @@ class TestRefused:
         with pytest.raises(
             mv.InputError, match="none of the 1 addresses with a report is among the mailed rows"
         ):
-            mv.learn(LIST, "email", reports(hard=["zoe@other.example"]))
+            learn_all(LIST, "email", reports(hard=["zoe@other.example"]))
 
     def test_an_empty_export_is_an_error(self):
         with pytest.raises(mv.InputError, match="wait until they have come"):
-            mv.learn(LIST, "email", reports())
+            learn_all(LIST, "email", reports())
 
     def test_invalid_rows_are_not_taken_for_mailed_ones(self):
         whole = a_list(
             (3, "valid", "google", "big.example"), (1, "invalid", "google", "big.example")
         )
         bounces = reports(hard=["u0@big.example"])
-        with pytest.raises(mv.SettingsError, match="1 row is invalid: were they mailed"):
-            mv.learn(whole, "email", bounces)
-        assert mv.learn(whole, "email", bounces, mailed=[True, True, True, False]).counts[
+        with pytest.warns(UserWarning, match="1 invalid row counts as mailed"):
+            learn_all(whole, "email", bounces)
+        assert learn_all(whole, "email", bounces, mailed=[True, True, True, False]).counts[
             "mailed"
         ].tolist() == [3]
+
+    @each_row("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+    def test_a_whole_list_without_waves_needs_to_know_which_rows_were_mailed(self, make):
+        with pytest.raises(
+            mv.SettingsError,
+            match=r"which of the 13 rows were mailed.*mailed=True if it was every row",
+        ):
+            mv.learn(make(LIST), "email", BOUNCES)
+        with pytest.raises(mv.SettingsError, match="mailed: give"):
+            mv.learn(make(LIST), "email", BOUNCES, mailed=False)
 
     def test_no_mailed_row_is_an_error(self):
         with pytest.raises(mv.InputError, match="no row was mailed"):
@@ -130,7 +145,7 @@ class TestRefused:
     def test_an_export_that_is_mostly_about_others_is_warned_about(self):
         others = [f"x{n}@other.example" for n in range(9)]
         with pytest.warns(UserWarning, match="9 of 10 addresses with a report are not in 'email'"):
-            mv.learn(LIST, "email", reports(hard=["u0@firm.example", *others]))
+            learn_all(LIST, "email", reports(hard=["u0@firm.example", *others]))
 
     def test_a_column_of_waves_with_something_else_is_an_error(self):
         with pytest.raises(mv.InputError, match="something else than 1, 2"):
@@ -141,7 +156,7 @@ class TestRefused:
         with pytest.raises(
             mv.SettingsError, match="give a text without @, of at most 80 characters"
         ):
-            mv.learn(LIST, "email", BOUNCES, name=name)
+            learn_all(LIST, "email", BOUNCES, name=name)
 
     def test_without_bounces_it_says_so(self):
         with pytest.raises(mv.SettingsError, match="give bounces="):
@@ -182,11 +197,15 @@ class TestSum:
 
     def test_other_mailings_are_added(self):
         other = a_list((9, "risky", "self", "firm.example"))
-        both = mv.learn(LIST, "email", BOUNCES) + mv.learn(other, "email", BOUNCES)
+        both = learn_all(LIST, "email", BOUNCES) + learn_all(other, "email", BOUNCES)
         assert lines_of(both)["risky", "catch_all", "self", "firm.example"] == (1, 14, 4, 4)
-        assert repr(both) == (
-            "Experience: 2 mailings, 22 mailboxes, 4 hard bounces (22.2%, 9.0% to 45.2%), 4 blocked or deferred"
-        )
+        assert repr(both).splitlines() == [
+            "Experience: 2 mailings, 22 mailboxes, 4 hard bounces (22.2%, 9.0% to 45.2%), 4 blocked or deferred",
+            "  a mailing: 13 mailed, 2 hard, 2 blocked or deferred",
+            "  a mailing: 9 mailed, 2 hard, 2 blocked or deferred",
+            "  risky, catch all: 33.3% of 12 bounced (13.8% to 60.9%)",
+            "  valid: 0.0% of 6 bounced (0.0% to 39.0%)",
+        ]
 
     @pytest.mark.slow
     def test_a_wave_of_which_many_rows_were_removed_counts_once_and_is_told(self):
@@ -202,10 +221,10 @@ class TestSum:
             assert lines_of(added) == {("valid", "none", "google", "big.example"): (1, 40, 1, 0)}
 
     def test_two_mailings_that_look_alike_are_told_apart_by_name(self):
-        march, april = (mv.learn(LIST, "email", BOUNCES, name=name) for name in ("march", "april"))
+        march, april = (learn_all(LIST, "email", BOUNCES, name=name) for name in ("march", "april"))
         assert int((march + april).counts["mailed"].sum()) == 2 * len(LIST)
         assert int((march + march).counts["mailed"].sum()) == len(LIST)
-        unnamed = mv.learn(LIST, "email", BOUNCES)
+        unnamed = learn_all(LIST, "email", BOUNCES)
         with pytest.warns(
             UserWarning, match="a mailing is in both, with 13 and 13 mailboxes, and counts once"
         ):
@@ -214,8 +233,8 @@ class TestSum:
 
     def test_a_named_mailing_is_the_same_however_much_its_list_has_changed(self):
         whole = a_list((40, "valid", "google", "big.example"))
-        both = mv.learn(whole, "email", reports(hard=["u30@big.example"]), name="march")
-        both += mv.learn(
+        both = learn_all(whole, "email", reports(hard=["u30@big.example"]), name="march")
+        both += learn_all(
             whole[20:], "email", reports(hard=["u30@big.example", "u31@big.example"]), name="march"
         )
         assert lines_of(both) == {("valid", "none", "google", "big.example"): (1, 20, 2, 0)}
@@ -244,10 +263,11 @@ class TestSum:
         ] == [1, 2]
 
 
-def a_file(**changes):
+def a_file(version=1, **changes):
     """A file with one mailing, of which something is another."""
     mailing = {"name": "", "wave": 1, "complete": False, "counts": []} | changes
-    return json.dumps({"format": "mailverdict experience", "version": 1, "mailings": [mailing]})
+    whole = {"format": "mailverdict experience", "version": version, "mailings": [mailing]}
+    return json.dumps(whole)
 
 
 class TestFile:
@@ -256,9 +276,17 @@ class TestFile:
         path.write_text(a_file(counts=[["valid", "none", "", "firm.example", 1, 3, 2, 0]]))
         assert Experience.load(path).counts["mailed"].tolist() == [3]
 
+    def test_a_file_of_the_first_version_can_be_read_added_to_and_written(self, tmp_path):
+        path = tmp_path / "experience.json"
+        path.write_text(a_file(counts=[["valid", "none", "google", "firm.example", 1, 3, 2, 0]]))
+        both = Experience.load(path) + learn_all(LIST, "email", BOUNCES, name="march")
+        both.save(path)
+        assert lines_of(Experience.load(path)) == lines_of(both)
+        assert both.counts["blocked"].sum() == 1
+
     def test_what_is_saved_is_what_is_read_and_holds_no_address(self, tmp_path):
         path = tmp_path / "experience.json"
-        experience = mv.learn(LIST, "email", BOUNCES, name="march", complete=True)
+        experience = learn_all(LIST, "email", BOUNCES, name="march", complete=True)
         experience.save(path)
         assert lines_of(Experience.load(path)) == lines_of(experience)
         assert [(each.name, each.is_complete) for each in Experience.load(path).mailings] == [
@@ -267,13 +295,13 @@ class TestFile:
         text = path.read_text(encoding="utf-8")
         assert "@" not in text
         assert "ada.example" not in text  # a domain with fewer than three mailboxes may be a person
-        assert json.loads(text)["version"] == 1
+        assert json.loads(text)["version"] == 2
 
     def test_neither_a_word_of_a_service_nor_a_small_operator_names_a_person(self):
         word = "see_di_private_firm_example"
         told = {"email_why": word, "email_details": word, "email_operator": "anna-mueller.de"}
         out = a_list((2, "unknown", "x", "ada.example")).assign(**told)
-        counts = mv.learn(out, "email", reports(hard=["u0@ada.example"])).counts
+        counts = learn_all(out, "email", reports(hard=["u0@ada.example"])).counts
         assert counts[["why", "operator", "domain"]].values.tolist() == [["other", "", ""]]
 
     def test_what_cannot_be_read_or_written_is_an_error_of_ours(self, tmp_path):
@@ -290,8 +318,36 @@ class TestFile:
             ("{", "not an experience that learn wrote"),
             ('{"format": "other", "version": 1, "mailings": []}', "not an experience"),
             (
-                '{"format": "mailverdict experience", "version": 2, "mailings": []}',
-                "version 2 of the form",
+                '{"format": "mailverdict experience", "version": 3, "mailings": []}',
+                "version 3 of the form; this release of mailverdict reads up to 2",
+            ),
+            (
+                '{"format": "mailverdict experience", "version": [1], "mailings": []}',
+                "version .* of the form",
+            ),
+            ("[" * 200_000, "damaged"),
+            ('{"a":' * 200_000, "damaged"),
+            (f'{{"format": {"9" * 5000}}}', "damaged"),
+            ("[]", "not an experience"),
+            (a_file(wave=True), "damaged"),
+            (a_file(wave=2**63), "damaged"),
+            (a_file(waves="6"), "damaged"),
+            (a_file(max_bounce_rate=2), "damaged"),
+            (a_file(max_bounce_rate=float("nan")), "damaged"),
+            (a_file(list="ada@firm.example"), "damaged"),
+            (a_file(list="0123"), "damaged"),
+            (a_file(name="\ud800"), "damaged"),
+            (a_file(counts=[["\ud800", "none", "", "firm.example", 1, 3, 2, 0]]), "damaged"),
+            (a_file(counts=[["valid", "none", "", "firm.example", 1, 2**63, 2, 0]]), "damaged"),
+            (a_file(counts=[["valid", "none", "", "firm.example", 1, 2**62, 2, 0]] * 4), "damaged"),
+            (a_file(counts=[["valid", "none", "", "firm.example", 1, 3, 2, 0, 0, 0]]), "damaged"),
+            (
+                a_file(2, counts=[["valid", "none", "", "firm.example", 1, 3, 2, 0, 1, 0]]),
+                "damaged",
+            ),
+            (
+                a_file(2, counts=[["valid", "none", "", "firm.example", 1, 3, 2, 0, 0, 9]]),
+                "damaged",
             ),
             (a_file(counts=[["valid", "none", "", "firm.example", 1, 1, 2, 0]]), "damaged"),
             (a_file(counts=[["valid", "none", "", "firm.example", 1, 10.7, 2, 0]]), "damaged"),
@@ -318,7 +374,7 @@ def learnt(rate_of, domains=60, each=30, seed=1):
     lines = [(each, "risky", ("good", "bad")[n % 2], f"d{n}.example") for n in range(domains)]
     out = a_list(*lines)
     is_hard = chance.random(len(out)) < out["email_operator"].map(rate_of).astype(float)
-    return mv.learn(
+    return learn_all(
         out, "email", reports(hard=out["email"][is_hard], delivered=out["email"][~is_hard])
     ), out
 
@@ -397,7 +453,7 @@ class TestCalibration:
 
     def test_one_domain_is_too_little_to_say(self):
         assert not calibrate(
-            mv.learn(
+            learn_all(
                 a_list((5, "risky", "x", "a.example")), "email", reports(hard=["u0@a.example"])
             ).counts
         ).is_better

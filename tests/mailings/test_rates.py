@@ -1,50 +1,13 @@
-"""The hierarchical Beta model: known quantiles, strengths that are there in the data, and forecasts between levels."""
+"""The hierarchical beta-binomial model: strengths that are in the data, and rates between levels."""
 
 from __future__ import annotations
-
-from math import comb
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mailverdict.mailings.rates import (
-    PRIORS,
-    beta_quantile,
-    estimate_strengths,
-    fit_rates,
-    log_gamma,
-)
+from mailverdict.mailings.rates import PRIORS, estimate_strengths, fit_rates, scale_rates
 from tests.doubles.tables import each_row
-
-# Closed forms: Beta(1, b) has the quantile 1 - (1 - p)^(1/b), Beta(a, 1) has p^(1/a), Beta(1/2, 1/2) sin(pi p / 2)^2.
-QUANTILES = [
-    *((p, 1, b, 1 - (1 - p) ** (1 / b)) for p in (0.025, 0.5, 0.975) for b in (0.3, 1, 7, 500)),
-    *((p, a, 1, p ** (1 / a)) for p in (0.025, 0.5, 0.975) for a in (0.2, 3, 40)),
-    *((p, 0.5, 0.5, np.sin(np.pi * p / 2) ** 2) for p in (0.025, 0.3, 0.975)),
-]
-
-
-@each_row(("chance", "a", "b", "known"), QUANTILES)
-def test_quantiles_of_beta_distributions(chance, a, b, known):
-    assert beta_quantile(chance, np.array([float(a)]), np.array([float(b)]))[0] == pytest.approx(
-        known, abs=1e-6
-    )
-
-
-@each_row(("a", "b"), [(1, 1), (11, 91), (3, 2000), (400, 30)])
-@each_row("chance", [0.025, 0.5, 0.975])
-def test_quantiles_of_whole_parameters_are_those_of_the_binomial_distribution(chance, a, b):
-    x = beta_quantile(chance, np.array([float(a)]), np.array([float(b)]))[0]
-    n = a + b - 1
-    assert 1 - sum(comb(n, k) * x**k * (1 - x) ** (n - k) for k in range(a)) == pytest.approx(
-        chance, abs=1e-6
-    )
-
-
-@each_row(("x", "known"), [(0.5, np.log(np.pi) / 2), (1, 0), (5, np.log(24)), (0.001, 6.907178885)])
-def test_the_gamma_function(x, known):
-    assert log_gamma(np.array([float(x)]))[0] == pytest.approx(known, abs=1e-8)
 
 
 def cells(*lines, verdict="risky", why="catch_all"):
@@ -104,3 +67,24 @@ def test_the_strength_is_found_although_domains_that_bounce_are_mailed_no_furthe
         tried, hard, np.ones(3000), zeros, np.array([list(PRIORS).index("doubtful")])
     )
     assert strength / 1.6 < found[0] < strength * 1.6
+
+
+def test_scaled_rates_are_higher_on_all_levels_of_their_kind():
+    table = pd.concat(
+        [cells(("o", "d", 20, 12)), cells(("o", "d", 900, 3), verdict="valid", why="none")]
+    )
+    rates = fit_rates(table)
+    scaled = scale_rates(rates, np.array([1.0, 1.5]))
+    assert scaled.cells.rate[1] == rates.cells.rate[1]
+    assert scaled.cells.rate[0] == pytest.approx(1.5 * rates.cells.rate[0])
+    assert scaled.kinds.rate[1] == pytest.approx(1.5 * rates.kinds.rate[1])
+    assert scaled.kinds.variance[1] == pytest.approx(2.25 * rates.kinds.variance[1])
+
+
+def test_mails_near_a_domain_count_for_it_and_not_for_its_operator():
+    table = cells(("o", "d", 2, 0), ("o", "e", 2, 0))
+    near = table.assign(near_tried=[9, 0], near_hard=[9, 0])
+    plain, moved = fit_rates(table), fit_rates(near)
+    assert moved.operators.rate.tolist() == plain.operators.rate.tolist()
+    assert moved.cells.rate[0] > 0.4
+    assert moved.cells.rate[1] == plain.cells.rate[1]

@@ -6,13 +6,9 @@ import itertools
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from mailverdict.mailings.rates import fit_rates
-from mailverdict.mailings.release import add_up, choose_rows
-from tests.doubles.simulated_mailings import run_campaign
-
-CAMPAIGNS = 12
+from mailverdict.mailings.release import add_up, choose_pilot, choose_rows
 
 
 def make(domains=40, rows=100, good=10_000, tried=0, hard=0):
@@ -95,12 +91,14 @@ def test_every_good_row_is_mailed_in_one_wave():
     assert sorted(seen) == list(range(1003))
 
 
-@pytest.mark.slow
-def test_campaigns_win_most_of_what_an_oracle_would_and_keep_to_the_budget():
-    found = [run_campaign(seed) for seed in range(CAMPAIGNS)]
-    waves = [rate > 0.02 for each in found for rate in each.rates]
-    assert np.median([each.won for each in found]) >= 0.78
-    assert (
-        np.mean(waves) <= 0.09
-    )  # of these twelve; of 200 campaigns less than 0.05, see benchmarks/mailing.py
-    assert not any(each.rate > 0.02 for each in found)
+def test_a_pilot_takes_rows_of_all_domains_in_proportion():
+    rates, cell, is_good = make(domains=40, rows=100)
+    now = choose_pilot(rates, cell, is_good, 200)
+    assert np.bincount(cell[now])[1:].tolist() == [5] * 40
+
+
+def test_a_pilot_takes_what_there_is_and_good_rows_only_without_others():
+    rates, cell, is_good = make(domains=2, rows=10, good=50)
+    assert choose_pilot(rates, cell, is_good, 200).tolist() == list(range(20))
+    rates, cell, is_good = make(domains=1, rows=0, good=50)
+    assert len(choose_pilot(rates, cell, is_good, 7)) == 7

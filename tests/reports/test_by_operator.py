@@ -13,6 +13,9 @@ from mailverdict.frames.results import Results
 from mailverdict.reports.by_operator import OperatorCounts
 from tests.doubles.tables import each_row
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:mailverdict.by_operator is deprecated:FutureWarning"
+)
 ROWS = [  # address, verdict, why, catch_all, operator
     ("a@x.example", "valid", None, False, "hoster.example"),
     (

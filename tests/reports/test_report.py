@@ -6,13 +6,14 @@ import shlex
 from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import mailverdict as mv
 from mailverdict.cli import main
-from mailverdict.errors import InputError, SettingsError
+from mailverdict.errors import ColumnError, InputError, SettingsError
 from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.section import Section
 from mailverdict.model.words import MEANING, NO_ANSWER, REASON_LABELS, Reason
@@ -24,6 +25,7 @@ from mailverdict.reports.workbook import write_workbook
 from mailverdict.runs.retry import ASK_AGAIN
 from mailverdict.sandbox import World
 from mailverdict.verdicts import PRECEDENCE
+from tests.doubles.simulated_origins import simulated_list
 from tests.doubles.tables import each_row
 from tests.doubles.workbooks import MAIN, add_sheet, cells_of, parts_of, sheet_xml
 
@@ -193,7 +195,7 @@ def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
     assert facts.cleaning.rows == 2
     assert "2 cells were cleaned first" in mv.report(cleaned, "email").to_html()
     assert mv.summary(cleaned, "email").loc["valid", ["rows", "addresses"]].tolist() == [3, 2]
-    assert mv.by_domain(cleaned, "email").loc["firm.example", "valid"] == 3
+    assert mv.breakdown(cleaned, "domain").loc["firm.example", "rows"] == 3
 
 
 @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")
@@ -685,3 +687,46 @@ def test_each_row_that_is_kept_back_has_a_reason_in_the_report():
         ("valid", "suppressed", 1),
         ("valid", "typo", 1),
     ]
+
+
+class TestOrigins:
+    """Where invalid addresses come from."""
+
+    def test_the_columns_that_differ_are_shown_with_a_picture(self):
+        out = simulated_list(2, has_effect=True)
+        page = mv.report(out).to_html()
+        section = re.search(r"<h2>Where they come from</h2>.*?</section>", page, re.DOTALL)[0]
+        assert '<td class="mv-data">Fair</td>' in section
+        assert 'class="mv-interval"' in section
+        assert "Say nothing: " in section
+        assert "<h2>By source</h2>" in page
+
+    def test_a_column_that_was_asked_for_is_shown_whatever_it_says(self, tmp_path):
+        out = simulated_list(2)
+        page = mv.report(out, by="amount", audience="manager").to_html()
+        assert "<h2>By amount</h2>" in page
+        assert "<h2>Where they come from</h2>" not in page
+        mv.report(out, path=tmp_path / "r.xlsx", by="amount")
+        rows = cells_of(tmp_path / "r.xlsx")["Summary"]
+        assert any("By amount" in map(str, row) for row in rows)
+
+    def test_a_manager_sees_at_most_three_columns(self):
+        out = simulated_list(2, has_effect=True)
+        for at in range(6):
+            rng = np.random.default_rng(at)
+            words = rng.choice(["x", "y", "z"], len(out))
+            out[f"again {at}"] = np.where(out["email_verdict"] == "invalid", "x", words)
+        page = mv.report(out, audience="manager").to_html()
+        section = re.search(r"<h2>Where they come from</h2>.*?</section>", page, re.DOTALL)[0]
+        assert section.count("<tr>") == 1 + 2 * 3
+
+    def test_text_of_others_is_escaped(self):
+        out = simulated_list(2, has_effect=True)
+        out["<i>source"] = out.pop("source").replace("Fair", "<script>alert(1)</script>")
+        page = mv.report(out, by="<i>source").to_html()
+        assert "<script>alert" not in page
+        assert "<i>source" not in page
+
+    def test_a_wrong_column_is_an_error(self):
+        with pytest.raises(ColumnError, match="no column 'nothing'"):
+            mv.report(simulated_list(2), by="nothing")

@@ -12,6 +12,7 @@ from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.frames.results import BUCKETS
 from tests.doubles.tables import each_row
 
+pytestmark = pytest.mark.filterwarnings("ignore:mailverdict.by_domain is deprecated:FutureWarning")
 CELLS = [
     "ada@x.org",
     "Ada@X.org",
@@ -161,3 +162,25 @@ def test_rows_of_a_join_without_results_are_pending_or_missing():
         "no check has reached the row yet",
         "the cell holds no address",
     ]
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_deprecated_function_warns_once_at_the_line_of_its_caller():
+    out = verified(["ada@x.org"])
+    calls = {
+        "domain": lambda: mv.by_domain(out, "email"),
+        "operator": lambda: mv.by_operator(out.assign(email_operator="self"), "email"),
+        "accessor": lambda: out.mailverdict.by_domain("email"),
+    }
+    for call in calls.values():
+        with pytest.warns(
+            FutureWarning, match=r"deprecated .* use mailverdict\.breakdown\(out, '"
+        ) as caught:
+            call()
+        assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_deprecated_names_stay_importable_and_are_not_offered():
+    assert {"by_domain", "by_operator"} <= set(mv.__all__)
+    assert not {"by_domain", "by_operator"} & set(dir(mv))
+    assert "breakdown" in dir(mv)

@@ -344,8 +344,8 @@ def test_a_reader_of_a_frame_uses_the_cells_if_they_were_verified_beside_cleaned
     assert read == [cell or "" for cell in cells]
     assert mv.report(out, "email")._facts.cleaning is None
     assert mv.report(out, "email")._facts.counts.causes["clean"] == 2
-    counts = mv.by_domain(out if made != "polars" else out.to_pandas(), "email")
-    assert counts.loc["one.example", ["valid", "invalid"]].tolist() == [1, 1]
+    counts = mv.breakdown(out if made != "polars" else out.to_pandas(), "domain")
+    assert counts.loc["one.example", ["sendable", "invalid"]].tolist() == [1, 1]
     before = verify(pd.DataFrame({"email": ["ada@one.example"]}))
     changes = mv.diff(before, out if made != "polars" else out.to_pandas(), "email")
     assert changes.loc["mailto:ada@one.example", "after"] == "invalid"

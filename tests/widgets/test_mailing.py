@@ -40,6 +40,7 @@ def export(path, *rows: str):
     return path
 
 
+@pytest.mark.filterwarnings("ignore:mailverdict.by_operator is deprecated:FutureWarning")
 def test_operators_are_counted_as_by_operator_does(audit):
     table = shown(audit, "decide")["operators"]
     expected = mv.by_operator(audit.result, "mail")
@@ -147,7 +148,8 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
         audit.wait(60)
         return pd.read_csv(saved[-1])["mail"].tolist()
 
-    assert shown(audit, "decide")["wave"] == {"next": 1, "text": ""}
+    nothing = {"next": 1, "text": "", "can_pilot": False, "can_resume": False}
+    assert shown(audit, "decide")["wave"] == nothing
     first = make_wave()
     assert saved[-1].name == "emails-wave-1.csv"
     assert 0 < len(first) < 1_000
@@ -244,6 +246,48 @@ def test_a_wave_without_bounces_counts_once_they_have_all_come(tmp_path):
             "No report is about wave 2, so that nothing is learnt from it. If all" in text
         ) is not is_on
         state.act("undo")
+
+
+class TestWavesThatWait:
+    """A pilot, and a wave that is withheld: the page offers what the library has an argument for."""
+
+    def waves(self, backend, people, depth="smtp"):
+        frame = pd.DataFrame({"mail": people})
+        audit = finished(ready(frame, backend, validation_type=depth, column="mail", journal=None))
+        saved = []
+        audit._state.on_file = lambda name, path, by: saved.append(pd.read_csv(path)["mail"])
+        return audit, saved
+
+    def make(self, audit, action="make_wave"):
+        audit._state.act(action, kind="csv")
+        audit.wait(60)
+        return shown(audit, "decide")["wave"]
+
+    def test_a_list_without_sure_rows_has_a_pilot(self):
+        people = [f"user{n}@firm{n % 40}.example" for n in range(600)]
+        audit, saved = self.waves(AnsweringBackend(), people, depth="mx")
+        wave = self.make(audit)
+        assert (wave["next"], wave["can_pilot"], saved) == (1, True, [])
+        assert "=" not in wave["text"]
+        wave = self.make(audit, "make_pilot")
+        assert (wave["next"], wave["can_pilot"], len(saved[0])) == (2, False, 200)
+        assert "expected to be above the budget of 2.0%" in wave["text"]
+
+    def test_a_wave_is_withheld_after_complaints_until_a_person_resumes(self, tmp_path):
+        people = [f"user{n}@firm{n % 40}.example" for n in range(1_000)]
+        audit, saved = self.waves(AnsweringBackend(), people)
+        self.make(audit)
+        path = tmp_path / "bounces.csv"
+        lines = [f"{address},complaint" for address in saved[0][:5]]
+        path.write_text("\n".join(["email,event", *lines]) + "\n")
+        audit._state.use_file(path, "bounces.csv", "bounces")
+        audit.wait(30)
+        wave = self.make(audit)
+        assert (wave["next"], wave["can_resume"], len(saved)) == (2, True, 1)
+        assert "The wave is withheld: 5 people of" in wave["text"]
+        assert "=" not in wave["text"]
+        wave = self.make(audit, "resume_waves")
+        assert (wave["next"], len(saved)) == (3, 2)
 
 
 def sampled(service, count: int, **options) -> Audit:

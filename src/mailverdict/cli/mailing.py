@@ -1,8 +1,11 @@
-"""Commands about mailings: `learn` counts what became of one, `mailing` chooses the rows of the next wave."""
+"""Commands about mailings: `learn` counts what became of one, `mailing` chooses the next rows."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
@@ -10,6 +13,7 @@ import typer
 import mailverdict as mv
 
 from ..files.readers import STDIN
+from ..files.table_file import TableFile
 from ..files.writers import FormulaColumns
 from ..frames.results import with_core
 from ..model.paths import user_path
@@ -37,8 +41,52 @@ from .options import (
     with_groups,
 )
 from .rows import truth_of
-from .status import printed_warnings
+from .status import print_status
 from .terminal import app
+
+# What the library names in its remedies, and what it is here.
+REMEDIES = {
+    "Mailing.frame": "the file of --output",
+    "Mailing.next": "the file of --next",
+    "Mailing.held": "a part of the file of --output",
+    "again=True": "--again",
+    "resume=True": "--resume",
+    "pilot=200": "--pilot 200",
+    "mailed=True": "--all-mailed",
+    "mailed=": "--mailed",
+    "columns='all'": "--columns all",
+    "columns='core'": "--columns core",
+    "max_bounce_rate=": "--max-bounce-rate ",
+    "waves=": "--waves ",
+}
+
+
+def in_options(text: object) -> str:
+    """A text of the library with the names that things have on the command line."""
+    shown = str(text)
+    for ours, here in REMEDIES.items():
+        shown = shown.replace(ours, here)
+    return shown
+
+
+@contextmanager
+def told_in_options() -> Iterator[None]:
+    """Print warnings and raise errors with the names that things have on the command line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except mv.MailVerdictError as exc:
+            raise type(exc)(in_options(exc)) from exc
+    for warning in caught:
+        print_status(in_options(warning.message), "warning")
+
+
+def read_whole(source: TableFile) -> pa.Table:
+    """All rows of a file, with the note that a Parquet file keeps."""
+    pieces = list(source.pieces())
+    plain = [piece.cast(plain_schema(piece.schema)) for piece in pieces]
+    return pa.concat_tables(plain).replace_schema_metadata(pieces[0].schema.metadata)
 
 
 @app.command()
@@ -62,6 +110,9 @@ def learn(
             help="Column with true for each row that was mailed; by default the column of waves.",
         ),
     ] = None,
+    all_mailed: Annotated[
+        bool, typer.Option("--all-mailed", help="Every row of the file was mailed.")
+    ] = False,
     name: Annotated[
         str, typer.Option("--name", help="What to call the mailing, to tell it apart from others.")
     ] = "",
@@ -80,15 +131,19 @@ def learn(
     The counts are by verdict, reason, operator and domain; the file holds no address.
     """
     check_not_read(experience, "--experience", file, bounces)
+    if all_mailed and mailed is not None:
+        raise mv.SettingsError("--all-mailed and --mailed: give one of them")
     known = mv.Experience.load(experience) if user_path(experience).exists() else mv.Experience()
     reports = read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
         label = pick_verified(source, column, prefix)
-        whole = pa.concat_tables(
-            [piece.cast(plain_schema(piece.schema)) for piece in source.pieces()]
-        )
-    chosen = None if mailed is None else truth_of(whole, mailed)
-    with printed_warnings("warning"):
+        whole = read_whole(source)
+    chosen: Any = None
+    if all_mailed:
+        chosen = True
+    elif mailed is not None:
+        chosen = truth_of(whole, mailed)
+    with told_in_options():
         known += mv.learn(
             with_core(whole, label, prefix),
             label,
@@ -122,11 +177,34 @@ def mailing(
         str | None, typer.Option("--experience", help="File that `learn` wrote.")
     ] = None,
     max_bounce_rate: Annotated[
-        float, typer.Option("--max-bounce-rate", help="Hard bounces by rows of a wave.")
-    ] = 0.02,
+        float | None,
+        typer.Option(
+            "--max-bounce-rate",
+            help="Hard bounces by rows of a wave; by default as in the wave before, or 0.02.",
+        ),
+    ] = None,
     waves: Annotated[
-        int, typer.Option("--waves", help="In how many parts the list is mailed.")
-    ] = 6,
+        int | None,
+        typer.Option(
+            "--waves",
+            help="In how many parts the list is mailed; by default as in the wave before, or 6.",
+        ),
+    ] = None,
+    pilot: Annotated[
+        int | None,
+        typer.Option(
+            "--pilot", help="At most so many rows that teach the most, also above the budget."
+        ),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Plan the last wave again: it was not mailed.")
+    ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Mail although the last wave was blocked or complained about."
+        ),
+    ] = False,
     prefix: Prefix = None,
     reading: TableOptions,
     in_place: InPlace = False,
@@ -135,7 +213,8 @@ def mailing(
 ) -> None:
     """Choose the rows to mail now, within a bounce budget.
 
-    --output gets the whole list with the wave of each row; give that file to `learn`, and here for the next wave.
+    --output gets the whole list with the wave of each row; give that file to `learn`, and here for
+    the next wave.
     """
     output = check_output(file, output, in_place=in_place)
     following = check_output(file, following)
@@ -147,16 +226,17 @@ def mailing(
         )
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
-        whole = pa.concat_tables(
-            [piece.cast(plain_schema(piece.schema)) for piece in source.pieces()]
-        )
-        with printed_warnings("warning"):
+        whole = read_whole(source)
+        with told_in_options():
             plan = mv.mailing(
                 with_core(whole, name, prefix),
                 name,
                 max_bounce_rate=max_bounce_rate,
                 waves=waves,
                 experience=experience,
+                pilot=pilot,
+                again=again,
+                resume=resume,
                 prefix=prefix,
             )
         escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
@@ -166,6 +246,6 @@ def mailing(
             write_next(plan.next)
     print_remarks(source, quiet=quiet)
     if not quiet and STDIN not in (output, following):
-        print(plan)
+        print(in_options(plan))
     for path in (output, following) if following else (output,):
         print_written(path, quiet=quiet)

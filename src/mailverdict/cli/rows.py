@@ -1,7 +1,7 @@
 """Commands that work on the rows of a table file without verifying it. No network.
 
 `explode`, `duplicates` and `suppress` prepare a list; `outcomes` compares a verified one with what became of the mails,
-`compare` with another verifier, `operators` counts it by who runs the mail servers.
+`compare` with another verifier, `operators` counts it by who runs the mail servers, `breakdown` by any column.
 """
 
 from __future__ import annotations
@@ -19,10 +19,18 @@ import mailverdict as mv
 from ..files.plain import to_plain
 from ..files.readers import STDIN
 from ..files.writers import FormulaColumns, create_table
+from ..frames.policy import POLICIES, read_decided
 from ..frames.results import Results, with_core
 from ..model.table import plain_schema
 from ..model.words import printable_text
+from ..reports.breakdown import (
+    bounced_mailboxes,
+    check_arguments,
+    first_lines,
+    table_of_counts,
+)
 from ..reports.by_operator import OperatorCounts
+from ..reports.origins import MADE, ListCounts
 from ..reports.report import verified_pieces
 from ..table.columns import did_you_mean, label_of, listed
 from ..table.table import put_column
@@ -238,6 +246,64 @@ def operators(
         print(json.dumps(json.loads(found.reset_index().to_json(orient="records")), indent=2))
     else:
         print(render_operators(found))
+
+
+@app.command()
+@with_groups
+def breakdown(
+    file: File,
+    by: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[COLUMN]",
+            help="Column to count by, or domain, or operator; without it all columns are ranked.",
+        ),
+    ] = None,
+    *,
+    column: ColumnName = None,
+    what: Annotated[
+        str, typer.Option("--what", help="invalid, not_sendable, disposable, or bounced.")
+    ] = "invalid",
+    top: Annotated[int | None, typer.Option("--top", min=0, help="How many lines.")] = None,
+    bounces: Annotated[
+        str | None,
+        typer.Option(
+            "--bounces", help="For bounced: mailbox or export of what became of the mails."
+        ),
+    ] = None,
+    bounce_columns: BounceColumns = None,
+    prefix: Prefix = None,
+    reading: TableOptions,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show where the bad addresses of a verified file come from.
+
+    Counts people by a column of the file, or ranks all columns by how much they explain. The file is read in pieces, of
+    which a hash of each address is kept in memory.
+    """
+    check_arguments(what, top, bounces)
+    bounced = None
+    if bounces is not None:
+        bounced = bounced_mailboxes(read_bounce_file(bounces, bounce_columns))
+    counts = ListCounts(POLICIES["balanced"], bounced, [] if by is None else [by], ranks=by is None)
+    with open_source(file, reading) as source:
+        name = pick_verified(source, column, prefix)
+        others = list(source.columns)  # all are named where there is no such column
+        if by in others:
+            others = [str(by)]
+        elif by in MADE:
+            others = []
+        with printed_warnings():
+            for piece in verified_pieces(source, name, prefix, others):
+                counts.add(read_decided(piece, name, prefix))
+    print_remarks(source, quiet=quiet)
+    table = first_lines(table_of_counts(counts, what), top)
+    if as_json:
+        lines = json.loads(table.reset_index().to_json(orient="records"))
+        print(json.dumps(lines, indent=2))
+    else:
+        print(table)
 
 
 def render_operators(counts: pd.DataFrame) -> str:

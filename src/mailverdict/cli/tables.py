@@ -33,6 +33,7 @@ from ..model.table import SOURCE_REMOTE, plain_schema
 from ..model.words import ValidationType, count_of
 from ..reports.counts import Counts, keys_of, people_of
 from ..reports.facts import verify_command
+from ..reports.origins import ListCounts
 from ..reports.report import check_audience, check_path, make_report, read_earlier, verified_pieces
 from ..table.columns import REPAIR_COLUMNS, SETS, choose_columns, label_of
 from ..table.options import VerifyOptions
@@ -347,9 +348,10 @@ class VerifiedRows:
         self.given = {*source.columns, LINE}
         self.added = [self.label(name) for name in names]
         self.report_path = report
-        reported = None if report is None else self.policy or find_policy("balanced")
-        self.counts = Counts(reported)
-        self.judge = self.policy or reported  # what says which rows are sent
+        policy_of_report = None if report is None else self.policy or find_policy("balanced")
+        self.counts = Counts(policy_of_report)
+        self.origins = None if policy_of_report is None else ListCounts(policy_of_report)
+        self.judge = self.policy or policy_of_report  # what says which rows are sent
         # Read now: the output may replace the file.
         self.earlier = None if earlier is None else read_earlier(earlier, column, prefix)
         self.is_kept = report is not None and (earlier is not None or not is_page(report))
@@ -377,6 +379,10 @@ class VerifiedRows:
                 rows = read_decided(results, self.column, self.prefix)
                 decided = decide_rows(rows, self.judge)
         self.counts.add(rows)
+        if self.origins is not None:
+            names = piece.column_names
+            shown_or_judged = [at for at, each in enumerate(names) if each != LINE]
+            self.origins.add(rows, Table(piece.select(shown_or_judged), self.column))
         if self.is_kept:
             self.kept.append(results.cast(plain_schema(results.schema)))
         given = [at for at, name in enumerate(piece.column_names) if name in self.given]
@@ -421,8 +427,16 @@ class VerifiedRows:
             if self.kept
             else None
         )
-        options = {"name": name, "again": again, "audience": self.audience}
-        made = make_report(self.counts, self.column, rows, earlier=self.earlier, **options)
+        made = make_report(
+            self.counts,
+            self.column,
+            rows,
+            earlier=self.earlier,
+            name=name,
+            again=again,
+            audience=self.audience,
+            origins=self.origins,
+        )
         made.save(self.report_path)
 
 
@@ -602,6 +616,10 @@ def report(
     ] = None,
     bounce_columns: BounceColumns = None,
     earlier: Earlier = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", help="Also show the groups of a column, or of: domain, operator."),
+    ] = None,
     reading: TableOptions,
     quiet: Quiet = False,
 ) -> None:
@@ -615,16 +633,24 @@ def report(
     reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
     with open_source(file, reading) as source:
         name = pick_verified(source, column, prefix)
-        counts, kept = Counts(find_policy(policy or "balanced")), []
+        chosen = find_policy(policy or "balanced")
+        counts = Counts(chosen)
+        origins = ListCounts(chosen, asked=[] if by is None else [by])
+        kept = []
         is_kept = not (is_page(output) and reports is None and earlier is None)
-        for piece in verified_pieces(source, name, prefix):
-            counts.add(read_decided(piece, name, prefix))
-            kept += [piece] if is_kept else []
+        for piece in verified_pieces(source, name, prefix, source.columns):
+            rows_of_piece = read_decided(piece, name, prefix)
+            counts.add(rows_of_piece)
+            origins.add(rows_of_piece)
+            if is_kept:
+                kept.append(piece)
     rows = read_decided(pa.concat_tables(kept), name, prefix) if is_kept else None
     before = None if earlier is None else read_earlier(earlier, name, prefix)
     again = reported_command(file, name, counts)
     options = {"name": list_name(file), "again": again, "audience": audience}
-    made = make_report(counts, name, rows, bounces=reports, earlier=before, **options)
+    made = make_report(
+        counts, name, rows, bounces=reports, earlier=before, origins=origins, **options
+    )
     made.save(output)
     print_written(output, quiet=quiet)
 

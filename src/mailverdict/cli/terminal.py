@@ -31,7 +31,7 @@ UsageError: type[Any] = typer.BadParameter.__base__  # type: ignore[assignment] 
 GROUPS = {
     "Verify": ("verify", "plan", "estimate", "audit", "check", "explain", "quota", "audit-host"),
     "Clean": ("clean", "explode", "duplicates", "suppress"),
-    "Decide": ("report", "operators", "outcomes", "compare", "learn", "mailing"),
+    "Decide": ("report", "breakdown", "operators", "outcomes", "compare", "learn", "mailing"),
     "Serve": ("serve", "worker", "keys", "store", "sandbox"),
     "Maintain": ("runs", "lists"),
 }

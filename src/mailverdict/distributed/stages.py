@@ -197,7 +197,7 @@ def read_distinct(part: Any, job: StageJob) -> pa.StringArray:
 def observe(part: Any, job: StageJob) -> tuple[pa.Table, dict[str, Any]]:
     """What has to be asked about the rows of a partition, as `address`, `domain` and `rows`; and its counts."""
     read = read_rows(part, job)
-    syntax = observe_column(read["text"], threads=1)
+    syntax = observe_column(read["text"], threads=1, lenient=job.options.clean)
     addresses, domains, rows = distinct_keys(syntax, job)
     asked = pa.table({"address": addresses, "domain": domains, "rows": pa.array(rows, pa.int64())})
     return asked, count_rows(read, syntax, job)
@@ -260,7 +260,7 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
 
     A pending row has in `email` the key of the answer that it waits for; in the others `email` is null.
     """
-    syntax = observe_column(texts, threads=1)
+    syntax = observe_column(texts, threads=1, lenient=job.options.clean)
     batch = observe_batch(texts, load_lists(job.lists), syntax)
     if job.is_free:
         return batch.regex_rows(datetime.now(UTC))

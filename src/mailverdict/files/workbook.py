@@ -296,7 +296,7 @@ def sheet_columns(section: Section) -> Iterator[tuple[str, Sequence[Any]]]:
         if kind == "bars":
             for name in cells[0]:
                 yield LABELS[name], [counts[name] for counts in cells]
-        elif kind != "bar":
+        elif kind not in ("bar", "interval"):
             yield label, [LABELS[name] for name in cells] if kind == "badge" else cells
 
 

@@ -11,6 +11,8 @@ import pandas as pd
 
 from ..model.words import count_of
 
+DEPRECATED = ("by_domain", "by_operator")  # methods that completion does not find
+
 
 class Verb:
     """A function of the package as a method, which loads when it is first used: its first argument is given."""
@@ -61,9 +63,9 @@ class FrameAccessor(AccessorBase):
     >>> df.mailverdict.verify("email", validation_type="regex")["email_verdict"].tolist()
     ['valid', 'invalid']
     >>> df.mailverdict
-    <mailverdict of a DataFrame of 2 rows, column 'email': by_domain, by_operator, clean,
-      contradicted, decide, diff, domains, duplicates, estimate, explode, outcomes,
-      plan, report, split, start, summary, suppress, verify>
+    <mailverdict of a DataFrame of 2 rows, column 'email': breakdown, clean, contradicted,
+      decide, diff, domains, duplicates, estimate, explode, outcomes, plan, report, split,
+      start, summary, suppress, verify>
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -79,6 +81,12 @@ class FrameAccessor(AccessorBase):
         if choice.chosen is None:
             return self._shown(f"a DataFrame of {rows}")
         return self._shown(f"a DataFrame of {rows}, column {choice.chosen.name!r:.80}")
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """The deprecated methods."""
+        if name in DEPRECATED:
+            return Verb(name).__get__(self, type(self))
+        raise AttributeError(f"the accessor has no method {name!r}")
 
     def diff(
         self, old: Any, column: Hashable | None = None, *, prefix: str | None = None
@@ -148,8 +156,7 @@ ON_RESULTS = (
     "split",
     "report",
     "summary",
-    "by_domain",
-    "by_operator",
+    "breakdown",
     "outcomes",
     "contradicted",
 )

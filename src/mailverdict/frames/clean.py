@@ -30,8 +30,9 @@ from ..checks.syntax.address import canonical_form
 from ..checks.syntax.column import normal_forms, observe_column
 from ..model.address import lower_domain
 from ..model.arrow import replace_where, texts_where
-from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, guess_plain
+from ..repair.guess import MAY_BE_GUESSED, MAY_LOOK_ODD, USUAL_BEGINS, guess_plain
 from ..repair.repair import MAX_CELL, RepairedCell, repair_cell
+from ..repair.words import NONE_DOMAIN, NONE_LOCAL
 from ..table.cells import (
     LONGEST_TEXT,
     describe_no_address,
@@ -47,9 +48,11 @@ from ..table.table import Frame, table_of
 
 # Without any of these no address is found in an ASCII text, and none is suggested.
 SIGNS = rf'[@&%#=\\\[({{<"]|[^ -~]|(?i:{MAY_BE_GUESSED})'
-# Most local parts have no other characters; `guess_plain` then has an answer for those that begin with "www." alone.
+# Most local parts have no other characters; `guess_plain` then has an answer for `ODD_BEGINS` alone.
 USUAL = string.ascii_letters + string.digits + ".-_+"
-MAY_BE_ODD = rf"{MAY_LOOK_ODD}|^(?i:www\.)"
+ODD_BEGINS = ("www.", "imcea", "xn--")
+MAY_BE_ODD = rf"{MAY_LOOK_ODD}|{USUAL_BEGINS}"
+NOTHING = RepairedCell()
 # Unicode categories: blanks, characters without a width, controls.
 INVISIBLE = ("Zs", "Zl", "Zp", "Cf", "Cc")
 
@@ -138,7 +141,8 @@ def repair_column(
     Texts are given with the blanks around them, for `change` to name these. Without `suggests_domains` mistyped domains
     of well-formed texts are not looked for. The columns:
 
-    - `text`: the address; where it is not known, the text without the blanks around it.
+    - `text`: the address; where it is not known, the text without the blanks around it; empty where an address says
+      itself that there is none.
     - `clean`: the address in its canonical form; null where the text holds no address or several.
     - `suggestion`: the address that was probably meant; null for none.
     - `change`: names of the repairs that were applied, joined by ";"; empty for none.
@@ -179,6 +183,11 @@ def repair_column(
     suggestion = replace_where(suggestion, is_odd, plain)
 
     count = well_formed.cast(pa.int32())
+    is_nobody = find_nobody(seen)
+    if is_nobody.true_count:
+        text = pc.if_else(is_nobody, "", text)
+        change = pc.if_else(is_nobody, "", change)
+        count = pc.if_else(is_nobody, pa.scalar(0, pa.int32()), count)
     is_unclear = pa.array(np.zeros(len(texts), np.bool_))
     refused = pc.invert(well_formed)
     if refused.true_count:
@@ -241,9 +250,21 @@ def find_odd(seen: pa.RecordBatch) -> pa.BooleanArray:
     local = seen["local"]
     left = pc.ascii_trim(local, USUAL)  # a tenth of the time that a pattern takes
     is_odd = pc.greater(pc.binary_length(left), 0)
-    is_odd = pc.or_(is_odd, pc.starts_with(local, "www.", ignore_case=True))
+    for begin in ODD_BEGINS:
+        is_odd = pc.or_(is_odd, pc.starts_with(local, begin, ignore_case=True))
     is_odd = pc.or_(is_odd.fill_null(False), pc.invert(pc.string_is_ascii(seen["text"])))
     return pc.and_(is_odd, seen["well_formed"])
+
+
+def find_nobody(seen: pa.RecordBatch) -> pa.BooleanArray:
+    """The accepted rows whose address says itself that there is none, as none@none.com."""
+    domain = seen["domain"]
+    is_none = pc.match_substring_regex(domain.dictionary, NONE_DOMAIN)
+    found = is_none.take(domain.indices).fill_null(False)
+    if not found.true_count:
+        return found
+    says_none = pc.match_substring_regex(seen["text"].filter(found), NONE_LOCAL)
+    return replace_where(found, found, says_none)
 
 
 def canonical_forms(seen: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArray]:
@@ -302,7 +323,12 @@ def repair_cells(texts: pa.StringArray) -> pa.RecordBatch:
     """What is found in each text that is not an address as it stands; in distinct ones with a sign of an address."""
     has_sign = pc.match_substring_regex(texts, SIGNS)
     distinct = texts_where(has_sign, texts).dictionary_encode()
-    cells = [repair_text(text) for text in distinct.dictionary.to_pylist()]
+    # Cells of one form take the same way through the code: one after another they need three quarters of the time.
+    order = pc.sort_indices(pc.ascii_ltrim(distinct.dictionary, USUAL)).to_pylist()
+    written = distinct.dictionary.to_pylist()
+    cells = [NOTHING] * len(written)
+    for row in order:
+        cells[row] = repair_text(written[row])
     clean = [cell.addresses[0] if len(cell.addresses) == 1 else None for cell in cells]
     columns = {
         "clean": pa.array(clean, pa.string()),

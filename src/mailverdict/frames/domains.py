@@ -93,7 +93,7 @@ def lookup_domains(
         )
     tables = tables_of(data, column)
     read = read_addresses([table.values() for table in tables], clean=check_flag("clean", clean))
-    syntax = observe_column(read["text"])
+    syntax = observe_column(read["text"], lenient=clean)
     names = syntax["domain"].dictionary.to_pylist()
     codes = syntax["domain"].indices.drop_null().to_numpy()
     counts = np.bincount(codes, minlength=len(names))

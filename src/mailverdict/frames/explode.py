@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
 from ..model.arrow import to_bools
+from ..repair.lists import bad_parts
 from ..repair.remarks import has_remark, text_beside
-from ..repair.repair import MAX_CELL, bad_parts, repair_cell
+from ..repair.repair import MAX_CELL, repair_cell
 from ..table.cells import SEQUENCES, describe_no_address, read_cells, texts_of
 from ..table.columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
 from ..table.notices import warn_user

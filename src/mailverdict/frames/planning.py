@@ -18,6 +18,7 @@ from ..checks.syntax.column import observe_column
 from ..errors import ResolverError, SettingsError
 from ..local.backend import LocalBackend
 from ..loop import run_sync
+from ..model.table import SOURCE_LOCAL
 from ..runs.execution import find_known, unique_addresses
 from ..runs.options import Options, pick_screen
 from ..runs.plan import Plan, plan_run
@@ -26,7 +27,7 @@ from ..table.notices import warn_user
 from ..table.options import ColumnChoice, VerifyOptions, check_options
 from ..table.overwrite import kept_repairs
 from ..table.table import Table
-from .reading import MISSING, SEVERAL, count_standing, read_addresses
+from .reading import MISSING, SEVERAL, count_standing, find_odd_forms, read_addresses
 from .verify import tables_of, with_known
 
 RESOLVER_SECONDS = (
@@ -164,7 +165,9 @@ def plan_addresses(reads: Iterable[pa.RecordBatch], options: Options) -> Plan:
         if "well_formed" in read.schema.names:
             ok = read["well_formed"]
         else:
-            ok = observe_column(text)["well_formed"]
+            ok = observe_column(text, lenient="clean" in read.schema.names)["well_formed"]
+        if options.backend.source != SOURCE_LOCAL:
+            ok = pc.and_not(ok, find_odd_forms(read))
         is_asked = ok
         if "wanted" in read.schema.names and not options.is_free:
             is_asked = pc.and_(ok, read["wanted"])

@@ -315,8 +315,13 @@ class Alike(NamedTuple):
         )
 
 
-def row_facts(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array]:
-    """The facts of each row, by the fields of `Alike`; with a policy also advice, and its flags must be there."""
+def row_facts(
+    rows: Results, policy: Policy | None = None, *, has_advice: bool = True
+) -> dict[str, pa.Array]:
+    """The facts of each row, by the fields of `Alike`; with a policy also advice, and its flags must be there.
+
+    Without the advice about malformed cells, which takes long, it is known what is sent, but not what is reviewed.
+    """
     change = rows.change.dictionary_encode()
     remarks = pa.array(
         [REMARK in each.split(";") for each in change.dictionary.to_pylist()], pa.bool_()
@@ -343,7 +348,8 @@ def row_facts(rows: Results, policy: Policy | None = None) -> dict[str, pa.Array
         facts["is_placeholder"] = pc.match_substring_regex(
             rows.addresses, PLACEHOLDER_ADDRESS
         ).fill_null(False)
-        facts["advice"] = one_array(rows.advice["kind"])
+        if has_advice:
+            facts["advice"] = one_array(rows.advice["kind"])
     return facts
 
 

@@ -35,7 +35,7 @@ import pyarrow.compute as pc
 from ..checks.lists.mailboxes import find_mailboxes
 from ..checks.syntax.column import observe_column, update_rows
 from ..model.address import address_keys
-from ..model.arrow import one_array
+from ..model.arrow import one_array, replace_where
 from ..model.table import SCHEMA, SOURCE_LOCAL, TEXT_CODES, complete_table
 from ..model.words import SEVERAL_ADDRESSES, Status, Verdict
 from ..repair.repair import MAX_CELL
@@ -123,7 +123,9 @@ def read_repaired(
     }
     if keep_syntax:
         if is_rescued.true_count:
-            seen = update_rows(seen, is_rescued, observe_column(text.filter(is_rescued)))
+            seen = update_rows(
+                seen, is_rescued, observe_column(text.filter(is_rescued), lenient=True)
+            )
         # The canonical form of an accepted text has the same normal form.
         rows.update({name: seen[name] for name in SYNTAX})
     return pa.record_batch(rows)
@@ -163,6 +165,15 @@ def name_standing(
     if is_several is not None and is_several.true_count:
         standing = pc.if_else(is_several, SEVERAL, standing)
     return standing
+
+
+def find_odd_forms(rows: pa.RecordBatch) -> pa.BooleanArray:
+    """Rows whose text is an address in a form that no service is asked about; see `accept_leniently`."""
+    if "rescued" not in rows.schema.names:
+        return pa.array(np.zeros(len(rows), np.bool_))
+    is_rescued = rows["rescued"]
+    is_plain = observe_column(rows["text"].filter(is_rescued))["well_formed"]
+    return replace_where(is_rescued, is_rescued, pc.invert(is_plain))
 
 
 def count_standing(rows: pa.RecordBatch, word: str) -> int:

@@ -306,7 +306,9 @@ class LocalBackend:
         """Verify a batch; rows come as they settle, in any order (`Settled.positions`)."""
         self._require_open()
         validation_type = ValidationType(batch.validation_type)
-        observed = await self.observe_batch(batch.addresses, batch.syntax, batch.fields)
+        observed = await self.observe_batch(
+            batch.addresses, batch.syntax, batch.fields, lenient=batch.lenient
+        )
         if validation_type is ValidationType.REGEX:
             yield Settled(await asyncio.to_thread(observed.regex_rows, self.clock(), batch.fields))
             return
@@ -330,10 +332,14 @@ class LocalBackend:
         addresses: pa.StringArray,
         syntax: pa.RecordBatch | None = None,
         fields: Collection[str] | None = None,
+        *,
+        lenient: bool = False,
     ) -> ObservedBatch:
         """Run the checks that need no network and were not made already, off the event loop."""
         lists = load_lists(self.settings.lists)
-        return await asyncio.to_thread(observe_batch, addresses, lists, syntax, fields)
+        return await asyncio.to_thread(
+            observe_batch, addresses, lists, syntax, fields, lenient=lenient
+        )
 
     # --- closing ------------------------------------------------------------------------------------
 

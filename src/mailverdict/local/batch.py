@@ -45,13 +45,15 @@ def observe_batch(
     lists: LoadedLists,
     syntax: pa.RecordBatch | None = None,
     fields: Collection[str] | None = None,
+    *,
+    lenient: bool = False,
 ) -> ObservedBatch:
     """Run the checks that need no network; `syntax` is what `observe_column` saw, if it was called already.
 
-    With `fields`, flags and suggestions that no field of the result table needs are null.
+    With `lenient` the two forms of `accept_leniently` are accepted. With `fields`, flags and suggestions that no field of the result table needs are null.
     """
     if syntax is None:
-        syntax = observe_column(texts)
+        syntax = observe_column(texts, lenient=lenient)
     wanted = frozenset(SCHEMA.names if fields is None else fields)
     with ThreadPoolExecutor(1) as beside:  # Arrow works without the interpreter's lock
         faults = beside.submit(fault_messages, syntax)

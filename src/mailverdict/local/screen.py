@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..backend import Event, Noticed, Settled
-from ..checks.syntax.column import normal_forms
-from ..model.words import ValidationType
+from ..checks.syntax.column import normal_forms, observe_column
+from ..model.arrow import to_bools
+from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table
+from ..model.words import UNUSUAL_FORM, Status, ValidationType, Verdict
 from .backend import LocalBackend
-from .batch import ObservedBatch, Positions
+from .batch import ObservedBatch, Positions, constant
 from .domains import DomainRows, gather_groups
 
 
@@ -26,14 +28,16 @@ class Screener:
         *,
         with_dns: bool,
         owns_backend: bool = False,
+        lenient: bool = False,
+        for_service: bool = False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.backend, self.with_dns, self.owns_backend, self.clock = (
-            backend,
-            with_dns,
-            owns_backend,
-            clock,
-        )
+        self.backend = backend
+        self.with_dns = with_dns
+        self.owns_backend = owns_backend
+        self.lenient = lenient
+        self.for_service = for_service  # which refuses the forms that `lenient` accepts
+        self.clock = clock
         self.batch: ObservedBatch | None = None
         self.seen_at: Positions = np.empty(0, np.int64)
 
@@ -41,7 +45,7 @@ class Screener:
         self, addresses: pa.StringArray, positions: Positions, validation_type: ValidationType
     ) -> AsyncIterator[Event]:
         """Yield rows that are settled here; `positions` (ascending) are those of the addresses in the column."""
-        self.batch = batch = await self.backend.observe_batch(addresses)
+        self.batch = batch = await self.backend.observe_batch(addresses, lenient=self.lenient)
         self.seen_at = positions
         try:
             if self.with_dns and len(batch.domains):
@@ -49,12 +53,42 @@ class Screener:
             found, rows = batch.malformed_rows(validation_type, self.clock())
             if len(found):
                 yield Settled(rows, positions=found)
+            if self.lenient and self.for_service:
+                odd = self.odd_positions(batch)
+                if len(odd):
+                    yield Settled(self.odd_rows(batch, odd, validation_type), positions=odd)
             if self.with_dns:
                 async for event in self.settle_domains(batch, validation_type):
                     yield event
         finally:
             if self.owns_backend:
                 await self.backend.aclose()
+
+    def odd_positions(self, batch: ObservedBatch) -> Positions:
+        """The addresses that are accepted here and not by a service."""
+        accepted = batch.accepted()
+        texts = batch.rows["text"].take(pa.array(accepted))
+        is_odd = pc.invert(observe_column(texts)["well_formed"])
+        return accepted[to_bools(is_odd)]
+
+    def odd_rows(
+        self, batch: ObservedBatch, positions: Positions, validation_type: ValidationType
+    ) -> pa.Table:
+        """Their rows: nobody is asked about them, so that nothing is known."""
+        size = len(positions)
+        seen = batch.rows.take(pa.array(positions))
+        columns = {
+            "email": seen["text"],
+            "status": constant(Status.DONE, size),
+            "validation_type": constant(validation_type, size),
+            "result": constant(Verdict.UNKNOWN, size),
+            "reasons": constant(UNUSUAL_FORM, size),
+            "source": constant(SOURCE_LOCAL, size),
+            "checked_at": pa.repeat(pa.scalar(self.clock(), SCHEMA.field("checked_at").type), size),
+            "normalized": normal_forms(seen),
+            **batch.flags_of(seen),
+        }
+        return complete_table(columns, size)
 
     async def settle_domains(
         self, batch: ObservedBatch, validation_type: ValidationType

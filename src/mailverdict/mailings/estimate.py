@@ -46,7 +46,7 @@ from ..runs.options import Options
 from ..runs.plan import daily_portions
 from ..runs.run import Run
 from ..table.notices import warn_user
-from ..table.options import ColumnChoice, VerifyOptions, check_options
+from ..table.options import ColumnChoice, RunOptions, check_options
 from ..table.overwrite import kept_repairs
 from ..theme import notebook
 from .sampling import Ints, Sample, draw, pool_strata
@@ -220,7 +220,7 @@ def estimate(
     sample: int = 400,
     seed: int | None = None,
     mx: str | None = "all",
-    **options: Unpack[VerifyOptions],
+    **options: Unpack[RunOptions],
 ) -> Estimate:
     """Estimate what `verify` would find and cost, by verifying a sample.
 
@@ -244,8 +244,8 @@ def estimate(
         by operator of the mail servers. None: no domain is looked up, and it is drawn by domain.
     **options
         The keyword arguments of `verify`; only `validation_type` has another default, ``smtp``. `screen`
-        may be the `LocalBackend` that looks the domains up; `columns`, `categories`, `prefix` and
-        `overwrite` change nothing here.
+        may be the `LocalBackend` that looks the domains up. Those about the columns of the result
+        (`columns`, `categories`, `prefix`, `overwrite`) are an error here.
 
     Returns
     -------
@@ -272,7 +272,11 @@ def estimate(
     >>> est.population, est.cost.units, list(est.operators.index)
     (3, None, ['bigmail.example'])
     """
-    checked = with_known(check_options("estimate", {"validation_type": "smtp", **options}))
+    checked = with_known(
+        check_options(
+            "estimate", {"validation_type": "smtp", **options}, RunOptions.__annotations__
+        )
+    )
     wanted = check_sample(sample, seed, mx)
     fixed = Fixed()
     addresses, rows = read_list(data, column, checked, fixed)

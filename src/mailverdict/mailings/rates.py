@@ -1,24 +1,26 @@
-"""How often mails to a group of rows bounce: a hierarchical Beta model, whose strengths are estimated from the data.
+"""How often mails to a group of rows bounce: a hierarchical beta-binomial model.
 
-A cell is a verdict with its reason, an operator and a domain. The rate of a cell is a Beta variable around that of its
-operator, this around that of its verdict and reason, and this around that of all good or all doubtful rows. How much
-the rates of one level differ is estimated from the counts by their likelihood. The formulas and their sources are in
-docs/explanation/mailing.md.
+Its strengths are estimated from the data (empirical Bayes), so that rates of small groups shrink
+towards those of larger ones.
+
+A cell is a verdict with its reason, an operator and a domain. The rate of a cell is a Beta variable
+around that of its operator, this around that of its verdict and reason, and this around that of all
+good or all doubtful rows. How much the rates of one level differ is estimated from the counts by
+their likelihood. The formulas and their sources are in docs/explanation/mailing.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-Floats = npt.NDArray[np.float64]
+from .beta import Floats, digamma, log_beta
+
 Codes = npt.NDArray[np.int64]
 NO_REASON = "none"
-HALF_LOG_2_PI = 0.9189385332046727
 CELL = ("verdict", "why", "operator", "domain")
 
 
@@ -28,11 +30,12 @@ class Prior:
 
     rate: float  # of hard bounces
     worth: float  # mails: so many of the user's own weigh as much
-    strength: float  # how alike groups are: the rate of one within a level weighs so many mails in each of them
+    strength: float  # how alike groups are: the rate above weighs so many mails in each of them
 
 
-# Good: an address that a mail server has accepted; senders see 0.1 to 0.6 %, since some people leave after the check.
-# Doubtful: the others; of catch-all and unanswered addresses 5 to 25 % bounce, and operators differ much.
+# Good: an address that a mail server has accepted; senders see 0.1 to 0.6 %, since some people
+# leave after the check. Doubtful: the others; of catch-all and unanswered addresses 5 to 25 %
+# bounce, and operators differ much.
 PRIORS = {"good": Prior(0.006, 500, 150), "doubtful": Prior(0.12, 6, 8)}
 STRENGTHS = 2.0 ** np.arange(10)  # that are compared: 1 to 512
 DOUBT = 1.0  # of a strength that is assumed: a factor of two is one standard deviation
@@ -71,43 +74,78 @@ class Rates:
 def fit_rates(cells: pd.DataFrame) -> Rates:
     """Estimate the rate of each row of a table.
 
-    It has the columns of `CELL` as text, `domains`, and the counts `tried` (mails whose outcome is known) and `hard`.
+    It has the columns of `CELL` as text, `domains`, and the counts `tried` (mails whose outcome is
+    known) and `hard`. Where it has `near_tried` and `near_hard`, these count for the cell alone,
+    and not for the levels above it.
     """
-    kinds = list(PRIORS)
-    is_good = (cells["verdict"] == "valid") & (cells["why"] == NO_REASON)
+    kind_of_cell = np.where(is_good_cell(cells), 0, 1)  # as in `PRIORS`
     reason, first_reason = number(cells, ["verdict", "why"])
     operator, first_operator = number(cells, ["verdict", "why", "operator"])
-    kind_of = np.where(is_good.to_numpy(), kinds.index("good"), kinds.index("doubtful"))
-    parents = [operator, reason[first_operator], kind_of[first_reason]]
-    sizes = [len(first_operator), len(first_reason), len(kinds)]
-    prior_of = [kind_of[first_operator], kind_of[first_reason], np.arange(len(kinds))]
     domains = cells["domains"].to_numpy(np.float64)
-    tried, hard = [cells["tried"].to_numpy(np.float64)], [cells["hard"].to_numpy(np.float64)]
+
+    # Up: what the nodes of each level say about their parents.
+    steps = [
+        (operator, kind_of_cell[first_operator]),
+        (reason[first_operator], kind_of_cell[first_reason]),
+        (kind_of_cell[first_reason], np.arange(len(PRIORS))),
+    ]
+    tried = cells["tried"].to_numpy(np.float64)
+    hard = cells["hard"].to_numpy(np.float64)
+    tried_of = [tried]
+    hard_of = [hard]
     strengths = []
     count = domains
-    for parent, size, kind in zip(parents, sizes, prior_of, strict=True):
-        strength = estimate_strengths(tried[-1], hard[-1], count, parent, kind)
+    for parent, kind in steps:
+        size = len(kind)
+        strength = estimate_strengths(tried, hard, count, parent, kind)
         strength[np.bincount(parent, count, size) <= 1] = SAME
-        # Mails of one node are alike, so that they say less about the parent than as many of different ones.
-        evidence = evidence_of(tried[-1], count, strength[parent])
-        mean = mean_below(tried[-1], hard[-1], count, evidence, parent, strength)
-        tried.append(np.bincount(parent, evidence, size))
-        hard.append(mean * tried[-1])
-        strengths.append(strength)
+        # Mails of one node are alike: they say less about the parent than those of many nodes.
+        evidence = evidence_of(tried, count, strength[parent])
+        mean = mean_below(tried, hard, count, evidence, parent, strength)
+        tried = np.bincount(parent, evidence, size)
+        hard = mean * tried
         count = np.ones(size)
-    tried[0], hard[0] = (
-        np.where(domains > 1, 0, each) for each in (tried[0], hard[0])
-    )  # only say something together
-    top = posterior_of_kinds(tried[3], hard[3])
-    reasons = posterior(tried[2], hard[2], strengths[2][parents[2]], parents[2], top)
-    operators = posterior(tried[1], hard[1], strengths[1][parents[1]], parents[1], reasons)
-    return Rates(
-        posterior(tried[0], hard[0], strengths[0][parents[0]], parents[0], operators),
-        operators,
-        reasons,
-        top,
-        domains,
-    )
+        tried_of.append(tried)
+        hard_of.append(hard)
+        strengths.append(strength)
+
+    # Down: the rate of each node, between that of its parent and what it showed itself.
+    is_pooled = domains > 1  # cells of small domains only say something together
+    tried_of[0] = np.where(is_pooled, 0, tried_of[0])
+    hard_of[0] = np.where(is_pooled, 0, hard_of[0])
+    if "near_tried" in cells:
+        tried_of[0] = tried_of[0] + cells["near_tried"].to_numpy(np.float64)
+        hard_of[0] = hard_of[0] + cells["near_hard"].to_numpy(np.float64)
+    levels = [posterior_of_kinds(tried_of[3], hard_of[3])]
+    for step in (2, 1, 0):
+        parent = steps[step][0]
+        strength = strengths[step][parent]
+        levels.append(posterior(tried_of[step], hard_of[step], strength, parent, levels[-1]))
+    kinds, reasons, operators, lowest = levels
+    return Rates(lowest, operators, reasons, kinds, domains)
+
+
+def is_good_cell(cells: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Cells of valid rows about which a mail server was asked."""
+    is_good = (cells["verdict"] == "valid") & (cells["why"] == NO_REASON)
+    return is_good.to_numpy(np.bool_)
+
+
+def scale_rates(rates: Rates, factors: Floats) -> Rates:
+    """All rates times a factor of their kind."""
+    levels = []
+    factor = factors
+    for level in reversed(rates.levels):
+        if len(level.parent):
+            factor = factor[level.parent]
+        rate = np.minimum(level.rate * factor, 1 - 1e-9)
+        levels.append(
+            replace(
+                level, rate=rate, own=level.own * factor**2, variance=level.variance * factor**2
+            )
+        )
+    kinds, reasons, operators, cells = levels
+    return Rates(cells, operators, reasons, kinds, rates.domains)
 
 
 def number(cells: pd.DataFrame, columns: list[str]) -> tuple[Codes, Codes]:
@@ -118,7 +156,7 @@ def number(cells: pd.DataFrame, columns: list[str]) -> tuple[Codes, Codes]:
 
 
 def evidence_of(tried: Floats, count: Floats, strength: Floats) -> Floats:
-    """How many independent mails a node is worth for its parent: n (k + 1) / (n + k); at most k + 1 for each domain."""
+    """Independent mails that a node is worth for its parent (Kish 1965): n (k + 1) / (n + k)."""
     each = tried / count
     worth: Floats = count * each * (strength + 1) / (each + strength)
     return worth
@@ -129,8 +167,8 @@ def mean_below(
 ) -> Floats:
     """The rate of each parent that is the most likely one for the counts of its nodes.
 
-    A mean of their rates would be too low where a node that bounces is tried no further. So it is only the beginning;
-    the fixed point is that of the beta-binomial likelihood (Minka 2000).
+    A mean of their rates would be too low where a node that bounces is tried no further. So it is
+    only the beginning; the fixed point is that of the beta-binomial likelihood (Minka 2000).
     """
     size = len(strength)
     whole: Floats = np.maximum(np.bincount(parent, evidence, size), 1e-9)
@@ -150,9 +188,10 @@ def estimate_strengths(
 ) -> Floats:
     """How alike the nodes of each parent are: the strength of the Beta distribution of their rates.
 
-    Of each strength in `STRENGTHS` the likelihood is that of beta-binomial counts. Those of all parents of a kind
-    together are weighed with what is assumed, and those of one parent with that result. Moments would be simpler, but
-    they are wrong where a domain that bounces is mailed no further. Cells of small domains do not say.
+    Of each strength in `STRENGTHS` the likelihood is that of beta-binomial counts. Those of all
+    parents of a kind together are weighed with what is assumed, and those of one parent with that
+    result. Moments would be simpler, but they are wrong where a domain that bounces is mailed no
+    further. Cells of small domains do not say.
     """
     at = np.flatnonzero((tried > 0) & (count == 1))
     n, hits, above, size = tried[at], hard[at], parent[at], len(kind)
@@ -174,7 +213,7 @@ def estimate_strengths(
 
 
 def most_likely(likelihood: Floats, assumed: Floats) -> Floats:
-    """The mean of the strengths on a scale of logarithms, by their likelihoods and a normal prior around `assumed`."""
+    """The mean of the strengths, on a scale of logarithms with a normal prior around `assumed`."""
     scale = np.log2(STRENGTHS)[:, None]
     weight = likelihood - ((scale - np.log2(assumed)) / DOUBT) ** 2 / 2
     weight = np.exp(weight - weight.max(axis=0))
@@ -191,91 +230,9 @@ def posterior_of_kinds(tried: Floats, hard: Floats) -> Level:
 
 
 def posterior(tried: Floats, hard: Floats, strength: Floats, parent: Codes, above: Level) -> Level:
-    """A level below another one: Beta(k m + hard, k (1 - m) + tried - hard), where m is the rate of the parent."""
+    """A level below another one, of the rate m: Beta(k m + hard, k (1 - m) + tried - hard)."""
     mean, variance = above.rate[parent], above.variance[parent]
     share = strength / (tried + strength)
     rate = (strength * mean + hard) / (tried + strength)
     own = rate * (1 - rate) / (tried + strength + 1)
     return Level(rate, own, own + share**2 * variance, share, parent)
-
-
-def beta_of(mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The parameters of the Beta distribution with a mean and a variance."""
-    size = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-15) - 1, 1e-3)
-    return mean * size, (1 - mean) * size
-
-
-def beta_quantile(chance: float, a: Floats, b: Floats) -> Floats:
-    """The quantile of Beta distributions, by halving; to 1e-9.
-
-    >>> beta_quantile(0.5, np.array([1.0, 2.0]), np.array([1.0, 3.0])).round(6).tolist()
-    [0.5, 0.385728]
-    """
-    pairs, place = np.unique(np.stack([a, b]), axis=1, return_inverse=True)  # many cells are alike
-    a, b = pairs
-    low, high, beta = np.zeros_like(a), np.ones_like(a), log_beta(a, b)
-    for _ in range(30):
-        middle = (low + high) / 2
-        is_below = incomplete_beta(middle, a, b, beta) < chance
-        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    return np.asarray((low + high) / 2)[place.ravel()]
-
-
-def incomplete_beta(x: Floats, a: Floats, b: Floats, beta: Floats) -> Floats:
-    """The regularized incomplete beta function by its continued fraction (DLMF 8.17.22), evaluated as by Lentz."""
-    is_high = x > (a + 1) / (a + b + 2)  # where the fraction of the complement converges faster
-    x, a, b = np.where(is_high, 1 - x, x), np.where(is_high, b, a), np.where(is_high, a, b)
-    front = (
-        np.exp(a * np.log(np.maximum(x, 1e-300)) + b * np.log1p(-np.minimum(x, 1 - 1e-16)) - beta)
-        / a
-    )
-    c, d = np.ones_like(x), 1 / (1 - (a + b) * x / (a + 1))
-    value = d
-    for m in range(1, 200):
-        for factor in (
-            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
-        ):
-            d = 1 / nonzero(1 + factor * d)
-            c = nonzero(1 + factor / c)
-            value = value * c * d
-        if np.all(np.abs(c * d - 1) < 1e-11):
-            break
-    found = front * value
-    return np.where(is_high, 1 - found, found)
-
-
-def log_beta(a: Floats, b: Floats) -> Floats:
-    """The logarithm of the beta function."""
-    return log_gamma(a) + log_gamma(b) - log_gamma(a + b)
-
-
-def digamma(x: Floats) -> Floats:
-    """The derivative of the logarithm of the gamma function: its series (DLMF 5.11.2) at x + 8."""
-    below = sum(1 / (x + step) for step in range(8))
-    y = x + 8
-    series: Floats = (
-        np.log(y) - 1 / (2 * y) - 1 / (12 * y**2) + 1 / (120 * y**4) - 1 / (252 * y**6) - below
-    )
-    return series
-
-
-def log_gamma(x: Floats) -> Floats:
-    """The logarithm of the gamma function of positive numbers: Stirling's series (DLMF 5.11.1) at x + 8."""
-    product = np.log(x)
-    for step in range(1, 8):
-        product = product + np.log(x + step)
-    y = x + 8
-    series: Floats = (
-        (y - 0.5) * np.log(y)
-        - y
-        + HALF_LOG_2_PI
-        + 1 / (12 * y)
-        - 1 / (360 * y**3)
-        + 1 / (1260 * y**5)
-    )
-    return series - product
-
-
-def nonzero(x: Floats) -> Any:
-    return np.where(np.abs(x) < 1e-300, 1e-300, x)

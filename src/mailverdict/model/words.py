@@ -139,9 +139,11 @@ REASON_MEANING: dict[str, str] = {
 
 # Words of the column `why` that are not reasons: the contract has none for types without an SMTP session.
 SEVERAL_ADDRESSES, BLACKLISTED, NO_ANSWER = "several_addresses", "blacklisted", "no_answer"
+UNUSUAL_FORM = "unusual_form"
 WHY_MEANING: dict[str, str] = {
     **REASON_MEANING,
     SEVERAL_ADDRESSES: "the cell holds several addresses; none of them was verified",
+    UNUSUAL_FORM: "quoted dots or an underscore in the domain, about which services are not asked",
     BLACKLISTED: "a mail server of the domain is on a blacklist",
     NO_ANSWER: "the DNS or another server that was asked gave no answer",
     "SMTP": "the service says that the check of the mailbox failed, and not why",
@@ -205,6 +207,7 @@ REASON_LABELS: dict[str, str] = {
     Reason.CATCH_ALL: "Domain accepts every address",
     Reason.ROLE: "Shared mailbox such as info@",
     SEVERAL_ADDRESSES: "Several addresses in a cell",
+    UNUSUAL_FORM: "Unusual form of an address",
     BLACKLISTED: "Mail server on a blacklist",
     NO_ANSWER: "No answer to the check",
     "SMTP": "Check of the mailbox failed",

@@ -12,9 +12,12 @@ import unicodedata
 from collections.abc import Callable
 from urllib.parse import unquote
 
+from ..checks.lists.mailboxes import counts_odd_dots
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.syntax.address import canonical_form, is_well_formed
+from ..checks.syntax.lenient import ODD_DOTS, has_odd_dots_in_quotes
 from .words import AT_WORDS, DOT_WORDS, LABELS, is_label, word_set
+from .wrapped import unwrap_address
 
 LONGEST_GUESS = 320  # characters of a text for which an address is guessed
 MAX_SIGNS = 3  # at signs; more are not one that was typed twice
@@ -40,6 +43,7 @@ AT_FOR_DOT = re.compile(rf"(@[\w\-]{{1,63}})@(?=(?:{ENDS})\Z)", re.IGNORECASE)
 LEADING_LABEL = re.compile(
     r"(?:e-?mails?|mail|work|home|correo|courriel)\s?[:=\-]\s{0,5}", re.IGNORECASE
 )
+SIGN_OF_LABEL = re.compile(r"[:=\-]")
 LEADING_LINK = re.compile(r"(?:https?://(?:www\.)?|mailto:)(?:mailto:)?", re.IGNORECASE)
 LINK_IN_DOMAIN = re.compile(r"@\s?https?://(?:www\.)?", re.IGNORECASE)
 IN_ANGLE_BRACKETS = re.compile(r"[^<>@]+<(?P<address>[^<>@][^<>]{2,253})>[^<>@]*\Z")
@@ -50,8 +54,11 @@ SPACED_OUT = re.compile(r"\S(?: \S){4,}")
 SAME_DOMAIN = re.compile(r"(@[\w.\-]{3,253})\1\Z", re.IGNORECASE)
 BLANK, SIGNS_TWICE, DOTS_TWICE = re.compile(r"\s"), re.compile("@{2,}"), re.compile(r"\.{2,}")
 SIGN_WITH_BLANKS = re.compile(r"\s{0,5}([@.])\s{0,5}")
+BLANK_AT_SIGN = re.compile(r"[@.](?:\s|(?<=\s.))")
 AROUND = " ,;:.<>()[]\"'"
 AROUND_PART = AROUND + "/\\"
+BUT_DOTS = AROUND_PART.replace(".", "")
+QUOTED_END = re.compile(r'("[^"@]*")@')
 PROVIDER_ENDS = {
     "gmail": "com", "googlemail": "com", "hotmail": "com", "yahoo": "com", "outlook": "com", "icloud": "com",
     "live": "com", "aol": "com", "msn": "com", "protonmail": "com", "gmx": "de", "web": "de", "t-online": "de",
@@ -65,6 +72,7 @@ PROVIDERS = (
     "ukr.net",
     "abv.bg",
 )
+LETTERS = re.compile(r"[^\W_]+")
 NO_LETTER = re.compile(r"[^a-z0-9]")
 UNDOTTED = {NO_LETTER.sub("", domain): domain for domain in PROVIDERS}
 # Names of providers that are found without a sign before them: longer than the end of another word, and no word.
@@ -85,7 +93,8 @@ LAYOUT = str.maketrans(
 CYRILLIC_KEYS = re.compile(r"[а-яА-Я0-9._\-]{2,64}[@\"][а-яА-Я0-9.\-]{5,64}")
 # A sign @ with something before it, and the end of a domain name somewhere behind it; or an address literal.
 MAY_HOLD = re.compile(
-    r"\w[^\w@]{0,3}@(?:[^@]{0,150}?[\w)\]>\"'*]\s?\.\s?[^\W\d_]{2}|\[(?:IPv6:|\d))"
+    r"@(?:(?<=\w@)|(?<=\w[^\w@]@)|(?<=\w[^\w@]{2}@)|(?<=\w[^\w@]{3}@))"
+    r"(?:[^@]{0,150}?[\w)\]>\"'*]\s?\.\s?[^\W\d_]{2}|\[(?:IPv6:|\d))"
 )
 # In each ASCII text for which `guess_address` has an answer, and that has no sign of `repair.py`.
 MAY_BE_GUESSED = (
@@ -107,6 +116,9 @@ def guess_address(text: str) -> str | None:
         or text.endswith("@")
     ):
         return None
+    quoted = QUOTED_END.search(text) if '"@' in text else None
+    if quoted and has_odd_dots_in_quotes(quoted[1]):
+        return None  # the address with fewer dots is another person's
     text = unquote(unquote(text)) if "%25" in text else text
     if "<" in text and (wrapped := IN_ANGLE_BRACKETS.match(text)):
         return guess_address(wrapped["address"])
@@ -115,42 +127,59 @@ def guess_address(text: str) -> str | None:
     )
     if "@" not in guess:
         guess = insert_at_sign(DOT_GUESS.sub(".", AT_GUESS.sub("@", guess)))
-    guess = guess.strip(AROUND)
+    guess = guess.rstrip(AROUND).lstrip(AROUND.replace(".", ""))
     if guess.count("@") > 1:
-        guess = SIGNS_TWICE.sub("@", guess).strip(AROUND)
+        guess = SIGNS_TWICE.sub("@", guess).rstrip(AROUND)
         guess = SAME_DOMAIN.sub(r"\1", AT_FOR_DOT.sub(r"\1.", guess))
     if guess.count("@") != 1:
         return guess_layout(text)
-    if BLANK.search(guess):
+    if guess.split(None, 1) != [guess]:
         guess = remove_blanks(guess)
     if "/" in guess or "(" in guess:
         guess = COMMENT.sub("", LINK_IN_DOMAIN.sub("@", guess))
     local, _, domain = guess.partition("@")
-    return join_parts(local, domain) or guess_layout(text)
+    return guess_parts(local, domain) or guess_layout(text)
 
 
 def remove_blanks(guess: str) -> str:
     if SPACED_OUT.fullmatch(guess):
         return BLANK.sub("", guess)
-    guess = LEADING_LABEL.sub("", guess)
-    return BLANK_FOR_DOT.sub(r"\1.\2", SIGN_WITH_BLANKS.sub(r"\1", DOT_GUESS.sub(".", guess)))
+    if SIGN_OF_LABEL.search(guess):
+        guess = LEADING_LABEL.sub("", guess)
+    if not DOT_WORDS.isdisjoint(LETTERS.findall(guess.lower())):
+        guess = DOT_GUESS.sub(".", guess)
+    if BLANK_AT_SIGN.search(guess):
+        guess = SIGN_WITH_BLANKS.sub(r"\1", guess)
+    return BLANK_FOR_DOT.sub(r"\1.\2", guess)
 
 
-def join_parts(local: str, domain: str) -> str | None:
+def guess_parts(local: str, domain: str) -> str | None:
     """An address of two parts with typing errors; None if it is not well-formed."""
+    if len(local) + len(domain) >= LONGEST_GUESS:
+        return None
+    has_odd_dots = ODD_DOTS.search(local.strip(BUT_DOTS).replace(",", ".")) is not None
+    local = local.lstrip(AROUND)
     if "{" in local or "..." in local:  # ad...@firm.com: letters are hidden
         return None
-    local = local.lstrip(AROUND).rstrip(AROUND_PART).replace(",", ".")
+    local = local.rstrip(AROUND_PART).replace(",", ".")
+    if " " in local:
+        return None
     domain = SIGN_FOR_DOT.sub(".", domain.strip(AROUND_PART)).replace(",", ".")
     if ".." in local or ".." in domain:
         local, domain = DOTS_TWICE.sub(".", local), DOTS_TWICE.sub(".", domain)
     domain = domain.strip(".").lower().removesuffix(UNUSABLE)
     if domain in PROVIDER_ENDS:
         domain = f"{domain}.{PROVIDER_ENDS[domain]}"
-    domain = UNDOTTED.get(NO_LETTER.sub("", domain), domain)
+    letters = domain.replace(".", "")
+    if not letters.isascii() or not letters.isalnum():
+        letters = NO_LETTER.sub("", letters)
+    domain = UNDOTTED.get(letters, domain)
     if not is_well_formed(f"{local}@{domain}"):
         return None
-    return canonical_form(f"{local}@{suggest_domain(domain) or domain}")
+    domain = suggest_domain(domain) or domain
+    if has_odd_dots and counts_odd_dots(domain):
+        return None  # the address with fewer dots is another person's
+    return canonical_form(f"{local}@{domain}")
 
 
 def insert_at_sign(text: str) -> str:
@@ -230,6 +259,9 @@ def guess_plain(address: str) -> str | None:
     >>> guess_plain("'ada@firm.com"), guess_plain("o’neil@firm.com"), guess_plain("o'neil@firm.com")
     ('ada@firm.com', "o'neil@firm.com", None)
     """
+    inner = unwrap_address(address)
+    if inner is not None:
+        return inner
     match = PREFIX.match(address)
     if match and is_well_formed(match[1]):
         return canonical_form(match[1])
@@ -304,9 +336,11 @@ def cut_label(address: str) -> str:
 PLAIN_FORMS: tuple[Callable[[str], str], ...] = (
     write_plain_signs, decode_again, write_narrow, write_latin, cut_symbols, cut_label,
 )  # fmt: skip
-# In each well-formed address for which `guess_plain` has an answer, besides those that begin with "www.".
+# Begins of addresses for which `guess_plain` has an answer, and that have no unusual character.
+USUAL_BEGINS = r"^(?i:www\.|imcea|xn--)"
+# In each other well-formed address for which `guess_plain` has an answer.
 MAY_LOOK_ODD = (
-    r"^(?:['“”„‚«»‹›【=]|ï»¿)|[=%|：‘’´‐‑–—]"
+    r"^(?:['“”„‚«»‹›【=]|ï»¿)|#(?i:ext)#@|[=%|：‘’´‐‑–—]"
     r"|[A-Za-z][\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}][A-Za-z]|[ıİ·]|[ÃÂâÐÑ][^\x00-\x7f]"
     r"|\p{So}|[¬±×÷]|\p{Pi}|\p{Pf}|[\x{2000}-\x{2bff}]|[\x{3000}-\x{3020}]|[\x{ff00}-\x{ffef}]|[\x{1d400}-\x{1d7ff}]"
     r"|^(?:メール|邮|電|电|信箱|이메|메일|البريد|почт|пошт)"

@@ -103,6 +103,8 @@ def has_remark(around: str) -> bool:
     (True, True, False)
     """
     words = [word.lower() for word in REMARK_WORD.findall(around[:LONGEST].replace("’", "'"))]
+    if not words:
+        return False
     if not ANYWHERE.isdisjoint(words):
         return True
     for at, word in enumerate(words):

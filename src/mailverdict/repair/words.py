@@ -50,6 +50,15 @@ NO_VALUES = phrase_set("""
     mangler, ei ole, puuttuu, nu are, lipsa, lipsă, necunoscut, nepoznato, yok, bilinmiyor, нет, немає,
     відсутня, няма, 无, 無, なし, 不明, 暂无, 없음, ka, nd, nc, n/c, s/n, non ha, sin datos, aucun mail, aucun email,
     ingen e-post, ingen epost, ingen email, nessuna mail, nessuna email,
+    noemail, no-email, no_email, no.email, nomail, no-mail, no_mail, no.mail, noemailaddress, no email address,
+    noaddress, without email, w/o email, has no email, keinemail, kein-email, kein.email, keine-email, kein email,
+    kein mail, keine vorhanden, sansemail, sansmail, sans mail, pas d'e-mail, pas de courriel, aucun courriel,
+    aucun e-mail, sinemail, sin-email, sin.email, sincorreo, sin.correo, no tiene email, no tiene correo, sememail,
+    semmail, sem mail, senzaemail, senzamail, senza mail, senza e-mail, geenemail, geen-email, geenmail, geen mail,
+    brakmaila, brak maila, brak email, brak e-mail, nemamail, nema mail, nema email, nincs email, ingenepost,
+    ingen mail, ei sähköpostia, e-posta yok, email yok, нет email, нет e-mail,
+    n/a@n/a, na@na, none@none, no@no, null@null, nil@nil, x@x, xx@xx, xxx@xxx, no@email, no@mail, none@email,
+    none@mail, noemail@noemail, nomail@nomail, no@noemail, noemail@none,
 """)
 SIGNS_AROUND = ".()<>[]"  # that do not count around such a cell
 MISSING = frozenset(phrase.strip(SIGNS_AROUND) for phrase in NO_VALUES)  # an empty one, too
@@ -64,6 +73,17 @@ NO_NAMES = word_set("""
     sansemail sansmail sinemail sincorreo notiene notienecorreo sememail naotem nessuna nessuno senzaemail senzamail
     nonha geen geenemail geenmail brak brakmaila nincs nema nemamail ingen ingenepost yok
 """)
+# Both sides of an address in which these stand say that there is none: noemail@noemail.com. One side is not enough:
+# none@gmail.com may be a person, and ada@none.com a customer. No word is here that is also a name (brak, nil, nan).
+SAYS_NONE = word_set("""
+    none noemail no-email no_email no.email nomail no-mail no_mail noemailaddress no-email-address noaddress no-address
+    notavailable not-available notprovided not-provided notgiven unknown keinemail keineemail kein-email keine-email
+    sansemail sansmail sans-mail sinemail sin-email sincorreo sin-correo sememail semmail sem-email senzaemail senzamail
+    geenemail geenmail geen-email brakmaila brak-maila nemamail nema-mail ingenepost ingen-epost
+""")
+NONE_WORDS = "|".join(map(re.escape, sorted(SAYS_NONE)))
+NONE_LOCAL = rf"^(?i:{NONE_WORDS}|na|n-a|n/a|no|null|nil|xxx+)[0-9]{{0,6}}@"
+NONE_DOMAIN = rf"^(?:{NONE_WORDS})(?:\.[a-z]{{2,3}})?\.[a-z]{{2,6}}$"
 CONJUNCTIONS = word_set(
     "and or und oder u bzw sowie et ou y o e i en of och eller og tai ja и или oraz lub ve veya"
 )
@@ -85,6 +105,7 @@ AT_WORDS = word_set("""
 DOT_WORDS = word_set(
     "dot punkt point punto ponto punt kropka точка крапка nokta tečka tecka bodka pont piste"
 )
+WORD = re.compile(r"[^\W_][\w'’.\-]*")
 PARTS_OF_LABEL = re.compile(r"[\d_]+")
 
 
@@ -95,6 +116,17 @@ def says_no_value(cell: str) -> bool:
     (True, True, False)
     """
     return cell.strip().lower().strip(SIGNS_AROUND) in MISSING
+
+
+def names_nobody(address: str) -> bool:
+    """Whether both sides of an address say that there is none.
+
+    >>> names_nobody("noemail@noemail.com"), names_nobody("noemail@gmail.com"), names_nobody("ada@noemail.com")
+    (True, False, False)
+    """
+    if not re.match(NONE_LOCAL, address):
+        return False
+    return re.match(NONE_DOMAIN, address.rpartition("@")[2].lower()) is not None
 
 
 def is_label(word: str) -> bool:

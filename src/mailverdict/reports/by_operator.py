@@ -18,8 +18,9 @@ from ..frames.results import Results
 from ..model.arrow import to_bools
 from ..model.words import Reason, Verdict
 from ..table.columns import label_of
+from ..table.notices import warn_deprecated
 from ..table.table import Frame
-from .counts import count_by_code, keys_of
+from .counts import count_by_code, first_rows, keys_of
 from .tables import CountTable
 
 # What came out for an address; the first that holds. An address without a verdict is in none of them.
@@ -61,6 +62,8 @@ def by_operator(
 ) -> Frame:
     """Count a verified column by who runs the mail servers of the addresses.
 
+    Deprecated: ``mailverdict.breakdown(out, "operator")`` has these figures, and the shares of people with intervals.
+
     Parameters
     ----------
     out : DataFrame
@@ -100,10 +103,17 @@ def by_operator(
     SettingsError
         If `top` is not a number of operators.
 
+    Warns
+    -----
+    FutureWarning
+        That it is deprecated.
+
     Examples
     --------
+    >>> import warnings
     >>> import mailverdict as mv
     >>> import pandas as pd
+    >>> warnings.simplefilter("ignore", FutureWarning)
     >>> df = pd.DataFrame({"email": ["ada@gmail.com", "nobody@gmail.com", "ada@yahoo.com"]})
     >>> with mv.sandbox.World() as world:
     ...     out = mv.verify(df, "email", validation_type="smtp", backend=world.backend, columns="all")
@@ -113,6 +123,7 @@ def by_operator(
     bigmail.example          2      2    1.0          0     1
     oldmail.example          1      0    0.0          1     0
     """
+    warn_deprecated("by_operator", "mailverdict.breakdown(out, 'operator')")
     if isinstance(top, bool) or not isinstance(top, int) or top < 0:
         raise SettingsError(f"top={top!r}: give a number of operators")
     rows = Results(out, column, prefix)
@@ -132,11 +143,7 @@ class OperatorCounts:
     def add(self, rows: Results) -> None:
         """Count a piece; an address counts with the first of its rows."""
         operators, keys = operators_of(rows), keys_of(rows)
-        coded = keys.dictionary_encode()
-        _, first = np.unique(coded.indices.drop_null().to_numpy(), return_index=True)
-        at = pa.array(np.flatnonzero(to_bools(keys.is_valid()))[first])
-        new = self.seen.keep_new(keys.take(at))
-        at = at.filter(pc.is_in(keys.take(at), value_set=new))
+        at = pa.array(first_rows(keys, keys.is_valid(), self.seen))
         named = operators.take(at).dictionary_encode()
         counts = count_by_code(named, pa.array(answers_of(rows).take(at)), len(ANSWERS) + 1)
         for name, row in zip(named.dictionary.to_pylist(), counts, strict=True):

@@ -207,12 +207,30 @@ def people_of(addresses: pa.StringArray) -> pa.StringArray:
     return pc.coalesce(find_mailboxes(addresses).names, addresses)
 
 
+def first_rows(
+    keys: pa.StringArray, is_counted: pa.BooleanArray, seen: SeenAddresses
+) -> npt.NDArray[np.int64]:
+    """The first row of each different key, of the rows that count; not for keys that earlier pieces had."""
+    rows = np.flatnonzero(to_bools(pc.and_(is_counted, keys.is_valid())))
+    coded = keys.take(pa.array(rows)).dictionary_encode()
+    _, first = np.unique(coded.indices.to_numpy(), return_index=True)
+    rows = rows[first]
+    distinct = keys.take(pa.array(rows))
+    new = seen.keep_new(distinct)
+    if len(new) == len(distinct):
+        return rows
+    return rows[to_bools(pc.is_in(distinct, value_set=new))]
+
+
 def well_formed(rows: Results, addresses: pa.StringArray) -> pa.StringArray:
     """The distinct well-formed ones; a cleaned address is."""
     is_clean = pa.array(rows.is_of_clean & rows.is_cleaned)
     others = addresses.filter(pc.invert(is_clean)).unique().drop_null()
     return pa.concat_arrays(
-        [addresses.filter(is_clean), others.filter(observe_column(others)["well_formed"])]
+        [
+            addresses.filter(is_clean),
+            others.filter(observe_column(others, lenient=True)["well_formed"]),
+        ]
     ).unique()
 
 

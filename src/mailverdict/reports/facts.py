@@ -31,6 +31,7 @@ from ..model.words import (
 from ..repair.repair import REPAIRS
 from ..runs.retry import ASK_AGAIN
 from .counts import Counts, add_domains, top_domains
+from .origins import ColumnFinding, ListCounts, rank
 from .summary import by_address
 
 TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8
@@ -107,6 +108,7 @@ class ReportFacts:
     audience: str = "analyst"  # one of `AUDIENCES`: how much a report shows
     outcomes: OutcomeFacts | None = None  # what became of the mails, if bounces are given
     trend: TrendFacts | None = None  # against an earlier audit, if one is given
+    origins: ListCounts | None = None  # of the list's other columns: where bad addresses come from
 
     @cached_property
     def sources(self) -> dict[str, int]:
@@ -152,6 +154,11 @@ class ReportFacts:
     def domains(self) -> pd.DataFrame:
         """As `by_domain`."""
         return top_domains(add_domains(self.counts.domains), TOP_DOMAINS)
+
+    @cached_property
+    def findings(self) -> list[ColumnFinding]:
+        """What the list's other columns say of invalid addresses."""
+        return [] if self.origins is None else rank(self.origins, "invalid")
 
     @property
     def answered_by(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,9 @@ from ..table.columns import CONTRADICTION_COLUMNS, check_column
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
 from ..table.table import Frame, table_of
+from .differences import wilson_intervals
 from .tables import CountTable
 
-Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
 COUNTED = (Outcome.HARD, Outcome.BLOCKED, Outcome.SOFT, Outcome.COMPLAINT, Outcome.DELIVERED)
 NO_REASON = "none"
 # From the least to the most important: of several reports about an address the last one here is shown.
@@ -41,15 +40,8 @@ def wilson_interval(hits: float, trials: float) -> tuple[float, float]:
     >>> [round(bound, 4) for bound in wilson_interval(10, 100)]
     [0.0552, 0.1744]
     """
-    if not trials:
-        return float("nan"), float("nan")
-    z, rate = Z_95, hits / trials
-    middle = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
-    half = (
-        z / (1 + z * z / trials) * sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials))
-    )
-    low = 0.0 if hits == 0 else max(0.0, middle - half)
-    return low, 1.0 if hits == trials else min(1.0, middle + half)
+    low, high = wilson_intervals(hits, trials)
+    return float(low), float(high)
 
 
 def outcomes(

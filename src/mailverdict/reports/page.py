@@ -15,7 +15,7 @@ from typing import Any
 
 from ..model.section import Section
 from ..model.words import count_of, percent, show_directions
-from ..theme import LABELS, badge, scoped, stylesheet, symbol
+from ..theme import LABELS, badge, interval_bar, scoped, stylesheet, symbol
 from .counts import Counts
 from .facts import ReportFacts
 from .sections import by_mark, sections_of
@@ -28,6 +28,7 @@ CLASS_OF = {
     "share": "number",
     "change": "number",
     "bar": "gauge",
+    "interval": "gauge",
 }  # of columns by kind, in page.css
 
 
@@ -270,6 +271,7 @@ SHOWN: Mapping[str, Any] = {
     "change": lambda count: (f"{count:+,}", count),
     "share": lambda share: (percent(share, 1), f"{share:.6f}"),
     "bar": lambda bar: (meter(*bar), f"{bar[1]:.6f}"),
+    "interval": lambda cell: (Markup(interval_bar(*cell)), f"{cell[0]:.6f}"),
     "bars": lambda counts: (
         stacked_bar(counts, "Verdicts", "mv-small", 12),
         f"{counts['valid'] / max(sum(counts.values()), 1):.6f}",

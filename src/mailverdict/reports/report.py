@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from ..table.columns import label_of
 from ..table.table import labels_of
 from .counts import Counts
 from .facts import AUDIENCES, ReportFacts, gather_outcomes, gather_trend
+from .origins import ListCounts
 from .page import render_page, render_section
 
 
@@ -169,6 +170,7 @@ def report(
     bounces: Any = None,
     earlier: Any = None,
     name: str | None = None,
+    by: Hashable | None = None,
 ) -> Report:
     """Report on a verified column: what can be mailed, why the rest cannot, what to do next.
 
@@ -195,6 +197,9 @@ def report(
         that it was written to, with the same column and prefix. The report then shows what changed.
     name : str, optional
         What the list is called, such as the name of its file; the report's title has it.
+    by : hashable, optional
+        A column of yours, ``"domain"`` or ``"operator"``: the report also shows its groups, as `breakdown` counts
+        them. Which columns say where invalid addresses come from is always in it.
 
     Returns
     -------
@@ -233,8 +238,17 @@ def report(
     before = None if earlier is None else read_earlier(earlier, rows.column, rows.prefix)
     counts = Counts(chosen)
     counts.add(rows)
+    origins = ListCounts(chosen, asked=() if by is None else [by])
+    origins.add(rows)
     made = make_report(
-        counts, rows.column, rows, bounces=bounces, earlier=before, name=name, audience=audience
+        counts,
+        rows.column,
+        rows,
+        bounces=bounces,
+        earlier=before,
+        name=name,
+        audience=audience,
+        origins=origins,
     )
     if path is not None:
         made.save(path)
@@ -258,11 +272,19 @@ def make_report(
     name: str | None = None,
     again: str = "",
     audience: str = "analyst",
+    origins: ListCounts | None = None,
 ) -> Report:
     """The report of what was counted; a workbook and a comparison need the rows themselves."""
     assert counts.policy is not None
     facts = ReportFacts(
-        counts, counts.policy, str(column), datetime.now(UTC), name, again, audience
+        counts,
+        counts.policy,
+        str(column),
+        datetime.now(UTC),
+        name,
+        again,
+        audience,
+        origins=origins,
     )
     if rows is None:
         return Report(facts, None, column, None)
@@ -292,13 +314,21 @@ def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> Results:
         raise type(exc)(f"earlier: {exc}") from None
 
 
-def verified_pieces(table: TableFile, column: str, prefix: str | None) -> Iterator[pa.Table]:
-    """The pieces of a verified file with the column and its results; others of the core that it lacks are null."""
+def verified_pieces(
+    table: TableFile, column: str, prefix: str | None, others: Collection[str] = ()
+) -> Iterator[pa.Table]:
+    """The pieces of a verified file with the column, its results and some other columns.
+
+    Of the results those of the core that the file lacks are null.
+    """
     first = str(label_of(column, prefix, ""))
     needed = [
-        at for at, each in enumerate(table.columns) if each == column or each.startswith(first)
+        at
+        for at, name in enumerate(table.columns)
+        if name == column or name.startswith(first) or name in others
     ]
-    for piece in table.pieces([table.columns[at] for at in needed]):
-        found = pa.table({table.columns[at]: to_plain(piece.column(at)) for at in needed})
+    names = [table.columns[at] for at in needed]
+    for piece in table.pieces(names):
+        found = pa.table([to_plain(piece.column(at)) for at in needed], names=names)
         # The metadata has what verify noted.
         yield with_core(found.replace_schema_metadata(piece.schema.metadata), column, prefix)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..model.section import Section, what_to_do
 from ..model.words import (
@@ -16,7 +17,11 @@ from ..model.words import (
 )
 from ..repair.repair import ACCEPTED
 from ..theme import MARK_OF, MARKS
+from .breakdown import RankTable, group_order, other_sentences
+from .differences import elsewhere, wilson_intervals
 from .facts import RETRY_WHEN, CleaningFacts, OutcomeFacts, ReportFacts, TrendFacts
+from .groups import Groups, people_in, people_that
+from .origins import shown_name
 from .summary import MEANING_OF_VALID
 from .wording import (
     CHECKS,
@@ -28,8 +33,20 @@ from .wording import (
 )
 
 MAIN_REASONS = 5  # on the page for a manager
+MAIN_COLUMNS, MANY_COLUMNS = 3, 12  # that say where invalid addresses come from
+MANY_GROUPS = 100
 SHARE = ("Share of rows", "share")
 BAR = ("", "bar")
+GROUP_COLUMNS = (
+    ("Group", "data"),
+    ("People", "number"),
+    ("Invalid", "share"),
+    ("95% from", "share"),
+    ("95% to", "share"),
+    ("", "interval"),
+    ("Elsewhere", "share"),
+    ("Can be mailed", "share"),
+)
 
 
 def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
@@ -37,12 +54,14 @@ def sections_of(facts: ReportFacts) -> Iterator[Sequence[Sequence[Section]]]:
     yield [[what_to_do(facts.counts.actions, meaning_of_actions(facts.counts))]]
     if facts.audience == "manager":
         yield [[main_reasons(facts)]]
+        yield [[where_from(facts), *asked_groups(facts)]]
         if facts.trend is not None:
             yield [[then_and_now(facts, facts.trend)]]
         yield [[method(facts)]]
         return
     yield [[decided_by_hand(facts)]]
     yield [[reasons(facts), flags(facts)]]
+    yield [[where_from(facts), *asked_groups(facts), *found_groups(facts)]]
     yield [[clean_first(facts), verify_again(facts)], [typos(facts)]]
     if facts.cleaning is not None:
         yield [[before_and_after(facts, facts.cleaning)], [repairs(facts.cleaning)]]
@@ -188,6 +207,88 @@ def repairs(found: CleaningFacts) -> Section:
     rows = [(repair_label(name), example, count) for name, example, count in found.repairs]
     columns = (("Repair", "words"), ("Example", "code"), ("Cells", "number"))
     return Section("Cells that were cleaned", columns, rows)
+
+
+def where_from(facts: ReportFacts) -> Section:
+    """The columns of the list whose groups differ, each with its worst and its best group."""
+    if facts.origins is None or not facts.findings:
+        return Section("")
+    most = MAIN_COLUMNS if facts.audience == "manager" else MANY_COLUMNS
+    found = [finding for finding in facts.findings if finding.is_found][:most]
+    rows = []
+    for finding in found:
+        assert finding.groups is not None
+        lines = group_lines(finding.groups)
+        rows += [(shown_name(finding.name), *lines[at]) for at in finding.ends]
+    table = RankTable.of(facts.findings, facts.origins, "invalid")
+    notes = [f"{capitalize(note)}." for note in other_sentences(table)]
+    if facts.audience == "manager":
+        if not found:
+            return Section("")
+        notes = []
+    said = "The worst and the best group of each column whose groups differ in invalid addresses."
+    return Section(
+        "Where they come from",
+        (("Column", "data"), *GROUP_COLUMNS),
+        with_largest(rows),
+        said=said if found else "",
+        notes=notes,
+    )
+
+
+def found_groups(facts: ReportFacts) -> list[Section]:
+    """The groups of the columns that say most."""
+    found = [finding for finding in facts.findings if finding.is_found]
+    return [
+        groups_section(finding.name, finding.groups)
+        for finding in found[:MAIN_COLUMNS]
+        if finding.groups is not None
+    ]
+
+
+def asked_groups(facts: ReportFacts) -> list[Section]:
+    """The groups of the column that was asked for."""
+    if facts.origins is None:
+        return []
+    return [groups_section(name, counts.cut()) for name, counts in facts.origins.asked.items()]
+
+
+def groups_section(name: Hashable, groups: Groups) -> Section:
+    """The groups of a column, first those with the most invalid addresses above the average."""
+    people = people_in(groups.counts)
+    lines = group_lines(groups)
+    shown = [lines[at] for at in group_order(groups, "invalid") if people[at]]
+    notes = [f"The first {MANY_GROUPS} of {len(shown):,}."] if len(shown) > MANY_GROUPS else []
+    if groups.note:
+        notes.append(f"{capitalize(groups.note)}.")
+    notes.append("People, each counted once. The dashed mark is the share among all others.")
+    return Section(
+        f"By {shown_name(name)}", GROUP_COLUMNS, with_largest(shown[:MANY_GROUPS]), notes=notes
+    )
+
+
+def group_lines(groups: Groups) -> list[tuple[Any, ...]]:
+    """The cells of each group, by `GROUP_COLUMNS`; the picture without the largest share of the table."""
+    people = people_in(groups.counts)
+    bad = people_that(groups.counts, "invalid")
+    low, high = wilson_intervals(bad, people)
+    others = elsewhere(people, bad)
+    sendable = people_that(groups.counts, "sendable")
+    lines = []
+    for at, label in enumerate(groups.labels):
+        share_of_bad = share(int(bad[at]), int(people[at]))
+        interval = (share_of_bad, float(low[at]), float(high[at]))
+        other = float(others[at])
+        cells = (label, int(people[at]), *interval, (*interval, other), other)
+        lines.append((*cells, share(int(sendable[at]), int(people[at]))))
+    return lines
+
+
+def with_largest(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows with pictures of one scale."""
+    at = -3  # the place of the picture from the end
+    largest = max((row[at][2] for row in rows), default=1.0)
+    return [(*row[:at], (*row[at], largest), *row[at + 1 :]) for row in rows]
 
 
 def then_and_now(facts: ReportFacts, then: TrendFacts) -> Section:

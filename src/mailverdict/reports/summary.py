@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from ..frames.results import BUCKETS, Results
 from ..model.words import LONGEST_LABEL, Status, ValidationType, Verdict, count_of, reason_label
+from ..table.notices import warn_deprecated
 from ..table.table import Frame
 from ..theme import LABELS
 from .counts import Counts, count_by_code, count_domains, keys_of, top_domains
@@ -99,6 +100,8 @@ def by_domain(
 ) -> Frame:
     """Count a verified column by the domain of the address.
 
+    Deprecated: ``mailverdict.breakdown(out, "domain")`` counts people, with intervals, and the worst domains first.
+
     Parameters
     ----------
     out : DataFrame
@@ -123,14 +126,22 @@ def by_domain(
     InputError
         If a result column holds what `verify` never writes.
 
+    Warns
+    -----
+    FutureWarning
+        That it is deprecated.
+
     Examples
     --------
+    >>> import warnings
     >>> import mailverdict as mv
     >>> import pandas as pd
+    >>> warnings.simplefilter("ignore", FutureWarning)
     >>> df = pd.DataFrame({"email": ["a@x.example.org", "b@x.example.org", "c@y.example.org"]})
     >>> mv.by_domain(mv.verify(df, "email", validation_type="regex"), "email")["rows"].to_dict()
     {'x.example.org': 2, 'y.example.org': 1}
     """
+    warn_deprecated("by_domain", "mailverdict.breakdown(out, 'domain')")
     rows = Results(out, column, prefix, ("verdict", "status"))
     table = top_domains(count_domains(keys_of(rows), rows.buckets), top)
     found: Frame = rows.data.convert(CountTable(table))

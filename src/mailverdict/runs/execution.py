@@ -79,6 +79,7 @@ class RunSettings:
     limit: int | None = None  # addresses newly verified, at most
     on_quota: str = "stop"  # "stop", "raise" or "wait"
     offline: bool = False
+    lenient: bool = False  # accept two more forms of addresses, since cells were repaired
     answered_since: float | None = (
         None  # answers settled from then on are reused, temporary ones too
     )
@@ -180,7 +181,11 @@ class Execution:
             size = min(FREE_BATCH, self.newly_verified - start)
             syntax = None if self.syntax is None else self.syntax.slice(start, size)
             batch = Batch(
-                self.addresses.slice(start, size), self.settings.validation_type, syntax, fields
+                self.addresses.slice(start, size),
+                self.settings.validation_type,
+                lenient=self.settings.lenient,
+                syntax=syntax,
+                fields=fields,
             )
             async with aclosing(self.backend.verify(batch)) as events:  # type: ignore[type-var]
                 async for event in events:
@@ -300,7 +305,11 @@ class Execution:
 
     async def run_backend(self, todo: Positions, jobs: Sequence[Job]) -> None:
         """Give addresses and jobs to the backend and process its events."""
-        batch = Batch(self.addresses.take(pa.array(todo)), self.settings.validation_type)
+        batch = Batch(
+            self.addresses.take(pa.array(todo)),
+            self.settings.validation_type,
+            lenient=self.settings.lenient,
+        )
         if self.journal is not None:
             lost = self.find_lost_batches(self.journal, batch.addresses)
             service = getattr(self.backend, "base_url", "")

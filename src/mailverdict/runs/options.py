@@ -119,6 +119,7 @@ class Options:
             limit=wanted,
             on_quota=on_quota,
             offline=offline,
+            lenient=clean is True,
         )
         return cls(
             picked,
@@ -238,7 +239,13 @@ def pick_screen(options: Options) -> Screener | None:
     from ..local.screen import Screener  # noqa: PLC0415 - imports the modules for DNS, which `regex` does not need
 
     if isinstance(backend, LocalBackend):
-        return Screener(backend, with_dns=False)
+        return Screener(backend, with_dns=False, lenient=options.settings.lenient)
     given = options.screen if isinstance(options.screen, LocalBackend) else None
     with_dns = options.screen is not None and not offline
-    return Screener(given or LocalBackend(), with_dns=with_dns, owns_backend=given is None)
+    return Screener(
+        given or LocalBackend(),
+        with_dns=with_dns,
+        owns_backend=given is None,
+        lenient=options.settings.lenient,
+        for_service=True,
+    )

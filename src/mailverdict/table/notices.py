@@ -1,4 +1,4 @@
-"""What a user is told about the data beside a result: `warn_user`."""
+"""What a user is told beside a result: `warn_user` about the data, `warn_deprecated` about names that will go."""
 
 from __future__ import annotations
 
@@ -18,11 +18,23 @@ class Note(str):
 
 def warn_user(*messages: str | None) -> None:
     """Emit warnings that name the line of the user's code, also if that called an accessor or ``pipe``."""
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in LIBRARIES:
-        level, frame = level + 1, frame.f_back
+    level = user_level()
     for message in filter(None, messages):
         if isinstance(message, Note) and is_notebook():
             print(message)
         else:
             warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def warn_deprecated(name: str, instead: str) -> None:
+    """Warn of a public name that will go: a `FutureWarning`, which Python shows to those who call it."""
+    message = f"mailverdict.{name} is deprecated and will be removed: use {instead}"
+    warnings.warn(message, FutureWarning, stacklevel=user_level())
+
+
+def user_level() -> int:
+    """The `stacklevel` with which the caller's warning names the line of the user's code."""
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in LIBRARIES:
+        level, frame = level + 1, frame.f_back
+    return level

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ..runs.progress import Listener
 
 
-class VerifyOptions(TypedDict, total=False):
-    """Keyword arguments of `mailverdict.verify`."""
+class RunOptions(TypedDict, total=False):
+    """Keyword arguments of `mailverdict.verify` that decide what is asked."""
 
     validation_type: ValidationType | ValidationTypeWord
     backend: Backend | str | None
@@ -36,12 +36,17 @@ class VerifyOptions(TypedDict, total=False):
     screen: LocalBackend | ScreenWord | None
     known: Any
     clean: bool
+    offline: bool
+    progress: bool | Literal["auto"] | Listener
+
+
+class VerifyOptions(RunOptions, total=False):
+    """Keyword arguments of `mailverdict.verify`."""
+
     columns: ColumnSet | Iterable[str]
     categories: bool
     prefix: str | None
     overwrite: bool
-    offline: bool
-    progress: bool | Literal["auto"] | Listener
 
 
 ColumnChoice = Hashable | list[Any]  # one column of a frame, or several
@@ -57,9 +62,11 @@ DEFAULTS = {
 }
 
 
-def check_options(function: str, options: Mapping[str, Any]) -> Options:
-    """The options given to `function`, and the defaults of the others, checked."""
-    refuse_unknown(function, [name for name in options if name not in DEFAULTS])
+def check_options(
+    function: str, options: Mapping[str, Any], names: Collection[str] = DEFAULTS.keys()
+) -> Options:
+    """The options given to `function`, which has some `names`, and the defaults of the others, checked."""
+    refuse_unknown(function, [name for name in options if name not in names])
     return Options.check(**options)
 
 

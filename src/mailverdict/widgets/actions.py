@@ -43,6 +43,7 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "pause": ("check", {}),
     "set_facet": ("decide", {"facet": str, "value": str}),
     "clear_facets": ("decide", {}),
+    "show_groups": ("decide", {"column": int}),
     "search": ("decide", {"text": str}),
     "sort": ("decide", {"key": str}),
     "rows": ("decide", {"first": int, "count": int}),
@@ -54,11 +55,13 @@ PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "set_complete": ("decide", {"is_on": bool}),
     "forget_bounces": ("decide", {}),
     "make_wave": ("decide", {"kind": str}),
+    "make_pilot": ("decide", {"kind": str}),
+    "resume_waves": ("decide", {"kind": str}),
     "set_policy": ("decide", {"name": str}),
     "download": ("decide", {"which": str, "kind": str}),
 }
 # Those that change only how the result is looked at: methods of `Result`; the others are of `AuditState`.
-LOOKS = frozenset({"set_facet", "clear_facets", "search", "sort", "rows"})
+LOOKS = frozenset({"set_facet", "clear_facets", "show_groups", "search", "sort", "rows"})
 
 
 def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:

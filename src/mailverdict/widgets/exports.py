@@ -21,6 +21,7 @@ from ..table.cells import as_text, is_text, to_array, where_filled
 from ..table.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of
 from ..table.table import read_notes, with_note
 from .listing import CORE, NOTES, Listing
+from .origins import count_origins
 from .source import encodable
 
 KINDS = ("csv", "xlsx", "parquet")
@@ -56,7 +57,14 @@ def save_report(
         columns = COLUMNS if path.suffix == ".xlsx" else CORE
         whole = read_decided(rows.to_frame(columns=columns), column, None)
     made = make_report(
-        listing.counts, column, whole, earlier=then, name=name, again=again, audience=audience
+        listing.counts,
+        column,
+        whole,
+        earlier=then,
+        name=name,
+        again=again,
+        audience=audience,
+        origins=count_origins(listing, is_decided=True),
     )
     made.save(path)
     return [f"{each}." for each in made._remarks]

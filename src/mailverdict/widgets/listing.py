@@ -47,6 +47,7 @@ from ..model.words import (
 from ..repair.repair import ACCEPTED
 from ..reports.counts import TOP_DECIDED, Counts, domains_of, facts_of, keys_of, people_of
 from ..reports.facts import most_common, reason_of
+from ..reports.groups import ColumnCounts, read_column, values_of_cells
 from ..reports.wording import REASONLESS
 from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
 from ..table.cells import as_text, cut_long, is_text, strip_texts, to_array
@@ -89,6 +90,7 @@ FACET_VALUES: Mapping[str, tuple[Callable[[Alike], Collection[str]], Sequence[st
     "repaired": (lambda kind: kind.change.split(";") if kind.change else (), tuple(REPAIR_LABELS)),
 }
 FACETS = ("verdict", "action", "reason", "domain", "repaired")
+FILTERS = (*FACETS, "group")  # the groups of a column of the user's, which are shown elsewhere
 
 
 class AuditedRows:
@@ -200,7 +202,8 @@ class Listing:
         self.has_address: Flags = to_bools(found["clean"].is_valid()) | is_valid[self.first_kind]
         self.find_people(keys)
         self.find_pairs(found)
-        self.chosen: dict[str, set[str]] = {name: set() for name in FACETS}
+        self.chosen: dict[str, set[str]] = {name: set() for name in FILTERS}
+        self.group_codes: dict[int, tuple[list[str], Codes]] = {}  # by position of a column
         self.words = ""
         self.is_found: Flags = np.ones(len(rows), np.bool_)  # rows that contain all words
         self.order: Rows | None = None
@@ -405,6 +408,10 @@ class Listing:
 
     def toggle(self, facet: str, value: str) -> None:
         """Choose a value of a facet, or no longer; rows must match one of the values chosen in each facet."""
+        if facet == "group":  # of one column at a time
+            column = column_of_group(value)
+            same = {each for each in self.chosen[facet] if column_of_group(each) == column}
+            self.chosen[facet] = same
         self.chosen[facet] ^= {value}
         self.facet_counts.clear()
 
@@ -451,13 +458,15 @@ class Listing:
     def mask(self, *, without: str = "") -> Flags:
         """Rows that match the words and the facets, but for one of these."""
         mask = self.is_found
-        for facet in FACETS:
+        for facet in FILTERS:
             if facet != without and self.chosen[facet]:
                 mask = mask & self.matches(facet, self.chosen[facet])
         return mask
 
     def matches(self, facet: str, values: set[str]) -> Flags:
         """Rows with one of the values of a facet."""
+        if facet == "group":
+            return self.in_groups(values)
         if facet == "domain":
             return np.array([*(name in values for name in self.domains), False], np.bool_)[
                 self.domain
@@ -466,6 +475,31 @@ class Listing:
         return np.array([not values.isdisjoint(values_of(each)) for each in self.kinds], np.bool_)[
             self.kind
         ]
+
+    def in_groups(self, values: set[str]) -> Flags:
+        """Rows in one of some groups, each of a column."""
+        found = np.zeros(len(self.rows), np.bool_)
+        for value in values:
+            at = column_of_group(value)
+            if at not in self.own_columns:
+                continue
+            labels, codes = self.groups_of(at)
+            label = value.partition(" ")[2]
+            if label in labels:
+                found |= codes == labels.index(label)
+        return found
+
+    def groups_of(self, at: int) -> tuple[list[str], Codes]:
+        """The groups of a column, and the one of each row."""
+        if at not in self.group_codes:
+            cells = self.rows.frame.iloc[:, at]
+            none = np.zeros(len(self.rows), np.int64)
+            column = ColumnCounts(is_asked=True)
+            column.add(cells, none, none[:0])
+            groups = column.cut()
+            codes = groups.find(read_column(values_of_cells(cells), column.kind))
+            self.group_codes[at] = groups.labels, codes.astype(np.int32)
+        return self.group_codes[at]
 
     def count(self, facet: str) -> dict[str, int]:
         """Rows by value of a facet, of those that match everything else.
@@ -644,6 +678,17 @@ class Listing:
         others = rows[~is_repeated[self.first_kind[rows]]]
         kept[self.person[others]] = others
         return kept
+
+
+def group_value(at: int, label: str) -> str:
+    """How a filter names a group of the column at a position."""
+    return f"{at} {label}"
+
+
+def column_of_group(value: str) -> int:
+    """The position of the column of a group; -1 for a text that names none."""
+    at = value.partition(" ")[0]
+    return int(at) if at.isascii() and at.isdigit() and len(at) < 6 else -1
 
 
 def join_causes(why: str | None, said: str | None) -> str:

@@ -23,8 +23,9 @@ from ..errors import InputError, MailVerdictError
 from ..frames.policy import read_decided
 from ..local.backend import LocalBackend
 from ..mailings.estimate import LINE_LABELS, estimate, is_verified_whole
-from ..mailings.experience import Experience, learn
-from ..mailings.waves import NOT_LEARNT, mailing
+from ..mailings.experience import Experience
+from ..mailings.learn import learn
+from ..mailings.waves import mailing
 from ..model.words import ACTIONS, Verdict, count_of, percent
 from ..reports.by_operator import OperatorCounts
 from ..reports.outcomes import count_outcomes, match_outcomes
@@ -38,6 +39,8 @@ from .steps import Prepared
 
 SAMPLE = 400  # addresses that are checked first
 WAVES = 6
+BUDGET = 0.02  # of hard bounces
+PILOT = 200  # rows
 MAX_OPERATORS = 10
 SAMPLE_HEADS = ("Verdict", "Share", "95 % range", "Rows")
 OPERATOR_HEADS = ("Operator", "Addresses", "Clear answers", "Why not more")
@@ -226,32 +229,64 @@ def read_outcomes(path: Path, name: str, listing: Listing, earlier: Bounced | No
 # --- waves -----------------------------------------------------------------------------------------------------------
 
 
-def plan_wave(listing: Listing, bounced: Bounced | None) -> tuple[int, Rows, str]:
-    """The number of the next wave, its rows, and what to expect of it; `bounced` has the reports of those before."""
-    frame, column, notes = listing.rows.to_frame(columns=READ), listing.column, list[str]()
-    mailed = set(listing.rows.wave.tolist()) - {0}
-    waves, known = max(WAVES, max(mailed, default=0) + 1), Experience()
-    if bounced is not None and mailed:
+@dataclass(frozen=True)
+class PlannedWave:
+    """A wave as the page shows it."""
+
+    number: int
+    rows: Rows
+    text: str  # what to expect of it, and what is wrong
+    can_pilot: bool = False  # no row is sure enough, and a few would teach something
+    can_resume: bool = False  # rows wait since the last wave was blocked or complained about
+
+
+NO_WAVE = PlannedWave(0, np.array([], np.int64), "")
+
+
+def plan_wave(
+    listing: Listing, bounced: Bounced | None, *, pilot: bool = False, resume: bool = False
+) -> PlannedWave:
+    """The rows of the next wave, and what to expect of it; `bounced` has the reports of those before."""
+    frame = listing.rows.to_frame(columns=READ)
+    column = listing.column
+    last = int(listing.rows.wave.max(initial=0))
+    known = Experience()
+    if bounced is not None and last:
         with noting([]):  # what is not learnt is said below
             known = learn(frame, column, bounced.reports, complete=bounced.is_complete)
-    with noting(notes):
-        plan = mailing(frame, column, waves=waves, experience=known)
-    notes = [each for each in notes if NOT_LEARNT not in each]
-    if unknown := sorted(mailed - {each.wave for each in known.mailings}):
-        way = (
-            "Give its bounces first"
-            if bounced is None
-            else "If all bounces have come, say so at Bounces"
+    with noting([]):  # the warnings are also in the plan
+        plan = mailing(
+            frame,
+            column,
+            max_bounce_rate=BUDGET,
+            waves=max(WAVES, last + 1),
+            experience=known,
+            pilot=PILOT if pilot else None,
+            resume=resume,
         )
-        wave = f"wave {', '.join(map(str, unknown))}"
-        notes.insert(0, f"No report is about {wave}, so that nothing is learnt from it. {way}")
+    notes = list[str]()
+    if plan.not_learnt:
+        way = "If all bounces have come, say so at Bounces"
+        if bounced is None:
+            way = "Give its bounces first"
+        numbers = ", ".join(map(str, plan.not_learnt))
+        notes.append(
+            f"No report is about wave {numbers}, so that nothing is learnt from it. {way}; if it was not mailed, undo it"
+        )
+    notes += plan.warnings
     is_next = plan.frame[label_of(column, None, "wave")] == plan.wave
     rows = np.flatnonzero(is_next.fillna(False).to_numpy(np.bool_))
     expected, low, high = plan.expected
-    forecast = (
-        f"{count_of(round(expected), 'hard bounce')} expected, {low:,.0f} to {high:,.0f}. "
-        if len(rows)
-        else ""
+    forecast = ""
+    if len(rows):
+        forecast = (
+            f"{count_of(round(expected), 'hard bounce')} expected, {low:,.0f} to {high:,.0f}. "
+        )
+    text = f"Wave {plan.wave} of {plan.waves}: {count_of(len(rows), 'row')}. {forecast}{plan.why}"
+    return PlannedWave(
+        plan.wave,
+        rows,
+        with_notes(text, notes),
+        can_pilot=not len(rows) and plan.can_pilot,
+        can_resume=plan.can_resume,
     )
-    text = f"Wave {plan.wave} of {waves}: {count_of(len(rows), 'row')}. {forecast}{plan.why}"
-    return plan.wave, rows, with_notes(text, notes)

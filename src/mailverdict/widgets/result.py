@@ -20,8 +20,9 @@ from ..reports.facts import verify_command
 from ..theme import LABELS
 from .earlier import compare_with, read_audit
 from .exports import KINDS, rows_to_save, save_report, save_table, types_of_objects
-from .listing import CORE, FACETS, PAGE_ROWS, Listing, Rows
-from .mailing import Bounced, count_operators
+from .listing import CORE, FILTERS, PAGE_ROWS, Listing, Rows
+from .mailing import NO_WAVE, Bounced, count_operators
+from .origins import Origins
 from .source import readable
 from .steps import ResultInfo
 
@@ -43,8 +44,10 @@ class Result:
             None  # the audit that it is compared with
         )
         self.operators = count_operators(listing) if info.depth != ValidationType.REGEX else None
+        self.origins: Origins | None = None  # where invalid addresses come from, once it is found
+        self.grouped_by: int | None = None  # the position of the column whose groups are shown
         self.bounced: Bounced | None = None  # what a sender's export says
-        self.wave = ""  # what to expect of the wave that was made last
+        self.wave = NO_WAVE  # the one that was made last
         if looks is not None:
             self.look_as(looks)
         self.find()
@@ -66,8 +69,8 @@ class Result:
 
     def set_facet(self, facet: str, value: str) -> str:
         """Choose a value of a facet, or no longer."""
-        if facet not in FACETS:
-            raise SettingsError(f"{facet!r} is not a facet; there are {', '.join(FACETS)}")
+        if facet not in FILTERS:
+            raise SettingsError(f"{facet!r} is not a facet; there are {', '.join(FILTERS)}")
         self.listing.toggle(facet, value)
         return self.find()
 
@@ -75,6 +78,15 @@ class Result:
         """Show all rows."""
         self.listing.clear()
         return self.find()
+
+    def show_groups(self, column: int) -> str:
+        """Show the groups of a column."""
+        self.grouped_by = column
+        return ""
+
+    def find_origins(self) -> None:
+        """Find out where invalid addresses come from."""
+        self.origins = Origins(self.listing)
 
     def search(self, text: str) -> str:
         """Show the rows that contain all words."""
@@ -91,14 +103,14 @@ class Result:
     def looks(self) -> dict[str, Any]:
         """How the rows are looked at, as values of JSON."""
         facets = [
-            [facet, value] for facet in FACETS for value in sorted(self.listing.chosen[facet])
+            [facet, value] for facet in FILTERS for value in sorted(self.listing.chosen[facet])
         ]
         return {"facets": facets, "words": self.listing.words, "sort": list(self.listing.sorted_by)}
 
     def look_as(self, looks: Mapping[str, Any]) -> None:
         """Look at the rows as before, where they still have such facets and columns."""
         for facet, value in looks["facets"]:
-            if facet in FACETS:
+            if facet in FILTERS:
                 self.listing.toggle(facet, str(value))
         self.listing.search(str(looks["words"]))
         key, is_reversed = looks["sort"]

@@ -184,6 +184,8 @@ class AuditState:
                 check = tidy, choices.for_check(), self.check.is_refreshing
                 steps["check"] = check, partial(self.find_cost, prepared)
                 steps["notices"] = check, self.find_notices
+        if self.result is not None:
+            steps["origins"] = (self.result,), self.result.find_origins
         if self.session is not None:
             steps["keep"] = to_keep(self), partial(keep, self)
         return steps
@@ -839,20 +841,29 @@ class AuditState:
         """Take back the exports that were given."""
         self.require_result().bounced = None
 
-    def make_wave(self, kind: str) -> None:
+    def make_pilot(self, kind: str) -> None:
+        """Make a wave of a few rows that teach the most."""
+        self.make_wave(kind, pilot=True)
+
+    def resume_waves(self, kind: str) -> None:
+        """Make a wave although the last one was blocked or complained about."""
+        self.make_wave(kind, resume=True)
+
+    def make_wave(self, kind: str, *, pilot: bool = False, resume: bool = False) -> None:
         """Choose the rows to mail now, note that their people are mailed, and write them to a file."""
         self.require_idle()
         result, by, before = self.require_result(), self.asked_by, self.choices.waved
         result.rows_of("send", kind)
 
         def work() -> None:
-            number, rows, result.wave = plan_wave(result.listing, result.bounced)
-            self.work.spoken = result.wave
-            if len(rows):
-                self.choose(waved=before.put(result.listing.keys_of(rows), number))
+            wave = plan_wave(result.listing, result.bounced, pilot=pilot, resume=resume)
+            result.wave = wave
+            self.work.spoken = wave.text
+            if len(wave.rows):
+                self.choose(waved=before.put(result.listing.keys_of(wave.rows), wave.number))
                 self.set_complete(is_on=False)  # its own bounces are still to come
-                name = file_name(self.stem(), f"wave-{number}", kind)
-                self.write(name, lambda path: result.save("send", rows, path, ""), by)
+                name = file_name(self.stem(), f"wave-{wave.number}", kind)
+                self.write(name, lambda path: result.save("send", wave.rows, path, ""), by)
 
         self.work.add("decide", work, "Choosing the rows of the next wave…")
 
@@ -868,5 +879,6 @@ BUSY = {
 }  # what is shown while a step is made
 SECTION_OF = {
     "notices": "check",
+    "origins": "decide",
     "keep": "list",
 }  # where an error of a step is shown, if not in its own section

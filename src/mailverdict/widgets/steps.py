@@ -183,7 +183,7 @@ def prepare(
         is_removed |= to_bools(marked.fill_null(False))
         frame = attach(frame, column, pa.table({"suppressed": marked}), SUPPRESS_COLUMNS)
     # Of several rows of a mailbox the first that may be sent stays.
-    has_remark = to_bools(pc.match_substring(read["change"], REMARK))
+    has_remark = to_bools(pc.match_substring(read["change"], REMARK).fill_null(False))
     groups = compare_mailboxes(mailboxes.names, is_removed | has_remark)
     first = one_array(groups["duplicate_of"])
     if choices.merge:
@@ -291,7 +291,9 @@ def attach(
 
 def count_addresses(texts: pa.StringArray) -> int:
     """How many distinct well-formed addresses there are, as a report counts them."""
-    return len(unique_addresses(texts.filter(observe_column(texts)["well_formed"]))[0])
+    return len(
+        unique_addresses(texts.filter(observe_column(texts, lenient=True)["well_formed"]))[0]
+    )
 
 
 def column_of(frame: pd.DataFrame, column: Hashable) -> pd.Series[Any]:

@@ -94,6 +94,24 @@ def mailbox_domain(domain: str) -> str:
     return rule.domains[0] if rule is not None and rule.one_mailbox else domain
 
 
+@cache
+def domains_of_odd_dots() -> frozenset[str]:
+    """The domains of carriers where an odd dot of a local part counts, from the table `odd_dots`."""
+    text = files("mailverdict.data").joinpath(TABLE).read_text(encoding="utf-8")
+    rows = tomllib.loads(text)["odd_dots"]
+    return frozenset(domain for row in rows for domain in row["domains"])
+
+
+def counts_odd_dots(domain: str) -> bool:
+    """Whether `a..b` and `a.b` are two people at a lower-case domain, or at the one above it.
+
+    >>> counts_odd_dots("docomo.ne.jp"), counts_odd_dots("d.vodafone.ne.jp"), counts_odd_dots("gmail.com")
+    (True, True, False)
+    """
+    domains = domains_of_odd_dots()
+    return domain in domains or domain.partition(".")[2] in domains
+
+
 def find_rule(domain: str) -> tuple[MailboxRule | None, str, str | None]:
     """The rule of a domain, the domain that stands for it, and the mailbox that the domain itself names, if it does.
 
@@ -124,7 +142,7 @@ def find_mailboxes(addresses: pa.StringArray) -> Mailboxes:
     >>> find_mailboxes(pa.array(["A.da+x@GoogleMail.com", "x@ada.fastmail.com", "ada"])).names.to_pylist()
     ['ada@gmail.com', 'ada@fastmail.com', None]
     """
-    seen = observe_column(addresses.fill_null(""))
+    seen = observe_column(addresses.fill_null(""), lenient=True)
     code = seen["domain"].indices
     distinct = seen["domain"].dictionary
     found = [find_rule(domain) for domain in distinct.to_pylist()]

@@ -27,10 +27,13 @@ from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES
 from ...model.arrow import map_slices, one_array, replace_where, texts_where, to_bools
 from .address import describe_refusal, normalize_domain, normalize_local
 from .faults import MAX_OCTETS, SYNTAX_FAULTS, TOO_LONG, SyntaxFault, describe_character
+from .lenient import accept_leniently
 
 ATEXT = r"[A-Za-z0-9_!#$%&'*+\-/=?^`{|}~]"  # RFC 5322 section 3.2.3
 DOT_ATOM = rf"\A{ATEXT}+(?:\.{ATEXT}+)*\z"
 LOWER_CASE_NAMES = pa.array(CASE_INSENSITIVE_MAILBOX_NAMES)  # of RFC 2142, as INFO
+
+MAY_BE_ODD_FORM = r'\A"|@.*_'
 
 LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9\-]*[A-Za-z0-9])?"
 # The top-level label ends with a letter.
@@ -39,8 +42,12 @@ SPECIAL_USE = rf"(?:\A|\.)(?:{'|'.join(map(re.escape, SPECIAL_USE_DOMAIN_NAMES))
 LONG_LABEL = r"[^.]{64}"  # RFC 1035 section 2.3.4
 
 
-def observe_column(texts: pa.StringArray, *, threads: int | None = None) -> pa.RecordBatch:
+def observe_column(
+    texts: pa.StringArray, *, threads: int | None = None, lenient: bool = False
+) -> pa.RecordBatch:
     """Check a column of addresses, without nulls and surrounding blanks, on all processors or `threads`.
+
+    With `lenient` the two forms of `accept_leniently` are accepted, too.
 
     `domain` and `display` (its form in U-labels) are dictionaries with the same codes; they hold each domain of an
     accepted row once, in the order of appearance. All but `text` and `well_formed` is null in refused rows.
@@ -67,7 +74,7 @@ def observe_column(texts: pa.StringArray, *, threads: int | None = None) -> pa.R
     code = pa.array(place).take(code)
     names = domains["name"].take(used)
     displays = domains["display"].take(used)
-    return pa.record_batch(
+    seen = pa.record_batch(
         {
             "text": texts,
             "well_formed": well_formed,
@@ -76,6 +83,7 @@ def observe_column(texts: pa.StringArray, *, threads: int | None = None) -> pa.R
             "display": pa.DictionaryArray.from_arrays(code, displays),
         }
     )
+    return accept_odd_forms(seen) if lenient else seen
 
 
 def normal_forms(seen: pa.RecordBatch) -> pa.StringArray:
@@ -87,6 +95,36 @@ def normal_forms(seen: pa.RecordBatch) -> pa.StringArray:
     display = seen["display"]
     domains = display.dictionary.take(display.indices)
     return pc.binary_join_element_wise(seen["local"], domains, "@")
+
+
+def accept_odd_forms(seen: pa.RecordBatch) -> pa.RecordBatch:
+    """The check with the refused rows accepted that `accept_leniently` accepts.
+
+    >>> seen = observe_column(pa.array(['"hoge."@docomo.ne.jp', "ada@my_host.firm.com", "ada@my_firm.com"]), lenient=True)
+    >>> seen["well_formed"].to_pylist(), seen["domain"].to_pylist()
+    ([True, True, False], ['docomo.ne.jp', 'my_host.firm.com', None])
+    """
+    refused = pc.invert(seen["well_formed"])
+    may_be_odd = pc.and_(refused, pc.match_substring_regex(seen["text"], MAY_BE_ODD_FORM))
+    if not may_be_odd.true_count:
+        return seen
+    found = [accept_leniently(text) for text in seen["text"].filter(may_be_odd).to_pylist()]
+    is_odd = pa.array([form is not None for form in found])
+    forms = [form for form in found if form is not None]
+    mask = replace_where(may_be_odd, may_be_odd, is_odd)
+    domain = pa.array([form.ascii_domain for form in forms], pa.string())
+    display = pa.array([form.text.rpartition("@")[2] for form in forms], pa.string())
+    codes = pa.array(range(len(forms)), pa.int32())
+    accepted = pa.record_batch(
+        {
+            "text": seen["text"].filter(mask),
+            "well_formed": pa.array([True] * len(forms), pa.bool_()),
+            "local": pa.array([form.local for form in forms], pa.string()),
+            "domain": pa.DictionaryArray.from_arrays(codes, domain),
+            "display": pa.DictionaryArray.from_arrays(codes, display),
+        }
+    )
+    return update_rows(seen, mask, accepted) if forms else seen
 
 
 def update_rows(

@@ -1,7 +1,7 @@
 // What a list means for a mailing: a sample first, who runs the mailboxes, what bounces say, and what to mail next.
 
 import { html } from "./vendor/preact-htm.js";
-import { Cells, FileButton, Notices, Small, Switch, Transfers, useAudit } from "./parts.js";
+import { Button, Cells, FileButton, Meter, Notices, Select, Small, Switch, Text, Transfers, useAudit } from "./parts.js";
 
 // A few addresses first, where the whole list takes long or costs something.
 function Sample() {
@@ -16,6 +16,43 @@ function Sample() {
     ${running && html`<${Notices} busy=${check.busy} />`}
     ${table && html`<p>${table.text}</p><${Cells} label="What to expect" ...${table} />`}
   `;
+}
+
+// What the other columns say of the invalid addresses; a group that is pressed filters the rows.
+function Origins() {
+  const { id, decide, act } = useAudit();
+  const { origins } = decide;
+  if (!origins) return null;
+  const choose = (each) => act("set_facet", { facet: "group", value: each.id });
+  return html`<section class="mv-part" aria-label="Where they come from">
+    <div class="mv-row mv-part-head">
+      <h4>Where they come from</h4>
+      <span class="mv-soft mv-gap">${origins.headline} Press a group to see its rows.</span>
+      <${Select} id=${`${id}-origins`} label="Group by" options=${origins.columns} value=${origins.column}
+        onChange=${(column) => act("show_groups", { column: Number(column) })} />
+    </div>
+    ${origins.found.length > 0 &&
+    html`<ul class="mv-origins">
+      ${origins.found.map(
+        (each) => html`<li key=${each.id}>
+          <${Button} class="mv-value" aria-pressed=${String(each.on)} onClick=${() => choose(each)}><${Text}>${each.text}<//><//>
+        </li>`,
+      )}
+    </ul>`}
+    <div class="mv-groups" role="group" aria-label=${`Groups of ${origins.name}`}>
+      ${origins.groups.map(
+        (each) => html`<${Button} key=${each.id} class="mv-value mv-group" aria-pressed=${String(each.on)} title=${each.label}
+          onClick=${() => choose(each)}>
+          <span class="mv-value-label"><${Text}>${each.label}<//></span>
+          <span class="mv-value-count"><strong>${each.percent}</strong> invalid of ${each.people}</span>
+          <${Meter} share=${each.share} name="invalid" />
+          <span class="mv-soft mv-group-range">95% interval ${each.interval}${each.elsewhere && `, elsewhere ${each.elsewhere}`}</span>
+        <//>`,
+      )}
+    </div>
+    ${origins.more > 0 && html`<p class="mv-soft">${origins.more.toLocaleString("en")} more groups are in the report.</p>`}
+    ${origins.rest.map((each) => html`<p key=${each} class="mv-soft"><${Text}>${each}<//></p>`)}
+  </section>`;
 }
 
 function Operators() {
@@ -56,15 +93,19 @@ function Bounces() {
 function Waves() {
   const { decide, page, act } = useAudit();
   const { busy, wave } = decide;
+  const disabled = busy || page.running;
+  const make = (action) => () => act(action, { kind: "csv" });
   return html`<section class="mv-part" aria-label="Mail in waves">
     <div class="mv-row mv-part-head">
       <h4>Mail in waves</h4>
       <span class="mv-soft mv-gap">
         ${wave.text || "A part first, and doubtful rows as long as few mails bounce. Give the bounces before the next wave."}
       </span>
-      <${Small} disabled=${busy || page.running} onClick=${() => act("make_wave", { kind: "csv" })}>Make wave ${wave.next}<//>
+      ${wave.can_pilot && html`<${Small} disabled=${disabled} onClick=${make("make_pilot")}>Mail 200 as a pilot<//>`}
+      ${wave.can_resume && html`<${Small} disabled=${disabled} onClick=${make("resume_waves")}>Mail nevertheless<//>`}
+      <${Small} disabled=${disabled} onClick=${make("make_wave")}>Make wave ${wave.next}<//>
     </div>
   </section>`;
 }
 
-export { Bounces, Operators, Sample, Waves };
+export { Bounces, Operators, Origins, Sample, Waves };

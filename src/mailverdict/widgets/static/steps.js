@@ -5,7 +5,7 @@ import {
   Button, Cells, FileButton, MainButton, Mark, Meter, Notice, Notices, PasteBox, PasteButton, Select, Small, Switch, Text,
   Transfers, UndoRedo, useAudit, useChoice,
 } from "./parts.js";
-import { Bounces, Operators, Sample, Waves } from "./mailing.js";
+import { Bounces, Operators, Origins, Sample, Waves } from "./mailing.js";
 import { DECISIONS, Table } from "./table.js";
 
 const QUOTA_OVER = "Today's quota is used up.";
@@ -404,6 +404,7 @@ function DecideStep() {
     <${Transfers} purpose="save" />
     ${saved && html`<p class="mv-soft">Downloaded: <${Text}>${saved}<//></p>`}
     <${Notices} ...${decide} />
+    <${Origins} />
     <div class="mv-explore"><${Facets} /><${Table} /></div>
     <${Operators} />
     <${Comparison} />

@@ -1,0 +1,227 @@
+"""What earlier mailings say about the rows of a list: the rates of its cells.
+
+A list is not another list: customers who wrote last month and addresses that were bought bounce at
+rates of their own. In simulated campaigns every weight of other lists made waves worse, even where
+all lists were of one kind. So they count only for the domains that are in both (`add_near`). What
+is known of this list counts in full, with two corrections on the cautious side:
+
+- a wave with far fewer bounces than expected is doubted, since its export may lack some (`doubt`);
+- a wave with more bounces than its rates say, once they have been fitted, raises all rates
+  (`surprise_of`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ..model.words import count_of
+from .beta import Floats, beta_of, beta_quantile
+from .cells import ListCells
+from .experience import COUNTS, Experience, LearntMailing, add_counts
+from .list_key import SAME_LIST, shared_part
+from .rates import (
+    CELL,
+    PRIORS,
+    Codes,
+    Rates,
+    fit_rates,
+    is_good_cell,
+    scale_rates,
+)
+from .release import add_up
+
+INTERVAL = (0.025, 0.975)
+SURELY = (0.005, 0.995)  # fewer bounces than the lower end of this interval are doubted
+SURPRISE = (
+    10  # bounces that are added to those seen and expected, so that a few more are no surprise
+)
+
+
+class Expected(NamedTuple):
+    """The hard bounces to expect in a wave, and their 95 % interval."""
+
+    bounces: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """The rates of the cells of a list, and what they were made from."""
+
+    rates: Rates
+    cell: Codes  # of each row: its place among the rates
+    mailings: tuple[LearntMailing, ...]  # of this list
+    others: tuple[LearntMailing, ...]
+    doubts: tuple[str, ...]  # warnings
+    last: LearntMailing | None  # of this list
+    surprise: float  # the factor by which the rates of doubtful rows were raised
+
+
+def forecast_list(cells: ListCells, wave_of: Codes, known: Experience) -> Forecast:
+    """Fit the rates of a list to all that is known."""
+    own, others = split_mailings(cells, wave_of, known)
+    own, doubts = doubt(own)
+    table, cell = join_counts(cells, add_counts([mailing.counts for mailing in own]))
+    table = add_near(table, others)
+    rates = fit_rates(table)
+    factors = np.ones(len(PRIORS))
+    last = last_mailing(own, int(wave_of.max(initial=0)))
+    if last is not None:
+        factors = surprise_of(table, rates, last)
+        rates = scale_rates(rates, factors)
+    surprise = float(factors[list(PRIORS).index("doubtful")])
+    return Forecast(rates, cell, tuple(own), tuple(others), tuple(doubts), last, surprise)
+
+
+def last_mailing(mailings: Sequence[LearntMailing], wave: int) -> LearntMailing | None:
+    """The last one up to a wave; if there is none, of all: of an earlier campaign."""
+    in_order = sorted(mailings, key=lambda mailing: mailing.wave or 0)
+    up_to_wave = [mailing for mailing in in_order if (mailing.wave or 0) <= wave]
+    return next(reversed(up_to_wave or in_order), None)
+
+
+def split_mailings(
+    cells: ListCells, wave_of: Codes, known: Experience
+) -> tuple[list[LearntMailing], list[LearntMailing]]:
+    """The mailings of this list, and those of others."""
+    own, others = [], []
+    for mailing in known.mailings:
+        if is_of_list(mailing, cells, wave_of):
+            own.append(mailing)
+        else:
+            others.append(mailing)
+    return own, others
+
+
+def is_of_list(mailing: LearntMailing, cells: ListCells, wave_of: Codes) -> bool:
+    """Whether a mailing is one of this list: by its key; in earlier releases by its rows."""
+    if mailing.key:
+        return shared_part(mailing.key, cells.key) >= SAME_LIST
+    if mailing.wave is None:
+        return False
+    return (wave_of == mailing.wave).any() and has_wave(mailing, cells, wave_of, mailing.wave)
+
+
+def has_wave(mailing: LearntMailing, cells: ListCells, wave_of: Codes, wave: int) -> bool:
+    """Whether a mailing has at least the mailboxes of a wave, by verdict and reason."""
+    rows = np.flatnonzero((wave_of == wave) & cells.mailboxes.has_one)
+    rows = rows[~pd.Series(cells.mailboxes.code[rows]).duplicated().to_numpy()]
+    table = cells.table.assign(rows=np.bincount(cells.cell[rows], minlength=len(cells.table)))
+    groups = table.groupby(list(CELL[:2]))["rows"].sum()
+    return mailing.has_all(groups[groups > 0])
+
+
+def join_counts(cells: ListCells, counts: pd.DataFrame) -> tuple[pd.DataFrame, Codes]:
+    """The cells of a list and of counts with what is known of each; and the line of each row."""
+    listed = cells.table.rename(columns={"domains": "listed"})
+    listed["place"] = np.arange(len(listed))
+    table = listed.merge(counts, "outer", list(CELL), sort=False)
+    names = ["listed", *COUNTS]
+    table[names] = table[names].fillna(0).astype("int64")
+    is_small = table["domain"] == ""
+    table["domains"] = table[["domains", "listed"]].max(axis=1).clip(lower=1).where(is_small, 1)
+    table["tried"] = (table["mailed"] - table["unclear"]).astype("float64")
+    table["hard"] = table["hard"].astype("float64")
+    place = np.zeros(len(listed), np.int64)
+    at = table["place"].notna().to_numpy()
+    place[table["place"][at].to_numpy(np.int64)] = np.flatnonzero(at)
+    return table.drop(columns="place"), place[cells.cell]
+
+
+def add_near(table: pd.DataFrame, others: Sequence[LearntMailing]) -> pd.DataFrame:
+    """Add what other lists showed of the domains that are also in this one.
+
+    The mails to a domain of another list are alike, so that n of them are worth n (k + 1) / (n +
+    k), at most k + 1.
+    """
+    if not others:
+        return table
+    counts = add_counts([mailing.counts for mailing in others])
+    near = counts[counts["domain"] != ""]
+    tried = (near["mailed"] - near["unclear"]).astype("float64")
+    strength = PRIORS["doubtful"].strength
+    worth = (strength + 1) / (tried + strength)
+    near = near[list(CELL)].assign(near_tried=tried * worth, near_hard=near["hard"] * worth)
+    joined = table.merge(near, "left", list(CELL), sort=False)
+    names = ["near_tried", "near_hard"]
+    joined[names] = joined[names].fillna(0.0)
+    return joined
+
+
+def doubt(mailings: Sequence[LearntMailing]) -> tuple[list[LearntMailing], list[str]]:
+    """Count a mailing with far too few bounces as so many mails as fit them.
+
+    Too few are fewer than the waves before let expect: its export may lack some. Then its rate is
+    the forecast, and it teaches no more than its bounces. What a person said to be complete is
+    believed.
+    """
+    believed = list[LearntMailing]()
+    doubts = list[str]()
+    for mailing in sorted(mailings, key=lambda mailing: mailing.wave or 0):
+        if mailing.is_complete:
+            believed.append(mailing)
+            continue
+        expected = forecast_mailing(believed, mailing)
+        if mailing.hard >= int(expected.low):
+            believed.append(mailing)
+            continue
+        doubts.append(
+            f"{mailing} had {count_of(mailing.hard, 'hard bounce')} of "
+            f"{count_of(mailing.mailed, 'mail')}, and {expected.low:,.0f} to {expected.high:,.0f} "
+            "were expected: does its export lack some? Only so many of its mails count as fit its "
+            "bounces, until it is learnt with more of them, or as complete: all bounces have come"
+        )
+        believed.append(lessen(mailing, mailing.hard / expected.bounces))
+    return believed, doubts
+
+
+def lessen(mailing: LearntMailing, part: float) -> LearntMailing:
+    """A mailing of which only a part of the mails without a report counts."""
+    counts = mailing.counts
+    reported = counts["hard"] + counts["unclear"]
+    silent = np.floor((counts["mailed"] - reported) * part).astype("int64")
+    counts = counts.assign(mailed=reported + silent)
+    return replace(mailing, counts=counts[counts["mailed"] > 0])
+
+
+def forecast_mailing(known: Sequence[LearntMailing], mailing: LearntMailing) -> Expected:
+    """The bounces to expect of a mailing from what those before it showed."""
+    empty = mailing.counts.assign(**dict.fromkeys(("mailed", "hard", "unclear"), 0))
+    table = add_counts([*(before.counts for before in known), empty])
+    rates = fit_rates(table.assign(tried=table["mailed"] - table["unclear"]))
+    places = pd.Series(np.arange(len(table)), pd.MultiIndex.from_frame(table[list(CELL)]))
+    place = places.reindex(pd.MultiIndex.from_frame(mailing.counts[list(CELL)])).to_numpy(np.int64)
+    tried = (mailing.counts["mailed"] - mailing.counts["unclear"]).to_numpy(np.int64)
+    return expect(rates, np.repeat(place, tried), SURELY)
+
+
+def surprise_of(table: pd.DataFrame, rates: Rates, last: LearntMailing) -> Floats:
+    """By which factor good and doubtful rows of the last wave bounced more than their rates say.
+
+        The rates are fitted to it, too. So a factor above 1 says that rates have changed since the
+    waves before, or that the rows of this wave were worse than those that were mailed first.
+    """
+    places = pd.Series(np.arange(len(table)), pd.MultiIndex.from_frame(table[list(CELL)]))
+    place = places.reindex(pd.MultiIndex.from_frame(last.counts[list(CELL)])).to_numpy(np.int64)
+    tried = (last.counts["mailed"] - last.counts["unclear"]).to_numpy(np.float64)
+    kind = np.where(is_good_cell(last.counts), 0, 1)
+    seen = np.bincount(kind, last.counts["hard"], len(PRIORS))
+    expected = np.bincount(kind, rates.cells.rate[place] * tried, len(PRIORS))
+    return np.maximum(1.0, (seen + SURPRISE) / (expected + SURPRISE))
+
+
+def expect(rates: Rates, cell: Codes, interval: tuple[float, float] = INTERVAL) -> Expected:
+    """The bounces of some rows; the interval is that of a Beta distribution of their rate."""
+    if not len(cell):
+        return Expected(0.0, 0.0, 0.0)
+    expected, variance = (sums[-1:] for sums in add_up(rates, cell))
+    size = len(cell)
+    a, b = beta_of(expected / size, variance / size**2)
+    low, high = (float(beta_quantile(chance, a, b)[0]) * size for chance in interval)
+    return Expected(float(expected[0]), low, high)

@@ -1,0 +1,335 @@
+"""What the columns of a verified list say about its bad addresses: which of them differ, and in which groups.
+
+`ListCounts` counts the people of a list by all its columns, in pieces that add up; `rank` makes a `ColumnFinding` of
+each column::
+
+    column        says                   worst
+    lead_source   differs                lead source “Trade fair”: 31.0% invalid of 412, elsewhere 6.0%
+    campaign      the same as lead source
+    country       nothing
+    contact_id    left out: nearly every row has a value of its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ColumnError, SettingsError
+from ..frames.planning import SeenAddresses
+from ..frames.policy import Policy
+from ..frames.results import Results
+from ..model.words import percent
+from ..table.columns import check_column, did_you_mean, label_of, listed, map_columns
+from ..table.notices import Note, warn_user
+from ..table.overwrite import earlier_columns
+from ..table.table import Table
+from .by_operator import OperatorCounts, operators_of
+from .counts import domains_of, keys_of
+from .differences import adjust, association, chance_of, shrink, surprise
+from .groups import NOBODY, SAMPLE, ColumnCounts, Groups, mark_people, people_in, people_that
+
+# What is bad, and how it is said of people.
+WHAT = {
+    "invalid": "invalid",
+    "not_sendable": "not sendable",
+    "disposable": "disposable",
+    "bounced": "bounced",
+}
+MADE = ("domain", "operator")  # columns that are made of the addresses
+# The false discovery rate of columns that are said to differ. Not 5 %: of simulated lists without any effect a little
+# more than this name a column, since the chance of a column is an approximation.
+LEVEL = 0.04
+LEAST_DIFFERENCE = 0.01  # of two shares, below which a column says little, however sure it is
+FEW_PEOPLE = 10  # a smaller group is not named in a sentence, if there are two others
+SAME = 0.9  # of what a column says, the share that another one says, too
+OWN_VALUES = 0.9  # of the rows have a value of their own: an id, or free text
+LONGEST_NAME = 80  # characters of a column, or of a group, in a sentence
+DIFFERS, LITTLE, NOTHING = "differs", "little", "nothing"
+SAME_AS, LEFT_OUT = "the same as ", "left out: "
+
+
+# --- counts -----------------------------------------------------------------------------------------------------------
+
+
+class ListCounts:
+    """The people of a list by the values of its columns, in pieces that add up.
+
+    `asked` are columns to count by, whatever they hold. With `ranks` all columns of the user's are counted that may
+    have few values. `bounced` are mailboxes that do not exist, by reports.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        bounced: Sequence[str] | None = None,
+        asked: Sequence[Hashable] = (),
+        *,
+        ranks: bool = True,
+    ) -> None:
+        if len(asked) > 2:
+            raise SettingsError(f"by={asked!r}: give one column, or a list of two to cross them")
+        self.policy = policy
+        self.bounced = bounced
+        self.asked = {name: ColumnCounts(is_asked=True) for name in asked}
+        self.operators = OperatorCounts() if "operator" in asked else None
+        self.ranks = ranks
+        self.columns: dict[Hashable, ColumnCounts] = {}
+        self.left_out: dict[Hashable, str] = {}  # columns that are not counted, and why
+        self.seen = SeenAddresses()
+        self.rows = 0
+        self.unanswered = 0  # rows without a verdict
+        self.people: npt.NDArray[np.int64] = np.zeros(NOBODY + 1, np.int64)  # rows by mark
+        self.counted = 0  # people
+        self.step = 1  # each person whose number it divides is one by whom columns are compared
+        self.sampled = 0  # how many these are
+
+    def add(self, rows: Results, own: Table | None = None) -> None:
+        """Count a piece; `own` has the user's columns where they are not beside the results."""
+        table = rows.data if own is None else own
+        if not self.rows:
+            self.choose_columns(rows, table)
+        marks = mark_people(rows, self.seen, self.policy, self.bounced)
+        people = np.flatnonzero(marks != NOBODY)
+        sampled = people[-self.counted % self.step :: self.step]
+
+        def count(name: Hashable) -> None:
+            self.columns[name].add(table.cells(name), marks, sampled)
+
+        map_columns(count, self.columns, len(rows))
+        for name, column in self.asked.items():
+            column.add(asked_cells(rows, table, name), marks, people[:0])
+        if self.operators is not None:
+            self.operators.add(rows)
+        self.rows += len(rows)
+        self.unanswered += rows["verdict"].null_count
+        self.people += np.bincount(marks, minlength=NOBODY + 1)
+        self.counted += len(people)
+        self.sampled += len(sampled)
+        while self.sampled > SAMPLE:
+            self.step *= 2
+            self.sampled = -(-self.sampled // 2)
+            for column in self.columns.values():
+                column.thin()
+
+    def choose_columns(self, rows: Results, table: Table) -> None:
+        """Which columns are counted, by the first piece."""
+        labels = list(table.labels())
+        for name in self.asked:
+            if name in labels and name in MADE:
+                way = f"rename it to count by the {name} of the addresses"
+                warn_user(Note(f"{name!r} is a column of yours, and is counted: {way}"))
+                self.operators = None
+            elif name not in MADE:
+                check_asked(name, rows, table)
+        self.columns.clear()
+        if not self.ranks:
+            return
+        ours = our_columns(table, rows)
+        for label in labels:
+            if label in ours or label == rows.column:
+                continue
+            if labels.count(label) > 1:
+                self.left_out[label] = "its name occurs twice"
+            else:
+                self.columns[label] = ColumnCounts()
+
+
+def asked_cells(rows: Results, table: Table, name: Hashable) -> Any:
+    """The cells of a column that was asked for; it may be made of the addresses."""
+    if name in table.labels():
+        return table.cells(name)
+    if name == "domain":
+        return domains_of(keys_of(rows))
+    return operators_of(rows)
+
+
+def check_asked(name: Hashable, rows: Results, table: Table) -> None:
+    """Raise a `ColumnError` if there is no such column to count by, or it is the verified one."""
+    labels = list(table.labels())
+    if name == rows.column:
+        raise ColumnError(
+            f"by={name!r} is the verified column: give another one, 'domain' to count by its "
+            f"domains, or only column={name!r} to rank the others"
+        )
+    if name not in labels:
+        ours = our_columns(table, rows)
+        own = [label for label in labels if label not in ours and label != rows.column]
+        raise ColumnError(
+            f"by: no column {name!r}{did_you_mean(name, [*own, *MADE])}; there are "
+            f"{listed([*own, *MADE])}, of which the last two are made of the addresses"
+        )
+    check_column(name, labels)
+
+
+def our_columns(table: Table, rows: Results) -> set[Hashable]:
+    """The columns of the results, also of other columns that were verified."""
+    labels = set(table.labels())
+    ours: set[Hashable] = set()
+    for label in table.labels():
+        prefix = rows.prefix if label == rows.column else None
+        marks = {label_of(label, prefix, name) for name in ("verdict", "status")}
+        if marks <= labels:
+            names = earlier_columns(Table(table.frame, label), prefix)
+            ours |= {label_of(label, prefix, name) for name in names} & labels
+    return ours
+
+
+# --- what a column says -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ColumnFinding:
+    """What a column says about bad people."""
+
+    name: Hashable
+    says: str  # differs, little, nothing, the same as another column, or left out with the reason
+    groups: Groups | None = None
+    people: int = 0
+    strength: float = float("nan")
+    chance: float = float("nan")
+    adjusted: float = float("nan")  # the chance, corrected for having looked at many columns
+    worst: str | None = None
+    best: str | None = None
+    ends: tuple[int, int] = (-1, -1)  # the worst and the best group
+
+    @property
+    def is_found(self) -> bool:
+        """Whether its groups differ, and no stronger column tells the same."""
+        return self.says == DIFFERS
+
+    @property
+    def note(self) -> str:
+        """How its values were read, where that was a guess."""
+        if self.groups is None or not self.groups.note:
+            return ""
+        return f"{shown_name(self.name)}: {self.groups.note}"
+
+
+def rank(counts: ListCounts, what: str) -> list[ColumnFinding]:
+    """What each column says: first the strongest, then those that say nothing, then those left out."""
+    tested: list[ColumnFinding] = []
+    left_out = [ColumnFinding(name, f"{LEFT_OUT}{why}") for name, why in counts.left_out.items()]
+    for name, column in counts.columns.items():
+        groups = column.cut()
+        why = column.left_out or reason_to_leave_out(column, groups)
+        if why:
+            left_out.append(ColumnFinding(name, f"{LEFT_OUT}{why}"))
+            continue
+        people = people_in(groups.counts)
+        bad = people_that(groups.counts, what)
+        strength = association(people, bad)
+        chance = chance_of(people, bad)
+        tested.append(ColumnFinding(name, NOTHING, groups, int(people.sum()), strength, chance))
+    adjusted = adjust([finding.chance for finding in tested])
+    judged = [
+        judge(replace(finding, adjusted=chance), what)
+        for finding, chance in zip(tested, adjusted, strict=True)
+    ]
+    order = (DIFFERS, LITTLE, NOTHING)
+    judged.sort(key=lambda finding: (order.index(finding.says), -finding.strength))
+    return [*merge_same(judged), *left_out]
+
+
+def reason_to_leave_out(column: ColumnCounts, groups: Groups) -> str:
+    """Why a column with few enough values is not looked at; empty if it is."""
+    filled = int(column.counts.sum())
+    if len(groups.labels) < 2:
+        return "one value" if filled else "no values"
+    is_id = column.kind == "words" or (column.kind == "numbers" and column.is_whole)
+    if is_id and column.distinct >= OWN_VALUES * filled:
+        return "nearly every row has a value of its own"
+    if column.kind == "words" and column.distinct > filled / 2:
+        return "fewer than two rows for each value"
+    return ""
+
+
+def judge(finding: ColumnFinding, what: str) -> ColumnFinding:
+    """The finding with what it says, in a sentence each for its worst and its best group."""
+    groups = finding.groups
+    if groups is None or not finding.adjusted <= LEVEL:
+        return finding
+    people = people_in(groups.counts)
+    bad = people_that(groups.counts, what)
+    is_named = people >= FEW_PEOPLE
+    if np.count_nonzero(is_named) < 2:
+        is_named = people > 0
+    extremes = surprise(people, bad)
+    worst = int(np.where(is_named, extremes, -np.inf).argmax())
+    best = int(np.where(is_named, extremes, np.inf).argmin())
+    believed = np.nan_to_num(shrink(people, bad))
+    if max(believed[worst], -believed[best]) < LEAST_DIFFERENCE:
+        return replace(finding, says=LITTLE)
+    return replace(
+        finding,
+        says=DIFFERS,
+        worst=sentence(finding.name, groups, worst, what),
+        best=sentence(finding.name, groups, best, what),
+        ends=(worst, best),
+    )
+
+
+def sentence(name: Hashable, groups: Groups, at: int, what: str) -> str:
+    """A group of a column in words."""
+    people = people_in(groups.counts)
+    bad = people_that(groups.counts, what)
+    share = percent(int(bad[at]), int(people[at]))
+    others = percent(int(bad.sum() - bad[at]), int(people.sum() - people[at]))
+    label = groups.labels[at]
+    if len(label) > LONGEST_NAME:
+        label = f"{label[:LONGEST_NAME]}…"
+    return (
+        f"{shown_name(name)} “{label}”: {share} {WHAT[what]} of {people[at]:,}, elsewhere {others}"
+    )
+
+
+def shown_name(name: Hashable) -> str:
+    """A column as a sentence names it.
+
+    >>> shown_name("lead_source"), shown_name(("work", "owner"))
+    ('lead source', 'work/owner')
+    """
+    text = "/".join(map(str, name)) if isinstance(name, tuple) else str(name)
+    return text.replace("_", " ").strip()[:LONGEST_NAME] or text[:LONGEST_NAME]
+
+
+def merge_same(findings: Sequence[ColumnFinding]) -> list[ColumnFinding]:
+    """The findings, strongest first, where a column that tells the same as an earlier one says only that."""
+    merged: list[ColumnFinding] = []
+    for finding in findings:
+        says = finding.says
+        if finding.is_found:
+            for other in merged:
+                if other.is_found and tells_same(finding, other):
+                    says = f"{SAME_AS}{shown_name(other.name)}"
+                    break
+        merged.append(replace(finding, says=says))
+    return merged
+
+
+def tells_same(finding: ColumnFinding, other: ColumnFinding) -> bool:
+    """Whether one of two columns nearly decides the other (uncertainty coefficient, Theil 1970)."""
+    assert finding.groups is not None
+    assert other.groups is not None
+    a = finding.groups.sample
+    b = other.groups.sample
+    if not len(a):
+        return False
+    counts_a = np.unique(a, return_counts=True)[1]
+    counts_b = np.unique(b, return_counts=True)[1]
+    counts_of_both = np.unique(a * (b.max() + 1) + b, return_counts=True)[1]
+    shared = entropy(counts_a) + entropy(counts_b) - entropy(counts_of_both)
+    # What two columns seem to share by chance (Miller 1955).
+    by_chance = (len(counts_a) - 1) * (len(counts_b) - 1) / (2 * len(a))
+    room = min(entropy(counts_a), entropy(counts_b)) - by_chance
+    return room > 0 and (shared - by_chance) / room >= SAME
+
+
+def entropy(counts: npt.NDArray[np.int64]) -> float:
+    """The entropy of a distribution, in nats."""
+    shares = counts / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
