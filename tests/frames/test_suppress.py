@@ -308,7 +308,8 @@ def test_an_error_about_the_columns_of_a_list_names_its_sheet(tmp_path):
 def test_what_is_odd_about_the_file_of_a_list_is_said(tmp_path):
     path = tmp_path / "list.csv"
     path.write_bytes("name,email\nJosé,p1@firm.example\nb,p2@firm.example,x\n".encode("cp1252"))
-    with pytest.warns(UserWarning, match="encoding") as caught:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         mv.suppress(CUSTOMERS, "email", path)
     told = [str(each.message) for each in caught]
     assert any("encoding: " in each and "save the file in UTF-8" in each for each in told)
