@@ -294,3 +294,35 @@ def test_compare_refuses_a_map_that_no_file_has(run, export):
     status, _, told = run("compare", export, export, "--map", "email=Adress,status=Grade")
     assert status == 2
     assert told.endswith("mailverdict: neither file has the columns of --map\n")
+
+
+def test_the_sheet_of_a_workbook_that_is_read_is_named(run, contacts, tmp_path):
+    path = tmp_path / "known.xlsx"
+    with pd.ExcelWriter(path) as book:
+        for name in ("May", "June"):
+            rows = pd.DataFrame({"Address": ["ada@plain.example"], "Result": ["valid"]})
+            rows.to_excel(book, sheet_name=name, index=False)
+    verify = ("verify", contacts, "-c", "email", "-t", "regex", "-q")
+    mapped = ("--map", "email=Address,status=Result")
+    status, _, told = run(*verify, "--known", path, *mapped)
+    assert status == 0
+    assert "only sheet 'May' (the first with a column of addresses) is read, and not 'June'" in told
+    status, _, told = run(*verify, "--known", path, "--map", "email=Adress,status=Result")
+    assert status == 2
+    assert "only sheet 'May'" in told
+    status, _, told = run(*verify, "--suppress", path, "--against-column", "Address")
+    assert status == 0
+    assert "the suppression list: only sheet 'May'" in told
+
+
+def test_a_column_of_the_map_counts_before_that_of_the_second_tables(run, contacts, tmp_path):
+    path = tmp_path / "known.csv"
+    path.write_text("Address,added_by,Result\nada@plain.example,x@shop.example,deliverable\n")
+    verify = ("verify", contacts, "-c", "email", "-t", "regex", "-q", "--known", path)
+    columns = ("--map", "email=Address,status=Result")
+    status, _, told = run(*verify, *columns, "--against-column", "added_by")
+    assert status == 0
+    assert f"{path}: --map names its column of addresses, and not --against-column" in told
+    status, _, told = run(*verify, "--against-column", "Address")
+    assert status == 0
+    assert "1 address is settled" in told

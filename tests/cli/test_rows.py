@@ -9,7 +9,7 @@ import pytest
 
 import mailverdict as mv
 from tests.doubles.simulated_origins import simulated_list
-from tests.doubles.tables import rows_of_csv
+from tests.doubles.tables import each_row, rows_of_csv
 
 CELLS = [
     "ada@firm.example; Bob <bob@firm.example>",
@@ -84,7 +84,9 @@ def test_verify_drops_what_is_on_the_suppression_list(run, quoted, tmp_path):
     assert "on the suppression list: 2 rows" in told
     rows = rows_of_csv(out)
     assert [row["email_suppressed"] for row in rows] == ["", "true", "false", "true", "", ""]
-    assert [row["email_action_why"] for row in rows[1:4:2]] == ["on your suppression list"] * 2
+    assert [row["email_action_why"] for row in rows[1:4:2]] == [
+        "on your suppression list, or a column says no"
+    ] * 2
     assert rows[2]["email_action"] == "send"
 
 
@@ -103,7 +105,10 @@ def test_report_of_a_file_knows_its_suppressed_rows(run, quoted, tmp_path):
     )
     assert run("report", out, "-c", "email", "-o", made, "-q")[0] == 0
     dropped = pd.read_excel(made, sheet_name="Remove", engine="calamine")
-    assert dropped["email_action_why"].tolist().count("on your suppression list") == 2
+    assert (
+        dropped["email_action_why"].tolist().count("on your suppression list, or a column says no")
+        == 2
+    )
 
 
 @pytest.mark.parametrize("command", ["duplicates", "suppress"])
@@ -543,3 +548,119 @@ def test_a_verified_column_is_found_before_one_with_more_addresses(run, tmp_path
     for command in (("report", verified, "-o", tmp_path / "r.html"), outcomes):
         status, _, told = run(*command)
         assert (status, "using column 'home', which was verified" in told) == (0, True)
+
+
+EXPORT = (
+    "Email,owner,Unsubscribed from all email,Status\n"
+    "ada@firm.example,ann@shop.example,,subscribed\n"
+    "bo@firm.example,ann@shop.example,true,subscribed\n"
+    "cy@firm.example,ben@shop.example,,cleaned\n"
+    "bo@firm.example,ben@shop.example,,subscribed\n"
+    "Ada <ada@firm.example>,ben@shop.example,,subscribed\n"
+)
+
+
+@pytest.fixture
+def export(tmp_path):
+    path = tmp_path / "export.csv"
+    path.write_text(EXPORT)
+    return path
+
+
+def test_columns_that_say_no_are_offered_with_their_option_and_not_applied(run, export, tmp_path):
+    out = tmp_path / "out.csv"
+    status, _, told = run("verify", export, "-t", "regex", "-o", out)
+    assert status == 0
+    offered = "--suppress-where 'Unsubscribed from all email=true'"
+    assert (
+        f"note: Unsubscribed from all email: 1 row says true; to take them off: {offered}" in told
+    )
+    assert (
+        "note: Status: 1 row says cleaned; to take them off: --suppress-where Status=cleaned"
+        in told
+    )
+    assert "Email_suppressed" not in rows_of_csv(out)[0]
+
+
+def test_rows_are_marked_by_their_own_columns_and_with_them_all_rows_of_the_mailbox(
+    run, export, tmp_path
+):
+    out = tmp_path / "out.csv"
+    where = (
+        "--suppress-where",
+        "Unsubscribed from all email=yes",
+        "--suppress-where",
+        "Status=CLEANED",
+    )
+    status, _, told = run("suppress", export, *where, "-o", out)
+    assert status == 0
+    assert "Unsubscribed from all email: 1 row says yes; their people are marked" in told
+    marked = [row["Email_suppressed"] for row in rows_of_csv(out)]
+    assert marked == ["false", "true", "true", "true", "false"]
+    status, _, _ = run("verify", export, "-t", "regex", "--policy", "balanced", *where, "-o", out)
+    assert status == 0
+    rows = rows_of_csv(out)
+    assert [row["Email_action"] for row in rows] == ["send", "drop", "drop", "drop", "drop"]
+    assert rows[4]["Email_action_why"] == "the same mailbox as row 1"
+
+
+@each_row(
+    ("arguments", "said"),
+    [
+        (("--suppress-where", "Status=gone"), "has 'gone'; it has 'subscribed', 'cleaned'"),
+        (("--suppress-where", "Statu=cleaned"), "did you mean 'Status'"),
+        (("--suppress-where", "Status"), "give a column and a value of it"),
+        ((), "give a list of people who must not be mailed, or --suppress-where"),
+        (("--against-column", "x"), "give a list of people who must not be mailed"),
+    ],
+)
+def test_what_marks_nobody_is_an_error(run, export, tmp_path, arguments, said):
+    status, _, told = run("suppress", export, *arguments, "-o", tmp_path / "out.csv")
+    assert status == 2
+    assert said in told
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_one_row_of_a_mailbox_is_sent_in_a_file_with_a_policy(run, export, tmp_path):
+    out, made = tmp_path / "out.csv", tmp_path / "report.xlsx"
+    common = ("verify", export, "-t", "regex", "--policy", "balanced", "-o", out)
+    status, _, told = run(*common)
+    assert status == 0
+    assert "2 rows have a mailbox that an earlier row is sent at: dropped; --keep-repeats" in told
+    rows = rows_of_csv(out)
+    assert [row["Email_action"] for row in rows] == ["send", "send", "send", "drop", "drop"]
+    assert rows[3]["Email_action_why"] == "the same mailbox as row 2"
+    assert run("report", out, "-c", "Email", "-o", made, "-q")[0] == 0
+    assert len(pd.read_excel(made, sheet_name="Send list", engine="calamine")) == 3
+    assert run(*common, "--keep-repeats")[0] == 0
+    assert [row["Email_action"] for row in rows_of_csv(out)] == ["send"] * 5
+    assert run("verify", export, "-t", "regex", "--keep-repeats", "-o", out)[0] == 2
+
+
+def test_two_likely_columns_stop_the_command_with_both_names(run, tmp_path):
+    path, out = tmp_path / "two.csv", tmp_path / "out.csv"
+    lines = [f"p{number}@firm.example,p{number}@home.example" for number in range(20)]
+    path.write_text("\n".join(["work email,home email", *lines]) + "\n")
+    for command in ("verify", "clean", "plan", "duplicates"):
+        more = () if command == "plan" else ("-o", out)
+        status, _, told = run(command, path, *more)
+        assert status == 2
+        assert "work email (20 of 20 rows filled" in told
+        assert "or home email (20 of 20 rows filled" in told
+        assert "name the one that is meant with --column" in told
+    assert not out.exists()
+    status, _, _ = run("verify", path, "-c", "home email", "-t", "regex", "-o", out)
+    assert status == 0
+
+
+def test_the_column_of_a_suppression_list_can_be_given(run, export, tmp_path):
+    listed, out = tmp_path / "list.csv", tmp_path / "out.csv"
+    listed.write_text("name,added_by\nBo,bo@firm.example\nCy,cy@firm.example\n")
+    status, _, told = run("suppress", export, listed, "-o", out)
+    assert status == 2
+    assert "--against-column" in told
+    given = ("--against-column", "added_by")
+    assert run("suppress", export, listed, *given, "-o", out, "-q")[0] == 0
+    marked = [row["Email_suppressed"] for row in rows_of_csv(out)]
+    assert marked == ["false", "true", "true", "true", "false"]
+    assert run("verify", export, "-t", "regex", *given, "-o", out)[0] == 2

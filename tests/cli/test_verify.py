@@ -69,7 +69,7 @@ class TestVerify:
         assert rows[3]["email_error_message"] == "There is no @."
         assert [row["note"] for row in rows] == ["a, b", "+49 30 1", "=1+1", "@x"]
         assert told.splitlines()[0] == (
-            "using column 'email' (50% of the first 4 rows are addresses); give another with --column"
+            "using column email: 3 of 4 rows filled, 2 different addresses; give another with --column"
         )
         assert "4 rows, 3 with a verdict by regex" in told
         assert told.splitlines()[-1] == f"written: {out}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import xlsxwriter
 
-from mailverdict.files.header import EMAIL_NAME, find_start
+from mailverdict.files.header import find_start
 from mailverdict.files.readers import ReadOptions, open_table
 from mailverdict.files.writers import create_table
-from tests.doubles.tables import assert_none_differ, each_row
+from tests.doubles.tables import assert_none_differ
 
 A, B = "ada@example.org", "bob@example.org"
 
@@ -87,29 +87,6 @@ def test_the_first_row_of_the_table():
     assert_none_differ(
         (why, start, find_start(rows)) for rows, start, why in STARTS if find_start(rows) != start
     )
-
-
-@each_row(
-    "name",
-    [
-        "email",
-        "E-Mail",
-        "Email Address",
-        "work_email",
-        "Mail",
-        "correo",
-        "メール",
-        "emails",
-        "of\nwork\nE-Mail\n(or\nnone)",
-    ],
-)
-def test_names_of_columns_of_addresses(name):
-    assert EMAIL_NAME.fullmatch(name)
-
-
-@each_row("name", ["name", "mailing", "Gmail", "female"])
-def test_other_names(name):
-    assert not EMAIL_NAME.fullmatch(name)
 
 
 CASES = [

@@ -12,7 +12,6 @@ import tempfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -25,15 +24,9 @@ from mailverdict.errors import ColumnError, InputError
 from mailverdict.files import delimited
 from mailverdict.files.delimited import BLOCK, guess_delimiter, parse_delimiter
 from mailverdict.files.encodings import SAMPLE
-from mailverdict.files.readers import (
-    SAMPLE_ROWS,
-    ReadOptions,
-    count_addresses,
-    guess_column,
-    open_table,
-)
+from mailverdict.files.readers import ReadOptions, open_table
 from mailverdict.files.writers import create_table
-from tests.doubles.tables import each_row
+from mailverdict.table.choose_column import choose_column
 from tests.doubles.workbooks import change_parts
 
 ROWS = [["1", "ada@example.org"], ["2", ""]]
@@ -361,6 +354,24 @@ class TestWorkbook:
                 "only sheet 'People' (the first with a column of addresses) is read, and not 'Cover'; give another with --sheet"
             ]
 
+    def test_a_sheet_whose_column_is_only_called_email_is_not_the_one(self, tmp_path):
+        path = tmp_path / "x.xlsx"
+        with xlsxwriter.Workbook(str(path)) as book:
+            for name, rows in {
+                "Empty": [["email", "n"], ["", 1]],
+                "Notes": [["note", "n"], ["see ada@b.org", 1], ["none", 2], ["none", 3], ["no", 4]],
+                "Two": [
+                    ["work email", "home email"],
+                    ["a@b.org", "a@c.org"],
+                    ["d@b.org", "d@c.org"],
+                ],
+            }.items():
+                sheet = book.add_worksheet(name)
+                for at, row in enumerate(rows):
+                    sheet.write_row(at, 0, row)
+        with open_table(path) as source:
+            assert source.format.sheet == "Two"
+
     def test_an_address_in_the_first_row_is_data(self, tmp_path):
         with open_table(
             write_book(tmp_path / "x.xlsx", [["a@b.org", 1], ["c@d.org", 2, "x"]])
@@ -626,95 +637,6 @@ class TestCompressed:
             pass
 
 
-ADDRESSES = ["ada@example.org", "Bob <bob@example.org>", None, ""]
-
-
-class TestGuessedColumn:
-    def test_the_column_with_the_largest_share_wins(self):
-        columns = {
-            "id": [1, 2, 3, 4],
-            "notes": ["wrote to x@example.org", "called", "left", "ada@example.org"],
-            "mail": ADDRESSES,
-            "web": ["https://example.org/@ada", "http://x.org", None, None],
-        }
-        assert guess_column(columns) == "mail"
-        shares = [count_addresses(cells) for cells in columns.values()]
-        assert shares == [(0.0, 0.0), (0.25, 0.25), (1.0, 0.5), (0.0, 0.0)]
-
-    def test_the_first_of_equals_wins(self):
-        assert guess_column({"work": ADDRESSES, "home": ADDRESSES}) == "work"
-
-    def test_empty_cells_count_against_a_column(self):
-        assert (
-            guess_column({"backup": ["a@x.org", "", ""], "mail": ["a@x.org", "b@x.org", "c"]})
-            == "mail"
-        )
-        assert (
-            guess_column({"id": [1, 2, 3, 4, 5], "mail": ["a@x.org", None, None, None, None]})
-            == "mail"
-        )
-
-    @each_row(
-        "written",
-        [
-            ["mail_clean"],
-            ["mail_normalized", "mail_suggestion"],
-            ["mail_identity"],
-            ["x_verdict", "x_status", "x_suggestion"],
-            ["x_identity", "x_duplicate_of"],
-        ],
-    )
-    def test_a_column_that_was_written_by_us_is_not_taken(self, written):
-        full = ["a@x.org", "b@x.org"]
-        assert guess_column({**dict.fromkeys(written, full), "mail": ["a@x.org", ""]}) == "mail"
-        assert guess_column({"mail_clean": full, "id": [1, 2]}) == "mail_clean"
-
-    @each_row(
-        "cells",
-        [
-            *(
-                ["a@b.org; c@d.org"],
-                ["Email: a@b.org"],
-                ["ada [at] b.org"],
-                ["; ".join(["a@b.org"] * 1_000)],
-            ),
-            pa.array([["a@b.org"], ["a@b.org", "c@d.org"]]),
-        ],
-    )
-    def test_messy_cells_are_addresses_too(self, cells):
-        assert guess_column({"note": ["call ada@b.org on Monday"], "contact": cells}) == "contact"
-
-    def test_the_name_decides_where_there_are_no_cells(self):
-        assert guess_column({"name": [], "E-Mail": []}) == "E-Mail"
-        assert guess_column({"name": ["Ada"], "email": [None]}) == "email"
-        with pytest.raises(ColumnError):
-            guess_column({"name": ["Ada"], "email": ["nobody"]})
-        with pytest.raises(ColumnError):
-            guess_column({"email": [], "work email": []})
-
-    def test_the_name_decides_where_addresses_are_within_text(self):
-        assert (
-            guess_column({"note": ["call c@d.org now"], "email": ["write to a@b.org"]}) == "email"
-        )
-
-    @given(st.lists(st.text("ab@. []()at;<>=:\n", max_size=20) | st.none(), max_size=5))
-    def test_cells_that_are_not_read_hold_no_address(self, cells):
-        for kind in (pa.string(), pa.large_string()):
-            assert count_addresses(pa.array(cells, kind)) == count_addresses(cells)
-
-    def test_only_the_first_rows_are_looked_at(self):
-        late = [None] * SAMPLE_ROWS + ADDRESSES
-        with pytest.raises(ColumnError):
-            guess_column({"late": pd.Series(late)})
-
-    @each_row(
-        "columns", [{"a": []}, {"a": [None], "b": [1]}, {"a": ["x", "y", "ada@example.org", "z"]}]
-    )
-    def test_no_likely_column_is_told(self, columns):
-        with pytest.raises(ColumnError, match="no column looks like e-mail addresses; name one of"):
-            guess_column(columns)
-
-
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "folder"])
 def test_a_sheet_of_a_file_that_is_not_a_workbook_is_an_error(tmp_path, name):
     path = tmp_path / name
@@ -747,7 +669,7 @@ def test_rows_with_more_cells_than_the_only_one_of_the_header_are_one_cell(tmp_p
     with open_table(write(tmp_path, "x.csv", content)) as source:
         assert source.columns == ("email",)
         (piece,) = source.pieces(with_lines=True)
-        assert guess_column({"email": piece["email"]}) == "email"
+        assert choose_column({"email": piece["email"]}).name() == "email"
         with create_table(tmp_path / "out.csv", like=source.format) as writer:
             writer.write(piece)
         assert source.final_remarks() == []

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
+from mailverdict.frames.duplicates import SentMailboxes
 from tests.doubles.tables import each_row
 
 LOCALS = ["ada", "A.da", "ada+x", "a-da", "a_da", "ADA+y.z", "bob", "b.ob"]
@@ -150,3 +151,13 @@ def test_its_own_columns_are_replaced_and_nobody_else_s():
     assert mv.duplicates(table, "email").equals(table)
     with pytest.raises(mv.SettingsError, match="email_copies"):
         mv.duplicates(frame.assign(email_copies=1), "email")
+
+
+def test_the_first_sent_row_of_a_mailbox_is_named_over_all_pieces():
+    sent = SentMailboxes()
+    first = sent.find_repeats(pa.array(["ada@x.example", None, "bo@x.example", "ada@x.example"]))
+    assert first.tolist() == [0, 0, 0, 1]
+    second = sent.find_repeats(pa.array([None, "cy@x.example", "bo@x.example", "cy@x.example"]))
+    assert second.tolist() == [0, 0, 3, 6]
+    assert sent.find_repeats(pa.nulls(2, pa.string())).tolist() == [0, 0]
+    assert sent.find_repeats(pa.array(["ada@x.example"])).tolist() == [1]

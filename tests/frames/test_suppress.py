@@ -128,19 +128,24 @@ def test_a_column_of_the_list_can_be_named(tmp_path):
 @pytest.mark.slow
 def test_of_several_columns_with_addresses_the_one_that_is_read_is_named(tmp_path):
     frame = pd.DataFrame(
-        {"from": ["cy@other.example"] * 2, "to": ["ada@firm.example"] * 2, "n": [1, 2]}
+        {
+            "clerk": ["ada@firm.example"] * 2,
+            "who": ["cy@other.example", "di@other.example"],
+            "n": [1, 2],
+        }
     )
     frame.to_csv(tmp_path / "list.csv", index=False)
     for against in (frame, pl.from_pandas(frame), tmp_path / "list.csv"):
         with pytest.warns(
-            UserWarning, match="is read from column 'from'; there are addresses in 'to', too"
+            UserWarning,
+            match=r"is read from column who: .*; addresses are also in clerk \(2 filled",
         ) as told:
             assert suppressed(against)[:4] == [False, False, False, True]
         assert [each.filename for each in told] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        suppressed(frame, against_column="to")
-        suppressed(frame[["to", "n"]])
+        suppressed(frame, against_column="clerk")
+        suppressed(frame[["who", "n"]])
 
 
 @pytest.mark.slow
@@ -209,7 +214,10 @@ def test_suppressed_rows_are_dropped_whatever_their_verdict(policy, order):
         frame = step(frame)
     out = mv.decide(frame, "email", policy=policy)
     assert out["email_action"].tolist() == ["drop", "drop", "send", "unchecked"]
-    assert out["email_action_why"].tolist()[:2] == ["on your suppression list"] * 2
+    assert (
+        out["email_action_why"].tolist()[:2]
+        == ["on your suppression list, or a column says no"] * 2
+    )
     parts = mv.split(frame, "email", policy=policy)
     assert (len(parts.drop), len(parts.send), len(parts.unchecked)) == (2, 1, 1)
     assert mv.report(frame, "email", policy=policy)._facts.counts.actions["drop"] == 2
@@ -220,3 +228,132 @@ def test_suppressed_rows_are_dropped_whatever_their_verdict(policy, order):
         mv.decide(as_text, "email", policy=policy)["email_action"].tolist()
         == out["email_action"].tolist()
     )
+
+
+CUSTOMERS = pd.DataFrame(
+    {
+        "email": ["p1@firm.example", "p2@firm.example", "p4@firm.example", "x@firm.example"],
+        "opt_out": ["yes", None, "no", ""],
+        "Status": ["subscribed", "Unsubscribed", "cleaned", "subscribed"],
+    }
+)
+
+
+def test_the_people_of_a_list_are_taken_and_not_who_entered_them():
+    entered = pd.DataFrame(
+        {
+            "email": ["p1@firm.example", "p2@firm.example", None],
+            "reason": ["unsubscribed", "complaint", "by postal card"],
+            "added_by": ["ann@shop.example", "ann@shop.example", "ben@shop.example"],
+        }
+    )
+    with pytest.warns(
+        UserWarning, match=r"read from column email: 2 of 3 rows filled, .* added_by"
+    ):
+        out = mv.suppress(CUSTOMERS, "email", entered)
+    assert out["email_suppressed"].tolist() == [True, True, False, False]
+
+
+def test_a_list_with_two_likely_columns_is_an_error_that_names_the_argument():
+    doubtful = pd.DataFrame(
+        {
+            "work email": [f"p{number}@firm.example" for number in range(9)],
+            "home email": [f"p{number}@home.example" for number in range(9)],
+        }
+    )
+    with pytest.raises(
+        mv.ColumnError, match=r"work email .* or home email .*against_column= \(--a"
+    ):
+        mv.suppress(CUSTOMERS, "email", doubtful)
+    out = mv.suppress(CUSTOMERS, "email", doubtful, against_column="work email")
+    assert out["email_suppressed"].tolist() == [True, True, True, False]
+
+
+def test_a_list_of_addresses_of_our_own_people_is_an_error():
+    staff = pd.DataFrame({"name": ["A", "B"], "added_by": ["ann@shop.example"] * 2})
+    with pytest.raises(mv.ColumnError, match=r"added_by .* may be of somebody else"):
+        mv.suppress(CUSTOMERS, "email", staff)
+
+
+def write_sheets(path, **sheets):
+    with pd.ExcelWriter(path) as book:
+        for name, cells in sheets.items():
+            pd.DataFrame(cells).to_excel(book, sheet_name=name, index=False)
+    return path
+
+
+def test_of_several_sheets_the_one_that_is_read_is_named_with_the_others(tmp_path):
+    path = write_sheets(
+        tmp_path / "list.xlsx",
+        Notes={"note": ["kept by Ann"]},
+        Unsubscribed={"email": ["p1@firm.example"]},
+        Bounced={"email": ["p2@firm.example"]},
+    )
+    expected = (
+        "the suppression list: only sheet 'Unsubscribed' (the first with a column of addresses) "
+        "is read, and not 'Notes', 'Bounced'; to read another, save it as a file of its own"
+    )
+    with pytest.warns(UserWarning, match="only sheet") as caught:
+        out = mv.suppress(CUSTOMERS, "email", path)
+    assert [str(each.message) for each in caught] == [expected]
+    assert out["email_suppressed"].tolist() == [True, False, False, False]
+
+
+def test_an_error_about_the_columns_of_a_list_names_its_sheet(tmp_path):
+    path = write_sheets(tmp_path / "list.xlsx", A={"x": [1], "y": [2]}, B={"x": [3], "y": [4]})
+    with pytest.raises(mv.ColumnError, match=r"^only sheet 'A' is read, and not 'B'; .*no column"):
+        mv.suppress(CUSTOMERS, "email", path)
+
+
+def test_what_is_odd_about_the_file_of_a_list_is_said(tmp_path):
+    path = tmp_path / "list.csv"
+    path.write_bytes("name,email\nJosé,p1@firm.example\nb,p2@firm.example,x\n".encode("cp1252"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mv.suppress(CUSTOMERS, "email", path)
+    told = [str(each.message) for each in caught]
+    assert any("encoding: " in each and "save the file in UTF-8" in each for each in told)
+    assert any("too many or too few cells" in each for each in told)
+    assert not any("--" in each for each in told)
+
+
+def test_a_list_with_one_obvious_column_is_read_without_a_word():
+    listed = pd.DataFrame({"email": ["p1@firm.example"], "since": ["2026-01-01"]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out = mv.suppress(CUSTOMERS, "email", listed)
+    assert out["email_suppressed"].tolist() == [True, False, False, False]
+
+
+def test_rows_whose_own_column_says_no_are_marked():
+    out = mv.suppress(CUSTOMERS, "email", where={"opt_out": True})
+    assert out["email_suppressed"].tolist() == [True, False, False, False]
+    out = mv.suppress(CUSTOMERS, "email", where={"Status": ["unsubscribed", "cleaned"]})
+    assert out["email_suppressed"].tolist() == [False, True, True, False]
+    both = mv.suppress(CUSTOMERS, "email", ["x@firm.example"], where={"opt_out": 1})
+    assert both["email_suppressed"].tolist() == [True, False, False, True]
+
+
+def test_who_says_no_in_one_row_is_marked_in_all_rows_of_the_mailbox():
+    people = pd.DataFrame(
+        {
+            "email": [
+                "Ada <a.da@gmail.com>",
+                "ada@googlemail.com",
+                "a@x.example; b@x.example",
+                "b@x.example",
+            ],
+            "unsubscribed": ["", "true", "true", ""],
+        }
+    )
+    out = mv.suppress(people, "email", where={"unsubscribed": True})
+    assert out["email_suppressed"].tolist() == [True, True, True, True]
+
+
+def test_a_column_or_value_that_is_not_there_is_an_error():
+    with pytest.raises(mv.ColumnError, match="optout"):
+        mv.suppress(CUSTOMERS, "email", where={"optout": True})
+    with pytest.raises(mv.SettingsError, match=r"has 'gone'; it has 'subscribed', 'Unsubscribed'"):
+        mv.suppress(CUSTOMERS, "email", where={"Status": ["cleaned", "gone"]})
+    with pytest.raises(mv.ColumnError):
+        mv.suppress(["a@x.example"], where={"opt_out": True})

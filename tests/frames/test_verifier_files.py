@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
 import mailverdict as mv
@@ -241,3 +242,21 @@ def test_items_without_results_are_counted(tmp_path):
     with pytest.warns(UserWarning, match="1 object of 2 without results of a known form"):
         rows = read_results(path, lambda names: "Mailgun" if "risk" in names else "")
     assert [row["address"] for row in rows] == [ADA]
+
+
+def test_of_several_sheets_the_one_that_is_read_is_named_with_the_others(tmp_path):
+    path = tmp_path / "export.xlsx"
+    columns = {"address": ["ada@firm.example"], "result": ["valid"], "free": ["false"]}
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame({"note": ["of May"]}).to_excel(book, sheet_name="Notes", index=False)
+        for name in ("May", "June"):
+            pd.DataFrame(columns).to_excel(book, sheet_name=name, index=False)
+    given = {"columns": {"email": "address", "status": "result"}}
+    with pytest.warns(UserWarning, match="only sheet") as caught:
+        found = mv.read_verdicts(path, **given)
+    assert len(found) == 1
+    assert [str(each.message).removeprefix(f"{path}: ") for each in caught] == [
+        "only sheet 'May' (the first with a column of addresses) is read, and not 'Notes', "
+        "'June'; another is given as sheet= of read_verdicts, or saved as a file of its own"
+    ]
+    assert len(mv.read_verdicts(path, **given, sheet="June")) == 1

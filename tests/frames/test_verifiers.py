@@ -423,21 +423,21 @@ FILES = {
         "email,reachable,syntax.valid,smtp.host_exists,smtp.full_inbox,smtp.catch_all,disposable,role_account,free,"
         "has_mx_records,smtp.disabled",
         [
-            ("{},yes,true,true,false,false,false,false,false,true", "valid", ""),
-            ("{},yes,true,true,false,false,false,true,false,true", "risky", "role"),
+            ("{},yes,true,true,false,false,false,false,false,true,", "valid", ""),
+            ("{},yes,true,true,false,false,false,true,false,true,", "risky", "role"),
             # Any refusal, also of the computer that asked, unless the reply says that the mailbox is disabled.
-            ("{},no,true,true,false,false,false,false,false,true", "unknown", "inconclusive"),
+            ("{},no,true,true,false,false,false,false,false,true,", "unknown", "inconclusive"),
             (
                 "{},no,true,true,false,false,false,false,false,true,true",
                 "invalid",
                 "mailbox_not_found",
             ),
-            ("{},no,true,false,false,false,false,false,false,false", "invalid", "no_mx_record"),
-            ("{},no,true,true,true,false,false,false,false,true", "unknown", "mailbox_full"),
-            ("{},unknown,false,,,,false,false,false,false", "invalid", "syntax_error"),
-            ("{},unknown,true,,,,true,false,false,false", "risky", "disposable;inconclusive"),
-            ("{},unknown,true,true,false,true,false,false,false,true", "risky", "catch_all"),
-            ("{},unknown,true,,,,false,false,false,true", "unknown", "inconclusive"),
+            ("{},no,true,false,false,false,false,false,false,false,", "invalid", "no_mx_record"),
+            ("{},no,true,true,true,false,false,false,false,true,", "unknown", "mailbox_full"),
+            ("{},unknown,false,,,,false,false,false,false,", "invalid", "syntax_error"),
+            ("{},unknown,true,,,,true,false,false,false,", "risky", "disposable;inconclusive"),
+            ("{},unknown,true,true,false,true,false,false,false,true,", "risky", "catch_all"),
+            ("{},unknown,true,,,,false,false,false,true,", "unknown", "inconclusive"),
         ],
     ),
     "mailsherpa": (
@@ -742,7 +742,8 @@ def test_columns_of_two_services_are_an_error():
 def test_of_several_columns_with_addresses_one_is_read_and_the_others_are_named():
     export = zerobounce(private=["a@home.example", "b@home.example"])
     with pytest.warns(
-        UserWarning, match="read from column 'E-Mail'; there are addresses in 'private', too"
+        UserWarning,
+        match=r"column E-Mail: 2 of 2 rows .*; addresses are also in private \(2 filled",
     ):
         mv.read_verdicts(export)
     assert mv.read_verdicts(export, column="private")["email"].tolist() == [
@@ -897,7 +898,10 @@ class TestAnotherVerifier:
     def test_two_columns_without_a_header_are_read_in_any_order(self, tmp_path):
         path = tmp_path / "all.csv"
         path.write_text('email_disabled,"ada@firm.example"\nok,"bo@firm.example"\n')
-        with pytest.warns(UserWarning, match="results in column 'column_1'"):
+        with (
+            pytest.warns(UserWarning, match="results in column 'column_1'"),
+            pytest.warns(UserWarning, match="no header line"),
+        ):
             found = mv.read_verdicts(path)
         assert found["email_verdict"].tolist() == ["invalid", "valid"]
 

@@ -96,7 +96,14 @@ class TestCampaign:
 
 # What a row has so that it is never mailed, and the beginnings of what is said, without and with a decision to send.
 NEVER = [
-    ("email_suppressed", True, ["on your suppression list", "on your suppression list"]),
+    (
+        "email_suppressed",
+        True,
+        [
+            "on your suppression list, or a column says no",
+            "on your suppression list, or a column says no",
+        ],
+    ),
     ("email_spamtrap", True, ["flagged spamtrap", "flagged"]),
     ("email_disposable", True, ["flagged disposable", "flagged"]),
     ("email_verdict", "invalid", ["cannot receive mail", "cannot receive mail"]),

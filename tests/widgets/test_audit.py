@@ -273,12 +273,12 @@ def test_paths_can_be_forbidden(tmp_path):
 def test_a_new_list_clears_result_filters_and_choices(contacts):
     audit = finished(ready(contacts, validation_type="regex"))
     audit._state.result.set_facet("verdict", "invalid")
-    audit._state.set_repair("merge", True)
+    audit._state.set_repair("merge", False)
     audit.load(pd.DataFrame({"mail": ["bob@example.org"]}))
     audit.wait(30)
     assert audit.result is None
     assert not shown(audit, "decide")["is_ready"]
-    assert not audit._state.choices.merge
+    assert audit._state.choices.merge
     assert not shown(finished(audit), "decide")["is_filtered"]
 
 
@@ -296,7 +296,9 @@ def test_the_result_is_the_frame_with_all_result_columns(contacts):
     pd.testing.assert_frame_equal(audit.result[list(contacts.columns)], before)
     pd.testing.assert_frame_equal(contacts, before)
     expected = mv.verify(contacts, "E-Mail", validation_type="regex", columns="all")
-    assert list(audit.result.columns) == list(expected.columns)
+    added = ["E-Mail_duplicate_of", "E-Mail_copies"]  # one mail is sent to a mailbox
+    own, results = list(contacts.columns), list(expected.columns)[contacts.shape[1] :]
+    assert list(audit.result.columns) == [*own, *added, *results]
     assert audit.result["E-Mail_verdict"].equals(expected["E-Mail_verdict"])
     assert audit.run.progress.state == "done"
     assert shown(audit, "check")["progress"]["label"] == "42 of 42 rows checked"
@@ -351,6 +353,8 @@ def test_the_estimate_is_what_is_paid(contacts, service, tmp_path):
 
 def test_a_paused_run_goes_on_where_it_stopped_and_pays_once(contacts, service, tmp_path):
     audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
+    audit._state.set_repair("merge", is_on=False)
+    audit.wait(30)
     audit.verify()
     assert primary(audit) == "pause"
     with pytest.raises(SettingsError, match="pause it first"):
@@ -486,16 +490,16 @@ def test_a_changed_setting_marks_the_result_until_it_is_verified_again(contacts)
     for change in (
         lambda: audit._state.choose_column(0),
         lambda: audit._state.choose_column(1),
-        lambda: audit._state.set_repair("merge", True),
+        lambda: audit._state.set_repair("merge", False),
     ):
         change()
         audit.wait(30)
     assert "From the earlier setting" in shown(audit, "decide")["outdated"]
     assert primary(audit) == "verify"
-    audit._state.set_repair("merge", False)
+    audit._state.set_repair("merge", True)
     audit.wait(30)
     assert shown(audit, "decide")["outdated"] == "", "it is the setting of the result again"
-    audit._state.set_repair("merge", True)
+    audit._state.set_repair("merge", False)
     finished(audit)
     assert shown(audit, "decide")["outdated"] == ""
 

@@ -36,6 +36,7 @@ def audited() -> Audit:
     """An audit of `MAILS` after a run, with a row for each cell."""
     audit = ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex")
     audit._state.set_repair("split", is_on=False)
+    audit._state.set_repair("merge", is_on=False)
     return finished(audit)
 
 

@@ -78,8 +78,8 @@ def test_the_report_has_the_name_of_the_list_and_the_figures_of_the_page(tmp_pat
     assert "E-mail audit of spring.csv" in page
     assert "2 people in 2 of 7 rows, by the policy" in page
     for reason in (
-        "Duplicate of an earlier row",
-        "On your suppression list",
+        "Duplicate of another row",
+        "On your suppression list, or says no",
         "Disposable address",
         "Likely typo",
     ):

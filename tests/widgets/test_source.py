@@ -36,7 +36,7 @@ def test_an_upload_is_read_by_what_its_name_ends_with(tmp_path):
     source = read_bytes(tmp_path, "contacts.CSV", CSV)
     assert source.name == "contacts.CSV"
     assert source.frame["E-Mail"].tolist() == ["ada@example.org", ""]
-    assert source.guess()[0] == 1
+    assert source.choice.name() == "E-Mail"
     assert source.stem() == "contacts"
     assert source.is_text
 
@@ -136,18 +136,19 @@ def test_columns_are_distinguished_and_bounded():
 def test_one_of_300_columns_is_found():
     frame = pd.DataFrame({f"c{n}": [n, n] for n in range(300)})
     frame["c217"] = ["ada@example.org", "bob@example.org"]
-    assert read_frame(frame).guess()[0] == 217
+    assert read_frame(frame).choice.name() == "c217"
 
 
 def test_no_column_is_guessed_where_none_looks_like_it():
-    assert read_frame(pd.DataFrame({"a": [1], "b": ["x"]})).guess() == (None, "")
+    choice = read_frame(pd.DataFrame({"a": [1], "b": ["x"]})).choice
+    assert (choice.chosen, choice.describe()) == (None, "")
 
 
 def test_a_column_that_was_written_by_us_is_not_guessed():
     frame = pd.DataFrame(
         {"email_clean": ["a@x.org", "b@x.org"], "email": ["Ada <a@x.org>", "b at x.org"]}
     )
-    assert read_frame(frame).guess()[0] == 1
+    assert read_frame(frame).choice.name() == "email"
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ def test_duplicates_are_removed_from_the_send_list_but_not_lost(messy):
     assert len(decided) == 10
     repeated = decided.loc["f"]
     assert repeated["mail_action"] == "drop"
-    assert repeated["mail_action_why"] == "the same mailbox is in an earlier row"
+    assert repeated["mail_action_why"] == "the same mailbox as row 1"
     assert repeated["mail_duplicate_of"] == "a"
 
 
@@ -235,7 +235,7 @@ def test_a_suppression_list_takes_rows_off_the_send_list(messy, tmp_path):
     finished(messy)
     assert (
         messy._state.result.listing.decide().loc["g", "mail_action_why"]
-        == "on your suppression list"
+        == "on your suppression list, or a column says no"
     )
     file = tmp_path / "unsubscribed.txt"
     file.write_text("ada@example.org\n")
@@ -290,6 +290,9 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     ]
     backend = AnsweringBackend()
     audit = ready(pd.DataFrame({"mail": cells}), backend)
+    assert audit.plan.unique == 3
+    audit._state.set_repair("merge", False)
+    audit.wait(30)
     assert audit.plan.unique == 4
     audit._state.set_repair("merge", True)
     audit._state.suppress_pasted("firm.com")
@@ -324,7 +327,7 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     ]
     decided = audit._state.result.listing.decide()
     assert decided["mail_action"].tolist()[:4] == ["send", "drop", "drop", "drop"]
-    assert decided["mail_action_why"].tolist()[3] == "on your suppression list"
+    assert decided["mail_action_why"].tolist()[3] == "on your suppression list, or a column says no"
     page = shown(audit, "decide")
     assert page["unclear"] == "", "nothing is left to check"
     assert [row["reason"] for row in page["table"]["rows"][1:4]] == [
@@ -358,3 +361,81 @@ def test_choices_that_are_undone_give_the_texts_from_before():
         assert read.equals(expected[number])
     assert not expected[0]["text"].equals(expected[1]["text"])
     assert not expected[0]["text"].equals(expected[2]["text"])
+
+
+EXPORT = pd.DataFrame(
+    {
+        "owner": ["ann@shop.example"] * 6,
+        "Email": [
+            "ada@x.example (do not contact)",
+            "ada@x.example",
+            "bo@x.example",
+            "bo@x.example",
+            "cy@x.example",
+            None,
+        ],
+        "Unsubscribed from all email": [None, None, "true", "", "false", "true"],
+    }
+)
+
+
+def test_a_column_that_says_no_is_offered_and_not_applied_by_itself():
+    audit = finished(ready(EXPORT, validation_type="regex"))
+    assert shown(audit, "list")["guess"].startswith(
+        "Found automatically: column Email: 5 of 6 rows"
+    )
+    offered = items(audit)["refused 2"]
+    assert (offered["label"], offered["on"]) == ("Unsubscribed from all email", False)
+    assert offered["why"] == "2 rows say true. Take them off?"
+    assert "Email_suppressed" not in audit.result
+    assert audit._state.result.listing.decide()["Email_action"].tolist()[2] == "send"
+
+
+def test_the_people_who_say_no_are_taken_off_after_a_yes_in_all_of_their_rows():
+    audit = ready(EXPORT, validation_type="regex")
+    audit._state.set_repair("refused 2", is_on=True)
+    finished(audit)
+    assert items(audit)["refused 2"]["why"].endswith("Their people are off the send list.")
+    assert "3 rows taken off" in shown(audit, "tidy")["summary"]
+    decided = audit._state.result.listing.decide()
+    assert decided["Email_action"].tolist()[2:5] == ["drop", "drop", "send"]
+    audit._state.undo()
+    audit.wait(30)
+    assert not items(audit)["refused 2"]["on"]
+
+
+def test_of_the_rows_of_a_mailbox_the_first_that_may_be_sent_stays():
+    audit = finished(ready(EXPORT, validation_type="regex"))
+    decided = audit._state.result.listing.decide()
+    assert decided["Email_action"].tolist()[:4] == ["review", "send", "send", "drop"]
+    assert decided["Email_action_why"].tolist()[3] == "the same mailbox as row 3"
+    audit._state.set_repair("merge", is_on=False)
+    finished(audit)
+    assert audit._state.result.listing.decide()["Email_action"].tolist()[3] == "send"
+
+
+def test_more_than_half_of_the_rows_is_said_before_the_yes():
+    frame = pd.DataFrame({"mail": ["a@x.example", "b@x.example"], "Newsletter": ["no", "no"]})
+    why = items(ready(frame, validation_type="regex"))["refused 1"]["why"]
+    assert why == "2 rows say no; that is more than half of the 2 rows. Take them off?"
+
+
+def test_of_two_likely_columns_the_page_asks_which_one_is_meant():
+    frame = pd.DataFrame(
+        {
+            "work email": [f"p{number}@firm.example" for number in range(9)],
+            "home email": [f"p{number}@home.example" for number in range(9)],
+        }
+    )
+    audit = ready(frame, validation_type="regex")
+    assert (
+        message(audit, "list")
+        == "Two columns may hold the addresses of these people: which one is meant?"
+    )
+    doubted = shown(audit, "list")["doubted"]
+    assert [each["label"] for each in doubted] == ["work email", "home email"]
+    assert doubted[0]["text"] == "9 of 9 rows filled, 9 different addresses"
+    audit._state.choose_column(doubted[1]["at"])
+    audit.wait(30)
+    assert shown(audit, "list")["doubted"] == []
+    assert audit.plan.rows == 9

@@ -21,7 +21,7 @@ from ..frames.policy import find_policy
 from ..model.paths import user_path
 from ..model.words import ValidationType, count_of
 from ..table.columns import check_column
-from .files import open_source, pick_column
+from .files import choice_of, open_source, pick_column
 from .options import ColumnName, Kind, PolicyName, ResolverAt, ResolverCheck, Sandbox, Service
 from .status import print_status
 from .terminal import app, check_sandbox, chosen_backend, chosen_service
@@ -140,19 +140,25 @@ def write_redirect(folder: Path, url: str) -> Path:
     return path
 
 
-def check_file(file: str, column: str | None) -> tuple[str, str]:
-    """The absolute path and the column; a file or column that cannot be used is an error, as `verify` gives it."""
+def check_file(file: str, column: str | None) -> tuple[str, str | None]:
+    """The absolute path and the given column; what cannot be used is an error, as `verify` gives it.
+
+    Without a column the page chooses it in the same way, and asks where two are equally likely.
+    """
     path = user_path(file)
     if file == STDIN or (path.exists() and not path.is_file() and not path.is_dir()):
         raise InputError(f"{file}: the page reads the file itself; give the path of a file on disk")
     with open_source(file) as source:
+        if column is None and choice_of(source).is_ambiguous:
+            print_status("two columns may hold the addresses: the page asks which one is meant")
+            return str(path.absolute()), None
         names = source.columns
         found = pick_column(source, column)
         if (
             names and found not in names
         ):  # the page has no name for one of several columns with the same name
             check_column(names[source.columns.index(found)], names)
-        return str(path.absolute()), found
+        return str(path.absolute()), found if column is not None else None
 
 
 def open_browser(path: Path) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ import mailverdict as mv
 
 from ..files.compression import COMPRESSIONS
 from ..files.header import numbered
-from ..files.readers import STDIN, count_addresses, explain_guess, open_table
+from ..files.readers import STDIN, open_table
 from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
 from ..files.workbook import check_replaced, check_room
 from ..files.writers import (
@@ -33,14 +34,19 @@ from ..frames.verifier_words import MEANINGS
 from ..frames.verifiers import ExportOptions, KnownAnswers, own_names, read_known
 from ..model.paths import user_path
 from ..model.settings import parse_duration
-from ..model.words import ValidationType, count_of, first_of
+from ..model.words import ValidationType, count_of, first_of, printable_text
+from ..table.choose_column import ColumnChoice, choose_column, look_at
 from ..table.columns import RESULT_NAMES
+from ..table.refusals import find_refusals, kind_of_name, parse_where
+from ..table.table import Table
 from ..table.verifiers import FIELDS
 from .options import EscapeFormulas, InPlace, Output, Prefix, Quiet, TableOptions, split_list
 from .status import STATUS, print_status, printed_warnings
 from .stopper import exit_on_signal, handled_signals
 
 MOST_NAMED = 5  # columns in a message
+LONGEST_VALUE = 60  # characters of a value in a message
+LONGEST_NAME = 500  # characters of a column's name in an option; a question is long
 
 
 @contextmanager
@@ -57,13 +63,20 @@ def open_source(file: str, options: ReadOptions = UNSPECIFIED) -> Iterator[Table
 
 
 def pick_column(source: TableFile, column: str | None) -> str:
-    """The given column, or the one with the most addresses; of several of its name the only one with addresses."""
-    name, reason = guess_of(source) if column is None else (column, "")
+    """The given column, or the one that `choose_column` chooses.
+
+    Of several columns of its name it is the only one with addresses.
+    """
+    name, reason = column, ""
+    if name is None:
+        choice = choice_of(source)
+        name, reason = chosen_name(source, choice), choice.describe()
     same = [at for at, each in enumerate(source.columns) if each == name]
     filled = with_addresses(source, same) if len(same) > 1 else []
     if len(filled) == 1:
         only = f"of {len(same)} columns named {name!r} the only one with addresses"
-        name, reason = numbered(filled[0]), "; ".join(filter(None, [only, reason]))
+        name = numbered(filled[0])
+        reason = "; ".join(filter(None, [f"column {name!r} ({only})", reason]))
     try:
         source.check_column(name)
     except mv.ColumnError as exc:
@@ -73,7 +86,7 @@ def pick_column(source: TableFile, column: str | None) -> str:
         raise mv.ColumnError(f"{exc}{advice}") from None
     source.address_at = source.columns.index(name)
     if reason:
-        print_status(f"using column {name!r} ({reason}); give another with --column")
+        print_status(f"using {reason}; give another with --column")
     if others := [
         repr(source.columns[at])
         for at in with_addresses(source, beside_no_name(source, source.address_at))
@@ -99,18 +112,34 @@ def with_addresses(source: TableFile, places: Sequence[int]) -> list[int]:
     if not places:
         return []
     first = next(source.pieces({source.columns[at] for at in places}))
-    return [at for at in places if count_addresses(first.column(at))[0]]
+    looked_at = {at: look_at(source.columns[at], first.column(at)) for at in places}
+    return [at for at, found in looked_at.items() if found is not None and found.with_address]
 
 
-def guess_of(source: TableFile) -> tuple[str, str]:
-    """The column with the most addresses, and why it was chosen."""
+def unique_names(source: TableFile) -> list[str]:
+    """The names of the columns; those that occur twice are called by their position."""
     counts = Counter(source.columns)
-    names = [name if counts[name] == 1 else numbered(at) for at, name in enumerate(source.columns)]
+    return [name if counts[name] == 1 else numbered(at) for at, name in enumerate(source.columns)]
+
+
+def choice_of(source: TableFile) -> ColumnChoice:
+    """Which column has the addresses, by the first piece of the file."""
+    pieces = source.pieces()
+    first = next(pieces)
+    is_whole = next(pieces, None) is None
+    columns = dict(zip(unique_names(source), first.columns, strict=True))
+    return choose_column(columns, is_whole=is_whole)
+
+
+def chosen_name(source: TableFile, choice: ColumnChoice) -> str:
+    """The chosen column, by its name in the file."""
     try:
-        found, reason = explain_guess(dict(zip(names, next(source.pieces()).columns, strict=True)))
-        return source.columns[names.index(found)], reason
+        name = str(choice.name())
     except mv.ColumnError as exc:  # perhaps the sheet or the delimiter is not the right one
-        raise mv.ColumnError("; ".join([str(exc), *source.remarks])) from exc
+        advice = " with --column" if choice.is_ambiguous else ""
+        raise mv.ColumnError("; ".join([f"{exc}{advice}", *source.remarks])) from None
+    at = unique_names(source).index(name)
+    return str(source.columns[at])
 
 
 def pick_verified(source: TableFile, column: str | None, prefix: str | None) -> str:
@@ -299,10 +328,11 @@ class TableRewrite:
     output: TableOutput
     write: Callable[[pa.Table], None]
     summary: str = ""  # printed at the end
+    also_needed: Sequence[str] = ()  # columns besides that of the addresses
 
     def pieces(self) -> Iterator[pa.Table]:
-        """The rows of the source, of which the command needs one column."""
-        return self.output.pieces([self.column])
+        """The rows of the source, of which the command needs some columns."""
+        return self.output.pieces([self.column, *self.also_needed])
 
 
 @contextmanager
@@ -358,6 +388,7 @@ def read_known_file(
     mapped: Sequence[str] | None,
     validation_type: ValidationType,
     max_age: str | None,
+    column: str | None = None,
 ) -> KnownAnswers | None:
     """Read what another verifier settled, and print how much that is and how old; None for None."""
     given = parse_map(mapped)
@@ -365,6 +396,12 @@ def read_known_file(
         if mapped:
             raise mv.SettingsError("--map is for the file of --known: give that, too")
         return None
+    if given.columns is None:
+        given = replace(given, column=column)
+    elif column is not None:
+        print_status(
+            f"{path}: --map names its column of addresses, and not --against-column", "note"
+        )
     seconds = None if max_age is None else parse_duration(max_age, name="max_age")
     with printed_warnings():
         known = read_known(path, given)
@@ -418,11 +455,85 @@ def parse_map(mapped: Sequence[str] | None) -> ExportOptions:
     return ExportOptions.check(None, columns or None, outcomes)
 
 
-def read_suppression_list(path: str) -> SuppressionList:
+def read_suppression_list(path: str, column: str | None = None) -> SuppressionList:
     """Read the list once; what is wrong with it is printed."""
     if not user_path(path).exists():
         raise mv.InputError(f"{path}: no such file")
-    listed = SuppressionList.read(path)
+    listed = SuppressionList.read(path, column)
     for notice in listed.notices():
         print_status(notice, "note")
     return listed
+
+
+def add_refusals(
+    source: TableFile,
+    column: str,
+    listed: SuppressionList | None,
+    given: Sequence[str],
+    *,
+    quiet: bool,
+) -> SuppressionList | None:
+    """The suppression list with the people of the rows that were asked for.
+
+    The whole file is read for that, before anything is spent. Other columns that say no are offered.
+    """
+    rules = parse_where(wanted_values(source, given)) if given else ()
+    if not quiet:
+        offer_refusals(source, {rule.column for rule in rules})
+    if not rules:
+        return listed
+    listed = SuppressionList() if listed is None else listed
+    needed = [column, *(rule.column for rule in rules)]
+    counts = listed.add_where(
+        rules, lambda: (Table(piece, column) for piece in source.pieces(needed))
+    )
+    for name, count in counts.items():
+        if quiet:
+            break
+        (rule,) = (rule for rule in rules if rule.column == name)
+        values = " or ".join(printable_text(str(value), LONGEST_VALUE) for value in rule.values)
+        verb = "says" if count == 1 else "say"
+        print_status(f"{name}: {count_of(count, 'row')} {verb} {values}; their people are marked")
+    return listed
+
+
+def wanted_values(source: TableFile, given: Sequence[str]) -> dict[str, list[str]]:
+    """The values by column of options such as ``Unsubscribed=true``.
+
+    The name of a column may have "=" in it.
+    """
+    wanted: dict[str, list[str]] = {}
+    for text in given:
+        splits = [(text[:at], text[at + 1 :]) for at, sign in enumerate(text) if sign == "="]
+        if not splits:
+            raise mv.SettingsError(
+                f"--suppress-where {text!r:.80}: give a column and a value of it, as 'opt_out=yes'"
+            )
+        known = [split for split in splits if split[0] in source.columns]
+        column, value = known[0] if known else splits[0]
+        source.check_column(column)
+        wanted.setdefault(column, []).append(value)
+    return wanted
+
+
+def offer_refusals(source: TableFile, taken: Collection[str]) -> None:
+    """Print a line with the option for each column that says no in the first piece of the file."""
+    counts = Counter(source.columns)
+    names = [
+        name
+        for name in source.columns
+        if name not in taken and counts[name] == 1 and kind_of_name(name) is not None
+    ]
+    if not names:
+        return
+    pieces = source.pieces(names)
+    first = next(pieces)
+    is_whole = next(pieces, None) is None
+    columns = {name: first.column(first.column_names.index(name)) for name in names}
+    for refusal in find_refusals(columns, is_whole=is_whole):
+        name = printable_text(str(refusal.name), LONGEST_NAME)
+        options = []
+        for value in refusal.values:
+            asked = shlex.quote(f"{name}={printable_text(value, LONGEST_VALUE)}")
+            options.append(f"--suppress-where {asked}")
+        print_status(f"{refusal.describe()}; to take them off: {' '.join(options)}", "note")

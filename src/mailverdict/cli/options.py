@@ -146,6 +146,32 @@ Earlier = Annotated[
         help="An earlier verified file of the list: the report shows what changed; its rows are in memory.",
     ),
 ]
+Suppress = Annotated[
+    str | None,
+    typer.Option("--suppress", help="List of people who must not be mailed; marks their rows."),
+]
+SuppressWhere = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--suppress-where",
+        metavar="COLUMN=VALUE",
+        help="Mark rows whose own column says no, as 'opt_out=yes'; may be given several times.",
+    ),
+]
+AgainstColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--against-column",
+        help="Column of addresses in the file of --suppress, --known or a suppression list.",
+    ),
+]
+KeepRepeats = Annotated[
+    bool,
+    typer.Option(
+        "--keep-repeats",
+        help="With --policy or --report: send to all rows of a mailbox, not only to the first.",
+    ),
+]
 Known = Annotated[
     str | None,
     typer.Option(

@@ -37,6 +37,7 @@ from ..table.table import put_column
 from .files import (
     Rewriting,
     TableOutput,
+    add_refusals,
     check_not_read,
     check_output,
     open_source,
@@ -50,6 +51,7 @@ from .files import (
     rewrite_table,
 )
 from .options import (
+    AgainstColumn,
     BounceColumns,
     Bounces,
     ColumnName,
@@ -60,6 +62,7 @@ from .options import (
     PolicyName,
     Prefix,
     Quiet,
+    SuppressWhere,
     TableOptions,
     with_groups,
 )
@@ -113,19 +116,34 @@ def duplicates(file: File, column: ColumnName = None, *, rewriting: Rewriting) -
 def suppress(
     file: File,
     against: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="List of addresses and domains: .txt, one a line, or CSV, TSV, Parquet, XLSX."
         ),
-    ],
+    ] = None,
     column: ColumnName = None,
     *,
+    against_column: AgainstColumn = None,
+    suppress_where: SuppressWhere = None,
     rewriting: Rewriting,
 ) -> None:
-    """Mark rows that are on a list of people who must not be mailed. Removes no row."""
-    listed = read_suppression_list(against)
+    """Mark rows of people who must not be mailed. Removes no row.
+
+    By a list, or by a column of the file itself that says no.
+    """
+    if against is None and not suppress_where:
+        raise mv.SettingsError(
+            "give a list of people who must not be mailed, or --suppress-where 'opt_out=yes'"
+        )
+    if against is None and against_column is not None:
+        raise mv.SettingsError("--against-column is for a list of people who must not be mailed")
+    listed = None if against is None else read_suppression_list(against, against_column)
     rows = marked = 0
     with rewrite_table(file, column, rewriting, also_read=against) as table:
+        given = suppress_where or ()
+        listed = add_refusals(table.source, table.column, listed, given, quiet=rewriting.quiet)
+        assert listed is not None
+        table.also_needed = [rule.column for rule in listed.rules]
         suppressed = str(label_of(table.column, rewriting.prefix, "suppressed"))
         for piece in table.pieces():
             out = mv.suppress(piece, table.column, listed, prefix=rewriting.prefix)

@@ -83,9 +83,11 @@ def printed_warnings(label: str = "note") -> Iterator[None]:
     """Print what the library warns about, without the lines of Python that `warnings` shows."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield
-    for each in caught:
-        print_status(str(each.message), label)
+        try:
+            yield
+        finally:  # they may tell the cause of an error
+            for message in dict.fromkeys(str(each.message) for each in caught):
+                print_status(message, label)
 
 
 class ProgressLog:

@@ -11,6 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import typer
@@ -21,12 +23,15 @@ from ..files.plain import to_plain
 from ..files.readers import STDIN
 from ..files.table_file import LINE, TableFile
 from ..files.writers import FormulaColumns
+from ..frames.duplicates import SentMailboxes
 from ..frames.file_run import FileRun
 from ..frames.planning import plan_pieces
-from ..frames.policy import decide_rows, find_policy, read_decided
+from ..frames.policy import decide_rows, describe_repeats, find_policy, read_decided
+from ..frames.results import Results
+from ..model.arrow import one_array
 from ..model.table import SOURCE_REMOTE, plain_schema
-from ..model.words import ValidationType
-from ..reports.counts import Counts
+from ..model.words import ValidationType, count_of
+from ..reports.counts import Counts, keys_of, people_of
 from ..reports.facts import verify_command
 from ..reports.origins import ListCounts
 from ..reports.report import check_audience, check_path, make_report, read_earlier, verified_pieces
@@ -36,6 +41,7 @@ from ..table.table import Table, put_column
 from .files import (
     Rewriting,
     TableOutput,
+    add_refusals,
     check_not_read,
     check_output,
     open_source,
@@ -49,6 +55,7 @@ from .files import (
     rewrite_table,
 )
 from .options import (
+    AgainstColumn,
     Audience,
     BounceColumns,
     Clean,
@@ -60,6 +67,7 @@ from .options import (
     InPlace,
     JournalAt,
     Json,
+    KeepRepeats,
     Kind,
     Known,
     Limit,
@@ -75,6 +83,8 @@ from .options import (
     ResolverCheck,
     Sandbox,
     Service,
+    Suppress,
+    SuppressWhere,
     TableOptions,
     parse_journal,
     split_list,
@@ -116,12 +126,12 @@ def verify(
     explode: Annotated[
         bool, typer.Option("--explode", help="First give each address of a cell its own row.")
     ] = False,
-    suppress: Annotated[
-        str | None,
-        typer.Option("--suppress", help="List of people who must not be mailed; marks their rows."),
-    ] = None,
+    suppress: Suppress = None,
+    suppress_where: SuppressWhere = None,
     known: Known = None,
     mapped: Mapped = None,
+    against_column: AgainstColumn = None,
+    keep_repeats: KeepRepeats = False,
     limit: Limit = None,
     journal: JournalAt = "auto",
     max_age: MaxAge = None,
@@ -149,9 +159,14 @@ def verify(
     output = check_output(file, output, in_place=in_place, as_json=as_json)
     check_report(report, earlier, audience, read_or_written=(file, output, suppress, known))
     check_not_read(output, "--output", suppress, known)
+    check_second_table(against_column, suppress, known)
+    if keep_repeats and policy is None and report is None:
+        raise mv.SettingsError(
+            "--keep-repeats is for --policy and --report, which say what is sent"
+        )
     written = parse_columns(columns, clean=clean)
-    listed = None if suppress is None else read_suppression_list(suppress)
-    settled = read_known_file(known, mapped, validation_type, max_age)
+    listed = None if suppress is None else read_suppression_list(suppress, against_column)
+    settled = read_known_file(known, mapped, validation_type, max_age, against_column)
     options = {
         "validation_type": validation_type,
         "columns": [*(name for name in written if name not in REPAIRS), *COUNTED],
@@ -177,11 +192,21 @@ def verify(
         Stopper(announce_stop) as stopper,
     ):
         name = pick_column(source, column)
+        listed = add_refusals(source, name, listed, suppress_where or (), quiet=quiet)
+        needed = [name, *(rule.column for rule in listed.rules)] if listed else [name]
         run = FileRun(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
         added = {"part": explode, "suppressed": listed is not None, "source": settled is not None}
         written += [each for each, is_added in added.items() if is_added and each not in written]
         rows = VerifiedRows(
-            source, name, prefix, written, policy, report=report, audience=audience, earlier=earlier
+            source,
+            name,
+            prefix,
+            written,
+            policy,
+            report=report,
+            audience=audience,
+            earlier=earlier,
+            keep_repeats=keep_repeats,
         )
         by_action = None if policy is None else rows.label("action")
         escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
@@ -189,7 +214,7 @@ def verify(
 
         def given_rows() -> Iterator[pa.Table]:
             if not explode:
-                return table_output.pieces([name])
+                return table_output.pieces(needed)
             return (mv.explode(piece, name, prefix=prefix) for piece in source.pieces())
 
         def marked_rows() -> Iterator[pa.Table]:
@@ -205,6 +230,11 @@ def verify(
             for piece in run.verify(marked_rows):
                 write(rows.add(piece))
     print_notices(run)
+    if rows.repeated and not quiet:
+        repeat = count_of(rows.repeated, "row has a mailbox", "rows have a mailbox")
+        print_status(
+            f"{repeat} that an earlier row is sent at: dropped; --keep-repeats sends all", "note"
+        )
     print_remarks(source, quiet=quiet)
     outcome = FileOutcome(
         run,
@@ -228,6 +258,14 @@ def verify(
             f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}"
         )
     outcome.exit_early()
+
+
+def check_second_table(against_column: str | None, *paths: str | None) -> None:
+    """Refuse a column of a second table without such a table."""
+    if against_column is not None and not any(paths):
+        raise mv.SettingsError(
+            "--against-column is for the file of --suppress or --known: give one of them"
+        )
 
 
 def progress_log(*, quiet: bool) -> ProgressLog | None:
@@ -301,7 +339,10 @@ class VerifiedRows:
         report: str | None,
         audience: str,
         earlier: str | None = None,
+        keep_repeats: bool = False,
     ) -> None:
+        self.keep_repeats, self.sent = keep_repeats, SentMailboxes()
+        self.repeated = 0  # rows whose mailbox is sent in an earlier row
         self.column, self.prefix, self.audience = column, prefix, audience
         self.policy = None if policy is None else find_policy(policy)
         self.given = {*source.columns, LINE}
@@ -310,6 +351,7 @@ class VerifiedRows:
         policy_of_report = None if report is None else self.policy or find_policy("balanced")
         self.counts = Counts(policy_of_report)
         self.origins = None if policy_of_report is None else ListCounts(policy_of_report)
+        self.judge = self.policy or policy_of_report  # what says which rows are sent
         # Read now: the output may replace the file.
         self.earlier = None if earlier is None else read_earlier(earlier, column, prefix)
         self.is_kept = report is not None and (earlier is not None or not is_page(report))
@@ -328,6 +370,14 @@ class VerifiedRows:
             [self.column, *(label for label in judged if label in piece.column_names)]
         )
         rows = read_decided(results, self.column, self.prefix)
+        decided = None
+        if self.judge is not None:
+            decided = decide_rows(rows, self.judge)
+            repeats = self.find_repeats(rows, decided)
+            if repeats.any() or self.is_kept:  # pieces that are kept have the same columns
+                results = self.name_repeats(results, decided, repeats)
+                rows = read_decided(results, self.column, self.prefix)
+                decided = decide_rows(rows, self.judge)
         self.counts.add(rows)
         if self.origins is not None:
             names = piece.column_names
@@ -340,13 +390,32 @@ class VerifiedRows:
             name for name in self.added if name not in self.given and name in piece.column_names
         ]
         shown = piece.select([*given, *(piece.column_names.index(name) for name in added)])
-        if self.policy is not None:
-            decided = decide_rows(rows, self.policy)
+        if self.policy is not None and decided is not None:
             for name in ("action", "action_why"):
                 shown = put_column(
                     shown, pa.field(self.label(name), pa.string()), decided[name].cast(pa.string())
                 )
         return shown
+
+    def find_repeats(self, rows: Results, decided: pa.Table) -> npt.NDArray[np.int64]:
+        """For each row of a piece the earlier one that is sent at its mailbox; 0 for none."""
+        if self.keep_repeats:
+            return np.zeros(len(rows), np.int64)
+        is_sent = pc.equal(decided["action"].cast(pa.string()), "send")
+        people = pc.if_else(is_sent, people_of(keys_of(rows)), None)
+        repeats = self.sent.find_repeats(one_array(people))
+        self.repeated += int(np.count_nonzero(repeats))
+        return repeats
+
+    def name_repeats(
+        self, results: pa.Table, decided: pa.Table, repeats: npt.NDArray[np.int64]
+    ) -> pa.Table:
+        """The results with actions, and with words for the rows that repeat a mailbox."""
+        actions = decided["action"].cast(pa.string())
+        why = pc.coalesce(describe_repeats(repeats), one_array(decided["action_why"]))
+        for name, values in (("action", actions), ("action_why", why)):
+            results = put_column(results, pa.field(self.label(name), pa.string()), values)
+        return results
 
     def save_report(self, validation_type: str, name: str, again: str, answered_by: str) -> None:
         """Write the report of all pieces to its path; `answered_by` is the label of the backend, if it has one."""
@@ -426,6 +495,7 @@ def plan(
     sandbox: Sandbox = False,
     known: Known = None,
     mapped: Mapped = None,
+    against_column: AgainstColumn = None,
     limit: Limit = None,
     journal: JournalAt = "auto",
     max_age: MaxAge = None,
@@ -439,6 +509,7 @@ def plan(
 
     The file is read in pieces, of which a hash of each address is kept in memory.
     """
+    check_second_table(against_column, known)
     with (
         open_source(file, reading) as source,
         chosen_backend(backend, sandbox=sandbox) as asked,
@@ -447,7 +518,7 @@ def plan(
         options: VerifyOptions = {
             "validation_type": validation_type,
             "backend": asked,
-            "known": read_known_file(known, mapped, validation_type, max_age),
+            "known": read_known_file(known, mapped, validation_type, max_age, against_column),
             "limit": limit,
             "journal": parse_journal(journal),
             "max_age": max_age,
@@ -485,6 +556,7 @@ def estimate(
     clean: Clean = True,
     known: Known = None,
     mapped: Mapped = None,
+    against_column: AgainstColumn = None,
     reading: TableOptions,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -496,7 +568,8 @@ def estimate(
     """
     has_own = backend is not None and (resolver is not None or not resolver_check)
     screen = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check) if has_own else None
-    settled = read_known_file(known, mapped, validation_type, max_age)
+    check_second_table(against_column, known)
+    settled = read_known_file(known, mapped, validation_type, max_age, against_column)
     with (
         open_source(file, reading) as source,
         chosen_backend(

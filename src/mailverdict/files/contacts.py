@@ -20,8 +20,8 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..model.words import count_of, first_of
+from ..table.column_names import says_email
 from .encodings import SAMPLE, Encoding, find_encoding, guess_encoding, is_utf8
-from .header import EMAIL_NAME
 from .table_file import TableFile
 from .whole_files import open_rows, read_whole
 
@@ -158,7 +158,7 @@ def add_value(contact: Contact, key: str, value: str) -> None:
 
 def is_email(key: str) -> bool:
     """Whether a property has an address: EMAIL, and what converters write, as "E-MAIL 2"."""
-    return EMAIL_NAME.fullmatch(key) is not None
+    return says_email(key)
 
 
 def unfold(text: str) -> Iterator[str]:

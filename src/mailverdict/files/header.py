@@ -7,20 +7,16 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ..repair.words import says_no_value
+from ..table.choose_column import ADDRESS as ADDRESS_IN_TEXT
+from ..table.column_names import says_email
 
 HEAD_ROWS = 50  # rows looked at
 TITLE_ROWS = 20  # rows before a header, at most
-ADDRESS = re.compile(r"(?i)\S@\S|\S\s*[\[({]\s*at\s*[\])}]\s*\S")  # in any text with an address
+ADDRESS = re.compile(ADDRESS_IN_TEXT)
 PLAIN_ADDRESS = re.compile(
     r'\s*[^\s@,;|"<>]+@[^\s@,;|"<>]+\.[^\s@,;|"<>]+\s*|[^<,;|\t]*<[^\s<>@]+@[^\s<>@]+>\s*'
 )
 NUMBER = re.compile(r"[+\-]?\d[\d .,:/\-]*")
-# What the column of addresses is called, also beside other words: "E-mail", "email_address", "Work Email".
-EMAIL_NAME = re.compile(
-    r"(?is)(?:.*[^a-z])?"
-    r"(?:e[-_ ]?mails?|mails?|correos?|courriels?|adres(?:se)?[-_ ]?e?[-_ ]?mail|メール|邮箱|電子郵件)"
-    r"(?:[^a-z].*|address(?:es)?|adressen?)?|mailadressen?|メールアドレス|電子メール|电子邮件|электронная почта|почта"
-)
 
 
 def column_names(cells: Sequence[str], *, has_header: bool) -> list[str]:
@@ -53,16 +49,12 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
         return named, True
     if is_data(rows[0], rows[1:]):
         return 0, False
-    if (
-        width < 2
-        or is_half_filled(rows[0], width)
-        or any(EMAIL_NAME.fullmatch(cell) for cell in rows[0])
-    ):
+    if width < 2 or is_half_filled(rows[0], width) or any(map(says_email, rows[0])):
         return 0, True
     for at, row in enumerate(rows[1 : TITLE_ROWS + 1], 1):
         if has_address(row):
             break
-        is_named = is_half_filled(row, width) or any(map(EMAIL_NAME.fullmatch, row))
+        is_named = is_half_filled(row, width) or any(map(says_email, row))
         if len(row) == width and is_named and any(map(has_address, rows[at + 1 :])):
             return at, True
     return 0, True
@@ -74,7 +66,7 @@ def find_named_header(rows: Sequence[Sequence[str]], width: int) -> int | None:
     It names a column of addresses, and there are addresses below it.
     """
     for at, row in enumerate(rows[: TITLE_ROWS + 1]):
-        names = [i for i, cell in enumerate(row) if EMAIL_NAME.fullmatch(cell.strip())]
+        names = [i for i, cell in enumerate(row) if says_email(cell)]
         if names and len(row) == width > 2 and is_half_filled(row, width) and not has_address(row):
             is_below = any(
                 i < len(each) and ADDRESS.search(each[i]) for i in names for each in rows[at + 1 :]

@@ -1,4 +1,4 @@
-"""Open table files of every kind and standard input; and guess which column has the addresses.
+"""Open table files of every kind and standard input.
 
 `open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in
 `delimited`, Parquet and Arrow files in `columnar`, JSON lines in `json_lines`, workbooks in
@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..atomic_write import is_device
-from ..errors import ColumnError, InputError
+from ..errors import InputError
 from ..model.paths import user_path
-from ..table.cells import is_filled, read_cells, read_texts
-from ..table.columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
+from ..table.choose_column import choose_column
 from .columnar import open_arrow, open_parquet, open_parquet_folder
 from .compression import COMPRESSIONS, only_member, unpack
 from .contacts import open_contacts
 from .delimited import open_delimited
-from .header import ADDRESS, EMAIL_NAME, numbered
+from .header import numbered
 from .json_lines import is_json
 from .sheets import open_sheet
 from .table_file import (
@@ -62,21 +60,7 @@ KINDS = {
     ".ods": "xlsx",
     ".vcf": "contacts",
 }
-# Two columns that `verify`, `clean` or `duplicates` wrote, by which the others of the same prefix are recognized.
-WRITTEN_TOGETHER = (("verdict", "status"), ("clean", "change"), ("identity", "duplicate_of"))
 BLOCK = 1 << 20  # octets that are copied at a time
-SAMPLE_ROWS = 2_000  # looked at to guess the column
-MIN_ADDRESS_SHARE = (
-    0.3  # of the filled cells; a notes column that mentions an address now and then has far less
-)
-ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or with a written-out @
-    r"(?i)^\s*\S+@\S+\.\S+(?:\s+(?:[/|&;,]\s*|and\s+|or\s+)?\S+@\S+\.\S+)*\s*$|<\S+@\S+>"
-    r"|^\s*[\w\-]{1,12}\s*[:=]\s*\S+@\S+\.\S+\s*$|^\s*\S+\s*[\[({]\s*at\s*[\])}]\s*\S+\s*$"
-)
-MOST_OTHERS = 3  # columns with addresses that are named beside the chosen one
-LONGEST_SAMPLE = (
-    1 << 16
-)  # characters of a cell that is looked at for that; it may hold many addresses
 
 
 def open_table(
@@ -213,112 +197,11 @@ OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
 }
 
 
-# --- the column of addresses -----------------------------------------------------------------------
-
-
-def count_addresses(values: Any) -> tuple[float, float]:
-    """Shares of addresses: among the filled cells, and among all."""
-    kind = values.type if isinstance(values, pa.Array | pa.ChunkedArray) else pa.null()
-    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not count_matches(
-        values, ADDRESS.pattern
-    ):
-        return (
-            0.0,
-            0.0,
-        )  # far quicker than to read the cells, which counts in a table with thousands of columns
-    texts = read_cells(values, longest=LONGEST_SAMPLE)["stripped"]
-    filled = is_filled(texts).true_count
-    if not filled:
-        return 0.0, 0.0
-    found = count_matches(texts, ADDRESS_LIKE)
-    return found / filled, found / len(values)
-
-
-def count_matches(texts: pa.Array | pa.ChunkedArray, pattern: str) -> int:
-    return pc.sum(pc.match_substring_regex(texts, pattern)).as_py() or 0
-
-
-def guess_column(columns: Mapping[Any, Any]) -> Any:
-    """The column with the most addresses, the first of equals; `ColumnError` if none has a large share."""
-    return explain_guess(columns)[0]
-
-
-def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
-    """The guessed column, and why it was chosen.
-
-    Empty cells count against a column, and a column that mailverdict wrote is never chosen.
-
-    >>> explain_guess({"backup": ["a@x.org", ""], "mail": ["b@x.org", "c@x.org"], "mail_clean": ["b@x.org", "c@x.org"]})
-    ('mail', "100% of the first 2 rows are addresses; 50% in 'backup'")
-    """
-    ranked = rank_columns(columns)
-    if not ranked:
-        return by_name(
-            {name: values[:SAMPLE_ROWS] for name, values in columns.items()}, text_names(columns)
-        )
-    (share, best), *others = ranked
-    rows = len(columns[best][:SAMPLE_ROWS])
-    reason = (
-        f"{share:.0%} of the first {rows:,} rows are addresses"
-        if rows > 1
-        else "the only row is an address"
-    )
-    return best, "; ".join(
-        [reason, *(f"{each:.0%} in {name!r}" for each, name in others[:MOST_OTHERS])]
-    )
-
-
-def rank_columns(columns: Mapping[Any, Any]) -> list[tuple[float, Any]]:
-    """The columns that hold addresses, each with its share of the first rows; the largest first."""
-    names = text_names(columns)
-    shares = {name: count_addresses(values[:SAMPLE_ROWS]) for name, values in columns.items()}
-    likely = [
-        (of_all, name)
-        for name, (of_filled, of_all) in shares.items()
-        if of_filled >= MIN_ADDRESS_SHARE and not is_result(name, names)
-    ]
-    return sorted(likely, key=lambda each: -each[0])
-
-
 def has_addresses(table: pa.Table) -> bool:
-    """Whether a table, such as that of a sheet, has a column of addresses."""
+    """Whether a column of addresses is found in a table, such as that of a sheet."""
     columns = {}
     for at, name in enumerate(table.column_names):
         columns[numbered(at) if name in columns else name] = table.column(at)
-    return bool(rank_columns(columns))
-
-
-def text_names(columns: Iterable[Any]) -> frozenset[str]:
-    return frozenset(name for name in columns if isinstance(name, str))
-
-
-def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
-    """The only column whose name says that it has addresses, if its first cells are empty or have some in them."""
-    if not heads:
-        raise ColumnError(
-            "the table has no columns to choose from: name the one with the addresses"
-        )
-    found = [
-        n for n, v in heads.items() if EMAIL_NAME.fullmatch(str(n)) and not is_result(n, names)
-    ]
-    if len(found) == 1:
-        texts = read_texts(heads[found[0]])
-        filled = is_filled(texts).true_count
-        if not filled:
-            return found[0], "by its name; the first rows have no filled cell in it"
-        if count_matches(texts, ADDRESS.pattern) >= MIN_ADDRESS_SHARE * filled:
-            return found[0], "by its name; addresses are within the text of its cells"
-    raise ColumnError(f"no column looks like e-mail addresses; name one of {listed(list(heads))}")
-
-
-def is_result(name: Any, names: frozenset[str]) -> bool:
-    """Whether a column is one that mailverdict writes beside another column of the table."""
-    for result in (*COLUMNS, *CLEAN_COLUMNS, *DUPLICATE_COLUMNS) if isinstance(name, str) else ():
-        prefix = name.removesuffix(result.name)
-        if prefix == name:
-            continue
-        if any(names.issuperset({prefix + one, prefix + other}) for one, other in WRITTEN_TOGETHER):
-            return True
-        if prefix.endswith("_") and prefix[:-1] in names:
-            return True
-    return False
+    choice = choose_column(columns)
+    likely = choice.doubted if choice.chosen is None else (choice.chosen,)
+    return any(candidate.with_mention for candidate in likely)

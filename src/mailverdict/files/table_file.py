@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -33,6 +34,10 @@ LONGEST_HEADER = 2 << 20  # 128 for each column
 # Empty cells that are added to rows with too few, for each octet of the file. A few octets cannot become gigabytes.
 MAX_ADDED = 16
 ALWAYS_ADDED = 16 << 20  # added cells for which that does not count
+# Advice about options of the command line in a remark.
+OPTION_ADVICE = re.compile(
+    r"; give another with --([a-z]+)|\s*\((?:as )?--[a-z-]+:? [^()]*\)|, as --[a-z-]+"
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,20 @@ class FileFormat:
 
 
 UNKNOWN = FileFormat()
+
+
+def without_options(remark: str, instead: Mapping[str, str] | None = None) -> str:
+    """A remark without options of the command line; `instead` has other advice by the option's name.
+
+    >>> without_options("only sheet 'A' is read; give another with --sheet", {"sheet": "save it"})
+    "only sheet 'A' is read; save it"
+    """
+
+    def advice(found: re.Match[str]) -> str:
+        other = (instead or {}).get(found[1])
+        return f"; {other}" if other else ""
+
+    return OPTION_ADVICE.sub(advice, remark)
 
 
 class TableFile(ABC):

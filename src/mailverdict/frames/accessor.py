@@ -74,17 +74,13 @@ class FrameAccessor(AccessorBase):
 
     def __repr__(self) -> str:
         """The rows, the column that looks like addresses, and the methods."""
-        from ..errors import ColumnError  # noqa: PLC0415 - loads when first used
-        from ..files.readers import SAMPLE_ROWS, guess_column  # noqa: PLC0415 - loads when first used
+        from ..table.choose_column import choose_column  # noqa: PLC0415 - loads when first used
 
         rows = count_of(len(self._frame), "row")
-        try:
-            column = guess_column(
-                {name: cells.head(SAMPLE_ROWS) for name, cells in self._frame.items()}
-            )
-        except ColumnError:
+        choice = choose_column(dict(self._frame.items()))
+        if choice.chosen is None:
             return self._shown(f"a DataFrame of {rows}")
-        return self._shown(f"a DataFrame of {rows}, column {column!r:.80}")
+        return self._shown(f"a DataFrame of {rows}, column {choice.chosen.name!r:.80}")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """The deprecated methods."""

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -98,17 +99,23 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     )
 
 
-def compare_mailboxes(mailboxes: pa.StringArray) -> pa.Table:
-    """The three columns of `duplicates`; a row is named by its position."""
+def compare_mailboxes(
+    mailboxes: pa.StringArray, passed_over: npt.NDArray[np.bool_] | None = None
+) -> pa.Table:
+    """The three columns of `duplicates`; a row is named by its position.
+
+    Of several rows of a mailbox the first one stays; one that is passed over only if all are.
+    """
     codes = mailboxes.dictionary_encode().indices
     has_none = codes.is_null().to_numpy(zero_copy_only=False)
     group = codes.fill_null(0).to_numpy()
     rows = np.arange(len(group))
     first = np.zeros(int(group.max(initial=0)) + 1, np.int64)
-    filled = rows[~has_none][::-1]
-    first[group[filled]] = (
-        filled  # of rows with the same code the last assignment stays: the first row
-    )
+    filled = rows[~has_none][::-1]  # of rows with the same code the last assignment stays
+    first[group[filled]] = filled
+    if passed_over is not None:
+        preferred = filled[~passed_over[filled]]
+        first[group[preferred]] = preferred
     copies = np.bincount(group[~has_none], minlength=len(first))
     return pa.table(
         {
@@ -117,3 +124,48 @@ def compare_mailboxes(mailboxes: pa.StringArray) -> pa.Table:
             "copies": pa.array(copies[group], mask=has_none),
         }
     )
+
+
+class SentMailboxes:
+    """The mailboxes that get a mail, each with the first row that may be sent.
+
+    The table comes in pieces. A mailbox is a hash of 64 bits: among five million, two have the same
+    with a probability of one in a million.
+    """
+
+    def __init__(self) -> None:
+        self.hashes = np.empty(0, np.uint64)  # in order
+        self.rows = np.empty(0, np.int64)  # of the mailbox with each hash, from 1
+        self.size = 0  # rows of the pieces so far
+
+    def find_repeats(self, mailboxes: pa.StringArray) -> npt.NDArray[np.int64]:
+        """For each row of the next piece the row that gets the mail of its mailbox; 0 for itself.
+
+        The mailbox is null in rows that are not sent.
+        """
+        coded = mailboxes.dictionary_encode()
+        codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        numbers = self.size + 1 + np.arange(len(codes))
+        self.size += len(codes)
+        if not len(coded.dictionary):
+            return np.zeros(len(codes), np.int64)
+        first = np.empty(len(coded.dictionary) + 1, np.int64)
+        first[codes[::-1]] = numbers[::-1]  # of rows with the same code the last assignment stays
+        first = first[:-1]
+        hashes = pd.util.hash_array(coded.dictionary.to_numpy(zero_copy_only=False))
+        places = np.searchsorted(self.hashes, hashes)
+        is_known = np.zeros(len(hashes), np.bool_)
+        if len(self.hashes):
+            nearest = np.minimum(places, len(self.hashes) - 1)
+            is_known = self.hashes[nearest] == hashes
+            first[is_known] = self.rows[nearest[is_known]]
+        self.add(hashes[~is_known], first[~is_known])
+        row_of_mail = np.append(first, 0)[codes]
+        return np.where(row_of_mail == numbers, 0, row_of_mail)
+
+    def add(self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
+        """Keep new mailboxes, in the order of their hashes."""
+        order = np.argsort(hashes)
+        places = np.searchsorted(self.hashes, hashes[order])
+        self.hashes = np.insert(self.hashes, places, hashes[order])
+        self.rows = np.insert(self.rows, places, rows[order])

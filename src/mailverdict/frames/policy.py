@@ -39,6 +39,7 @@ LONGEST_REMARK = 60  # characters that are shown
 DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: whether rows whose mailbox is in an earlier row are dropped
 REMARK = "remark"  # the repair that takes away words which ask for no mail
 REMARKED = "a remark in the cell: "
+REPEATED = "the same mailbox "  # how `action_why` begins where another row of the mailbox is sent
 LISTED_COMPANY = (
     "on the list of disposable providers, but its mail server is one that companies use: "
     "the list may be wrong"
@@ -338,11 +339,8 @@ def row_facts(
     drops_duplicates = rows.data.notes().get(DROPS_DUPLICATES)
     if drops_duplicates:
         facts["is_repeated"] = rows["duplicate_of"].is_valid()
-    elif (
-        drops_duplicates is None and "duplicate_of" in rows and "action_why" in rows
-    ):  # a file has no notes, but words
-        is_named = pc.equal(rows["action_why"], MEANING["duplicate"]).fill_null(False)
-        facts["is_repeated"] = pc.and_(rows["duplicate_of"].is_valid(), is_named)
+    elif drops_duplicates is None and "action_why" in rows:  # a file has no notes, but words
+        facts["is_repeated"] = pc.starts_with(rows["action_why"], REPEATED).fill_null(False)
     if policy is not None:
         # The short set has no spamtraps; `verify` warns of those that it finds.
         named = (flag for flag in reversed(FLAGS_BY_SEVERITY) if f"flag:{flag}" in policy._actions)
@@ -388,6 +386,16 @@ def apply_policy(kinds: Iterable[Alike], policy: Policy) -> list[Alike]:
     ]
 
 
+def describe_repeats(rows: npt.NDArray[np.int64]) -> pa.StringArray:
+    """The words about rows whose mailbox is sent in another row, by its number; null for 0.
+
+    >>> describe_repeats(np.array([0, 12])).to_pylist()
+    [None, 'the same mailbox as row 12']
+    """
+    words = [f"{REPEATED}as row {number}" if number else None for number in rows.tolist()]
+    return pa.array(words, pa.string())
+
+
 def decide_rows(rows: Results, policy: Policy) -> pa.Table:
     """The columns `action`, `cause` and `action_why`; rows with the same facts are decided once."""
     groups, alike = group_alike(row_facts(rows, policy), policy)
@@ -416,6 +424,11 @@ def decide_rows(rows: Results, policy: Policy) -> pa.Table:
         at,
         pa.array([REMARKED + shorten(each, LONGEST_REMARK) for each in beside], pa.string()),
     )
+    if "action_why" in rows:  # which names the row that is sent
+        at = rows_of(MEANING["duplicate"])
+        named = rows["action_why"].take(pa.array(at))
+        is_named = pc.starts_with(named, REPEATED).fill_null(False)
+        why = replace_texts(why, at, pc.if_else(is_named, named, MEANING["duplicate"]))
     at = rows_of("")
     why = replace_texts(why, at, one_array(rows.advice["text"]).take(pa.array(at)))
     action = pa.DictionaryArray.from_arrays(
@@ -465,7 +478,7 @@ def decide_row(row: Alike, policy: Policy) -> tuple[str, str | None, str]:
 def decide_first(row: Alike) -> tuple[str, str | None, str] | None:
     """What comes before any policy: the suppression list, decisions, duplicates, and rows without a verdict."""
     if row.suppressed:
-        return "drop", "suppressed", "on your suppression list"
+        return "drop", "suppressed", MEANING["suppressed"]
     if row.decision == "remove":
         return "drop", "decided", MEANING["decided"]
     if row.decision == WAITING:

@@ -24,11 +24,16 @@ from ..bounces.events import MAX_DEPTH, MAX_MEMBERS, documents_in, texts_of
 from ..bounces.mailboxes import kind_of_file
 from ..errors import InputError
 from ..files.readers import open_table
-from ..files.table_file import ReadOptions
+from ..files.table_file import ReadOptions, without_options
 from ..model.words import count_of
 from ..table.notices import warn_user
 
 Row = Mapping[str, str | None]
+# What is said instead of an option of the command line, which is about the table that is verified.
+HOW_TO_READ = {
+    "sheet": "another is given as sheet= of read_verdicts, or saved as a file of its own",
+    "encoding": "another is given as encoding= of read_verdicts, or the file is saved in UTF-8",
+}
 KindOf = Callable[[tuple[str, ...]], str]  # the kind of result by its members; empty if it is none
 
 
@@ -50,7 +55,10 @@ def read_file(
             }
             return pa.table(columns)
     with open_table(path, options) as table:
-        return pa.concat_tables(table.pieces())
+        rows_of_table = pa.concat_tables(table.pieces())
+        for remark in [*table.remarks, *table.final_remarks()]:
+            warn_user(f"{path}: {without_options(remark, HOW_TO_READ)}")
+    return rows_of_table
 
 
 def read_results(path: Path, kind_of: KindOf) -> list[Row]:

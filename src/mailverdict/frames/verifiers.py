@@ -25,7 +25,6 @@ import pyarrow.compute as pc
 from ..bounces.exports import parse_moment
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, InputError, SettingsError
-from ..files.readers import guess_column, rank_columns
 from ..files.table_file import UNSPECIFIED, ReadOptions
 from ..model.address import address_keys
 from ..model.arrow import one_array, texts_where, to_bools
@@ -41,6 +40,7 @@ from ..model.words import (
 )
 from ..repair.repair import MAX_CELL
 from ..table.cells import is_filled, read_cells, read_present, strip_texts, where_filled
+from ..table.choose_column import choose_column
 from ..table.columns import (
     BY_NAME,
     RESULT_NAMES,
@@ -95,6 +95,7 @@ DEEP_ENOUGH = {
     ValidationType.MX_BLACKLIST: (ValidationType.MX_BLACKLIST,),
     ValidationType.SMTP: (ValidationType.SMTP,),
 }
+HOW_TO_NAME = "column= of read_verdicts (beside --known as --against-column)"
 WHOSE = "give what read_verdicts returned, a verified frame, or the export of another verifier"
 
 
@@ -148,7 +149,7 @@ def read_verdicts(
         MailboxValidator, Truemail, Elastic Email, Emailit and the Email Verifier API are
         recognised; and what `verify` or this function returned, also as a file.
     column : hashable, optional
-        The column of addresses; by default the one that looks like it.
+        The column of addresses; by default the one that looks like it by name and cells.
     columns : mapping of str to hashable, optional
         For any other verifier: the column of each field, as
         ``{"email": "Address", "status": "Result"}``; a member of an inner object of JSON as
@@ -179,7 +180,8 @@ def read_verdicts(
         The file cannot be read, or none of its results is a known word.
     ColumnError
         The columns are of no known service or of several and `columns` is not given, or it names a
-        column that is not there; or there is no column of addresses.
+        column that is not there; or there is no column of addresses, or there are two that are
+        equally likely.
     SettingsError
         `columns` or `outcomes` has a wrong field or value.
 
@@ -187,7 +189,8 @@ def read_verdicts(
     -----
     UserWarning
         If words are not known, whose rows are ``unknown``: which, and in how many rows; if the
-        columns of another verifier, or one of several with addresses, were guessed; or if objects
+        columns of another verifier, or one of several with addresses, were guessed; if one of
+        several sheets is read, or something else about the file was guessed or odd; or if objects
         of a JSON file have no known form.
 
     Examples
@@ -542,8 +545,8 @@ def is_verification(cells: Any, *, only_theirs: bool) -> bool:
 
 def how_to_name(export: Export) -> str:
     """What the caller can write to name the columns, with those that may be meant."""
-    ranked = rank_columns(dict(zip(export.names, export.columns, strict=True)))
-    email = ranked[0][1] if ranked else "..."
+    choice = choose_column(dict(zip(export.names, export.columns, strict=True)))
+    email = choice.chosen.name if choice.chosen is not None and choice.is_sure else "..."
     others = [name for name in export.names if name != email]
     words = ("status", "result", "verdict", "state")
     likely = [name for name in others if any(word in plain_word(name) for word in words)]
@@ -617,17 +620,14 @@ def read_addresses(
 
 
 def guess_place(export: Export, columns: Mapping[int, Any]) -> int:
-    """The position of the column of addresses."""
-    named = {export.names[at]: cells for at, cells in columns.items()}
+    """The position of the column of addresses; `ColumnError` where it could be somebody else's."""
+    choice = choose_column({export.names[at]: cells for at, cells in columns.items()})
     try:
-        name = guess_column(named)
+        name = choice.require_sure()
     except ColumnError as exc:
-        raise ColumnError(f"{export.place}: {exc}, as column=") from None
-    if others := [repr(each)[:80] for _, each in rank_columns(named) if each != name]:
-        warn_user(
-            f"{export.place}: the addresses are read from column {name!r:.80}; there are addresses in "
-            f"{first_of(others, SHOWN)}, too: another column is given as column="
-        )
+        raise ColumnError(f"{export.place}: {exc}, as {HOW_TO_NAME}") from None
+    if choice.others:
+        warn_user(f"{export.place}: {choice.describe()}; another is given as {HOW_TO_NAME}")
     return max(at for at in columns if export.names[at] == name)
 
 

@@ -16,7 +16,8 @@ class Choices:
     column: int | None = None  # position of the column that holds the addresses
     off: frozenset[str] = frozenset()  # repairs that are not applied
     split: bool = True  # each of several addresses in a cell gets a row of its own
-    merge: bool = False  # of the rows of one mailbox the first is kept
+    merge: bool = True  # of the rows of one mailbox the first that may be sent is kept
+    refused: frozenset[int] = frozenset()  # columns that say no, whose rows are taken off
     suppress: bool = True  # rows on the suppression list are removed
     suppression: str = ""  # the id of the suppression list; empty: none
     accepted: frozenset[Pair] = frozenset()  # suggestions by (written, meant)
@@ -46,7 +47,12 @@ class Choices:
         kept = {
             name: value for name, value in self.__dict__.items() if not isinstance(value, ByPerson)
         }
-        return {**kept, "off": sorted(self.off), "accepted": sorted(self.accepted)}
+        return {
+            **kept,
+            "off": sorted(self.off),
+            "refused": sorted(self.refused),
+            "accepted": sorted(self.accepted),
+        }
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Choices:
@@ -56,6 +62,7 @@ class Choices:
             off=frozenset(map(str, kept["off"])),
             split=bool(kept["split"]),
             merge=bool(kept["merge"]),
+            refused=frozenset(map(int, kept.get("refused", ()))),
             suppress=bool(kept["suppress"]),
             suppression=str(kept["suppression"]),
             accepted=frozenset((str(written), str(meant)) for written, meant in kept["accepted"]),

@@ -25,6 +25,7 @@ from ..frames.policy import (
     Policy,
     apply_policy,
     decide,
+    describe_repeats,
     find_policy,
     group_alike,
 )
@@ -309,8 +310,18 @@ class Listing:
         return kinds, counts
 
     def decide(self, rows: Rows | None = None, columns: Sequence[Column] = CORE) -> pd.DataFrame:
-        """Rows with result columns and with the action of each."""
-        return decide(self.rows.to_frame(rows, columns), self.column, policy=self.policy)
+        """Rows with result columns and with the action of each; a repeated one names another row."""
+        out = decide(self.rows.to_frame(rows, columns), self.column, policy=self.policy)
+        at = np.arange(len(self.rows)) if rows is None else rows
+        is_repeated = np.array([each.cause == "duplicate" for each in self.kinds], np.bool_)
+        repeated = np.flatnonzero(is_repeated[self.kind[at]])
+        if len(repeated):
+            kept = self.kept_rows[self.person[at[repeated]]] + 1
+            place = list(out.columns).index(label_of(self.column, None, "action_why"))
+            words = out.iloc[:, place].copy()
+            words.iloc[repeated] = describe_repeats(kept).to_pylist()
+            out.isetitem(place, words.array)
+        return out
 
     def is_among(self, rows: Rows | Flags) -> Flags:
         """Of each person, whether one of some rows is about it; the last one is for empty cells, which are nobody's."""
@@ -652,17 +663,21 @@ class Listing:
         named = {}
         for row in rows.tolist():
             if self.kinds[self.kind[row]].cause == "duplicate":
-                first = int(self.first_rows[self.person[row]])
+                first = int(self.kept_rows[self.person[row]])
                 address = short_text(self.rows.table["clean"][first].as_py() or "", LONGEST_CELL)
                 named[row] = f"the same mailbox as row {first + 1:,}: {address}"
         return named
 
     @cached_property
-    def first_rows(self) -> Rows:
-        """The first row of each person."""
-        first = np.zeros(len(self.people) + 1, np.int64)
-        first[self.person[::-1]] = np.arange(len(self.rows))[::-1]
-        return first
+    def kept_rows(self) -> Rows:
+        """The row of each person that is not repeated; of several the first."""
+        kept = np.zeros(len(self.people) + 1, np.int64)
+        is_repeated = np.array([bool(each.is_repeated) for each in self.first_kinds], np.bool_)
+        rows = np.arange(len(self.rows))[::-1]
+        kept[self.person[rows]] = rows  # the last assignment stays
+        others = rows[~is_repeated[self.first_kind[rows]]]
+        kept[self.person[others]] = others
+        return kept
 
 
 def group_value(at: int, label: str) -> str:

@@ -12,19 +12,16 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from ..errors import ColumnError, InputError, SettingsError
-from ..files.readers import explain_guess, open_table
-from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile
+from ..errors import InputError, SettingsError
+from ..files.readers import open_table
+from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile, without_options
+from ..table.choose_column import ColumnChoice, choose_column
+from ..table.refusals import Refusal, find_refusals
 from ..table.table import read_stream
 
-SAMPLE_ROWS = 2_000
 LONGEST_LABEL = 60
 LONGEST_PASTE = 50_000_000  # characters
 FROM_MEMORY, FROM_PASTE = "data frame", "pasted list"
-# Advice of the command line at the end of a remark; the page has controls instead.
-COMMAND_LINE = re.compile(
-    r"; give another with --[a-z]+|\s*\((?:as )?--[a-z-]+:? [^()]*\)|, as --[a-z-]+"
-)
 # Nullable dtypes, so that integers and booleans with missing values are written back unchanged.
 TYPES = {
     pa.int64(): pd.Int64Dtype(),
@@ -72,17 +69,22 @@ class Source:
             labels.append(name if not earlier else f"{name} ({earlier + 1})")
         return labels
 
-    def guess(self) -> tuple[int | None, str]:
-        """Position of the column that looks like e-mail addresses, and why; None where none does."""
-        try:
-            label, why = explain_guess({name: self.head(at) for at, name in enumerate(self.labels)})
-        except ColumnError:
-            return None, ""
-        return self.labels.index(label), why
+    @cached_property
+    def choice(self) -> ColumnChoice:
+        """Which column has the addresses, by the labels of the columns."""
+        return choose_column(
+            {label: self.frame.iloc[:, at] for at, label in enumerate(self.labels)}
+        )
 
-    def head(self, at: int) -> pd.Series[Any]:
-        """The first cells of a column, by its position."""
-        return self.frame.iloc[:SAMPLE_ROWS, at].reset_index(drop=True)
+    def position(self, label: str) -> int:
+        """The position of a column."""
+        return self.labels.index(label)
+
+    @cached_property
+    def refusals(self) -> dict[int, Refusal]:
+        """The columns that say no in some rows, by their positions."""
+        columns = {label: self.frame.iloc[:, at] for at, label in enumerate(self.labels)}
+        return {self.position(found.name): found for found in find_refusals(columns)}
 
     def stem(self) -> str:
         """The name for a file made from this table, without suffix; only characters that all file systems allow."""
@@ -173,7 +175,7 @@ def read_whole(name: str, table: TableFile) -> Source:
     rows = in_one_piece(pa.concat_tables(list(table.pieces())))
     if not len(rows):
         raise InputError(f"{name} has a header line but no rows")
-    remarks = [COMMAND_LINE.sub("", each) for each in (*table.remarks, *table.final_remarks())]
+    remarks = [without_options(each) for each in (*table.remarks, *table.final_remarks())]
     frame: pd.DataFrame = rows.to_pandas(
         types_mapper=TYPES.get, self_destruct=True, split_blocks=True
     )

@@ -405,7 +405,9 @@ class AuditState:
         with self.lock:
             self.forget()
             self.source, self.sheets = source, source.sheets
-            at, self.guess = source.guess() if column is None else (names.index(column), "")
+            at, self.guess = None if column is None else names.index(column), ""
+            if column is None and source.choice.chosen is not None:
+                at, self.guess = source.position(source.choice.name()), source.choice.describe()
             self.choices = replace(self.choices, column=at)
             if at is not None:  # a file that was downloaded here before has what was decided
                 decided, accepted = read_decisions(source.frame, at)
@@ -415,7 +417,13 @@ class AuditState:
                 )
             self.work.say("list", "")
             rows = f"{source.name} is loaded: {count_of(len(source.frame), 'row')}"
-            if at is None:
+            if at is None and source.choice.is_ambiguous:
+                self.work.say(
+                    "list",
+                    "Two columns may hold the addresses of these people: which one is meant?",
+                    "warned",
+                )
+            elif at is None:
                 self.work.say(
                     "list",
                     "No column looks like e-mail addresses: choose the one that holds them.",
@@ -434,7 +442,8 @@ class AuditState:
                 column=at,
                 off=frozenset(),
                 split=True,
-                merge=False,
+                merge=True,
+                refused=frozenset(),
                 suppress=True,
                 accepted=frozenset(),
             )
@@ -518,10 +527,17 @@ class AuditState:
     # --- 2 tidy -------------------------------------------------------------------------------------------------------
 
     def set_repair(self, name: str, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
-        """Turn a repair on or off; also `split`, `merge` and `suppress`."""
+        """Turn a repair on or off; also `split`, `merge` and `suppress`.
+
+        ``refused 3`` is a column that says no, by its position.
+        """
         self.require_idle()
+        by_name = {refused_name(at): at for at in self.source.refusals} if self.source else {}
         if name in ("split", "merge", "suppress"):
             self.choose(**{name: is_on})
+        elif name in by_name:
+            chosen, column = self.choices.refused, frozenset((by_name[name],))
+            self.choose(refused=chosen | column if is_on else chosen - column)
         elif name in SAFE:
             self.choose(off=self.choices.off - {name} if is_on else self.choices.off | {name})
         else:
@@ -850,6 +866,11 @@ class AuditState:
                 self.write(name, lambda path: result.save("send", wave.rows, path, ""), by)
 
         self.work.add("decide", work, "Choosing the rows of the next wave…")
+
+
+def refused_name(at: int) -> str:
+    """What the page calls the switch of a column that says no, by its position."""
+    return f"refused {at}"
 
 
 BUSY = {

@@ -5,6 +5,7 @@ Each runs again when what it is made from has changed; `AuditState` sees to that
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,14 +18,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..checks.lists.mailboxes import Mailboxes
 from ..checks.syntax.column import observe_column
-from ..errors import SettingsError
+from ..errors import ColumnError, SettingsError
 from ..frames.duplicates import compare_mailboxes
 from ..frames.explode import explode
 from ..frames.planning import plan_addresses
+from ..frames.policy import REMARK
 from ..frames.reading import with_column
 from ..frames.suppress import SuppressionList
-from ..model.arrow import one_array
+from ..model.arrow import one_array, to_bools
 from ..model.words import count_of
 from ..runs.execution import unique_addresses
 from ..runs.options import Options
@@ -43,6 +46,7 @@ from ..table.columns import (
     label_of,
 )
 from ..table.overwrite import name_columns
+from ..table.refusals import Refusal, WhereRule
 from ..table.table import Table
 from .choices import Choices
 from .source import Source
@@ -78,6 +82,7 @@ class Prepared:
     read: pa.RecordBatch  # as `read_addresses` gives it
     repeated: int  # rows whose mailbox is in an earlier row
     repeated_examples: list[tuple[str, str]]
+    refused: int  # rows that are taken off since a column says no
     suppressed: int  # rows on the suppression list
     suppressed_by_address: (
         int  # of those, rows whose very address is on it; of the others the domain is
@@ -156,21 +161,34 @@ def prepare(
             tidy = TidyColumn(column_of(rows, column))
     read = tidy.addresses(choices)
     mailboxes = tidy.mailboxes(read)
-    groups = compare_mailboxes(mailboxes.names)
-    first = one_array(groups["duplicate_of"])
-    frame, is_removed = rows, np.zeros(len(rows), np.bool_)
-    if choices.merge:
-        is_removed |= first.is_valid().to_numpy(zero_copy_only=False)
-        frame = attach(frame, column, groups, COPY_COLUMNS)
     suppressed = by_address = 0
+    marks = []  # of people who must not be mailed
     if suppression is not None:
         flags = suppression.listed.find(mailboxes)
         suppressed = flags.true_count
         entries = pa.array(sorted(suppression.listed.mailboxes), pa.string())
         by_address = pc.is_in(mailboxes.names, value_set=entries).true_count
         if choices.suppress:
-            is_removed |= flags.fill_null(False).to_numpy(zero_copy_only=False)
-            frame = attach(frame, column, pa.table({"suppressed": flags}), SUPPRESS_COLUMNS)
+            marks.append(flags)
+    refusals = source.refusals  # found here, in the background
+    says_no = [refusals[at] for at in sorted(choices.refused) if at in refusals]
+    refused = 0
+    if says_no:
+        flags = rows_that_say_no(rows, column, mailboxes, source, says_no)
+        refused = flags.true_count
+        marks.append(flags)
+    frame, is_removed = rows, np.zeros(len(rows), np.bool_)
+    if marks:
+        marked = functools.reduce(pc.or_kleene, marks)
+        is_removed |= to_bools(marked.fill_null(False))
+        frame = attach(frame, column, pa.table({"suppressed": marked}), SUPPRESS_COLUMNS)
+    # Of several rows of a mailbox the first that may be sent stays.
+    has_remark = to_bools(pc.match_substring(read["change"], REMARK).fill_null(False))
+    groups = compare_mailboxes(mailboxes.names, is_removed | has_remark)
+    first = one_array(groups["duplicate_of"])
+    if choices.merge:
+        is_removed |= to_bools(first.is_valid())
+        frame = attach(frame, column, groups, COPY_COLUMNS)
     if is_removed.any():
         read = with_column(read, "wanted", pa.array(~is_removed))
     return Prepared(
@@ -182,11 +200,30 @@ def prepare(
         read=read,
         repeated=len(first) - first.null_count,
         repeated_examples=duplicate_examples(first, column_of(rows, column)),
+        refused=refused,
         suppressed=suppressed,
         suppressed_by_address=by_address,
         skipped=int(np.count_nonzero(is_removed)),
         renamed=renamed,
     )
+
+
+def rows_that_say_no(
+    rows: pd.DataFrame,
+    column: Hashable,
+    mailboxes: Mailboxes,
+    source: Source,
+    says_no: Sequence[Refusal],
+) -> pa.BooleanArray:
+    """Which rows are of people who say no in a column, in that row or in another one of theirs."""
+    people = SuppressionList()
+    is_refused = pa.array(np.zeros(len(rows), np.bool_))
+    for refusal in says_no:
+        cells = rows.iloc[:, source.position(refusal.name)]
+        flags = WhereRule(refusal.name, tuple(refusal.values)).find(cells)
+        people.add_people(column_of(rows, column), flags)
+        is_refused = pc.or_(is_refused, flags)
+    return pc.or_kleene(people.find(mailboxes), is_refused)
 
 
 def plan_check(prepared: Prepared, options: Options) -> Planned:
@@ -198,18 +235,20 @@ def plan_check(prepared: Prepared, options: Options) -> Planned:
 
 def read_suppression(path: Path, name: str) -> Suppression:
     """A suppression list from a file, and what is odd about it."""
-    listed = SuppressionList.read(path)
+    try:
+        listed = SuppressionList.read(path)
+    except ColumnError as exc:
+        what_to_do = "give a file with that column alone"
+        raise ColumnError(
+            str(exc).partition(", as against_column=")[0] + f": {what_to_do}"
+        ) from exc
     refused = listed.refused.total()
     verb = "is" if refused == 1 else "are"
-    notes = (
-        [f"{count_of(refused, 'entry')} in it {verb} neither an address nor a domain."]
-        if refused
-        else []
-    )
-    if others := ", ".join(f"{other!r:.80}" for other in listed.other_columns[:3]):
-        notes.append(
-            f"It is read from column {listed.column!r:.80}; there are addresses in {others}, too."
-        )
+    notes = [f"{remark[:1].upper()}{remark[1:]}." for remark in listed.remarks]
+    if refused:
+        notes.append(f"{count_of(refused, 'entry')} in it {verb} neither an address nor a domain.")
+    if listed.choice is not None and listed.choice.others:
+        notes.append(f"It is read from {listed.choice.describe()}.")
     return Suppression(name, listed, path, notes)
 
 

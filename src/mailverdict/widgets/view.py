@@ -33,7 +33,7 @@ from .mailing import SAMPLE, is_worth_a_sample
 from .result import Result
 from .session import Given, KeptAudit
 from .source import ENCODINGS, Source, readable, short_text
-from .state import SECTIONS, AuditState
+from .state import SECTIONS, AuditState, refused_name
 from .steps import Prepared
 from .tidy import SAFE, TidyColumn
 from .wording import (
@@ -152,6 +152,7 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
         "is_text": False,
         "sheet": given.sheet,
         "sheets": [{"id": name, "label": readable(name)} for name in state.sheets],
+        "doubted": [],
         "can_read_again": state.given is not None,
         "can_list_runs": state.check.journal_path() is not None,
         "runs": [describe_run(run) for run in state.runs],
@@ -176,9 +177,24 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
     shown["preview"] = preview(source, at)
     if at is not None:
         shown["guess"] = (
-            f"Found automatically: {readable(state.guess, 120)}." if state.guess else ""
+            f"Found automatically: {readable(state.guess, LONGEST)}." if state.guess else ""
         )
+    else:
+        shown["doubted"] = doubted_columns(source)
     return shown
+
+
+def doubted_columns(source: Source) -> list[dict[str, Any]]:
+    """The columns of which one has the addresses, where that is not clear."""
+    choice = source.choice
+    return [
+        {
+            "at": source.position(candidate.name),
+            "label": candidate.name,
+            "text": choice.figures(candidate),
+        }
+        for candidate in choice.doubted
+    ]
 
 
 def preview(source: Source, at: int | None) -> dict[str, Any]:
@@ -248,6 +264,7 @@ def tidy_summary(state: AuditState, prepared: Prepared) -> str:
         (base.added_rows if choices.split else 0, "row", "added"),
         (prepared.repeated if choices.merge else 0, "duplicate", "taken out"),
         (prepared.suppressed if choices.suppress else 0, "row", "suppressed"),
+        (prepared.refused, "row", "taken off by a column that says no"),
     ]
     return " · ".join(f"{count_of(number, noun)} {what}" for number, noun, what in parts if number)
 
@@ -269,7 +286,10 @@ def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
     ]
     added = count_of(base.added_rows, "row")
     split = f"Gives each address a row of its own: {added} more. Without it, these are reviewed."
-    merge = "Keeps the first row of each mailbox on the send list; the others go to “Remove”."
+    merge = (
+        "Sends one mail to each mailbox: the first row that may be sent stays, the others go to "
+        "“Remove”."
+    )
     items = [
         *sorted(repairs, key=lambda each: -each[2]),
         (
@@ -291,11 +311,27 @@ def tidy_items(state: AuditState, prepared: Prepared) -> list[dict[str, Any]]:
             merge,
         ),
     ]
-    found = [item(*each) for each in items if each[2]]
+    found = [*refused_items(state), *(item(*each) for each in items if each[2])]
     if state.suppression is not None:
         why = f"Takes the addresses and domains of {state.suppression.name} off the send list."
         label = "On your suppression list"
         found.append(item("suppress", label, prepared.suppressed, "row", [], choices.suppress, why))
+    return found
+
+
+def refused_items(state: AuditState) -> list[dict[str, Any]]:
+    """The columns that say no, each with the question whether its rows are taken off."""
+    source, choices = state.source, state.choices
+    found = []
+    for at, refusal in {} if source is None else source.refusals.items():
+        if at == choices.column:
+            continue
+        is_on = at in choices.refused
+        what = refusal.describe().removeprefix(f"{refusal.label}: ")
+        question = "Their people are off the send list." if is_on else "Take them off?"
+        sentence = f"{what[0].upper()}{what[1:]}. {question}"
+        label, name = refusal.label, refused_name(at)
+        found.append(item(name, label, refusal.refused, "row", [], is_on, sentence))
     return found
 
 

@@ -61,11 +61,26 @@ function LoadedList({ off, children }) {
     </div>
     ${list.preview && html`<${Cells} label="The first rows" ...${list.preview} />`}
     ${list.guess && html`<p class="mv-soft">${list.guess}</p>`}
+    ${list.doubted.length > 0 && html`<${DoubtedColumns} off=${off} />`}
     ${list.remarks.length > 0 &&
     html`<ul class="mv-soft mv-remarks">${list.remarks.map((each) => html`<li>${each}</li>`)}</ul>`}
     ${(list.is_text || list.sheets.length > 0) && list.can_read_again && html`<${ReadAgain} off=${off} />`}
     ${children}
   </div>`;
+}
+
+// Columns of which one has the addresses: the person says which.
+function DoubtedColumns({ off }) {
+  const { list, act } = useAudit();
+  return html`<ul class="mv-suggestions" aria-label="Which column is meant?">
+    ${list.doubted.map(
+      (each) => html`<li key=${each.at}>
+        <span class="mv-gap"><strong><${Text}>${each.label}<//></strong> ${each.text}</span>
+        <${Small} disabled=${off} aria-label=${`Use the column ${each.label}`}
+          onClick=${() => act("choose_column", { at: each.at })}>Use this column<//>
+      </li>`,
+    )}
+  </ul>`;
 }
 
 const HEADERS = [

@@ -1,0 +1,132 @@
+"""What the names of a user's columns say: an address, somebody else's address, or a no to mail.
+
+A name is folded before it is compared: "ownerEmail2", "Owner-Email 2" and "OWNER_EMAIL_2" are
+" owner email 2 ". The words that are looked for are in tables (`data/column_names.toml`,
+`data/refusals.toml`), a language or service a row.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable
+from enum import IntEnum
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+LONGEST_NAME = 200  # characters of a name that are compared
+CAMEL = re.compile(r"(?<=[a-zà-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])")  # between "owner" and "Email"
+DIGITS = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")  # between "email" and "2"
+JOINED_EMAIL = re.compile(r"(?<=[a-z]{3})email\b")  # in "useremail"
+SIGNS = re.compile(r"[\W_]+")
+# Han, kana, Thai and Hangul, also taken apart into its letters, have no blanks between words.
+WITHOUT_BLANKS = re.compile(r"[\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+class NameRank(IntEnum):
+    """What the name of a column says about its addresses; the lower, the likelier."""
+
+    EMAIL = 0  # it says e-mail
+    OTHER = 1  # it says nothing about it
+    ROLE = 2  # it says whose address it is: not that of the row's person, or not the first one
+
+
+def fold_text(text: Any) -> str:
+    """A name or cell in the form in which it is compared: words in small letters, between blanks.
+
+    >>> fold_text("ownerEmail2"), fold_text("Sähköposti-osoite"), fold_text("E-Mail")
+    (' owner email 2 ', ' sahkoposti osoite ', ' e mail ')
+    """
+    text = str(text)[:LONGEST_NAME]
+    text = CAMEL.sub(" ", text)
+    if not text.isascii():
+        apart = unicodedata.normalize("NFKD", text)
+        text = "".join(c for c in apart if not unicodedata.combining(c))
+    text = DIGITS.sub(" ", text.casefold())
+    text = JOINED_EMAIL.sub(" email", text)
+    return f" {SIGNS.sub(' ', text).strip()} "
+
+
+def pattern_of(phrases: Iterable[str]) -> re.Pattern[str]:
+    """A pattern that finds any of some phrases in a folded text; one with "*" may go on.
+
+    >>> pattern_of(["added by", "rechnungs*"]).search(fold_text("Rechnungsadresse")) is not None
+    True
+    """
+    parts = []
+    for phrase in phrases:
+        folded = fold_text(phrase).strip()
+        if WITHOUT_BLANKS.search(folded):
+            parts.append(re.escape(folded))
+        elif phrase.endswith("*"):
+            parts.append(f"(?<= ){re.escape(folded)}")
+        else:
+            parts.append(f"(?<= ){re.escape(folded)}(?= )")
+    longest_first = sorted(parts, key=len, reverse=True)
+    return re.compile("|".join(longest_first))
+
+
+def phrases_of(text: str) -> list[str]:
+    """The phrases of a row of a table.
+
+    >>> phrases_of("e mail | mail")
+    ['e mail', 'mail']
+    """
+    return [phrase.strip() for phrase in text.split("|")]
+
+
+@cache
+def read_table(name: str) -> dict[str, Any]:
+    """A table of the package."""
+    return tomllib.loads(files("mailverdict.data").joinpath(name).read_text(encoding="utf-8"))
+
+
+@cache
+def name_patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """The patterns of words for e-mail, for roles, and for what says nothing beside the first."""
+    table = read_table("column_names.toml")
+    email = [phrase for row in table["email"] for phrase in phrases_of(row["words"])]
+    roles = [phrase for row in table["role"] for phrase in phrases_of(row["words"])]
+    plain = phrases_of(table["plain"]["words"])
+    return pattern_of(email), pattern_of(roles), pattern_of(plain)
+
+
+def says_email(name: Any) -> bool:
+    """Whether a name has a word for e-mail in it.
+
+    >>> says_email("Work E-Mail"), says_email("courriel"), says_email("female")
+    (True, True, False)
+    """
+    email, _, _ = name_patterns()
+    return email.search(fold_text(name)) is not None
+
+
+def rank_name(name: Any) -> NameRank:
+    """What a name says about the addresses of its column.
+
+    >>> rank_name("Email Address"), rank_name("contact"), rank_name("ownerEmail")
+    (<NameRank.EMAIL: 0>, <NameRank.OTHER: 1>, <NameRank.ROLE: 2>)
+    """
+    email, roles, _ = name_patterns()
+    folded = fold_text(name)
+    without_email = email.sub("", folded)
+    if roles.search(f" {' '.join(without_email.split())} "):
+        return NameRank.ROLE
+    return NameRank.EMAIL if email.search(folded) else NameRank.OTHER
+
+
+def is_plain_email(name: Any) -> bool:
+    """Whether a name says e-mail and nothing else.
+
+    >>> is_plain_email("E-mail 1 - Value"), is_plain_email("Personal Email")
+    (True, False)
+    """
+    email, _, plain = name_patterns()
+    folded = fold_text(name)
+    if not email.search(folded):
+        return False
+    rest = email.sub("", folded)
+    rest = plain.sub("", f" {' '.join(rest.split())} ")
+    return not rest.strip()
