@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import InputError
-from .letters import DOUBTFUL, PAGES, RUNS, Reading, rank_pages
+from .letters import DOUBTFUL, PAGES, RUNS, Decoding, rank_pages
 from .table_file import LONGEST_LINE, temporary_copy
 
 BLOCK = 8 << 20  # bytes read at once: bounds memory
@@ -265,12 +265,12 @@ def guess_other(sample: bytes, octet: bytes, delimiter: str) -> Encoding:
         pages[0] = "cp1252"
     words = RUNS_BEYOND_ASCII.findall(sample)[:1]
     best, *others = (
-        Reading(page, tuple(word.decode(page, "replace") for word in words), 0.0) for page in pages
+        Decoding(page, tuple(word.decode(page, "replace") for word in words), 0.0) for page in pages
     )
     return Encoding(best.encoding, why=explain(best, others[:MOST_OTHERS]))
 
 
-def explain(best: Reading, others: list[Reading]) -> str:
+def explain(best: Decoding, others: list[Decoding]) -> str:
     """Why an encoding was taken, with a word that another one reads otherwise."""
     shown = 0
     for other in others[:1]:
