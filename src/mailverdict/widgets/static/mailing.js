@@ -94,16 +94,16 @@ function Waves() {
   const { decide, page, act } = useAudit();
   const { busy, wave } = decide;
   const disabled = busy || page.running;
-  const make = (action) => () => act(action, { kind: "csv" });
+  const csv = { kind: "csv" };
   return html`<section class="mv-part" aria-label="Mail in waves">
     <div class="mv-row mv-part-head">
       <h4>Mail in waves</h4>
       <span class="mv-soft mv-gap">
         ${wave.text || "A part first, and doubtful rows as long as few mails bounce. Give the bounces before the next wave."}
       </span>
-      ${wave.can_pilot && html`<${Small} disabled=${disabled} onClick=${make("make_pilot")}>Mail 200 as a pilot<//>`}
-      ${wave.can_resume && html`<${Small} disabled=${disabled} onClick=${make("resume_waves")}>Mail nevertheless<//>`}
-      <${Small} disabled=${disabled} onClick=${make("make_wave")}>Make wave ${wave.next}<//>
+      ${wave.can_pilot && html`<${Small} disabled=${disabled} onClick=${() => act("make_pilot", csv)}>Mail 200 as a pilot<//>`}
+      ${wave.can_resume && html`<${Small} disabled=${disabled} onClick=${() => act("resume_waves", csv)}>Mail nevertheless<//>`}
+      <${Small} disabled=${disabled} onClick=${() => act("make_wave", csv)}>Make wave ${wave.next}<//>
     </div>
   </section>`;
 }
