@@ -46,6 +46,8 @@ def draw_task(figures: Sequence[Figure]) -> str | None:
         return None
     sizes = sorted({each.size for each in figures})
     title = f"{figures[0].task[0].upper()}{figures[0].task[1:]}"
+    if len(sizes) > 2 and min(each.median for each in figures) <= 0:
+        return None  # a logarithmic axis has no zero
     if len(sizes) > 2:
         height, shapes = PLOT_HEIGHT, draw_lines(figures, sizes)
     else:
