@@ -111,6 +111,13 @@ def cells_of(frame: pd.DataFrame) -> list[str | None]:
     return [None if pd.isna(cell) else cell for cell in frame["email"]]
 
 
+def last_labels(ranked: Any) -> Any:
+    """A ranking of columns with the last one of several labels."""
+    if not isinstance(ranked, pd.DataFrame):
+        return ranked
+    return ranked.rename(index=lambda name: str(name).rpartition("/")[2])
+
+
 def below_work(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with two levels of labels."""
     return frame.set_axis(pd.MultiIndex.from_product([["work"], frame.columns]), axis=1)
@@ -271,7 +278,9 @@ ON_FRAMES: dict[str, Verb] = {
     "decide": lambda make, column: mv.decide(make(verified_frame()), column),
     "split": lambda make, column: mv.split(make(verified_frame()), column).review,
     "summary": lambda make, column: mv.summary(make(verified_frame()), column),
-    "breakdown": lambda make, column: mv.breakdown(make(verified_frame()), column=column),
+    "breakdown": lambda make, column: last_labels(
+        mv.breakdown(make(verified_frame()), column=column)
+    ),
     "breakdown by domain": lambda make, column: mv.breakdown(
         make(verified_frame()), "domain", column=column
     ),

@@ -73,6 +73,7 @@ def test_what_is_malformed_is_told_beyond_the_limit():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:known=:UserWarning")
 @each_row(("source", "validation_type"), [("local", "mx"), ("remote", "mx"), ("local", "regex")])
 def test_what_another_verifier_settled_is_not_asked_in_any_piece(source, validation_type):
     backend = ScriptedBackend(free=validation_type == "regex")

@@ -61,6 +61,10 @@ SETS_OF_COLUMNS = (
 )
 
 
+# A list whose mailboxes nobody asked about says so before a mailing.
+@pytest.mark.filterwarnings(
+    "ignore:.*counts? as mailed:UserWarning", "ignore:there is no column:UserWarning"
+)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "make", "columns"),

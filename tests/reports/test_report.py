@@ -195,7 +195,7 @@ def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
     assert facts.cleaning.rows == 2
     assert "2 cells were cleaned first" in mv.report(cleaned, "email").to_html()
     assert mv.summary(cleaned, "email").loc["valid", ["rows", "addresses"]].tolist() == [3, 2]
-    assert mv.breakdown(cleaned, "domain").loc["firm.example", "rows"] == 3
+    assert mv.breakdown(cleaned, "domain").loc["firm.example", "rows"] == 4
 
 
 @pytest.mark.filterwarnings("ignore:.*several addresses:UserWarning")

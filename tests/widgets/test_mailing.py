@@ -206,7 +206,9 @@ def test_of_two_spellings_of_somebody_the_one_that_was_mailed_has_the_wave():
     people = [f"user{n}@firm.example" for n in range(100)]
     backend = AnsweringBackend({"a.b": gone})
     frame = pd.DataFrame({"mail": [*people, "a.b@gmail.com", "ab@gmail.com"]})
-    audit = finished(ready(frame, backend, validation_type="smtp", column="mail", journal=None))
+    audit = ready(frame, backend, validation_type="smtp", column="mail", journal=None)
+    audit._state.set_repair("merge", is_on=False)
+    finished(audit)
     for _ in range(6):
         audit._state.act("make_wave", kind="csv")
         audit.wait(60)

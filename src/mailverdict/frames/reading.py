@@ -339,7 +339,7 @@ class Reading:
         of_standing = pc.index_in(self.rows["standing"], value_set=words, skip_nulls=True)
         at = pc.coalesce(at, pc.add(of_standing, len(answers)))
         parts = [answers, standing.select(fields)]
-        if self.known is not None:
+        if self.known is not None and "known" in self.rows.schema.names:
             of_known = pc.add(self.rows["known"].cast(pa.int32()), len(answers) + len(standing))
             at = pc.coalesce(at, of_known)
             parts.append(self.known.rows.select(fields))
