@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from ..errors import SettingsError
+from .jobs.schema import RowsLocked
 
 LOG = logging.getLogger(__name__)
 PAUSE = 2.0  # seconds without an error after which the store can be used again; longer than a writer waits to try again
@@ -23,6 +24,10 @@ AWAY = (TimeoutError, SettingsError, OperationalError, InterfaceError, InternalE
 LOST = (
     "the store cannot be used: %s; this process tries again until it can. If that lasts, check that the database is"
     " running, that this host can reach it, and that its disk has room"
+)
+LOCKED = (
+    "another process has rows of the store locked and does not go on; what needs them is tried again. If that lasts, look"
+    " for a process that is stopped, or for a transaction of somebody else (pg_stat_activity, pg_blocking_pids)"
 )
 
 
@@ -36,14 +41,18 @@ class OutageLog:
         self.clock = clock
         self.failures = 0
         self.began: float | None = None  # the outage that is under way
-        self.reported: set[str] = set()  # kinds of bugs
+        self.reported: set[str] = set()  # kinds of errors other than outages
         self.has_failed = asyncio.Event()
 
     def failed(self, error: BaseException) -> None:
         """Log an error unless it is part of an outage, or of a series of errors, that was logged."""
         self.failures += 1
         self.has_failed.set()
-        if isinstance(error, AWAY) or getattr(error, "connection_invalidated", False):
+        if isinstance(error, RowsLocked):
+            if LOCKED not in self.reported:
+                self.reported.add(LOCKED)
+                LOG.warning(LOCKED)
+        elif isinstance(error, AWAY) or getattr(error, "connection_invalidated", False):
             if self.began is None:
                 self.began = self.clock()
                 cause = str(getattr(error, "orig", error)) or "no answer in time"

@@ -36,7 +36,7 @@ from .engine import (
 from .http.metrics import Metrics
 from .jobs.group_committer import CommitterClosed, GroupCommitter
 from .jobs.owners import find_owners
-from .jobs.queue import JobOutcome, Queue
+from .jobs.queue import JobOutcome, Queue, client_of
 from .jobs.store import STORE_UNAVAILABLE, Account, Debit, Depth, NewJob, Store, StoredJob
 from .jobs.submission import check_job
 from .jobs.worker import Worker, dump_verification
@@ -115,8 +115,15 @@ class ServiceState:
     async def start(self, engine: VerificationEngine) -> None:
         """Start everything that uses the store."""
         store, queue, self.engine = self.store, Queue(self.store), engine
-        self.writes = GroupCommitter(self.watched(store.submit), store.writers, name="submissions")
-        self.results = GroupCommitter(self.watched(queue.settle), store.writers, name="results")
+        self.writes = GroupCommitter(
+            self.watched(store.submit),
+            store.writers,
+            name="submissions",
+            client_of=lambda debit: debit.client,
+        )
+        self.results = GroupCommitter(
+            self.watched(queue.settle), store.writers, name="results", client_of=client_of
+        )
         self.reads = GroupCommitter(store.find_jobs, store.readers, name="look-ups")
         if not store.is_shared:
             await store.write(queue.recover)

@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mailverdict.service.jobs.group_committer import CommitterClosed, GroupCommitter
+from mailverdict.service.jobs.group_committer import PATIENCE, CommitterClosed, GroupCommitter
+from mailverdict.service.jobs.schema import RowsLocked
+from tests.doubles.clock import Clock
 from tests.doubles.service import asynchronous
 
 THREADS = ThreadPoolExecutor(1)
@@ -111,3 +113,90 @@ async def test_close_executes_what_is_pending_and_refuses_more() -> None:
     assert await waiting == 10
     with pytest.raises(CommitterClosed):
         await group.run(2)
+
+
+class Locks:
+    """A blocking function for operations of clients, of which some are locked; it remembers its calls."""
+
+    def __init__(self, *locked: str) -> None:
+        self.locked = set(locked)
+        self.calls: list[list[str]] = []
+
+    def __call__(self, operations: list[str]) -> list[str]:
+        self.calls.append(operations)
+        if self.locked & {operation[0] for operation in operations}:
+            raise RowsLocked
+        return operations
+
+    def committer(self, clock: Clock) -> GroupCommitter[str]:
+        return GroupCommitter(
+            self, ThreadPoolExecutor(2), name="test", client_of=lambda name: name[0], clock=clock
+        )
+
+
+@asynchronous
+async def test_group_that_meets_a_lock_is_tried_again_client_by_client() -> None:
+    locks = Locks("b")
+    group = locks.committer(Clock(0.0))
+    tasks = {name: asyncio.create_task(group.run(name)) for name in ("a1", "b1", "a2", "c1")}
+    done = await asyncio.gather(tasks["a1"], tasks["a2"], tasks["c1"])
+    assert done == ["a1", "a2", "c1"]
+    assert not tasks["b1"].done()
+    assert locks.calls[:2] == [["a1", "b1", "a2", "c1"], ["a1", "a2"]]
+    assert ["c1"] in locks.calls
+    locks.locked.clear()
+    assert await tasks["b1"] == "b1"
+    await group.aclose()
+
+
+@asynchronous
+async def test_later_operations_of_a_locked_client_stay_out_of_the_groups_and_in_order() -> None:
+    locks = Locks("b")
+    group = locks.committer(Clock(0.0))
+    first = asyncio.create_task(group.run("b1"))
+    while "b" not in group.locked:
+        await asyncio.sleep(0)
+    second = asyncio.create_task(group.run("b2"))
+    assert await asyncio.gather(*(group.run(f"a{n}") for n in range(3))) == ["a0", "a1", "a2"]
+    assert ["a0", "a1", "a2"] in locks.calls
+    assert not first.done()
+    assert not second.done()
+    locks.locked.clear()
+    assert await asyncio.gather(first, second) == ["b1", "b2"]
+    assert locks.calls[-1] == ["b1", "b2"]
+    assert not group.locked
+    await group.aclose()
+
+
+@asynchronous
+async def test_nobody_is_refused_before_an_attempt_alone_and_before_patience_is_over() -> None:
+    locks, clock = Locks("b"), Clock(0.0)
+    group = locks.committer(clock)
+    refused = asyncio.create_task(group.run("b1"))
+    while locks.calls.count(["b1"]) < 3:
+        await asyncio.sleep(0)
+    clock.now = PATIENCE - 1
+    later = asyncio.create_task(group.run("b2"))
+    while ["b1", "b2"] not in locks.calls:
+        await asyncio.sleep(0)
+    assert not refused.done()
+    clock.now = PATIENCE
+    with pytest.raises(RowsLocked):
+        await refused
+    assert not later.done()
+    locks.locked.clear()
+    assert await later == "b2"
+    await group.aclose()
+
+
+@asynchronous
+async def test_close_waits_for_the_operations_of_a_locked_client() -> None:
+    locks, clock = Locks("b"), Clock(0.0)
+    group = locks.committer(clock)
+    refused = asyncio.create_task(group.run("b1"))
+    while "b" not in group.locked:
+        await asyncio.sleep(0)
+    clock.now = PATIENCE
+    await group.aclose()
+    with pytest.raises(RowsLocked):
+        await refused

@@ -19,7 +19,7 @@ from ..server import serve
 from ..service_state import make_engine
 from ..settings import Clock, ServiceSettings
 from .group_committer import GroupCommitter
-from .queue import Queue
+from .queue import Queue, client_of
 from .schema import is_shared
 from .store import STORE_UNAVAILABLE, Depth, Store
 from .worker import Worker, WorkerAbilities
@@ -96,7 +96,9 @@ async def open_worker(
     count = (metrics or Metrics()).count_finished_job
     store = Store(settings, clock)
     try:
-        results = GroupCommitter(Queue(store).settle, store.writers, name="results")
+        results = GroupCommitter(
+            Queue(store).settle, store.writers, name="results", client_of=client_of
+        )
         worker = Worker(
             store, results, engine, settings, abilities, outages=outages, on_finished=count
         )

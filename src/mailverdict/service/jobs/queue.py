@@ -74,6 +74,11 @@ class JobOutcome:
     second_pass: bool = False
 
 
+def client_of(outcomes: Sequence[JobOutcome]) -> str:
+    """The client of outcomes that are written together."""
+    return outcomes[0].client
+
+
 class Claimed(NamedTuple):
     """Jobs of a worker; those whose retry was due and for which the queue still has no room."""
 
@@ -337,8 +342,9 @@ class Queue:
             mine = update(worker).where(worker.c.id == number).values(lease=DATABASE_NOW + LEASE)
             if not connection.execute(mine).rowcount:
                 return False
+        with self.store.writer.begin() as connection:  # if it fails, the lease is renewed
             self.free(connection, worker.c.lease < DATABASE_NOW, skip_locked=True)
-            return True
+        return True
 
     def leave(self, number: int) -> None:
         """Remove a worker that stops; others continue with its jobs."""

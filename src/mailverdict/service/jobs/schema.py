@@ -161,6 +161,23 @@ CONNECTION = {
     "tcp_user_timeout": "15000",
 }
 
+# Limits that the server of PostgreSQL keeps for each of our sessions, in milliseconds and seconds. A process that stops
+# in the middle of a transaction, or whose host loses its power, would hold its locks without an end. It holds them for
+# less time than a submission is tried again (`group_committer.PATIENCE`), so that no client notices.
+SESSION = {
+    "lock_timeout": "250",
+    "idle_in_transaction_session_timeout": "4000",
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "3",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+}
+LOCK_NOT_AVAILABLE = "55P03"  # the SQLSTATE after `lock_timeout`
+
+
+class RowsLocked(Exception):
+    """Another process had rows locked for longer than `lock_timeout`; nothing was written, and the store is well."""
+
 
 def parse_url(text: str) -> URL:
     """The store's URL with the installed driver and time limits; the directory of an SQLite file must exist."""
@@ -231,17 +248,39 @@ def create_postgresql_engine(url: URL, connections: int = 1) -> Engine:
         )
     except ModuleNotFoundError as exc:
         raise MissingExtraError("a store on PostgreSQL", "postgres") from exc
-    event.listen(engine, "handle_error", hide_row)
+    event.listen(engine, "connect", limit_session)
+    event.listen(engine, "handle_error", convert_error)
     return engine
 
 
-def hide_row(context: ExceptionContext) -> None:
-    """Reduce a server's error to its first line: errors are logged, and the details quote the row with its address."""
+def limit_session(connection: Any, _: object) -> None:
+    """Set the limits of a new session; not when it is opened, since a pooler in between may refuse such options."""
+    with connection.cursor() as cursor:
+        for name, value in SESSION.items():
+            cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
+    connection.commit()
+
+
+def lift_limits(connection: Connection) -> None:
+    """Let a transaction wait for locks, and take its time: for the tables as a whole, and not for rows."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL lock_timeout = 0"))
+        connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
+
+
+def convert_error(context: ExceptionContext) -> RowsLocked | None:
+    """`RowsLocked` after a lock's time limit; reduce any other error of the server to its first line.
+
+    Errors are logged, and the details quote the row with its address.
+    """
     error, wrapped = context.original_exception, context.sqlalchemy_exception
+    if getattr(error, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+        return RowsLocked("another process has the rows locked")
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     if primary and wrapped is not None:
         error.args = (primary,)
         wrapped.args = (f"({type(error).__name__}) {primary}",)
+    return None
 
 
 def prepare_sqlite(connection: Any, _: object) -> None:
@@ -313,6 +352,7 @@ def unusable(engine: Engine, exc: SQLAlchemyError) -> SettingsError:
 def locked_version(connection: Connection) -> int | None:
     """The schema's version, None if the database is empty; nobody else changes it during the transaction."""
     if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL lock_timeout = 0"))  # of an upgrade
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
     names = set(inspect(connection).get_table_names())
     if about.name not in names:

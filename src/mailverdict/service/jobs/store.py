@@ -39,6 +39,7 @@ from ..settings import Clock, ServiceSettings, WhenSaturated
 from .backlog import OPEN, STATES, Changes, add_backlog
 from .commit import commit
 from .schema import (
+    RowsLocked,
     backlog,
     connect,
     create_file,
@@ -55,8 +56,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Execute = Callable[[str, tuple[Any, ...]], Iterable[Any]]
 WRITERS, READERS = 4, 2  # connections to PostgreSQL
-# The database does not answer, or another process has taken its lock. Later attempts may succeed.
-STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError)
+# The database does not answer, or another process has a lock of it. Later attempts may succeed.
+STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError, RowsLocked)
 
 
 class QueueFull(Exception):
@@ -254,7 +255,7 @@ class Store:
         """The result of one debit, or what it raised."""
         try:
             return self.submit_together([debit])[0]
-        except SQLAlchemyError as exc:
+        except (SQLAlchemyError, RowsLocked) as exc:
             return exc
 
     def submit_together(self, debits: Sequence[Debit]) -> list[Account | Exception]:

@@ -10,7 +10,7 @@ from ...contract.envelope import JobStatus
 from ...errors import SettingsError
 from ..settings import ServiceSettings
 from .backlog import fill_backlog
-from .schema import JOB_ID_KEY, about, is_shared, job, parse_url, quota
+from .schema import JOB_ID_KEY, about, is_shared, job, lift_limits, parse_url, quota
 from .store import Store
 
 SET_SEQUENCE = text(
@@ -43,6 +43,7 @@ def copy_store(source: str, target: str) -> CopiedRows:
         destination = Store(ServiceSettings(store=target))
         try:
             with origin.reader.connect() as reader, destination.writer.begin() as writer:
+                lift_limits(writer)
                 writer.execute(text("LOCK TABLE job, quota IN EXCLUSIVE MODE"))
                 for table in (job, quota):
                     if writer.scalar(select(func.count()).select_from(table)):

@@ -21,6 +21,7 @@ from .schema import (
     create_or_read,
     create_postgresql_engine,
     job,
+    lift_limits,
     lock_file,
     locked_version,
     parse_url,
@@ -41,6 +42,7 @@ def upgrade(url: str) -> tuple[int, int]:
     engine = connect(parsed, writes=True) if is_file else create_postgresql_engine(parsed)
     try:
         with engine.begin() as connection:
+            lift_limits(connection)
             found = locked_version(connection)
             if found is not None and found < SCHEMA_VERSION:
                 migrate(connection)

@@ -38,6 +38,7 @@ from ..settings import ServiceSettings
 from .group_committer import GroupCommitter
 from .owners import find_owners
 from .queue import BATCH_LIMIT, LEASE, JobOutcome, LeaseLost, Queue
+from .schema import RowsLocked
 from .store import STORE_UNAVAILABLE, Store, StoredJob, WorkerRow
 
 T = TypeVar("T")
@@ -356,10 +357,18 @@ class Worker:
             self.stuck.update(each.seq for each in jobs)
 
     async def write_outcomes(self, jobs: Sequence[StoredJob], finished: Sequence[Finished]) -> None:
-        """Write outcomes, for as long as the store is unavailable again and again; then count the jobs that ended."""
-        written = await self.until_written(
-            lambda: self.results.run([outcome for outcome, _ in finished])
-        )
+        """Write outcomes, for as long as the store is unavailable again and again; then count the jobs that ended.
+
+        Those of each client are an operation of their own, so that none waits for the rows of another client.
+        """
+        by_client: dict[str, list[JobOutcome]] = {}
+        for outcome, _ in finished:
+            by_client.setdefault(outcome.client, []).append(outcome)
+        writes = [
+            self.until_written(partial(self.results.run, outcomes))
+            for outcomes in by_client.values()
+        ]
+        written = set().union(*await asyncio.gather(*writes))
         for each, (outcome, verification) in zip(jobs, finished, strict=True):
             if each.seq in written and outcome.status != JobStatus.PROCESSING and not each.priority:
                 self.on_finished(outcome.status, verification)
@@ -374,7 +383,8 @@ class Worker:
                 try:
                     return await write()
                 except STORE_UNAVAILABLE as exc:
-                    self.unwritten.add(mark)
+                    if not isinstance(exc, RowsLocked):  # which says nothing about the store
+                        self.unwritten.add(mark)
                     self.outages.failed(exc)
                     await asyncio.sleep(self.retry_delay)
         finally:
