@@ -324,6 +324,56 @@ def test_jobs_start_with_the_burst_and_go_on_at_the_rate(url: str) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("back", [3_600, 86_400])
+def test_used_bucket_is_full_after_the_clock_was_put_back(
+    url: str, clock: Clock, back: int
+) -> None:
+    store = open_store(url, clock, rate_limit=1, rate_burst=100)
+    number = Queue(store).register(ROW)
+    store.submit([debit("a", 0, *(f"first{n}" for n in range(100)))])
+    assert len(claimed(store, number)) == 100
+    clock.now -= back
+    account = store.submit([debit("a", 0, *(f"later{n}" for n in range(100)))])[0]
+    assert account.tokens == 0.0, "all of them start at once"
+    assert store.account("a").tokens == 0.0
+    Queue(store).settle([[JobOutcome(seq, "a", "done", "{}") for seq in range(1, 101)]])
+    assert len(claimed(store, number)) == 100
+    clock.now += 10
+    store.submit([debit("a", 0, *(f"last{n}" for n in range(100)))])
+    Queue(store).settle([[JobOutcome(seq, "a", "done", "{}") for seq in range(101, 201)]])
+    assert len(claimed(store, number)) == 10, "the pace goes on from there"
+    store.close()
+
+
+def test_bucket_is_as_it_was_if_another_transaction_read_the_clock_later(
+    url: str, clock: Clock
+) -> None:
+    store = open_store(url, clock, rate_limit=1, rate_burst=100)
+    number = Queue(store).register(ROW)
+    store.submit([debit("a", 0, *(f"first{n}" for n in range(100)))])
+    assert len(claimed(store, number)) == 100
+    clock.now -= 1
+    Queue(store).settle([[JobOutcome(seq, "a", "done", "{}") for seq in range(1, 101)]])
+    store.submit([debit("a", 0, *(f"later{n}" for n in range(100)))])
+    assert claimed(store, number) == []
+    store.close()
+
+
+@pytest.mark.parametrize("back", [3_600, 86_400])
+def test_retry_beyond_the_longest_wait_is_due(store: Store, clock: Clock, back: int) -> None:
+    queue = Queue(store)
+    number = queue.register(ROW)
+    store.submit([debit("a", 0, "one")])
+    assert claimed(store, number) == ["one"]
+    longest = max(store.settings.saturation_backoff)
+    queue.settle([[JobOutcome(1, "a", "processing", attempt=1, due_in=longest)]])
+    assert claimed(store, number) == []
+    clock.now -= 1
+    assert claimed(store, number) == [], "it waits, as long as the clock may be right"
+    clock.now -= back
+    assert claimed(store, number) == ["one"]
+
+
 def test_few_jobs_start_as_soon_as_there_are_tokens_for_all_of_them(url: str) -> None:
     clock = Clock()
     store = open_store(url, clock, rate_limit=50, rate_burst=100, daily_limit=1000)

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, text
 
 from mailverdict.service.jobs.group_committer import PATIENCE
-from mailverdict.service.jobs.queue import JobOutcome, Queue
+from mailverdict.service.jobs.queue import LEASE, JobOutcome, Queue
 from mailverdict.service.jobs.schema import SESSION, RowsLocked, lift_limits, locked_version
 from mailverdict.service.jobs.store import Debit, NewJob, WorkerRow
 from tests.doubles.service import RunningService, asynchronous, open_store, serving, until
@@ -132,4 +132,18 @@ async def test_lease_is_renewed_while_the_rows_of_a_dead_worker_are_locked(url: 
             queue.settle([[JobOutcome(1, "a", "error", message="late")]])
     assert queue.renew(mine)
     assert len(queue.claim(mine, ("mx",)).jobs) == 1
+    store.close()
+
+
+def test_lease_beyond_its_longest_ends_after_the_clock_was_put_back(url: str) -> None:
+    store = open_store(url)
+    queue = Queue(store)
+    mine, dead = queue.register(ROW), queue.register(ROW)
+    now = "extract(epoch FROM clock_timestamp())"
+    with store.writer.begin() as connection:
+        connection.execute(text(f"UPDATE worker SET lease = {now} + 86400 WHERE id = {dead}"))
+    assert queue.renew(mine)
+    with store.reader.begin() as connection:
+        left = connection.scalar(text(f"SELECT lease - {now} FROM worker WHERE id = {dead}"))
+    assert left <= LEASE
     store.close()

@@ -30,11 +30,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ...contract.envelope import JobStatus
 from ...errors import SettingsError
+from ...model.settings import parse_duration
 from ..settings import DAY, WhenSaturated
 from .backlog import LOCK_BACKLOG, OPEN, Changes, lock_backlog
 from .schema import INSERTS, about, backlog, job, owner, quota, worker
 from .shares import KEPT, WaitingOwner, choose_owners, shares
 from .store import (
+    CLOCK_STEP,
     COUNTS,
     DATABASE_NOW,
     IS_QUEUED,
@@ -114,7 +116,8 @@ SETTLE = """
     FROM (VALUES {}) AS outcome WHERE job.seq = outcome.column1
 """
 DUE = (
-    SELECT_JOB.where(job.c.due.is_not(None), job.c.due <= bindparam("now"))
+    SELECT_JOB.where(job.c.due.is_not(None))
+    .where((job.c.due <= bindparam("now")) | (job.c.due > bindparam("longest")))
     .order_by(job.c.due)
     .limit(BATCH_LIMIT)
 )
@@ -170,7 +173,9 @@ class Queue:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.settings = store.settings
+        self.settings = settings = store.settings
+        second_pass = parse_duration(settings.local.retry_greylisted, name="retry_greylisted")
+        self.longest_wait = max(*settings.saturation_backoff, second_pass)  # seconds until a retry
         self.add_owner = add_owner(store.writer.dialect.name)
         running = select(func.count()).select_from(worker).where(store.is_running())
         self.count = select(*COUNTS, running.scalar_subquery())
@@ -245,7 +250,10 @@ class Queue:
             found = found.where(backlog.c.verifying == 0)
         if self.store.rate:
             tokens = backlog.c.tokens + (now - backlog.c.counted_at) * self.store.rate + ROUNDING
-            found = found.where((tokens >= self.store.start_tokens) | (tokens >= backlog.c.waiting))
+            is_full = backlog.c.counted_at > now + CLOCK_STEP
+            found = found.where(
+                (tokens >= self.store.start_tokens) | (tokens >= backlog.c.waiting) | is_full
+            )
         return found.limit(CLIENTS_AT_ONCE).with_for_update(of=backlog, skip_locked=True)
 
     def jobs_of(
@@ -258,9 +266,12 @@ class Queue:
     def release_due(self, connection: Connection, now: float) -> list[StoredJob]:
         """Queue jobs whose retry is due; return those that were postponed because the queue had no room, and has none.
 
+        A retry that is further away than the longest wait was written before the clock was put back, and is due.
         Only with ``settle`` the queue has no room for them; else they have been counted among the unfinished.
         """
-        due = list(map(StoredJob._make, connection.execute(DUE, {"now": now})))
+        longest = now + self.longest_wait + CLOCK_STEP
+        limits = {"now": now, "longest": longest}
+        due = list(map(StoredJob._make, connection.execute(DUE, limits)))
         if not due:
             return []
         clients = {each.client for each in due}
@@ -273,8 +284,11 @@ class Queue:
             room = max(self.settings.queue_limit - int(connection.scalar(in_queue) or 0), 0)
         found = connection.execute(LOCK_JOBS, {"seqs": [each.seq for each in due[:room]]}).all()
         changes = Changes()
-        released = [row for row in found if row.due is not None and row.due <= now]
-        for row in released:
+        released = []
+        for row in found:
+            if row.due is None or now < row.due <= longest:
+                continue  # another worker has released it meanwhile
+            released.append(row)
             changes.add(row.client, row.status, row.due, -1)
             changes.add(row.client, JobStatus.QUEUED, None)
         if released:
@@ -343,6 +357,9 @@ class Queue:
             if not connection.execute(mine).rowcount:
                 return False
         with self.store.writer.begin() as connection:  # if it fails, the lease is renewed
+            # Of a worker that ended before the clock was put back.
+            too_long = worker.c.lease > DATABASE_NOW + LEASE + CLOCK_STEP
+            connection.execute(update(worker).where(too_long).values(lease=DATABASE_NOW + LEASE))
             self.free(connection, worker.c.lease < DATABASE_NOW, skip_locked=True)
         return True
 
@@ -454,7 +471,9 @@ class Queue:
             connection.execute(delete(quota).where(quota.c.day < self.settings.day_of(now - DAY)))
             full_after = self.settings.rate_burst / self.store.rate if self.store.rate else 0.0
             idle = select(backlog.c.client).where(
-                OPEN == 0, backlog.c.counted_at < now - full_after
+                OPEN == 0,
+                (backlog.c.counted_at < now - full_after)
+                | (backlog.c.counted_at > now + CLOCK_STEP),
             )
             connection.execute(
                 delete(backlog).where(backlog.c.client.in_(idle.with_for_update(skip_locked=True)))

@@ -56,6 +56,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Execute = Callable[[str, tuple[Any, ...]], Iterable[Any]]
 WRITERS, READERS = 4, 2  # connections to PostgreSQL
+# Seconds. A moment that lies further in the future was written before the clock was put back. A nearer one may be of
+# another transaction, which read the clock later and ended earlier.
+CLOCK_STEP = 10.0
 # The database does not answer, or another process has a lock of it. Later attempts may succeed.
 STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError, RowsLocked)
 
@@ -416,8 +419,13 @@ class Store:
 
     def tokens_of(self, row: Row[Any], now: float) -> float:
         """The tokens for bulk jobs that a client has at present, by its row of `backlog`."""
+        if not self.rate:
+            return math.inf
+        full = float(self.settings.rate_burst)
+        if row.counted_at > now + CLOCK_STEP:  # the clock was put back
+            return full
         tokens: float = row.tokens + max(now - row.counted_at, 0.0) * self.rate
-        return min(float(self.settings.rate_burst), tokens) if self.rate else math.inf
+        return min(full, tokens)
 
     def find_jobs(self, job_ids: Sequence[str]) -> list[StoredJob | None]:
         """The jobs with these identifiers, None where there is none, by one statement."""
