@@ -25,6 +25,7 @@ from mailverdict.backend import (
     Job,
     KnownPace,
     Noticed,
+    Paced,
     Quota,
     QuotaSeen,
     Settled,
@@ -36,6 +37,7 @@ from mailverdict.errors import JournalError
 from mailverdict.model.table import SCHEMA, table_to_rows
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.runs.journal.journal import Journal
+from mailverdict.runs.journal.recall import digest_of
 from mailverdict.runs.retry import ERROR_MAX_AGE, HOLD, MAX_HOLD
 from tests.doubles.clock import Clock
 from tests.doubles.tables import rows_to_table
@@ -858,6 +860,98 @@ def test_opening_does_not_read_the_whole_file_and_damage_inside_is_found_when_it
         assert known(journal, emails[0]) == {emails[0]: "valid"}
         with pytest.raises(JournalError, match="is damaged"):
             known(journal, *emails)
+
+
+def change_row(path: Path, statement: str) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement)
+    connection.close()
+
+
+DAMAGED_ROWS = {  # what is done to a row, and what the error says about it
+    "empty outcome": ("UPDATE outcomes SET body = '{}'", "outcomes with id = 1 does not fit"),
+    "another verdict": (
+        "UPDATE outcomes SET body = replace(body, 'valid', 'invalid')",
+        "outcomes with id = 1 does not fit",
+    ),
+    "octets": ("UPDATE outcomes SET body = x'00ff'", "outcomes with id = 1 does not fit"),
+    "other checksum": ("UPDATE outcomes SET digest = x'00'", "outcomes with id = 1 does not fit"),
+    "no outcome": ("DELETE FROM outcomes", "outcomes with id = 1 is missing"),
+    "text for a time": (
+        "UPDATE addresses SET settled_at = 'soon'",
+        "addresses with address = 'ada@x.org' holds",
+    ),
+    "text for a date": (
+        "UPDATE addresses SET checked_at = 'soon'",
+        "addresses with address = 'ada@x.org' holds",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGED_ROWS)
+def test_a_damaged_row_is_an_error_that_names_it_and_what_to_do(path: Path, how: str) -> None:
+    statement, what = DAMAGED_ROWS[how]
+    with Journal(path) as journal:
+        journal.record(KEY, Settled(answers("ada@x.org")))
+    change_row(path, statement)
+    with Journal(path) as journal:
+        with pytest.raises(JournalError, match=re.escape(what)) as raised:
+            known(journal, "ada@x.org")
+        with pytest.raises(JournalError, match=re.escape(what)):
+            journal.export(path.with_name("export.parquet"))
+    message = str(raised.value)
+    assert str(path) in message
+    assert "Restore the journal from a copy" in message
+    assert "nothing is asked again" in message
+    forget = message.partition("in SQLite: ")[2].partition(")")[0]
+    change_row(path, forget)
+    with Journal(path) as journal:
+        assert known(journal, "ada@x.org") == {}, "the person has said yes"
+        journal.record(KEY, Settled(answers("ada@x.org")))
+        assert known(journal, "ada@x.org") == {"ada@x.org": "valid"}, "the row is written anew"
+
+
+@pytest.mark.parametrize(
+    ("body", "why"), [("{}", "has no answer"), ("[1]", "is not an answer"), ("{", "is not an")]
+)
+def test_an_outcome_without_an_answer_is_damaged_whatever_its_checksum(
+    path: Path, body: str, why: str
+) -> None:
+    with Journal(path) as journal:
+        journal.record(KEY, Settled(answers("ada@x.org")))
+    digest = digest_of(body).hex()
+    change_row(path, f"UPDATE outcomes SET body = '{body}', digest = x'{digest}'")
+    with Journal(path) as journal, pytest.raises(JournalError, match=f"id = 1 {why}"):
+        known(journal, "ada@x.org")
+
+
+@pytest.mark.parametrize(
+    "change", ["state = 'lost'", "state = 'held', free_at = NULL", "state = 7", "free_at = 'soon'"]
+)
+def test_a_state_that_nobody_wrote_is_an_error_and_nothing_is_sent(path: Path, change: str) -> None:
+    with Journal(path) as journal:
+        claimed = journal.claim(KEY, Submitting("token", ("ada@x.org",), 0))
+        assert claimed == ("ada@x.org",)
+    change_row(path, f"UPDATE addresses SET {change}")
+    with Journal(path) as journal, pytest.raises(JournalError, match="with address = 'ada@x.org'"):
+        journal.unclaimed(KEY, pa.array(["ada@x.org"]))
+
+
+@pytest.mark.parametrize("change", ["job_id = NULL", "sent_at = 'soon'", "email = x'00'"])
+def test_a_job_that_cannot_be_polled_is_an_error(path: Path, change: str) -> None:
+    with Journal(path) as journal:
+        journal.record(KEY, Submitted((Job("j1", "ada@x.org", "smtp", 1.0),)))
+    change_row(path, f"UPDATE addresses SET {change}")
+    with Journal(path) as journal, pytest.raises(JournalError, match="and not which"):
+        journal.adopt(KEY, pa.array(["ada@x.org"]))
+
+
+def test_a_pace_that_is_not_a_number_is_an_error(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.record(KEY, Paced("http://s", None, None, KnownPace(1.0, 2.0, 3.0)))
+    change_row(path, "UPDATE paces SET open_at_once = 'many'")
+    with Journal(path) as journal, pytest.raises(JournalError, match="paces with service = 'http://s'"):
+        journal.known_pace("http://s")
 
 
 def modes(path: Path) -> dict[str, int]:

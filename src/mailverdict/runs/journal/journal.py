@@ -51,7 +51,6 @@ sent again as it was, with the same Idempotency-Key. Two cases follow from this:
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -88,11 +87,20 @@ from .recall import (
     JournalSummary,
     PackedRows,
     RecordedRun,
+    digest_of,
     export_settled,
     find_known,
     pack,
     summarize,
 )
+
+
+STATES = ("sending", "in_flight", "waiting", "held")
+
+
+def is_number(value: object) -> bool:
+    """Whether a value of the journal is a number; SQLite keeps any value in any column."""
+    return isinstance(value, int | float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +216,10 @@ class Journal:
     def jobs_of(self, key: int, emails: pa.StringArray) -> list[tuple[Any, ...]]:
         """Fields of the jobs of these addresses, the address, and whether a run polls them."""
         rows = self.connection.execute(sql.SELECT_JOBS, {"key": key}).fetchall()
+        for job_id, email, validation_type, sent_at, address, _ in rows:
+            texts = (job_id, email, validation_type)
+            if not all(isinstance(text, str) and text for text in texts) or not is_number(sent_at):
+                raise sql.damaged_address(address, "says that a job is polled, and not which")
         addresses = pa.array([row[-2] for row in rows], pa.string())
         is_asked = pc.is_in(addresses, value_set=address_keys(emails)).to_pylist()
         return [row for row, wanted in zip(rows, is_asked, strict=True) if wanted]
@@ -220,6 +232,8 @@ class Journal:
                 sql.SELECT_STATES, {"key": self.key_id(key)}
             ).fetchall()
             for address, state, run, free_at in states:
+                if state not in STATES or (state != "in_flight" and not is_number(free_at)):
+                    raise sql.damaged_address(address, f"has the state {str(state):.20}")
                 if run != self.run and self.is_running(run):
                     elsewhere.add(address)
                 elif state in ("sending", "held") and free_at > now:
@@ -349,9 +363,7 @@ class Journal:
 
     def save_outcomes(self, packed: PackedRows) -> list[int]:
         """Insert new outcomes; returns the number of each."""
-        digests = [
-            hashlib.blake2b(body.encode(), digest_size=16).digest() for body in packed.bodies
-        ]
+        digests = [digest_of(body) for body in packed.bodies]
         self.connection.executemany(
             sql.INSERT_OUTCOME, zip(digests, packed.labels, packed.bodies, strict=True)
         )
@@ -385,7 +397,15 @@ class Journal:
         """What is known about how fast a service may be asked."""
         with self.transaction("DEFERRED"):
             row = self.connection.execute(sql.SELECT_PACE, (service,)).fetchone()
-        return KnownPace(*row) if row else None
+            if row is None:
+                return None
+            per_second, open_at_once, at = row
+            has_limit = per_second is None or is_number(per_second)
+            if not (has_limit and is_number(open_at_once) and is_number(at)):
+                name = service.replace("'", "''")
+                why = "holds a value of another kind"
+                raise sql.DamagedRowError("paces", f"service = '{name}'", why)
+        return KnownPace(*row)
 
     def summary(self) -> list[JournalSummary]:
         """What the file contains, by validation type and service."""

@@ -6,6 +6,7 @@ outcome in JSON text; a settled row is an address and the number of its outcome.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import sqlite3
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +24,11 @@ import pyarrow.json as pa_json
 import pyarrow.parquet as pq
 
 from ...atomic_write import atomic_write
-from ...model.address import address_keys
+from ...model.address import address_key, address_keys
 from ...model.table import SCHEMA, SOURCE_JOURNAL, complete_table, dump_json
 from ...model.words import ValidationType
 from . import sql
+from .sql import DamagedRowError
 
 FOUND = pa.schema(
     [
@@ -77,10 +80,13 @@ def find_known(
         if rows := connection.execute(sql.SELECT_KNOWN, {**parameters, "asked": asked}).fetchall():
             place, *fields = zip(*rows, strict=True)
             positions = some.take(pa.array(place))
-            values = [
-                pa.array(each).cast(field.type)
-                for each, field in zip(fields, list(FOUND)[1:], strict=True)
-            ]
+            try:
+                values = [
+                    pa.array(each).cast(field.type)
+                    for each, field in zip(fields, list(FOUND)[1:], strict=True)
+                ]
+            except (pa.ArrowException, OverflowError):
+                raise damaged_row(emails.take(positions), rows) from None
             pieces.append(pa.table([positions, *values], schema=FOUND))
     found = pa.concat_tables(pieces).sort_by("position").combine_chunks()
     shared = read_outcomes(connection, found["outcome"])
@@ -99,10 +105,52 @@ def read_outcomes(connection: sqlite3.Connection, ids: pa.ChunkedArray) -> pa.Ta
     """The shared columns of outcomes, one row per id."""
     distinct = ids.unique().sort()
     wanted = json.dumps(distinct.to_pylist())
-    bodies = [body for (body,) in connection.execute(sql.SELECT_OUTCOMES, (wanted,))]
-    if len(bodies) != len(distinct):
-        raise sqlite3.DatabaseError("settled rows without their outcome")
-    return unpack(bodies).take(pc.index_in(ids.combine_chunks(), value_set=distinct))
+    rows = connection.execute(sql.SELECT_OUTCOMES, (wanted,)).fetchall()
+    numbers = [number for number, _, _ in rows]
+    if len(rows) != len(distinct):
+        missing = min(set(distinct.to_pylist()) - set(numbers))
+        raise DamagedRowError("outcomes", f"id = {missing}", "is missing")
+    for number, digest, body in rows:
+        if not isinstance(body, str) or digest_of(body) != digest:
+            raise DamagedRowError("outcomes", f"id = {number}", "does not fit its checksum")
+    return unpack_rows(numbers, [body for _, _, body in rows]).take(
+        pc.index_in(ids.combine_chunks(), value_set=distinct)
+    )
+
+
+def unpack_rows(numbers: Sequence[int], bodies: Sequence[str]) -> pa.Table:
+    """The shared columns of outcomes that have these numbers; `DamagedRowError` if one of them is not an outcome."""
+    try:
+        shared = unpack(bodies)
+    except (ValueError, pa.ArrowException):
+        for number, body in zip(numbers, bodies, strict=True):
+            try:
+                unpack([body])
+            except (ValueError, pa.ArrowException):
+                raise DamagedRowError("outcomes", f"id = {number}", "is not an answer") from None
+        raise
+    has_answer = pc.is_valid(shared["status"]).to_pylist()
+    if not all(has_answer):
+        number = numbers[has_answer.index(False)]
+        raise DamagedRowError("outcomes", f"id = {number}", "has no answer")
+    return shared
+
+
+def damaged_row(emails: pa.StringArray, rows: Sequence[tuple[Any, ...]]) -> DamagedRowError:
+    """The error for the first of these rows that holds a value of another kind."""
+    why = "holds a value of another kind"
+    for email, (_, *fields) in zip(emails.to_pylist(), rows, strict=True):
+        try:
+            for value, field in zip(fields, list(FOUND)[1:], strict=True):
+                pa.array([value]).cast(field.type)
+        except (pa.ArrowException, OverflowError):
+            return sql.damaged_address(address_key(email), why)
+    return sql.damaged_address(address_key(emails[0].as_py()), why)
+
+
+def digest_of(body: str) -> bytes:
+    """The checksum of an outcome, by which equal ones are one row."""
+    return hashlib.blake2b(body.encode(), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,13 +263,26 @@ def export_settled(connection: sqlite3.Connection, path: Path) -> None:
         for key, name in connection.execute(sql.SELECT_KEYS).fetchall():
             cursor = connection.execute(sql.SELECT_SETTLED, (key,))
             while rows := cursor.fetchmany(PIECE):
-                writer.write_table(export_table(name, rows))
+                writer.write_table(export_table(connection, name, rows))
 
 
-def export_table(key: str, rows: list[tuple[str, str | None, int | None, float, str]]) -> pa.Table:
+def export_table(
+    connection: sqlite3.Connection,
+    key: str,
+    rows: list[tuple[str, str | None, int | None, float, int]],
+) -> pa.Table:
     """Rows of one key in the schema of an export."""
-    address, normalized, checked_at, settled_at, bodies = zip(*rows, strict=True)
-    shared = unpack(bodies)
+    for address, normalized, checked_at, settled_at, outcome in rows:
+        if (
+            not isinstance(address, str)
+            or not isinstance(normalized, str | None)
+            or not isinstance(checked_at, int | None)
+            or not isinstance(settled_at, float)
+            or not isinstance(outcome, int)
+        ):
+            raise sql.damaged_address(address, "holds a value of another kind")
+    address, normalized, checked_at, settled_at, outcome = zip(*rows, strict=True)
+    shared = read_outcomes(connection, pa.chunked_array([outcome], pa.int64()))
     columns = {
         "email": pa.array(address, pa.string()),
         "normalized": pa.array(normalized, pa.string()),

@@ -107,9 +107,9 @@ SELECT asked.key, x.outcome, x.normalized, x.checked_at, x.settled_at,
 FROM json_each(:asked) asked CROSS JOIN addresses x ON x.key = :key AND x.address = asked.value
 WHERE x.outcome IS NOT NULL AND (x.settled_at >= :newer_than OR is_new)
 """
-SELECT_OUTCOMES = (
-    "SELECT body FROM outcomes WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-)
+SELECT_OUTCOMES = """
+SELECT id, digest, body FROM outcomes WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id
+"""
 
 # What was sent. `is_running` tells whether a run, this one included, has not ended; it is false for NULL.
 SENT = "FROM addresses INDEXED BY sent WHERE key = :key AND email IS NOT NULL"
@@ -159,7 +159,11 @@ ADOPT_JOB = "UPDATE addresses SET run = ? WHERE key = ? AND address = ?"
 LEAVE_JOB = "UPDATE addresses SET run = NULL WHERE key = ? AND address = ? AND state = 'in_flight'"
 
 # Answers.
-INSERT_OUTCOME = "INSERT OR IGNORE INTO outcomes (digest, label, body) VALUES (?, ?, ?)"
+# A row with this digest and another body is damaged, and is written anew.
+INSERT_OUTCOME = """
+INSERT INTO outcomes (digest, label, body) VALUES (?, ?, ?)
+ON CONFLICT (digest) DO UPDATE SET label = excluded.label, body = excluded.body WHERE body IS NOT excluded.body
+"""
 SELECT_OUTCOME_ID = "SELECT id FROM outcomes WHERE digest = ?"
 SETTLE = """
 INSERT OR REPLACE INTO addresses (key, address, outcome, normalized, checked_at, settled_at, change, settled_by)
@@ -167,8 +171,8 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 WAIT = "UPDATE addresses SET state = 'waiting', run = ?, email = ?, free_at = 0 WHERE key = ? AND address = ?"
 SELECT_SETTLED = """
-SELECT s.address, s.normalized, s.checked_at, s.settled_at, o.body
-FROM addresses s JOIN outcomes o ON o.id = s.outcome WHERE s.key = ? ORDER BY s.address
+SELECT address, normalized, checked_at, settled_at, outcome
+FROM addresses WHERE key = ? AND outcome IS NOT NULL ORDER BY address
 """
 # A row that was asked for again belongs to the last run.
 SELECT_RUNS = """
@@ -184,11 +188,55 @@ SELECT_SETTLED_RANGE = "SELECT min(settled_at), max(settled_at) FROM addresses W
 COUNT_BY_STATE = f"SELECT state, count(*) {SENT} GROUP BY state"
 
 
+class DamagedRowError(Exception):
+    """A row holds what no version of this package wrote; `table` and `condition` select it."""
+
+    def __init__(self, table: str, condition: str, why: str) -> None:
+        super().__init__(table, condition, why)
+        self.table = table
+        self.condition = condition
+        self.why = why
+
+
+def damaged_address(address: object, why: str) -> DamagedRowError:
+    """The error for a row of `addresses`."""
+    text = str(address).replace("'", "''")
+    return DamagedRowError("addresses", f"address = '{text:.320}'", why)
+
+
+DAMAGED_ROW = (
+    "journal {path} is damaged: the row of the table {table} with {condition} {why}. Nothing was changed, and nothing is "
+    "asked again. Restore the journal from a copy; or, if the addresses with this row may be asked again, which a service "
+    'counts anew, forget it (in SQLite: {forget}); or {another}'
+)
+FORGET = {
+    "addresses": "DELETE FROM addresses WHERE {condition}",
+    "outcomes": "UPDATE addresses SET outcome = NULL WHERE outcome = {number}",
+    "paces": "DELETE FROM paces WHERE {condition}",
+}
+
+
+def describe_damage(path: Path, row: DamagedRowError) -> str:
+    """The message about a damaged row: which it is, and what to do."""
+    number = row.condition.rpartition(" ")[2]
+    forget = FORGET[row.table].format(condition=row.condition, number=number)
+    return DAMAGED_ROW.format(
+        path=path,
+        table=row.table,
+        condition=row.condition,
+        why=row.why,
+        forget=forget,
+        another=ANOTHER_PATH,
+    )
+
+
 @contextmanager
 def journal_errors(path: Path) -> Iterator[None]:
-    """Raise errors of SQLite and of the file system as a `JournalError` that names the file."""
+    """Raise errors of SQLite, of the file system and of damaged rows as a `JournalError` that names the file."""
     try:
         yield
+    except DamagedRowError as exc:
+        raise JournalError(describe_damage(path, exc)) from exc
     except (sqlite3.Error, OSError) as exc:
         is_damaged = (
             isinstance(exc, sqlite3.Error)
