@@ -61,11 +61,13 @@ class Served:
 
 
 @contextmanager
-def served(state: AuditState, port: int = 0) -> Iterator[Served]:
+def served(
+    state: AuditState, port: int = 0, token: str = TOKEN, former: tuple[str, ...] = ()
+) -> Iterator[Served]:
     """Serve an audit for as long as the block lasts."""
     listener = open_port(port)
     port = listener.getsockname()[1]
-    page = PageServer(state, TOKEN, port)
+    page = PageServer(state, token, port, former=former)
     server = OneServer(make_config(page))
     server.page, server.on_ready = page, lambda: None
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -73,7 +75,7 @@ def served(state: AuditState, port: int = 0) -> Iterator[Served]:
     base = f"http://{HOST}:{port}"
     try:
         wait_until(lambda: server.started)
-        headers = {"Authorization": f"Bearer {TOKEN}"}
+        headers = {"Authorization": f"Bearer {token}"}
         with httpx.Client(base_url=base, headers=headers, timeout=30) as client:
             yield Served(page, base, client)
     finally:

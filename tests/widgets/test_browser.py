@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
@@ -347,17 +349,69 @@ def test_a_server_that_is_stopped_is_reported_and_the_page_goes_on_when_it_runs_
     expect(opened.button("Verify")).to_be_disabled()
     expect(opened.button("Verify")).to_be_focused()
     assert violations(opened) == []
-    with served(Audit(contacts(tmp_path), validation_type="regex")._state, port=first.port):
+    state = Audit(contacts(tmp_path), validation_type="regex")._state
+    with served(state, port=first.port, token="n" * 43, former=(TOKEN,)):
         expect(opened.audit.get_by_role("alert")).to_have_count(0)
         expect(opened.button("Verify")).to_be_enabled()
         opened.button("Verify").click()
         opened.has_rows(63)
-        opened.page.reload()  # the key is kept while the tab is open
+        opened.page.reload()  # the key is kept while the server is there
         opened.has_rows(63)
+        assert opened.page.url == f"{first.base}/", "it is not in the address bar"
         with audit_page(opened.page.context.browser) as other:
             other.go_to(first.base)
             expect(other.audit.get_by_role("alert")).to_contain_text("open the address that")
     assert [each for each in opened.errors if "fetch" not in each] == []
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """Another user's server on the port of an audit that has ended: it keeps what it is sent, and knows no key."""
+
+    seen: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        size = int(self.headers.get("content-length", 0))
+        self.seen.append(f"{self.path} {self.headers} {self.rfile.read(size).decode()}")
+        answer = json.dumps({"answers": [{"salt": "0", "proof": "00" * 64, "masked": "00" * 43}]})
+        self.send_response(200)
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer.encode())
+
+    def do_GET(self) -> None:
+        self.seen.append(f"{self.path} {self.headers}")
+        text = "<script>document.title = JSON.stringify({...sessionStorage, ...localStorage})</script>"
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_a_stranger_on_the_port_of_an_audit_that_ended_gets_no_key(
+    opened: AuditPage, tmp_path: Path
+) -> None:
+    with served(Audit(contacts(tmp_path), validation_type="regex")._state) as first:
+        opened.go_to(f"{first.base}/#{TOKEN}")
+        expect(opened.button("Verify")).to_be_enabled()
+    expect(opened.audit.get_by_role("alert")).to_contain_text("goes on by itself as soon as")
+    with ThreadingHTTPServer(("127.0.0.1", first.port), Stranger) as stranger:
+        thread = threading.Thread(target=stranger.serve_forever)
+        thread.start()
+        try:
+            expect(opened.audit.get_by_role("alert")).to_contain_text("open the address that")
+            opened.page.reload()
+            opened.page.wait_for_function("document.title")
+            assert TOKEN not in opened.page.title()
+            assert TOKEN not in opened.page.url
+        finally:
+            stranger.shutdown()
+            thread.join()
+    assert any("/proof" in request for request in Stranger.seen)
+    assert not any("authorization" in request.lower() for request in Stranger.seen)
+    assert not any(TOKEN in request for request in Stranger.seen)
 
 
 def test_a_server_that_is_silent_is_reported_and_the_page_goes_on_by_itself(

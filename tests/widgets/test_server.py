@@ -13,7 +13,7 @@ import pytest
 
 from mailverdict.widgets import server as module
 from mailverdict.widgets.actions import PAGE_ACTIONS
-from mailverdict.widgets.server import AWAY, LONGEST_BODY, PageServer, static_files
+from mailverdict.widgets.server import AWAY, LONGEST_BODY, PageServer, sign, static_files
 from mailverdict.widgets.state import AuditState
 from tests.doubles.tables import first_ones
 from tests.doubles.waiting import wait_until
@@ -351,3 +351,74 @@ def test_a_run_is_paused_when_no_page_was_open_for_ten_minutes(tmp_path):
     now[0] = 3 * AWAY
     page.look()
     assert paused == [3 * AWAY]
+
+
+# --- a page that was open before ---------------------------------------------------------------------------------
+
+NONCE = "0123456789abcdef" * 2
+
+
+def open_answers(page: Served, token: str, port: int, nonce: str = NONCE) -> list[str]:
+    """What the owner of a token reads in the answers of a server: tokens, of those that are proved."""
+    with httpx.Client(base_url=page.base) as stranger:
+        reply = stranger.post("/proof", content=nonce)
+    assert TOKEN not in reply.text
+    tokens = []
+    for answer in reply.json()["answers"]:
+        about = f"{port} {nonce} {answer['salt']}"
+        if sign(token, f"proof {about}").hex() != answer["proof"]:
+            continue
+        mask = sign(token, f"token {about}")
+        masked = bytes.fromhex(answer["masked"])
+        tokens.append(bytes(a ^ b for a, b in zip(masked, mask, strict=False)).decode("latin-1"))
+    return tokens
+
+
+def test_server_proves_that_it_knows_the_token_of_a_page_and_gives_the_present_one(tmp_path):
+    with served(AuditState(SETTINGS, "regex", folder=tmp_path), former=("old" * 10,)) as page:
+        assert open_answers(page, "old" * 10, page.port) == [TOKEN]
+        assert open_answers(page, TOKEN, page.port) == [TOKEN]
+        with httpx.Client(base_url=page.base) as stranger:
+            headers = {"Authorization": f"Bearer {'old' * 10}"}
+            reply = stranger.get("/events", params={"tab": TAB}, headers=headers)
+        assert reply.status_code == 401, "the token of a start before opens nothing"
+
+
+def test_nothing_is_proved_to_who_has_another_token_or_another_port(empty):
+    assert open_answers(empty, "other", empty.port) == []
+    assert open_answers(empty, TOKEN, empty.port + 1) == [], "an answer cannot be passed on"
+    assert open_answers(empty, TOKEN, empty.port, "f" * 64) == [TOKEN]
+
+
+@pytest.mark.parametrize("nonce", ["", "00", "0" * 65, "x" * 32, "0" * 1000])
+def test_only_a_nonce_is_answered(empty, nonce):
+    with httpx.Client(base_url=empty.base) as stranger:
+        assert stranger.post("/proof", content=nonce).status_code == 400
+
+
+@pytest.mark.parametrize("facet", ["verdict", "action", "reason", "domain", "repaired"])
+def test_an_unknown_value_of_a_facet_is_a_message_and_the_stream_goes_on(loaded, facet):
+    act(loaded, "verify")
+    with loaded.stream() as lines:
+        whole(lines)
+        act(loaded, "set_facet", facet=facet, value="nonsense" * 50)
+        shown = next(line for line in lines if "decide" in line)
+        assert "choose a value that is shown" in shown["decide"]["message"]
+        act(loaded, "search", text="ada")
+        assert any("1 row found" in str(line.get("page")) for line in lines)
+
+
+def test_a_section_that_cannot_be_shown_does_not_end_the_stream(page, monkeypatch):
+    taken = module.take_snapshots
+
+    def fail(state, names):
+        if "list" in names and state.source is not None:
+            raise KeyError("list")
+        return taken(state, names)
+
+    monkeypatch.setattr(module, "take_snapshots", fail)
+    with page.stream() as lines:
+        whole(lines)
+        put(page, LIST)
+        page.page.changed(["check"])
+        assert next(line for line in lines if "check" in line)

@@ -17,7 +17,17 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.widgets.server import open_port
-from mailverdict.widgets.session import ABOUT, KEPT_FOR, LIST, RESULT, STATE, Sessions, id_of
+from mailverdict.widgets.session import (
+    ABOUT,
+    DOOR,
+    FORMER_TOKENS,
+    KEPT_FOR,
+    LIST,
+    RESULT,
+    STATE,
+    Sessions,
+    id_of,
+)
 from mailverdict.widgets.state import AuditState
 from mailverdict.widgets.view import take_snapshots
 from tests.doubles.answering_backend import AnsweringBackend
@@ -305,21 +315,30 @@ def test_a_frame_of_a_notebook_is_not_kept(tmp_path):
     assert (state.session, state.kept) == (None, [])
 
 
-def test_the_port_and_the_token_stay_the_same_while_the_port_is_free(sessions):
-    with sessions.open_door(0, open_port)[0] as first:
-        port = first.getsockname()[1]
-        with sessions.open_door(0, open_port)[0] as other:
-            other_port = other.getsockname()[1]
+def test_the_port_stays_the_same_while_it_is_free_and_each_start_has_its_own_token(sessions):
+    first = sessions.open_door(0, open_port)
+    with first.listener:
+        port = first.listener.getsockname()[1]
+        other = sessions.open_door(0, open_port)
+        with other.listener:
+            other_port = other.listener.getsockname()[1]
             assert other_port != port
-    listener, token = sessions.open_door(0, open_port)
-    with listener:
-        assert listener.getsockname()[1] == other_port
-    again, same = sessions.open_door(0, open_port)
-    with again:
-        assert (again.getsockname()[1], same) == (other_port, token)
-    asked_for, new = sessions.open_door(port, open_port)
-    with asked_for:
-        assert (asked_for.getsockname()[1], new != token) == (port, True)
+    last = sessions.open_door(0, open_port)
+    with last.listener:
+        assert last.listener.getsockname()[1] == other_port
+    assert last.former == (other.token, first.token)
+    assert len({first.token, other.token, last.token}) == 3
+    asked_for = sessions.open_door(port, open_port)
+    with asked_for.listener:
+        assert asked_for.listener.getsockname()[1] == port
+
+
+def test_few_tokens_of_earlier_starts_are_kept_and_only_their_user_can_read_them(sessions):
+    doors = [sessions.open_door(0, open_port) for _ in range(FORMER_TOKENS + 3)]
+    for door in doors:
+        door.listener.close()
+    assert doors[-1].former == tuple(door.token for door in doors[-2 : -2 - FORMER_TOKENS : -1])
+    assert stat.S_IMODE((sessions.folder / DOOR).stat().st_mode) == 0o600
 
 
 def test_ids_are_by_content(file):

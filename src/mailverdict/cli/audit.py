@@ -90,7 +90,7 @@ def audit(
         ) as asked,
     ):
         sessions.remove_old()
-        listener, token = sessions.open_door(port, open_port)
+        listener, token, former = sessions.open_door(port, open_port)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/#{token}"
         settings = {"backend": asked, "journal": "auto", "screen": None, "limit": None}
         source = context.get_parameter_source("validation_type")
@@ -117,7 +117,7 @@ def audit(
                 state.load_file(file, column=column)
 
         try:
-            serve(state, token, listener, announce)
+            serve(state, token, listener, announce, former)
         finally:
             state.close()
     print_status("stopped")

@@ -406,6 +406,17 @@ class Listing:
 
     # --- facets, words, order ----------------------------------------------------------------------------------------
 
+    def can_choose(self, facet: str, value: str) -> bool:
+        """Whether a value is one of a facet, or was when it was chosen."""
+        if value in self.chosen[facet]:
+            return True
+        if facet == "domain":
+            return value in self.domains
+        values_of, order = FACET_VALUES[facet]
+        if order:
+            return value in order
+        return any(value in values_of(kind) for kind in self.kinds)
+
     def toggle(self, facet: str, value: str) -> None:
         """Choose a value of a facet, or no longer; rows must match one of the values chosen in each facet."""
         if facet == "group":  # of one column at a time

@@ -71,6 +71,8 @@ class Result:
         """Choose a value of a facet, or no longer."""
         if facet not in FILTERS:
             raise SettingsError(f"{facet!r} is not a facet; there are {', '.join(FILTERS)}")
+        if not self.listing.can_choose(facet, value):
+            raise SettingsError(f"no row has {value!r:.80} as its {facet}; choose a value that is shown")
         self.listing.toggle(facet, value)
         return self.find()
 
@@ -110,7 +112,7 @@ class Result:
     def look_as(self, looks: Mapping[str, Any]) -> None:
         """Look at the rows as before, where they still have such facets and columns."""
         for facet, value in looks["facets"]:
-            if facet in FILTERS:
+            if facet in FILTERS and self.listing.can_choose(facet, str(value)):
                 self.listing.toggle(facet, str(value))
         self.listing.search(str(looks["words"]))
         key, is_reversed = looks["sort"]

@@ -3,12 +3,23 @@
 The page itself and its scripts are open; everything about the audit needs the token, which other users of the machine
 do not have. It comes in a header and not in a cookie, since a browser sends the cookies of 127.0.0.1 to every port. A
 download is a link, which has no header, so that its address has a ticket for one use.
+
+Each start has a new token. A page that was open before goes on by itself, although anybody may have its port by then:
+it sends no token, but a nonce, and the server answers with a proof that it knows the token of the page:
+
+    page    POST /proof  nonce
+    server  salt, HMAC(token of the page, "proof PORT nonce salt"), present token XOR HMAC(token of the page, "token ...")
+
+Whoever does not know the token of the page learns nothing from the answer. Since the port is part of it, nobody can ask
+the server on another port and pass its answer on.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
+import logging
 import os
 import re
 import secrets
@@ -46,11 +57,14 @@ from .transfer import SPARE, path_name, shown_name
 from .view import take_snapshots
 from .wording import VERDICT_LABELS, marks
 
+LOG = logging.getLogger(__name__)
 HOST = "127.0.0.1"
 BEAT = 1.0  # seconds between lines of the stream, at most
 AWAY = 600.0  # seconds without an open page until a run is paused
 LONGEST_BODY = 64 * 2**20  # bytes of an action; a list may be pasted
 TAB = re.compile(r"[A-Za-z0-9-]{8,40}")
+NONCE = re.compile(rb"[0-9a-f]{32,64}")
+LONGEST_NONCE = 64
 MAX_TABS = 100
 MAX_OFFERS = 8
 HEADERS = {
@@ -87,12 +101,23 @@ class Tab:
 
 
 class PageServer:
-    """The application: its routes, who may use them, and which pages are open."""
+    """The application: its routes, who may use them, and which pages are open.
+
+    `former` are tokens of starts before, whose pages may go on.
+    """
 
     def __init__(
-        self, state: AuditState, token: str, port: int, clock: Callable[[], float] = time.monotonic
+        self,
+        state: AuditState,
+        token: str,
+        port: int,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        former: Sequence[str] = (),
     ) -> None:
         self.state, self.token, self.clock = state, token, clock
+        self.port = port
+        self.known_tokens = (token, *former)
         self.hosts = {f"{HOST}:{port}", f"localhost:{port}"}
         self.tabs: dict[str, Tab] = {}  # a tab that is loaded again has the same id
         self.offers: dict[str, tuple[str, Path]] = {}  # by ticket
@@ -107,6 +132,7 @@ class PageServer:
         routes = [
             Route("/", self.page),
             Route("/static/{name:path}", self.static),
+            Route("/proof", self.prove, methods=["POST"]),
             Route("/events", self.events),
             Route("/act", self.act, methods=["POST"]),
             Route("/file", self.upload, methods=["PUT"]),
@@ -152,7 +178,7 @@ class PageServer:
             return PlainTextResponse("only the page of this server may ask", 403)
         path = request.url.path
         if (
-            path == "/"
+            path in ("/", "/proof")
             or path.startswith("/static/")
             or (path.startswith("/file/") and request.method == "GET")
         ):
@@ -163,6 +189,25 @@ class PageServer:
         return PlainTextResponse(
             "the token is missing or wrong: open the address that the command has printed", 401
         )
+
+    async def prove(self, request: Request) -> Response:
+        """Prove to a page that this server knows its token, and give it the present one, which nobody else can read."""
+        nonce = b""
+        async for part in request.stream():
+            nonce += part
+            if len(nonce) > LONGEST_NONCE:
+                break
+        if not NONCE.fullmatch(nonce):
+            return PlainTextResponse("the body must be a nonce of 32 to 64 hexadecimal digits", 400)
+        answers = []
+        for token in self.known_tokens:
+            salt = secrets.token_hex(16)
+            about = f"{self.port} {nonce.decode()} {salt}"
+            mask = sign(token, f"token {about}")
+            masked = bytes(a ^ b for a, b in zip(self.token.encode(), mask, strict=False))
+            proof = sign(token, f"proof {about}").hex()
+            answers.append({"salt": salt, "proof": proof, "masked": masked.hex()})
+        return Response(json.dumps({"answers": answers}), media_type="application/json")
 
     # --- the page -----------------------------------------------------------------------------------------------------
 
@@ -223,7 +268,11 @@ class PageServer:
         async with self.taking:
             if self.stale:
                 names, self.stale = self.stale, set()
-                found = await run_in_threadpool(take_snapshots, self.state, names)
+                try:
+                    found = await run_in_threadpool(take_snapshots, self.state, names)
+                except Exception:  # the stream goes on with what can be shown
+                    LOG.exception("a part of the page could not be shown; it stays as it was")
+                    found = {}
                 self.sections |= {
                     name: value for name, value in found.items() if self.sections.get(name) != value
                 }
@@ -328,11 +377,20 @@ class PageServer:
         )
 
 
+def sign(token: str, text: str) -> bytes:
+    """The HMAC of a text; 64 octets, since a token, which it masks, is shorter."""
+    return hmac.digest(token.encode(), text.encode(), "sha512")
+
+
 def serve(
-    state: AuditState, token: str, listener: socket.socket, on_ready: Callable[[], None]
+    state: AuditState,
+    token: str,
+    listener: socket.socket,
+    on_ready: Callable[[], None],
+    former: Sequence[str] = (),
 ) -> None:
     """Serve the page until SIGINT, SIGTERM or SIGHUP."""
-    page = PageServer(state, token, listener.getsockname()[1])
+    page = PageServer(state, token, listener.getsockname()[1], former=former)
     server = OneServer(make_config(page))
     server.page, server.on_ready = page, on_ready
     known = [

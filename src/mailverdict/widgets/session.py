@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from socket import socket
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import platformdirs
@@ -38,7 +38,8 @@ FORM = 2  # of the files
 STATE, LIST, RESULT = "audit.json", "list.arrow", "result.arrow"
 DECIDED, WAVED = "decided.arrow", "waved.arrow"
 ABOUT = "about.json"  # what a list of audits shows, and the process that has the audit open
-DOOR = "page.json"  # port and token
+DOOR = "page.json"  # port and tokens
+FORMER_TOKENS = 8  # of starts before, whose pages may still be open
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 
 
@@ -114,6 +115,14 @@ class KeptAudit:
     rows: int
 
 
+class Door(NamedTuple):
+    """Where the page is, the token that it needs, and those of starts before."""
+
+    listener: socket
+    token: str
+    former: tuple[str, ...]
+
+
 class Sessions:
     """The audits in a folder."""
 
@@ -154,19 +163,25 @@ class Sessions:
         session.check_owner()
         shutil.rmtree(session.folder, ignore_errors=True)
 
-    def open_door(self, port: int, open_port: Callable[[int], socket]) -> tuple[socket, str]:
-        """A port and a token for the page: those of the last time if they are free, so that open pages go on."""
+    def open_door(self, port: int, open_port: Callable[[int], socket]) -> Door:
+        """A port and a new token for the page: the port of the last time if it is free, so that open pages go on."""
+        last_port = 0
+        former: list[str] = []
         with suppress(*UNREADABLE):
             kept = json.loads((self.folder / DOOR).read_text(encoding="utf-8"))
-            if port in (0, kept["port"]):
-                with suppress(SettingsError):
-                    return open_port(int(kept["port"])), str(kept["token"])
-        listener, token = open_port(port), secrets.token_urlsafe(32)
+            former = [str(token) for token in kept["tokens"]][:FORMER_TOKENS]
+            last_port = int(kept["port"])
+        listener = None
+        if last_port and port in (0, last_port):
+            with suppress(SettingsError):
+                listener = open_port(last_port)
+        if listener is None:
+            listener = open_port(port)
+        token = secrets.token_urlsafe(32)
         self.folder.mkdir(0o700, parents=True, exist_ok=True)
-        write_whole(
-            self.folder / DOOR, json.dumps({"port": listener.getsockname()[1], "token": token})
-        )
-        return listener, token
+        content = {"port": listener.getsockname()[1], "tokens": [token, *former]}
+        write_whole(self.folder / DOOR, json.dumps(content))
+        return Door(listener, token, tuple(former))
 
     def remove_all(self) -> int:
         """Remove everything; how many audits that were."""

@@ -667,7 +667,7 @@ def facet_part(listing: Listing, name: str) -> dict[str, Any] | None:
 
 
 LABELERS: dict[str, Callable[[str], str]] = {
-    "verdict": lambda value: VERDICT_LABELS[value],
+    "verdict": lambda value: VERDICT_LABELS.get(value, value),
     "action": lambda value: LABELS[value] if value in ACTIONS else value,
     "reason": reason_label,
     "repaired": lambda value: REPAIR_LABELS.get(value, value),

@@ -8,10 +8,14 @@
 // onSections gets the sections that have changed, by name. onStatus gets { isLost, text }; with a text there is something
 // that a person has to do or to know. onProgress gets { done, total } in bytes, and true when it waits for an answer.
 
-const STOPPED = "The connection is lost. This page goes on by itself as soon as “mailverdict audit” runs again.";
+const STOPPED =
+  "The connection is lost. This page goes on by itself as soon as “mailverdict audit” runs again at this address; if it " +
+  "prints another one, open that.";
 const RETRYING = "The connection to the kernel is lost. Trying again…";
 const REFUSED = "This page has no valid key: open the address that “mailverdict audit” printed.";
 const CONNECTED = { isLost: false, text: "" };
+const TAB = "mailverdict-tab"; // in the storage of the tab
+const KEY = "mailverdict-key"; // the same, while the server is known
 const SECTIONS = ["list", "tidy", "check", "decide", "page"];
 const ENDED = ["restarting", "autorestarting", "terminating", "dead"]; // states of a kernel that has forgotten the page
 const PIECE = 2 ** 20; // bytes of a file in one message
@@ -192,9 +196,16 @@ function createFiles(model) {
 
 // --- the server of `mailverdict audit` --------------------------------------------------------------------------------
 
+// The page has a key of one start of the command. While the stream is open, the server is the one that it knows, and gets
+// the key with each request. When the stream ends, anybody may have the port, and may even be asked for the page if it is
+// loaded again: the key leaves the storage of the tab, and is not sent until the server has proved that it knows it.
 function connectToServer() {
-  const tab = kept("mailverdict-tab", randomName());
-  const headers = { Authorization: `Bearer ${kept("mailverdict-key", "", location.hash.slice(1))}` };
+  const tab = sessionStorage.getItem(TAB) ?? randomName();
+  sessionStorage.setItem(TAB, tab);
+  let key = location.hash.slice(1) || (sessionStorage.getItem(KEY) ?? "");
+  let isOpen = false;
+  if (location.hash) history.replaceState(history.state, "", location.pathname + location.search);
+  const authorization = () => `Bearer ${key}`;
   const answers = createAnswers(tab);
 
   function connect({ onSections, onStatus, onSave }) {
@@ -208,12 +219,23 @@ function connectToServer() {
       while (!stop.signal.aborted) {
         let text = STOPPED;
         try {
-          const isKnown = await readLines(`/events?tab=${tab}`, headers, stop.signal, receive, () => onStatus(CONNECTED));
-          if (!isKnown) text = REFUSED;
+          const present = await presentKey(key, stop.signal);
+          if (present) {
+            key = present;
+            sessionStorage.setItem(KEY, key);
+            isOpen = true;
+            const headers = { Authorization: authorization() };
+            const isKnown = await readLines(`/events?tab=${tab}`, headers, stop.signal, receive, () => onStatus(CONNECTED));
+            if (!isKnown) text = REFUSED;
+          } else {
+            text = REFUSED;
+          }
         } catch {
           // It is stopped, or this computer slept.
         }
         if (stop.signal.aborted) return;
+        isOpen = false;
+        sessionStorage.removeItem(KEY);
         onStatus({ isLost: true, text });
         answers.settleAll();
         await new Promise((resolve) => setTimeout(resolve, NEXT_TRY));
@@ -231,6 +253,8 @@ function connectToServer() {
   }
 
   async function act(name, values) {
+    if (!isOpen) return undefined; // the page says so already
+    const headers = { Authorization: authorization() };
     const send = (answer) =>
       fetch("/act", { method: "POST", headers, body: JSON.stringify({ act: name, ...values, answer, tab }) });
     let request;
@@ -247,8 +271,9 @@ function connectToServer() {
       request.onload = () => (request.status < 400 ? resolve() : reject(new Error(request.responseText)));
       request.onerror = () => reject(new Error("the connection was lost. Choose the file again"));
       request.onabort = () => reject(new DOMException("cancelled", "AbortError"));
+      if (!isOpen) return reject(new Error("the connection was lost. Choose the file again"));
       request.open("PUT", `/file?name=${encodeURIComponent(file.name)}&purpose=${encodeURIComponent(purpose)}`);
-      request.setRequestHeader("Authorization", headers.Authorization);
+      request.setRequestHeader("Authorization", authorization());
       request.send(file);
     });
     return Object.assign(sent, { cancel: () => request.abort() });
@@ -290,12 +315,27 @@ async function readLines(url, headers, stop, onLine, onOpen) {
   }
 }
 
-// A value that a page keeps while its tab is open, also when it is loaded again.
-function kept(name, first, given = "") {
-  const value = given || sessionStorage.getItem(name) || first;
-  sessionStorage.setItem(name, value);
-  return value;
+// The present key of a server that proves that it knows `key`; empty if it does not. server.py is the other end.
+async function presentKey(key, stop) {
+  if (!key) return "";
+  const nonce = randomName();
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(SILENCE)]);
+  const response = await fetch("/proof", { method: "POST", body: nonce, signal });
+  if (!response.ok) return "";
+  const { answers } = await response.json();
+  const algorithm = { name: "HMAC", hash: "SHA-512" };
+  const secret = await crypto.subtle.importKey("raw", new TextEncoder().encode(key), algorithm, false, ["sign", "verify"]);
+  for (const { salt, proof, masked } of answers) {
+    const about = `${location.port || 80} ${nonce} ${salt}`;
+    const isProved = await crypto.subtle.verify("HMAC", secret, octets(proof), new TextEncoder().encode(`proof ${about}`));
+    if (!isProved) continue;
+    const mask = new Uint8Array(await crypto.subtle.sign("HMAC", secret, new TextEncoder().encode(`token ${about}`)));
+    return String.fromCharCode(...octets(masked).map((octet, at) => octet ^ mask[at]));
+  }
+  return "";
 }
+
+const octets = (digits) => Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 
 // A link that is clicked: VS Code follows clicks on links to blobs.
 function click(href, name) {
