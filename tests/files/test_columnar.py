@@ -208,3 +208,81 @@ def test_more_columns_than_a_spreadsheet_has_are_refused(tmp_path, name):
                 match=f"{name}: 16,385 columns or more; 16,384 are read at most: leave out",
             ):
                 open_table(path)
+
+
+# --- octets of a piece -----------------------------------------------------------------------------------------------
+
+LONG = "x" * 20_000
+
+
+def write_long(path, rows, **options):
+    """A small file of much text: few values, each kept once."""
+    notes = pa.array([LONG + str(n % 3) for n in range(3)]).take(pa.array(np.arange(rows) % 3))
+    mails = pa.array([f"a{n}@x.example" for n in range(rows)])
+    table = pa.table({"mail": mails, "note": notes})
+    pyarrow.parquet.write_table(table, path, compression="zstd", **options)
+    return table
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"row_group_size": 700},
+        {"use_dictionary": False},
+        {"use_dictionary": False, "column_encoding": {"note": "DELTA_BYTE_ARRAY"}},
+        {"store_schema": False},
+    ],
+)
+def test_pieces_of_a_parquet_file_have_few_octets(tmp_path, options, monkeypatch):
+    monkeypatch.setattr(columnar, "PIECE_OCTETS", 2**20)
+    path = tmp_path / "long.parquet"
+    written = write_long(path, 3_000, **options)
+    sizes, rows = [], []
+    with open_table(path) as table:
+        for piece in table.pieces():
+            sizes.append(piece.nbytes)
+            rows.append(piece)
+    assert pa.concat_tables(rows).cast(written.schema).equals(written)
+    slack = 2**20 + columnar.SHORT_PIECE * len(LONG)
+    assert max(sizes) <= slack
+    assert len(sizes) > 10
+
+
+def test_pieces_of_a_folder_have_few_octets_and_the_types_of_all_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(columnar, "PIECE_OCTETS", 2**20)
+    folder = tmp_path / "table"
+    for country in ("de", "fr"):
+        (folder / f"country={country}").mkdir(parents=True)
+    write_long(folder / "country=de" / "a.parquet", 300)
+    other = pa.table({"mail": ["b@x.example"], "age": pa.array([1], pa.int32())})
+    pyarrow.parquet.write_table(other, folder / "country=fr" / "b.parquet")
+    with open_table(folder) as table:
+        pieces = list(table.pieces())
+    assert max(piece.nbytes for piece in pieces) <= 2**20 + 2 * len(LONG)
+    read = pa.concat_tables(pieces)
+    assert read["country"].cast(pa.string()).to_pylist() == ["de"] * 300 + ["fr"]
+    assert read["age"].to_pylist() == [None] * 300 + [1]
+    assert read["note"].null_count == 1
+
+
+@pytest.mark.parametrize("only", [["mail"], ["note"], []])
+def test_other_columns_are_not_counted(tmp_path, only):
+    path = tmp_path / "long.parquet"
+    written = write_long(path, 1_000)
+    read = whole(path, only)
+    assert len(read) == 1_000
+    for name in only:
+        assert read[name].equals(written[name])
+
+
+def test_lists_and_dictionaries_of_the_user_are_read_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(columnar, "PIECE_OCTETS", 2**16)
+    path = tmp_path / "nested.parquet"
+    values = pa.array([["a", None, LONG], [], None] * 100)
+    kinds = pa.array(["k", "l", None] * 100).dictionary_encode()
+    table = pa.table({"mail": ["a@x.example"] * 300, "tags": values, "kind": kinds})
+    pyarrow.parquet.write_table(table, path)
+    read = whole(path)
+    assert read["tags"].combine_chunks().equals(values)
+    assert read["kind"].to_pylist() == kinds.to_pylist()

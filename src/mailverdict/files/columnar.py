@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.ipc
 import pyarrow.parquet
@@ -18,6 +21,9 @@ from ..model.words import count_of, first_of
 from .table_file import CELL_MARK, JSON_MARK, PIECE_ROWS, TableFile, first_line
 
 Scan = Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]
+PIECE_OCTETS = 64 * 2**20  # of a piece of a Parquet file, about
+SHORT_PIECE = 256  # rows that are read at least, if their texts may be long and commonly are short
+VALUE_OCTETS = 8  # of a number, or of the place of a text
 PARQUET_ENDINGS = (".parquet", ".pq")
 SHOWN = 3  # names in a message
 # What is in the folder of a table whose log decides which of its files count: the others have old or deleted rows.
@@ -52,11 +58,85 @@ class TypedFile(TableFile):
 
 
 def open_parquet(path: Path, name: str) -> TypedFile:
-    def scan(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        with pyarrow.parquet.ParquetFile(path) as reader:
-            yield from reader.iter_batches(batch_size=PIECE_ROWS, columns=columns)
+    return TypedFile(path, name, pyarrow.parquet.read_schema(path), partial(parquet_batches, path))
 
-    return TypedFile(path, name, pyarrow.parquet.read_schema(path), scan)
+
+def parquet_batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet file in batches of at most `PIECE_ROWS` rows and about `PIECE_OCTETS` octets.
+
+    A file of 320 KB may hold gigabytes of text: each value once, in a dictionary, and a number for each row. Such
+    columns are read as they are kept, and become texts a part at a time.
+    """
+    with pyarrow.parquet.ParquetFile(path) as file:
+        metadata = file.metadata
+        schema = file.schema_arrow
+    texts = {field.name for field in schema if is_text(field.type)} - delta_columns(metadata)
+    with pyarrow.parquet.ParquetFile(path, read_dictionary=sorted(texts)) as reader:
+        for group in range(metadata.num_row_groups):
+            rows = rows_at_once(metadata.row_group(group), columns, texts)
+            batches = reader.iter_batches(batch_size=rows, row_groups=[group], columns=columns)
+            for batch in batches:
+                if not batch.num_columns:
+                    yield batch
+                    continue
+                for part in parts_of(batch):
+                    fields = [schema.field(name) for name in part.schema.names]
+                    yield part.cast(pa.schema(fields))
+
+
+def delta_columns(metadata: Any) -> set[str]:
+    """The columns whose texts are kept without the beginning of the one before; Arrow reads them only as texts."""
+    found = set()
+    for group in range(metadata.num_row_groups):
+        for at in range(metadata.num_columns):
+            column = metadata.row_group(group).column(at)
+            if any("DELTA" in encoding for encoding in column.encodings):
+                found.add(column.path_in_schema)
+    return found
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether the values of a column may be long, and Parquet may keep each of them once."""
+    return (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )
+
+
+def rows_at_once(group: Any, columns: Sequence[str] | None, texts: Collection[str]) -> int:
+    """How many rows of a row group have about `PIECE_OCTETS` octets, by its metadata."""
+    octets = 1
+    longest = 1  # a text has at most as many octets as the pages of its column
+    for at in range(group.num_columns):
+        column = group.column(at)
+        root = column.path_in_schema.partition(".")[0]
+        if columns is not None and root not in columns:
+            continue
+        octets += column.num_values * VALUE_OCTETS
+        if not column.physical_type.endswith("BYTE_ARRAY"):
+            continue
+        octets += column.total_uncompressed_size
+        if column.path_in_schema not in texts:  # read as what they become
+            longest += column.total_uncompressed_size
+    rows = min(PIECE_OCTETS * group.num_rows // octets, PIECE_ROWS)
+    if longest > 1:
+        rows = min(rows, max(PIECE_OCTETS // longest, SHORT_PIECE))
+    return max(rows, 1)
+
+
+def parts_of(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch in parts whose dictionaries become at most about `PIECE_OCTETS` octets of text."""
+    octets = np.zeros(len(batch), np.int64)
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+            lengths = pc.binary_length(column.dictionary).take(column.indices)
+            octets += lengths.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    parts = np.cumsum(octets) // PIECE_OCTETS
+    starts = np.unique(parts, return_index=True)[1].tolist()
+    for start, end in pairwise([*starts, len(batch)]):
+        yield batch.slice(start, end - start)
 
 
 def open_parquet_folder(path: Path, name: str) -> TypedFile:
@@ -92,8 +172,20 @@ def open_parquet_folder(path: Path, name: str) -> TypedFile:
     dataset = open_files(schema)
 
     def scan(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        options = {"batch_size": PIECE_ROWS, "batch_readahead": 1, "fragment_readahead": 1}
-        return iter(dataset.scanner(columns=columns, **options).to_batches())
+        wanted = [schema.field(name) for name in columns or schema.names]
+        for fragment in dataset.get_fragments():
+            keys = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
+            there = set(fragment.physical_schema.names) - keys.keys()
+            names = [field.name for field in wanted if field.name in there]
+            for batch in parquet_batches(Path(fragment.path), names):
+                arrays = []
+                for field in wanted:
+                    if field.name in there:
+                        arrays.append(batch.column(field.name).cast(field.type))
+                    else:  # the name of a folder has it, or only other files
+                        value = pa.scalar(keys.get(field.name)).cast(field.type)
+                        arrays.append(pa.repeat(value, len(batch)))
+                yield pa.record_batch(arrays, schema=pa.schema(wanted))
 
     opened = TypedFile(path, name, schema.remove_metadata(), scan)
     others = [str(each.relative_to(path)) for each in found if each not in files]
