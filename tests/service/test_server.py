@@ -21,18 +21,19 @@ from uvicorn.server import ServerState
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
-from mailverdict.service import create_app, run
-from mailverdict.service.http.bodies import BODY_COMPLETE, read_object
-from mailverdict.service.http.replies import RequestRefused
-from mailverdict.service.jobs.store import Store
-from mailverdict.service.server import (
+from mailverdict.http_server import (
+    BODY_COMPLETE,
+    BODY_PIECE,
     PIECE,
     BoundedProtocol,
+    Bounds,
     SmallReads,
-    bounded_protocol,
-    check,
-    configure,
 )
+from mailverdict.service import create_app, run
+from mailverdict.service.http.bodies import read_object
+from mailverdict.service.http.replies import RequestRefused
+from mailverdict.service.jobs.store import Store
+from mailverdict.service.server import check, configure
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.listening import listening
 from tests.doubles.service import asynchronous, settings_for, until
@@ -79,13 +80,17 @@ class Wire(asyncio.Transport):
         self.paused = False
 
 
-def connection(folder: Path, **changed: object) -> tuple[BoundedProtocol, Wire]:
+def connection(
+    folder: Path, send_timeout: float = 10.0, **changed: object
+) -> tuple[BoundedProtocol, Wire]:
     """A connection as the server makes it, on a wire of ours."""
     settings = settings_for(folder, **changed)
     config = configure(create_app(settings, AnsweringBackend()), settings, "127.0.0.1", 0)
     config.load()
-    protocol = bounded_protocol(settings)(config, ServerState(), {})
-    protocol.linger = 0.0
+    bounds = Bounds(
+        settings.header_limit, settings.seconds("header_timeout"), send_timeout, linger=0.0
+    )
+    protocol = BoundedProtocol(bounds, config=config, server_state=ServerState(), app_state={})
     wire = Wire()
     protocol.connection_made(wire)
     return protocol, wire
@@ -234,10 +239,30 @@ async def test_client_that_does_not_read_is_not_read_from(tmp_path: Path) -> Non
 
 @asynchronous
 async def test_client_that_does_not_read_for_long_is_cut_off(tmp_path: Path) -> None:
-    protocol, wire = connection(tmp_path)
-    protocol.send_timeout = 0.0
+    protocol, wire = connection(tmp_path, send_timeout=0.0)
     protocol.pause_writing()
     await until(lambda: wire.closed)
+    await closed(protocol)
+
+
+@asynchronous
+async def test_body_whose_length_is_known_is_read_in_large_pieces_and_never_beyond_its_end(
+    tmp_path: Path,
+) -> None:
+    protocol, wire = connection(tmp_path)
+    reader = SmallReads(protocol)
+    head = b"POST /api/check-email HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    assert len(reader.get_buffer(-1)) == PIECE
+    protocol.data_received(head % 100_000)
+    sizes = []
+    left = 100_000
+    while left:
+        sizes.append(min(len(reader.get_buffer(-1)), left))
+        left -= sizes[-1]
+        protocol.data_received(b" " * sizes[-1])
+    assert sizes == [BODY_PIECE, 100_000 - BODY_PIECE]
+    assert len(reader.get_buffer(-1)) == PIECE
+    await until(lambda: wire.written)
     await closed(protocol)
 
 

@@ -380,13 +380,15 @@ class Stranger(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.seen.append(f"{self.path} {self.headers}")
-        text = "<script>document.title = JSON.stringify({...sessionStorage, ...localStorage})</script>"
+        text = (
+            "<script>document.title = JSON.stringify({...sessionStorage, ...localStorage})</script>"
+        )
         self.send_response(200)
         self.send_header("content-type", "text/html")
         self.end_headers()
         self.wfile.write(text.encode())
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_request(self, *_: object) -> None:
         pass
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import stat
 from collections.abc import Iterator
@@ -10,11 +11,21 @@ from pathlib import Path
 
 import httpx
 import pytest
+from uvicorn.server import ServerState
 
+from mailverdict.http_server import SmallReads
 from mailverdict.widgets import server as module
 from mailverdict.widgets.actions import PAGE_ACTIONS
-from mailverdict.widgets.server import AWAY, LONGEST_BODY, PageServer, sign, static_files
+from mailverdict.widgets.server import (
+    AWAY,
+    LONGEST_BODY,
+    PageServer,
+    make_config,
+    sign,
+    static_files,
+)
 from mailverdict.widgets.state import AuditState
+from mailverdict.widgets.transfer import SPARE
 from tests.doubles.tables import first_ones
 from tests.doubles.waiting import wait_until
 from tests.widgets.served import TAB, TOKEN, Served, served, whole
@@ -248,6 +259,25 @@ def test_wrong_arguments_are_a_message_on_the_page(loaded, arguments):
     assert loaded.state.work.messages[section][0] != ""
 
 
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [(b"GET / HTTP/1.1\r\nx: " + b"y" * 40_000, 431), (b"nonsense\r\n\r\n", 400)],
+)
+def test_a_connection_has_the_bounds_of_the_service(empty, head, status):
+    with socket.create_connection(("127.0.0.1", empty.port), timeout=30) as connection:
+        connection.sendall(head)
+        assert connection.recv(100).startswith(b"HTTP/1.1 %d " % status)
+
+
+def test_heads_and_readers_have_a_time_limit(empty):
+    config = make_config(empty.page)
+    config.load()
+    reader = config.http_protocol_class(config=config, server_state=ServerState(), app_state={})
+    assert isinstance(reader, SmallReads)
+    assert reader.protocol.bounds.header_timeout == 10.0
+    assert reader.protocol.bounds.send_timeout == 60.0
+
+
 def test_an_action_that_is_too_large_is_refused(page, monkeypatch):
     monkeypatch.setattr(module, "LONGEST_BODY", 1_000)
     reply = page.act("load_pasted", text="ada@example.org\n" * 100)
@@ -297,6 +327,21 @@ def test_a_file_that_does_not_fit_on_the_disk_is_refused(page):
         connection.sendall(f"{head}Content-Length: {2**60}\r\n\r\n".encode())
         answer = connection.recv(10_000).decode()
     assert answer.startswith("HTTP/1.1 413 ")
+
+
+def test_an_upload_in_chunks_keeps_the_reserve_of_the_disk(page, tmp_path, monkeypatch):
+    used = shutil.disk_usage(tmp_path)
+    free = iter([SPARE + 10_000, SPARE + 5_000])
+
+    def disk_usage(folder):
+        return used._replace(free=next(free, SPARE - 1))
+
+    monkeypatch.setattr(module.shutil, "disk_usage", disk_usage)
+    pieces = iter([b"mail\n"] + [b"ada@example.org\n"] * 1000)
+    reply = page.client.put("/file", params={"name": "a.csv", "purpose": "list"}, content=pieces)
+    assert (reply.status_code, "No space left" in reply.text) == (400, True)
+    assert page.state.source is None
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_an_upload_that_stops_leaves_nothing(page, tmp_path):

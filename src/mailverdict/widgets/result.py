@@ -72,7 +72,9 @@ class Result:
         if facet not in FILTERS:
             raise SettingsError(f"{facet!r} is not a facet; there are {', '.join(FILTERS)}")
         if not self.listing.can_choose(facet, value):
-            raise SettingsError(f"no row has {value!r:.80} as its {facet}; choose a value that is shown")
+            raise SettingsError(
+                f"no row has {value!r:.80} as its {facet}; choose a value that is shown"
+            )
         self.listing.toggle(facet, value)
         return self.find()
 

@@ -17,6 +17,7 @@ the server on another port and pass its answer on.
 from __future__ import annotations
 
 import asyncio
+import errno
 import hmac
 import json
 import logging
@@ -50,6 +51,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import SettingsError
+from ..http_server import Bounds, bounded_http
 from ..theme import stylesheet
 from .actions import PAGE_ACTIONS
 from .state import SECTIONS, AuditState
@@ -67,6 +69,7 @@ NONCE = re.compile(rb"[0-9a-f]{32,64}")
 LONGEST_NONCE = 64
 MAX_TABS = 100
 MAX_OFFERS = 8
+BOUNDS = Bounds(send_timeout=60.0)  # a person may pause a download
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -338,8 +341,10 @@ class PageServer:
                     f"{name} has {size:,} bytes; the disk has room for {free:,}", 413
                 )
             with open_private(path) as file:
-                async for piece in request.stream():
+                async for piece in request.stream():  # in chunks, its size is not known before
                     await run_in_threadpool(file.write, piece)
+                    if shutil.disk_usage(self.state.folder).free < SPARE:
+                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except (OSError, ValueError, ClientDisconnect) as exc:
             shutil.rmtree(folder, ignore_errors=True)
             return PlainTextResponse(
@@ -409,6 +414,7 @@ def make_config(page: PageServer) -> uvicorn.Config:
     return uvicorn.Config(
         page.app,
         loop="asyncio",
+        http=bounded_http(BOUNDS),
         ws="none",
         log_config=None,
         access_log=False,

@@ -933,7 +933,10 @@ def test_a_state_that_nobody_wrote_is_an_error_and_nothing_is_sent(path: Path, c
         claimed = journal.claim(KEY, Submitting("token", ("ada@x.org",), 0))
         assert claimed == ("ada@x.org",)
     change_row(path, f"UPDATE addresses SET {change}")
-    with Journal(path) as journal, pytest.raises(JournalError, match="with address = 'ada@x.org'"):
+    with (
+        Journal(path) as journal,
+        pytest.raises(JournalError, match=r"with address = 'ada@x\.org'"),
+    ):
         journal.unclaimed(KEY, pa.array(["ada@x.org"]))
 
 
@@ -950,7 +953,10 @@ def test_a_pace_that_is_not_a_number_is_an_error(path: Path) -> None:
     with Journal(path) as journal:
         journal.record(KEY, Paced("http://s", None, None, KnownPace(1.0, 2.0, 3.0)))
     change_row(path, "UPDATE paces SET open_at_once = 'many'")
-    with Journal(path) as journal, pytest.raises(JournalError, match="paces with service = 'http://s'"):
+    with (
+        Journal(path) as journal,
+        pytest.raises(JournalError, match="paces with service = 'http://s'"),
+    ):
         journal.known_pace("http://s")
 
 

@@ -94,7 +94,6 @@ from .recall import (
     summarize,
 )
 
-
 STATES = ("sending", "in_flight", "waiting", "held")
 
 
@@ -233,7 +232,7 @@ class Journal:
             ).fetchall()
             for address, state, run, free_at in states:
                 if state not in STATES or (state != "in_flight" and not is_number(free_at)):
-                    raise sql.damaged_address(address, f"has the state {str(state):.20}")
+                    raise sql.damaged_address(address, f"has the state {state!s:.20}")
                 if run != self.run and self.is_running(run):
                     elsewhere.add(address)
                 elif state in ("sending", "held") and free_at > now:

@@ -281,16 +281,16 @@ def export_table(
             or not isinstance(outcome, int)
         ):
             raise sql.damaged_address(address, "holds a value of another kind")
-    address, normalized, checked_at, settled_at, outcome = zip(*rows, strict=True)
-    shared = read_outcomes(connection, pa.chunked_array([outcome], pa.int64()))
+    addresses, normal, checked, settled, outcomes = zip(*rows, strict=True)
+    shared = read_outcomes(connection, pa.chunked_array([outcomes], pa.int64()))
     columns = {
-        "email": pa.array(address, pa.string()),
-        "normalized": pa.array(normalized, pa.string()),
-        "checked_at": pa.array(checked_at, pa.timestamp("us", tz="UTC")),
+        "email": pa.array(addresses, pa.string()),
+        "normalized": pa.array(normal, pa.string()),
+        "checked_at": pa.array(checked, pa.timestamp("us", tz="UTC")),
         "source": pa.repeat(pa.scalar(SOURCE_JOURNAL), len(rows)),
         **{name: shared[name].combine_chunks() for name in shared.column_names},
     }
     table = complete_table(columns, len(rows))
-    moments = pa.array([round(each * 1e6) for each in settled_at], pa.timestamp("us", tz="UTC"))
+    moments = pa.array([round(each * 1e6) for each in settled], pa.timestamp("us", tz="UTC"))
     with_key = table.add_column(0, EXPORT.field("key"), pa.repeat(pa.scalar(key), len(rows)))
     return with_key.append_column(EXPORT.field("settled_at"), moments)

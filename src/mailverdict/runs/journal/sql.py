@@ -207,7 +207,7 @@ def damaged_address(address: object, why: str) -> DamagedRowError:
 DAMAGED_ROW = (
     "journal {path} is damaged: the row of the table {table} with {condition} {why}. Nothing was changed, and nothing is "
     "asked again. Restore the journal from a copy; or, if the addresses with this row may be asked again, which a service "
-    'counts anew, forget it (in SQLite: {forget}); or {another}'
+    "counts anew, forget it (in SQLite: {forget}); or {another}"
 )
 FORGET = {
     "addresses": "DELETE FROM addresses WHERE {condition}",

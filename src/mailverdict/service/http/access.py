@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import SettingsError
+from ...http_server import FIELD_LIMIT
 from ...local.backend import iso_timestamp
 from ...model.settings import Network
 from ..jobs.group_committer import CommitterClosed
@@ -37,9 +38,6 @@ LOG = logging.getLogger(__name__)
 UNEXPECTED = "an unexpected error occurred; the service's log has it under the request_id"
 UNAVAILABLE = (CommitterClosed, *STORE_UNAVAILABLE)
 Endpoint = Callable[[Request], Awaitable[Response]]
-FIELD_LIMIT = (
-    100  # header fields of a request; as objects, short ones take forty times their octets
-)
 UNKNOWN_ROUTE = "(unknown)"  # logged in place of a path without a route, which may hold an address
 
 

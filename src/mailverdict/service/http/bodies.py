@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from ...checks.syntax.address import is_well_formed
 from ...contract.envelope import BULK_LIMIT
+from ...http_server import BODY_COMPLETE
 from ...model.words import ValidationType
 from .json_octets import decode_json
 from .replies import short_error, standard_error
@@ -61,8 +62,6 @@ async def read_object(request: Request, *, limit: int, seconds: float) -> Mappin
     return parse_object(octets)
 
 
-# ASGI extension of our server: the whole body has arrived, so that reading it needs no timer.
-BODY_COMPLETE = "mailverdict.body_complete"
 CLOSE = {"connection": "close"}
 
 

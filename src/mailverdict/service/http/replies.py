@@ -24,6 +24,7 @@ from ...contract.envelope import (
     dump_success,
 )
 from ...contract.revisions import EARLIER_STATUS, Revision, dump_earlier_job, dump_earlier_payload
+from ...http_server import WHOLE_REPLY
 from ...local.backend import iso_timestamp
 from ...model.verification import Verification, dump_payload, parse_payload
 from ...model.words import ValidationType, Verdict
@@ -129,10 +130,6 @@ class JsonReply(Response):
             )
         else:
             await super().__call__(scope, receive, send)
-
-
-# ASGI extension of our server, and the type of its message: head and body of a response at once.
-WHOLE_REPLY = "mailverdict.whole_reply"
 
 
 class LingeringReply(JsonReply):

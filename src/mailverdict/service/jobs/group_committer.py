@@ -84,9 +84,7 @@ class GroupCommitter(Generic[Item]):
         if self.is_closed:
             raise CommitterClosed(f"{self.name} is closed")
         loop = asyncio.get_running_loop()
-        pending = Pending(
-            operation, self.client_of(operation), self.clock(), loop.create_future()
-        )
+        pending = Pending(operation, self.client_of(operation), self.clock(), loop.create_future())
         if pending.client in self.locked:
             self.locked[pending.client].append(pending)
         else:
