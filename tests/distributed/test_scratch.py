@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from datetime import UTC, datetime
 
@@ -211,3 +212,15 @@ class TestWriter:
             await writer.add(rows("a"))
             while left[0] == failures:
                 await asyncio.sleep(0.01)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_files_of_a_folder_that_was_given_are_of_their_user_alone(tmp_path):
+    scratch = Scratch.open(tmp_path / "given")
+    assert not list((tmp_path / "given").iterdir()), "the test of the folder leaves nothing"
+    scratch.write_json("shards.json", 3)
+    scratch.write("domains", 0, rows("a.org"))
+    scratch.write_groups("observed/0.parquet", SCHEMA, [(rows("a.org"), np.array([0]))])
+    files = [path for path in (tmp_path / "given").rglob("*") if path.is_file()]
+    assert len(files) == 3
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +26,17 @@ from mailverdict.widgets.session import (
     FORMER_TOKENS,
     KEPT_FOR,
     LIST,
+    LOCK,
+    OPEN_ELSEWHERE,
+    OWNER,
     RESULT,
     STATE,
+    TEMPORARY,
+    AuditSession,
     Sessions,
     id_of,
+    process_mark,
+    temporary_folder,
 )
 from mailverdict.widgets.state import AuditState
 from mailverdict.widgets.view import take_snapshots
@@ -54,7 +64,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opened(sessions: Sessions, tmp_path: Path) -> Open:
+def opened(sessions: Sessions, tmp_path: Path) -> Iterator[Open]:
     """Opens an audit as the command does, in what counts as a new process each time."""
 
     def open_(file: Path | None = None, **settings: Any) -> AuditState:
@@ -62,9 +72,13 @@ def opened(sessions: Sessions, tmp_path: Path) -> Open:
         if file is not None:
             state.load_file(file)
         state.work.wait(30)
+        states.append(state)
         return state
 
-    return open_
+    states: list[AuditState] = []
+    yield open_
+    for state in states:
+        state.release_session()
 
 
 def do(state: AuditState, action: str, /, **arguments: Any) -> AuditState:
@@ -275,6 +289,55 @@ def test_an_audit_that_another_process_has_open_is_not_opened(opened, file, sess
     kept["owner"] = [os.getppid(), 1.0]  # the number was given to another program since
     (state.session.folder / ABOUT).write_text(json.dumps(kept))
     assert opened(file).source is not None
+
+
+CLAIM = """
+import sys
+from pathlib import Path
+from mailverdict.errors import SettingsError
+from mailverdict.widgets.session import AuditSession
+session = AuditSession(Path(sys.argv[1]))
+try:
+    session.claim()
+except SettingsError as exc:
+    print(exc, flush=True)
+else:
+    print("claimed", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.slow  # three processes
+def test_of_audits_of_one_list_that_are_started_together_one_gets_it(tmp_path):
+    folder = tmp_path / "audits" / "a"
+    command = [sys.executable, "-c", CLAIM, str(folder)]
+    processes = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = [process.stdout.readline().strip() for process in processes]
+    assert sorted(said) == ["claimed", OPEN_ELSEWHERE, OPEN_ELSEWHERE]
+    processes[said.index("claimed")].kill()
+    for process in processes:
+        process.communicate()
+    session = AuditSession(folder)
+    session.claim()
+    session.release()
+    assert stat.S_IMODE((folder / LOCK).stat().st_mode) == 0o600
+
+
+def test_files_of_a_process_that_was_killed_are_removed_at_the_next_start(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, running, other = (tmp_path / f"{TEMPORARY}{name}" for name in ("a", "b", "c"))
+    for folder in (left, running, other):
+        folder.mkdir()
+        (folder / "upload.csv").write_text("ada@example.org")
+    (left / OWNER).write_text(json.dumps([os.getppid(), 1.0]))
+    (running / OWNER).write_text(json.dumps(process_mark()))
+    with temporary_folder() as mine:
+        assert {path.name for path in tmp_path.iterdir()} == {running.name, other.name, mine.name}
+        assert stat.S_IMODE(mine.stat().st_mode) == 0o700
+    assert not mine.exists()
 
 
 def test_a_run_that_was_interrupted_goes_on(opened, file, sessions, tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import threading
 import webbrowser
 from collections.abc import Iterator
@@ -72,7 +71,7 @@ def audit(
         file, column = check_file(file, column)
     try:
         from ..widgets.server import open_port, serve  # noqa: PLC0415 - an extra
-        from ..widgets.session import Sessions  # noqa: PLC0415 - as above
+        from ..widgets.session import Sessions, temporary_folder  # noqa: PLC0415 - as above
         from ..widgets.state import AuditState  # noqa: PLC0415 - as above
     except ImportError as exc:
         raise MissingExtraError("mailverdict audit", "audit") from exc
@@ -84,7 +83,7 @@ def audit(
         return
     with (
         private_files(),
-        tempfile.TemporaryDirectory(prefix="mailverdict-", ignore_cleanup_errors=True) as made,
+        temporary_folder() as made,
         chosen_backend(
             backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check
         ) as asked,
@@ -101,13 +100,13 @@ def audit(
             settings,
             str(validation_type),
             policy or "balanced",
-            folder=Path(made).resolve(),
+            folder=made,
             sessions=sessions,
             wanted=given if policy is None else {**given, "policy": policy},
         )
 
         def announce() -> None:
-            is_opened = browser and open_browser(write_redirect(Path(made), url))
+            is_opened = browser and open_browser(write_redirect(made, url))
             print_status(
                 f"{'The page opens in your browser' if is_opened else 'Open the page in a browser'}. Its address:"
             )

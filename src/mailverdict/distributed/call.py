@@ -166,7 +166,6 @@ def open_scratch(
     scratch: str | PathLike[str] | None, *, is_local: bool, backend: Backend, job: StageJob
 ) -> Scratch:
     """The folder of answers that are comparable: same type and settings, below the folder that was given."""
-    is_ours = scratch is None
     if scratch is None:
         if not is_local:
             raise SettingsError(
@@ -177,7 +176,7 @@ def open_scratch(
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     kind = "smtp" if job.key_kind == "address" else str(job.validation_type)
     digest = sha256(backend.journal_key(kind).encode()).hexdigest()[:12]
-    return Scratch.open(scratch, is_private=is_ours).below(f"{kind}-{digest}")
+    return Scratch.open(scratch).below(f"{kind}-{digest}")
 
 
 def decide_shards(job: StageJob) -> int:

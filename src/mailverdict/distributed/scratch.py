@@ -40,19 +40,19 @@ class Scratch:
     """One folder that the calling process and all workers can write."""
 
     url: str  # a path, or a URL of pyarrow.fs as s3://bucket/folder
-    is_private: bool = (
-        False  # for files that only the user of this process may read, not a shared folder
-    )
 
     @classmethod
-    def open(cls, url: str | os.PathLike[str], *, is_private: bool = False) -> Scratch:
+    def open(cls, url: str | os.PathLike[str]) -> Scratch:
         """Make the folder; a `SettingsError` if it cannot be written."""
         text = os.fspath(url)
         if not text.strip():
             raise SettingsError(f"scratch={text!r}: give the path or URL of a folder, or None")
-        made = cls(text if "://" in text else str(user_path(text).absolute()), is_private)
+        made = cls(text if "://" in text else str(user_path(text).absolute()))
+        test = f"test-{secrets.token_hex(4)}.json"
         try:
-            made.write_json("test.json", {})
+            made.write_json(test, {})
+            system, path = made._place(test)
+            system.delete_file(path)
         except (OSError, ValueError, pa.ArrowException) as exc:
             raise SettingsError(f"scratch={text!r:.200}: cannot write there: {exc}") from exc
         return made
@@ -87,7 +87,7 @@ class Scratch:
         system, path = self._place(name)
         system.create_dir(path.rpartition("/")[0], recursive=True)
         temporary = f"{path}.{secrets.token_hex(4)}.part"
-        if self.is_private:
+        if isinstance(system, pa_fs.LocalFileSystem):  # it holds addresses
             Path(temporary).touch(0o600)
         with system.open_output_stream(temporary) as stream:
             stream.write(content)

@@ -36,7 +36,7 @@ INTERRUPTED = "The check was interrupted. What was checked is kept. Press Resume
 
 def open_session(state: AuditState, session: AuditSession, column: Hashable | None = None) -> bool:
     """Bring an audit back as it was left; False if it cannot be read."""
-    session.check_owner()
+    session.claim()
     try:
         kept = session.read()
         decided, waved = session.read_people(DECIDED, "string"), session.read_people(WAVED, "int64")
@@ -53,6 +53,7 @@ def open_session(state: AuditState, session: AuditSession, column: Hashable | No
         run = kept["run"] and ResultInfo.from_json(kept["run"])
     except UNREADABLE as exc:
         logger.warning("a kept audit cannot be read: %s", exc)
+        session.unlock()
         return False
     with state.lock:
         state.require_idle()

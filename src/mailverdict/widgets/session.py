@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +29,7 @@ from ..atomic_write import atomic_write
 from ..errors import InputError, SettingsError
 from ..files.table_file import ReadOptions
 from ..model.arrow import one_array
+from ..runs.journal.locks import RunLock, is_locked, is_ours
 from .decisions import ByPerson
 from .listing import AuditedRows
 from .source import TYPES, Source, read_file, read_frame, read_pasted
@@ -39,6 +41,10 @@ STATE, LIST, RESULT = "audit.json", "list.arrow", "result.arrow"
 DECIDED, WAVED = "decided.arrow", "waved.arrow"
 ABOUT = "about.json"  # what a list of audits shows, and the process that has the audit open
 DOOR = "page.json"  # port and tokens
+LOCK = "open.lock"  # held by the process that has the audit open
+OPEN_ELSEWHERE = "this list is open in another `mailverdict audit`; use its page, or stop it first"
+TEMPORARY = "mailverdict-audit-"  # beginning of the names of temporary folders
+OWNER = "owner.json"  # the process that has one
 FORMER_TOKENS = 8  # of starts before, whose pages may still be open
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 
@@ -195,6 +201,7 @@ class AuditSession:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.lock: RunLock | None = None
 
     @property
     def id(self) -> str:
@@ -218,22 +225,38 @@ class AuditSession:
 
     def check_owner(self) -> None:
         """Raise an error if another process has the audit open: each would replace what the other keeps."""
-        try:
-            number, began = self.read(ABOUT)["owner"]
-            is_open = number != os.getpid() and psutil.Process(number).create_time() == began
-        except (*UNREADABLE, psutil.Error):
+        lock = self.folder / LOCK
+        if is_locked(lock) and not is_ours(lock):
+            raise SettingsError(OPEN_ELSEWHERE)
+        owner = None
+        with suppress(*UNREADABLE):
+            owner = self.read(ABOUT)["owner"]
+        if owner != process_mark() and is_running(owner):  # of a version that had no lock
+            raise SettingsError(OPEN_ELSEWHERE)
+
+    def claim(self) -> None:
+        """Open the audit for this process alone; of two that are started together, one gets the error."""
+        self.check_owner()
+        self.make()
+        lock = self.folder / LOCK
+        if is_ours(lock):
             return
-        if is_open:
-            raise SettingsError(
-                "this list is open in another `mailverdict audit`; use its page, or stop it first"
-            )
+        self.lock = RunLock(lock)
+        if not self.lock.is_held:
+            raise SettingsError(OPEN_ELSEWHERE)
+
+    def unlock(self) -> None:
+        """Let other processes claim the audit."""
+        if self.lock is not None:
+            self.lock.unlock()
+            self.lock = None
 
     def write(self, kept: Mapping[str, Any]) -> None:
         """Keep what is not a table."""
         about = {
             "name": kept["name"],
             "rows": kept["rows"],
-            "owner": [os.getpid(), psutil.Process().create_time()],
+            "owner": process_mark(),
         }
         for name, content in ((ABOUT, about), (STATE, kept)):
             write_whole(self.folder / name, json.dumps({"form": FORM, **content}))
@@ -242,6 +265,7 @@ class AuditSession:
         """Let other processes open the audit."""
         with suppress(*UNREADABLE):
             write_whole(self.folder / ABOUT, json.dumps({**self.read(ABOUT), "owner": None}))
+        self.unlock()
 
     def write_list(self, source: Source) -> None:
         """Keep the list. Columns are named by their position: names may occur twice, or may not be texts."""
@@ -287,6 +311,35 @@ class AuditSession:
             .combine_chunks()
         )
         return ByPerson(one_array(table["key"]), one_array(table["value"]))
+
+
+def process_mark() -> list[Any]:
+    """What tells this process from others, also from one that gets its number later."""
+    return [os.getpid(), psutil.Process().create_time()]
+
+
+def is_running(mark: Any) -> bool:
+    """Whether the process with a mark has not ended."""
+    try:
+        number, began = mark
+        return bool(psutil.Process(number).create_time() == began)
+    except (TypeError, ValueError, psutil.Error):
+        return False
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A private folder for the files of an audit on their way; those of processes that were killed are removed."""
+    parent = Path(tempfile.gettempdir()).resolve()
+    for mark in parent.glob(f"{TEMPORARY}*/{OWNER}"):
+        with suppress(OSError, ValueError):
+            is_own = not mark.parent.is_symlink() and mark.parent.stat().st_uid == os.getuid()
+            if is_own and not is_running(json.loads(mark.read_text(encoding="utf-8"))):
+                shutil.rmtree(mark.parent, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        write_whole(folder / OWNER, json.dumps(process_mark()))
+        yield folder
 
 
 def describe_source(source: Source) -> dict[str, Any]:

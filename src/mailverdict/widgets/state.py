@@ -389,8 +389,7 @@ class AuditState:
                 return
             self.set_source(self.read(given), column)
             if session is not None:
-                session.make()
-                session.check_owner()
+                session.claim()
                 self.given = given.move(session.folder, self.__dict__.get("folder"))
                 self.session = session
 

@@ -530,6 +530,18 @@ def test_commit_is_on_the_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_lock_of_a_store_is_of_its_user_only_also_if_an_earlier_version_made_it(
+    tmp_path: Path,
+) -> None:
+    owner = tmp_path / "jobs.db-owner"
+    open_store(f"sqlite:///{tmp_path / 'jobs.db'}").close()
+    assert owner.stat().st_mode & 0o777 == 0o600
+    owner.chmod(0o644)
+    open_store(f"sqlite:///{tmp_path / 'jobs.db'}").close()
+    assert owner.stat().st_mode & 0o777 == 0o600
+
+
 def test_new_store_is_readable_by_its_user_only(tmp_path: Path) -> None:
     path = tmp_path / "jobs.db"
     store = open_store(f"sqlite:///{path}")

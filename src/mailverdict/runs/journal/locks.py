@@ -28,13 +28,18 @@ class RunLock:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.file: BinaryIO = open(  # noqa: SIM115
-            path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600)
+            os.fspath(path), "ab", opener=lambda name, flags: os.open(name, flags, 0o600)
         )
         self.is_held = try_lock(self.file)
         if self.is_held:
             HELD.add(self.file)
         else:
             self.file.close()
+
+    def unlock(self) -> None:
+        """Free the lock, and leave its file to whoever locks it next."""
+        HELD.discard(self.file)
+        self.file.close()
 
     def release(self) -> None:
         """Free the lock and delete its file; nothing happens in a forked process, which does not have it."""
@@ -58,6 +63,11 @@ def is_locked(path: Path) -> bool:
         return False
     except PermissionError:  # of another user, who may still run
         return True
+
+
+def is_ours(path: Path) -> bool:
+    """Whether this process has the lock of a file."""
+    return any(file.name == os.fspath(path) for file in HELD)
 
 
 def delete_unlocked(journal: Path) -> None:

@@ -379,6 +379,9 @@ def lock_file(url: URL) -> Callable[[], None]:
     Returns the function that releases the lock; raises `SettingsError` if another process has it.
     """
     file = f"{url.database}-owner"
+    with suppress(OSError):  # SQLite's own error says more
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+        Path(file).chmod(0o600)  # of a version that left it to the umask
     try:
         connection = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as exc:
