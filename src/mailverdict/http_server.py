@@ -8,6 +8,7 @@ a head that arrives slowly, or never   `Bounds.header_timeout`: 408, or the conn
 thousands of requests at once          what is read and parsed at once is a piece of `PIECE` octets, and no more is read
                                        while a request of it waits (`SmallReads`, `PipelineFlow`)
 always more, on many connections       the event loop has `TURNS` between two pieces of one connection
+many connections without a request     `idle_limit`: the one that has waited longest is closed
 no reading of the replies              no request is read or answered meanwhile; `Bounds.send_timeout`
 =====================================  =====================================================================
 
@@ -18,9 +19,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+if sys.platform != "win32":
+    import resource
 
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import (
@@ -39,6 +44,7 @@ BODY_PIECE = 65_536  # the same within a body whose length is known, which ends 
 # Turns of the event loop between two pieces of a connection, and before a reply behind which another request waits.
 # uvloop accepts one connection in a turn, so that others waited for seconds while two hundred always had more.
 TURNS = 5
+MOST_IDLE = 50_000  # connections without a request, wherever more files may be open
 LONGEST_LENGTH = 18  # digits of Content-Length
 # What is read is copied at once, so that all connections of a thread read into the same place.
 BUFFER = memoryview(bytearray(BODY_PIECE))
@@ -51,6 +57,16 @@ EXTENSIONS: dict[str, dict[object, object]] = {WHOLE_REPLY: {}}
 EXTENSIONS_WITH_BODY = {**EXTENSIONS, BODY_COMPLETE: {}}
 
 
+def half_of_files() -> int:
+    """Half of the files that this process may have open; connections are files."""
+    if sys.platform == "win32":
+        return 512
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return MOST_IDLE
+    return min(limit // 2, MOST_IDLE)
+
+
 @dataclass(frozen=True)
 class Bounds:
     """The limits of a server, in octets and seconds."""
@@ -59,6 +75,7 @@ class Bounds:
     header_timeout: float = 10.0  # until a head is complete
     send_timeout: float = 10.0  # for which replies wait for a client that does not read
     linger: float = 2.0  # until a connection whose request was refused is closed
+    idle_limit: int = field(default_factory=half_of_files)  # connections without a request
 
 
 class PipelineFlow(FlowControl):
@@ -84,9 +101,12 @@ class BoundedProtocol(HttpToolsProtocol):
 
     flow: PipelineFlow
 
-    def __init__(self, bounds: Bounds, **given: Any) -> None:
+    def __init__(
+        self, bounds: Bounds, idle: dict[BoundedProtocol, None] | None = None, **given: Any
+    ) -> None:
         super().__init__(**given)
         self.bounds = bounds
+        self.idle = {} if idle is None else idle  # connections without a request, longest first
         self.in_head = False
         self.is_refused = False
         # Since the head or the last part of the body began, so that a trailer is counted too.
@@ -100,14 +120,30 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.flow = PipelineFlow(transport, self.pipeline)
         self.start_timer()
+        self.wait_idle()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers, and drop the requests: they refer to the connection, and would keep it as it keeps them."""
         self.stop_timer()
+        self.idle.pop(self, None)
         super().connection_lost(exc)
         self.resume_writing()
         self.pipeline.clear()
         self.cycle = None  # type: ignore[assignment]
+
+    def wait_idle(self) -> None:
+        """Wait for a request; if too many do, the one that has waited longest is closed."""
+        self.idle[self] = None
+        if len(self.idle) > self.bounds.idle_limit:
+            longest = next(iter(self.idle))
+            del self.idle[longest]
+            longest.transport.close()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, unless it is there."""
+        super().on_response_complete()
+        if not self.pipeline and not self.transport.is_closing():
+            self.wait_idle()
 
     def pause_writing(self) -> None:
         """Give the client some time to read."""
@@ -153,6 +189,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Stop the timer; the application checks the size of a complete head."""
         self.in_head = False
         self.stop_timer()
+        self.idle.pop(self, None)
         self.scope["extensions"] = EXTENSIONS
         super().on_headers_complete()
         self.cycle.__class__ = ReplyCycle  # uvicorn has no name for the class that it makes
@@ -327,8 +364,9 @@ ERROR_RESPONSES = {
 
 def bounded_http(bounds: Bounds) -> Any:
     """What uvicorn's configuration takes as `http`: a protocol for each connection."""
+    idle: dict[BoundedProtocol, None] = {}
 
     def make(**given: Any) -> SmallReads:
-        return SmallReads(BoundedProtocol(bounds, **given))
+        return SmallReads(BoundedProtocol(bounds, idle, **given))
 
     return make

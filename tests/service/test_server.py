@@ -246,6 +246,35 @@ async def test_client_that_does_not_read_for_long_is_cut_off(tmp_path: Path) -> 
 
 
 @asynchronous
+async def test_connection_that_has_waited_longest_is_closed_if_too_many_have_no_request(
+    tmp_path: Path,
+) -> None:
+    settings = settings_for(tmp_path)
+    config = configure(create_app(settings, AnsweringBackend()), settings, "127.0.0.1", 0)
+    config.load()
+    bounds, idle, state = Bounds(idle_limit=3), {}, ServerState()
+    wires = [Wire() for _ in range(6)]
+    protocols = []
+    for wire in wires:
+        protocols.append(
+            BoundedProtocol(bounds, idle, config=config, server_state=state, app_state={})
+        )
+        protocols[-1].connection_made(wire)
+        if wire is wires[0]:
+            protocols[0].data_received(SHORTEST)  # has a request, which is not idle
+        else:
+            protocols[-1].data_received(START)  # half a head
+    assert [wire.closed for wire in wires] == [False, True, True, False, False, False]
+    await until(lambda: not protocols[0].is_busy())
+    assert [wire.closed for wire in wires] == [False, True, True, True, False, False]
+    for protocol in protocols:
+        protocol.connection_lost(None)
+    assert idle == {}
+    await asyncio.gather(*state.tasks)
+    await config.loaded_app.state.service.close()
+
+
+@asynchronous
 async def test_body_whose_length_is_known_is_read_in_large_pieces_and_never_beyond_its_end(
     tmp_path: Path,
 ) -> None:

@@ -134,6 +134,9 @@ def open_call(
             job, scratch=open_scratch(scratch, is_local=is_local, backend=backend, job=job)
         )
         job = replace(job, shards=decide_shards(job), call=f"call-{secrets.token_hex(8)}")
+        if scratch is not None and "://" not in job.required_scratch.url:
+            # What the frame of this call reads; the answers stay for later calls.
+            atexit.register(job.required_scratch.delete, job.call)
     return Call(checked, job)
 
 

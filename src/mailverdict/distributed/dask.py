@@ -64,7 +64,8 @@ def verify(
     scratch : str or path, optional
         A folder that this process and all workers can write: a path, or a URL of `pyarrow.fs` such as
         ``"s3://bucket/folder"``. What was answered is asked neither by a task that replaces a lost one nor by a later
-        call with the same folder. The returned frame reads it; delete it when that is no longer used.
+        call with the same folder. The returned frame reads it; delete it when that is no longer used. What only
+        this frame reads is removed from a path when this process ends; only its user can read the files.
         None: a temporary folder for the time of this process, if all workers are on this machine.
     **options
         The keyword arguments of `mailverdict.verify`. `limit` counts distinct addresses of the whole frame. Where

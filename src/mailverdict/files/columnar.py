@@ -97,12 +97,13 @@ def delta_columns(metadata: Any) -> set[str]:
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether the values of a column may be long, and Parquet may keep each of them once."""
-    return (
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
+    kinds = (
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_binary,
+        pa.types.is_large_binary,
     )
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def rows_at_once(group: Any, columns: Sequence[str] | None, texts: Collection[str]) -> int:
@@ -120,7 +121,7 @@ def rows_at_once(group: Any, columns: Sequence[str] | None, texts: Collection[st
         octets += column.total_uncompressed_size
         if column.path_in_schema not in texts:  # read as what they become
             longest += column.total_uncompressed_size
-    rows = min(PIECE_OCTETS * group.num_rows // octets, PIECE_ROWS)
+    rows: int = min(PIECE_OCTETS * group.num_rows // octets, PIECE_ROWS)
     if longest > 1:
         rows = min(rows, max(PIECE_OCTETS // longest, SHORT_PIECE))
     return max(rows, 1)
