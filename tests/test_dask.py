@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import subprocess
+import sys
 
 import dask
 import dask.dataframe as dd
@@ -391,3 +393,25 @@ def test_columns_of_an_earlier_call_are_replaced(ddf, again):
 def test_frames_in_memory_are_sent_to_where_they_belong(people):
     with pytest.raises(InputError, match=r"mailverdict\.verify"):
         mailverdict.dask.verify(people, "email")
+
+
+END = """
+import pandas as pd, dask.dataframe as dd, sys
+import mailverdict as mv, mailverdict.dask
+if __name__ == "__main__":
+    ddf = dd.from_pandas(pd.DataFrame({"email": ["ada@valid.example", "bob@nx.example"]}), npartitions=2)
+    with mv.sandbox.World() as world:
+        out = mailverdict.dask.verify(ddf, "email", backend=world.backend, scratch=sys.argv[1], progress=False)
+        assert len(out.compute(scheduler="sync")) == 2
+"""
+
+
+@pytest.mark.slow
+def test_what_only_one_call_reads_is_removed_when_its_process_ends(tmp_path):
+    script = tmp_path / "call.py"
+    script.write_text(END)
+    folder = tmp_path / "scratch"
+    subprocess.run([sys.executable, str(script), str(folder)], check=True)
+    left = {path.name for path in folder.glob("*/*")}
+    assert not any(name.startswith("call-") for name in left)
+    assert "shards.json" in left, "the answers are there for a later call"
