@@ -34,9 +34,8 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-FIELD_LIMIT = (
-    100  # header fields of a request; as objects, short ones take forty times their octets
-)
+# Header fields of a request; as objects, short ones take forty times their octets.
+FIELD_LIMIT = 100
 # Octets that are read and parsed at once; most requests have fewer. uvicorn alone would get 256 KiB, which may be
 # thousands of requests. After a piece at most 57 wait for their turn, since the shortest request has 18 octets.
 PIECE = 1024
