@@ -1,31 +1,38 @@
-"""Worlds and columns for the tests on real engines, and what their servers must have counted."""
+"""Worlds and columns for the tests on real engines, and what their servers must have counted.
+
+A busy machine answers late, and the DNS client sends a late question again. So these tests do not count questions but
+the processes that ask about a domain: two are two tasks, however often each of them sent its question.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
+import dns.message
 import pandas as pd
 import psutil
 import pytest
 
 from mailverdict import Progress
-from mailverdict.checks.dns.self_test import load_probes
+from mailverdict.checks.dns.retry import QUESTIONS_PER_SOCKET
 from mailverdict.sandbox import World
-from mailverdict.sandbox.dns_table import DomainRecords
+from mailverdict.sandbox.dns import NOT_A_QUERY, DnsServer
+from mailverdict.sandbox.dns_table import DomainRecords, ZoneTable, plain_name
 from mailverdict.sandbox.smtp_script import Exchange
 
 pytestmark = pytest.mark.clusters
-PROBES = frozenset(load_probes().known)  # asked by the resolver's test in each worker, too
 DELAY = 0.4  # seconds of a DNS answer while workers are killed
 ROUND_TRIP = 0.1  # seconds of a reply of a mail server then
 DOMAINS = 240
 CONCURRENCY = 16  # DNS questions at once, in the whole cluster
 OWNERS = 6  # mail servers that take a while for each reply
 UNWRITTEN = 2.0  # seconds of work that a lost task may repeat
-REPEATED_QUESTIONS = int(UNWRITTEN * CONCURRENCY / 2 / DELAY)  # by one of two tasks
+REPEATED_DOMAINS = int(UNWRITTEN * CONCURRENCY / 2 / DELAY)  # by one of two tasks
 REPEATED_RCPTS = int(UNWRITTEN * 2 * OWNERS / ROUND_TRIP)  # two sessions with each mail server
 
 
@@ -39,15 +46,36 @@ def pytest_collection_modifyitems(items):
             )  # a busy machine needs minutes to start an engine
 
 
-def check_counts(world: World, names: list[str], *, repeated: int = 0) -> None:
-    """Each domain was asked about once, but for `repeated` questions; no exchange had more sessions than allowed.
+class WatchedServer(DnsServer):
+    """A DNS server that notes from which sockets each domain was asked about."""
 
-    Where the machine is busy, an answer comes after its time-out, and its question is sent again: one in four may be.
-    If two tasks asked about a domain, as one for each partition would, there were twice as many questions or more.
-    """
-    counts = {name: world.dns.count(name, "MX") for name in names if name not in PROBES}
-    assert min(counts.values(), default=1) >= 1
-    assert sum(counts.values()) - len(counts) <= repeated + len(counts) // 4
+    def __init__(self, table: ZoneTable) -> None:
+        super().__init__({})
+        self._table = table
+        self.sockets: dict[str, set[tuple[str, int]]] = defaultdict(set)
+
+    def receive(self, packet: bytes, source: tuple[str, int]) -> None:
+        with suppress(*NOT_A_QUERY):
+            for question in dns.message.from_wire(packet).question:
+                name = plain_name(question.name.to_text())
+                self.sockets[name].add(source)
+        super().receive(packet, source)
+
+
+class WatchedWorld(World):
+    """A world with that server, in which each process that asks has one socket, as few questions are under way."""
+
+    def __init__(self, zones: dict[str, DomainRecords] | None = None, **options: Any) -> None:
+        assert CONCURRENCY <= QUESTIONS_PER_SOCKET
+        super().__init__(zones, dns_concurrency=CONCURRENCY, **options)
+        self.dns: WatchedServer = WatchedServer(self.dns._table)
+
+
+def check_counts(world: WatchedWorld, names: list[str], *, repeated: int = 0) -> None:
+    """One process asked about each domain, but for `repeated` times; no exchange had more sessions than allowed."""
+    asking = [len(world.dns.sockets[name]) for name in names]
+    assert min(asking, default=1) >= 1
+    assert sum(asking) - len(asking) <= repeated
     limit = world.backend.settings.max_sessions_per_exchange
     assert {
         host: world.smtp.stats(host).most_open
@@ -105,7 +133,7 @@ class Killer:
 @contextmanager
 def slow_world(
     *, dns_delay: float = 0.02, round_trip: float = 0.02
-) -> Iterator[tuple[World, pd.DataFrame]]:
+) -> Iterator[tuple[WatchedWorld, pd.DataFrame]]:
     """A world in which a column takes seconds: domains with slow answers, and mail servers with a round trip.
 
     Every second domain has a second exchange, of the owner of the next: so that all owners share domains in a ring.
@@ -127,7 +155,7 @@ def slow_world(
         )
     emails = [f"user{row}@d{row % DOMAINS}.example" for row in range(3 * DOMAINS)]
     # Without the fast answers to the resolver's test: after those a slow one would be asked for again.
-    settings = {"dns_concurrency": CONCURRENCY, "resolver_check": False, "catch_all_probe": False}
+    settings = {"resolver_check": False, "catch_all_probe": False}
     # And with time-outs that a busy machine keeps: after one of them a recipient would be asked about again.
     settings |= {
         "deadline": 600.0,
@@ -135,5 +163,5 @@ def slow_world(
         "connect_timeout": 30.0,
         "command_timeout": 60.0,
     }
-    with World(zones, exchanges=exchanges, dns_timeout=5.0, **settings) as world:
+    with WatchedWorld(zones, exchanges=exchanges, dns_timeout=5.0, **settings) as world:
         yield world, pd.DataFrame({"row": range(len(emails)), "email": emails})

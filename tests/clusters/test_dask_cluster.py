@@ -14,7 +14,7 @@ from mailverdict.errors import SettingsError
 from tests.clusters.conftest import (
     DELAY,
     DOMAINS,
-    REPEATED_QUESTIONS,
+    REPEATED_DOMAINS,
     REPEATED_RCPTS,
     ROUND_TRIP,
     Killer,
@@ -84,7 +84,7 @@ def test_a_worker_killed_while_it_asks_the_dns_repeats_only_what_was_not_written
         killer = Killer("domains", world, lambda: list(client.run(os.getpid).values()))
         out = verified(frame, world, progress=killer).compute()
         check_counts(
-            world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_QUESTIONS
+            world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_DOMAINS
         )
     assert killer.killed
     assert out["email_verdict"].value_counts()["valid"] == len(frame)
