@@ -113,7 +113,7 @@ def is_asking(process: psutil.Process, world: World) -> bool:
 
 
 class Killer:
-    """A listener that kills a worker process once the stage has settled keys, as a machine that is lost."""
+    """A listener that kills a worker process once the stage has settled keys."""
 
     def __init__(self, stage: str, world: World, pids: Callable[[], list[int]]) -> None:
         self.stage, self.world, self.pids = stage, world, pids
@@ -137,9 +137,10 @@ class Killer:
 def slow_world(
     *, dns_delay: float = 0.02, round_trip: float = 0.02
 ) -> Iterator[tuple[WatchedWorld, pd.DataFrame]]:
-    """A world in which a column takes seconds: domains with slow answers, and mail servers with a round trip.
+    """A world in which a column takes seconds: slow answers about domains, slow mail servers.
 
-    Every second domain has a second exchange, of the owner of the next: so that all owners share domains in a ring.
+    Every second domain has a second exchange, of the owner of the next: so that all owners share
+    domains in a ring.
     """
     names = [f"mx.owner{at}.example" for at in range(OWNERS)]
     exchanges = [
@@ -157,9 +158,9 @@ def slow_world(
             {"MX": tuple(dict.fromkeys(records))}, delay=dns_delay
         )
     emails = [f"user{row}@d{row % DOMAINS}.example" for row in range(3 * DOMAINS)]
-    # Without the fast answers to the resolver's test: after those a slow one would be asked for again.
+    # Without the resolver's test: after its fast answers the slow ones would be overdue.
     settings = {"resolver_check": False, "catch_all_probe": False}
-    # And with time-outs that a busy machine keeps: after one of them a recipient would be asked about again.
+    # And with time-outs that a busy machine keeps: after one a recipient would be asked again.
     settings |= {
         "deadline": 600.0,
         "session_deadline": 600.0,

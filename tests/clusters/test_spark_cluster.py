@@ -1,4 +1,7 @@
-"""Spark's local-cluster of two executor processes: equal answers, each owner asked once, kills survived."""
+"""Spark's local-cluster of two executor processes.
+
+Equal answers, each owner asked once, kills survived.
+"""
 
 from __future__ import annotations
 
@@ -163,9 +166,7 @@ def test_an_executor_killed_while_it_asks_the_dns_repeats_only_what_was_not_writ
             frame_of(spark, table), "email", backend=world.backend, progress=killer
         )
         found = collected(out)
-        check_counts(
-            world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_DOMAINS
-        )
+        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_DOMAINS)
     assert killer.killed
     assert found["email_verdict"] == ["valid"] * len(table)
 
