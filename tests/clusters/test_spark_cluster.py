@@ -1,4 +1,7 @@
-"""Spark's local-cluster of two executor processes: equal answers, each owner asked once, kills survived."""
+"""Spark's local-cluster of two executor processes.
+
+Equal answers, each owner asked once, kills survived.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,11 @@ from mailverdict.sandbox import World
 from tests.clusters.conftest import (
     DELAY,
     DOMAINS,
-    REPEATED_QUESTIONS,
+    REPEATED_DOMAINS,
     REPEATED_RCPTS,
     ROUND_TRIP,
     Killer,
+    WatchedWorld,
     check_counts,
     rcpts_of,
     slow_world,
@@ -104,14 +108,13 @@ def test_rows_are_those_of_one_process(spark, kind, clean, column):
         {"row": range(16), "email": EMAILS * 2, "work": (EMAILS * 2)[::-1]}, dtype=object
     )
     options = {"validation_type": kind, "columns": "all", "clean": clean}
-    with mv.sandbox.World() as world:
+    with WatchedWorld() as world:
         out = mailverdict.spark.verify(
             frame_of(spark, table), column, backend=world.backend, progress=False, **options
         )
         found, there = collected(out), in_memory(table, column, backend=world.backend, **options)
-        check_counts(
-            world, ["gone.example"] if kind == "mx" else [], repeated=1
-        )  # once more by `in_memory`
+        asked = ["gone.example"] if kind == "mx" else []
+        check_counts(world, asked, repeated=1)  # `in_memory` asks, too
     moments = [name for name in there if name.endswith("checked_at")]
     for name in moments:
         assert [each is None for each in found.pop(name)] == [
@@ -163,9 +166,7 @@ def test_an_executor_killed_while_it_asks_the_dns_repeats_only_what_was_not_writ
             frame_of(spark, table), "email", backend=world.backend, progress=killer
         )
         found = collected(out)
-        check_counts(
-            world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_QUESTIONS
-        )
+        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_DOMAINS)
     assert killer.killed
     assert found["email_verdict"] == ["valid"] * len(table)
 
