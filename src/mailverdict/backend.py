@@ -41,25 +41,20 @@ __all__ = [
 class Batch:
     """Addresses to verify."""
 
-    addresses: (
-        pa.StringArray
-    )  # stripped, without nulls; unique unless the type is free (see `Backend.is_free`)
+    # Stripped, without nulls; unique unless the type is free (see `Backend.is_free`).
+    addresses: pa.StringArray
     validation_type: str  # regex, mx, mx_blacklist or smtp
     # Whether two more forms of addresses are accepted, since cells were repaired (see `accept_leniently`).
     lenient: bool = False
     syntax: Any = None  # what `observe_column` saw of the addresses, if they were checked already
-    fields: frozenset[str] | None = (
-        None  # columns of the rows that are used; the rows may lack the others; None: all
-    )
-    clients: Sequence[Hashable] | None = (
-        None  # for whom each address is: clients get their SMTP sessions in turn
-    )
-    lost_batches: tuple[
-        Submitting, ...
-    ] = ()  # lost submissions of ended runs, to be sent again as they were
-    known_pace: KnownPace | None = (
-        None  # how fast earlier runs could submit to the service (see `Paced`)
-    )
+    # Columns of the rows that are used; the rows may lack the others. None: all.
+    fields: frozenset[str] | None = None
+    # For whom each address is: clients get their SMTP sessions in turn.
+    clients: Sequence[Hashable] | None = None
+    # Lost submissions of ended runs, to be sent again as they were.
+    lost_batches: tuple[Submitting, ...] = ()
+    # How fast earlier runs could submit to the service (see `Paced`).
+    known_pace: KnownPace | None = None
     claim: Callable[[Submitting], tuple[str, ...]] | None = None
     """Called before addresses are sent that cost quota; returns those that may be sent, in their order.
 

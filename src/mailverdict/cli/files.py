@@ -35,7 +35,7 @@ from ..frames.verifiers import ExportOptions, KnownAnswers, own_names, read_know
 from ..model.paths import user_path
 from ..model.settings import parse_duration
 from ..model.words import ValidationType, count_of, first_of, printable_text
-from ..table.choose_column import ColumnChoice, choose_column, look_at
+from ..table.choose_column import ChosenColumn, choose_column, look_at
 from ..table.columns import RESULT_NAMES
 from ..table.refusals import find_refusals, kind_of_name, parse_where
 from ..table.table import Table
@@ -122,7 +122,7 @@ def unique_names(source: TableFile) -> list[str]:
     return [name if counts[name] == 1 else numbered(at) for at, name in enumerate(source.columns)]
 
 
-def choice_of(source: TableFile) -> ColumnChoice:
+def choice_of(source: TableFile) -> ChosenColumn:
     """Which column has the addresses, by the first piece of the file."""
     pieces = source.pieces()
     first = next(pieces)
@@ -131,7 +131,7 @@ def choice_of(source: TableFile) -> ColumnChoice:
     return choose_column(columns, is_whole=is_whole)
 
 
-def chosen_name(source: TableFile, choice: ColumnChoice) -> str:
+def chosen_name(source: TableFile, choice: ChosenColumn) -> str:
     """The chosen column, by its name in the file."""
     try:
         name = str(choice.name())

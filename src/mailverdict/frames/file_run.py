@@ -61,7 +61,7 @@ class FileRun:
         self.is_unanswered = False  # the service left rows pending
         self.submitted = self.newly_verified = self.from_journal = 0  # addresses
         self.quota: Quota | None = None  # the last reading
-        self.about_text: list[str] = []  # what the cells are, if none of the column is text
+        self.about_text: list[str] = []  # a warning, if no cell holds an @
         self.has_text = False
 
     @property

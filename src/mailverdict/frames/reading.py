@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from .verifiers import KnownAnswers
 
 MISSING, SEVERAL, PENDING, KNOWN = "missing", "several", "pending", "known"
+STANDING_ROWS = [MISSING, PENDING, SEVERAL]  # those whose rows are the same for all
 SYNTAX = ("well_formed", "local", "domain", "display")
 
 
@@ -331,10 +332,13 @@ class Reading:
         return joined
 
     def take_answers(self, answers: pa.Table, fields: Sequence[str]) -> pa.Table:
-        """The answer of each row, or the row for its standing, or what another verifier settled."""
+        """The answer of each row, or the row for its standing, or what another verifier settled.
+
+        The three tables are put one below the other, and each row of `rows` takes one row of the whole.
+        """
         validation_type = self.note["validation_type"]
         standing = standing_rows(validation_type)
-        words = pa.array([MISSING, PENDING, SEVERAL])
+        words = pa.array(STANDING_ROWS)
         at = self.rows["answer"]
         of_standing = pc.index_in(self.rows["standing"], value_set=words, skip_nulls=True)
         at = pc.coalesce(at, pc.add(of_standing, len(answers)))
@@ -359,7 +363,7 @@ def put_field(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 def standing_rows(validation_type: str) -> pa.Table:
     """The rows of a missing cell, of one that was not to be verified, and of one with several addresses."""
-    words = {
+    words = {  # in the order of `STANDING_ROWS`
         "status": (Status.MISSING, Status.PENDING, Status.DONE),
         "validation_type": (None, validation_type, validation_type),
         "result": (None, None, Verdict.UNKNOWN),

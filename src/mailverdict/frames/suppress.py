@@ -28,7 +28,7 @@ from ..model.paths import user_path
 from ..model.words import first_of, printable_text
 from ..repair.repair import MAX_CELL, repair_cell
 from ..table.cells import describe_no_address, is_filled, read_cells, to_array
-from ..table.choose_column import ColumnChoice, choose_column
+from ..table.choose_column import ChosenColumn, choose_column
 from ..table.columns import SUPPRESS_COLUMNS, check_column
 from ..table.notices import warn_user
 from ..table.overwrite import name_columns
@@ -179,7 +179,7 @@ class SuppressionList:
 
     def __init__(self, column: Hashable | None = None) -> None:
         self.column = column  # of a table; None until it is found
-        self.choice: ColumnChoice | None = None  # how it was found
+        self.choice: ChosenColumn | None = None  # how it was found
         self.rules: tuple[WhereRule, ...] = ()  # about the rows of the table that is marked
         self.mailboxes: set[str] = set()
         self.domains: set[str] = set()

@@ -150,7 +150,7 @@ def verify(
         verified: its verdict is ``unknown`` with the reason ``several_addresses``. Adds the columns
         `clean` (the address that was verified; NA for a cell without one) and `change`; the caller's
         column stays as it is.
-        If both are there already, from `mailverdict.clean` or an earlier call, what they hold stays:
+        If `clean` is there already, from `mailverdict.clean` or an earlier call, what it holds stays:
         the addresses in `clean`, which may have been corrected by hand, are verified as they stand, a
         cell whose address was taken away as well, and only rows with neither are repaired. False:
         every cell is verified as it stands.
@@ -423,7 +423,7 @@ def describe_several(
 def describe_origin(
     validation_type: ValidationType, source: str, *, lists: str | None = None, answered_by: str = ""
 ) -> dict[str, Any]:
-    """What made the answers, as it is noted beside the result columns; as JSON.
+    """What made the answers, as it is noted beside the result columns; values that JSON has.
 
     `lists` is the version of the lists of this machine, if its backend was used, and `answered_by` the label of the
     backend, if it has one.

@@ -50,7 +50,8 @@ def observe_batch(
 ) -> ObservedBatch:
     """Run the checks that need no network; `syntax` is what `observe_column` saw, if it was called already.
 
-    With `lenient` the two forms of `accept_leniently` are accepted. With `fields`, flags and suggestions that no field of the result table needs are null.
+    With `lenient` the two forms of `accept_leniently` are accepted. With `fields`, flags and
+    suggestions that no field of the result table needs are null.
     """
     if syntax is None:
         syntax = observe_column(texts, lenient=lenient)

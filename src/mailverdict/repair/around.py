@@ -2,7 +2,7 @@
 
 Blanks and commas may cut an address. So a single word beside one is removed only if it is known not
 to belong to it: `Email: ada@firm.com` and `ada@firm.com, 030 1234` are certain, but in
-`ada lovelace@firm.com` the first word may be the begin of the local part, and in `ada@firm.co uk`
+`ada lovelace@firm.com` the first word may be the beginning of the local part, and in `ada@firm.co uk`
 the last one the end of the domain. `is_separated` looks at the text before, between and behind the
 addresses that were found.
 """
@@ -82,7 +82,7 @@ def may_drop_before(text: str, local: str) -> bool:
 
 
 def is_name_of(local: str, word: str, *, has_blank: bool) -> bool:
-    """Whether the only word in front of an address names whose it is, and is not the begin of its local part."""
+    """Whether the only word in front of an address names whose it is, and is not the beginning of its local part."""
     if len(word) == 1:
         return False
     if word.lower() in re.split(r"[._+\-\d]", local.lower()):

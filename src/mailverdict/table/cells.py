@@ -1,7 +1,9 @@
 """Any column as texts: one text for each row, empty where the cell is missing.
 
-A column of texts of any library is read as a whole, by Arrow. Only a column that holds something else (lists, octets that
-are not text, mappings, Python objects) is read cell by cell, with `cell_text`:
+`read_texts` gives them without the blanks around them, `read_cells` also with these, for a repair; `read_present` reads
+a result column, where a missing cell is null. `as_text` below them makes texts of a column of any type: as a whole by
+Arrow, or cell by cell with `cell_text` where it holds something else (lists, octets that are not text, Python objects).
+What `read_texts` makes of a cell:
 
     "ada@firm.com"          ada@firm.com
     " ada@firm.com"          ada@firm.com, with the blank where it is read for a repair
@@ -34,8 +36,8 @@ LARGEST_COLUMN = 2**31 - 1  # octets that one Arrow array of texts can hold
 LOOK = 10_000  # rows that are looked at before all are
 
 MISSING_TEXTS = pa.array(sorted(MISSING))
-# In octets, with a sign on each side.
-LONGEST_MISSING = max(len(text.encode()) for text in MISSING) + 2
+# In octets, with two signs on each side.
+LONGEST_MISSING = max(len(text.encode()) for text in MISSING) + 4
 SEQUENCES = (
     list,
     tuple,

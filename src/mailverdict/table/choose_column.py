@@ -77,7 +77,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnChoice:
+class ChosenColumn:
     """What was decided about the columns of a table.
 
     If `chosen` is None, two columns are equally likely (`doubted`), or there is none.
@@ -157,7 +157,7 @@ class ColumnChoice:
         return f"no column looks like e-mail addresses; name one of {listed(list(self.names))}"
 
 
-def choose_column(columns: Mapping[Any, Any], *, is_whole: bool = True) -> ColumnChoice:
+def choose_column(columns: Mapping[Any, Any], *, is_whole: bool = True) -> ChosenColumn:
     """Choose the column of addresses by the names and cells of all columns.
 
     Parameters
@@ -170,7 +170,7 @@ def choose_column(columns: Mapping[Any, Any], *, is_whole: bool = True) -> Colum
 
     Returns
     -------
-    ColumnChoice
+    ChosenColumn
         The column with its figures; or the two that are equally likely; or neither.
 
     Examples
@@ -196,14 +196,14 @@ def choose_column(columns: Mapping[Any, Any], *, is_whole: bool = True) -> Colum
             named.append(candidate)
     if not candidates:
         chosen = by_name(named)
-        return ColumnChoice(chosen, names=names, is_whole=is_whole)
+        return ChosenColumn(chosen, names=names, is_whole=is_whole)
     candidates.sort(key=lambda candidate: (standing(candidate), -candidate.different))
     best, *others = candidates
     chosen, doubted = settle([best, *find_rivals(best, others, named)])
     if chosen is not None:
         others = [candidate for candidate in candidates if candidate is not chosen]
         doubted = ()
-    return ColumnChoice(chosen, doubted, tuple(others), names, is_whole)
+    return ChosenColumn(chosen, doubted, tuple(others), names, is_whole)
 
 
 def look_at(name: Any, cells: Any) -> Candidate | None:

@@ -1,7 +1,7 @@
 """Which columns of a frame earlier calls wrote, so that a new call may replace them.
 
-A call left its mark if the columns that show it (`MARKS`) hold only our words, whatever file the frame was in, or if its
-note names them. Then the columns of that call are ours. A column whose content cannot be ours is never replaced: with
+A call left its mark if the columns that show it (`MARKS`) hold only our words, whatever file the frame was in: then all
+columns of that call are ours. So is each column that a note of a call names. A column whose content cannot be ours is never replaced: with
 ``--in-place`` the copy takes the place of the caller's file.
 
     email, email_verdict (valid, invalid), email_role (true)    email_verdict and email_role are ours

@@ -412,6 +412,8 @@ class Listing:
             return True
         if facet == "domain":
             return value in self.domains
+        if facet == "group":
+            return 0 <= column_of_group(value) < len(self.rows.frame.columns)
         values_of, order = FACET_VALUES[facet]
         if order:
             return value in order

@@ -15,7 +15,7 @@ import pyarrow as pa
 from ..errors import InputError, SettingsError
 from ..files.readers import open_table
 from ..files.table_file import UNSPECIFIED, ReadOptions, TableFile, without_options
-from ..table.choose_column import ColumnChoice, choose_column
+from ..table.choose_column import ChosenColumn, choose_column
 from ..table.refusals import Refusal, find_refusals
 from ..table.table import read_stream
 
@@ -70,7 +70,7 @@ class Source:
         return labels
 
     @cached_property
-    def choice(self) -> ColumnChoice:
+    def choice(self) -> ChosenColumn:
         """Which column has the addresses, by the labels of the columns."""
         return choose_column(
             {label: self.frame.iloc[:, at] for at, label in enumerate(self.labels)}

@@ -50,7 +50,7 @@ def observe_column(
     With `lenient` the two forms of `accept_leniently` are accepted, too.
 
     `domain` and `display` (its form in U-labels) are dictionaries with the same codes; they hold each domain of an
-    accepted row once, in the order of appearance. All but `text` and `well_formed` is null in refused rows.
+    accepted row once. All columns but `text` and `well_formed` are null in refused rows.
 
     >>> seen = observe_column(pa.array(["Ada@Web.DE", "ada@web", "ben@web.de"]))
     >>> seen["local"].to_pylist(), seen["domain"].to_pylist(), seen["domain"].dictionary.to_pylist()
@@ -71,7 +71,9 @@ def observe_column(
     used = pc.unique(code).drop_null()
     place = np.zeros(len(domains), np.int32)
     place[used] = np.arange(len(used))
-    code = pa.array(place).take(code)
+    code = pa.array(place).take(
+        code
+    )  # among the domains of accepted rows alone: others are not looked up
     names = domains["name"].take(used)
     displays = domains["display"].take(used)
     seen = pa.record_batch(
@@ -195,7 +197,8 @@ def check_domains(written: pa.StringArray) -> pa.RecordBatch:
     number of octets of the longer one of `name` and `display`.
     """
     lowered = pc.ascii_lower(written)
-    has_a_label = pc.match_substring(lowered, "--")  # no other label has these (RFC 5891 4.2.3.1)
+    # Each A-label has two hyphens (RFC 5891 section 4.2.3.1).
+    has_a_label = pc.match_substring(lowered, "--")
     is_idna = pc.or_(has_a_label, pc.invert(pc.string_is_ascii(lowered)))
     is_plain = pc.and_not(pc.match_substring_regex(lowered, HOST_NAME), is_idna)
     is_plain = pc.and_not(is_plain, pc.match_substring_regex(lowered, SPECIAL_USE))
