@@ -118,9 +118,7 @@ def test_files_of_the_page(places, which, kind):
 
 
 @pytest.mark.parametrize("is_given", [False, True])
-def test_scratch_on_this_machine_and_a_folder_that_others_may_share(
-    places, umask, tmp_path, is_given
-):
+def test_scratch_on_this_machine_and_in_a_folder_of_the_callers(places, tmp_path, is_given):
     given = str(tmp_path / "shared") if is_given else None
     empty = pd.DataFrame({"email": pd.Series([], dtype="str")})
     job = open_call("verify", empty, "email", {}, scratch=given, is_local=True, slots=2).job
@@ -131,4 +129,4 @@ def test_scratch_on_this_machine_and_a_folder_that_others_may_share(
     if not is_given:
         assert modes_of_files(places) == PRIVATE
         return
-    assert {mode(each) for each in Path(given).rglob("*") if each.is_file()} == {0o666 & ~umask}
+    assert {mode(each) for each in Path(given).rglob("*") if each.is_file()} == {0o600}

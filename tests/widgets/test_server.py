@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import socket
@@ -272,7 +273,11 @@ def test_a_connection_has_the_bounds_of_the_service(empty, head, status):
 def test_heads_and_readers_have_a_time_limit(empty):
     config = make_config(empty.page)
     config.load()
-    reader = config.http_protocol_class(config=config, server_state=ServerState(), app_state={})
+
+    async def make_reader():  # it belongs to a loop
+        return config.http_protocol_class(config=config, server_state=ServerState(), app_state={})
+
+    reader = asyncio.run(make_reader())
     assert isinstance(reader, SmallReads)
     assert reader.protocol.bounds.header_timeout == 10.0
     assert reader.protocol.bounds.send_timeout == 60.0

@@ -157,56 +157,63 @@ def repair_column(
         stripped = strip_texts(texts)
     if seen is None:
         seen = observe_column(stripped)
+    size = len(texts)
     well_formed = seen["well_formed"]
 
-    text = stripped
-    change = empty_texts(len(texts))
-    suggestion = suggest_domains_of(seen) if suggests_domains else pa.nulls(len(texts), pa.string())
+    # Nearly all rows are well-formed addresses in their canonical form, about which nothing is to be done.
+    is_touched = pc.or_(pc.invert(well_formed), find_unusual(seen))
     if texts is not stripped:
-        has_blanks = pc.and_(well_formed, pc.not_equal(texts, stripped))
-        change = pc.if_else(has_blanks, "blanks", change)
+        is_touched = pc.or_(is_touched, pc.not_equal(texts, stripped))
+    rows = repair_rows(texts.filter(is_touched), seen.filter(is_touched))
 
-    is_odd = find_odd(seen)
-    has_capital = pc.not_equal(pc.ascii_lower(stripped), stripped)
-    may_differ = pc.and_(well_formed, pc.or_(has_capital, is_odd))
-    if may_differ.true_count:
-        normal = normal_forms(seen.filter(may_differ))
-        is_other = pc.not_equal(normal, stripped.filter(may_differ))
-        differs = replace_where(may_differ, may_differ, is_other)
-        forms, names = canonical_forms(seen.filter(differs))
-        if not forms.equals(stripped.filter(differs)):
-            text = replace_where(text, differs, forms)
-            both = join_names(change.filter(differs), names)
-            change = replace_where(change, differs, both)
-    is_odd = pc.and_(is_odd, suggestion.is_null())
-    plain = suggest_plain(stripped.filter(is_odd))
-    suggestion = replace_where(suggestion, is_odd, plain)
-
-    count = well_formed.cast(pa.int32())
-    is_nobody = find_nobody(seen)
-    if is_nobody.true_count:
-        text = pc.if_else(is_nobody, "", text)
-        change = pc.if_else(is_nobody, "", change)
-        count = pc.if_else(is_nobody, pa.scalar(0, pa.int32()), count)
-    is_unclear = pa.array(np.zeros(len(texts), np.bool_))
-    refused = pc.invert(well_formed)
-    if refused.true_count:
-        cells = repair_cells(texts.filter(refused))
-        address = pc.coalesce(cells["clean"], stripped.filter(refused))
-        text = replace_where(text, refused, address)
-        suggestion = replace_where(suggestion, refused, cells["suggestion"])
-        change = replace_where(change, refused, cells["change"])
-        count = replace_where(count, refused, cells["count"])
-        is_unclear = replace_where(is_unclear, refused, cells["is_unclear"])
-    clean = texts_where(pc.equal(count, 1), text)
+    text = replace_where(stripped, is_touched, rows["text"])
+    count = replace_where(well_formed.cast(pa.int32()), is_touched, rows["count"])
+    suggestion = replace_where(pa.nulls(size, pa.string()), is_touched, rows["suggestion"])
+    if suggests_domains:
+        suggestion = pc.coalesce(suggest_domains_of(seen), suggestion)
+    nothing = pa.array(np.zeros(size, np.bool_))
     return pa.record_batch(
         {
             "text": text,
-            "clean": clean,
+            "clean": texts_where(pc.equal(count, 1), text),
             "suggestion": suggestion,
-            "change": change,
+            "change": replace_where(empty_texts(size), is_touched, rows["change"]),
             "count": count,
-            "is_unclear": is_unclear,
+            "is_unclear": replace_where(nothing, is_touched, rows["is_unclear"]),
+        }
+    )
+
+
+def repair_rows(texts: pa.StringArray, seen: pa.RecordBatch) -> pa.RecordBatch:
+    """The same without `clean`, for rows about which something may be to be done."""
+    stripped = seen["text"]
+    well_formed = seen["well_formed"]
+    refused = pc.invert(well_formed)
+
+    has_blanks = pc.and_(well_formed, pc.not_equal(texts, stripped))
+    change = pc.if_else(has_blanks, "blanks", empty_texts(len(texts)))
+    is_other = pc.not_equal(normal_forms(seen), stripped).fill_null(False)
+    forms, names = canonical_forms(seen.filter(is_other))
+    text = replace_where(stripped, is_other, forms)
+    change = replace_where(change, is_other, join_names(change.filter(is_other), names))
+    plain = suggest_plain(stripped.filter(well_formed))
+    suggestion = replace_where(pa.nulls(len(texts), pa.string()), well_formed, plain)
+
+    is_nobody = find_nobody(seen)
+    text = pc.if_else(is_nobody, "", text)
+    change = pc.if_else(is_nobody, "", change)
+    count = pc.and_not(well_formed, is_nobody).cast(pa.int32())
+
+    cells = repair_cells(texts.filter(refused))
+    found = pc.coalesce(cells["clean"], stripped.filter(refused))
+    nothing = pa.array(np.zeros(len(texts), np.bool_))
+    return pa.record_batch(
+        {
+            "text": replace_where(text, refused, found),
+            "suggestion": replace_where(suggestion, refused, cells["suggestion"]),
+            "change": replace_where(change, refused, cells["change"]),
+            "count": replace_where(count, refused, cells["count"]),
+            "is_unclear": replace_where(nothing, refused, cells["is_unclear"]),
         }
     )
 
@@ -245,15 +252,25 @@ def empty_texts(size: int) -> pa.StringArray:
 # --- well-formed texts ----------------------------------------------------------------------------------------------
 
 
+def find_unusual(seen: pa.RecordBatch) -> pa.BooleanArray:
+    """The accepted rows that may have another canonical form or a suggestion, or say that there is no address."""
+    is_unusual = pc.or_(find_odd(seen), pc.invert(seen["as_written"]))
+    domain = seen["domain"]
+    may_be_nobody = pc.match_substring_regex(domain.dictionary, NONE_DOMAIN).take(domain.indices)
+    return pc.and_(seen["well_formed"], pc.or_(is_unusual, may_be_nobody.fill_null(False)))
+
+
 def find_odd(seen: pa.RecordBatch) -> pa.BooleanArray:
-    """The accepted rows that are not ASCII, have an unusual sign, or begin as the name of a web server."""
+    """The accepted rows that are not ASCII, have an unusual sign, or begin as hardly an address does."""
     local = seen["local"]
     left = pc.ascii_trim(local, USUAL)  # a tenth of the time that a pattern takes
     is_odd = pc.greater(pc.binary_length(left), 0)
+    lowered = pc.ascii_lower(local)
     for begin in ODD_BEGINS:
-        is_odd = pc.or_(is_odd, pc.starts_with(local, begin, ignore_case=True))
-    is_odd = pc.or_(is_odd.fill_null(False), pc.invert(pc.string_is_ascii(seen["text"])))
-    return pc.and_(is_odd, seen["well_formed"])
+        is_odd = pc.or_(is_odd, pc.starts_with(lowered, begin))
+    display = seen["display"]
+    is_foreign = pc.invert(pc.string_is_ascii(display.dictionary)).take(display.indices)
+    return pc.or_(is_odd, is_foreign).fill_null(False)
 
 
 def find_nobody(seen: pa.RecordBatch) -> pa.BooleanArray:

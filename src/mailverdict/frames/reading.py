@@ -14,7 +14,7 @@ Its table has a row for each cell; each further step adds columns:
   address only since then.
 - `wanted`: false for a row that is not to be verified where that uses a network; not there if all are.
 - `standing`: why nothing is asked about the row: missing, several, pending, known; null where there is an answer.
-- `local`, `domain`, `display`, `well_formed`: the syntax check of `text`, where it was kept.
+- `local`, `domain` and the others of `SYNTAX`: the syntax check of `text`, where it was kept.
 - `answer`: the row of its answer among those of the distinct addresses that are asked (`number_answers`).
 - `known`: the row of what another verifier settled.
 
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 MISSING, SEVERAL, PENDING, KNOWN = "missing", "several", "pending", "known"
 STANDING_ROWS = [MISSING, PENDING, SEVERAL]  # those whose rows are the same for all
-SYNTAX = ("well_formed", "local", "domain", "display")
+SYNTAX = ("well_formed", "local", "domain", "display", "as_written")
 
 
 # --- the cells ------------------------------------------------------------------------------------------------------

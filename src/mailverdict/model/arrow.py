@@ -59,8 +59,10 @@ def texts_where(mask: pa.BooleanArray, texts: pa.StringArray) -> pa.StringArray:
 
 
 def replace_where(column: pa.Array, mask: pa.BooleanArray, others: pa.Array) -> pa.Array:
-    """The column with other values, one for each true of the mask, in these rows; itself if there are none."""
-    return pc.replace_with_mask(column, mask, others) if mask.true_count else column
+    """The column with other values, one for each true of the mask, in these rows; itself if none differs."""
+    if not mask.true_count or others.equals(column.filter(mask)):
+        return column
+    return pc.replace_with_mask(column, mask, others)
 
 
 def replace_texts(texts: pa.StringArray, rows: Rows, others: pa.StringArray) -> pa.StringArray:

@@ -266,9 +266,11 @@ def test_arrays_are_valid_and_of_the_promised_types():
     seen = observe_column(pa.array(texts))
     seen.validate(full=True)
     codes = pa.dictionary(pa.int32(), pa.string())
-    assert seen.schema.types == [pa.string(), pa.bool_(), pa.string(), codes, codes]
+    assert seen.schema.types == [pa.string(), pa.bool_(), pa.string(), codes, codes, pa.bool_()]
     refused = seen["well_formed"].false_count
-    assert [column.null_count for column in seen.columns] == [0, 0, refused, refused, refused]
+    assert [column.null_count for column in seen.columns] == [0, 0, refused, refused, refused, 0]
+    for row, normal in zip(seen.to_pylist(), normal_forms(seen).to_pylist(), strict=True):
+        assert row["as_written"] == (normal == row["text"])
     assert seen["domain"].dictionary.null_count == seen["display"].dictionary.null_count == 0
     messages = fault_messages(seen)
     messages.validate(full=True)

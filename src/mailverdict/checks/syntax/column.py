@@ -2,11 +2,11 @@
 
 `observe_column` gives a table with a row for each text:
 
-    text            well_formed  local  domain            display
-    Ada@WEB.de      true         Ada    web.de            web.de
-    ada@Bücher.de   true         ada    xn--bcher-kva.de  bücher.de
-    INFO@web.de     true         info   web.de            web.de
-    ada@web         false
+    text            well_formed  local  domain            display    as_written
+    Ada@WEB.de      true         Ada    web.de            web.de     false
+    ada@Bücher.de   true         ada    xn--bcher-kva.de  bücher.de  false
+    INFO@web.de     true         info   web.de            web.de     false
+    ada@web         false                                            false
 
 Each text is split at its first @. A pattern decides about nearly all local parts, and others about each distinct
 domain; what they cannot decide (texts that are not ASCII, A-labels) is checked one by one in address.py. A long column is
@@ -50,7 +50,8 @@ def observe_column(
     With `lenient` the two forms of `accept_leniently` are accepted, too.
 
     `domain` and `display` (its form in U-labels) are dictionaries with the same codes; they hold each domain of an
-    accepted row once. All columns but `text` and `well_formed` are null in refused rows.
+    accepted row once. `as_written`: the row is accepted, and its text is its normal form. In refused rows `local`, `domain`
+    and `display` are null.
 
     >>> seen = observe_column(pa.array(["Ada@Web.DE", "ada@web", "ben@web.de"]))
     >>> seen["local"].to_pylist(), seen["domain"].to_pylist(), seen["domain"].dictionary.to_pylist()
@@ -67,6 +68,9 @@ def observe_column(
     is_short = pc.less(size, MAX_OCTETS)  # there is the @, too; null where one side is refused
     well_formed = pc.and_(code.is_valid(), is_short.fill_null(False))
 
+    as_written = domains["as_written"].take(written.indices)
+    as_written = pc.and_(as_written, one_array(halves["as_written"]))
+    as_written = pc.and_(well_formed, as_written.fill_null(False))
     code = pc.if_else(well_formed, code, pa.nulls(len(texts), pa.int32()))
     used = pc.unique(code).drop_null()
     place = np.zeros(len(domains), np.int32)
@@ -83,6 +87,7 @@ def observe_column(
             "local": texts_where(well_formed, local),
             "domain": pa.DictionaryArray.from_arrays(code, names),
             "display": pa.DictionaryArray.from_arrays(code, displays),
+            "as_written": as_written,
         }
     )
     return accept_odd_forms(seen) if lenient else seen
@@ -124,6 +129,7 @@ def accept_odd_forms(seen: pa.RecordBatch) -> pa.RecordBatch:
             "local": pa.array([form.local for form in forms], pa.string()),
             "domain": pa.DictionaryArray.from_arrays(codes, domain),
             "display": pa.DictionaryArray.from_arrays(codes, display),
+            "as_written": pa.array([False] * len(forms), pa.bool_()),
         }
     )
     return update_rows(seen, mask, accepted) if forms else seen
@@ -144,13 +150,18 @@ def update_rows(
 
 
 def split_texts(texts: pa.StringArray) -> pa.RecordBatch:
-    """The normal form of each local part, null if it is refused, and the domain as it is written."""
+    """The normal form of each local part, null if it is refused, whether it is written so, and the domain as written."""
     lengths = pc.binary_length(texts)
     if (pc.max(lengths).as_py() or 0) > MAX_OCTETS:  # so that huge texts cost nothing later
         texts = pc.if_else(pc.less_equal(lengths, MAX_OCTETS), texts, "")
     local, written = split_at_sign(texts)
+    normal = normalize_locals(local)
     return pa.record_batch(
-        {"local": normalize_locals(local), "written": written.dictionary_encode()}
+        {
+            "local": normal,
+            "as_written": pc.equal(normal, local),
+            "written": written.dictionary_encode(),
+        }
     )
 
 
@@ -214,6 +225,7 @@ def check_domains(written: pa.StringArray) -> pa.RecordBatch:
         {
             "name": name,
             "display": display,
+            "as_written": pc.equal(display, written),
             "code": pc.index_in(name, value_set=name, skip_nulls=True),
             "longest": pc.max_element_wise(pc.binary_length(name), pc.binary_length(display)),
         }
