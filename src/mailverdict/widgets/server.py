@@ -28,7 +28,7 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from importlib.resources import files
@@ -271,15 +271,23 @@ class PageServer:
         async with self.taking:
             if self.stale:
                 names, self.stale = self.stale, set()
-                try:
-                    found = await run_in_threadpool(take_snapshots, self.state, names)
-                except Exception:  # the stream goes on with what can be shown
-                    LOG.exception("a part of the page could not be shown; it stays as it was")
-                    found = {}
+                found = await run_in_threadpool(self.take_what_can_be_shown, names)
                 self.sections |= {
                     name: value for name, value in found.items() if self.sections.get(name) != value
                 }
             return {**self.sections}
+
+    def take_what_can_be_shown(self, names: Collection[str]) -> dict[str, Any]:
+        """The sections of one moment; if one fails, each by itself, so that it costs itself only."""
+        try:
+            return take_snapshots(self.state, names)
+        except Exception:
+            LOG.exception("a part of the page could not be shown; it stays as it was")
+        found: dict[str, Any] = {}
+        for name in names:
+            with suppress(Exception):  # told above
+                found |= take_snapshots(self.state, [name])
+        return found
 
     def changed(self, names: Sequence[str]) -> None:
         """Tell all pages that sections have changed; called on any thread."""
