@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 MISSING, SEVERAL, PENDING, KNOWN = "missing", "several", "pending", "known"
 STANDING_ROWS = [MISSING, PENDING, SEVERAL]  # those whose rows are the same for all
-SYNTAX = ("well_formed", "local", "domain", "display", "as_written")
+SYNTAX = ["well_formed", "local", "domain", "display", "as_written"]
 
 
 # --- the cells ------------------------------------------------------------------------------------------------------
@@ -129,12 +129,12 @@ def read_repaired(
         "standing": name_standing(text, pc.greater(repaired["count"], 1)),
     }
     if keep_syntax:
-        if is_rescued.true_count:
-            seen = update_rows(
-                seen, is_rescued, observe_column(text.filter(is_rescued), lenient=True)
-            )
         # The canonical form of an accepted text has the same normal form.
-        rows.update({name: seen[name] for name in SYNTAX})
+        checked = seen.select(SYNTAX)
+        if is_rescued.true_count:
+            rescued = observe_column(text.filter(is_rescued), lenient=True)
+            checked = update_rows(checked, is_rescued, rescued.select(SYNTAX))
+        rows.update({name: checked[name] for name in SYNTAX})
     return pa.record_batch(rows)
 
 
