@@ -113,6 +113,7 @@ class AuditPage:
 
     def paste(self, text: str) -> None:
         """Paste a text on the audit, outside of any field."""
+        self.step(1).wait_for()
         self.audit.evaluate(
             """(node, text) => {
               const data = new DataTransfer();

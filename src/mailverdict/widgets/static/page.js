@@ -70,7 +70,7 @@ function Page({ id, connection }) {
     // After the next drawing: what gets the focus may not be there yet.
     focusOn: (name) => setTimeout(() => root.current?.querySelector(`#${id}-${name}`)?.focus()),
   };
-  const canTake = !status.isLost && !page?.running;
+  const canTake = Boolean(list) && !status.isLost && !page.running;
   const drop = useDrop(canTake, (file) => upload(file, "list"));
   const onPaste = (event) => {
     const isField = event.target.closest?.("input, textarea, select");
