@@ -18,7 +18,7 @@ import mailverdict as mv
 from mailverdict.backend import Deferred, Noticed, Settled
 from mailverdict.errors import BackendError, ColumnError, QuotaExceeded, SettingsError
 from mailverdict.model.table import complete_table
-from mailverdict.repair.words import MISSING
+from mailverdict.repair.words import MISSING, SIGNS_AROUND
 from mailverdict.runs.execution import FREE_BATCH
 from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 from tests.doubles.tables import each_row
@@ -74,10 +74,10 @@ def test_hostile_text_is_a_row_with_a_reason(cell, told):
         max_size=5,
     )
 )
-@example(["\ud800", "\x1f@\x1f.org", "\x85", "a@b.c\u2028"])
+@example(["\ud800", "\x1f@\x1f.org", "\x85", "a@b.c\u2028", ")"])
 def test_any_text_gives_a_row_each(cells):
     out = verify(cells, columns=["verdict", "status"])
-    blank = [not cell.strip() or cell.strip().lower() in MISSING for cell in cells]
+    blank = [cell.strip().lower().strip(SIGNS_AROUND) in MISSING for cell in cells]
     assert [status == "missing" for status in out["status"]] == blank
     assert out["verdict"].isna().tolist() == blank
 
