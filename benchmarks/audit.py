@@ -241,10 +241,11 @@ def audit_address(path: Path) -> Iterator[str]:
         "regex",
         "--no-browser",
     ]
+    # No audit of an earlier round is opened again.
     own = {
         **os.environ,
         "XDG_DATA_HOME": str(path.parent / "data"),
-    }  # no audit of an earlier round is opened again
+    }
     server = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=own
     )

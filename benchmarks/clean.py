@@ -78,9 +78,8 @@ def compare(rows: int, rounds: int) -> None:
     made = pd.Series(make_addresses(rows + rows // 20), dtype="str")
     addresses = made[made.mailverdict.is_well_formed][:rows].tolist()
     tidy, messy = (pd.Series(texts, dtype="str") for texts in (addresses, make_messy(addresses)))
-    lower = pd.Series(
-        mv.clean(tidy)["clean"].tolist(), dtype="str"
-    )  # domains in lower case: nothing to repair
+    # Domains in lower case: nothing to repair.
+    lower = pd.Series(mv.clean(tidy)["clean"].tolist(), dtype="str")
     tasks: dict[str, dict[str, Callable[[], object]]] = {
         "no messy cell": {"verify": lambda: verify(tidy), "clean": lambda: mv.clean(tidy)},
         "one messy cell in ten": {

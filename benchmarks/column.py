@@ -158,9 +158,8 @@ def memory_above(call: Callable[[], Any]) -> int:
 
 def main() -> None:
     given = read_options(__doc__, rows=(SIZES[-1], 100_000), rounds=(ROUNDS, 1))
-    warnings.simplefilter(
-        "ignore", UserWarning
-    )  # some addresses are malformed, which is said for each call
+    # Some addresses are malformed, which is said for each call.
+    warnings.simplefilter("ignore", UserWarning)
     sizes = [size for size in SIZES if size <= given.rows] or [given.rows]
     for size in sizes:
         compare(size, given.rounds)

@@ -21,11 +21,12 @@ from tests.doubles.ports import free_port
 from mailverdict.sandbox.dns_table import DomainRecords, ZoneTable
 
 SESSIONS_PER_EXCHANGE = 2
+# smtpd_soft_error_limit, smtpd_hard_error_limit, smtpd_error_sleep_time.
 SOFT_LIMIT, HARD_LIMIT, PENALTY = (
     10,
     20,
     1.0,
-)  # smtpd_soft_error_limit, smtpd_hard_error_limit, smtpd_error_sleep_time
+)
 KNOWN = b"RCPT TO:<USER"  # every local part that begins so has a mailbox
 BACKLOG = 1024
 

@@ -169,7 +169,6 @@ def test_threads_that_create_files_meanwhile_keep_their_umask(tmp_path, umask, t
     creator.join()
     assert {mode(path) for path in tmp_path.iterdir()} == {0o640}
     for number in range(2):
-        assert (
-            len(set((tmp_path / f"same-{number}.txt").read_text())) == 1
-        )  # one writer's content, complete
+        # One writer's content, complete.
+        assert len(set((tmp_path / f"same-{number}.txt").read_text())) == 1
     assert not list(tmp_path.glob(".*"))

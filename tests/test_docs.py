@@ -13,19 +13,19 @@ from tests import ROOT
 from tests.doubles.tables import each_row
 
 DOCS = ROOT / "docs"
+# The engine of a recipe, without which it is skipped.
 NEEDS = {
     "duckdb.md": "duckdb",
     "schemas.md": "pandera",
     "ray.md": "ray",
-}  # the engine of a recipe, without which it is skipped
+}
 PROCESSES = ("every-day.md",)  # examples that start the command line several times
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "notebooks" not in path.parts)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.filterwarnings(
-    "ignore:.*verified as they stand:UserWarning"
-)  # a page may verify a frame again
+# A page may verify a frame again.
+@pytest.mark.filterwarnings("ignore:.*verified as they stand:UserWarning")
 @pytest.mark.filterwarnings("ignore:known=:UserWarning")  # how old the answers are
 @pytest.mark.parametrize(
     "page",

@@ -28,13 +28,14 @@ NAMES = (
     "08_from_list_to_mailing",
 )
 QUICK = ("01_quick_start",)  # those that `make test` runs
+# What would ask the real world without a backend.
 ASKING = {
     "verify",
     "averify",
     "start",
     "check",
     "explain",
-}  # what would ask the real world without a backend
+}
 MACHINE = re.compile(
     r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|var|Users|mnt|private)/|[A-Z]:\\\\|file://"
 )
@@ -45,12 +46,13 @@ ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
 DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 RESERVED = re.compile(r"(?:^|\.)example(?:\.(?:com|net|org))?$")  # RFC 2606
 PORT = re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}")  # the sandbox takes any free port
+# Cells may change these.
 SHOWN_IN_NOTEBOOKS = (
     "display.max_columns",
     20,
     "display.max_colwidth",
     50,
-)  # cells may change these
+)
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)

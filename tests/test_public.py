@@ -194,9 +194,8 @@ def what_is_missing(name, thing):
     owner, _, attribute = name.partition(".")
     home = f"mailverdict.{mv._MODULES[owner]}.{owner}"
     found = validate(f"{home}.{attribute}" if attribute else home)["errors"]
-    if (
-        owner == "LocalBackend" and not attribute
-    ):  # its arguments are the fields of LocalSettings, by signature
+    # Its arguments are the fields of LocalSettings, by signature.
+    if owner == "LocalBackend" and not attribute:
         found = [each for each in found if each[0] not in ("PR01", "PR02")]
     return [each for each in found if each[0] not in exemptions(name, thing)]
 

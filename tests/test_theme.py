@@ -176,9 +176,8 @@ def test_the_stylesheet_defines_what_it_uses_in_both_schemes_and_only_inside_its
     used = set(re.findall(r"var\((--mv-[a-z0-9-]+)", text))
     defined = set(re.findall(r"(--mv-[a-z0-9-]+):", text))
     assert used <= defined
-    assert (
-        text.count(f"--mv-valid:{theme.COLOURS['valid'].dark}") == 2
-    )  # by the browser, by the page around
+    # By the browser, by the page around.
+    assert text.count(f"--mv-valid:{theme.COLOURS['valid'].dark}") == 2
     selectors = [
         s
         for head in re.findall(r"(?:^|[{}])([^{}@]+)\{", text, re.M)

@@ -200,11 +200,12 @@ CONSISTENT = [
     ("smtp", "valid", ()),
     ("smtp", "valid", ("on_holiday",)),  # the vocabulary is open
     ("smtp", "invalid", ("on_holiday", "greylisted")),
+    # One of them yields it, the order is the service's.
     (
         "smtp",
         "invalid",
         ("greylisted", "mailbox_not_found"),
-    ),  # one of them yields it, the order is the service's
+    ),
     ("smtp", "risky", ("disposable", "mailbox_not_found")),  # the contract does not rank these two
     ("smtp", "unknown", ("mailbox_not_found",)),  # claims nothing
     ("smtp", "invalid", ()),

@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+# Those that `make test-lower` uses.
 EXTRAS = (
     "cli",
     "excel",
@@ -18,12 +19,13 @@ EXTRAS = (
     "spark",
     "service",
     "postgres",
-)  # those that `make test-lower` uses
+)
+# Whose release follows from that of Dask, PySpark or psycopg.
 TIED = (
     "distributed",
     "py4j",
     "psycopg-binary",
-)  # whose release follows from that of Dask, PySpark or psycopg
+)
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*\])?>=(?P<lowest>[\d.]+)")
 
 

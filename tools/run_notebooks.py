@@ -20,23 +20,27 @@ NOTEBOOKS = ROOT / "notebooks"
 TIMEOUT = 120  # seconds for one cell
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 STABLE = (
+    # The sandbox takes any free port.
     (
         re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}|(?<=, port )\d{4,5}"),
         "2525",
-    ),  # the sandbox takes any free port
+    ),
     (re.compile(r"(?<=\d\.)\d{3}(?= [CS*] )"), "001"),  # milliseconds in a dialogue
+    # The random local part of catch-all probes.
     (
         re.compile(r"(?<=[<;])[a-z0-9]{16}(?=@)"),
         "x7k2v9q4m1z8r5t0",
-    ),  # the random local part of catch-all probes
+    ),
+    # When a report was made.
     (
         re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"),
         "2026-03-01 09:00 UTC",
-    ),  # when a report was made
+    ),
+    # When its rows were checked.
     (
         re.compile(r"(?<=checked )\d{4}-\d\d-\d\d(?: to \d{4}-\d\d-\d\d)?"),
         "2026-03-01",
-    ),  # when its rows were checked
+    ),
     (re.compile(r"\S*/ipykernel_\d+/\d+\.py:\d+: "), ""),  # where a warning came from
     (re.compile(r" at 0x[0-9a-f]{8,}"), ""),  # the address of an object
 )

@@ -198,13 +198,14 @@ _NOT_LISTED = {
         "domains",
     ),
 }
+# Imported when first used as an attribute.
 _SUBMODULES = (
     "dask",
     "sandbox",
     "service",
     "spark",
     "widgets",
-)  # imported when first used as an attribute
+)
 
 __all__ = [
     "BackendError",

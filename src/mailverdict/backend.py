@@ -112,9 +112,8 @@ class Submitting:
 
     token: str  # identifies this attempt
     emails: tuple[str, ...]
-    used_before: (
-        int | None
-    )  # the quota's `used` just before; shows whether a lost answer was counted
+    # The quota's `used` just before; shows whether a lost answer was counted.
+    used_before: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +202,8 @@ class Paced:
     """The present pace of submissions."""
 
     service: str  # its base URL
-    per_second: (
-        float | None
-    )  # addresses; None: not limited; 0: the service refuses, and a trial is under way
+    # Addresses; None: not limited; 0: the service refuses, and a trial is under way.
+    per_second: float | None
     seconds_left: float | None  # until all is submitted; None: not known
     known: KnownPace | None = None  # what a later run should know; None: nothing
 

@@ -50,9 +50,8 @@ class MailVerdictError(Exception):
         frames = traceback.extract_tb(self.__traceback__)
         own = Path(__file__).parent
         before = takewhile(lambda frame: not Path(frame.filename).is_relative_to(own), frames)
-        theirs = [
-            frame for frame in before if "IPython" not in Path(frame.filename).parts
-        ]  # it calls the cell
+        # It calls the cell.
+        theirs = [frame for frame in before if "IPython" not in Path(frame.filename).parts]
         lines = ["Traceback (most recent call last):\n", *traceback.format_list(theirs)]
         return "".join([*lines, *traceback.format_exception_only(self)]).splitlines()
 

@@ -300,9 +300,8 @@ class ReplyCycle(RequestResponseCycle):
     async def send(self, message: Any) -> None:
         """Send a whole reply, or do as uvicorn."""
         if not self.response_started and self.flow.pipeline:
-            for _ in range(
-                TURNS
-            ):  # a client that waits for this reply before it sends more comes first
+            # A client that waits for this reply before it sends more comes first.
+            for _ in range(TURNS):
                 await asyncio.sleep(0)
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()

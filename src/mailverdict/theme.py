@@ -30,9 +30,8 @@ COLOURS: Mapping[str, Colour] = {
     "sunken": Colour("#e9edf1", "#2a313b"),  # tracks of bars, heads of tables, code
     "text": Colour("#1b2430", "#e8edf3"),
     "text-soft": Colour("#4f5b69", "#a9b4c1"),  # second lines, labels
-    "line": Colour(
-        "#d5dbe2", "#39434f"
-    ),  # between rows and around cards; not needed to understand a page
+    # Between rows and around cards; not needed to understand a page.
+    "line": Colour("#d5dbe2", "#39434f"),
     "line-strong": Colour("#76828f", "#8592a1"),  # around fields and buttons, 3:1
     "accent": Colour("#0f5cad", "#82b6ff"),  # links, the primary button, the chosen step
     "on-accent": Colour("#ffffff", "#0d1522"),

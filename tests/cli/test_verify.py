@@ -1015,9 +1015,8 @@ class TestInterruption:
             process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=30)
-            process.send_signal(
-                signal.SIGINT
-            )  # one that comes just before a write to a full pipe waits for its end
+            # One that comes just before a write to a full pipe waits for its end.
+            process.send_signal(signal.SIGINT)
             assert process.wait() == 130
         assert [each.name for each in tmp_path.iterdir()] == ["big.csv"]
 

@@ -42,9 +42,8 @@ def pytest_collection_modifyitems(items):
         if "clusters" in item.path.parts:
             item.add_marker(pytest.mark.clusters)
             item.add_marker(pytest.mark.filterwarnings("default"))
-            item.add_marker(
-                pytest.mark.timeout(900)
-            )  # a busy machine needs minutes to start an engine
+            # A busy machine needs minutes to start an engine.
+            item.add_marker(pytest.mark.timeout(900))
 
 
 class WatchedServer(DnsServer):

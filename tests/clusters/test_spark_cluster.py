@@ -139,9 +139,8 @@ def test_a_frame_without_rows_has_the_same_schema(spark):
             progress=False,
         )
     assert out.schema == full.schema
-    assert (
-        mailverdict.spark.verify(out, "email", validation_type="regex").schema == out.schema
-    )  # columns are replaced
+    # Columns are replaced.
+    assert mailverdict.spark.verify(out, "email", validation_type="regex").schema == out.schema
 
 
 def test_each_owner_is_asked_by_one_task(spark):

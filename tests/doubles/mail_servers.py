@@ -54,12 +54,10 @@ class Server:
     )
     accepts_all: bool = False
     capacity: int = 99  # sessions at once at its IP address; others are turned away
-    denies_after: int = (
-        1 << 31
-    )  # refused recipients in one session after which everybody is refused
-    script: Callable[[str, int], Reply | None] = lambda address, times: (
-        None
-    )  # other replies, by how often it was asked
+    # Refused recipients in one session after which everybody is refused.
+    denies_after: int = 1 << 31
+    # Other replies, by how often it was asked.
+    script: Callable[[str, int], Reply | None] = lambda address, times: None
     asked: list[str] = field(default_factory=list)
     refusals: list[int] = field(default_factory=list)  # by session
 

@@ -67,9 +67,8 @@ class RunningService:
     async def post(
         self, path: str, body: Any, *, address: str = CLIENT, **headers: str
     ) -> httpx.Response:
-        content = json.dumps(
-            body
-        )  # in ASCII: a lone surrogate is an escape, which httpx's own encoder cannot write
+        # In ASCII: a lone surrogate is an escape, which httpx's own encoder cannot write.
+        content = json.dumps(body)
         async with self.client(address) as client:
             return await client.post(
                 path, content=content, headers={"content-type": "application/json", **headers}

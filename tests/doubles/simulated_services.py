@@ -154,9 +154,8 @@ class SimulatedService:
         waiting = max(0.0, self.busy_until - now) * case.speed
         if waiting > case.queue and waiting - case.backoff * case.speed > case.queue:
             return now + case.backoff, "throttled"
-        if (
-            waiting > case.queue and self.chance.random() < 0.5
-        ):  # others are faster to use the room that is made
+        # Others are faster to use the room that is made.
+        if waiting > case.queue and self.chance.random() < 0.5:
             return now + case.backoff, "throttled"
         self.busy_until = max(self.busy_until, now) + 1 / case.speed
         return self.busy_until + case.duration, ""
@@ -260,9 +259,8 @@ def measure(case: Case, seed: int) -> Result:
     )
     fastest, _, _ = run_case(free, seed, NoPace)
     ideal = max(fastest, case.limiter.ideal(allowed) + FIRST_POLL + case.duration)
-    if (
-        case.queue < math.inf
-    ):  # that a queue is full shows only when the service's own attempts are over
+    # That a queue is full shows only when the service's own attempts are over.
+    if case.queue < math.inf:
         ideal += case.backoff
     seconds, outcome, service = run_case(deepcopy(case), seed)
     refused = sum(1 for reasons in outcome.values() if reasons)

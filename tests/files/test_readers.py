@@ -405,9 +405,8 @@ class TestWorkbook:
                         sheet.write(
                             at, column, cell, None, *([""] if str(cell).startswith("=") else [])
                         )
-        change_parts(
-            path, SHEETS, lambda octets: octets.replace(b"<v></v>", b"<v />")
-        )  # as openpyxl writes it
+        # As openpyxl writes it.
+        change_parts(path, SHEETS, lambda octets: octets.replace(b"<v></v>", b"<v />"))
         if mode:
             prefix_cells(path, mode.encode())
         with open_table(path, ReadOptions(sheet="Ünsorted & more")) as source:
@@ -425,9 +424,10 @@ class TestWorkbook:
             sheet.write_formula(1, 0, '="ada@example.org"', None, "ada@example.org")
             sheet.write_formula(2, 0, '=IF(1,"","x")', None, "")
             sheet.write_formula(2, 1, "=1+1", None, 2)
+        # As Excel writes it.
         change_parts(
             path, SHEETS, lambda octets: octets.replace(b'<c r="A3">', b'<c r="A3" t="str">')
-        )  # as Excel writes it
+        )
         with open_table(path) as source:
             assert (source.formulas, source.remarks) == (0, [])
 

@@ -21,9 +21,8 @@ from tests.doubles.tables import first_ones
 from tests.doubles.workbooks import ods_row, write_ods, write_raw, write_xlsb
 
 MIB = 1 << 20
-SMALL = (
-    256 * MIB
-)  # of memory: what the program takes without a workbook, and some millions of cells
+# Of memory: what the program takes without a workbook, and some millions of cells.
+SMALL = 256 * MIB
 ADDRESS = '<row><c r="A1" t="str"><v>email</v></c></row><row><c r="A2" t="str"><v>ada@example.org</v></c></row>'
 WIDE = f"<row>{'<c><v>1</v></c>' * 16_384}</row>"
 MANY = '<sst uniqueCount="100000000000"><si><t>x</t></si></sst>'

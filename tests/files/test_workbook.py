@@ -105,9 +105,8 @@ def test_each_row_is_on_the_first_sheet_and_on_that_of_its_action(tmp_path):
     ]
     assert book["Send list"] == [header, whole[0], whole[2]]
     assert book["Remove"] == [header, whole[1]]
-    assert not list(
-        sheet_xml(tmp_path / "x.xlsx", SHEETS.index("Remove") + 1).iter(f"{MAIN}f")
-    )  # no formula
+    # No formula.
+    assert not list(sheet_xml(tmp_path / "x.xlsx", SHEETS.index("Remove") + 1).iter(f"{MAIN}f"))
     assert book["Not checked"] == [header, whole[3]]
     assert book["To review"] == book["Ask again"] == [header]
     tables = [number for number, name in enumerate(SHEETS, 1) if name != "Summary"]

@@ -90,9 +90,8 @@ def test_cells_are_the_same_where_columns_repeat_few_values(tmp_path):
         "verdict": pa.array(
             [("valid", None, "risky")[n % 3] for n in range(rows)]
         ).dictionary_encode(),
-        "late": [
-            None if n < 2_000 else f"y{n}" for n in range(rows)
-        ],  # few values in its first rows only
+        # Few values in its first rows only.
+        "late": [None if n < 2_000 else f"y{n}" for n in range(rows)],
         "empty": pa.nulls(rows, pa.bool_()),
     }
     with create_table(tmp_path / "x.csv", is_escaped=lambda name: name == "note") as writer:

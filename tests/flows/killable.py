@@ -74,9 +74,8 @@ def kill_one(url: str, journal: Path, count: int, delay: float) -> bool:
     child = os.fork()
     if child == 0:
         code = 3
-        signal.signal(
-            signal.SIGALRM, signal.SIG_DFL
-        )  # which ends a process as suddenly as SIGKILL does
+        # Which ends a process as suddenly as SIGKILL does.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, delay)
         try:
             verify(url, journal, count)

@@ -96,9 +96,8 @@ def test_outputs_packed_ones_too(places, umask, tmp_path, name, earlier):
         path.chmod(earlier)
     with create_table(path) as table:
         table.write(TABLE)
-        assert len(list(path.parent.iterdir())) == 1 + (
-            earlier is not None
-        )  # nothing beside the file in the making
+        # Nothing beside the file in the making.
+        assert len(list(path.parent.iterdir())) == 1 + (earlier is not None)
     assert mode(path) == (0o666 & ~umask if earlier is None else earlier)
     assert list(path.parent.iterdir()) == [path]
 

@@ -23,10 +23,11 @@ from mailverdict.sandbox.smtp_script import Exchange, SmtpFault
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+# Our own queue and limiter; no exchange gives them.
 FROM_A_SERVICE = {
     Reason.THROTTLED,
     Reason.RATE_LIMITED,
-}  # our own queue and limiter; no exchange gives them
+}
 
 
 def mx(*exchanges):
@@ -437,9 +438,8 @@ def test_refusals_of_us_at_rcpt_end_with_the_window_they_came_in():
 def test_capacity_is_waited_out_and_then_given_up():
     rows, world = play(people(20, "crowded.example"))
     assert reasons(rows) == ["inconclusive"] * 20
-    assert (
-        world.smtp.stats("mx.crowded.example").sessions == 5
-    )  # the first and capacity_attempts more
+    # The first and capacity_attempts more.
+    assert world.smtp.stats("mx.crowded.example").sessions == 5
 
 
 def test_the_refusal_budget_of_a_server_that_closes_early_is_kept():
@@ -574,9 +574,8 @@ def test_exchanges_at_special_addresses_are_not_dialled_and_the_message_names_th
     for address, row in zip(SPECIAL, rows, strict=True):
         ending = f"{ipaddress.ip_address(address)}: not a public address, and not in allow_networks"
         assert row.errors[0].message.endswith(ending)
-    assert {row.result for row in by_mx} == {
-        "valid"
-    }  # the domain has a mail server, whose address is not looked up
+    # The domain has a mail server, whose address is not looked up.
+    assert {row.result for row in by_mx} == {"valid"}
 
 
 def test_one_warning_is_given_when_no_exchange_can_be_connected_to():

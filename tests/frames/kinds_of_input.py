@@ -263,9 +263,8 @@ KINDS = (
         "email",
     ),
 )
-Verb = Callable[
-    [Callable[[pd.DataFrame], Any], Any], Any
-]  # called with the maker of a kind, and the column
+# Called with the maker of a kind, and the column.
+Verb = Callable[[Callable[[pd.DataFrame], Any], Any], Any]
 ON_COLUMNS: dict[str, Verb] = {
     "verify": lambda make, column: mv.verify(make(source_frame()), column, validation_type="regex"),
     "plan": lambda make, column: mv.plan(make(source_frame()), column, validation_type="regex"),

@@ -182,9 +182,8 @@ def test_no_row_of_a_mixture_is_lost(cells, data):
         if len(part) == 1:
             assert part["email"].iloc[0] == cells[row] or cells[row] is None
         else:
-            whole = (
-                mv.clean(part["email"])["clean"].eq(part["email"]).fillna(value=False)
-            )  # others are bad parts
+            # Others are bad parts.
+            whole = mv.clean(part["email"])["clean"].eq(part["email"]).fillna(value=False)
             assert whole.sum() > 1
             assert part["email"][~whole].str.contains("@").all()
 

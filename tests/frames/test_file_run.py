@@ -220,9 +220,8 @@ def test_one_interrupt_requests_a_stop_and_no_row_is_lost():
             sent.append(signal.SIGINT)
             os.kill(os.getpid(), signal.SIGINT)
 
-    backend = ScriptedBackend(
-        [Settled(rows_of(ALL[:5])), Noticed("")], gate=threading.Event()
-    )  # it never ends by itself
+    # It never ends by itself.
+    backend = ScriptedBackend([Settled(rows_of(ALL[:5])), Noticed("")], gate=threading.Event())
     with Stopper(lambda: told.append("stopping")) as stopper:
         seen, found = run(backend, stopper=stopper, listener=interrupt)
     assert seen == statuses(3, 2, 0, 0)

@@ -221,9 +221,8 @@ def test_suppressed_rows_are_dropped_whatever_their_verdict(policy, order):
     parts = mv.split(frame, "email", policy=policy)
     assert (len(parts.drop), len(parts.send), len(parts.unchecked)) == (2, 1, 1)
     assert mv.report(frame, "email", policy=policy)._facts.counts.actions["drop"] == 2
-    as_text = frame.assign(
-        email_suppressed=frame["email_suppressed"].astype(object).map(str)
-    )  # read from a CSV
+    # Read from a CSV.
+    as_text = frame.assign(email_suppressed=frame["email_suppressed"].astype(object).map(str))
     assert (
         mv.decide(as_text, "email", policy=policy)["email_action"].tolist()
         == out["email_action"].tolist()

@@ -1165,9 +1165,8 @@ class TestVerifyKnown:
         assert out["email_why"].tolist()[:2] == ["mailbox_not_found", pd.NA]
         assert out["email_role"].tolist()[:3] == [pd.NA, pd.NA, False]
 
-        later = mv.verify(
-            frame, "email", backend=world.url, journal=journal, offline=True
-        )  # not kept as ours
+        # Not kept as ours.
+        later = mv.verify(frame, "email", backend=world.url, journal=journal, offline=True)
         assert later["email_status"].tolist() == [
             "pending",
             "pending",
@@ -1250,9 +1249,8 @@ class TestVerifyKnown:
         )
         again = mv.verify(read, "email", validation_type="regex", known=SETTLED)
         assert again["email_source"].tolist() == out["email_source"].tolist()
-        alone = mv.verify(
-            read, "email", validation_type="regex"
-        )  # nobody's verdict stays beside the name of another one
+        # Nobody's verdict stays beside the name of another one.
+        alone = mv.verify(read, "email", validation_type="regex")
         assert set(alone["email_source"].dropna()) == {"local"}
         with pytest.raises(mv.SettingsError, match="'email_source' that mailverdict did not write"):
             mv.verify(

@@ -114,11 +114,12 @@ def test_more_rows_than_a_batch_keep_their_order():
     cells = np.tile(
         np.array(["ada@example.org", "nobody", "info@gmial.com"], dtype=object), FREE_BATCH // 3 + 2
     )
+    # Texts alone: a number would have each cell read by itself.
     cells[[0, FREE_BATCH, -1]] = (
         None,
         "7",
         None,
-    )  # texts alone: a number would have each cell read by itself
+    )
     out = verify(
         pd.Series(cells, dtype=object), columns=["verdict", "role", "suggestion", "error_message"]
     )
@@ -222,9 +223,8 @@ class TestCheck:
 
     @each_row(("cell", "told"), BAD_TEXT, ids=lambda v: repr(v)[:40])
     def test_hostile_text_is_a_verdict(self, cell, told):
-        told = told and told.replace(
-            "U+005C", "U+D800"
-        )  # the text of a cell shows the code of what is not a character
+        # The text of a cell shows the code of what is not a character.
+        told = told and told.replace("U+005C", "U+D800")
         found = mv.check(cell, validation_type="regex")
         assert found.result == ("valid" if told is None else "invalid")
         assert len(found.email) <= 1_000

@@ -24,9 +24,8 @@ EMAIL = "ada@one.example"
 @pytest.fixture(scope="module")
 def world():
     with World() as opened:
-        mv.check(
-            EMAIL, validation_type="mx", backend=opened.backend
-        )  # what is opened once is open now
+        # What is opened once is open now.
+        mv.check(EMAIL, validation_type="mx", backend=opened.backend)
         yield opened
 
 

@@ -77,14 +77,12 @@ def test_a_sample_tells_of_the_whole(tmp_path):
 def test_what_is_free_is_done_for_all_rows():
     with world() as there:
         est = estimate(there, EMAILS + OTHERS, sample=1000, journal=None)
-    assert (
-        est.population == 101
-    )  # P0@one.example is another address than p0@one.example, and this one is repeated
+    # P0@one.example is another address than p0@one.example, and this one is repeated.
+    assert est.population == 101
     rows = est.shares["rows"]
     assert rows[["several_addresses", "missing"]].tolist() == [1, 2]
-    assert (
-        rows["invalid"] == 44
-    )  # 41 mailboxes, two rows of a domain without mail, and a malformed one
+    # 41 mailboxes, two rows of a domain without mail, and a malformed one.
+    assert rows["invalid"] == 44
     assert est.shares.loc["invalid", "addresses"] == 44
     assert rows.sum() == len(EMAILS + OTHERS)
     assert (est.shares["low"] == est.shares["high"]).all()

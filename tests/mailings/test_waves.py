@@ -190,9 +190,8 @@ class TestWarnings:
         first = mv.mailing(BIG, "email")
         experience = mv.learn(first.frame, "email", reports(**outcome_of(first)))
         removed = first.frame.drop(index=first.next.index[:3])
-        mv.mailing(
-            removed, "email", experience=experience
-        )  # rows that were taken out change nothing
+        # Rows that were taken out change nothing.
+        mv.mailing(removed, "email", experience=experience)
         changed = first.frame.copy()
         changed.loc[first.next.index, "email_verdict"] = "unknown"
         with pytest.warns(

@@ -18,10 +18,11 @@ CASES = [
     ("Ada.L@Example.ORG", "Ada.L@example.org"),
     ("ADA@B\u00dcCHER.DE", "ADA@b\u00fccher.de"),
     ("a@B@C.org", "a@B@c.org"),
+    # Not the final sigma, another domain.
     (
         "ada@\u039d\u0395\u039f\u03a3.gr",
         "ada@\u03bd\u03b5\u03bf\u03c3.gr",
-    ),  # not the final sigma, another domain
+    ),
     ("ada@\u0130.com", "ada@i\u0307.com"),
     ("NoBody", "NoBody"),
     ("@X.org", "@x.org"),

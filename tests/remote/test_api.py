@@ -139,12 +139,13 @@ def test_an_address_may_come_back_in_another_form(asked: str, answered: str) -> 
         ("smtp", "mx", "valid", "error"),
         ("smtp", "mx", "risky", "error"),
         ("smtp", "mx_blacklist", "valid", "error"),
+        # On a blacklist, which a mailbox check does not ask.
         (
             "smtp",
             "mx_blacklist",
             "invalid",
             "error",
-        ),  # on a blacklist, which a mailbox check does not ask
+        ),
         ("smtp", "deep", "valid", "error"),
         ("mx_blacklist", "mx", "valid", "error"),
         ("mx_blacklist", "smtp", "valid", "error"),

@@ -417,9 +417,8 @@ def test_packed_data_that_is_damaged_is_not_an_answer(octets: bytes) -> None:
 def test_of_a_body_without_end_little_more_than_the_limit_is_taken(
     codings: tuple[str, ...],
 ) -> None:
-    nothing = (
-        zlib.compressobj(0).flush(zlib.Z_SYNC_FLUSH) if codings else b" "
-    )  # which unpacks to nothing
+    # Which unpacks to nothing.
+    nothing = zlib.compressobj(0).flush(zlib.Z_SYNC_FLUSH) if codings else b" "
     rest = b"\0\0\0\xff\xff" * 10_000 if codings else b" " * 50_000
     body = Pieces(nothing, *[rest] * 1000)
     assert isinstance(ask_pieces(body, *codings), NoAnswer)

@@ -18,13 +18,14 @@ pytestmark = pytest.mark.filterwarnings(
 )
 ROWS = [  # address, verdict, why, catch_all, operator
     ("a@x.example", "valid", None, False, "hoster.example"),
+    # The same domain in capitals: another local part.
     (
         "A@X.example",
         "valid",
         None,
         False,
         "hoster.example",
-    ),  # the same domain in capitals: another local part
+    ),
     ("a@x.example", "valid", None, False, "hoster.example"),
     ("b@x.example", "invalid", "mailbox_not_found", False, "hoster.example"),
     ("info@x.example", "risky", "role", False, "hoster.example"),

@@ -105,10 +105,11 @@ def test_mail_without_a_report_arrived_only_if_the_row_was_mailed():
     assert mv.compare(a, b, bounces=bounces).right.loc[line, "known"] == 1
     right = mv.compare(a, b, bounces=bounces, mailed=[True] * len(a)).right
     assert right.loc[line, ["known", "right"]].tolist() == [2, 1]
+    # A soft bounce says nothing.
     assert right.loc[("NeverBounce", "invalid"), ["known", "right"]].tolist() == [
         1,
         0,
-    ]  # a soft bounce says nothing
+    ]
     with pytest.warns(UserWarning, match="none of the 2 addresses with a report"):
         none = mv.compare(a, b, bounces=bounces, mailed=[False] * len(a)).right
     assert none["known"].sum() == 0

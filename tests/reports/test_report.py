@@ -121,9 +121,8 @@ def test_every_text_of_a_section_is_escaped(most):
     line = Section(HOSTILE, [(HOSTILE, "text"), ("Rows", "number")], [(HOSTILE, 1)], is_line=True)
     page = render(section, most) + render(line, most)
     assert outside(page) == []
-    assert (
-        page.count(html.escape(HOSTILE)) == 2 + 5 + (most or 2) * 4 + 3 + 2
-    )  # title and name, heads, cells, ...
+    # Title and name, heads, cells, ...
+    assert page.count(html.escape(HOSTILE)) == 2 + 5 + (most or 2) * 4 + 3 + 2
 
 
 def test_a_text_that_turns_the_direction_is_shown_as_such_and_a_column_stands_for_itself(tmp_path):
@@ -203,11 +202,12 @@ def test_before_and_after_cleaning_counts_what_would_have_been_lost():
     frame = pd.DataFrame({"email": [*MESSY, " ed@firm.example", "E-Mail: flo@firm.example;", None]})
     facts = facts_of(mv.verify(frame, "email", validation_type="regex"), "balanced")
     found = facts.cleaning
+    # Blanks and case are not faults.
     assert (found.rows, found.rescued, found.sendable) == (
         4,
         2,
         2,
-    )  # blanks and case are not faults
+    )
     assert {name: count for name, _, count in found.repairs} == {
         "unwrapped": 1,
         "case": 1,

@@ -335,9 +335,8 @@ class TestQuota:
         backend = ScriptedBackend(
             [QuotaSeen(Quota(2, 2, 0)), Settled(rows_of(EMAILS[:2])), self.SHORT]
         )
-        done = execute(
-            backend, journal=Notes(), clock=lambda: 1_800_000_000.0
-        )  # 2027-01-15 08:00 UTC
+        # 2027-01-15 08:00 UTC.
+        done = execute(backend, journal=Notes(), clock=lambda: 1_800_000_000.0)
         assert done.progress.message.endswith(
             "after 00:00 UTC; at this quota all is done on 2027-01-17"
         )

@@ -56,11 +56,12 @@ class Kernel:
     ("name", "module", "expected"),
     [
         ("IPython", SimpleNamespace(get_ipython=Kernel), True),
+        # A terminal.
         (
             "IPython",
             SimpleNamespace(get_ipython=lambda: SimpleNamespace(config={})),
             False,
-        ),  # a terminal
+        ),
         ("IPython", SimpleNamespace(get_ipython=lambda: None), False),  # it is only imported
         ("marimo", SimpleNamespace(running_in_notebook=lambda: True), True),
         ("marimo", SimpleNamespace(running_in_notebook=lambda: False), False),

@@ -130,12 +130,13 @@ NOON = 43_200.0
         (5, 4, 100.0, LostSubmission.MAYBE_COUNTED),
         (None, 5, 100.0, LostSubmission.MAYBE_COUNTED),
         (5, 5, 86_400.0 - NOON, LostSubmission.MAYBE_COUNTED),
+        # The service's clock may be ahead.
         (
             5,
             5,
             86_400.0 - NOON - 5.0,
             LostSubmission.MAYBE_COUNTED,
-        ),  # the service's clock may be ahead
+        ),
         (5, 5, 86_400.0 - NOON - 65.0, LostSubmission.NOT_COUNTED),
     ],
 )

@@ -225,9 +225,8 @@ def test_delay_and_punishment_come_out_in_order() -> None:
     replies, seconds = play([exchange], action)
 
     assert [reply[:3] for reply in replies] == ["250", "550", "250", "250"]
-    assert (
-        seconds >= 0.0699
-    )  # a delay cannot be shorter than its timers, which are exact to a microsecond
+    # A delay cannot be shorter than its timers, which are exact to a microsecond.
+    assert seconds >= 0.0699
 
 
 def test_server_counts_what_comes() -> None:

@@ -83,11 +83,12 @@ FACES: dict[str, dict[str, str]] = {
     "behind": {},  # where the gateways look, this one's and Exim's
     "screened": {"postscreen_greet_wait": "2s", "postscreen_access_list": "", **DEEP_TESTS},
 }
+# Relay domains; the verdict is that of the server behind.
 RELAYED = (
     "gateway",
     "gateway-soft",
     "relayed",
-)  # relay domains; the verdict is that of the server behind
+)
 # Domains without a face of their own, by what Postfix takes them for (its address classes), all at `plain`.
 CLASSES = ("local", "alias", "relayed", "foreign")
 

@@ -45,9 +45,8 @@ def verify(servers: Servers, addresses: list[str], **settings: Any) -> pd.DataFr
     """Verify with the engine; all result columns, by address."""
     backend = mv.LocalBackend(resolver=servers.resolver, **{**SETTINGS, **settings})
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "some answers are temporary"
-        )  # greylisting that stays is in the table
+        # Greylisting that stays is in the table.
+        warnings.filterwarnings("ignore", "some answers are temporary")
         out = mv.verify(
             addresses,
             backend=backend,

@@ -174,9 +174,8 @@ async def test_full_disk_refuses_submissions_and_charges_nothing(tmp_path: Path)
 
         await world.has_queue(waiting=0, verifying=0)
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(
-            world.state.store.writers, set_page_limit, 1
-        )  # no page more than there are
+        # No page more than there are.
+        await loop.run_in_executor(world.state.store.writers, set_page_limit, 1)
         accepted = 0
         for n in range(50):
             reply = await world.submit(
@@ -232,9 +231,8 @@ async def test_submissions_and_quota_announce_the_limits(tmp_path: Path) -> None
         assert first.headers["ratelimit"] == '"daily";r=450;t=85400, "burst";r=150;t=1'
         for _ in range(3):
             last = await world.submit(emails(100))
-        assert (
-            last.headers["ratelimit"] == '"daily";r=150;t=85400, "burst";r=0;t=7'
-        )  # 150 of them wait
+        # 150 of them wait.
+        assert last.headers["ratelimit"] == '"daily";r=150;t=85400, "burst";r=0;t=7'
         malformed = await world.submit(["broken"])
         assert malformed.headers["ratelimit"] == '"burst";r=0;t=7'
         for reply in (quota, first, last, malformed):
@@ -273,9 +271,8 @@ async def test_limits_that_settle_are_announced_too(tmp_path: Path) -> None:
         tmp_path, Clock(), rate_limit=10, rate_burst=100, when_saturated="settle"
     ) as world:
         assert (await world.submit(emails(90))).headers["ratelimit"].endswith('"burst";r=10;t=9')
-        assert (
-            (await world.submit(emails(90))).headers["ratelimit"].endswith('"burst";r=10;t=9')
-        )  # refused
+        # Refused.
+        assert (await world.submit(emails(90))).headers["ratelimit"].endswith('"burst";r=10;t=9')
 
 
 @asynchronous

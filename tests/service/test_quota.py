@@ -107,9 +107,8 @@ async def test_reply_that_leaves_after_midnight_announces_the_day_that_was_asked
             world.check,
             lambda: world.get("/api/quota"),
         ):
-            for _ in range(
-                10
-            ):  # the worker, which looks at the time now and then, may be the first reader
+            # The worker, which looks at the time now and then, may be the first reader.
+            for _ in range(10):
                 clock.set()
                 reply = await ask()
                 if reply.headers["ratelimit"].startswith('"daily";r=0;t=1'):

@@ -396,9 +396,8 @@ async def test_timer_runs_only_while_a_head_is_expected(tmp_path: Path) -> None:
     protocol.data_received(b"\r\n\r\n")
     assert protocol.head_timer is None
     protocol.cycle.response_complete = True
-    protocol.data_received(
-        b"\r\n"
-    )  # blank lines between requests are allowed, and must not stop the clock for ever
+    # Blank lines between requests are allowed, and must not stop the clock for ever.
+    protocol.data_received(b"\r\n")
     assert protocol.head_timer is not None
     protocol.connection_lost(None)
     assert protocol.head_timer is None
@@ -428,10 +427,11 @@ async def test_body_is_read_with_a_timer_unless_it_has_arrived(is_complete: bool
         return {"type": "http.request", "body": b"{}"}
 
     extensions = {BODY_COMPLETE: {}} if is_complete else {}
+    # The first counts.
     headers = [
         (b"content-type", b"application/json"),
         (b"content-type", b"text/plain"),
-    ]  # the first counts
+    ]
     reading = Request({"type": "http", "headers": headers, "extensions": extensions}, receive)
     if is_complete:
         assert await read_object(reading, limit=100, seconds=0) == {}

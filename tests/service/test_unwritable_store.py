@@ -73,9 +73,8 @@ async def test_results_wait_until_the_store_can_be_written(
         await unhealthy(world)
         failures = world.state.outages.failures
         backend.gate.set()
-        await until(
-            lambda: world.state.outages.failures > failures + 2
-        )  # the worker tries to write its results
+        # The worker tries to write its results.
+        await until(lambda: world.state.outages.failures > failures + 2)
         await unhealthy(world)
         assert (await world.poll(jobs[0]))["status"] == "processing"
         assert await world.used() == len(jobs), "what is refused costs nothing"

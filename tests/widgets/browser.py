@@ -11,9 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 CHROMIUM = Path("/usr/bin/chromium")
-AXE = (
-    Path(__file__).parents[2] / "build" / "axe" / "axe.min.js"
-)  # `make test-rest` gets it from the npm registry
+# `make test-rest` gets it from the npm registry.
+AXE = Path(__file__).parents[2] / "build" / "axe" / "axe.min.js"
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),

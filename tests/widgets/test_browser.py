@@ -423,9 +423,8 @@ def test_a_server_that_is_silent_is_reported_and_the_page_goes_on_by_itself(
     with served(Audit(contacts(tmp_path), validation_type="regex")._state) as local:
         opened.go_to(f"{local.base}/#{TOKEN}")
         expect(opened.button("Verify")).to_be_enabled()
-        local.page.loop.call_soon_threadsafe(
-            answers.wait
-        )  # as a computer that sleeps: connected, and without a word
+        # As a computer that sleeps: connected, and without a word.
+        local.page.loop.call_soon_threadsafe(answers.wait)
         try:
             expect(opened.audit.get_by_role("alert")).to_contain_text("The connection is lost")
             expect(opened.button("Verify")).to_be_disabled()
@@ -549,9 +548,8 @@ def test_a_pasted_list_is_verified(local_page: Place, opened: AuditPage, tmp_pat
     assert sent.iloc[:, 0].tolist() == ["ada@example.org", "bob@example.org"]
 
     show_audit(local_page, opened, None)
-    opened.paste(
-        "name\tmail\nCy\tcy@example.org\nDi\tdi@example.org\n"
-    )  # cells of a spreadsheet, on the empty page
+    # Cells of a spreadsheet, on the empty page.
+    opened.paste("name\tmail\nCy\tcy@example.org\nDi\tdi@example.org\n")
     expect(opened.button("Verify")).to_be_enabled()
     assert "pasted list · 2 rows · column mail" in opened.step(1).inner_text()
     opened.paste("eve@example.org\n")  # a list that is there is not replaced by accident

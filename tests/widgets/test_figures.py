@@ -119,9 +119,8 @@ def audited(name: str, **options: Any) -> Audit:
         if switch == "suppress":
             audit._state.suppress_pasted(SUPPRESSED)
         else:
-            audit._state.set_repair(
-                switch, is_on=switch != "split"
-            )  # the only one of them that is on before
+            # The only one of them that is on before.
+            audit._state.set_repair(switch, is_on=switch != "split")
         audit.wait(30)
     finished(audit)
     if act is not None:

@@ -91,11 +91,12 @@ def test_a_listed_domain_at_an_operator_for_companies_is_reviewed():
             ({"verdict": ["valid"]}, "", [0, 1, 4]),
             ({"verdict": ["missing", "invalid"]}, "", [2, 3]),
             ({"reason": ["syntax_error"]}, "", [2]),
+            # Valid, and removed by the policy.
             (
                 {"reason": ["disposable"], "action": ["drop"]},
                 "",
                 [4],
-            ),  # valid, and removed by the policy
+            ),
             ({}, "likely", [1]),
             ({"action": ["drop"]}, "", [2, 4]),
             ({"verdict": ["valid"], "action": ["drop"]}, "", [4]),

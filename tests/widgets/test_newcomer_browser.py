@@ -37,9 +37,8 @@ ROWS = 300
 def contacts(folder: Path) -> pd.DataFrame:
     """People of the sample, as a spreadsheet program saves them when nobody gave the columns names."""
     sample = pd.read_csv(ROOT / "data" / "samples" / "crm_export.csv", dtype="string", nrows=ROWS)
-    sample["email"] = sample["email"].where(
-        ~sample["email"].str.contains(r"@.*@", na=False)
-    )  # one address a cell
+    # One address a cell.
+    sample["email"] = sample["email"].where(~sample["email"].str.contains(r"@.*@", na=False))
     names = sample["first_name"].fillna("") + " " + sample["last_name"].fillna("")
     made = pd.DataFrame(
         {"name": names.str.strip(), "email": sample["email"], "country": sample["country"]}

@@ -169,9 +169,8 @@ def test_the_front_end_makes_no_request_and_sets_no_html():
     )
     assert [(name, word) for name, text in texts.items() for word in inner if word in text] == []
     texts.pop("connection.js")
-    texts["run.js"] = texts["run.js"].replace(
-        "http://www.w3.org/2000/svg", ""
-    )  # a name, not an address
+    # A name, not an address.
+    texts["run.js"] = texts["run.js"].replace("http://www.w3.org/2000/svg", "")
     outer = ("fetch(", "XMLHttp", "new WebSocket", "http:", "https:")
     assert [(name, word) for name, text in texts.items() for word in outer if word in text] == []
     assert not re.search(r"url\(|@import|#[0-9a-fA-F]{3,8}\b|rgba?\(", texts["page.css"])

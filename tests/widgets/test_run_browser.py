@@ -137,12 +137,10 @@ def test_it_moves_is_paused_goes_on_and_ends_by_the_keyboard_alone(run):
     run.page.keyboard.press("Space")
     run.state("Cancelled")
     assert run.widget.get_by_role("button").count() == 0
-    assert run.widget.evaluate(
-        "node => node === document.activeElement"
-    )  # not lost with the button
-    assert (
-        run.page.locator(".jp-Notebook .jp-Cell").count() == 1
-    )  # JupyterLab's shortcuts have done nothing
+    # Not lost with the button.
+    assert run.widget.evaluate("node => node === document.activeElement")
+    # JupyterLab's shortcuts have done nothing.
+    assert run.page.locator(".jp-Notebook .jp-Cell").count() == 1
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not there: make test-rest gets it")

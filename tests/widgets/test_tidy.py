@@ -309,6 +309,7 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     )
     finished(audit)
     assert [sorted(asked) for _, asked in backend.batches] == [["ada@gmail.com", "cy@example.org"]]
+    # Duplicates have the verdict of the first.
     status = [
         "done",
         "done",
@@ -317,7 +318,7 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
         "missing",
         "done",
         "done",
-    ]  # duplicates have the verdict of the first
+    ]
     assert audit.result["mail_status"].tolist() == status
     assert audit.result["mail_verdict"].notna().tolist() == [each == "done" for each in status]
     assert audit.result["mail_normalized"].tolist()[:3] == [

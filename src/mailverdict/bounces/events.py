@@ -17,25 +17,24 @@ from typing import Any
 
 from ..errors import InputError
 
-MAX_DOCUMENT = (
-    64 << 20
-)  # octets of one line, or of a document over several lines: read whole, it needs ten times that
+# Octets of one line, or of a document over several lines: read whole, it needs ten times that.
+MAX_DOCUMENT = 64 << 20
 MAX_MEMBERS = 500  # of an object with those around it, which each object inside it gets
 MAX_DEPTH = (
     12  # of objects and lists: the envelope of Amazon SNS inside that of AWS Lambda has eight
 )
+# Members of Amazon SNS, SQS and AWS Lambda that hold JSON as text.
 ENVELOPES = (
     "Message",
     "body",
     "Body",
-)  # members of Amazon SNS, SQS and AWS Lambda that hold JSON as text
+)
 MAX_NAME = 200  # characters of a name or text in which a failure is looked for
 FAILURE = re.compile(r"bounc|complain|\bfail|undeliver|[45]\d\d [45]\.\d\.\d", re.IGNORECASE)
 DECODER = json.JSONDecoder()
 
-Event = (
-    Mapping[str, Any] | None
-)  # its members by name, those of an inner object as `outer.inner`; None fits no layout
+# Its members by name, those of an inner object as `outer.inner`; None fits no layout.
+Event = Mapping[str, Any] | None
 IsAddress = Callable[[str], bool]  # whether a member of this name may be the recipient
 Fits = Callable[[tuple[str, ...]], object]  # whether members of these names are an event
 

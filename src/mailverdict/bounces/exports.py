@@ -340,10 +340,11 @@ def status_code(status: str | None) -> str | None:
     return match[0] if match else None
 
 
+# A number in this range is seconds since 1970; a thousand times that, milliseconds.
 SECONDS = (
     1e8,
     1e11,
-)  # a number in this range is seconds since 1970; a thousand times that, milliseconds
+)
 
 
 def parse_moment(value: object) -> datetime | None:

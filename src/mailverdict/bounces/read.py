@@ -577,9 +577,8 @@ def make_table(reports: Sequence[DeliveryReport]) -> pa.Table:
 def to_bounce_table(bounces: Any) -> pa.Table:
     """What `read_bounces` returned as Arrow, or what it returns for a path or an export."""
     if not isinstance(bounces, str | Path | list | tuple):
-        bounces = frame_of(
-            bounces, "give what read_bounces returned, or what it reads"
-        )  # a stream has its rows once
+        # A stream has its rows once.
+        bounces = frame_of(bounces, "give what read_bounces returned, or what it reads")
         if set(FIELDS) <= set(labels_of(bounces)):
             return pa.table({name: to_array(Table(bounces, name).values()) for name in FIELDS})
     return to_bounce_table(read_bounces(bounces))

@@ -29,9 +29,8 @@ class ExportLayout:
     """An export or event of a service: the columns of each of our fields; the first that is not empty counts."""
 
     name: str
-    columns: Mapping[
-        str, tuple[str, ...]
-    ]  # ours -> theirs; a member of an inner object as `outer.inner`
+    # Ours -> theirs; a member of an inner object as `outer.inner`.
+    columns: Mapping[str, tuple[str, ...]]
     source: str  # where the names of the columns are documented
     needs: tuple[
         str, ...

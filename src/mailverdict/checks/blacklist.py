@@ -24,22 +24,21 @@ STATIC_HOSTS, STATIC_IPS = "static hosts", "static ips"
 MAX_EXCHANGES, MAX_ADDRESSES = 32, 32
 MAX_MESSAGES = 3  # in one sentence
 CACHE_SIZE = 100_000  # hosts; answers about addresses are in the resolver's cache
+# Seconds to keep a result that was established, or was not.
 TRUSTED_FOR, RETEST_AFTER = (
     3600.0,
     60.0,
-)  # seconds to keep a result that was established, or was not
+)
 
 # RFC 5782 section 5: the entry that every DNS list contains, and the one that none contains, to test that it works.
 LISTED_TEST = {4: ipaddress.ip_address("127.0.0.2"), 6: ipaddress.ip_address("::ffff:127.0.0.2")}
 CLEAN_TEST = {4: ipaddress.ip_address("127.0.0.1"), 6: ipaddress.ip_address("::ffff:127.0.0.1")}
-TEST_ENTRIES = frozenset(
-    map(ipaddress.ip_address, ("127.0.0.1", "127.0.0.2"))
-)  # not about an exchange
+# Not about an exchange.
+TEST_ENTRIES = frozenset(map(ipaddress.ip_address, ("127.0.0.1", "127.0.0.2")))
 # Codes of a refused query: over quota, asked through a public resolver, mistyped zone.
 REFUSALS = (ipaddress.ip_network("127.255.255.0/24"), ipaddress.ip_network("127.0.0.1/32"))
-CODES = ipaddress.ip_network(
-    "127.0.0.0/8"
-)  # RFC 5782 section 2.3; a resolver that rewrites NXDOMAIN gives others
+# RFC 5782 section 2.3; a resolver that rewrites NXDOMAIN gives others.
+CODES = ipaddress.ip_network("127.0.0.0/8")
 
 
 class ResolverLike(Protocol):

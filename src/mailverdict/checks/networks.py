@@ -17,13 +17,13 @@ from .lists.files import find_lists, read_entries
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 LISTS = ("special_networks", "special_networks_more")
 REACHABLE = ("True", "N/A")  # N/A, of 6to4 and Teredo: the IPv4 addresses inside decide
-NAT64 = ipaddress.IPv6Network(
-    "64:ff9b::/96"
-)  # RFC 6052; the other prefix for translation (RFC 8215) is not global
+# RFC 6052; the other prefix for translation (RFC 8215) is not global.
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# RFC 5214 section 6.1: in an interface identifier, before the IPv4 address.
 ISATAP = (
     0x0000_5EFE,
     0x0200_5EFE,
-)  # RFC 5214 section 6.1: in an interface identifier, before the IPv4 address
+)
 UNSPECIFIED = ("0.0.0.0", "::")  # noqa: S104 - no host has them; compared, not bound
 # Examples and tests write these in place of public addresses; RFC 5737, RFC 3849, RFC 9637.
 DOCUMENTATION = tuple(

@@ -153,9 +153,8 @@ def check_file(file: str, column: str | None) -> tuple[str, str | None]:
             return str(path.absolute()), None
         names = source.columns
         found = pick_column(source, column)
-        if (
-            names and found not in names
-        ):  # the page has no name for one of several columns with the same name
+        # The page has no name for one of several columns with the same name.
+        if names and found not in names:
             check_column(names[source.columns.index(found)], names)
         return str(path.absolute()), found if column is not None else None
 

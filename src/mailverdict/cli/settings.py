@@ -24,18 +24,16 @@ NO_FILE = "none"
 SERVICE_COMMANDS = ("serve", "worker", "keys", "store", "sandbox")
 BEFORE_COMMAND = "log-format"  # the only option of all commands that these sources set
 CommandPath = tuple[str, ...]  # names of a command and of those above it
-Commands = Mapping[
-    CommandPath, Mapping[str, Any]
-]  # parameters of the parser by the names of options, without dashes
+# Parameters of the parser by the names of options, without dashes.
+Commands = Mapping[CommandPath, Mapping[str, Any]]
 
 
 @dataclass
 class GivenOptions:
     """Values of options as texts, and the file that gave some of them."""
 
-    values: dict[str, Any] = field(
-        default_factory=dict
-    )  # by command and parameter: a `default_map` of the parser
+    # By command and parameter: a `default_map` of the parser.
+    values: dict[str, Any] = field(default_factory=dict)
     log_format: str | None = None
     file: Path | None = None  # if it was found and not named
     from_file: frozenset[str] = frozenset()  # commands with options in the file

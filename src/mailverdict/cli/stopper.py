@@ -75,9 +75,8 @@ class Stopper:
 
 def handled_signals() -> list[signal.Signals]:
     """The signals that end a program, without those that this process was told to ignore."""
-    known = (
-        getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")
-    )  # Windows has no SIGHUP
+    # Windows has no SIGHUP.
+    known = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
     return [
         number
         for number in known

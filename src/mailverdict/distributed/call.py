@@ -290,9 +290,8 @@ def place_owners(sizes: Counter[str], rows: int, slots: int) -> dict[str, Any]:
         least, at = heapq.heappop(load)
         heapq.heappush(load, (least + size, at))
         placed[name] = at
-    others = sorted(
-        at for size, at in load if size * shards <= rows
-    )  # at least one has not more than the mean
+    # At least one has not more than the mean.
+    others = sorted(at for size, at in load if size * shards <= rows)
     return {"shards": shards, "placed": placed, "others": others}
 
 

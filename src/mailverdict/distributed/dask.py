@@ -256,9 +256,8 @@ def pinned(data: Any) -> Any:
     """The frame with its partitions as they are; otherwise Dask joins those of a file of which few columns are used."""
     frame = data.simplify()
     parts = frame.to_delayed(optimize_graph=False)
-    with config.set(
-        {"dataframe.convert-string": False}
-    ):  # the columns of the caller stay as they are
+    # The columns of the caller stay as they are.
+    with config.set({"dataframe.convert-string": False}):
         return from_delayed(parts, meta=frame._meta, divisions=frame.divisions, verify_meta=False)
 
 

@@ -45,10 +45,11 @@ ROWS_AT_ONCE = (
 BYTES_AT_ONCE = 128 << 20  # or octets, where rows are wide
 BATCH_ROWS = 10_000  # in the batches that Spark receives
 OWN_ERROR = re.compile(r"^mailverdict\.errors\.(?P<name>\w+): (?P<message>.+)$", re.MULTILINE)
+# Of result columns, by their kind; all others are texts.
 TYPES = {
     "bool": "boolean",
     "moment": "timestamp",
-}  # of result columns, by their kind; all others are texts
+}
 
 
 def verify(

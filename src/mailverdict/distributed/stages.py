@@ -85,12 +85,10 @@ class Routing:
     """Which task asks the exchanges of which owner; decided once the exchanges are known."""
 
     shards: int = 1
-    owners: Mapping[str, str] = field(
-        default_factory=dict
-    )  # organisations asked together with another: its name
-    placed: Mapping[str, int] = field(
-        default_factory=dict
-    )  # shards of the owners with the most rows
+    # Organisations asked together with another: its name.
+    owners: Mapping[str, str] = field(default_factory=dict)
+    # Shards of the owners with the most rows.
+    placed: Mapping[str, int] = field(default_factory=dict)
     others: Sequence[int] = (0,)  # shards among which all other owners are hashed
 
     def shard_of(self, owners: pa.StringArray) -> Shards:

@@ -27,9 +27,8 @@ BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 WITH_ORDER = {"utf-16": "utf-16-le", "utf-8-sig": "utf-8"}  # of a file without a byte order mark
-STRUCTURE = (
-    bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"
-)  # Japanese code pages have a yen sign for \
+# Japanese code pages have a yen sign for the backslash.
+STRUCTURE = bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"
 # Code pages that are guessed, beside those of Latin text (`letters`).
 OTHERS = [
     "cp1251",
@@ -45,6 +44,7 @@ OTHERS = [
     "cp874",
 ]
 DOUBLE_BYTES = ["gb18030", "cp949", "euc_jp"]  # those whose characters are two bytes beyond ASCII
+# As second bytes of characters.
 WITH_LOW_BYTES = (
     "shift_jis",
     "cp932",
@@ -53,7 +53,7 @@ WITH_LOW_BYTES = (
     "cp949",
     "cp950",
     "johab",
-)  # as second bytes of characters
+)
 RUNS_BEYOND_ASCII = re.compile(rb"[\x80-\xff][\x40-\xff]{0,40}")
 LONGEST_EXAMPLE = 30  # characters of a word in a message
 MOST_OTHERS = 2  # encodings that are named beside the guessed one
@@ -79,9 +79,8 @@ def find_encoding(path: Path, name: str, given: str | None) -> Encoding:
     if told.startswith("utf-32") or has_mark or (not told and is_utf32(sample)):
         raise InputError(f"{name} is UTF-32, which is not read: save it as UTF-8")
     bom, marked = next(((m, e) for m, e in BYTE_ORDER_MARKS if sample.startswith(m)), (b"", None))
-    bom = (re.match(rb"(?:" + re.escape(bom) + rb")*", sample) or [b""])[
-        0
-    ]  # twice after some conversions
+    # Twice after some conversions.
+    bom = (re.match(rb"(?:" + re.escape(bom) + rb")*", sample) or [b""])[0]
     if told:
         if marked is not None and told.replace("-sig", "") in (marked, marked[:6]):
             return Encoding(marked, bom=bom)
@@ -188,9 +187,8 @@ class ByteScan:
 def scan_bytes(path: Path) -> ByteScan:
     found = ByteScan()
     for number, block in enumerate(blocks_of(path)):
-        found.has_escaped_quotes |= (
-            b"\\" in block and b'\\"' in block
-        )  # one octet is found far faster than two
+        # One octet is found far faster than two.
+        found.has_escaped_quotes |= b"\\" in block and b'\\"' in block
         if not block.isascii():
             found.is_ascii = False
             if found.is_utf8 and not is_utf8(block):

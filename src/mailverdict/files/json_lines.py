@@ -30,9 +30,8 @@ PIECE_SIZE = LONGEST_LINE  # octets of the lines of a piece, and cells in it
 INT64 = range(-(2**63), 2**63)
 # The type of a column by those of its values that are not null.
 COLUMN_TYPES = (({int}, pa.int64()), ({int, float}, pa.float64()), ({bool}, pa.bool_()))
-DECODER = json.JSONDecoder(
-    parse_constant=lambda name: None
-)  # NaN, which programs write for a missing value, is null
+# NaN, which programs write for a missing value, is null.
+DECODER = json.JSONDecoder(parse_constant=lambda name: None)
 MEMBER = re.compile(r'[\s,]*("(?:[^"\\]|\\.)*")\s*:\s*')  # up to its value
 
 
@@ -214,8 +213,7 @@ def cells_of(field: pa.Field, column: pa.ChunkedArray) -> Iterator[str]:
     if pa.types.is_dictionary(field.type):
         column = column.cast(field.type.value_type)
     cells = column.to_pylist()
-    if pa.types.is_string(column.type) or pa.types.is_boolean(
-        column.type
-    ):  # few values in most of our columns
+    # Few values in most of our columns.
+    if pa.types.is_string(column.type) or pa.types.is_boolean(column.type):
         return map({cell: dump(cell) for cell in set(cells)}.__getitem__, cells)
     return (dump(json_value(cell)) for cell in cells)

@@ -63,9 +63,8 @@ LONGEST_WORD = 60  # octets of it
 OPENING = "„“‘‚«‹¿¡(–—"
 CLOSING = "”“’»›…™®ªº°–—\u00a0"
 WITHIN = "’‘·\u00ad\u00a0–—…"  # as in aujourd’hui, Köln–Bonn
-APOSTROPHE = re.compile(
-    r"\W?\w{1,2}’\w|.*\w’(?:s|t|ll|re|ve)\W?", re.DOTALL
-)  # as in D’Arcy, Queen’s
+# As in D’Arcy, Queen’s.
+APOSTROPHE = re.compile(r"\W?\w{1,2}’\w|.*\w’(?:s|t|ll|re|ve)\W?", re.DOTALL)
 ALONE = OPENING + CLOSING + "€£§•·½²©"
 SIGN = -1.0  # the score of one of these in its place
 RARE_SIGN = -4.0

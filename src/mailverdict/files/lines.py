@@ -48,9 +48,8 @@ def split_rows(data: bytes, delimiter: bytes, *, is_last: bool, keeps_blank: boo
 
     A row with a quote that is not closed is left out, too. With `keeps_blank` a blank line is a row with an empty cell.
     """
-    csv.field_size_limit(
-        max(csv.field_size_limit(), len(data))
-    )  # that of the process; ours is checked row by row
+    # That of the process; ours is checked row by row.
+    csv.field_size_limit(max(csv.field_size_limit(), len(data)))
     octets = np.frombuffer(data, np.uint8)
     is_line_end = (octets == LF) | ((octets == CR) & (np.roll(octets, -1) != LF))
     offsets = np.append(0, np.flatnonzero(is_line_end) + 1)
@@ -61,9 +60,8 @@ def split_rows(data: bytes, delimiter: bytes, *, is_last: bool, keeps_blank: boo
     ends = [0]
     reader = csv.reader(chain(lines, ["\n"]), delimiter=delimiter.decode("latin-1"))
     for row in reader:
-        if reader.line_num == len(
-            offsets
-        ):  # the line that was added: blank, unless a quote is open before it
+        # The line that was added: blank, unless a quote is open before it.
+        if reader.line_num == len(offsets):
             if cells and not row and not is_last:
                 del cells[-1], ends[-1]
             break
@@ -112,9 +110,8 @@ def read_regular(
         return None
     if len(table) != len(ends):  # line breaks within quotes, or blank lines
         quotes = np.flatnonzero(octets == QUOTE)
-        beside = octets[
-            np.append(quotes[0::2] - 1, quotes[1::2] + 1)
-        ]  # before those that open, after those that close
+        # Before those that open, after those that close.
+        beside = octets[np.append(quotes[0::2] - 1, quotes[1::2] + 1)]
         ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
         is_open = len(quotes) % 2
         if (
@@ -187,15 +184,13 @@ def align(
     if shift > 0 and address_at is not None:
         # Where the delimiter is part of a name, as in "Lovelace, Ada", a blank follows it.
         blanks = bytes(cell.startswith(b" ") for cell in row[: address_at + shift])
-        first = blanks.find(
-            b"\1" * shift, 1
-        )  # so many neighbours begin with a blank; the cell before them is a part
+        # So many neighbours begin with a blank; the cell before them is a part.
+        first = blanks.find(b"\1" * shift, 1)
         is_only = first > 0 and blanks.find(b"\1" * shift, first + 1) < 0
         place = first - 1 if is_only else max(0, address_at - 1)
         row[place : place + shift + 1] = [join_cells(row[place : place + shift + 1], delimiter)]
-    while len(row) > columns and not unquote(
-        row[-1]
-    ):  # a delimiter at the end of each row is common
+    # A delimiter at the end of each row is common.
+    while len(row) > columns and not unquote(row[-1]):
         row.pop()
     if len(row) > columns:
         row[columns - 1 :] = [join_cells(row[columns - 1 :], delimiter)]

@@ -115,10 +115,11 @@ def kind_of_name(path: Path, name: str) -> str:
 
 def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
     """Open a file of a known kind; raise `InputError` for everything that is wrong with it."""
+    # The first is a table without rows then.
     if not path.stat().st_size and kind not in (
         "jsonl",
         "folder",
-    ):  # the first is a table without rows then
+    ):
         raise InputError(f"{name} is empty")
     unused = unused_options(kind, options, name)
     try:

@@ -38,11 +38,12 @@ XLSX_OPTIONS = {
     "remove_timezone": True,  # a workbook has no time zones; our times are UTC
     "default_date_format": "yyyy-mm-dd hh:mm:ss",
 }
+# Characters: the least and the greatest width of a column, and that of a time.
 NARROW, WIDE, MOMENT = (
     8,
     48,
     19,
-)  # characters: the least and the greatest width of a column, and that of a time
+)
 ARROW = 3  # characters that the button of a filter covers
 SHEET_NAME = 31  # characters; a workbook allows no more
 A4 = 9  # in the numbers of paper sizes
@@ -199,9 +200,8 @@ def width_of(column: Any) -> int:
 
 def long_rows(column: Any) -> list[int]:
     """The rows of the cells that are longer than a workbook allows."""
-    if not pa.types.is_string(column.type) or not len(
-        column
-    ):  # pyarrow 18 crashes at an array without chunks
+    # Pyarrow 18 crashes at an array without chunks.
+    if not pa.types.is_string(column.type) or not len(column):
         return []
     found: list[int] = pc.indices_nonzero(
         pc.greater(pc.utf8_length(column), XLSX_CELL).fill_null(False)

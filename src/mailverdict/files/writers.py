@@ -184,9 +184,8 @@ class CsvTableWriter:
             self.copy_rows(piece)
             return
         if not self.has_header:
-            has_mark = self.like.head.startswith(
-                codecs.BOM_UTF8
-            )  # by which spreadsheets recognise Unicode
+            # By which spreadsheets recognise Unicode.
+            has_mark = self.like.head.startswith(codecs.BOM_UTF8)
             self.file.write(codecs.BOM_UTF8 if has_mark else b"")
             names = pa.array(piece.column_names, pa.large_string())
             self.file.write(

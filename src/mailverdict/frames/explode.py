@@ -116,9 +116,8 @@ def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
             found[text] = repair_cell(text).addresses
             if len(found[text]) > 1:
                 found[text] += bad_parts(text)
-            if len(found[text]) > 1 and has_remark(
-                remark := text_beside(text)
-            ):  # perhaps about all of them
+            # Perhaps about all of them.
+            if len(found[text]) > 1 and has_remark(remark := text_beside(text)):
                 found[text] = tuple(f"{address} ({remark})" for address in found[text])
         if len(found[text]) > 1:
             several[int(at)] = found[text]

@@ -53,9 +53,8 @@ class FileRun:
         self.failure: BackendError | JournalError | None = None  # what ended the verification early
         self.notices: list[str] = []  # messages for the user, each once
         self.causes: Counter[str] = Counter()  # why addresses have no verdict
-        self.errors: Counter[str] = (
-            Counter()
-        )  # addresses about which the service gave no verdict, by code
+        # Addresses about which the service gave no verdict, by code.
+        self.errors: Counter[str] = Counter()
         self.several = 0  # rows that hold several addresses
         self.is_short_of_quota = False  # the daily quota left rows pending
         self.is_unanswered = False  # the service left rows pending

@@ -26,6 +26,7 @@ from ..table.table import Frame
 from .clean import DID_YOU_MEAN
 from .results import JUDGED, WAITING, Results
 
+# The most serious first.
 FLAGS_BY_SEVERITY = (
     "spamtrap",
     "disposable",
@@ -33,7 +34,7 @@ FLAGS_BY_SEVERITY = (
     "catch_all",
     "protected",
     "free",
-)  # the most serious first
+)
 UNCHECKED = "unchecked"
 LONGEST_REMARK = 60  # characters that are shown
 DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: whether rows whose mailbox is in an earlier row are dropped

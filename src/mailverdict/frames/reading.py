@@ -106,9 +106,8 @@ def read_repaired(
     written = join_texts([part["text"] for part in cells])
     stripped = join_texts([part["stripped"] for part in cells])
     seen = observe_column(stripped)
-    repaired = repair_column(
-        written, stripped, seen, suggests_domains=False
-    )  # `verify` suggests them
+    # `verify` suggests them.
+    repaired = repair_column(written, stripped, seen, suggests_domains=False)
     text, clean, change = repaired["text"], repaired["clean"], repaired["change"]
     is_rescued = pc.and_not(clean.is_valid(), seen["well_formed"])
     if any(repairs is not None for repairs in kept):
@@ -264,9 +263,8 @@ class Reading:
     rows: pa.RecordBatch  # see the top of this file
     asked: pa.StringArray  # the addresses to verify: distinct ones, unless the type is free
     note: dict[str, Any]  # what makes the answers
-    notices: Sequence[str] = field(
-        default=()
-    )  # for the user: which repaired addresses are verified
+    # For the user: which repaired addresses are verified.
+    notices: Sequence[str] = field(default=())
     known: KnownAnswers | None = None  # what another verifier settled
 
     def __call__(self, answers: pa.Table) -> Any:

@@ -66,9 +66,8 @@ class Results:
         self.read: dict[str, pa.Array] = {}  # by name
         self.require(name for name in names if not (name == "why" and "details" in self))
         self.is_short = is_short([name for name in RESULT_NAMES if name in self])
-        self.is_cleaned = "clean" in self and (
-            "change" in self or self.is_short
-        )  # else another one's `clean`
+        # Else another one's `clean`.
+        self.is_cleaned = "clean" in self and ("change" in self or self.is_short)
 
     def require(self, names: Iterable[str]) -> None:
         """Raise a `ColumnError` if a result column is not there."""
@@ -117,9 +116,8 @@ class Results:
     def why(self) -> pa.StringArray:
         """Why each row has its verdict, in a word; earlier releases wrote the reason and the error code only."""
         if "why" in self:
-            return pc.coalesce(
-                self["details"], self["why"]
-            )  # the reason counts, should somebody have changed it
+            # The reason counts, should somebody have changed it.
+            return pc.coalesce(self["details"], self["why"])
         coded = (
             pa.chunked_array([self[name].dictionary_encode()])
             for name in ("details", "error", "verdict")

@@ -33,9 +33,8 @@ from ..model.words import ValidationType
 from ..verdicts import Decision, settle
 from .batch import ObservedBatch, evidence_metadata, observe_batch
 
-if (
-    TYPE_CHECKING
-):  # a process that only checks by regex does not import the modules for DNS and SMTP
+# A process that only checks by regex does not import the modules for DNS and SMTP.
+if TYPE_CHECKING:
     from ..checks.smtp.transport.driver import Transcript
     from .domains import DomainStage
     from .smtp.stage import MailboxStage
@@ -162,9 +161,8 @@ class LocalBackend:
         self.clock = clock
         self._domains: DomainStage | None = None
         self._mailboxes: MailboxStage | None = None
-        self._lock = (
-            threading.RLock()
-        )  # two event loops may use the network for the first time at once
+        # Two event loops may use the network for the first time at once.
+        self._lock = threading.RLock()
         self._lists = ListCache(self.settings.lists)
         self._is_closed = False
 

@@ -87,12 +87,10 @@ def observe_domains(
 class ObservedBatch:
     """What syntax and lists say about each address of a batch."""
 
-    rows: (
-        pa.RecordBatch
-    )  # text, well_formed, local, domain, display, role, fault: one for each address
-    domains: (
-        pa.RecordBatch
-    )  # domain, spamtrap, disposable, free, meant: one for each distinct domain
+    # Text, well_formed, local, domain, display, role, fault: one for each address.
+    rows: pa.RecordBatch
+    # Domain, spamtrap, disposable, free, meant: one for each distinct domain.
+    domains: pa.RecordBatch
     lists_version: str  # for `metadata`
 
     def __len__(self) -> int:

@@ -69,9 +69,8 @@ class EstimatedCost:
 
     addresses: int  # whose answer is not known yet
     units: int | None  # of the service's quota; None for a backend without one
-    days: (
-        int | None
-    )  # on which something is submitted; None without a quota, or with one that never allows it
+    # On which something is submitted; None without a quota, or with one that never allows it.
+    days: int | None
     hours: float | None  # at the pace of the sample; None if half of its answers were known before
 
     def __str__(self) -> str:
@@ -408,9 +407,8 @@ def observe_addresses(addresses: pa.StringArray, options: Options, mx: str | Non
     """Look at the lists and, unless `mx` is None or a run does it anyway, in the DNS."""
     with_dns = mx is not None and not is_verified_whole(options) and not options.settings.offline
     backend, is_owned = options.backend, False
-    if (
-        not isinstance(backend, LocalBackend) or options.owns_backend
-    ):  # the run closes one of its own
+    # The run closes one of its own.
+    if not isinstance(backend, LocalBackend) or options.owns_backend:
         given = options.screen if isinstance(options.screen, LocalBackend) else None
         backend, is_owned = given or LocalBackend(), given is None
 
@@ -500,9 +498,8 @@ def verify_sample(addresses: pa.StringArray, options: Options) -> SampleAnswers:
 def first_without_turn(run: Run[Any], addresses: pa.StringArray, rows: Results) -> int:
     """The position of the first address that the quota or ``offline`` left out; the number of all if there is none."""
     is_left = pc.equal(rows["status"], str(Status.PENDING))
-    if (
-        run._execution.unanswered
-    ):  # then others are pending, too: they were asked, and no answer came
+    # Then others are pending, too: they were asked, and no answer came.
+    if run._execution.unanswered:
         short = [email for each in run._execution.short_of_quota for email in each.emails]
         is_left = pc.and_(is_left, pc.is_in(addresses, value_set=pa.array(short, pa.string())))
     left = np.flatnonzero(to_bools(is_left.fill_null(False)))

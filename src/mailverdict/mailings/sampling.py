@@ -85,9 +85,8 @@ class Sample:
         self.total = float(weights.sum())
         squares = np.bincount(strata, weights**2, minlength=width)
         with np.errstate(invalid="ignore", divide="ignore"):
-            spread = np.nan_to_num(
-                squares * self.sizes / self.of_stratum**2
-            )  # 1 if all weights are the same
+            # 1 if all weights are the same.
+            spread = np.nan_to_num(squares * self.sizes / self.of_stratum**2)
             left = 1 - self.taken / self.sizes
             # What the variance of a stratum's share adds to that of the whole, for a share of one half times four.
             self.factors = np.nan_to_num(

@@ -195,9 +195,8 @@ def dump_json(value: Any) -> str:
     return COMPACT.encode(value)
 
 
-COMPACT = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":")
-)  # `json.dumps` would make one for each call
+# `json.dumps` would make one for each call.
+COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def parse_moment(value: object) -> datetime | None:

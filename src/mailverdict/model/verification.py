@@ -277,9 +277,8 @@ def dump_payload(v: Verification) -> dict[str, Any]:
         ("disposable", v.disposable),
         ("free", v.free),
     )
-    payload |= {
-        name: flag for name, flag in flags if flag is not None
-    }  # absent means not determined
+    # Absent means not determined.
+    payload |= {name: flag for name, flag in flags if flag is not None}
     if v.asked_mailbox:  # null means inconclusive, absent means not asked
         payload["catch_all"] = v.catch_all
         payload["protected"] = v.protected
@@ -338,12 +337,13 @@ def is_earlier_payload(payload: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 UNREACHED_CHECKS = frozenset({"smtp_port", "smtp_connection"})  # their failure is not a refusal
+# The earlier revision's `reason` of what is not valid.
 EARLIER_CODES = (
     "REGEX",
     "DNS",
     "BLACKLIST",
     "SMTP",
-)  # the earlier revision's `reason` of what is not valid
+)
 
 
 def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verification:

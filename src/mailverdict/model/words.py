@@ -14,9 +14,8 @@ from ..theme import LABELS
 # Texts that users give as arguments; a test holds them equal to the enumerations below.
 ValidationTypeWord = Literal["regex", "mx", "mx_blacklist", "smtp"]
 VerdictWord = Literal["valid", "risky", "invalid", "unknown"]
-RefreshWord = Literal[
-    "valid", "risky", "invalid", "unknown", "error"
-]  # verdicts, and the status of technical failures
+# Verdicts, and the status of technical failures.
+RefreshWord = Literal["valid", "risky", "invalid", "unknown", "error"]
 OnQuota = Literal["stop", "raise", "wait"]  # what a run does when the daily quota is used up
 ScreenWord = Literal["mx"]  # which domains are checked locally before a service is asked
 ColumnSet = Literal["short", "core", "all"]  # named sets of result columns

@@ -46,10 +46,11 @@ if TYPE_CHECKING:
 
 
 MAX_PARALLEL = 100  # polls
+# Errors of the single check for an address that the service refuses.
 MALFORMED_CODES = (
     "EMAIL_REQUIRED",
     "E1002",
-)  # errors of the single check for an address that the service refuses
+)
 
 
 class RemoteBackend:

@@ -84,12 +84,10 @@ class Submission:
         claim: Callable[[Submitting], tuple[str, ...]] | None = None,
     ) -> None:
         self.client, self.pace = client, pace
-        self.is_paced = (
-            pace.fixed is None
-        )  # whether a submission that is answered with 429 is sent again by the pace
-        self.lost_batches = {
-            lost.emails: lost.token for lost in lost_batches
-        }  # to be sent again as they were
+        # Whether a submission that is answered with 429 is sent again by the pace.
+        self.is_paced = pace.fixed is None
+        # To be sent again as they were.
+        self.lost_batches = {lost.emails: lost.token for lost in lost_batches}
         self.left = list(dict.fromkeys(chain(*self.lost_batches, emails)))
         self.validation_type = validation_type
         self.clock, self.new_token = clock, new_token

@@ -43,14 +43,12 @@ MAX_PAGE = 120  # characters of an unexpected page in a message
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 section 5.6.2
 FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")  # RFC 9110 section 5.5: no CR, LF or NUL
 SURROGATE = re.compile("[\ud800-\udfff]")
-HOST = re.compile(
-    r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|[0-9a-f:.]*:[0-9a-f:.]*"
-)  # name, IPv4; IPv6
+# Name, IPv4; IPv6.
+HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|[0-9a-f:.]*:[0-9a-f:.]*")
 CREDENTIALS = re.compile(r"[^/]*@")  # never shown, not even of an invalid URL
 DEFAULT_PORTS = {"http": 80, "https": 443}
-UNAVAILABLE = (
-    HTTPStatus.SERVICE_UNAVAILABLE
-)  # what nginx answers beyond its limit unless it is told otherwise
+# What nginx answers beyond its limit unless it is told otherwise.
+UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
 GATE_INTERVAL = 0.05  # seconds between looks at the gate, which an answer can open earlier
 LAST_ANSWER = 5.0  # seconds for which a stopped run waits for an answer that may be paid
 CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # which httpx reads
@@ -109,9 +107,8 @@ def may_repeat(request: ApiRequest, answer: ApiAnswer) -> bool:
         return False
     if isinstance(answer, NoAnswer):
         return not answer.is_permanent and (request.is_repeatable or not answer.was_sent)
-    if (
-        answer.status == HTTPStatus.TOO_MANY_REQUESTS
-    ):  # refused before any work: nothing was paid for
+    # Refused before any work: nothing was paid for.
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
         is_short = answer.retry_after is None or answer.retry_after <= SHORT_WAIT
         return is_rate_limit(answer) and (request.repeats_limited or is_short)
     return request.is_repeatable and answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
@@ -258,9 +255,8 @@ class Client:
             | dict(headers or {}),
             timeout=timeout,
             follow_redirects=False,
-            cookies=CookieJar(
-                DefaultCookiePolicy(allowed_domains=())
-            ),  # kept, they would grow with each answer
+            # Kept, they would grow with each answer.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             limits=httpx.Limits(
                 max_connections=parallel + 1, max_keepalive_connections=parallel + 1
             ),
@@ -345,17 +341,15 @@ class Client:
         try:
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
-            await asyncio.wait(
-                [sending], timeout=LAST_ANSWER
-            )  # cancelled again, it waits no longer
+            # Cancelled again, it waits no longer.
+            await asyncio.wait([sending], timeout=LAST_ANSWER)
             if not sending.done():
                 raise
             self.is_stopped = True
             return sending.result()
         finally:
-            if (
-                not sending.done()
-            ):  # else an await here could lose the answer, if the run is cancelled just then
+            # Else an await here could lose the answer, if the run is cancelled just then.
+            if not sending.done():
                 sending.cancel()
                 await asyncio.gather(sending, return_exceptions=True)
 
@@ -400,9 +394,8 @@ async def read_body(response: httpx.Response, limit: int) -> bytes:
         raise httpx.DecodingError(
             f"{seen}; none was asked for, and only gzip or deflate alone is read"
         )
-    unpacker = (
-        zlib.decompressobj(zlib.MAX_WBITS | 32) if codings else None
-    )  # 32: of gzip or of zlib, as it begins
+    # 32: of gzip or of zlib, as it begins.
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32) if codings else None
     body, received = io.BytesIO(), 0
     async for piece in response.aiter_raw():
         received += len(piece)

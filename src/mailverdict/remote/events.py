@@ -42,10 +42,11 @@ MAX_IN_FLIGHT = (
 )
 DENIED = 5.0  # seconds of answers that deny the client access, after which the quota is requested
 OUTAGE = 60.0  # seconds without a usable poll after which the service counts as down
+# Share of that time, and seconds, for which all polls then pause.
 OUTAGE_PAUSE, MAX_OUTAGE_PAUSE = (
     0.25,
     15.0,
-)  # share of that time, and seconds, for which all polls then pause
+)
 MIN_PAUSE = 0.02  # seconds between looks at the pace
 LONG_PAUSE = 0.5  # the same, if only addresses at their last chance are left
 MAX_SLEEP = 60.0  # seconds between looks at the pace, at most
@@ -60,9 +61,8 @@ class PolledJob:
     """A job that is polled."""
 
     job: Job
-    sent: (
-        SentBatch | None
-    )  # None: an earlier run submitted it, or the pace knows whether a limiter refused it
+    # None: an earlier run submitted it, or the pace knows whether a limiter refused it.
+    sent: SentBatch | None
 
 
 class EventStream:
@@ -81,9 +81,8 @@ class EventStream:
         self.polled: dict[asyncio.Task[Ending], PolledJob] = {}
         self.ended: list[tuple[asyncio.Task[Ending], Job]] = []
         self.slots = asyncio.Semaphore(parallel)
-        self.turn = (
-            asyncio.Lock()
-        )  # held by a submission: the pace hears of no outcome before it is told what was sent
+        # Held by a submission: the pace hears of no outcome before it is told what was sent.
+        self.turn = asyncio.Lock()
         self.changed = asyncio.Event()  # a poll was answered
         self.times: list[float] = []  # of the next polls, as a heap
         self.job_count = 0

@@ -25,14 +25,12 @@ MIN_GAP = 0.02  # seconds; a shorter one is none
 class Gate:
     """The gate of one client; all times are those of the event loop."""
 
-    intervals: deque[float] = field(
-        default_factory=lambda: deque(maxlen=REMEMBERED)
-    )  # between accepted requests
+    # Between accepted requests.
+    intervals: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
     opens_at: float = -math.inf
     accepted_at: float | None = None
-    held_since: float = (
-        -math.inf
-    )  # what became of requests that were sent earlier shows nothing new
+    # What became of requests that were sent earlier shows nothing new.
+    held_since: float = -math.inf
     refusals: int = 0  # in a row
 
     @property

@@ -35,11 +35,12 @@ TIME_TO_LIMIT = 20.0  # seconds from there to the measured limit
 DECREASE = 0.7  # of the pace, after a refusal that shows no limit
 MIN_INTERVAL = 1.0  # seconds between two refusals that show the limit
 TRIAL = 5  # addresses
+# Seconds until the next trial: a share of the time without success.
 MIN_WAIT, WAIT_SHARE, MAX_WAIT = (
     1.0,
     0.25,
     300.0,
-)  # seconds until the next trial: a share of the time without success
+)
 THROTTLED_SHARE = 0.1  # of the time until `throttled`: the service itself has tried for 12 minutes
 STOP_AFTER = 4_500.0  # seconds without success after which nothing more is sent; longer than a limit by the hour
 USUAL_DELAY = 2.5  # seconds from a submission to its first outcomes, until it is measured
@@ -272,9 +273,8 @@ class Pace:
         sent.refused += 1
         self.close(sent, 1)
         if self.fixed is not None:
-            self.not_before = max(
-                self.not_before, now + MIN_WAIT
-            )  # what is left may be what was just refused
+            # What is left may be what was just refused.
+            self.not_before = max(self.not_before, now + MIN_WAIT)
             return
         if self.empty_at is None or sent.at > self.empty_at:
             self.accepted -= 1

@@ -121,9 +121,8 @@ PollResult = Verification | JobFailure | str | BackendError | None
 Ending = Verification | JobFailure | GaveUp
 
 
-Poll = Callable[
-    [float], Awaitable[tuple[PollResult, float]]
-]  # polls at this time; the result, and when it came
+# Polls at this time; the result, and when it came.
+Poll = Callable[[float], Awaitable[tuple[PollResult, float]]]
 
 
 async def follow_job(job: Job, schedule: PollSchedule, due: float, poll: Poll) -> Ending:

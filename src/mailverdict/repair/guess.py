@@ -47,9 +47,8 @@ SIGN_OF_LABEL = re.compile(r"[:=\-]")
 LEADING_LINK = re.compile(r"(?:https?://(?:www\.)?|mailto:)(?:mailto:)?", re.IGNORECASE)
 LINK_IN_DOMAIN = re.compile(r"@\s?https?://(?:www\.)?", re.IGNORECASE)
 IN_ANGLE_BRACKETS = re.compile(r"[^<>@]+<(?P<address>[^<>@][^<>]{2,253})>[^<>@]*\Z")
-COMMENT = re.compile(
-    r"(?<=\w)\([^()@]{1,60}\)(?=@)|(?<=@)\([^()@]{1,60}\)(?=\w)"
-)  # RFC 5322 section 3.2.2
+# RFC 5322 section 3.2.2.
+COMMENT = re.compile(r"(?<=\w)\([^()@]{1,60}\)(?=@)|(?<=@)\([^()@]{1,60}\)(?=\w)")
 SPACED_OUT = re.compile(r"\S(?: \S){4,}")
 SAME_DOMAIN = re.compile(r"(@[\w.\-]{3,253})\1\Z", re.IGNORECASE)
 BLANK, SIGNS_TWICE, DOTS_TWICE = re.compile(r"\s"), re.compile("@{2,}"), re.compile(r"\.{2,}")
@@ -248,12 +247,13 @@ LOOK_ALIKES = str.maketrans(
 )
 DECODED_LETTER = re.compile("[ÃÂâÐÑ][\u0080-\u00ff\u0100-\u2122]")
 PARTS = re.compile("[@.]")
+# Decompositions of signs such as ™, which are not letters.
 RAISED = (
     "<super>",
     "<sub>",
     "<fraction>",
     "<square>",
-)  # decompositions of signs such as ™, which are not letters
+)
 
 
 def guess_plain(address: str) -> str | None:

@@ -23,10 +23,11 @@ from .summary import by_address
 from .tables import CountTable
 
 OURS = "mailverdict"
+# Whether mail should arrive; other verdicts claim nothing.
 CLAIMS = {
     "valid": True,
     "invalid": False,
-}  # whether mail should arrive; other verdicts claim nothing
+}
 CONTRADICTED = "where they contradict"
 
 

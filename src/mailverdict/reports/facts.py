@@ -60,9 +60,8 @@ class OutcomeFacts:
     """What became of the mails that were sent."""
 
     counts: pd.DataFrame  # as `outcomes`
-    contradicted: list[
-        tuple[str, str, str]
-    ]  # address, how the verdict was wrong, what the mail server said
+    # Address, how the verdict was wrong, what the mail server said.
+    contradicted: list[tuple[str, str, str]]
     contradicted_rows: int
     matched: int  # distinct addresses with a report, among the rows
     unmatched: int
@@ -75,9 +74,8 @@ class CleaningFacts:
     rows: int  # rows with a cleaned cell
     rescued: int  # of these, rows whose cell was malformed as it stood
     sendable: int  # of the rescued rows, those that can be mailed under the policy
-    repairs: list[
-        tuple[str, str, int]
-    ]  # name of a repair, an example of such a cell, rows; the most frequent first
+    # Name of a repair, an example of such a cell, rows; the most frequent first.
+    repairs: list[tuple[str, str, int]]
 
 
 @dataclass(frozen=True)
@@ -88,9 +86,8 @@ class TrendFacts:
     added: int  # distinct addresses that are only in this audit
     removed: int  # distinct addresses that are only in the earlier one
     changed: int  # distinct addresses with another verdict (or status)
-    moves: list[
-        tuple[str, str, int]
-    ]  # verdict before, verdict now, distinct addresses; the most frequent first
+    # Verdict before, verdict now, distinct addresses; the most frequent first.
+    moves: list[tuple[str, str, int]]
 
 
 @dataclass(frozen=True)

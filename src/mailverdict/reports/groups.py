@@ -140,9 +140,8 @@ class Groups:
     counts: Counts  # a row for each group, a column for each mark
     group_of: Callable[[npt.NDArray[Any]], Codes]  # the group of each value
     none: tuple[int, int] = (-1, -1)  # the group of missing cells, and of those of another kind
-    sample: Codes = field(
-        default_factory=lambda: np.empty(0, np.int64)
-    )  # the groups of some people
+    # The groups of some people.
+    sample: Codes = field(default_factory=lambda: np.empty(0, np.int64))
     note: str = ""
 
     def find(self, values: Values) -> Codes:

@@ -23,13 +23,14 @@ from .wording import days_of, made_checks, people_text, title_of
 
 SCOPE = ".mv-report.mv-report"  # twice, to come before the style sheet of JupyterLab
 FEW = 12  # rows of a long table inside a notebook
+# Of columns by kind, in page.css.
 CLASS_OF = {
     "badge": "text",
     "share": "number",
     "change": "number",
     "bar": "gauge",
     "interval": "gauge",
-}  # of columns by kind, in page.css
+}
 
 
 class Markup(str):

@@ -60,12 +60,13 @@ FREE_BATCH = (
 )
 MIN_QUOTA_INTERVAL = 10.0  # seconds, whatever a service suggests: a run may wait for hours
 OTHERS_INTERVAL = 1.0  # seconds between two looks at what other runs on the journal have settled
+# Fields that a run needs at its end, whatever its result has.
 OWN_FIELDS = (
     "status",
     "result",
     "reasons",
     "error",
-)  # fields that a run needs at its end, whatever its result has
+)
 FREE_FIELDS = ("status", "result")  # the same for a run without a network
 
 
@@ -125,15 +126,12 @@ class Execution:
         self.elsewhere: list[
             str
         ] = []  # addresses of the present batch that another run on the journal has
-        self.refused: set[str] = (
-            set()
-        )  # addresses that the service's limiter refused, and that are asked again
-        self.causes: Counter[str] = (
-            Counter()
-        )  # why settled addresses have no verdict; counted at the end
-        self.errors: Counter[str] = (
-            Counter()
-        )  # addresses with the status `error`, by code; counted at the end
+        # Addresses that the service's limiter refused, and that are asked again.
+        self.refused: set[str] = set()
+        # Why settled addresses have no verdict; counted at the end.
+        self.causes: Counter[str] = Counter()
+        # Addresses with the status `error`, by code; counted at the end.
+        self.errors: Counter[str] = Counter()
         self.newly_verified = 0  # addresses that the backend verifies; `limit` is about these
         self.unanswered = 0  # addresses that stay pending though neither quota nor `limit` nor `offline` is the reason
 
@@ -341,9 +339,8 @@ class Execution:
             try:
                 self.journal.record(self.key, event)
             except JournalError:
-                if isinstance(
-                    event, Settled
-                ):  # perhaps paid for: the partial result has it at least
+                # Perhaps paid for: the partial result has it at least.
+                if isinstance(event, Settled):
                     self.apply(event)
                 raise
         self.apply(event)

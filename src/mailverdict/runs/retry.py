@@ -33,10 +33,11 @@ ASK_AGAIN: dict[str, float] = {
     Reason.GREYLISTED: 300.0,  # mail servers ask for minutes; `LocalBackend` waits as long
 }
 
+# Error codes of rows whose DNS questions had no answer, if they are unknown.
 FAILED_LOOK_UPS = (
     "DNS",
     "BLACKLIST",
-)  # error codes of rows whose DNS questions had no answer, if they are unknown
+)
 
 
 def reusable(

@@ -104,9 +104,8 @@ class Run(Generic[T]):
     def cancel(self) -> None:
         """Stop the run; sessions are closed and answers are kept."""
         self._is_cancelled = True
-        if (
-            self._task is not None and not self.done()
-        ):  # at the end of the process no thread can be started
+        # At the end of the process no thread can be started.
+        if self._task is not None and not self.done():
             loop_thread().loop.call_soon_threadsafe(self._task.cancel)
 
     def pause(self) -> None:
@@ -274,9 +273,8 @@ class Run(Generic[T]):
         """Run in a task of its own, so that the future ends only after sessions are closed."""
         self._task = asyncio.ensure_future(self._execution.run())
         if self._is_cancelled:
-            await asyncio.sleep(
-                0
-            )  # a task cancelled before its first step would not close its journal
+            # A task cancelled before its first step would not close its journal.
+            await asyncio.sleep(0)
             self._task.cancel()
         await asyncio.wait([self._task])
         if not self._task.cancelled():
@@ -321,9 +319,8 @@ def quota_text(progress: Progress, today: date | None = None) -> str:
     quota = progress.quota
     if quota is None or progress.state == "done":
         return ""
-    if progress.state == "stopped" or not is_short_of_quota(
-        progress
-    ):  # a run that has stopped says the day itself
+    # A run that has stopped says the day itself.
+    if progress.state == "stopped" or not is_short_of_quota(progress):
         return str(quota)
     day = day_when_done(addresses_left(progress), quota, today or datetime.now(UTC).date())
     return f"{quota}; rows come in their order" + (

@@ -31,9 +31,8 @@ from .dns_table import (
 __all__ = ["DnsFault", "DnsServer", "DomainRecords"]
 
 NOT_A_QUERY = (dns.exception.DNSException, ValueError)  # raised by bytes that are not a query
-RECEIVE_BUFFER = (
-    1 << 20
-)  # bytes; a client on the same event loop may send hundreds of queries before we can read one
+# Bytes; a client on the same event loop may send hundreds of queries before we can read one.
+RECEIVE_BUFFER = 1 << 20
 BIND_TRIES = 20  # a free UDP port may be in use for TCP
 
 

@@ -113,9 +113,8 @@ class ZoneTable:
 
     def __init__(self, zones: Mapping[str, DomainRecords]) -> None:
         self._entries: dict[str, ZoneEntry] = {}
-        self._parents: set[str] = (
-            set()
-        )  # names that exist because a name below them does (RFC 8020)
+        # Names that exist because a name below them does (RFC 8020).
+        self._parents: set[str] = set()
         for name, given in zones.items():
             self.add(name, given)
 

@@ -32,9 +32,8 @@ class ServiceThread:
         store = f"sqlite:///{Path(self.folder.name) / 'jobs.db'}"
         settings = ServiceSettings(store=store, daily_limit=daily_limit, access_log=False)
         self.socket = socket.create_server(("127.0.0.1", 0))
-        self.socket.setsockopt(
-            socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
-        )  # accepted sockets inherit it
+        # Accepted sockets inherit it.
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
         app = create_app(settings, backend, clock=lambda: time.time() + self.clock_offset)
         self.server = uvicorn.Server(configure(app, settings, "127.0.0.1", 0))

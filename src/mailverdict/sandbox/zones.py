@@ -482,9 +482,8 @@ def sandbox_zones() -> Mapping[str, DomainRecords]:
     ('10 mx1.bigmail.example', '20 mx2.bigmail.example')
     """
     zones = {case.domain: case.records for case in CASES} | OTHER_HOSTS
-    zones |= {
-        domain: mx(*REGIONAL) for domain in load_probes().known
-    }  # as in the real DNS, which every run tests
+    # As in the real DNS, which every run tests.
+    zones |= {domain: mx(*REGIONAL) for domain in load_probes().known}
     zones |= {domain: mx(*exchanges) for exchanges, domain in shared_domains()}
     zones |= {
         host: DomainRecords({"A": (address,)}) for host, address in EXCHANGE_ADDRESSES.items()

@@ -20,9 +20,8 @@ from ..runs.single import check_address
 from ..verdicts import settle_saturated
 
 LOG = logging.getLogger(__name__)
-KINDS = {
-    str(kind): kind for kind in ValidationType
-}  # to construct an enumeration takes ten times as long
+# To construct an enumeration takes ten times as long.
+KINDS = {str(kind): kind for kind in ValidationType}
 MAX_LOGGED = 100  # different notices of the backend
 # Rows that become verifications in one turn of the event loop, and seconds until the next ones: requests come first.
 PIECE, PAUSE = 100, 0.005

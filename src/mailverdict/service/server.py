@@ -98,9 +98,8 @@ def check(settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool =
         store.close()
     load_lists(settings.local.lists)
     if settings.ssl_certfile is not None:
-        password = (
-            settings.ssl_keyfile_password or ""
-        )  # with None, OpenSSL would ask for it on the terminal
+        # With None, OpenSSL would ask for it on the terminal.
+        password = settings.ssl_keyfile_password or ""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         try:
             context.load_cert_chain(settings.ssl_certfile, settings.ssl_keyfile, password)

@@ -49,13 +49,14 @@ REFUSED_FOR = (
     30.0  # seconds for which a write that the store refused counts, unless a later one succeeds
 )
 DEPTH_FOR = 1.0  # seconds that a count of the queue is used
+# Seconds between looks for the answer to a single check; then the last again.
 LOOK_AFTER = (
     0.1,
     0.1,
     0.2,
     0.3,
     0.5,
-)  # seconds between looks for the answer to a single check; then the last again
+)
 
 
 class ServiceState:
@@ -78,9 +79,8 @@ class ServiceState:
         self.clock = clock
         self.outages = OutageLog()
         self.metrics = Metrics()
-        self.limiter = RateLimiter(
-            settings.rate_limit, settings.rate_burst
-        )  # of single checks in this process
+        # Of single checks in this process.
+        self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)
         self.worker: Worker | None = None
         self.depth = Depth()
         self.depth_until = 0.0  # of time.monotonic

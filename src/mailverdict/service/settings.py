@@ -132,9 +132,8 @@ class ServiceSettings:
     (30.0, 60.0)
     """
 
-    store: str = field(
-        default="sqlite:///mailverdict-service.db", repr=False
-    )  # may contain a password
+    # May contain a password.
+    store: str = field(default="sqlite:///mailverdict-service.db", repr=False)
     revision: str = Revision.CURRENT
     daily_limit: int = 100
     check_costs_quota: bool = True

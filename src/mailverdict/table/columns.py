@@ -398,21 +398,21 @@ CLEAN_COLUMNS: tuple[Column, ...] = (
     Column("suggestion", "text", "suggestion", False, "did you mean; never applied by itself"),
     Column("change", "text", "change", False, "what was done, joined by ';'"),
 )
+# Result columns that hold addresses.
 ADDRESS_NAMES = (
     "clean",
     "suggestion",
     "normalized",
     "identity",
     "decided_address",
-)  # result columns that hold addresses
+)
 # Result columns that may quote somebody else: a mail server, a service, the DNS.
 MESSAGE_NAMES = (
     *(c.name for c in COLUMNS if c.kind == "text" and c.name not in ADDRESS_NAMES),
     *("change", "action_why", "held", "outcome_diagnostic"),
 )
-REPAIR_COLUMNS = tuple(
-    c for c in CLEAN_COLUMNS if c.name != "suggestion"
-)  # what verify(clean=True) adds
+# What verify(clean=True) adds.
+REPAIR_COLUMNS = tuple(c for c in CLEAN_COLUMNS if c.name != "suggestion")
 DUPLICATE_COLUMNS: tuple[Column, ...] = (
     Column(
         "identity",
@@ -629,9 +629,8 @@ def to_categorical(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Ca
 
 
 def to_boolean(values: pa.ChunkedArray) -> Any:
-    if values.null_count == len(
-        values
-    ):  # fast path: catch_all and protected are null for most types
+    # Fast path: catch_all and protected are null for most types.
+    if values.null_count == len(values):
         return pd.arrays.BooleanArray(
             np.zeros(len(values), np.bool_), np.ones(len(values), np.bool_)
         )

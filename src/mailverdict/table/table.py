@@ -349,9 +349,8 @@ def table_of(data: Any, column: Hashable | None, *, is_verified: bool = False) -
     """
     data = read_stream(data)
     if isinstance(data, pa.RecordBatchReader):
-        check_column(
-            str(require_column(column, data.schema.names)), data.schema.names
-        )  # its rows come once
+        # Its rows come once.
+        check_column(str(require_column(column, data.schema.names)), data.schema.names)
         data = data.read_all()
     if isinstance(data, pd.DataFrame | pa.Table) or is_polars(data, "DataFrame"):
         is_pandas = isinstance(data, pd.DataFrame)

@@ -38,9 +38,8 @@ class Background:
         try:
             self.on_change((*names, "page") if names else self.sections)
         except Exception:
-            logger.exception(
-                "the page cannot be told what has changed"
-            )  # it is closed; the work goes on
+            # It is closed; the work goes on.
+            logger.exception("the page cannot be told what has changed")
 
     def say(self, section: str, text: str, kind: str = "plain") -> None:
         """Show a message in a section, or none."""

@@ -68,9 +68,8 @@ class ByPerson:
         return self.values.take(pc.index_in(people, value_set=self.keys))
 
 
-NOTHING = ByPerson(
-    pa.array([], pa.string()), pa.array([], pa.string())
-)  # nobody is sent or removed by hand
+# Nobody is sent or removed by hand.
+NOTHING = ByPerson(pa.array([], pa.string()), pa.array([], pa.string()))
 NO_WAVES = ByPerson(pa.array([], pa.string()), pa.array([], pa.int64()))  # nobody was mailed
 
 

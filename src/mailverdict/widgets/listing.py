@@ -102,12 +102,10 @@ class AuditedRows:
         self.frame, self.column, self.note = frame, column, note
         self.table = table  # a row per row of the frame
         self.decision: Codes = np.zeros(len(table), np.int8)  # of each row, of `WORDS`
-        self.wave: Codes = np.zeros(
-            len(table), np.int64
-        )  # of a mailing in which each row was mailed; 0 for none
-        self.is_corrected: Flags = np.zeros(
-            len(table), np.bool_
-        )  # the verdict is that of a suggestion
+        # Of a mailing in which each row was mailed; 0 for none.
+        self.wave: Codes = np.zeros(len(table), np.int64)
+        # The verdict is that of a suggestion.
+        self.is_corrected: Flags = np.zeros(len(table), np.bool_)
 
     @classmethod
     def of_run(cls, frame: Reading, unique: pa.Table, *, is_merged: bool = False) -> AuditedRows:
@@ -139,9 +137,8 @@ class AuditedRows:
                 "decided_address", pc.if_else(is_corrected, table["clean"], chosen)
             )
             wanted = (*wanted, *DECISION_COLUMNS)
-        if (
-            self.wave.any() or label_of(self.column, None, "wave") in self.frame.columns
-        ):  # of an earlier file
+        # Of an earlier file.
+        if self.wave.any() or label_of(self.column, None, "wave") in self.frame.columns:
             table = table.append_column("wave", pa.array(self.wave[at], mask=self.wave[at] == 0))
             wanted = (*wanted, *WAVE_COLUMNS)
         out: pd.DataFrame = data.attach(table, name_columns(data, None, wanted), wanted, self.note)
@@ -194,9 +191,8 @@ class Listing:
         keys = keys_of(found)
         self.whole = Counts(self.policy)  # what neither policy nor decisions change
         self.whole.add_addresses(found, keys)
-        self.first_kind, self.first_kinds = group_alike(
-            facts_of(found, self.policy)
-        )  # before decisions
+        # Before decisions.
+        self.first_kind, self.first_kinds = group_alike(facts_of(found, self.policy))
         self.domain, self.domains = codes_of(domains_of(keys))
         is_valid = np.array([each.bucket == Verdict.VALID for each in self.first_kinds], np.bool_)
         self.has_address: Flags = to_bools(found["clean"].is_valid()) | is_valid[self.first_kind]
@@ -236,9 +232,8 @@ class Listing:
         domains = [
             tuple(lower_domain(each.rpartition("@")[2]) for each in pair) for pair in self.pairs
         ]
-        self.typos = [
-            each for each in dict.fromkeys(domains) if each[0] != each[1]
-        ]  # domains: as typed, as meant
+        # Domains: as typed, as meant.
+        self.typos = [each for each in dict.fromkeys(domains) if each[0] != each[1]]
         code_of = {each: code for code, each in enumerate(self.typos)}
         self.typo = np.array([*(code_of.get(each, -1) for each in domains), -1], np.int32)[
             self.pair
@@ -253,9 +248,8 @@ class Listing:
         )
         self.rows.is_corrected = corrected[self.first_kind]
         word = self.rows.is_corrected * np.int8(WORDS.index("suggestion"))
-        is_accepted = np.array(
-            [*(pair in accepted for pair in self.pairs), False]
-        )  # the last one: no suggestion
+        # The last one: no suggestion.
+        is_accepted = np.array([*(pair in accepted for pair in self.pairs), False])
         word[is_accepted[self.pair]] = WORDS.index(WAITING)
         if len(decided):
             said = pc.index_in(decided.of(self.people), value_set=pa.array(WORDS)).to_numpy()
@@ -356,9 +350,8 @@ class Listing:
 
         Somebody with a valid and an invalid spelling was mailed by the valid one.
         """
-        numbers = np.append(
-            waved.of(self.people).fill_null(0).to_numpy(), 0
-        )  # the last one: nobody
+        # The last one: nobody.
+        numbers = np.append(waved.of(self.people).fill_null(0).to_numpy(), 0)
         is_invalid = np.array(
             [each.bucket == Verdict.INVALID for each in self.first_kinds], np.bool_
         )[self.first_kind]

@@ -80,9 +80,8 @@ class PageWidget(anywidget.AnyWidget):
     check_section = traitlets.Dict().tag(sync=True)
     decide_section = traitlets.Dict().tag(sync=True)
     page_section = traitlets.Dict().tag(sync=True)
-    answered = traitlets.Unicode("").tag(
-        sync=True
-    )  # the last action whose end the browser waits for
+    # The last action whose end the browser waits for.
+    answered = traitlets.Unicode("").tag(sync=True)
     marks = traitlets.Dict().tag(sync=True)  # shapes by verdict, action and state
     words = traitlets.Dict().tag(sync=True)  # labels by verdict and state
 

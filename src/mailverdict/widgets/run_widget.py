@@ -82,9 +82,8 @@ class RunWidget(anywidget.AnyWidget):
         ).start()
 
     def watch(self, turn: int) -> None:
-        while (
-            self.turn == turn and not self.run.done()
-        ):  # not `run.wait`, which would start a run that is not started yet
+        # Not `run.wait`, which would start a run that is not started yet.
+        while self.turn == turn and not self.run.done():
             time.sleep(INTERVAL)
             self.show()
         self.show()

@@ -87,12 +87,13 @@ class AuditState:
         self.runs: list[RecordedRun] = []
         self.kept: list[KeptAudit] = [] if sessions is None else sessions.all()
         self.session: AuditSession | None = None
+        # What is kept as tables: see `keep`.
         self.written: tuple[Any, ...] = (
             None,
             None,
             None,
             None,
-        )  # what is kept as tables: see `keep`
+        )
         self.is_sampling = False
         self.asked_by = ""  # the page whose action was the last one
         self.forget()
@@ -872,12 +873,14 @@ def refused_name(at: int) -> str:
     return f"refused {at}"
 
 
+# What is shown while a step is made.
 BUSY = {
     "tidy": "Looking through the list…",
     "check": "Working out the cost…",
-}  # what is shown while a step is made
+}
+# Where an error of a step is shown, if not in its own section.
 SECTION_OF = {
     "notices": "check",
     "origins": "decide",
     "keep": "list",
-}  # where an error of a step is shown, if not in its own section
+}

@@ -88,9 +88,8 @@ class Prepared:
         int  # of those, rows whose very address is on it; of the others the domain is
     )
     skipped: int  # rows that are removed whatever a check finds, and are not checked if that uses a network
-    renamed: dict[
-        Any, str
-    ]  # columns of the caller that have the names of result columns, and what they are called
+    # Columns of the caller that have the names of result columns, and what they are called.
+    renamed: dict[Any, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +98,8 @@ class Planned:
 
     plan: Plan
     skipped: int  # rows that need no check
-    addresses: (
-        int | None
-    )  # distinct ones with those of these rows, if that is more than the plan counts
+    # Distinct ones with those of these rows, if that is more than the plan counts.
+    addresses: int | None
 
 
 @dataclass(frozen=True)
@@ -260,9 +258,8 @@ def find_new_names(frame: pd.DataFrame, column: Hashable) -> dict[Any, str]:
     ):
         return {}
     found: dict[Any, str] = {}
-    while refused := find_refused(
-        frame.rename(columns=found), column
-    ):  # what is left may not be a complete set
+    # What is left may not be a complete set.
+    while refused := find_refused(frame.rename(columns=found), column):
         for label in refused:
             numbers = (f"{label}_{number}" for number in itertools.count(2))
             found[label] = next(name for name in numbers if name not in labels)

@@ -81,9 +81,8 @@ class FileTransfer:
             str, Path
         ] = {}  # by the id that the browser was told; the oldest is first
         self.count = 0
-        self.lock = (
-            threading.RLock()
-        )  # JupyterLab lets messages arrive in another thread than the cells
+        # JupyterLab lets messages arrive in another thread than the cells.
+        self.lock = threading.RLock()
 
     def offer(self, path: Path) -> str:
         """Let the browser download a file; gives its id.
@@ -112,9 +111,8 @@ class FileTransfer:
                 else:
                     self.drop(identity)
             except (InputError, OSError) as exc:
-                why = (exc.strerror if isinstance(exc, OSError) else None) or str(
-                    exc
-                )  # without the path
+                # Without the path.
+                why = (exc.strerror if isinstance(exc, OSError) else None) or str(exc)
                 self.drop(identity)
                 self.send({"file": "failed", "id": identity, "why": why}, [])
         if complete is not None:
@@ -135,9 +133,8 @@ class FileTransfer:
         if is_new and offset:
             raise InputError("this upload has ended; choose the file again")
         upload = self.start(identity, content) if is_new else self.uploads[identity]
-        is_next = offset == upload.received and (
-            is_new or upload.received < upload.size
-        )  # else it came twice
+        # Else it came twice.
+        is_next = offset == upload.received and (is_new or upload.received < upload.size)
         if is_next:
             if offset + len(piece) > upload.size:
                 raise InputError(

@@ -322,9 +322,8 @@ class TestNumberOfQuestions:
                 settings = LocalSettings(resolver=server.endpoint, dns_timeout=1.0, dns_attempts=1)
                 resolver = Resolver(settings, clock=clock)
                 first = await resolver.observe_domain("ada.example")
-                records.update(
-                    MX=found, A=nothing
-                )  # the first answer about MX is still in the cache
+                # The first answer about MX is still in the cache.
+                records.update(MX=found, A=nothing)
                 clock.now += 6
                 second = await resolver.observe_domain("ada.example")
                 await resolver.aclose()

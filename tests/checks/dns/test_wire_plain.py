@@ -288,10 +288,11 @@ def raw(*sections: list[tuple[bytes, int, bytes]]) -> bytes:
     return bytes.fromhex("0001 8180 0001") + counts + SECTION + records
 
 
+# The name asked about; where the host of the first MX record is.
 US, HOST_AT = (
     b"\xc0\x0c",
     12 + len(SECTION) + 14,
-)  # the name asked about; where the host of the first MX record is
+)
 NUMBERS = bytes(16) + b"\0\0\0\x3c"
 
 

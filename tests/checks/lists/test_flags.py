@@ -17,9 +17,8 @@ from mailverdict.model.evidence import Flags
 from mailverdict.model.settings import Lists
 from tests.doubles.tables import each_row
 
-NOWHERE = Path(
-    "no-such-folder-of-lists"
-)  # no user's copies: the packaged lists, whoever runs the tests
+# No user's copies: the packaged lists, whoever runs the tests.
+NOWHERE = Path("no-such-folder-of-lists")
 RELAYS = read_entries(find_lists(["relays"])["relays"])
 
 

@@ -21,10 +21,11 @@ RULES = load_mailbox_rules()
 # An address and its mailbox.
 CASES = [
     ("Ada@Example.ORG", "ada@example.org"),
+    # At an unknown domain these are ordinary characters.
     (
         "a.da+x@example.org",
         "a.da+x@example.org",
-    ),  # at an unknown domain these are ordinary characters
+    ),
     ("A.da+shop@gmail.com", "ada@gmail.com"),
     ("ada+a+b@googlemail.com", "ada@gmail.com"),
     ("a-da@gmail.com", "a-da@gmail.com"),

@@ -60,9 +60,8 @@ class TestRecall:
 
     def test_published_typo_tables_are_covered(self) -> None:
         found = suggest_domains([row["typo"] for row in TYPOS])
-        assert (
-            sum(each == row["intended"] for each, row in zip(found, TYPOS, strict=True)) >= 120
-        )  # of 125
+        # Of 125.
+        assert sum(each == row["intended"] for each, row in zip(found, TYPOS, strict=True)) >= 120
 
     def test_no_wrong_suggestion_for_a_known_typo(self) -> None:
         found = suggest_domains([row["typo"] for row in TYPOS])

@@ -157,11 +157,12 @@ def test_the_first_exchange_that_is_not_closed_comes_next():
         2,
     )
     one, two, three, _ = route.exchanges
+    # Two attempts are all it gets.
     assert [route.after(None), route.after(one), route.after(two)] == [
         one,
         two,
         None,
-    ]  # two attempts are all it gets
+    ]
     one.close_without_address("none")  # that is not an attempt
     assert [route.after(None), route.after(two)] == [two, three]
     two.close(failed(FailureKind.REFUSED, "connect"))

@@ -217,10 +217,11 @@ def test_hosts_that_wait_for_one_machine_cost_nothing_while_they_wait(hosts):
             "mx.farm.example", "one machine of many names", mailboxes=None, address="127.0.61.1"
         )
         domains = {f"d{n}.example": [f"mx.d{n}.example"] for n in range(hosts)}
+        # Hundreds of sessions, and a busy machine.
         patience = {
             "connect_timeout": 60,
             "command_timeout": 60,
-        }  # hundreds of sessions, and a busy machine
+        }
         async with running(domains, farm, more=more, catch_all_probe=False, **patience) as (
             run,
             server,
@@ -250,9 +251,8 @@ def count_calls(owner, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 2])
 @given(seed=st.integers(0, 10_000))
-@example(
-    seed=93
-)  # a cancelled run had the last questions of a session with missing mailboxes of another
+# A cancelled run had the last questions of a session with missing mailboxes of another.
+@example(seed=93)
 def test_nobody_starves_and_no_limit_is_broken(limit, seed):
     """Runs of several clients at servers that share machines, and turn some sessions away; one run is cancelled."""
     rng = random.Random(seed)

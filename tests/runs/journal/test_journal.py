@@ -672,9 +672,8 @@ def test_many_processes_may_create_one_file_at_once(path: Path, number: int) -> 
     assert [process.wait() for process in processes] == [0] * number
 
 
-FORMAT_1 = Path(__file__).with_name(
-    "format_1.sql"
-)  # of one that ended well and one that was killed
+# Of one that ended well and one that was killed.
+FORMAT_1 = Path(__file__).with_name("format_1.sql")
 OLD_AND_GIVEN = (
     "settled@x.org",
     "limited@x.org",

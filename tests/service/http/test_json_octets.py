@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from mailverdict.service.http.json_octets import DECODER, ENCODER, decode_json, encode_json
 
-TEXTS = st.text(
-    st.characters(exclude_characters="\x7f", exclude_categories=())
-)  # lone surrogates are among them
+# Lone surrogates are among them.
+TEXTS = st.text(st.characters(exclude_characters="\x7f", exclude_categories=()))
 
 
 def values(integers: st.SearchStrategy[int]) -> st.SearchStrategy[object]:

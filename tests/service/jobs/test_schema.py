@@ -23,9 +23,8 @@ from tests.doubles.service import asynchronous, open_store, serving
 from tests.service.postgres import Cluster
 from tests.service.recount import assert_counted
 
-VERSIONS = (
-    Path(__file__).parents[1] / "versions"
-)  # stores as versions before made them, with jobs in every state
+# Stores as versions before made them, with jobs in every state.
+VERSIONS = Path(__file__).parents[1] / "versions"
 KEY = "0f1e2d3c-4b5a-4789-8abc-def012345678"  # of their first submission
 NAMES = ("done", "failed", "queued", "working", "later", "greylisted", "other", "second")
 ROW = WorkerRow("host:1", "1", "regex,mx,mx_blacklist,smtp", None)

@@ -118,9 +118,8 @@ def test_refused_debit_queues_nothing(store: Store) -> None:
 
 def test_job_that_exists_fails_alone_and_leaves_nothing_behind(store: Store) -> None:
     store.submit([debit("a", 1, "j1")])
-    added, failed = store.submit(
-        [debit("a", 1, "j2"), debit("a", 1, "j1")]
-    )  # an identifier that is taken
+    # An identifier that is taken.
+    added, failed = store.submit([debit("a", 1, "j2"), debit("a", 1, "j1")])
     assert (added.granted, added.remaining) == (True, 98)
     assert isinstance(failed, IntegrityError)
     assert used(store, "a") == [2]

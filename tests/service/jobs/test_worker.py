@@ -35,9 +35,8 @@ async def test_client_with_few_jobs_does_not_wait_behind_one_with_many(tmp_path:
     async with serving(
         tmp_path, AnsweringBackend(gate=gate), concurrency=4, daily_limit=1000
     ) as world:
-        await world.submitted(
-            *(f"first{n}@x.org" for n in range(4)), address="192.0.2.3"
-        )  # the engine is full
+        # The engine is full.
+        await world.submitted(*(f"first{n}@x.org" for n in range(4)), address="192.0.2.3")
         await world.has_queue(verifying=4)
         many = await world.submitted(*(f"many{n}@x.org" for n in range(20)), address="192.0.2.1")
         few = await world.submitted("few0@x.org", "few1@x.org", address="192.0.2.2")

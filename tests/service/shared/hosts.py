@@ -190,10 +190,11 @@ async def check_until(
                     )
                 except httpx.TransportError:
                     reply = None
+                # The API was killed or stopped, or has no store.
                 if reply is None or reply.status_code in (
                     502,
                     503,
-                ):  # the API was killed or stopped, or has no store
+                ):
                     await asyncio.sleep(0.1)
                     continue
                 assert reply.status_code == 200, reply.text

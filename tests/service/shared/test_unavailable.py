@@ -29,9 +29,8 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(120)]
 
 Full = Callable[[], AbstractContextManager[None]]
 KEY = "a-submission-that-is-repeated"
-EMAILS = [
-    f"n{n}@d{n % 3}.org" for n in range(60)
-]  # with their results more than the database has room for when full
+# With their results more than the database has room for when full.
+EMAILS = [f"n{n}@d{n % 3}.org" for n in range(60)]
 LATER = [f"later{n}@e{n % 3}.org" for n in range(60)]
 
 
@@ -237,9 +236,8 @@ async def test_requests_wait_for_a_frozen_database_and_one_that_is_repeated_is_p
         pair.api.state.answer_seconds = pair.working.lost_after = 10.0
         assert (await patient).status_code == 200
         assert await pair.api.used() in (len(EMAILS) + 1, len(EMAILS) + 1 + len(LATER))
-        rows(
-            url, "UPDATE quota SET used = used - 1"
-        )  # the single check, so that the rest is one for each job
+        # The single check, so that the rest is one for each job.
+        rows(url, "UPDATE quota SET used = used - 1")
         await pair.goes_on(url)
 
 

@@ -334,9 +334,8 @@ async def test_worker_whose_lease_others_let_lapse_registers_again_and_goes_on(
         [job_id] = await world.submitted("ada@a.org", validation_type="smtp")
         await until(lambda: backend.batches)
         number = worker.number
-        Queue(worker.store).leave(
-            number
-        )  # as another one does with a worker whose process was suspended
+        # As another one does with a worker whose process was suspended.
+        Queue(worker.store).leave(number)
         await until(lambda: worker.number != number)
         gate.set()
         assert (await world.ended(job_id))["status"] == "done"

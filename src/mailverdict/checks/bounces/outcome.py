@@ -106,9 +106,10 @@ ABOUT_SENDER = re.compile(
     r"\bsend(?:er|ing)\b|\bmail ?from\b|\bhelo\b|\behlo\b|\bclient\b|return[- ]path|originator|\byour (?!message|mail)",
     re.IGNORECASE,
 )
+# GMX.
 WITHOUT_CODE = re.compile(
     r"^smtp error from remote server after .{1,200}?(?=5\.\d\.\d )", re.IGNORECASE
-)  # GMX
+)
 NESTED = re.compile(
     r"remote server (?:returned|said)|unknown address error|-> ?5\d\d", re.IGNORECASE
 )
@@ -119,11 +120,12 @@ NOT_SENT = re.compile(
     r"|suppressed sending to|due to blacklist(?:ed)? user",
     re.IGNORECASE,
 )
+# RFC 3463 x.1.2, x.4.4; Exchange Online: no such domain.
 PERMANENT_DOMAIN_CODES = (
     "5.1.2",
     "5.4.4",
     "5.4.310",
-)  # RFC 3463 x.1.2, x.4.4; Exchange Online: no such domain
+)
 
 
 def judge(status: str | None, diagnostic: str) -> Judgement:
@@ -225,9 +227,8 @@ def first_statement(
 
 def conclude(found: Classification, status: str | None) -> Judgement:
     """The outcome of a classification; a security or policy code (RFC 3463 x.7) is a refusal of the sender."""
-    if found.reason is Reason.NO_MX_RECORD and (status or "").startswith(
-        "5.7."
-    ):  # x.7.27: the sender's domain
+    # x.7.27: the sender's domain.
+    if found.reason is Reason.NO_MX_RECORD and (status or "").startswith("5.7."):
         return Judgement(Outcome.BLOCKED, Reason.SENDER_BLOCKED)
     if found.action is Action.USE_TLS or (
         is_open(found) and (status or "").startswith(("5.7.", "4.7."))

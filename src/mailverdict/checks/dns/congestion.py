@@ -69,9 +69,8 @@ class Transmission:
     sent_at: float
     flight: int  # queries in flight to the server, with this one
     number: int  # 1 for the first query about the question
-    cohort: (
-        Cohort | None
-    )  # None for repeated questions: those about dead domains would count again and again
+    # None for repeated questions: those about dead domains would count again and again.
+    cohort: Cohort | None
     identifier: int = -1  # of the message
     channel: Any = None  # the socket that it was sent from; set and read by the caller
     is_open: bool = True  # neither answered nor lost
@@ -357,9 +356,8 @@ class QueryScheduler:
             if query.sent < query.attempts:
                 self._repeated.append(query)
             elif now < query.first_sent + query.lifetime:
-                self._set_timer(
-                    query.first_sent + query.lifetime, sent
-                )  # until then a late answer counts
+                # Until then a late answer counts.
+                self._set_timer(query.first_sent + query.lifetime, sent)
             else:
                 query.is_done = True
                 ended.append(query)

@@ -45,9 +45,8 @@ LONGEST_TTL = 86_400.0  # a day, the usual limit of caching resolvers
 FAILURE_TTL = 5.0  # RFC 2308 section 7 allows up to five minutes, but most failures pass when there are fewer questions
 MAX_ALIASES = 7  # followed by another question; usually the resolver follows them itself
 
-Waiter = tuple[
-    Callable[[Any, DnsAnswer], None], Any
-]  # a function, and its argument before the answer
+# A function, and its argument before the answer.
+Waiter = tuple[Callable[[Any, DnsAnswer], None], Any]
 
 
 class Resolver:
@@ -231,9 +230,8 @@ class Resolver:
 
     async def observe_implicit(self, name: str, effort: Effort | None = None) -> DomainEvidence:
         """Look for the address that makes a domain without MX records its own exchange (implicit MX)."""
-        is_confirmed = (
-            self.cached(name, ADDRESS_TYPES[-1]) is not None
-        )  # kept only if a second look-up agreed
+        # Kept only if a second look-up agreed.
+        is_confirmed = self.cached(name, ADDRESS_TYPES[-1]) is not None
         failures: list[str] = []
         denial = NO_MAIL[DnsOutcome.NODATA]
         for rdtype in ADDRESS_TYPES:

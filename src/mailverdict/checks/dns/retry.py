@@ -152,9 +152,8 @@ class LoopClient:
         self._channels: list[list[UdpChannel]] = [[] for _ in servers]
         self._next_channel = itertools.count()
         self._timer: asyncio.Handle | None = None
-        self._timer_due = (
-            math.inf
-        )  # kept here, since the handles of uvloop do not always have a time
+        # Kept here, since the handles of uvloop do not always have a time.
+        self._timer_due = math.inf
         self._will_send = self._is_closed = False
 
     def ask(

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 LIST_NAME = "resolver_test"
 SAMPLE = 3  # known domains asked before a run
 LABEL_LENGTH = 24  # random letters: nobody registered such a name
+# Seconds for which a result is used: without and with a finding.
 TRUSTED_FOR, RETEST_AFTER = (
     3600.0,
     60.0,
-)  # seconds for which a result is used: without and with a finding
+)
 MAX_HELD = 20_000  # answers that are held before the resolver is tested
 FIRST_WAIT = 10.0  # seconds that they are held at first; then twice as long each time, so that the questions stay few
 MANY = 100  # domains, after which a run ends with a test although no answer is held
@@ -101,9 +102,8 @@ def is_denial(answer: DnsAnswer) -> bool:
 class Findings:
     """What is wrong with a resolver that can be used nevertheless, with care."""
 
-    denied: dict[str, None] = field(
-        default_factory=dict
-    )  # known domains without MX records according to it
+    # Known domains without MX records according to it.
+    denied: dict[str, None] = field(default_factory=dict)
     addresses: set[str] = field(default_factory=set)  # that it gives for names that do not exist
     has_exchanges: bool = False  # it gives MX records for names that do not exist
     began: bool = False  # it does so since rows of a run were settled
@@ -201,9 +201,8 @@ class ResolverTest:
         self.contradicted.clear()
         known = self.probes.known[:SAMPLE]
         answers, _ = await asyncio.gather(
-            asyncio.gather(
-                *(self.resolver.query(name, "MX") for name in known)
-            ),  # cached: runs often ask these, too
+            # Cached: runs often ask these, too.
+            asyncio.gather(*(self.resolver.query(name, "MX") for name in known)),
             self._ask_about_unused(),
         )
         if not any(map(has_exchange, answers)):
@@ -363,9 +362,8 @@ class ResolverTest:
     async def _confirm(self) -> bool:
         """Test the resolver, for answers that have come; ResolverError if it has begun to answer falsely."""
         before = self._checkpoints
-        for _ in range(
-            ROUNDS + 1
-        ):  # one that is under way, and may have begun before the answers came
+        # One that is under way, and may have begun before the answers came.
+        for _ in range(ROUNDS + 1):
             checkpoint = await self._checkpoint.get("", self._run_checkpoint)
             if checkpoint.error:
                 self.resolver.forget()

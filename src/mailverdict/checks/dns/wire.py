@@ -35,13 +35,13 @@ RECORD = struct.Struct("!HHIH")  # type, class, TTL, length of the data
 PREFERENCE = struct.Struct("!H")
 SOA_NUMBERS = struct.Struct("!IIIII")
 FLAGS_MASK, RESPONSE = 0xFA0F, 0x8000  # QR, opcode, TC and rcode
-CAN_DENY = (
-    dns.flags.AA | dns.flags.RA
-)  # one of them is set by a server that can know that there are no records
+# One of them is set by a server that can know that there are no records.
+CAN_DENY = dns.flags.AA | dns.flags.RA
+# Of an answer without records, by rcode.
 OUTCOMES = {
     0: AnswerOutcome.NODATA,
     3: AnswerOutcome.NXDOMAIN,
-}  # of an answer without records, by rcode
+}
 A, NS, SOA, MX, AAAA, OPT = 1, 2, 6, 15, 28, 41
 SIZES = {A: 4, AAAA: 16}
 TO_TEXT = {A: dns.ipv4.inet_ntoa, AAAA: dns.ipv6.inet_ntoa}
@@ -57,9 +57,8 @@ class NotPlainError(Exception):
     """The message needs the full parser."""
 
 
-Record = tuple[
-    str, int, int, int, int, int
-]  # owner, type, class, TTL, position of the data and of their end
+# Owner, type, class, TTL, position of the data and of their end.
+Record = tuple[str, int, int, int, int, int]
 
 
 def parse_plain(packet: bytes, rdtype: RecordType) -> DnsAnswer | None:
@@ -213,12 +212,10 @@ MAX_STRING = 1024  # octets kept of one TXT record
 QUESTIONLESS = frozenset(
     {dns.rcode.FORMERR, dns.rcode.SERVFAIL, dns.rcode.NOTIMP, dns.rcode.REFUSED}
 )
-REFUSALS = frozenset(
-    {dns.rcode.SERVFAIL, dns.rcode.REFUSED}
-)  # also of servers that were sent too many queries
-EDNS_REFUSALS = frozenset(
-    {dns.rcode.FORMERR, dns.rcode.NOTIMP}
-)  # of servers without EDNS0, RFC 6891 section 7
+# Also of servers that were sent too many queries.
+REFUSALS = frozenset({dns.rcode.SERVFAIL, dns.rcode.REFUSED})
+# Of servers without EDNS0, RFC 6891 section 7.
+EDNS_REFUSALS = frozenset({dns.rcode.FORMERR, dns.rcode.NOTIMP})
 # RFC 8914 section 4: the answer is that of a filter, or (19) of a cache whose entry is too old.
 NOT_OF_THE_DOMAIN = {
     4: "forged",

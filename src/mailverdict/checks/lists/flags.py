@@ -57,9 +57,8 @@ class LoadedLists:
     spamtrap: Mapping[str, bool]
     marked: frozenset[str]  # every domain in one of the three
     role_names: frozenset[str]  # lower-case local parts that stand for a function
-    role_words: frozenset[
-        str
-    ]  # those of them that also do so as the first or last word of a local part
+    # Those of them that also do so as the first or last word of a local part.
+    role_words: frozenset[str]
     no_roles: frozenset[str]  # local parts that are none, whatever their words
     version: str  # names the lists, for `metadata`
 
@@ -194,10 +193,11 @@ def load_lists(settings: Lists, *, folder: Path | None = None) -> LoadedLists:
         for each in fields(settings)
         if isinstance(value := getattr(settings, each.name), Path)
     )
+    # The folder changes when a file comes or goes.
     copies = (
         where,
         *(where / f"{name}.txt" for name in LIST_NAMES),
-    )  # the folder changes when a file comes or goes
+    )
     return load_once(settings, where, tuple(stamp_of(path) for path in (*copies, *own)))
 
 

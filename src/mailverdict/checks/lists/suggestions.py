@@ -32,19 +32,19 @@ MIN_MOVED = 8  # letters that must agree before a moved dot is a typing error an
 
 # Their typing errors that the root zone does not have are typing errors that no real domain has.
 LAST_LABELS = ("com", "net", "de", "it", "uk")
-FURTHER_ENDINGS: Mapping[str, tuple[str, ...]] = {
-    "com": ("c", "comcom")
-}  # seen in tables of typing errors (2026-08)
+# Seen in tables of typing errors (2026-08).
+FURTHER_ENDINGS: Mapping[str, tuple[str, ...]] = {"com": ("c", "comcom")}
 # Endings that exist: only with a correct name, of a provider so large that it owns these domains too.
 OWNED_ENDINGS = ("co", "cm", "om")
 LARGEST_PROVIDERS = ("gmail.com", "hotmail.com", "yahoo.com", "outlook.com", "icloud.com")
 
+# QWERTY; each row half a key to the right.
 KEYBOARD = (
     "1234567890-",
     "qwertyuiop",
     "asdfghjkl",
     "zxcvbnm",
-)  # QWERTY; each row half a key to the right
+)
 SAME_SOUND = {"y": "j", "j": "y"}  # written for each other in many languages
 NEIGHBOUR_OFFSETS = ((0, -1), (0, 1), (-1, 0), (-1, 1), (1, -1), (1, 0))  # rows and keys away
 KNOWN_LISTS = ("suggestion_targets", "known_domains", "free", "free_more", "relays")
@@ -56,12 +56,10 @@ class SuggestionIndex:
 
     typos: Mapping[str, str]  # known typing errors, and the domain that was meant
     known: frozenset[str]  # real domains, which get no suggestion
-    near: Mapping[
-        str, tuple[str, ...]
-    ]  # first labels, right or one edit away, and the providers' labels
-    ends: Mapping[
-        tuple[str, str], str
-    ]  # provider's label and ending, right or wrong, and the provider
+    # First labels, right or one edit away, and the providers' labels.
+    near: Mapping[str, tuple[str, ...]]
+    # Provider's label and ending, right or wrong, and the provider.
+    ends: Mapping[tuple[str, str], str]
     exact: Mapping[str, str]  # whole domains that stand for a provider only as they are
     undotted: Mapping[str, str]  # providers by their letters without the dots
 

@@ -10,24 +10,20 @@ from functools import lru_cache
 CLOSED = 221  # the reply to QUIT
 CLOSING = 421  # to any command: the server ends the session
 
-MAX_LINE = (
-    8 * 1024
-)  # RFC 5321 4.5.3.1.5: 512; real greetings are longer, a line of 10 MB is an attack
+# RFC 5321 4.5.3.1.5: 512; real greetings are longer, a line of 10 MB is an attack.
+MAX_LINE = 8 * 1024
 MAX_LINES = 100  # stops a greeting that never ends
 MAX_REPLY = 64 * 1024  # and one that ends late
 CACHED_LINE = 256  # frequent replies are short: "250 2.1.5 Ok"
 
 LINE = re.compile(rb"([2-5][0-9][0-9])(?:([ -])(.*))?", re.DOTALL)
 ENHANCED = r"([245]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9]|\.[0-9])"
-AT_START = re.compile(
-    rf"#?{ENHANCED}[ :;,.-]*"
-)  # "5.1.1 No such user", and IronPort's "#5.1.0 Address rejected."
-SECOND_TOKEN = re.compile(
-    rf"[^\s#][^\s]{{0,63}} +#?{ENHANCED}(?=\s|$)"
-)  # Barracuda: "cuda_nsu 4.7.1 <x@example.com>"
-IN_BRACKETS = re.compile(
-    rf"\(#{ENHANCED}"
-)  # qmail: "sorry, no mailbox here by that name. (#5.1.1)"
+# "5.1.1 No such user", and IronPort's "#5.1.0 Address rejected."
+AT_START = re.compile(rf"#?{ENHANCED}[ :;,.-]*")
+# Barracuda: "cuda_nsu 4.7.1 <x@example.com>".
+SECOND_TOKEN = re.compile(rf"[^\s#][^\s]{{0,63}} +#?{ENHANCED}(?=\s|$)")
+# qmail: "sorry, no mailbox here by that name. (#5.1.1)".
+IN_BRACKETS = re.compile(rf"\(#{ENHANCED}")
 EncodingFinder = Callable[[bytes], str]
 CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
 
@@ -41,9 +37,8 @@ class Reply:
     """
 
     code: int
-    enhanced_code: (
-        str | None
-    )  # RFC 3463, as "5.1.1"; None where the reply has none of its own class
+    # RFC 3463, as "5.1.1"; None where the reply has none of its own class.
+    enhanced_code: str | None
     text: str  # the texts of the lines joined by a space, without codes and control characters
     lines: tuple[str, ...] = ()  # the same line by line, which EHLO needs; can be left out
 

@@ -78,9 +78,8 @@ def is_well_formed(text: str) -> bool:
         if is_normal(local) and domain.isascii():
             return len(text.encode()) <= MAX_OCTETS and is_well_formed(f"{SHORTEST_LOCAL}@{domain}")
         name = normalize_domain(domain) if is_normal(local) else None
-        if (
-            name is not None and len(f"{text}{name.ascii}{name.display}".encode()) <= MAX_OCTETS
-        ):  # not more in any form
+        # Not more in any form.
+        if name is not None and len(f"{text}{name.ascii}{name.display}".encode()) <= MAX_OCTETS:
             return True
     return accept(text) is not None
 

@@ -75,9 +75,8 @@ def observe_column(
     used = pc.unique(code).drop_null()
     place = np.zeros(len(domains), np.int32)
     place[used] = np.arange(len(used))
-    code = pa.array(place).take(
-        code
-    )  # among the domains of accepted rows alone: others are not looked up
+    # Among the domains of accepted rows alone: others are not looked up.
+    code = pa.array(place).take(code)
     names = domains["name"].take(used)
     displays = domains["display"].take(used)
     seen = pa.record_batch(

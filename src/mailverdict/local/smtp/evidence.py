@@ -22,12 +22,13 @@ UNCLEAR = Classification(Reason.INCONCLUSIVE, "refused_in_passing")
 REFUSES_ACCEPTED = Classification(Reason.INCONCLUSIVE, "refuses_accepted_address")
 NOT_CONFIRMED = Classification(Reason.INCONCLUSIVE, "refusal_not_confirmed")
 NONE_ACCEPTED = Classification(Reason.INCONCLUSIVE, "no_address_accepted")
+# Why the refusal shows nothing about the mailbox, for the message of the row.
 NOT_BELIEVED = {
     REFUSES_ACCEPTED.rule: "the server then refused an address that it had accepted before",
     NOT_CONFIRMED.rule: "an address that the server had accepted before could not be asked again",
     NONE_ACCEPTED.rule: "the server accepted no address, not even postmaster",
     OUT_OF_STEP.rule: "the server sent more replies than there were commands",
-}  # why the refusal shows nothing about the mailbox, for the message of the row
+}
 REPORT_ORDER: dict[Reason | None, int] = {Reason.PORT_CLOSED: 1, Reason.NO_MX_RECORD: 2}
 
 

@@ -52,9 +52,8 @@ if TYPE_CHECKING:
     from .recipients import Recipients
 
 CLIENT_REFUSED = frozenset({Reason.PROTECTED, Reason.SENDER_BLOCKED})
-DEFERRED = frozenset(
-    {Reason.GREYLISTED, Reason.MAILBOX_FULL}
-)  # replies of a server that does not refuse everybody
+# Replies of a server that does not refuse everybody.
+DEFERRED = frozenset({Reason.GREYLISTED, Reason.MAILBOX_FULL})
 DOUBTED_AFTER = (
     3  # missing mailboxes in a row: some servers refuse everybody after so many unknown recipients
 )
@@ -84,9 +83,8 @@ class OpenSession:
     began: float  # clock reading
     task: Any = None
     asked: dict[Recipient, list[Question]] = field(default_factory=dict)  # not answered yet
-    missing: list[tuple[Asked, MailboxEvidence]] = field(
-        default_factory=list
-    )  # mailboxes that do not exist
+    # Mailboxes that do not exist.
+    missing: list[tuple[Asked, MailboxEvidence]] = field(default_factory=list)
     proved: int = (
         0  # of these, how many were refused before the server last accepted or deferred an address
     )
@@ -147,9 +145,8 @@ class SmtpExchange(TurnQueue):
         """Begin to observe it: with the configured limits, and with what is known of the operator."""
         self.began = self.clock()
         self.plan = self.first_plan  # of the next session; adapted to the limits that were observed
-        self.limit = (
-            self.settings.max_sessions_per_exchange
-        )  # of sessions at once; halved by capacity replies
+        # Of sessions at once; halved by capacity replies.
+        self.limit = self.settings.max_sessions_per_exchange
         self.capacity_replies = 0  # since the last answer
         self.refusals = 0  # of this client, since the last other answer
         self.answers = self.refused = 0  # to RCPT, and refusals among them
@@ -242,10 +239,11 @@ class SmtpExchange(TurnQueue):
 
         No recipients: it ends.
         """
+        # One is left for the witness.
         budget, most = (
             self.plan.refusal_budget,
             max(1, request.size - 1),
-        )  # one is left for the witness
+        )
         size = max(0, min(budget - request.refused, most))
         count = self.window_size(request, size, most)
         if self.closed or session.asked:  # what was drawn is asked first

@@ -42,9 +42,8 @@ class Turns:
     """Exchanges that wait for the same thing: the clients in turn, and of a client the longest queue first."""
 
     def __init__(self) -> None:
-        self.by_client: OrderedDict[Client, list[tuple[int, int, SmtpExchange]]] = (
-            OrderedDict()
-        )  # heaps
+        # Heaps.
+        self.by_client: OrderedDict[Client, list[tuple[int, int, SmtpExchange]]] = OrderedDict()
         self.members: set[tuple[Client, SmtpExchange]] = set()
         self.order = itertools.count()
 

@@ -95,9 +95,8 @@ Question = Asked | Probe
 class ClientQueue:
     """What waits for one client."""
 
-    first: deque[Question] = field(
-        default_factory=deque
-    )  # probes, and addresses that were drawn before
+    # Probes, and addresses that were drawn before.
+    first: deque[Question] = field(default_factory=deque)
     blocks: deque[Block] = field(default_factory=deque)
     size: int = 0
 
@@ -122,9 +121,8 @@ class TurnQueue:
     """What waits at one exchange."""
 
     def __init__(self) -> None:
-        self.by_client: OrderedDict[Client, ClientQueue] = (
-            OrderedDict()
-        )  # none is empty; the next turn first
+        # None is empty; the next turn first.
+        self.by_client: OrderedDict[Client, ClientQueue] = OrderedDict()
         self.size = 0
 
     def of(self, client: Client, more: int) -> ClientQueue:

@@ -23,10 +23,11 @@ APPLICATION_ID = 0x4D564A31  # "MVJ1", in the file's header
 VERSION = 2
 PRIVATE = 0o600  # the mode of the file
 BUSY_TIMEOUT = 30.0  # seconds to wait for another process's transaction
+# The low octet of an extended error code.
 DAMAGE_CODES = (
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_NOTADB,
-)  # the low octet of an extended error code
+)
 ANOTHER_PATH = "give another path for the journal"
 WAL_TRIES = 50
 WAL_PAUSE = 0.05  # seconds
@@ -315,9 +316,8 @@ def make_private(path: Path) -> None:
     if os.name != "posix":
         return
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
-        with suppress(
-            FileNotFoundError
-        ):  # SQLite removes the others when the last process closes the journal
+        # SQLite removes the others when the last process closes the journal.
+        with suppress(FileNotFoundError):
             status = each.stat()
             if status.st_uid == os.geteuid() and status.st_mode & 0o077:
                 each.chmod(PRIVATE)
@@ -328,9 +328,8 @@ def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
     )
-    connection.execute(
-        "PRAGMA cache_size = -65536"
-    )  # KiB: look-ups of a whole column stay in memory
+    # KiB: look-ups of a whole column stay in memory.
+    connection.execute("PRAGMA cache_size = -65536")
     return connection
 
 
@@ -344,9 +343,8 @@ def prepare(connection: sqlite3.Connection, path: Path) -> None:
     for table in TABLE_NAMES:  # a damaged root page is found before anything is written
         connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
     switch_to_wal(connection, time.sleep)
-    connection.execute(
-        "PRAGMA synchronous = FULL"
-    )  # a commit is on the disk, even if the power fails
+    # A commit is on the disk, even if the power fails.
+    connection.execute("PRAGMA synchronous = FULL")
 
 
 def create_tables(connection: sqlite3.Connection) -> None:

@@ -195,9 +195,8 @@ EARLIER_MESSAGE = {
 class RevisionFormat:
     """What differs between the revisions of the contract."""
 
-    default_type: (
-        str | None
-    )  # validation type of a single check that names none; None: it must name one
+    # Validation type of a single check that names none; None: it must name one.
+    default_type: str | None
     payload: Callable[[Verification], dict[str, Any]]  # `data` of a single check
     record: Callable[[StoredJob], dict[str, Any]]  # `data.result` of a poll
     # Whether a malformed address of a bulk submission becomes a job that ends in `error`, and costs quota.

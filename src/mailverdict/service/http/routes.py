@@ -49,9 +49,8 @@ from .replies import (
 )
 
 LOG = logging.getLogger(__name__)
-IDEMPOTENCY_KEY = re.compile(
-    r"[!-~]{16,255}"
-)  # long enough that two submissions do not have the same by chance
+# Long enough that two submissions do not have the same by chance.
+IDEMPOTENCY_KEY = re.compile(r"[!-~]{16,255}")
 
 
 class Endpoints:

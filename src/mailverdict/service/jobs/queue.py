@@ -338,9 +338,8 @@ class Queue:
         try:
             with self.store.writer.begin() as connection:
                 self.free(connection, worker.c.id.is_not(None))
-                connection.execute(
-                    update(about).values(value=about.c.value)
-                )  # whether it can be written at all
+                # Whether it can be written at all.
+                connection.execute(update(about).values(value=about.c.value))
         except SQLAlchemyError as exc:
             path, cause = self.store.writer.url.database, exc.__cause__ or exc
             raise SettingsError(

@@ -83,15 +83,12 @@ job = Table(  # the queue
     Column("message", Text),  # why the job ended in error
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
-    Column(
-        "worker", BigInteger
-    ),  # that has claimed the job; null while it waits for the owner of its mail servers
-    Column(
-        "owner", Text
-    ),  # organisation whose mail servers are asked, on PostgreSQL; null until it is known
-    Column(
-        "priority", Integer, nullable=False
-    ),  # 1: a single check, whose client waits; 0: all others
+    # That has claimed the job; null while it waits for the owner of its mail servers.
+    Column("worker", BigInteger),
+    # Organisation whose mail servers are asked, on PostgreSQL; null until it is known.
+    Column("owner", Text),
+    # 1: a single check, whose client waits; 0: all others.
+    Column("priority", Integer, nullable=False),
     Column("second_pass", Boolean, nullable=False),  # it was greylisted, and is asked once more
     partial_index("job_waiting", "client", "seq", "validation_type", where="status = 'queued'"),
     partial_index("job_due", "due", where="due IS NOT NULL"),
@@ -114,9 +111,8 @@ backlog = Table(  # the unfinished jobs of each client, and its pace; each trans
     Column("waiting", Integer, nullable=False),  # queued
     Column("verifying", Integer, nullable=False),  # processing
     Column("postponed", Integer, nullable=False),  # processing, with a retry that is pending
-    Column(
-        "tokens", Float, nullable=False
-    ),  # of its bulk jobs, when jobs were started for the last time
+    # Of its bulk jobs, when jobs were started for the last time.
+    Column("tokens", Float, nullable=False),
     Column("counted_at", Float, nullable=False),  # that moment
 )
 worker = Table(
@@ -127,9 +123,8 @@ worker = Table(
     Column("version", Text, nullable=False),
     Column("types", Text, nullable=False),
     Column("egress", Text),
-    Column(
-        "lease", Float, nullable=False
-    ),  # until when its jobs and owners are its own, by the database's clock
+    # Until when its jobs and owners are its own, by the database's clock.
+    Column("lease", Float, nullable=False),
     sqlite_autoincrement=True,  # a number is never given again
 )
 owner = Table(  # the exclusive right of a worker to ask the mail servers of an organisation

@@ -200,9 +200,8 @@ class Store:
         if not self.is_shared:
             self.driver = detached_connection(self.writer)
         can_wait = settings.when_saturated is WhenSaturated.WAIT
-        self.rate = (
-            settings.rate_limit if can_wait else 0.0
-        )  # at which bulk jobs of a client are started; 0: no limit
+        # At which bulk jobs of a client are started; 0: no limit.
+        self.rate = settings.rate_limit if can_wait else 0.0
         # To make batches large enough to share SMTP sessions, a client's jobs start when the tokens of a second have
         # collected, or enough for all of them.
         self.start_tokens = max(1.0, min(self.rate, settings.rate_burst))

@@ -45,9 +45,8 @@ T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 LOOK_INTERVAL = 0.25  # seconds between looks for jobs
 RENEW_INTERVAL = 2.0  # seconds
-LOST_AFTER = (
-    LEASE / 2
-)  # seconds without the database after which others may soon have this worker's jobs
+# Seconds without the database after which others may soon have this worker's jobs.
+LOST_AFTER = LEASE / 2
 PURGE_INTERVAL = 600.0  # seconds
 ABORT_AFTER = 10.0  # seconds that results have to be written when the worker stops
 # An owner's jobs are verified in pieces of about so many seconds: single checks wait for the end of one.
@@ -97,9 +96,10 @@ class Worker:
             f"{platform.node()}:{os.getpid()}", __version__, types, self.abilities.egress
         )
         self.number = 0  # in the table of workers
+        # 0: none.
         self.second_pass_after = parse_duration(
             settings.local.retry_greylisted, name="retry_greylisted"
-        )  # 0: none
+        )
         self.piece_seconds = PIECE_SECONDS
         self.retry_delay = 1.0  # seconds until a write that failed is tried again
         self.lost_after = LOST_AFTER

@@ -49,9 +49,8 @@ class PlayedSession:
     ended: SessionEnd
     events: list[Any] = field(default_factory=list)
     lines: Transcript = field(default_factory=list)
-    first_replies: list[int] = field(
-        default_factory=list
-    )  # per report of a first reply: answers until then
+    # Per report of a first reply: answers until then.
+    first_replies: list[int] = field(default_factory=list)
 
     @property
     def answers(self) -> list[OneAnswer]:

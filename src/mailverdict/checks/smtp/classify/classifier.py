@@ -123,9 +123,8 @@ QUOTED_REPLY = re.compile(
     r"[ :\"']{1,3}(5\d\d)[ -]+(?:#?(5\.\d{1,3}\.\d{1,3})\b)?"
     r"|undeliverable address: (?!host|connect|lost|conversation)"
 )
-MAY_QUOTE = re.compile(
-    r"5\d\d[ -]|undeliverable address"
-)  # the first test, since most replies quote nothing
+# The first test, since most replies quote nothing.
+MAY_QUOTE = re.compile(r"5\d\d[ -]|undeliverable address")
 ANOTHER_CAUSE = rf"{CLIENT_OR_SENDER_WORDS}|{MAILBOX_FULL_WORDS}"
 
 
@@ -211,9 +210,8 @@ def mask_recipient(text: str, recipient: str) -> str:
     quoted = f"<{recipient}>"
     if quoted not in text or len(text) > MAX_TEXT or not PLAIN_ADDRESS.fullmatch(recipient):
         return text
-    if (
-        '"' in text or "://" in text or "www." in text.lower()
-    ):  # the recipient may be a part of what is masked
+    # The recipient may be a part of what is masked.
+    if '"' in text or "://" in text or "www." in text.lower():
         return text
     return text.replace(quoted, MASKED_RECIPIENT)
 
@@ -297,11 +295,12 @@ SERVER_NAMES = ("serv", "palvelim", "sunucu", "сервер", "сървър", "�
 MISLEADING_CLAUSES = tuple(
     (part, re.compile(pattern), token)
     for part, pattern, token in (
+        # Postfix: the recipient is not in it.
         (
             "relay",
             r"relay[- ](?:recipient|domain)[- ](?:table|map)s?",
             "table",
-        ),  # Postfix: the recipient is not in it
+        ),
         ("relay=", r"relay= ?\S+", ""),  # AT&T: the client
         ("", CONDITION, r"\1if, "),
         *((fold_letters(part), CONDITION_BEFORE, "if, ") for part in ("場合", "으면", "경우")),
@@ -316,11 +315,12 @@ MISLEADING_CLAUSES = tuple(
             "",
         ),
         ("gateway user", r"\bgateway user", "user"),
+        # RFC 3463 x.2.1.
         (
             "not accepting",
             r"(?<=disabled), not accepting (?:messages|mail)\b(?! from)",
             "",
-        ),  # RFC 3463 x.2.1
+        ),
         # Cyrus: the mailbox does not exist
         ("you do not have", r"(?:\bor )?you do not have authori[sz]ation to see it", ""),
         # Postfix, quoting the next server
@@ -353,11 +353,12 @@ MISLEADING_CLAUSES = tuple(
         ("accept", REFUSED_MESSAGE, ""),
         ("bounced", REFUSED_MESSAGE, ""),
         ("[internal]", r"\[internal\]", ""),  # SparkPost: its own reply
+        # A label of the reply, unlike "has hard bounced".
         (
             "hard bounce",
             r"\(hard bounce\)|^hard bounce:",
             "",
-        ),  # a label of the reply, unlike "has hard bounced"
+        ),
         ("message was", r"message was not accepted -- ", ""),  # Mail.ru: the start of every refusal
         (" due to ", rf"^(?:xaddrx:? )?{LOCKED} {INACTIVITY}", "is disabled due to inactivity"),
         # "User <abuse> unknown": the name of the user is not a word of the reply.

@@ -68,9 +68,8 @@ def find_encoding(octets: bytes) -> str:
 def decode_start(octets: bytes, encoding: str) -> str:
     """Decode the first octets; empty if they are not text in this encoding."""
     try:
-        text = codecs.getincrementaldecoder(encoding)().decode(
-            octets[:MAX_OCTETS]
-        )  # may end within a letter
+        # May end within a letter.
+        text = codecs.getincrementaldecoder(encoding)().decode(octets[:MAX_OCTETS])
     except UnicodeDecodeError:
         return ""
     return "" if encoding != DEFAULT and NOT_TEXT.search(text) else text

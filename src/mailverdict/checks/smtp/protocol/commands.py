@@ -77,9 +77,8 @@ def rcpt(address: str) -> bytes:
     return b"RCPT TO:<" + address.encode("utf-8") + b">\r\n"
 
 
-KEYWORD = re.compile(
-    r"([A-Za-z0-9][A-Za-z0-9-]*)(?:[ =](.*))?"
-)  # some old servers write AUTH=LOGIN
+# Some old servers write AUTH=LOGIN.
+KEYWORD = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*)(?:[ =](.*))?")
 LIMIT = re.compile(r"([A-Za-z]+)=([1-9][0-9]{0,5})")
 
 

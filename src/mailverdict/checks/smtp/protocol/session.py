@@ -513,9 +513,8 @@ class Session:
                 helps = "SMTPUTF8" in self.extensions and recipient not in self.needs_utf8
                 self.needs_utf8.add(recipient)
                 return None, helps
-            case (
-                Action.BACK_OFF
-            ):  # capacity: the session ends; the caller decides when another begins
+            # Capacity: the session ends; the caller decides when another begins.
+            case Action.BACK_OFF:
                 self.stop = self.stop or SessionAborted(
                     classification, "rcpt", str(reply), recipient, awaits_quit=True
                 )

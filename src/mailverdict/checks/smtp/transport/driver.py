@@ -130,9 +130,8 @@ class SessionProtocol(asyncio.Protocol):
         self.failure: ConnectionFailure | None = None
         self.waiting: Read | None = None
         self.began = self.since = self.loop.time()
-        self.session_deadline = self.deadline = float(
-            "inf"
-        )  # of the session, and of the present wait
+        # Of the session, and of the present wait.
+        self.session_deadline = self.deadline = float("inf")
         self.timer: asyncio.TimerHandle | None = None
         self.upgrading: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
