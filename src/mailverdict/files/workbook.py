@@ -200,7 +200,7 @@ def width_of(column: Any) -> int:
 
 def long_rows(column: Any) -> list[int]:
     """The rows of the cells that are longer than a workbook allows."""
-    # Pyarrow 18 crashes at an array without chunks.
+    # pyarrow 18 crashes at an array without chunks.
     if not pa.types.is_string(column.type) or not len(column):
         return []
     found: list[int] = pc.indices_nonzero(

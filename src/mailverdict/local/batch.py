@@ -87,9 +87,9 @@ def observe_domains(
 class ObservedBatch:
     """What syntax and lists say about each address of a batch."""
 
-    # Text, well_formed, local, domain, display, role, fault: one for each address.
+    # Columns: text, well_formed, local, domain, display, role, fault: one for each address.
     rows: pa.RecordBatch
-    # Domain, spamtrap, disposable, free, meant: one for each distinct domain.
+    # Columns: domain, spamtrap, disposable, free, meant: one for each distinct domain.
     domains: pa.RecordBatch
     lists_version: str  # for `metadata`
 

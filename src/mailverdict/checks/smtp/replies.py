@@ -22,7 +22,7 @@ ENHANCED = r"([245]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9]|\.[0-9])"
 AT_START = re.compile(rf"#?{ENHANCED}[ :;,.-]*")
 # Barracuda: "cuda_nsu 4.7.1 <x@example.com>".
 SECOND_TOKEN = re.compile(rf"[^\s#][^\s]{{0,63}} +#?{ENHANCED}(?=\s|$)")
-# qmail: "sorry, no mailbox here by that name. (#5.1.1)".
+# qmail: "sorry, no mailbox here by that name. (#5.1.1)"
 IN_BRACKETS = re.compile(rf"\(#{ENHANCED}")
 EncodingFinder = Callable[[bytes], str]
 CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
