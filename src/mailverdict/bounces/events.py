@@ -39,13 +39,6 @@ IsAddress = Callable[[str], bool]  # whether a member of this name may be the re
 Fits = Callable[[tuple[str, ...]], object]  # whether members of these names are an event
 
 
-def read_events(path: Path, fits: Fits) -> Iterator[Event]:
-    """The events of a file in order; `InputError` for what is not JSON."""
-    for number, octets in texts_of(path):
-        for document in read_documents(octets, f"{path}, line {number}"):
-            yield from events_in(document, {}, fits) or [None]
-
-
 def read_documents(octets: bytes, place: str) -> list[Any]:
     """The documents of a line; `InputError` for what is not JSON."""
     try:
