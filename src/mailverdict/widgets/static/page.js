@@ -70,13 +70,13 @@ function Page({ id, connection }) {
     // After the next drawing: what gets the focus may not be there yet.
     focusOn: (name) => setTimeout(() => root.current?.querySelector(`#${id}-${name}`)?.focus()),
   };
-  const canTake = Boolean(list) && !status.isLost && !page.running;
+  const canTake = !status.isLost && !page?.running; // also before the page knows its state
   const drop = useDrop(canTake, (file) => upload(file, "list"));
   const onPaste = (event) => {
     const isField = event.target.closest?.("input, textarea, select");
     const file = event.clipboardData?.files?.[0];
     const text = event.clipboardData?.getData("text/plain") ?? "";
-    if (isField || !canTake || list.name) return;
+    if (isField || !canTake || list?.name) return;
     if (file) upload(file, "list");
     else if (text.includes("@")) act("load_pasted", { text });
     else return;
