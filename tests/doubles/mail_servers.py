@@ -29,8 +29,7 @@ from mailverdict.checks.smtp.replies import Reply
 from mailverdict.checks.smtp.transport.driver import SessionHandler
 from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.pool import SmtpPool
-from mailverdict.local.smtp.recipients import Recipients
-from mailverdict.local.smtp.results import ResultBuffer
+from mailverdict.local.smtp.recipients import Recipients, ResultBuffer
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence, MailExchange
 from mailverdict.model.settings import Lists, LocalSettings
 

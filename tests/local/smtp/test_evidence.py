@@ -10,15 +10,14 @@ from mailverdict.checks.smtp.classify.classification import (
 from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.protocol.steps import SessionEnd, SessionPlan
 from mailverdict.checks.smtp.replies import Reply
-from mailverdict.local.smtp.evidence import (
+from mailverdict.local.smtp.exchange import Route, SmtpExchange
+from mailverdict.local.smtp.recipients import (
     closed_evidence,
     end_evidence,
     is_same_refusal,
     random_address,
     reply_evidence,
 )
-from mailverdict.local.smtp.exchange import SmtpExchange
-from mailverdict.local.smtp.queues import Route
 from mailverdict.model.evidence import Classification
 from mailverdict.model.settings import LocalSettings
 from mailverdict.model.words import Reason

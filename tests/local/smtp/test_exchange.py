@@ -18,9 +18,8 @@ from mailverdict.checks.smtp.protocol.steps import (
     WindowRequest,
 )
 from mailverdict.checks.smtp.replies import Reply
-from mailverdict.local.smtp.evidence import closed_evidence
-from mailverdict.local.smtp.exchange import SmtpExchange
-from mailverdict.local.smtp.queues import Route
+from mailverdict.local.smtp.exchange import Route, SmtpExchange
+from mailverdict.local.smtp.recipients import closed_evidence
 from mailverdict.model.settings import LocalSettings
 from mailverdict.model.words import Reason
 from tests.doubles.tables import each_row

@@ -14,8 +14,7 @@ from mailverdict.checks.dns.answers import AnswerOutcome, DnsAnswer
 from mailverdict.checks.lists.flags import load_lists
 from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.pool import SmtpPool
-from mailverdict.local.smtp.recipients import Recipients
-from mailverdict.local.smtp.results import ResultBuffer
+from mailverdict.local.smtp.recipients import Recipients, ResultBuffer
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence, MailExchange
 from mailverdict.model.settings import Lists, LocalSettings
 from mailverdict.model.words import Reason

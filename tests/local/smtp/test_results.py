@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from mailverdict.checks.lists.flags import load_lists
 from mailverdict.local.batch import observe_batch
-from mailverdict.local.smtp.results import ResultBuffer, find_aliases
+from mailverdict.local.smtp.recipients import ResultBuffer, find_aliases
 from mailverdict.model.evidence import (
     Classification,
     DnsOutcome,

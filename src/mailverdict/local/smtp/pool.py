@@ -1,9 +1,14 @@
-"""`SmtpPool`: the mail servers that a backend asks on one event loop, and which session is opened next.
+"""`SmtpPool`: the mail servers that a backend asks, and which session is opened next.
 
-Limits apply at once over all sessions, per exchange (`SmtpExchange.wants_session`) and per IP address: many host names
-may lead to one machine, and the machine counts the sessions. What is free goes to the clients in turn, of a client to
-the longest queue. An exchange that lacks something of its own, as the end of its back-off, is offered again when it
-has it. One that lacks an IP address waits in a line for it, and gets the next place there.
+Limits apply at once over all sessions, per exchange (`SmtpExchange.wants_session`) and per IP
+address: many host names may lead to one machine, and the machine counts the sessions. What is free
+goes to the clients in turn, of a client to the longest queue. An exchange that lacks something of
+its own, as the end of its back-off, is offered again when it has it. One that lacks an IP address
+waits in a line for it, and gets the next place there.
+
+    offer(exchange) -> unresolved: its addresses are looked up (`resolve`), then it is offered again
+                    -> ready: a session is opened (`open_session`), which asks (`run_session`)
+                    -> lines[address]: until a session at that address is over (`release`)
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ import heapq
 import itertools
 import random
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
@@ -27,9 +32,7 @@ from ...checks.smtp.transport.driver import SessionHandler, Transcript, drive_se
 from ...model.evidence import Classification
 from ...model.settings import LocalSettings
 from ...model.words import Reason
-from .exchange import OpenSession, SmtpExchange
-from .queues import Client
-from .recipients import Recipients
+from .exchange import Client, OpenSession, Run, SmtpExchange
 
 KEPT_FOR = 600.0  # seconds for which further runs use what was observed of an exchange
 MAX_KEPT = 10_000  # exchanges; beyond that, half of those that no run uses are forgotten
@@ -39,7 +42,7 @@ UNRESOLVED = Classification(Reason.INCONCLUSIVE, "exchange_not_resolved", error_
 
 
 class Turns:
-    """Exchanges that wait for the same thing: the clients in turn, and of a client the longest queue first."""
+    """Exchanges that wait for the same thing: the clients in turn, the longest queue first."""
 
     def __init__(self) -> None:
         # Heaps.
@@ -57,9 +60,10 @@ class Turns:
 
     def pop(self, client: Client | None = None) -> tuple[Client, SmtpExchange]:
         """Remove and return the next exchange, of one client or the first."""
-        client = next(iter(self.by_client)) if client is None else client
+        if client is None:
+            client = next(iter(self.by_client))
         heap = self.by_client.pop(client)
-        exchange = heapq.heappop(heap)[2]
+        _, _, exchange = heapq.heappop(heap)
         self.members.discard((client, exchange))
         if heap:
             self.by_client[client] = heap  # the others are first now
@@ -80,18 +84,17 @@ class SmtpPool:
         transcript: Transcript | None = None,
         drive: Callable[..., Coroutine[Any, Any, SessionEnd]] = drive_session,
     ) -> None:
-        self.settings, self.resolver, self.drive, self.transcript = (
-            settings,
-            resolver,
-            drive,
-            transcript,
-        )
+        self.settings = settings
+        self.resolver = resolver
+        self.drive = drive
+        self.transcript = transcript
         self.operators = operators or {}
         self.rng = rng or random.Random()  # jitter, names of probes, order of equal preferences
         self.loop = asyncio.get_running_loop()
         self.clock = self.loop.time
         self.exchanges: dict[str, SmtpExchange] = {}  # by name, the last used at the end
-        self.unresolved, self.ready = Turns(), Turns()
+        self.unresolved = Turns()
+        self.ready = Turns()
         self.lines: dict[str, Turns] = {}  # by IP address, none of which has room
         self.resolving = 0
         self.active = 0
@@ -106,46 +109,56 @@ class SmtpPool:
             refusal_budget=settings.refusal_budget,
         )
 
-    # --- exchanges -------------------------------------------------------------------------------------
+    # --- exchanges ---------------------------------------------------------------------------
 
-    def exchange(self, name: str, run: Recipients) -> SmtpExchange:
-        """An exchange for a run that begins to use it, with what was observed of it in the last ten minutes."""
-        found = self.exchanges.pop(name, None)
-        if found is None:
+    def exchange(self, name: str, run: Run) -> SmtpExchange:
+        """An exchange for a run that begins to use it, with what was seen of it lately."""
+        exchange = self.exchanges.pop(name, None)
+        if exchange is None:
             operator = find_operator(name, self.operators)
-            found = SmtpExchange(name, self.settings, self.plan, operator, clock=self.clock)
-        elif not found.sessions and self.clock() >= found.began + KEPT_FOR:
-            found.begin()
-        elif not found.runs:
-            found.forget_failures()
-        found.runs.add(run)
-        self.exchanges[name] = found
-        return found
+            exchange = SmtpExchange(name, self.settings, self.plan, operator, clock=self.clock)
+        elif not exchange.sessions and self.clock() >= exchange.began + KEPT_FOR:
+            exchange.begin()
+        elif not exchange.runs:
+            exchange.forget_failures()
+        exchange.runs.add(run)
+        self.exchanges[name] = exchange
+        return exchange
 
-    def leave(self, run: Recipients) -> list[asyncio.Task[None]]:
-        """Forget a run that has ended, but not what it observed; return the sessions that are cancelled."""
-        for exchange in run.exchanges:
+    def leave(self, run: Run, exchanges: Collection[SmtpExchange]) -> list[asyncio.Task[None]]:
+        """Forget a run that has ended, but not what it observed.
+
+        Return the sessions that are cancelled.
+        """
+        for exchange in exchanges:
             exchange.leave(run)
-        unneeded = [
-            session
-            for each in run.exchanges
-            for session in each.sessions
-            if not session.is_needed()
-        ]
-        for session in unneeded:
-            session.task.cancel()
+        cancelled: list[asyncio.Task[None]] = []
+        for exchange in exchanges:
+            for session in exchange.sessions:
+                if not session.is_needed():
+                    cancelled.append(session.task)
+        for task in cancelled:
+            task.cancel()
         if len(self.exchanges) > MAX_KEPT:
-            idle = [
-                name for name, each in self.exchanges.items() if not (each.runs or each.sessions)
-            ]
-            for name in idle[: len(idle) // 2]:
-                del self.exchanges[name]
-        return [each.task for each in unneeded]
+            self.forget_idle()
+        return cancelled
 
-    # --- what is opened ----------------------------------------------------------------------------------
+    def forget_idle(self) -> None:
+        """Forget half of the exchanges that no run uses, the longest unused first."""
+        idle = []
+        for name, exchange in self.exchanges.items():
+            if not exchange.runs and not exchange.sessions:
+                idle.append(name)
+        for name in idle[: len(idle) // 2]:
+            del self.exchanges[name]
+
+    # --- what is opened ----------------------------------------------------------------------
 
     def offer(self, exchange: SmtpExchange) -> None:
-        """Note what an exchange needs now, if anything waits for it: a look-up or a session. `start` begins it."""
+        """Note what an exchange needs now, if anything waits for it: a look-up or a session.
+
+        `start` begins it.
+        """
         if exchange.closed is not None:
             exchange.pass_on_all()
         elif exchange.addresses is None:
@@ -162,37 +175,46 @@ class SmtpPool:
                 self.resolving += 1
                 exchange.is_resolving = True
                 self.spawn(self.resolve(exchange), exchange, partial(self.on_resolved, exchange))
-        while (client := next(filter(self.may_open, self.ready.by_client), None)) is not None:
+        while (client := self.next_client()) is not None:
             _, exchange = self.ready.pop(client)
             if exchange.wants_session():
                 self.open_session(client, exchange)
 
+    def next_client(self) -> Client | None:
+        """The client whose turn it is, if anyone may have a session."""
+        for client in self.ready.by_client:
+            if self.may_open(client):
+                return client
+        return None
+
     def may_open(self, client: Client) -> bool:
-        """Whether a client may have one more session: the last ones are kept for clients that have few."""
+        """Whether a client may have one more session; some are kept for clients that have few."""
         most = self.settings.max_sessions
-        return self.active < (most if self.by_client[client] < FEW else most - most // KEPT)
+        if self.by_client[client] >= FEW:
+            most -= most // KEPT
+        return self.active < most
 
     def open_session(self, client: Client, exchange: SmtpExchange) -> None:
-        """Open a session with the least busy address of an exchange, or let the exchange wait for one."""
+        """Open a session with the least busy address of an exchange, or let it wait for one."""
         most = self.settings.max_sessions_per_exchange
         address = min(exchange.open_addresses(), key=self.by_address.__getitem__)
         if self.by_address[address] >= most:
-            for each in exchange.open_addresses():
-                self.lines.setdefault(each, Turns()).add(exchange)
+            for address in exchange.open_addresses():
+                self.lines.setdefault(address, Turns()).add(exchange)
             return
         session = OpenSession(exchange, address, client, self.clock())
         self.active += 1
         self.by_address[address] += 1
         self.by_client[client] += 1
         exchange.sessions.add(session)
-        session.task = self.spawn(
-            self.run_session(session), exchange, partial(self.release, session)
-        )
+        at_end = partial(self.release, session)
+        session.task = self.spawn(self.run_session(session), exchange, at_end)
         self.offer(exchange)
 
     def release(self, session: OpenSession) -> None:
-        """Free the place of a session that is over: first for the exchange that waits for its address."""
-        exchange, address = session.exchange, session.address
+        """Free the place of a session that is over, first for who waits for its address."""
+        exchange = session.exchange
+        address = session.address
         self.active -= 1
         count_down(self.by_address, address)
         count_down(self.by_client, session.client)
@@ -203,7 +225,7 @@ class SmtpPool:
         self.offer(exchange)
         for run in exchange.runs:
             if not run.unsettled:  # it waits for the end of sessions
-                run.change.set()
+                run.wake()
 
     def serve_line(self, address: str) -> None:
         """Give a free place at an IP address to the exchanges that wait for it."""
@@ -222,7 +244,10 @@ class SmtpPool:
     def spawn(
         self, work: Coroutine[Any, Any, None], exchange: SmtpExchange, at_end: Callable[[], None]
     ) -> asyncio.Task[None]:
-        """Run a coroutine about an exchange; its exception is raised in the runs that use the exchange."""
+        """Run a coroutine about an exchange.
+
+        Its exception is raised in the runs that use the exchange.
+        """
         task = asyncio.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(partial(self.on_task_done, exchange, at_end))
@@ -233,22 +258,23 @@ class SmtpPool:
     ) -> None:
         """Start what waited for a task."""
         self.tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
             for run in exchange.runs:
-                run.error = error
-                run.change.set()
+                run.wake(error)
         at_end()
         self.start()
 
-    # --- look-ups ------------------------------------------------------------------------------------------
+    # --- look-ups ----------------------------------------------------------------------------
 
     async def resolve(self, exchange: SmtpExchange) -> None:
         """Look up the addresses of an exchange that may be contacted."""
         answer = await self.resolver.addresses(exchange.name)
-        found = tuple(each for each in answer.texts if may_dial(each, self.settings.allow_networks))
-        exchange.addresses = found
-        if not found:
-            classification = UNRESOLVED if answer.outcome is AnswerOutcome.UNDETERMINED else None
+        networks = self.settings.allow_networks
+        exchange.addresses = tuple(text for text in answer.texts if may_dial(text, networks))
+        if not exchange.addresses:
+            is_undetermined = answer.outcome is AnswerOutcome.UNDETERMINED
+            classification = UNRESOLVED if is_undetermined else None
             exchange.close_without_address(no_address_message(answer), classification)
 
     def on_resolved(self, exchange: SmtpExchange) -> None:
@@ -257,7 +283,7 @@ class SmtpPool:
         exchange.is_resolving = False
         self.offer(exchange)
 
-    # --- one session ---------------------------------------------------------------------------------------
+    # --- one session -------------------------------------------------------------------------
 
     async def run_session(self, session: OpenSession) -> None:
         """Run one session and take in its end."""
@@ -282,7 +308,7 @@ class SmtpPool:
             self.loop.call_at(exchange.not_before, self.end_back_off, exchange, exchange.not_before)
 
     def on_first_reply(self, session: OpenSession) -> None:
-        """After the first reply of a session, once its next window is drawn, a further session can be opened."""
+        """Open a further session after the first reply of one, once its next window is drawn."""
         session.exchange.is_answering = True
         self.offer(session.exchange)
         self.loop.call_soon(self.start)

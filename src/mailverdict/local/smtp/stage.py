@@ -1,7 +1,14 @@
-"""`MailboxStage`: the SMTP part of the local backend. It looks up domains, asks their mail servers and yields rows.
+"""`MailboxStage`: the SMTP part of the local backend.
 
-The runs of one backend on one event loop share an `SmtpPool`: the sessions with mail servers, their limits and what was
-observed of them. Each run has its `Recipients`, which wait in the queues of the `SmtpExchange`s of their domains.
+It looks up domains, asks their mail servers and yields rows.
+
+The runs of one backend on one event loop share an `SmtpPool`: the sessions with mail servers, their
+limits and what was observed of them. Each run has its `Recipients`, which wait in the queues of the
+`SmtpExchange`s of their domains.
+
+    domain x.example, addresses 4, 7, 9
+    -> look_up_domains: mx1.x.example, mx2.x.example -> Recipients.add
+    -> run_to_end: sessions ask, addresses settle -> collect_events: rows every fifth of a second
 """
 
 from __future__ import annotations
@@ -26,17 +33,26 @@ from ...model.settings import LocalSettings
 from ...model.words import ValidationType
 from ..batch import ObservedBatch
 from ..domains import FLUSH_SECONDS, DomainRows, DomainStage, gather_groups
+from .exchange import Client
 from .pool import SmtpPool
-from .queues import Client
-from .recipients import FLUSH_ROWS, SHORTEST_WAIT, Recipients
-from .results import OneResult, ResultBuffer, find_aliases
+from .recipients import (
+    FLUSH_ROWS,
+    SHORTEST_WAIT,
+    OneResult,
+    Recipients,
+    ResultBuffer,
+    find_aliases,
+)
 
 NOT_ASKED = -1
 FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
 
 
 class MailboxStage:
-    """Asks the mail servers about mailboxes; with `is_part` a batch, even of one address, is part of a column."""
+    """Asks the mail servers about mailboxes.
+
+    With `is_part` a batch, even of one address, is part of a column.
+    """
 
     def __init__(
         self, settings: LocalSettings, domains: DomainStage, *, is_part: bool = False
@@ -63,7 +79,7 @@ class MailboxStage:
         is_column = self.is_part or len(batch) > 1
         async with self.open_run(results, clients, is_column=is_column) as run:
             look_ups = asyncio.create_task(self.look_up_domains(run, batch, results))
-            look_ups.add_done_callback(lambda _: run.change.set())
+            look_ups.add_done_callback(lambda _: run.wake())
             try:
                 async for _ in self.run_to_end(run, look_ups):
                     for event in self.collect_events(run, results, clock):
@@ -82,7 +98,8 @@ class MailboxStage:
     ) -> MailboxEvidence | None:
         """Ask about one address; `transcript` receives the lines of the dialogue."""
         result = OneResult(syntax)
-        async with self.open_run(result, None if client is None else [client], transcript) as run:
+        clients = None if client is None else [client]
+        async with self.open_run(result, clients, transcript) as run:
             run.add(0, seen, np.zeros(1, np.int64))
             while not run.is_done():
                 await run.wait(FLUSH_SECONDS)
@@ -101,32 +118,34 @@ class MailboxStage:
         """A run; a single address is not asked again when greylisted, since its caller waits."""
         assert isinstance(self.settings.retry_greylisted, float)
         wait = self.settings.retry_greylisted if is_column else 0.0
-        run = Recipients(
-            await self.find_pool(transcript), results, clients=clients, retry_greylisted=wait
-        )
+        pool = await self.find_pool(transcript)
+        run = Recipients(pool, results, clients=clients, retry_greylisted=wait)
         try:
             yield run
         finally:
             await run.aclose()
 
     async def find_pool(self, transcript: Transcript | None) -> SmtpPool:
-        """The pool of this event loop; a run with a transcript has its own, since it shows a whole dialogue."""
+        """The pool of this event loop.
+
+        A run with a transcript has its own, since it shows a whole dialogue.
+        """
         if self.helo_name is None:
             self.helo_name = await find_helo_name(self.settings)
         prepare_rules()
         loop = asyncio.get_running_loop()
-        pool = None if transcript is not None else self.pools.get(loop)
-        if pool is None:
-            pool = SmtpPool(
-                self.settings,
-                self.domains.resolver,
-                helo_name=self.helo_name,
-                operators=self.operators,
-                rng=self.rng,
-                transcript=transcript,
-            )
-            if transcript is None:
-                self.pools[loop] = pool
+        if transcript is None and loop in self.pools:
+            return self.pools[loop]
+        pool = SmtpPool(
+            self.settings,
+            self.domains.resolver,
+            helo_name=self.helo_name,
+            operators=self.operators,
+            rng=self.rng,
+            transcript=transcript,
+        )
+        if transcript is None:
+            self.pools[loop] = pool
         return pool
 
     async def look_up_domains(
@@ -137,26 +156,27 @@ class MailboxStage:
         asked = np.full(len(batch), NOT_ASKED, np.int32)
         asked[positions] = results.codes[positions]
         rows = DomainRows(asked, len(batch.domains))
-        async for group in gather_groups(
-            self.domains.observe(batch.domain_names(), ValidationType.MX)
-        ):
+        look_ups = self.domains.observe(batch.domain_names(), ValidationType.MX)
+        async for group in gather_groups(look_ups):
             for code, seen, _ in group:
-                run.add(code, seen, rows.of([code])[0])
-            run.change.set()
+                addresses, _ = rows.of([code])
+                run.add(code, seen, addresses)
+            run.wake()
 
     async def run_to_end(
         self, run: Recipients, look_ups: asyncio.Task[None]
     ) -> AsyncIterator[None]:
         """Ask until all is settled; yield when rows should be made, and once more at the end."""
-        due = run.pool.clock() + FLUSH_SECONDS
+        clock = run.pool.clock
+        due = clock() + FLUSH_SECONDS
         while not (look_ups.done() and run.is_done()):
-            await run.wait(max(SHORTEST_WAIT, due - run.pool.clock()))
+            await run.wait(max(SHORTEST_WAIT, due - clock()))
             if look_ups.done():
                 look_ups.result()
                 run.settle_held()
-            if run.pool.clock() >= due or len(run.results) >= FLUSH_ROWS:
+            if clock() >= due or len(run.results) >= FLUSH_ROWS:
                 yield
-                due = run.pool.clock() + FLUSH_SECONDS
+                due = clock() + FLUSH_SECONDS
         yield
 
     def collect_events(
@@ -167,8 +187,10 @@ class MailboxStage:
         if len(results):
             positions, table = results.take(clock())
             events.append(Settled(table, positions=positions))
-        if (waiting := run.waiting_for()) is not None:
-            events.append(Waiting(*waiting))
+        waiting = run.waiting_for()
+        if waiting is not None:
+            seconds, why = waiting
+            events.append(Waiting(seconds, why))
         return events
 
 
@@ -177,11 +199,7 @@ async def find_helo_name(settings: LocalSettings) -> str:
 
     It is ``localhost`` if the host has none; many servers refuse that, and `audit_host` reports it.
     """
-    return (
-        settings.helo_name if settings.helo_name is not None else await asyncio.to_thread(own_name)
-    )
-
-
-def own_name() -> str:
-    name = socket.getfqdn()
+    if settings.helo_name is not None:
+        return settings.helo_name
+    name = await asyncio.to_thread(socket.getfqdn)
     return name if FULL_NAME.fullmatch(name) else "localhost"
