@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pandas as pd
 import pytest
 
@@ -211,6 +213,28 @@ class TestMistakes:
         assert "go on with --resume" in told
         _, shown, told = run(*arguments, "--resume")
         assert "0 rows" not in shown.splitlines()[0]
+
+    @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+    def test_bounces_that_are_older_than_a_wave_do_not_count(self, run, verified, tmp_path, kind):
+        whole, learnt = tmp_path / f"list.{kind}", tmp_path / "e.json"
+        wave = tmp_path / "1.csv"
+        run("mailing", verified, "-c", "email", "-o", whole, "--next", wave)
+        mailed = [row["email"] for row in rows_of_csv(wave)]
+        now, then = (datetime.now(UTC) - timedelta(days=days) for days in (0, 30))
+        lines = [f"{address},hard,{then.isoformat()}" for address in mailed[1:9]]
+        bounces = tmp_path / "bounces.csv"
+        bounces.write_text("\n".join(["who,what,when", *lines]) + "\n")
+        columns = ("--bounce-columns", "address=who,outcome=what,at=when", "-q")
+        arguments = ("learn", whole, bounces, "-c", "email", "--experience", learnt, *columns)
+        status, _, told = run(*arguments)
+        assert (status, len(told.splitlines())) == (2, 1)
+        assert "8 reports are more than 2 days older than the wave" in told
+        lines.append(f"{mailed[0]},hard,{now.isoformat()}")
+        bounces.write_text("\n".join(["who,what,when", *lines]) + "\n")
+        status, _, told = run(*arguments)
+        assert status == 0
+        assert "8 reports are more than 2 days older than the wave" in told
+        assert mv.Experience.load(learnt).counts["hard"].sum() == 1
 
     def test_one_name_for_two_lists_is_refused(self, run, verified, tmp_path):
         whole, mailed, learnt = self.first_wave(run, verified, tmp_path)

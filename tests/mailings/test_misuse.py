@@ -41,6 +41,10 @@ def through_csv(frame):
     return pd.read_csv(io.StringIO(frame.to_csv(index=False)))
 
 
+def through_polars_csv(frame):
+    return pl.read_csv(pl.from_pandas(frame).write_csv().encode())
+
+
 def through_parquet(frame, folder):
     frame.to_parquet(folder / "list.parquet")
     return pd.read_parquet(folder / "list.parquet")
@@ -232,6 +236,50 @@ class TestReportsThatAreOlderThanTheWave:
         message = "no report is among the mailed rows of 'email': 9 reports are more than 2 days"
         with pytest.raises(mv.InputError, match=message):
             mv.learn(plan.frame, "email", self.dated(40, plan))
+
+    @each_row("make", [pl.from_pandas, pa.Table.from_pandas, through_csv, through_polars_csv])
+    def test_neither_where_the_frame_has_no_note(self, make):
+        plan = first_wave()
+        frame = make(plan.frame)
+        if isinstance(frame, pa.Table):
+            frame = frame.replace_schema_metadata(None)
+        with pytest.warns(UserWarning, match="9 reports are more than 2 days older than the wave"):
+            learnt = mv.learn(frame, "email", pd.concat([self.dated(40, plan), few_hard(plan)]))
+        assert learnt.mailings[0].hard == 2
+
+    def test_each_wave_has_a_time_of_its_own(self):
+        plan = first_wave()
+        earlier = pd.Timestamp("2026-01-05 08:00", tz="UTC")
+        frame = through_csv(plan.frame.assign(email_wave_at=earlier))
+        with pytest.warns(UserWarning, match="not in the experience"):
+            second = mv.mailing(frame, "email")
+        waves = second.frame.groupby("email_wave")["email_wave_at"]
+        assert waves.nunique().tolist() == [1, 1]
+        assert waves.first()[1] == earlier
+        assert abs(waves.first()[2] - datetime.now(UTC)) < timedelta(hours=1)
+        assert second.frame["email_wave_at"].isna().equals(second.frame["email_wave"].isna())
+
+    def test_a_wave_that_is_planned_again_has_a_new_time(self):
+        frame = first_wave().frame.copy()
+        frame["email_wave_at"] = pd.Timestamp("2026-01-05 08:00", tz="UTC")
+        again = mv.mailing(frame, "email", again=True)
+        assert (again.next["email_wave_at"] > pd.Timestamp("2026-02-01", tz="UTC")).all()
+
+    def test_a_frame_of_an_earlier_release_has_the_time_in_its_note(self):
+        plan = first_wave()
+        frame = plan.frame.drop(columns="email_wave_at")
+        with pytest.raises(mv.InputError, match="9 reports are more than 2 days"):
+            mv.learn(frame, "email", self.dated(40, plan))
+
+    def test_a_list_without_times_counts_all_reports(self):
+        plan = first_wave()
+        frame = through_csv(plan.frame.drop(columns="email_wave_at"))
+        assert mv.learn(frame, "email", self.dated(40, plan)).mailings[0].hard == 9
+
+    def test_a_time_that_nobody_wrote_is_an_error(self):
+        frame = first_wave().frame.assign(email_wave_at="yesterday")
+        with pytest.raises(mv.InputError, match="'email_wave_at' holds 'yesterday'"):
+            mv.learn(frame, "email", few_hard(first_wave()))
 
     @each_row("days", [1, 0, -3])
     def test_a_date_in_another_time_zone_is_not_older(self, days):

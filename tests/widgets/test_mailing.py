@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from tests.doubles.answering_backend import AnsweringBackend, valid
 from tests.widgets.conftest import QUICK, finished, message, ready, shown
 from tests.widgets.paced import paced_service, paid
 
+NOW = int(time.time())  # reports of a wave are not older than it
 MAILS = [
     "ada@gmail.com",
     "nobody@gmail.com",
@@ -63,9 +66,9 @@ def test_bounces_say_which_verdicts_were_right_and_who_comes_off_the_list(audit,
     before = state.result.listing.counts.actions["send"]
     path = export(
         tmp_path / "bounces.csv",
-        "bob@gmail.com,1772529300,5.1.1,550 5.1.1 User unknown",
-        "ada@yahoo.com,1772529301,5.7.1,554 5.7.1 blocked using zen.spamhaus.org",
-        "zoe@elsewhere.example,1772529301,5.1.1,550 5.1.1 User unknown",
+        f"bob@gmail.com,{NOW},5.1.1,550 5.1.1 User unknown",
+        f"ada@yahoo.com,{NOW},5.7.1,554 5.7.1 blocked using zen.spamhaus.org",
+        f"zoe@elsewhere.example,{NOW},5.1.1,550 5.1.1 User unknown",
     )
     state.use_file(path, "bounces.csv", "bounces")
     audit.wait(30)
@@ -90,13 +93,13 @@ def test_bounces_say_which_verdicts_were_right_and_who_comes_off_the_list(audit,
 def test_exports_add_up_and_can_be_taken_back(audit, tmp_path):
     state = audit._state
     for name, address in (("first.csv", "bob@gmail.com"), ("second.csv", "ada@yahoo.com")):
-        path = export(tmp_path / name, f"{address},1772529300,5.1.1,550 5.1.1 User unknown")
+        path = export(tmp_path / name, f"{address},{NOW},5.1.1,550 5.1.1 User unknown")
         state.use_file(path, name, "bounces")
         audit.wait(30)
     text = "second.csv with the exports before has 2 addresses of this list. 2 mailboxes do not exist any more."
     assert shown(audit, "decide")["bounces"]["text"] == text
     path = export(
-        tmp_path / "other.csv", "zoe@elsewhere.example,1772529301,5.1.1,550 5.1.1 User unknown"
+        tmp_path / "other.csv", f"zoe@elsewhere.example,{NOW},5.1.1,550 5.1.1 User unknown"
     )
     state.use_file(path, "other.csv", "bounces")
     audit.wait(30)
@@ -111,7 +114,7 @@ def test_exports_add_up_and_can_be_taken_back(audit, tmp_path):
     ("content", "said"),
     [
         (
-            ["zoe@elsewhere.example,1772529301,5.1.1,550 5.1.1 User unknown"],
+            [f"zoe@elsewhere.example,{NOW},5.1.1,550 5.1.1 User unknown"],
             "none of its 1 address is in this list",
         ),
         ([], "bounces.csv"),
@@ -154,7 +157,7 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
     assert saved[-1].name == "emails-wave-1.csv"
     assert 0 < len(first) < 1_000
     assert shown(audit, "decide")["wave"]["text"].startswith(f"Wave 1 of 6: {len(first)} rows. ")
-    rows = [f"{first[0]},1772529300,5.1.1,550 5.1.1 User unknown"]
+    rows = [f"{first[0]},{NOW},5.1.1,550 5.1.1 User unknown"]
     state.use_file(export(tmp_path / "bounces.csv", *rows), "bounces.csv", "bounces")
     audit.wait(30)
     mailed = {row[0]: row[1:3] for row in shown(audit, "decide")["bounces"]["rows"]}
@@ -229,11 +232,11 @@ def test_a_wave_without_bounces_counts_once_they_have_all_come(tmp_path):
         state.act("make_wave", kind="csv")
         audit.wait(60)
         assert len(saved) == wave
-    rows = [f"{saved[0][0]},1772529300,5.1.1,550 5.1.1 User unknown"]
+    rows = [f"{saved[0][0]},{NOW},5.1.1,550 5.1.1 User unknown"]
     state.use_file(export(tmp_path / "bounces.csv", *rows), "bounces.csv", "bounces")
     audit.wait(30)
     left = next(person for person in people if person not in {*saved[0], *saved[1]})
-    rows = [f"{left},1772529300,5.1.1,550 5.1.1 User unknown"]
+    rows = [f"{left},{NOW},5.1.1,550 5.1.1 User unknown"]
     state.use_file(export(tmp_path / "wrong.csv", *rows), "wrong.csv", "bounces")
     audit.wait(30)
     assert "wrong.csv: none of its 1 address was mailed in a wave of this list" in message(
@@ -274,6 +277,41 @@ class TestWavesThatWait:
         wave = self.make(audit, "make_pilot")
         assert (wave["next"], wave["can_pilot"], len(saved[0])) == (2, False, 200)
         assert "expected to be above the budget of 2.0%" in wave["text"]
+
+    def test_bounces_that_are_older_than_a_wave_do_not_count(self, tmp_path):
+        people = [f"user{n}@firm{n % 40}.example" for n in range(1_000)]
+        audit, saved = self.waves(AnsweringBackend(), people)
+        self.make(audit)
+        month_ago = NOW - 30 * 86_400
+        old = [f"{address},{month_ago},5.1.1,550 5.1.1 User unknown" for address in saved[0][1:9]]
+        new = f"{saved[0][0]},{NOW},5.1.1,550 5.1.1 User unknown"
+        state = audit._state
+        state.use_file(export(tmp_path / "old.csv", *old), "old.csv", "bounces")
+        audit.wait(30)
+        told = "8 reports are more than 2 days older than the wave: of an earlier mailing"
+        assert f"old.csv: {told}" in message(audit, "decide")
+        assert shown(audit, "decide")["bounces"] is None
+        state.use_file(export(tmp_path / "all.csv", *old, new), "all.csv", "bounces")
+        audit.wait(30)
+        bounces = shown(audit, "decide")["bounces"]
+        assert bounces["text"].endswith(f"{told}, so that they do not count.")
+        assert sum(int(row[2]) for row in bounces["rows"]) == 1
+        assert " mails, 1 hard bounce and" in self.make(audit)["text"]
+
+    def test_the_time_of_a_wave_comes_back_with_the_file_of_everything(self, tmp_path):
+        people = [f"user{n}@firm{n % 40}.example" for n in range(1_000)]
+        audit, _ = self.waves(AnsweringBackend(), people)
+        self.make(audit)
+        paths = []
+        audit._state.on_file = lambda name, path, by: paths.append(path)
+        audit._state.act("download", which="everything", kind="csv")
+        audit.wait(30)
+        given = pd.read_csv(paths[0])
+        planned_at = pd.to_datetime(given["mail_wave_at"]).dropna().unique()
+        assert len(planned_at) == 1
+        assert abs(planned_at[0] - datetime.now(UTC)) < timedelta(hours=1)
+        again = ready(paths[0], AnsweringBackend(), validation_type="smtp", column="mail")
+        assert again._state.choices.waved.times == {1: planned_at[0]}
 
     def test_a_wave_is_withheld_after_complaints_until_a_person_resumes(self, tmp_path):
         people = [f"user{n}@firm{n % 40}.example" for n in range(1_000)]

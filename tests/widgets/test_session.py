@@ -144,6 +144,7 @@ def test_who_was_mailed_in_a_wave_comes_back(opened, tmp_path):
     assert set(state.choices.waved.to_dict().values()) == {1}
     again = opened(file, backend=backend, journal=None)
     assert again.choices.waved == state.choices.waved
+    assert set(again.choices.waved.times) == {1}
     assert take_snapshots(again)["decide"]["wave"]["next"] == 2
 
 

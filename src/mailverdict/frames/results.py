@@ -39,6 +39,7 @@ TRUTH: dict[str, bool | None] = {
     **dict.fromkeys(("<na>", "nan", "none")),
 }
 COLUMN_KINDS = {each.name: each.kind for each in (*COLUMNS, *SUPPRESS_COLUMNS)}
+COLUMN_KINDS["wave_at"] = "moment"
 # Rows are not verified without them; of `why` and `details` one says what the other would.
 VERIFIED = ("verdict", "why", "details", "status")
 JUDGED = ("verdict", "status", "why")

@@ -13,7 +13,9 @@ loop.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,7 @@ from ..frames.results import Results
 from ..model.arrow import Bools, to_bools
 from ..model.table import SOURCE_JOURNAL, SOURCE_LOCAL, SOURCE_REMOTE
 from ..model.words import WHY_MEANING, ValidationType, Verdict
+from ..table.columns import ARROW_TYPES
 from .list_key import key_of_list
 from .notes import read_note
 from .rates import CELL, NO_REASON, Codes
@@ -221,3 +224,22 @@ def read_waves(rows: Results) -> Codes:
     if not is_whole.all():
         raise InputError(message)
     return np.asarray(numbers, np.int64)
+
+
+def read_wave_times(
+    rows: Results, wave_of: Codes, released: Mapping[int, datetime]
+) -> pa.TimestampArray:
+    """When the wave of each row was planned, by the column or the note; null where it is not known.
+
+    Polars and CSV lose the note, and a frame of an earlier release has no column.
+    """
+    noted = times_of_waves(wave_of, released)
+    times = pc.coalesce(rows["wave_at"].cast(noted.type), noted)
+    return pc.if_else(pa.array(wave_of > 0), times, None)
+
+
+def times_of_waves(wave_of: Codes, times: Mapping[int, datetime]) -> pa.TimestampArray:
+    """The time of each row's wave; null where it is not known."""
+    numbers = pa.array(list(times), pa.int64())
+    values = pa.array(list(times.values()), ARROW_TYPES["moment"])
+    return values.take(pc.index_in(pa.array(wave_of, pa.int64()), numbers))

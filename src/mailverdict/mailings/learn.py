@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +24,7 @@ from ..frames.results import JUDGED, Results
 from ..model.arrow import Bools, to_bools
 from ..model.words import Verdict, count_of
 from ..reports.outcomes import mailed_rows, require_bounces
-from ..table.columns import label_of
+from ..table.columns import ARROW_TYPES, label_of
 from ..table.notices import warn_user
 from .cells import (
     ListCells,
@@ -31,10 +32,11 @@ from .cells import (
     cells_of,
     name_mailboxes,
     read_list_mailboxes,
+    read_wave_times,
     read_waves,
 )
 from .experience import COUNTS, MOST_NAME, Experience, LearntMailing, is_name
-from .notes import ListNote, read_note
+from .notes import read_note
 from .rates import CELL, Codes
 
 # Reports are often dated to the day, and in the time zone of the sender: so much older they are of
@@ -137,7 +139,8 @@ def learn(
             "no row was mailed: the plan has no wave yet, or mailed= is false for every address"
         )
     note = read_note(rows)
-    reports = match_reports(to_bounce_table(bounces), mailboxes, wave_of, is_mailed, note)
+    wave_at = read_wave_times(rows, wave_of, note.released)
+    reports = match_reports(to_bounce_table(bounces), mailboxes, wave_at, is_mailed)
     check_reports(reports, rows.column, is_by_wave=is_by_wave, complete=complete)
     cells = cells_of(rows, mailboxes)
     mailings = []
@@ -206,16 +209,14 @@ class Reports:
 
 
 def match_reports(
-    reports: pa.Table, mailboxes: ListMailboxes, wave_of: Codes, is_mailed: Bools, note: ListNote
+    reports: pa.Table, mailboxes: ListMailboxes, wave_at: pa.TimestampArray, is_mailed: Bools
 ) -> Reports:
     """Join the reports and the mailboxes of a list, without those older than the wave."""
     names = name_mailboxes(reports["address"].combine_chunks().cast(pa.string()))
-    number = pc.index_in(names, mailboxes.names).fill_null(-1).to_numpy().astype(np.int64)
+    number = number_mailboxes(names, mailboxes)
+    is_older = are_older(reports["at"], number, mailboxes, wave_at, is_mailed)
     outcome = reports["outcome"].cast(pa.string()).to_numpy()
     size = len(mailboxes.names)
-    wave = np.zeros(size + 1, np.int64)
-    wave[mailboxes.code[is_mailed]] = wave_of[is_mailed]
-    is_older = are_older(reports["at"], wave[number], note.released)
     has = {}
     for word in Outcome:
         has[word] = np.zeros(size, np.bool_)
@@ -240,22 +241,56 @@ def count_distinct(names: pa.StringArray, mask: Bools) -> int:
     return len(names.filter(pa.array(mask)).unique())
 
 
-def are_older(at: pa.ChunkedArray, wave: Codes, released: dict[int, datetime]) -> Bools:
-    """Reports that are older than the wave of their mailbox, where both dates are known."""
-    is_older = np.zeros(len(at), np.bool_)
-    for number, moment in released.items():
-        limit = pa.scalar(moment - OLDER, pa.timestamp("us", "UTC"))
-        is_before = to_bools(pc.less(at.cast(limit.type), limit).combine_chunks().fill_null(False))
-        is_older |= (wave == number) & is_before
-    return is_older
+def number_mailboxes(names: pa.StringArray, mailboxes: ListMailboxes) -> Codes:
+    """The number of each name among the mailboxes of a list; -1 where it is not one of them."""
+    number = pc.index_in(names, mailboxes.names).fill_null(-1)
+    return np.asarray(number.to_numpy(), np.int64)
+
+
+def are_older(
+    reported_at: pa.ChunkedArray,
+    number: Codes,
+    mailboxes: ListMailboxes,
+    wave_at: pa.TimestampArray,
+    is_mailed: Bools,
+) -> Bools:
+    """Reports that are older than the wave of their mailbox, where both times are known."""
+    planned_at = np.full(len(mailboxes.names) + 1, np.datetime64("NaT", "us"))
+    planned_at[mailboxes.code[is_mailed]] = plain_times(wave_at)[is_mailed]
+    # NaT, where a time is not known, is not less than another time.
+    return plain_times(reported_at) < planned_at[number] - np.timedelta64(OLDER)
+
+
+def plain_times(times: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.datetime64]:
+    """Times in UTC as numpy has them; NaT where there is none."""
+    in_utc = times.cast(ARROW_TYPES["moment"]).cast(pa.timestamp("us"))
+    return np.asarray(in_utc.to_numpy(zero_copy_only=False), "datetime64[us]")
+
+
+def find_older_reports(out: Any, column: Hashable, bounces: pd.DataFrame) -> Bools:
+    """Which reports are older than the wave of their mailbox, by the columns of the waves."""
+    rows = Results(out, column, None, JUDGED)
+    wave_of = read_waves(rows)
+    mailboxes = read_list_mailboxes(rows)
+    reports = to_bounce_table(bounces)
+    names = name_mailboxes(reports["address"].combine_chunks().cast(pa.string()))
+    number = number_mailboxes(names, mailboxes)
+    wave_at = read_wave_times(rows, wave_of, read_note(rows).released)
+    is_mailed = (wave_of > 0) & mailboxes.has_one
+    return are_older(reports["at"], number, mailboxes, wave_at, is_mailed)
+
+
+def describe_older(count: int) -> str:
+    """That reports are older than their wave."""
+    return (
+        f"{count_of(count, 'report is', 'reports are')} more than {OLDER.days} days older than the "
+        "wave: of an earlier mailing"
+    )
 
 
 def check_reports(reports: Reports, column: Hashable, *, is_by_wave: bool, complete: bool) -> None:
     """An error if no report is about the mailed rows, and warnings about those that are not."""
-    older = (
-        f"{count_of(reports.older, 'report is', 'reports are')} more than {OLDER.days} days older "
-        "than the wave: of an earlier mailing"
-    )
+    older = describe_older(reports.older)
     if not reports.matched and (reports.unmatched or reports.older or not complete):
         none = "no report is"
         if reports.unmatched:

@@ -39,6 +39,7 @@ from .cells import (
     ListMailboxes,
     cells_of,
     read_list_mailboxes,
+    read_wave_times,
     read_waves,
     says_who_was_asked,
 )
@@ -90,10 +91,11 @@ class Mailing(Generic[Frame]):
     wave, waves : int
         The number of this wave, and how many were asked for.
     next : DataFrame
-        The rows to mail now, with the column `wave`; of the kind that was given.
+        The rows to mail now, of the kind that was given.
     frame : DataFrame
-        The whole list with the column `wave`: the number of the wave that each row was released in,
-        NA where it was not. Keep it, since the next call begins with it.
+        The whole list with the column `wave`, the number of the wave that each row was released in,
+        and `wave_at`, when that wave was planned; NA where it was not. Keep it, since the next call
+        begins with it.
     held : DataFrame
         The rows that are not mailed, now or before, with the column `held`: why, in words.
     expected : Expected
@@ -304,7 +306,7 @@ def mailing(
     choice = choose_wave(listed, budget, forecast, judge_reputation(last), pilot, resume=resume)
     warn_user(*warnings_of(listed, forecast, choice, again=again))
 
-    frame = mark_waves(listed, budget, choice, labels[0])
+    frame = mark_waves(listed, budget, choice, labels[:2])
     marked = Table(frame, listed.data.column)
     waiting = np.flatnonzero(choice.wave_of == 0)
     words = choice.held.take(pa.array(waiting))
@@ -314,7 +316,7 @@ def mailing(
         waves=budget.waves,
         next=marked.take(np.sort(choice.now)),
         frame=frame,
-        held=held.attach(pa.table({"held": words}), labels[1:], HELD_COLUMNS, {}),
+        held=held.attach(pa.table({"held": words}), labels[2:], HELD_COLUMNS, {}),
         expected=choice.expected,
         why=" ".join(explain(listed, budget, forecast, choice)),
         warnings=(*forecast.doubts, *choice.reputation.complaints, *choice.refusals),
@@ -627,15 +629,20 @@ def reason_held(why: str) -> str:
     return why
 
 
-def mark_waves(listed: ListToMail, budget: Budget, choice: Choice, label: Any) -> Any:
-    """The frame with the wave of each row, and the note for the next call."""
+def mark_waves(listed: ListToMail, budget: Budget, choice: Choice, labels: list[Any]) -> Any:
+    """The frame with the wave of each row and its time, and the note for the next call."""
     released = dict(listed.note.released)
     if len(choice.now):
-        released[listed.wave] = datetime.now(UTC)
+        released[listed.wave] = datetime.now(UTC).replace(microsecond=0)
+    before = read_wave_times(listed.rows, listed.wave_of, released)
+    is_now = pa.array(choice.wave_of == listed.wave)
+    wave_at = pc.if_else(is_now, pa.scalar(released.get(listed.wave), before.type), before)
     rows = listed.note.rows or len(listed.rows)
     note = ListNote(listed.cells.key, rows, budget.waves, budget.rate, released)
-    marks = pa.table({"wave": pa.array(choice.wave_of, mask=choice.wave_of == 0)})
-    return listed.data.attach(marks, [label], WAVE_COLUMNS, note.to_json())
+    marks = pa.table(
+        {"wave": pa.array(choice.wave_of, mask=choice.wave_of == 0), "wave_at": wave_at}
+    )
+    return listed.data.attach(marks, labels, WAVE_COLUMNS, note.to_json())
 
 
 # --- in words ----------------------------------------------------------------------------------

@@ -475,6 +475,7 @@ CONTRADICTION_COLUMNS: tuple[Column, ...] = (
 )
 WAVE_COLUMNS = (
     Column("wave", "count", "wave", False, "1, 2, ...: the wave of a mailing in which the row is"),
+    Column("wave_at", "moment", "wave_at", False, "when the wave was planned, UTC"),
 )
 HELD_COLUMNS = (Column("held", "text", "held", False, "why the row is not mailed now, in words"),)
 RISK_COLUMNS: tuple[Column, ...] = (

@@ -8,8 +8,9 @@ that was meant. The values are never changed, so that the one before undoes a de
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,7 @@ class ByPerson:
 
     keys: pa.StringArray
     values: pa.Array
+    times: Mapping[int, datetime] = field(default_factory=dict)  # of a wave, where it is known
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -56,12 +58,18 @@ class ByPerson:
         if not len(self):
             return self
         is_kept = pc.invert(pc.is_in(self.keys, value_set=keys))
-        return ByPerson(self.keys.filter(is_kept), self.values.filter(is_kept))
+        return ByPerson(self.keys.filter(is_kept), self.values.filter(is_kept), self.times)
 
-    def put(self, keys: pa.StringArray, value: str | int) -> ByPerson:
-        """With one value for some people, in place of theirs."""
+    def put(
+        self, keys: pa.StringArray, value: str | int, times: Mapping[int, datetime] | None = None
+    ) -> ByPerson:
+        """With one value for some people, in place of theirs, and times of more waves."""
         rest, new = self.without(keys), pa.repeat(pa.scalar(value, self.values.type), len(keys))
-        return ByPerson(pa.concat_arrays([rest.keys, keys]), pa.concat_arrays([rest.values, new]))
+        return ByPerson(
+            pa.concat_arrays([rest.keys, keys]),
+            pa.concat_arrays([rest.values, new]),
+            {**self.times, **(times or {})},
+        )
 
     def of(self, people: pa.StringArray) -> pa.Array:
         """The value of each person; null without one."""
@@ -148,7 +156,16 @@ def read_waves(frame: pd.DataFrame, at: int) -> ByPerson:
     written = repaired_texts(frame.iloc[rows, at])
     if names.count(clean) == 1:  # `read_verdicts` does not write it
         written = pc.coalesce(read_present(to_array(frame.iloc[rows, names.index(clean)])), written)
-    return last_of(people_of(address_keys(written)), pa.array(numbers.iloc[rows], pa.int64()))
+    waves = last_of(people_of(address_keys(written)), pa.array(numbers.iloc[rows], pa.int64()))
+    wave_at = label_of(frame.columns[at], None, "wave_at")
+    if names.count(wave_at) != 1:
+        return waves
+    moments = pd.to_datetime(
+        frame.iloc[rows, names.index(wave_at)], utc=True, format="ISO8601", errors="coerce"
+    )
+    earliest = moments.groupby(numbers.iloc[rows]).min().dropna()
+    times = dict(zip(earliest.index.tolist(), earliest.tolist(), strict=True))
+    return replace(waves, times=times)
 
 
 def repaired_texts(cells: pd.Series[Any]) -> pa.StringArray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from copy import copy
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +32,7 @@ from ..frames.policy import (
 )
 from ..frames.reading import Reading
 from ..frames.results import BUCKETS, WAITING, Results
+from ..mailings.cells import times_of_waves
 from ..model.address import lower_domain
 from ..model.arrow import texts_where, to_bools
 from ..model.words import (
@@ -72,7 +74,7 @@ Rows = npt.NDArray[np.signedinteger[Any]]
 Codes = npt.NDArray[np.signedinteger[Any]]
 Flags = npt.NDArray[np.bool_]
 # Columns that the audit itself adds to a list.
-NOTED = ("suppressed", "identity", "duplicate_of", "copies", "part", "wave")
+NOTED = ("suppressed", "identity", "duplicate_of", "copies", "part", "wave", "wave_at")
 NOTES = (*NOTED, *(column.name for column in DECISION_COLUMNS))
 # The core, and what a policy looks at besides.
 CORE = tuple(c for c in COLUMNS if c.in_core or c.name == "disposable_suspected")
@@ -104,6 +106,7 @@ class AuditedRows:
         self.decision: Codes = np.zeros(len(table), np.int8)  # of each row, of `WORDS`
         # Of a mailing in which each row was mailed; 0 for none.
         self.wave: Codes = np.zeros(len(table), np.int64)
+        self.wave_times: Mapping[int, datetime] = {}
         # The verdict is that of a suggestion.
         self.is_corrected: Flags = np.zeros(len(table), np.bool_)
 
@@ -139,7 +142,9 @@ class AuditedRows:
             wanted = (*wanted, *DECISION_COLUMNS)
         # Of an earlier file.
         if self.wave.any() or label_of(self.column, None, "wave") in self.frame.columns:
+            wave_at = times_of_waves(self.wave[at], self.wave_times)
             table = table.append_column("wave", pa.array(self.wave[at], mask=self.wave[at] == 0))
+            table = table.append_column("wave_at", wave_at)
             wanted = (*wanted, *WAVE_COLUMNS)
         out: pd.DataFrame = data.attach(table, name_columns(data, None, wanted), wanted, self.note)
         return out
@@ -357,6 +362,7 @@ class Listing:
         )[self.first_kind]
         is_other = is_invalid & self.is_among(~is_invalid)[self.person]
         self.rows.wave = np.where(is_other, 0, numbers[self.person])
+        self.rows.wave_times = waved.times
 
     def word_of(self, decision: int) -> str:
         """A decision as the page names it; empty for none."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..frames.policy import read_decided
 from ..local.backend import LocalBackend
 from ..mailings.estimate import LINE_LABELS, estimate, is_verified_whole
 from ..mailings.experience import Experience
-from ..mailings.learn import learn
+from ..mailings.learn import describe_older, find_older_reports, learn
 from ..mailings.waves import mailing
 from ..model.words import ACTIONS, Verdict, count_of, percent
 from ..reports.by_operator import OperatorCounts
@@ -190,6 +191,13 @@ def read_outcomes(path: Path, name: str, listing: Listing, earlier: Bounced | No
         except MailVerdictError as exc:
             raise type(exc)(str(exc).replace(str(path), shown)) from None
     rows = read_decided(listing.rows.to_frame(columns=READ), column, None)
+    older = find_older_reports(listing.rows.to_frame(columns=READ), column, bounces)
+    if older.any():
+        told = describe_older(int(older.sum()))
+        if older.all():
+            raise InputError(f"{shown}: {told}")
+        notes.append(f"{told}, so that they do not count")
+        bounces = bounces[~older]
     mailed = listing.rows.wave > 0
     new = match_outcomes(rows, bounces, mailed=pd.Series(mailed) if mailed.any() else None)
     if not new.matched:
@@ -238,6 +246,7 @@ class PlannedWave:
     text: str  # what to expect of it, and what is wrong
     can_pilot: bool = False  # no row is sure enough, and a few would teach something
     can_resume: bool = False  # rows wait since the last wave was blocked or complained about
+    planned_at: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
 
 
 NO_WAVE = PlannedWave(0, np.array([], np.int64), "")

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from socket import socket
 from typing import Any, NamedTuple
@@ -39,6 +40,7 @@ KEPT_FOR = 30 * 86_400.0  # seconds
 FORM = 2  # of the files
 STATE, LIST, RESULT = "audit.json", "list.arrow", "result.arrow"
 DECIDED, WAVED = "decided.arrow", "waved.arrow"
+TIMES = b"times"  # of the waves, in the metadata of a table
 ABOUT = "about.json"  # what a list of audits shows, and the process that has the audit open
 DOOR = "page.json"  # port and tokens
 LOCK = "open.lock"  # held by the process that has the audit open
@@ -301,16 +303,21 @@ class AuditSession:
 
     def write_people(self, name: str, people: ByPerson) -> None:
         """Keep values by person."""
-        write_table(self.folder / name, pa.table({"key": people.keys, "value": people.values}))
+        table = pa.table({"key": people.keys, "value": people.values})
+        times = {value: time.isoformat() for value, time in people.times.items()}
+        write_table(self.folder / name, table.replace_schema_metadata({TIMES: json.dumps(times)}))
 
     def read_people(self, name: str, kind: str) -> ByPerson:
         """The values by person that were kept."""
-        table = (
-            read_table(self.folder / name)
-            .cast(pa.schema({"key": "string", "value": kind}))
-            .combine_chunks()
+        kept = read_table(self.folder / name)
+        table = kept.cast(pa.schema({"key": "string", "value": kind})).combine_chunks()
+        # An earlier release kept no times.
+        times = json.loads((kept.schema.metadata or {}).get(TIMES, "{}"))
+        return ByPerson(
+            one_array(table["key"]),
+            one_array(table["value"]),
+            {int(value): datetime.fromisoformat(time) for value, time in times.items()},
         )
-        return ByPerson(one_array(table["key"]), one_array(table["value"]))
 
 
 def process_mark() -> list[Any]:

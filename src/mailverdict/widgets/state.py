@@ -860,7 +860,8 @@ class AuditState:
             result.wave = wave
             self.work.spoken = wave.text
             if len(wave.rows):
-                self.choose(waved=before.put(result.listing.keys_of(wave.rows), wave.number))
+                keys = result.listing.keys_of(wave.rows)
+                self.choose(waved=before.put(keys, wave.number, {wave.number: wave.planned_at}))
                 self.set_complete(is_on=False)  # its own bounces are still to come
                 name = file_name(self.stem(), f"wave-{wave.number}", kind)
                 self.write(name, lambda path: result.save("send", wave.rows, path, ""), by)
