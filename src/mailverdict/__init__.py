@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from .frames.explode import explode
     from .frames.planning import plan, quota
     from .frames.policy import Policy, Split, decide, split
+    from .frames.send_list import SendList, send_list
     from .frames.suppress import suppress
     from .frames.verifiers import read_verdicts
     from .frames.verify import averify, start, verify
@@ -122,6 +123,7 @@ _MODULES = {
     "Report": "reports.report",
     "Run": "runs.run",
     "STATUS_DTYPE": "table.columns",
+    "SendList": "frames.send_list",
     "ServiceError": "errors",
     "SettingsError": "errors",
     "Split": "frames.policy",
@@ -160,6 +162,7 @@ _MODULES = {
     "report": "reports.report",
     "risk": "mailings.risk",
     "schema": "table.schema",
+    "send_list": "frames.send_list",
     "split": "frames.policy",
     "start": "frames.verify",
     "summary": "reports.summary",
@@ -188,6 +191,7 @@ _NOT_LISTED = {
         "Reason",
         "Run",
         "STATUS_DTYPE",
+        "SendList",
         "Split",
         "Status",
         "VERDICT_DTYPE",
@@ -241,6 +245,7 @@ __all__ = [
     "Report",
     "Run",
     "STATUS_DTYPE",
+    "SendList",
     "ServiceError",
     "SettingsError",
     "Split",
@@ -281,6 +286,7 @@ __all__ = [
     "report",
     "risk",
     "schema",
+    "send_list",
     "split",
     "start",
     "summary",

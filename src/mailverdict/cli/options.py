@@ -133,6 +133,15 @@ Prefix = Annotated[
     typer.Option("--prefix", help="Prefix of each new column's name; COLUMN_ when not given."),
 ]
 PolicyName = Annotated[str | None, typer.Option("--policy", help="strict, balanced or lenient.")]
+ForService = Annotated[
+    str | None,
+    typer.Option(
+        "--for",
+        metavar="SERVICE",
+        help="With --policy: two more files beside the output for the importer of hubspot, mailchimp, "
+        "brevo, klaviyo or salesforce: those to send to, and those to unsubscribe.",
+    ),
+]
 Audience = Annotated[
     str,
     typer.Option(

@@ -6,7 +6,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -64,6 +65,7 @@ from .options import (
     EscapeFormulas,
     FailAbove,
     File,
+    ForService,
     InPlace,
     JournalAt,
     Json,
@@ -91,6 +93,7 @@ from .options import (
     with_groups,
 )
 from .outcome import FileOutcome, parse_limits
+from .send_list import SendListFiles
 from .status import STATUS, ProgressLog, print_status, printed_warnings
 from .stopper import Stopper
 from .terminal import app, chosen_backend
@@ -114,6 +117,7 @@ def verify(
     ] = "core",
     prefix: Prefix = None,
     policy: PolicyName = None,
+    for_service: ForService = None,
     report: Annotated[
         str | None,
         typer.Option(
@@ -164,6 +168,7 @@ def verify(
         raise mv.SettingsError(
             "--keep-repeats is for --policy and --report, which say what is sent"
         )
+    send_list = SendListFiles.check(for_service, policy, output, file, suppress, known, report)
     written = parse_columns(columns, clean=clean)
     listed = None if suppress is None else read_suppression_list(suppress, against_column)
     settled = read_known_file(known, mapped, validation_type, max_age, against_column)
@@ -194,6 +199,10 @@ def verify(
         name = pick_column(source, column)
         listed = add_refusals(source, name, listed, suppress_where or (), quiet=quiet)
         needed = [name, *(rule.column for rule in listed.rules)] if listed else [name]
+        identifiers = []
+        if send_list is not None:
+            identifiers = send_list.find_identifier(source.columns, name)
+            needed += identifiers
         run = FileRun(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
         added = {"part": explode, "suppressed": listed is not None, "source": settled is not None}
         written += [each for each, is_added in added.items() if is_added and each not in written]
@@ -207,6 +216,7 @@ def verify(
             audience=audience,
             earlier=earlier,
             keep_repeats=keep_repeats,
+            identifiers=identifiers,
         )
         by_action = None if policy is None else rows.label("action")
         escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
@@ -226,7 +236,14 @@ def verify(
             )
 
         table_output.check_room(given_rows)
-        with table_output.open(lambda: run.failure is not None) as write:
+
+        def has_failed() -> bool:
+            return run.failure is not None
+
+        with ExitStack() as outputs:
+            write = outputs.enter_context(table_output.open(has_failed))
+            if send_list is not None:
+                rows.on_decided = outputs.enter_context(send_list.open(has_failed))
             for piece in run.verify(marked_rows):
                 write(rows.add(piece))
     print_notices(run)
@@ -249,6 +266,8 @@ def verify(
     )
     outcome.show(as_json=as_json, quiet=quiet)
     print_written(table_output.written, quiet=quiet or (as_json and output is None))
+    if send_list is not None:
+        send_list.print_written(quiet=quiet)
     if report is not None:
         again = verify_command(file, options_given(context))
         rows.save_report(validation_type, list_name(file), again, getattr(asked, "label", ""))
@@ -340,7 +359,11 @@ class VerifiedRows:
         audience: str,
         earlier: str | None = None,
         keep_repeats: bool = False,
+        identifiers: Sequence[str] = (),
     ) -> None:
+        # Called with each piece and its actions; the identifiers are columns that it needs.
+        self.on_decided: Callable[[Results, pa.Array], None] | None = None
+        self.identifiers = identifiers
         self.keep_repeats, self.sent = keep_repeats, SentMailboxes()
         self.repeated = 0  # rows whose mailbox is sent in an earlier row
         self.column, self.prefix, self.audience = column, prefix, audience
@@ -378,6 +401,12 @@ class VerifiedRows:
                 results = self.name_repeats(results, decided, repeats)
                 rows = read_decided(results, self.column, self.prefix)
                 decided = decide_rows(rows, self.judge)
+        if self.on_decided is not None and decided is not None:
+            named = results
+            for name in self.identifiers:
+                named = put_column(named, piece.field(name), piece[name])
+            action = one_array(decided["action"]).cast(pa.string())
+            self.on_decided(read_decided(named, self.column, self.prefix), action)
         self.counts.add(rows)
         if self.origins is not None:
             names = piece.column_names

@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..checks.lists.mailboxes import Mailboxes, find_mailboxes
+from ..model.arrow import to_bools
 from ..repair.repair import MAX_CELL
 from ..table.cells import describe_no_address, read_cells
 from ..table.columns import DUPLICATE_COLUMNS
@@ -162,6 +163,12 @@ class SentMailboxes:
         self.add(hashes[~is_known], first[~is_known])
         row_of_mail = np.append(first, 0)[codes]
         return np.where(row_of_mail == numbers, 0, row_of_mail)
+
+    def has(self, mailboxes: pa.StringArray) -> npt.NDArray[np.bool_]:
+        """Which mailboxes get a mail; null is none."""
+        hashes = pd.util.hash_array(mailboxes.fill_null("").to_numpy(zero_copy_only=False))
+        is_there = to_bools(mailboxes.is_valid())
+        return np.isin(hashes, self.hashes) & is_there
 
     def add(self, hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.int64]) -> None:
         """Keep new mailboxes, in the order of their hashes."""
