@@ -24,7 +24,7 @@ from typing import Any
 import pandas as pd
 from tests.widgets.browser import AuditPage, audit_page, chromium
 
-from mailverdict.widgets.notebook import PageWidget
+from mailverdict.widgets.audit import PageWidget
 from mailverdict.widgets.state import AuditState
 
 from .addresses import make_addresses

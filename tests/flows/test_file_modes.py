@@ -109,9 +109,9 @@ def test_outputs_packed_ones_too(places, umask, tmp_path, name, earlier):
 def test_files_of_the_page(places, which, kind):
     audit = finished(ready(pd.DataFrame({"email": ["ada@example.org"]}), validation_type="regex"))
     files: list[Path] = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download(which, kind)
-    audit.wait(30)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download(which, kind)
+    audit.work.wait(30)
     assert len(files) == 1
     assert modes_of_files(places) == PRIVATE
 

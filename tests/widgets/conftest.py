@@ -12,7 +12,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.sandbox.serving import ServiceThread
-from mailverdict.widgets import Audit
+from mailverdict.widgets.state import AuditState
 from mailverdict.widgets.view import take_snapshot
 from tests.widgets.browser import (
     NOTEBOOK,
@@ -65,7 +65,7 @@ def local_page(
     with ExitStack() as stack:
 
         def open_page(opened: AuditPage) -> None:
-            state = request.module.local_audit(folder)._state
+            state = request.module.local_audit(folder)
             page = stack.enter_context(served(state))
             opened.go_to(f"{page.base}/#{TOKEN}")
 
@@ -93,34 +93,54 @@ def service() -> Iterator[ServiceThread]:
         yield running
 
 
-def ready(data, backend=None, **options) -> Audit:
+def new_audit(
+    backend=None,
+    validation_type="mx",
+    *,
+    journal="auto",
+    screen=None,
+    limit=None,
+    **options,
+) -> AuditState:
+    """An audit without a list, with the defaults of `Audit`."""
+    settings = {"backend": backend, "journal": journal, "screen": screen, "limit": limit}
+    return AuditState(settings, validation_type, **options)
+
+
+def ready(data, backend=None, *, column=None, **options) -> AuditState:
     """An audit whose estimate is there."""
-    audit = Audit(data, backend, **options)
-    audit.wait(30)
+    audit = new_audit(backend, **options)
+    audit.load(data, column)
+    audit.work.wait(30)
     return audit
 
 
-def finished(audit: Audit) -> Audit:
+def finished(audit: AuditState) -> AuditState:
     """The same after a run."""
     audit.verify()
-    audit.wait(30)
+    audit.work.wait(30)
     return audit
 
 
-def shown(audit: Audit, section: str) -> dict[str, Any]:
+def result_of(audit: AuditState) -> pd.DataFrame | None:
+    """The rows of the result with all columns; None where there is no result."""
+    return None if audit.result is None else audit.result.listing.rows.to_frame()
+
+
+def shown(audit: AuditState, section: str) -> dict[str, Any]:
     """What the page shows of a section."""
-    return take_snapshot(audit._state, section)
+    return take_snapshot(audit, section)
 
 
-def message(audit: Audit, section: str = "check") -> str:
+def message(audit: AuditState, section: str = "check") -> str:
     """The message of a section."""
     return shown(audit, section)["message"]
 
 
-def wait_for_settled(audit: Audit, count: int) -> None:
+def wait_for_settled(audit: AuditState, count: int) -> None:
     """Return when a run has settled so many addresses."""
     enough = threading.Event()
-    audit.run.subscribe(
+    audit.check.run.subscribe(
         lambda progress: enough.set() if progress.settled >= count or progress.is_over else None
     )
     enough.wait()  # pytest's own time-out applies

@@ -21,10 +21,21 @@ from mailverdict.errors import ColumnError, InputError, SettingsError
 from mailverdict.model.arrow import one_array
 from mailverdict.widgets import Audit
 from mailverdict.widgets.source import read_file
+from mailverdict.widgets.state import AuditState
 from tests.doubles.answering_backend import AnsweringBackend, unknown, valid
 from tests.doubles.clock import FastClock
 from tests.doubles.waiting import wait_until
-from tests.widgets.conftest import QUICK, SLOW, finished, message, ready, shown, wait_for_settled
+from tests.widgets.conftest import (
+    QUICK,
+    SLOW,
+    finished,
+    message,
+    new_audit,
+    ready,
+    result_of,
+    shown,
+    wait_for_settled,
+)
 from tests.widgets.paced import Cable, paced_service, paid
 
 
@@ -32,7 +43,7 @@ def remote(service, **options) -> mv.RemoteBackend:
     return mv.RemoteBackend(service.url, poll=QUICK, **options)
 
 
-def primary(audit: Audit) -> str:
+def primary(audit: AuditState) -> str:
     return shown(audit, "page")["primary"]
 
 
@@ -55,7 +66,7 @@ def test_a_frame_is_loaded_and_its_column_guessed(contacts):
 )
 def test_other_kinds_of_frame_are_loaded(contacts, kind):
     audit = finished(ready(kind(contacts), validation_type="regex"))
-    assert audit.result["E-Mail_verdict"].value_counts()["valid"] == 41
+    assert result_of(audit)["E-Mail_verdict"].value_counts()["valid"] == 41
 
 
 def test_the_column_can_be_given(contacts):
@@ -80,7 +91,7 @@ def test_columns_of_the_user_that_are_named_like_results_are_kept_under_another_
         "Your column email_source is called email_source_2 here: a result has its name.",
         "Your column email_part is called email_part_2 here: a result has its name.",
     ]
-    out = finished(audit).result
+    out = result_of(finished(audit))
     assert out["email_status_3"].tolist() == ["subscribed", "bounced", "bounced"]
     assert out["email_source_2"].tolist() == ["fair", "shop", "shop"]
     assert out["email_part_2"].tolist() == ["x", "y", "y"]
@@ -99,22 +110,22 @@ def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path
     ]
     audit = ready(pd.DataFrame({"mail": mails}), validation_type="regex")
     files = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
+    audit.on_file = lambda name, path, by: files.append(path)
     for name in ("first.csv", "second.csv"):
-        audit._state.suppress_pasted("bob@example.org")
-        audit.wait(30)
-        audit._state.set_repair("merge", is_on=True)
-        audit.wait(30)
-        audit._state.accept_suggestion()
-        audit.wait(30)
+        audit.suppress_pasted("bob@example.org")
+        audit.work.wait(30)
+        audit.set_repair("merge", is_on=True)
+        audit.work.wait(30)
+        audit.accept_suggestion()
+        audit.work.wait(30)
         finished(audit)
         assert shown(audit, "list")["remarks"] == []
-        assert audit.result["mail_change"].tolist()[3:5] == ["suggestion", "unwrapped"]
-        audit._state.download("everything", "csv")
-        audit.wait(30)
+        assert result_of(audit)["mail_change"].tolist()[3:5] == ["suggestion", "unwrapped"]
+        audit.download("everything", "csv")
+        audit.work.wait(30)
         shutil.copy(files[-1], tmp_path / name)
-        audit._state.load(tmp_path / name)
-        audit.wait(30)
+        audit.load(tmp_path / name)
+        audit.work.wait(30)
     first, second = (
         pd.read_csv(tmp_path / f"{name}.csv").drop(columns="mail_checked_at")
         for name in ("first", "second")
@@ -128,9 +139,9 @@ def test_a_duplicate_with_a_remark_is_reviewed(options):
         {"mail": ["ada@example.org", "ada@example.org (please remove)", "Ada <ada@example.org>"]}
     )
     audit = ready(frame, **options)
-    audit._state.set_repair("merge", is_on=True)
-    audit.wait(30)
-    listing = finished(audit)._state.result.listing
+    audit.set_repair("merge", is_on=True)
+    audit.work.wait(30)
+    listing = finished(audit).result.listing
     assert listing.counts.actions == {"send": 1, "review": 1, "retry": 0, "drop": 1, "unchecked": 0}
     decided = listing.decide()
     assert decided["mail_action"].tolist() == ["send", "review", "drop"]
@@ -144,31 +155,31 @@ def test_duplicates_of_an_earlier_file_are_removed_only_on_request(kind, tmp_pat
         pd.DataFrame({"mail": ["ada@example.org", "bob@example.org", "ADA@EXAMPLE.org"]}),
         validation_type="regex",
     )
-    audit._state.set_repair("merge", is_on=True)
-    audit.wait(30)
+    audit.set_repair("merge", is_on=True)
+    audit.work.wait(30)
     finished(audit)
-    assert audit._state.result.listing.counts.actions["drop"] == 1
+    assert audit.result.listing.counts.actions["drop"] == 1
     files = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download("everything", kind)
-    audit.wait(30)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download("everything", kind)
+    audit.work.wait(30)
     table = read_file(files[0]).frame.iloc[1:]  # without the row that the other one repeats
     again = finished(ready(table, validation_type="regex"))
-    assert again._state.result.listing.counts.actions["drop"] == 0
-    decided = again._state.result.listing.decide()
+    assert again.result.listing.counts.actions["drop"] == 0
+    decided = again.result.listing.decide()
     assert decided["mail_action"].tolist() == ["send", "send"]
 
 
 @pytest.mark.slow
 def test_the_rest_of_an_edited_set_of_result_columns_is_kept_under_other_names():
     frame = pd.DataFrame({"mail": ["Ada <ada@example.org>", "bob@example.org"]})
-    edited = finished(ready(frame, validation_type="regex")).result.assign(
+    edited = result_of(finished(ready(frame, validation_type="regex"))).assign(
         mail_change=["moved", "called"]
     )
     edited.attrs = {}  # as in a file
     audit = finished(ready(edited, validation_type="regex"))
     assert message(audit, "tidy") == ""
-    out = audit.result
+    out = result_of(audit)
     assert out["mail_change_2"].tolist() == ["moved", "called"]
     assert out["mail_change"].tolist() == ["unwrapped", ""]
 
@@ -178,8 +189,8 @@ def test_without_a_likely_column_one_is_asked_for():
     assert shown(audit, "list")["column"] is None
     assert "choose the one that holds them" in message(audit, "list")
     assert primary(audit) == "choose"
-    audit._state.choose_column(0)
-    audit.wait(30)
+    audit.choose_column(0)
+    audit.work.wait(30)
     assert message(audit, "list") == ""
     assert audit.plan.malformed == 1
 
@@ -187,10 +198,10 @@ def test_without_a_likely_column_one_is_asked_for():
 def test_a_failed_load_leaves_nothing_loaded_and_says_why(contacts, tmp_path):
     audit = finished(ready(contacts, validation_type="regex"))
     (tmp_path / "picture.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00")
-    audit._state.load_file(tmp_path / "picture.csv", "picture.csv")
-    audit.wait(30)
+    audit.load_file(tmp_path / "picture.csv", "picture.csv")
+    audit.work.wait(30)
     assert "picture.csv is not a text table but a picture" in message(audit, "list")
-    assert (shown(audit, "list")["summary"], audit.result, audit.plan) == ("", None, None)
+    assert (shown(audit, "list")["summary"], result_of(audit), audit.plan) == ("", None, None)
     assert shown(audit, "page")["can"] == {"tidy": False, "check": False, "decide": False}
     with pytest.raises(InputError, match="no such file"):
         audit.load(tmp_path / "nowhere.csv")
@@ -201,12 +212,12 @@ def test_a_file_is_read_again_with_another_encoding_or_header(tmp_path):
     file.write_bytes("ada@example.org;Jürgen\nbob@example.org;Zoë\n".encode("cp1252"))
     audit = ready(file, validation_type="regex")
     assert shown(audit, "list")["size"] == "2 rows, 2 columns"
-    audit._state.read_again("mac-roman", "yes", "")
-    audit.wait(30)
+    audit.read_again("mac-roman", "yes", "")
+    audit.work.wait(30)
     assert shown(audit, "list")["size"] == "1 row, 2 columns"
     assert shown(audit, "list")["encoding"] == "mac-roman"
-    audit._state.load_pasted("ada@example.org")
-    audit.wait(30)
+    audit.load_pasted("ada@example.org")
+    audit.work.wait(30)
     assert shown(audit, "list")["encoding"] == "", (
         "what was chosen for one file does not apply to the next"
     )
@@ -234,15 +245,15 @@ def test_another_sheet_of_a_workbook_is_read(tmp_path):
         ["Members", "Former", "Empty"],
     )
     for sheet, header, rows in (("Former", "", 1), ("Former", "no", 2)):
-        audit._state.read_again("", header, sheet)
-        audit.wait(30)
+        audit.read_again("", header, sheet)
+        audit.work.wait(30)
         assert (shown(audit, "list")["sheet"], audit.plan.rows) == (sheet, rows)
-    audit._state.read_again("", "", "Empty")
-    audit.wait(30)
+    audit.read_again("", "", "Empty")
+    audit.work.wait(30)
     assert shown(audit, "list")["kind"] == "failed"
     assert len(shown(audit, "list")["sheets"]) == 3, "another can be chosen"
-    audit._state.load_pasted("ada@example.org")
-    audit.wait(30)
+    audit.load_pasted("ada@example.org")
+    audit.work.wait(30)
     assert (shown(audit, "list")["sheet"], shown(audit, "list")["sheets"]) == ("", [])
 
 
@@ -256,29 +267,29 @@ def test_another_sheet_of_a_workbook_is_read(tmp_path):
     ],
 )
 def test_a_list_can_be_pasted(text, rows):
-    audit = Audit(validation_type="regex")
-    audit._state.load_pasted(text)
-    audit.wait(30)
+    audit = new_audit(validation_type="regex")
+    audit.load_pasted(text)
+    audit.work.wait(30)
     assert audit.plan.rows == rows
     assert audit.plan.malformed == 0
 
 
 def test_paths_can_be_forbidden(tmp_path):
     (tmp_path / "mails.csv").write_text("mail\nada@example.org\n")
-    audit = Audit(allow_paths=False)
+    audit = new_audit(allow_paths=False)
     with pytest.raises(SettingsError, match="cannot be opened by their path"):
-        audit._state.load_path(str(tmp_path / "mails.csv"))
+        audit.load_path(str(tmp_path / "mails.csv"))
 
 
 def test_a_new_list_clears_result_filters_and_choices(contacts):
     audit = finished(ready(contacts, validation_type="regex"))
-    audit._state.result.set_facet("verdict", "invalid")
-    audit._state.set_repair("merge", False)
+    audit.result.set_facet("verdict", "invalid")
+    audit.set_repair("merge", False)
     audit.load(pd.DataFrame({"mail": ["bob@example.org"]}))
-    audit.wait(30)
-    assert audit.result is None
+    audit.work.wait(30)
+    assert result_of(audit) is None
     assert not shown(audit, "decide")["is_ready"]
-    assert audit._state.choices.merge
+    assert audit.choices.merge
     assert not shown(finished(audit), "decide")["is_filtered"]
 
 
@@ -293,14 +304,14 @@ def test_a_column_name_that_occurs_twice_is_reported():
 def test_the_result_is_the_frame_with_all_result_columns(contacts):
     before = contacts.copy(deep=True)
     audit = finished(ready(contacts, validation_type="regex"))
-    pd.testing.assert_frame_equal(audit.result[list(contacts.columns)], before)
+    pd.testing.assert_frame_equal(result_of(audit)[list(contacts.columns)], before)
     pd.testing.assert_frame_equal(contacts, before)
     expected = mv.verify(contacts, "E-Mail", validation_type="regex", columns="all")
     added = ["E-Mail_duplicate_of", "E-Mail_copies"]  # one mail is sent to a mailbox
     own, results = list(contacts.columns), list(expected.columns)[contacts.shape[1] :]
-    assert list(audit.result.columns) == [*own, *added, *results]
-    assert audit.result["E-Mail_verdict"].equals(expected["E-Mail_verdict"])
-    assert audit.run.progress.state == "done"
+    assert list(result_of(audit).columns) == [*own, *added, *results]
+    assert result_of(audit)["E-Mail_verdict"].equals(expected["E-Mail_verdict"])
+    assert audit.check.run.progress.state == "done"
     assert shown(audit, "check")["progress"]["label"] == "42 of 42 rows checked"
     assert primary(audit) == "send"
 
@@ -313,7 +324,7 @@ def test_the_primary_button_can_be_pressed_when_no_row_can_be_mailed():
 
 
 def test_each_depth_says_in_plain_words_what_it_does_and_what_valid_means():
-    depths = shown(Audit(), "check")["depths"]
+    depths = shown(new_audit(), "check")["depths"]
     assert [each["label"] for each in depths] == [
         "Format only",
         "Domain can receive mail",
@@ -353,17 +364,17 @@ def test_the_estimate_is_what_is_paid(contacts, service, tmp_path):
 
 def test_a_paused_run_goes_on_where_it_stopped_and_pays_once(contacts, service, tmp_path):
     audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
-    audit._state.set_repair("merge", is_on=False)
-    audit.wait(30)
+    audit.set_repair("merge", is_on=False)
+    audit.work.wait(30)
     audit.verify()
     assert primary(audit) == "pause"
     with pytest.raises(SettingsError, match="pause it first"):
-        audit._state.choose_column(0)
+        audit.choose_column(0)
     wait_for_settled(audit, 3)
-    audit.cancel()
-    audit.wait(30)
-    partial = audit.result["E-Mail_status"].value_counts()
-    assert audit.run.progress.state == "cancelled"
+    audit.pause()
+    audit.work.wait(30)
+    partial = result_of(audit)["E-Mail_status"].value_counts()
+    assert audit.check.run.progress.state == "cancelled"
     assert partial["done"] >= 3
     assert partial["pending"] > 0
     assert f"{partial['pending']} rows not checked yet." in shown(audit, "decide")["unclear"]
@@ -371,7 +382,7 @@ def test_a_paused_run_goes_on_where_it_stopped_and_pays_once(contacts, service, 
     assert shown(audit, "check")["button"] == {"label": "Resume", "enabled": True}
     assert audit.plan.to_submit == 0, "what is in flight has been paid for"
     finished(audit)
-    assert audit.run.progress.state == "done"
+    assert audit.check.run.progress.state == "done"
     assert paid(service) == 40
 
 
@@ -380,11 +391,11 @@ def test_a_check_without_a_journal_of_the_user_can_be_paused_too(contacts):
     with mv.sandbox.World() as world:
         audit = ready(contacts, world.backend, validation_type="mx")
         audit.verify()
-        audit.cancel()
-        audit.wait(30)
-        assert audit._state.can_resume()
+        audit.pause()
+        audit.work.wait(30)
+        assert audit.can_resume()
         finished(audit)
-    assert audit.result["E-Mail_status"].value_counts()["done"] == 42
+    assert result_of(audit)["E-Mail_status"].value_counts()["done"] == 42
     assert shown(audit, "check")["plan"]["cost"] == "Costs nothing: this computer asks."
 
 
@@ -393,12 +404,12 @@ def test_a_new_kernel_resumes_from_the_journal(contacts, service, tmp_path):
     first = ready(contacts, remote(service), validation_type="smtp", journal=journal)
     first.verify()
     wait_for_settled(first, 3)
-    first.run._interrupt()
+    first.check.run._interrupt()
     second = finished(ready(contacts, remote(service), validation_type="smtp", journal=journal))
-    assert second.run.progress.from_journal >= 3
-    assert second.run.progress.state == "done"
+    assert second.check.run.progress.from_journal >= 3
+    assert second.check.run.progress.state == "done"
     assert paid(service) == 40
-    first.wait(30)
+    first.work.wait(30)
 
 
 def test_a_service_that_goes_away_leaves_a_message_a_partial_result_and_a_way_on(
@@ -410,16 +421,16 @@ def test_a_service_that_goes_away_leaves_a_message_a_partial_result_and_a_way_on
     audit.verify()
     wait_for_settled(audit, 3)
     cable.is_out = True
-    audit.wait(30)
-    assert audit.run.progress.state == "failed"
+    audit.work.wait(30)
+    assert audit.check.run.progress.state == "failed"
     assert service.url in message(audit)
     assert "What is checked so far is kept. Press Resume to go on." in message(audit)
-    assert (audit.result["E-Mail_status"] == "done").sum() >= 3
+    assert (result_of(audit)["E-Mail_status"] == "done").sum() >= 3
     assert shown(audit, "check")["button"]["label"] == "Resume"
     cable.is_out = False
     finished(audit)
-    assert audit.run.progress.state == "done"
-    assert (audit.result["E-Mail_status"] == "done").sum() == 42
+    assert audit.check.run.progress.state == "done"
+    assert (result_of(audit)["E-Mail_status"] == "done").sum() == 42
     assert paid(service) == 40
 
 
@@ -437,9 +448,9 @@ def test_without_an_estimate_the_button_asks_again_instead_of_spending(contacts,
     assert primary(audit) == "plan"
     assert not shown(audit, "check")["button"]["enabled"]
     cable.is_out = False
-    audit._state.make_plan_again()
-    audit.wait(30)
-    assert audit.run is None
+    audit.make_plan_again()
+    audit.work.wait(30)
+    assert audit.check.run is None
     assert message(audit) == ""
     assert audit.plan.to_submit == 40
     assert primary(audit) == "verify"
@@ -457,7 +468,7 @@ def test_a_quota_that_ends_is_shown_before_and_disables_resume_after(contacts, t
         finished(audit)
         assert paid(service) == 30
     check = shown(audit, "check")
-    assert audit.run.progress.state == "stopped"
+    assert audit.check.run.progress.state == "stopped"
     assert (
         message(audit)
         == "Today's quota is used up. 10 addresses left to check. Press Resume after 00:00 UTC."
@@ -488,18 +499,18 @@ def test_a_changed_setting_marks_the_result_until_it_is_verified_again(contacts)
     assert shown(audit, "decide")["check"].startswith("Format only, by this computer, ")
     assert shown(audit, "decide")["outdated"] == ""
     for change in (
-        lambda: audit._state.choose_column(0),
-        lambda: audit._state.choose_column(1),
-        lambda: audit._state.set_repair("merge", False),
+        lambda: audit.choose_column(0),
+        lambda: audit.choose_column(1),
+        lambda: audit.set_repair("merge", False),
     ):
         change()
-        audit.wait(30)
+        audit.work.wait(30)
     assert "From the earlier setting" in shown(audit, "decide")["outdated"]
     assert primary(audit) == "verify"
-    audit._state.set_repair("merge", True)
-    audit.wait(30)
+    audit.set_repair("merge", True)
+    audit.work.wait(30)
     assert shown(audit, "decide")["outdated"] == "", "it is the setting of the result again"
-    audit._state.set_repair("merge", False)
+    audit.set_repair("merge", False)
     finished(audit)
     assert shown(audit, "decide")["outdated"] == ""
 
@@ -536,7 +547,7 @@ def test_a_file_that_is_not_a_journal_is_reported_and_not_changed(contacts, serv
 
 def test_an_error_of_ours_becomes_a_message_too(contacts, caplog):
     audit = ready(contacts, validation_type="regex")
-    audit._state.show_result = lambda *_: 1 / 0
+    audit.show_result = lambda *_: 1 / 0
     finished(audit)
     assert "ZeroDivisionError" in message(audit)
     assert "the audit met an error" in caplog.text
@@ -550,7 +561,7 @@ def test_a_run_without_verdicts_is_not_shown_as_a_success():
             pd.DataFrame({"email": emails}), backend=backend, validation_type="smtp", journal=None
         )
     )
-    assert audit.run.progress.state == "done"
+    assert audit.check.run.progress.state == "done"
     assert "6 of 6 addresses have no verdict" in message(audit)
     assert shown(audit, "check")["kind"] == "warned"
     decide = shown(audit, "decide")
@@ -594,6 +605,19 @@ def test_without_the_extra_it_says_what_to_install():
     assert "pip install 'mailverdict[widgets]'" in ran.stderr
 
 
+def test_it_can_be_driven_from_other_cells():
+    audit = Audit(pd.DataFrame({"mail": ["ada@example.org", "nobody"]}), validation_type="regex")
+    assert audit.result is None
+    audit.verify()
+    audit.wait(30)
+    assert audit.plan.rows == 2
+    assert audit.run.done()
+    assert audit.result["mail_verdict"].tolist() == ["valid", "invalid"]
+    audit.load(pd.Series(["bob@example.org"], name="mail"))
+    audit.cancel()
+    assert audit.result is None
+
+
 def test_only_what_is_documented_is_offered_to_completion():
     offered = {name for name in dir(Audit()) if not name.startswith("_")}
     assert offered == {"cancel", "load", "plan", "result", "run", "verify", "wait"}
@@ -602,12 +626,11 @@ def test_only_what_is_documented_is_offered_to_completion():
 def test_the_rows_of_a_run_are_kept_once():
     mails = ["Ada <ada@example.org>", "bob@example.org", "nobody", None, "ada@gmial.com"]
     audit = finished(ready(pd.DataFrame({"mail": mails}), validation_type="regex"))
-    state = audit._state
-    prepared = state.prepared
-    assert audit.run.result().equals(audit.result)
-    assert not len(audit.run._execution.addresses)
-    table = state.result.listing.rows.table
-    columns = (table["clean"], state.prepared.read["text"], state.prepared.base.found["text"])
+    prepared = audit.prepared
+    assert audit.check.run.result().equals(result_of(audit))
+    assert not len(audit.check.run._execution.addresses)
+    table = audit.result.listing.rows.table
+    columns = (table["clean"], audit.prepared.read["text"], audit.prepared.base.found["text"])
     assert len({one_array(each).buffers()[2].address for each in columns}) == 1
     assert table["clean"].to_pylist() == [
         "ada@example.org",
@@ -616,9 +639,9 @@ def test_the_rows_of_a_run_are_kept_once():
         None,
         "ada@gmial.com",
     ]
-    audit._state.set_depth("regex")
-    audit.wait(30)
-    assert state.prepared is prepared, "the depth changes nothing about the list"
+    audit.set_depth("regex")
+    audit.work.wait(30)
+    assert audit.prepared is prepared, "the depth changes nothing about the list"
 
 
 def test_normal_forms_are_those_of_verify_whether_they_differ_from_the_address_or_not():
@@ -633,8 +656,8 @@ def test_normal_forms_are_those_of_verify_whether_they_differ_from_the_address_o
     frame = pd.DataFrame({"mail": mails})
     audit = finished(ready(frame, validation_type="regex"))
     expected = mv.verify(frame, "mail", validation_type="regex", columns="all")
-    assert audit.result["mail_normalized"].equals(expected["mail_normalized"])
-    assert audit.result["mail_normalized"].notna().tolist() == [
+    assert result_of(audit)["mail_normalized"].equals(expected["mail_normalized"])
+    assert result_of(audit)["mail_normalized"].notna().tolist() == [
         True,
         True,
         True,
@@ -654,7 +677,8 @@ def test_an_empty_normal_form_of_a_service_stays_as_it_is():
     ]
     assert expected.fillna("none").tolist() == ["", "bob@example.org", "none"]
     assert (
-        audit.result["mail_normalized"].fillna("none").tolist() == expected.fillna("none").tolist()
+        result_of(audit)["mail_normalized"].fillna("none").tolist()
+        == expected.fillna("none").tolist()
     )
 
 
@@ -662,16 +686,16 @@ def test_an_empty_normal_form_of_a_service_stays_as_it_is():
 def test_a_new_list_releases_the_run_on_the_list_before():
     frame = pd.DataFrame({"mail": ["ada@example.org"]})
     audit = finished(ready(frame, validation_type="regex"))
-    run = weakref.ref(audit.run)
+    run = weakref.ref(audit.check.run)
     audit.load(pd.DataFrame({"mail": ["bob@example.org"]}))
-    audit.wait(30)
+    audit.work.wait(30)
     gc.collect()
-    assert (audit.run, run()) == (None, None)
+    assert (audit.check.run, run()) == (None, None)
 
 
-def ask_again(audit: Audit) -> None:
-    audit._state.ask_again()
-    audit.wait(30)
+def ask_again(audit: AuditState) -> None:
+    audit.ask_again()
+    audit.work.wait(30)
 
 
 @pytest.mark.slow
@@ -694,12 +718,12 @@ def test_ask_again_checks_only_the_addresses_without_a_clear_answer(tmp_path):
     assert [sorted(emails) for _, emails in backend.batches[asked:]] == [
         ["ada@one.example", "bob@one.example"]
     ]
-    assert audit.result["mail_verdict"].tolist() == ["valid"] * 4
+    assert result_of(audit)["mail_verdict"].tolist() == ["valid"] * 4
     decide = shown(audit, "decide")
     assert (decide["unclear"], decide["can_ask_again"]) == ("", False)
     assert shown(audit, "check")["is_refreshing"] is False
     with pytest.raises(SettingsError, match="nothing to ask again"):
-        audit._state.ask_again()
+        audit.ask_again()
 
 
 @pytest.mark.slow
@@ -710,14 +734,14 @@ def test_what_asking_again_costs_is_said_and_a_quota_that_is_used_up_starts_noth
         ask_again(audit)
         assert message(audit).startswith("Today's quota is used up.")
         assert paid(service) == 45
-        audit._state.set_refresh(False)
-        audit.wait(30)
+        audit.set_refresh(False)
+        audit.work.wait(30)
         finished(audit)
         ask_again(audit)
         assert (
             message(audit, "decide") == "Today's quota is used up. Press Ask again after 00:00 UTC."
         )
-        assert audit.result["E-Mail_status"].eq("pending").sum() == 0
+        assert result_of(audit)["E-Mail_status"].eq("pending").sum() == 0
 
 
 @pytest.mark.slow
@@ -729,7 +753,7 @@ def test_a_service_that_is_away_when_asked_again_is_a_message_beside_the_button(
     ask_again(audit)
     assert "no connection" in message(audit, "decide")
     assert shown(audit, "decide")["kind"] == "failed"
-    assert audit.result["E-Mail_verdict"].value_counts()["valid"] == 11
+    assert result_of(audit)["E-Mail_verdict"].value_counts()["valid"] == 11
 
 
 @pytest.mark.slow
@@ -739,19 +763,19 @@ def test_resume_goes_on_with_a_paused_run_that_asked_again(contacts, tmp_path):
             ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
         )
         before = paid(service)
-        audit._state.ask_again()
-        wait_until(lambda: audit.run is not None and audit._state.check.is_running)
+        audit.ask_again()
+        wait_until(lambda: audit.check.run is not None and audit.check.is_running)
         wait_for_settled(audit, 33)
-        audit.cancel()
-        audit.wait(30)
+        audit.pause()
+        audit.work.wait(30)
         check = shown(audit, "check")
         assert check["button"]["label"] == "Resume"
         assert (check["is_refreshing"], check["can_refresh"]) == (True, True)
-        left = int(audit.result["E-Mail_status"].eq("pending").sum())
+        left = int(result_of(audit)["E-Mail_status"].eq("pending").sum())
         assert 0 < left < 10
         finished(audit)
         assert paid(service) - before == 10, "each address is asked again once, in two parts"
-        assert audit.run.progress.state == "done"
+        assert audit.check.run.progress.state == "done"
         assert shown(audit, "check")["is_refreshing"] is False
 
 
@@ -764,12 +788,12 @@ def test_a_list_with_earlier_answers_offers_to_ask_again_before_the_first_run(tm
     check = shown(audit, "check")
     assert (check["can_refresh"], check["is_refreshing"]) == (True, False)
     assert check["plan"]["figures"][2]["number"] == "0"
-    audit._state.set_refresh(True)
-    audit.wait(30)
+    audit.set_refresh(True)
+    audit.work.wait(30)
     assert shown(audit, "check")["plan"]["figures"][2]["number"] == "1"
     backend.script.clear()
     finished(audit)
-    assert audit.result["mail_verdict"].tolist() == ["valid", "valid"]
+    assert result_of(audit)["mail_verdict"].tolist() == ["valid", "valid"]
     assert [emails for _, emails in backend.batches[1:]] == [["ada@one.example"]]
     assert shown(audit, "check")["is_refreshing"] is False
 
@@ -784,12 +808,12 @@ def test_a_run_that_nobody_looks_at_submits_nothing_more_and_collects_what_was_s
         )
         audit.verify()
         wait_for_settled(audit, 3)
-        audit._state.check.pause_unseen()
-        audit._state.check.pause_unseen()
-        audit.wait(60)
+        audit.check.pause_unseen()
+        audit.check.pause_unseen()
+        audit.work.wait(60)
         spent = paid(service)
         assert 3 <= spent < 40
-        assert (audit.result["E-Mail_status"] == "pending").sum() == 40 - spent, (
+        assert (result_of(audit)["E-Mail_status"] == "pending").sum() == 40 - spent, (
             "each address that was paid for is there"
         )
         assert message(audit) == (
@@ -800,7 +824,7 @@ def test_a_run_that_nobody_looks_at_submits_nothing_more_and_collects_what_was_s
         audit = ready(
             contacts, remote(service), validation_type="smtp", journal=tmp_path / "other.db"
         )
-        audit._state.check.pause_unseen()
-        assert not audit._state.check.is_unseen, "nothing runs"
+        audit.check.pause_unseen()
+        assert not audit.check.is_unseen, "nothing runs"
         finished(audit)
         assert message(audit) == ""

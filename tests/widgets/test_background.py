@@ -12,7 +12,7 @@ from mailverdict.runs.progress import Progress
 from mailverdict.widgets.background import Background
 from mailverdict.widgets.check import IDLE_AFTER, INTERVAL, Check
 from mailverdict.widgets.state import SECTIONS, AuditState
-from tests.widgets.conftest import ready, shown
+from tests.widgets.conftest import ready, result_of, shown
 
 SETTINGS = {"backend": None, "journal": None, "screen": None, "limit": None}
 
@@ -97,32 +97,32 @@ def test_a_choice_that_comes_while_the_list_is_prepared_wins():
     audit = ready(
         pd.DataFrame({"mail": ["ada@example.org", "ADA@example.org"]}), validation_type="regex"
     )
-    state, gate, begun = audit._state, threading.Event(), threading.Event()
-    inputs, make = state.steps()["tidy"]
+    gate = threading.Event()
+    begun = threading.Event()
+    step = audit.steps["tidy"]
+    make = step.make
 
-    def late() -> object:
+    def late(*inputs: object) -> object:
         begun.set()
         gate.wait()
-        return make()
+        return make(*inputs)
 
-    earlier = threading.Thread(target=state.make, args=("tidy", inputs, late))
-    earlier.start()
+    step.make = late
+    audit.set_repair("merge", is_on=False)
     begun.wait()
-    state.set_repair("merge", is_on=True)
+    audit.set_repair("merge", is_on=True)
     gate.set()
-    earlier.join()
-    state.work.wake()
-    audit.wait(30)
+    audit.work.wait(30)
     assert shown(audit, "tidy")["summary"] == "1 duplicate taken out"
     assert audit.plan is not None
 
 
 def test_a_page_that_cannot_be_told_does_not_stop_the_work(caplog):
     audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
-    audit._state.work.on_change = lambda names: 1 / 0
+    audit.work.on_change = lambda names: 1 / 0
     audit.verify()
-    audit.wait(30)
-    assert audit.result["mail_verdict"].tolist() == ["valid"]
+    audit.work.wait(30)
+    assert result_of(audit)["mail_verdict"].tolist() == ["valid"]
     assert "the page cannot be told" in caplog.text
 
 
@@ -132,13 +132,13 @@ def test_a_step_that_failed_is_not_tried_again_until_its_inputs_change():
             [["a@example.org", "b@example.org", "c@example.org"]], columns=["mail", "mail", "other"]
         )
     )
-    state, tried = audit._state, []
+    state, tried = audit, []
     assert "occurs 2 times" in shown(audit, "list")["message"]
     state.work.say_error = lambda section, exc: tried.append(section)
     state.work.wake()
-    audit.wait(30)
+    audit.work.wait(30)
     assert tried == []
     state.set_depth("regex")
     state.choose_column(2)
-    audit.wait(30)
+    audit.work.wait(30)
     assert audit.plan is not None

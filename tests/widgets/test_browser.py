@@ -19,7 +19,7 @@ from playwright.sync_api import expect
 import mailverdict as mv
 from mailverdict.remote import events
 from mailverdict.sandbox.serving import ServiceThread
-from mailverdict.widgets import Audit
+from mailverdict.widgets.state import AuditState
 from tests.widgets.browser import (
     AXE,
     CHROMIUM,
@@ -32,7 +32,7 @@ from tests.widgets.browser import (
     open_in_lab,
     run_all,
 )
-from tests.widgets.conftest import finished
+from tests.widgets.conftest import finished, new_audit, ready
 from tests.widgets.jupyter import jupyter_lab
 from tests.widgets.paced import paced_service, paid
 from tests.widgets.served import TOKEN, served
@@ -65,13 +65,13 @@ audit
 """
 
 
-def local_audit(folder: Path) -> Audit:
+def local_audit(folder: Path) -> AuditState:
     """The same on the page of `mailverdict audit`."""
     service = (folder / "service.txt").read_text()
     if not service:
-        return Audit(validation_type="regex")
+        return new_audit(validation_type="regex")
     backend = mv.RemoteBackend(service, poll=mv.PollSchedule(steps=((600, 0.2),)))
-    return Audit(backend=backend, validation_type="smtp", journal=folder / "journal.db")
+    return new_audit(backend, validation_type="smtp", journal=folder / "journal.db")
 
 
 FINISHED = "62 of 62 different entries checked|62 different entries checked by"  # the step is open, or folded
@@ -226,11 +226,11 @@ def test_40_megabytes_go_up_and_come_down(place: Place, opened: AuditPage, tmp_p
     expect(opened.button(re.compile("^Download Everything"))).to_be_enabled()
     found = opened.save("Download Everything", tmp_path)
     assert found.stat().st_size > 40_000_000
-    audit = finished(Audit(source, validation_type="regex"))
+    audit = finished(ready(source, validation_type="regex"))
     files: list[Path] = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download("everything", "csv")
-    audit.wait(90)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download("everything", "csv")
+    audit.work.wait(90)
     checked_at = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")  # of two checks
     same = [checked_at.sub(b"", path.read_bytes()) for path in (found, files[0])]
     assert same[0] == same[1]
@@ -339,7 +339,7 @@ def test_a_kernel_that_ends_during_an_upload_is_reported_with_what_to_do(
 def test_a_server_that_is_stopped_is_reported_and_the_page_goes_on_when_it_runs_again(
     opened: AuditPage, tmp_path: Path
 ) -> None:
-    with served(Audit(contacts(tmp_path), validation_type="regex")._state) as first:
+    with served(ready(contacts(tmp_path), validation_type="regex")) as first:
         opened.go_to(f"{first.base}/#{TOKEN}")
         expect(opened.button("Verify")).to_be_enabled()
         opened.button("Verify").focus()
@@ -349,7 +349,7 @@ def test_a_server_that_is_stopped_is_reported_and_the_page_goes_on_when_it_runs_
     expect(opened.button("Verify")).to_be_disabled()
     expect(opened.button("Verify")).to_be_focused()
     assert violations(opened) == []
-    state = Audit(contacts(tmp_path), validation_type="regex")._state
+    state = ready(contacts(tmp_path), validation_type="regex")
     with served(state, port=first.port, token="n" * 43, former=(TOKEN,)):
         expect(opened.audit.get_by_role("alert")).to_have_count(0)
         expect(opened.button("Verify")).to_be_enabled()
@@ -395,7 +395,7 @@ class Stranger(BaseHTTPRequestHandler):
 def test_a_stranger_on_the_port_of_an_audit_that_ended_gets_no_key(
     opened: AuditPage, tmp_path: Path
 ) -> None:
-    with served(Audit(contacts(tmp_path), validation_type="regex")._state) as first:
+    with served(ready(contacts(tmp_path), validation_type="regex")) as first:
         opened.go_to(f"{first.base}/#{TOKEN}")
         expect(opened.button("Verify")).to_be_enabled()
     expect(opened.audit.get_by_role("alert")).to_contain_text("goes on by itself as soon as")
@@ -420,7 +420,7 @@ def test_a_server_that_is_silent_is_reported_and_the_page_goes_on_by_itself(
     opened: AuditPage, tmp_path: Path
 ) -> None:
     answers = threading.Event()
-    with served(Audit(contacts(tmp_path), validation_type="regex")._state) as local:
+    with served(ready(contacts(tmp_path), validation_type="regex")) as local:
         opened.go_to(f"{local.base}/#{TOKEN}")
         expect(opened.button("Verify")).to_be_enabled()
         # As a computer that sleeps: connected, and without a word.

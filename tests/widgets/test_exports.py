@@ -16,7 +16,6 @@ from python_calamine import CalamineWorkbook
 import mailverdict as mv
 from mailverdict.errors import InputError
 from mailverdict.files.readers import open_table
-from mailverdict.widgets import Audit
 from mailverdict.widgets.exports import (
     rows_to_save,
     save_report,
@@ -24,18 +23,19 @@ from mailverdict.widgets.exports import (
     to_send_list,
     types_of_objects,
 )
+from mailverdict.widgets.state import AuditState
 from tests.doubles.answering_backend import AnsweringBackend, unknown
-from tests.widgets.conftest import finished, message, ready, shown
+from tests.widgets.conftest import finished, message, ready, result_of, shown
 
 MAILS = ["Ada <ada@example.org>", "bob@example.org", "nobody", None, "cy@gmial.com"]
 
 
-def download(audit: Audit, which: str, kind: str = "csv") -> pd.DataFrame:
+def download(audit: AuditState, which: str, kind: str = "csv") -> pd.DataFrame:
     """The file that the browser would get."""
     files: list[Path] = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download(which, kind)
-    audit.wait(30)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download(which, kind)
+    audit.work.wait(30)
     assert message(audit, "decide") == ""
     (file,) = files
     readers = {"csv": pd.read_csv, "parquet": pd.read_parquet}
@@ -57,23 +57,23 @@ def test_the_report_has_the_name_of_the_list_and_the_figures_of_the_page(tmp_pat
     ]
     pd.DataFrame({"mail": [*mails, "a@example.org"]}).to_csv(file, index=False)
     audit = ready(file, validation_type="regex")
-    audit._state.suppress_pasted("e@example.org")
-    audit.wait(30)
-    audit._state.set_repair("merge", is_on=True)
+    audit.suppress_pasted("e@example.org")
+    audit.work.wait(30)
+    audit.set_repair("merge", is_on=True)
     finished(audit)
-    assert audit._state.result.listing.count("reason") == {
+    assert audit.result.listing.count("reason") == {
         "duplicate": 2,
         "suppressed": 1,
         "disposable": 1,
         "typo": 1,
     }
     files: list[Path] = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download("report", "html")
-    audit._state.download("report", "xlsx")
-    audit.wait(30)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download("report", "html")
+    audit.download("report", "xlsx")
+    audit.work.wait(30)
     page = next(each for each in files if each.suffix == ".html").read_text()
-    sent = audit._state.result.listing.counts.actions["send"]
+    sent = audit.result.listing.counts.actions["send"]
     assert sent == 2
     assert "E-mail audit of spring.csv" in page
     assert "2 people in 2 of 7 rows, by the policy" in page
@@ -109,18 +109,18 @@ def test_page_and_report_have_the_same_figures(depth):
     audit = ready(
         pd.DataFrame({"mail": mails}), AnsweringBackend(), validation_type=depth, journal=None
     )
-    audit._state.suppress_pasted("b@example.org")
-    audit._state.set_repair("merge", is_on=True)
-    audit.wait(30)
+    audit.suppress_pasted("b@example.org")
+    audit.set_repair("merge", is_on=True)
+    audit.work.wait(30)
     figures = {
         each["what"]: f"{each['number']} {each['unit']}"
         for each in shown(audit, "check")["plan"]["figures"]
     }
     finished(audit)
     files: list[Path] = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download("report", "html")
-    audit.wait(30)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download("report", "html")
+    audit.work.wait(30)
     page = re.sub("<[^>]+>", " ", files[0].read_text())
     decide = shown(audit, "decide")
     assert (figures["in the list"], figures["without repetitions"]) == ("8 rows", "4 addresses")
@@ -139,7 +139,7 @@ def test_page_and_report_have_the_same_figures(depth):
 
 
 @pytest.fixture
-def audit() -> Audit:
+def audit() -> AuditState:
     frame = pd.DataFrame({"id": range(5), "mail": MAILS, "note": ["=1+1", "b", "c", "d", "e"]})
     return finished(ready(frame, validation_type="regex"))
 
@@ -162,9 +162,9 @@ def test_a_send_list_has_few_columns_besides_those_of_the_user():
     mails = ["Ada <ada@example.org>", "bob@example.org", "BOB@example.org", "cy@gmial.com"]
     frame = pd.DataFrame({"mail": mails, "mail_copies": "my own", "name": list("abcd")})
     audit = ready(frame, validation_type="regex")
-    audit._state.set_repair("merge", is_on=True)
-    audit._state.suppress_pasted("zoe@example.org")
-    audit.wait(30)
+    audit.set_repair("merge", is_on=True)
+    audit.suppress_pasted("zoe@example.org")
+    audit.work.wait(30)
     finished(audit)
     own, few = (
         ["mail", "mail_copies_2", "name"],
@@ -176,7 +176,7 @@ def test_a_send_list_has_few_columns_besides_those_of_the_user():
     assert {"mail_copies", "mail_clean", "mail_role", "mail_suppressed"} < set(
         download(audit, "everything").columns
     )
-    audit._state.set_policy("lenient")
+    audit.set_policy("lenient")
     assert download(audit, "send").columns.tolist() == [
         *own,
         "mail_verdict",
@@ -209,16 +209,16 @@ def test_a_report_on_the_file_of_everything_knows_the_check_and_the_day(kind, tm
     frame = pd.DataFrame({"mail": ["ada@example.org", "bob@example.org", None]})
     audit = finished(ready(frame, backend=backend, validation_type="mx", journal=tmp_path / "j.db"))
     files: list[Path] = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download("everything", kind)
-    audit.wait(30)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download("everything", kind)
+    audit.work.wait(30)
     with open_table(files[0]) as table:
         (piece,) = table.pieces()
     page = mv.report(piece, "mail").to_html()
     assert "check: Domain can receive mail · " in page
     assert ">checked 2026-01-02<" in page
     assert "not recorded" not in page
-    page = mv.report(audit.result, "mail", earlier=files[0]).to_html()
+    page = mv.report(result_of(audit), "mail", earlier=files[0]).to_html()
     assert "Since the earlier audit (2026-01-02)" in page
     sent = download(audit, "send", kind)
     assert not {"mail_validation_type", "mail_checked_at"} & set(sent.columns), (
@@ -236,14 +236,14 @@ def test_the_report_of_a_file_has_the_command_that_asks_again(tmp_path):
         ready(tmp_path / "my list.csv", backend, validation_type="smtp", journal=tmp_path / "j.db")
     )
     files: list[Path] = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download("report", "html")
-    audit.wait(30)
-    audit._state.load(pd.DataFrame({"mail": ["ada@example.org"]}))
-    audit.wait(30)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download("report", "html")
+    audit.work.wait(30)
+    audit.load(pd.DataFrame({"mail": ["ada@example.org"]}))
+    audit.work.wait(30)
     finished(audit)
-    audit._state.download("report", "html")
-    audit.wait(30)
+    audit.download("report", "html")
+    audit.work.wait(30)
     commands = [
         re.findall(r'<code class="mv-command">(.*?)</code>', html.unescape(f.read_text()))
         for f in files
@@ -269,9 +269,9 @@ def test_columns_of_an_earlier_check_are_in_no_file_of_the_new_one(tmp_path):
 
 
 def test_what_is_shown_can_be_downloaded_in_its_order(audit):
-    audit._state.result.set_facet("verdict", "valid")
-    audit._state.result.sort("column 0")
-    audit._state.result.sort("column 0")
+    audit.result.set_facet("verdict", "valid")
+    audit.result.sort("column 0")
+    audit.result.sort("column 0")
     assert download(audit, "shown")["id"].tolist() == [4, 1, 0]
 
 
@@ -279,9 +279,9 @@ def test_what_is_shown_can_be_downloaded_in_its_order(audit):
 @pytest.mark.parametrize(("kind", "begin"), [("html", b"<!DOCTYPE html>"), ("xlsx", b"PK")])
 def test_a_report_can_be_downloaded(audit, kind, begin):
     files: list[Path] = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download("report", kind)
-    audit.wait(60)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download("report", kind)
+    audit.work.wait(60)
     assert files[0].name == f"emails-report.{kind}"
     assert files[0].read_bytes().startswith(begin)
 
@@ -289,9 +289,9 @@ def test_a_report_can_be_downloaded(audit, kind, begin):
 def test_a_file_that_cannot_be_written_is_reported(audit, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
-    audit._state.folder = blocked
-    audit._state.download("send", "csv")
-    audit.wait(30)
+    audit.folder = blocked
+    audit.download("send", "csv")
+    audit.work.wait(30)
     assert "NotADirectoryError" in message(audit, "decide")
 
 
@@ -385,7 +385,7 @@ def test_rows_written_in_pieces_have_one_type(kind, tmp_path):
             "m": [True, None, False],
         }
     )
-    listing = finished(ready(frame, validation_type="regex"))._state.result.listing
+    listing = finished(ready(frame, validation_type="regex")).result.listing
     pieces = rows_to_save(listing, np.arange(3), "send", size=1)
     save_table(pieces, tmp_path / f"list.{kind}", types_of_objects(frame))
     found = (
@@ -400,8 +400,8 @@ def test_rows_written_in_pieces_have_one_type(kind, tmp_path):
 
 
 def test_the_report_of_the_page_is_that_of_the_frame(audit, tmp_path):
-    save_report(audit._state.result.listing, tmp_path / "page.html", "list.csv")
-    whole = mv.report(audit.result, "mail", name="list.csv").to_html()
+    save_report(audit.result.listing, tmp_path / "page.html", "list.csv")
+    whole = mv.report(result_of(audit), "mail", name="list.csv").to_html()
     pages = [
         re.sub(r"report of [0-9: -]+ UTC", "", text)
         for text in (whole, (tmp_path / "page.html").read_text())
@@ -414,10 +414,10 @@ def test_a_parquet_file_has_each_name_once_and_the_page_says_so():
     frame = pd.DataFrame([["ada@example.org", 1, 2, 3]], columns=["mail", "x", "x", "x_2"])
     audit = finished(ready(frame, validation_type="regex"))
     files: list[Path] = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
+    audit.on_file = lambda name, path, by: files.append(path)
     for kind in ("parquet", "csv"):
-        audit._state.download("send", kind)
-        audit.wait(30)
+        audit.download("send", kind)
+        audit.work.wait(30)
         said = "Another column x is called x_3 in the file." if kind == "parquet" else ""
         assert message(audit, "decide") == said
     found = pd.read_parquet(files[0])
@@ -434,11 +434,11 @@ def test_cells_that_a_workbook_cuts_are_named_on_the_page():
         }
     )
     audit = finished(ready(frame, validation_type="regex"))
-    audit._state.on_file = lambda name, path, by: None
-    audit._state.download("send", "xlsx")
-    audit.wait(30)
+    audit.on_file = lambda name, path, by: None
+    audit.download("send", "xlsx")
+    audit.work.wait(30)
     expected = "2 cells cut to 32,767 characters, the most that a workbook allows, in rows 3, 5."
     assert message(audit, "decide") == expected
-    audit._state.download("report", "xlsx")
-    audit.wait(30)
+    audit.download("report", "xlsx")
+    audit.work.wait(30)
     assert message(audit, "decide") == expected.replace(".", " of sheet Send list.")

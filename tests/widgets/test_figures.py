@@ -18,18 +18,18 @@ from mailverdict.cli.terminal import main
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import SEVERAL_ADDRESSES, count_of, reason_label
 from mailverdict.theme import LABELS
-from mailverdict.widgets import Audit
-from mailverdict.widgets.decisions import NOTHING, decide
+from mailverdict.widgets.choices import NOTHING, decide
+from mailverdict.widgets.state import AuditState
 from tests.doubles.answering_backend import AnsweringBackend, valid
-from tests.widgets.conftest import finished, ready, shown
+from tests.widgets.conftest import finished, ready, result_of, shown
 
 PEOPLE = ["ada@example.org", "bob@example.org", "cy@firm.example", "di@firm.example"]
 SUPPRESSED = "bob@example.org\nfirm.example\n"
 
 
-def decide_some(audit: Audit) -> None:
+def decide_some(audit: AuditState) -> None:
     """A typo is sent, a person is removed, a suggestion is chosen and not verified yet."""
-    listing = audit._state.result.listing
+    listing = audit.result.listing
     found: tuple[Any, Any] = (NOTHING, frozenset())
     for row, what in ((4, "send"), (0, "remove"), (5, "suggestion")):
         found = decide(listing, [row], what, *found)
@@ -37,7 +37,7 @@ def decide_some(audit: Audit) -> None:
 
 
 # Name of a list: its cells, the switches of the step "Tidy" that are pressed, and what is decided by hand.
-LISTS: dict[str, tuple[list[str | None], tuple[str, ...], Callable[[Audit], None] | None]] = {
+LISTS: dict[str, tuple[list[str | None], tuple[str, ...], Callable[[AuditState], None] | None]] = {
     "plain": (PEOPLE, (), None),
     "repeats": ([*PEOPLE, "ADA@example.org", "Ada@Example.ORG", "Bob <bob@example.org>"], (), None),
     "repeats taken out": (
@@ -112,31 +112,31 @@ class TableRows(HTMLParser):
             self.rows[-1][-1] += data
 
 
-def audited(name: str, **options: Any) -> Audit:
+def audited(name: str, **options: Any) -> AuditState:
     cells, switches, act = LISTS[name]
     audit = ready(pd.DataFrame({"mail": cells}), column="mail", validation_type="regex", **options)
     for switch in switches:
         if switch == "suppress":
-            audit._state.suppress_pasted(SUPPRESSED)
+            audit.suppress_pasted(SUPPRESSED)
         else:
             # The only one of them that is on before.
-            audit._state.set_repair(switch, is_on=switch != "split")
-        audit.wait(30)
+            audit.set_repair(switch, is_on=switch != "split")
+        audit.work.wait(30)
     finished(audit)
     if act is not None:
         act(audit)
     return audit
 
 
-def saved(audit: Audit, which: str, kind: str) -> Path:
+def saved(audit: AuditState, which: str, kind: str) -> Path:
     files: list[Path] = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download(which, kind)
-    audit.wait(60)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download(which, kind)
+    audit.work.wait(60)
     return files[0]
 
 
-def figures_of(audit: Audit) -> dict[str, Any]:
+def figures_of(audit: AuditState) -> dict[str, Any]:
     """The figures that the page shows."""
     decide = shown(audit, "decide")
     facets = {
@@ -159,7 +159,7 @@ def figures_of(audit: Audit) -> dict[str, Any]:
 )
 def test_page_report_workbook_command_line_and_frame_have_the_same_figures(name, tmp_path, capsys):
     audit = audited(name)
-    page, frame = figures_of(audit), audit.result
+    page, frame = figures_of(audit), result_of(audit)
     check_frame(page, frame)
     check_page(page, saved(audit, "report", "html").read_text(encoding="utf-8"))
     check_workbook(page, saved(audit, "report", "xlsx"))
@@ -269,7 +269,7 @@ def test_each_policy_does_what_it_says_before_it_is_chosen(name):
     said = {each["id"]: each["text"] for each in shown(audit, "decide")["policies"]}
     assert list(said) == ["strict", "balanced", "lenient", "mine"]
     for policy, text in said.items():
-        audit._state.set_policy(policy)
+        audit.set_policy(policy)
         page = figures_of(audit)
         send, *others = page["actions"]
         people = f"{count_of(page['people'], 'person', 'people')} ({count_of(page['actions'][send], 'row')})"

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from mailverdict.widgets import Audit
 from mailverdict.widgets.view import take_snapshots
 from tests.widgets.browser import AXE, CHROMIUM, AuditPage, audit_page
+from tests.widgets.conftest import new_audit
 from tests.widgets.served import TOKEN, served
 from tests.widgets.test_page_browser import show
 
@@ -91,8 +91,8 @@ def is_whole(opened: AuditPage, seen: list[str]) -> bool:
 
 
 def test_a_hostile_list_leaves_page_widget_and_report_whole(browser: Any, tmp_path: Path) -> None:
-    audit = Audit(validation_type="regex")
-    with served(audit._state) as local, audit_page(browser, width=1000) as opened:
+    audit = new_audit(validation_type="regex")
+    with served(audit) as local, audit_page(browser, width=1000) as opened:
         seen = watched(opened)
         opened.go_to(f"{local.base}/#{TOKEN}")
         opened.upload(hostile(tmp_path))
@@ -111,7 +111,7 @@ def test_a_hostile_list_leaves_page_widget_and_report_whole(browser: Any, tmp_pa
         assert is_whole(opened, seen), "the result"
         if AXE.exists():
             assert opened.violations() == []
-        assert len(json.dumps(take_snapshots(audit._state))) < MOST
+        assert len(json.dumps(take_snapshots(audit))) < MOST
         reports = [
             opened.save(rf"{name} \(HTML\)", tmp_path)
             for name in ("Report on one page", "Whole report")

@@ -21,9 +21,7 @@ MAILS = ["ada@example.org", "info@gmial.com", "no at sign", None, "bob@mailinato
 
 
 def listing(frame: pd.DataFrame, column: object = None, **options) -> Listing:
-    return finished(
-        ready(frame, column=column, validation_type="regex", **options)
-    )._state.result.listing
+    return finished(ready(frame, column=column, validation_type="regex", **options)).result.listing
 
 
 @pytest.fixture
@@ -78,7 +76,7 @@ def test_a_listed_domain_at_an_operator_for_companies_is_reviewed():
     }
     with mv.sandbox.World(zones) as world:
         page = ready(frame, world.backend, column="mail", validation_type="mx")
-        found = finished(page)._state.result.listing
+        found = finished(page).result.listing
     assert found.counts.actions["review"] == found.counts.actions["drop"] == 1
     assert found.decide()["mail_action"].tolist() == ["review", "drop"]
 
@@ -267,7 +265,7 @@ def test_a_column_without_any_answer_can_be_listed():
 def test_the_window_of_the_table_stays_within_the_rows():
     mails = [f"a{n}@example.org" for n in range(2 * PAGE_ROWS + 1)]
     audit = finished(ready(pd.DataFrame({"mail": mails}), validation_type="regex"))
-    state = audit._state
+    state = audit
 
     def table() -> tuple[int, int, list[int]]:
         found = shown(audit, "decide")["table"]
@@ -287,11 +285,11 @@ def test_the_window_of_the_table_stays_within_the_rows():
 
 def test_a_filter_survives_another_policy_and_a_second_run():
     audit = finished(ready(pd.DataFrame({"mail": MAILS}), validation_type="regex"))
-    audit._state.result.set_facet("action", "drop")
-    audit._state.result.search("bob")
-    audit._state.set_policy("lenient")
+    audit.result.set_facet("action", "drop")
+    audit.result.search("bob")
+    audit.set_policy("lenient")
     assert shown(audit, "decide")["found"] == "0 of 5 rows"
-    audit._state.set_policy("balanced")
+    audit.set_policy("balanced")
     finished(audit)
     assert shown(audit, "decide")["found"] == "1 of 5 rows"
     assert [part["on"] for part in shown(audit, "decide")["picture"]] == [False, False, False]
@@ -301,7 +299,7 @@ def test_a_policy_of_ones_own_can_be_chosen():
     mine = mv.Policy("mine", send=["valid", "invalid"], drop=[])
     audit = finished(ready(pd.DataFrame({"mail": MAILS}), validation_type="regex", policy=mine))
     assert shown(audit, "decide")["policy"] == "mine"
-    assert audit._state.result.listing.counts.actions["send"] == 3
+    assert audit.result.listing.counts.actions["send"] == 3
 
 
 @pytest.mark.parametrize(
@@ -319,11 +317,9 @@ def test_a_policy_of_ones_own_can_be_chosen():
 def test_what_a_page_cannot_mean_is_refused(act):
     audit = finished(ready(pd.DataFrame({"mail": MAILS}), validation_type="regex"))
     with pytest.raises(SettingsError):
-        act(audit._state)
+        act(audit)
 
 
 def test_without_a_result_there_is_nothing_to_filter():
     with pytest.raises(SettingsError, match="no result yet"):
-        ready(pd.DataFrame({"mail": MAILS}), validation_type="regex")._state.look(
-            "search", text="x"
-        )
+        ready(pd.DataFrame({"mail": MAILS}), validation_type="regex").look("search", text="x")

@@ -12,9 +12,9 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.model.verification import Verification
-from mailverdict.widgets import Audit
+from mailverdict.widgets.state import AuditState
 from tests.doubles.answering_backend import AnsweringBackend, valid
-from tests.widgets.conftest import QUICK, finished, message, ready, shown
+from tests.widgets.conftest import QUICK, finished, message, ready, result_of, shown
 from tests.widgets.paced import paced_service, paid
 
 NOW = int(time.time())  # reports of a wave are not older than it
@@ -29,7 +29,7 @@ MAILS = [
 
 
 @pytest.fixture
-def audit() -> Iterator[Audit]:
+def audit() -> Iterator[AuditState]:
     """A checked list."""
     with mv.sandbox.World() as world:
         frame = pd.DataFrame({"mail": MAILS})
@@ -46,7 +46,7 @@ def export(path, *rows: str):
 @pytest.mark.filterwarnings("ignore:mailverdict.by_operator is deprecated:FutureWarning")
 def test_operators_are_counted_as_by_operator_does(audit):
     table = shown(audit, "decide")["operators"]
-    expected = mv.by_operator(audit.result, "mail")
+    expected = mv.by_operator(result_of(audit), "mail")
     assert [row[0] for row in table["rows"]] == expected.index.tolist()
     assert [row[1] for row in table["rows"]] == [str(count) for count in expected["addresses"]]
     assert [row[2].partition(" ")[0] for row in table["rows"]] == [
@@ -62,7 +62,7 @@ def test_nothing_is_known_about_operators_where_no_domain_was_looked_up():
 
 
 def test_bounces_say_which_verdicts_were_right_and_who_comes_off_the_list(audit, tmp_path):
-    state = audit._state
+    state = audit
     before = state.result.listing.counts.actions["send"]
     path = export(
         tmp_path / "bounces.csv",
@@ -71,38 +71,38 @@ def test_bounces_say_which_verdicts_were_right_and_who_comes_off_the_list(audit,
         f"zoe@elsewhere.example,{NOW},5.1.1,550 5.1.1 User unknown",
     )
     state.use_file(path, "bounces.csv", "bounces")
-    audit.wait(30)
+    audit.work.wait(30)
     found = shown(audit, "decide")["bounces"]
     assert (
         found["text"]
         == "bounces.csv has 2 addresses of this list, and 1 other. 1 mailbox does not exist any more."
     )
     rows = {row[0]: dict(zip(found["heads"], row, strict=True)) for row in found["rows"]}
-    expected = mv.outcomes(audit.result, "mail", bounces=path).loc["verdict"]
+    expected = mv.outcomes(result_of(audit), "mail", bounces=path).loc["verdict"]
     assert sum(int(row["Does not exist"]) for row in rows.values()) == expected["hard"].sum() == 1
     assert sum(int(row["Refused the sender"]) for row in rows.values()) == 1
     assert found["can_remove"]
     state.act("remove_bounced")
     assert state.result.listing.counts.actions["send"] == before - 1
     assert not shown(audit, "decide")["bounces"]["can_remove"]
-    assert audit.result["mail_decision"].dropna().tolist() == ["remove"]
+    assert result_of(audit)["mail_decision"].dropna().tolist() == ["remove"]
     state.act("undo")
     assert state.result.listing.counts.actions["send"] == before
 
 
 def test_exports_add_up_and_can_be_taken_back(audit, tmp_path):
-    state = audit._state
+    state = audit
     for name, address in (("first.csv", "bob@gmail.com"), ("second.csv", "ada@yahoo.com")):
         path = export(tmp_path / name, f"{address},{NOW},5.1.1,550 5.1.1 User unknown")
         state.use_file(path, name, "bounces")
-        audit.wait(30)
+        audit.work.wait(30)
     text = "second.csv with the exports before has 2 addresses of this list. 2 mailboxes do not exist any more."
     assert shown(audit, "decide")["bounces"]["text"] == text
     path = export(
         tmp_path / "other.csv", f"zoe@elsewhere.example,{NOW},5.1.1,550 5.1.1 User unknown"
     )
     state.use_file(path, "other.csv", "bounces")
-    audit.wait(30)
+    audit.work.wait(30)
     assert "none of its 1 address is in this list" in message(audit, "decide")
     assert shown(audit, "decide")["bounces"]["text"] == text
     state.act("forget_bounces")
@@ -121,8 +121,8 @@ def test_exports_add_up_and_can_be_taken_back(audit, tmp_path):
     ],
 )
 def test_a_file_that_is_about_another_list_or_no_export_is_refused(audit, tmp_path, content, said):
-    audit._state.use_file(export(tmp_path / "bounces.csv", *content), "bounces.csv", "bounces")
-    audit.wait(30)
+    audit.use_file(export(tmp_path / "bounces.csv", *content), "bounces.csv", "bounces")
+    audit.work.wait(30)
     assert said in message(audit, "decide")
     assert shown(audit, "decide")["bounces"] is None
 
@@ -143,12 +143,12 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
     )
     backend = AnsweringBackend({"info": role})
     audit = finished(ready(frame, backend, validation_type="smtp", column="mail", journal=None))
-    state, saved = audit._state, []
+    state, saved = audit, []
     state.on_file = lambda name, path, by: saved.append(path)
 
     def make_wave() -> list[str]:
         state.act("make_wave", kind="csv")
-        audit.wait(60)
+        audit.work.wait(60)
         return pd.read_csv(saved[-1])["mail"].tolist()
 
     nothing = {"next": 1, "text": "", "can_pilot": False, "can_resume": False}
@@ -159,7 +159,7 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
     assert shown(audit, "decide")["wave"]["text"].startswith(f"Wave 1 of 6: {len(first)} rows. ")
     rows = [f"{first[0]},{NOW},5.1.1,550 5.1.1 User unknown"]
     state.use_file(export(tmp_path / "bounces.csv", *rows), "bounces.csv", "bounces")
-    audit.wait(30)
+    audit.work.wait(30)
     mailed = {row[0]: row[1:3] for row in shown(audit, "decide")["bounces"]["rows"]}
     assert sum(int(count.replace(",", "")) for count, _ in mailed.values()) == len(first)
     second = make_wave()
@@ -173,24 +173,24 @@ def test_a_list_is_mailed_in_waves_and_nobody_twice(tmp_path):
     )
     assert shown(audit, "decide")["wave"]["next"] == 3
     assert "Nothing has been learnt" not in shown(audit, "decide")["wave"]["text"]
-    out = audit.result
+    out = result_of(audit)
     assert {1: {*first}, 2: {*second}} == {
         n: {*part["mail_clean"]} for n, part in out.groupby("mail_wave")
     }
     finished(audit)
     assert set(make_wave()).isdisjoint({*first, *second}), "another check forgets nobody"
     state.act("download", which="everything", kind="csv")
-    audit.wait(30)
+    audit.work.wait(30)
     again = finished(
         ready(saved[-1], AnsweringBackend({"info": role}), validation_type="smtp", column="mail")
     )
-    assert again._state.choices.waved.to_dict() == state.choices.waved.to_dict(), (
+    assert again.choices.waved.to_dict() == state.choices.waved.to_dict(), (
         "also in another audit, by the file of everything"
     )
     for _ in range(3):
         state.act("undo")
     assert shown(audit, "decide")["wave"]["next"] == 1
-    assert "mail_wave" not in audit.result
+    assert "mail_wave" not in result_of(audit)
 
 
 def test_waves_of_a_file_without_repairs_are_known():
@@ -198,7 +198,7 @@ def test_waves_of_a_file_without_repairs_are_known():
         {"mail": ["ada@firm.example", "Bo <bo@firm.example>"], "mail_wave": [pd.NA, 1]}
     )
     audit = ready(given, AnsweringBackend(), validation_type="smtp", column="mail")
-    assert audit._state.choices.waved.to_dict() == {"bo@firm.example": 1}
+    assert audit.choices.waved.to_dict() == {"bo@firm.example": 1}
 
 
 @pytest.mark.slow
@@ -210,12 +210,12 @@ def test_of_two_spellings_of_somebody_the_one_that_was_mailed_has_the_wave():
     backend = AnsweringBackend({"a.b": gone})
     frame = pd.DataFrame({"mail": [*people, "a.b@gmail.com", "ab@gmail.com"]})
     audit = ready(frame, backend, validation_type="smtp", column="mail", journal=None)
-    audit._state.set_repair("merge", is_on=False)
+    audit.set_repair("merge", is_on=False)
     finished(audit)
     for _ in range(6):
-        audit._state.act("make_wave", kind="csv")
-        audit.wait(60)
-    assert audit.result["mail_wave"].isna().to_numpy().nonzero()[0].tolist() == [100]
+        audit.act("make_wave", kind="csv")
+        audit.work.wait(60)
+    assert result_of(audit)["mail_wave"].isna().to_numpy().nonzero()[0].tolist() == [100]
 
 
 @pytest.mark.slow
@@ -226,26 +226,26 @@ def test_a_wave_without_bounces_counts_once_they_have_all_come(tmp_path):
             pd.DataFrame({"mail": people}), AnsweringBackend(), validation_type="smtp", journal=None
         )
     )
-    state, saved = audit._state, []
+    state, saved = audit, []
     state.on_file = lambda name, path, by: saved.append(pd.read_csv(path)["mail"].tolist())
     for wave in (1, 2):
         state.act("make_wave", kind="csv")
-        audit.wait(60)
+        audit.work.wait(60)
         assert len(saved) == wave
     rows = [f"{saved[0][0]},{NOW},5.1.1,550 5.1.1 User unknown"]
     state.use_file(export(tmp_path / "bounces.csv", *rows), "bounces.csv", "bounces")
-    audit.wait(30)
+    audit.work.wait(30)
     left = next(person for person in people if person not in {*saved[0], *saved[1]})
     rows = [f"{left},{NOW},5.1.1,550 5.1.1 User unknown"]
     state.use_file(export(tmp_path / "wrong.csv", *rows), "wrong.csv", "bounces")
-    audit.wait(30)
+    audit.work.wait(30)
     assert "wrong.csv: none of its 1 address was mailed in a wave of this list" in message(
         audit, "decide"
     )
     for is_on in (False, True):
         state.act("set_complete", is_on=is_on)
         state.act("make_wave", kind="csv")
-        audit.wait(60)
+        audit.work.wait(60)
         text = shown(audit, "decide")["wave"]["text"]
         assert (
             "No report is about wave 2, so that nothing is learnt from it. If all" in text
@@ -260,12 +260,12 @@ class TestWavesThatWait:
         frame = pd.DataFrame({"mail": people})
         audit = finished(ready(frame, backend, validation_type=depth, column="mail", journal=None))
         saved = []
-        audit._state.on_file = lambda name, path, by: saved.append(pd.read_csv(path)["mail"])
+        audit.on_file = lambda name, path, by: saved.append(pd.read_csv(path)["mail"])
         return audit, saved
 
     def make(self, audit, action="make_wave"):
-        audit._state.act(action, kind="csv")
-        audit.wait(60)
+        audit.act(action, kind="csv")
+        audit.work.wait(60)
         return shown(audit, "decide")["wave"]
 
     def test_a_list_without_sure_rows_has_a_pilot(self):
@@ -285,14 +285,14 @@ class TestWavesThatWait:
         month_ago = NOW - 30 * 86_400
         old = [f"{address},{month_ago},5.1.1,550 5.1.1 User unknown" for address in saved[0][1:9]]
         new = f"{saved[0][0]},{NOW},5.1.1,550 5.1.1 User unknown"
-        state = audit._state
+        state = audit
         state.use_file(export(tmp_path / "old.csv", *old), "old.csv", "bounces")
-        audit.wait(30)
+        audit.work.wait(30)
         told = "8 reports are more than 2 days older than the wave: of an earlier mailing"
         assert f"old.csv: {told}" in message(audit, "decide")
         assert shown(audit, "decide")["bounces"] is None
         state.use_file(export(tmp_path / "all.csv", *old, new), "all.csv", "bounces")
-        audit.wait(30)
+        audit.work.wait(30)
         bounces = shown(audit, "decide")["bounces"]
         assert bounces["text"].endswith(f"{told}, so that they do not count.")
         assert sum(int(row[2]) for row in bounces["rows"]) == 1
@@ -303,9 +303,9 @@ class TestWavesThatWait:
         audit, _ = self.waves(AnsweringBackend(), people)
         self.make(audit)
         paths = []
-        audit._state.on_file = lambda name, path, by: paths.append(path)
-        audit._state.act("download", which="everything", kind="csv")
-        audit.wait(30)
+        audit.on_file = lambda name, path, by: paths.append(path)
+        audit.act("download", which="everything", kind="csv")
+        audit.work.wait(30)
         given = pd.read_csv(paths[0])
         planned_at = pd.to_datetime(given["mail_wave_at"]).dropna().unique()
         assert len(planned_at) == 1
@@ -320,8 +320,8 @@ class TestWavesThatWait:
         path = tmp_path / "bounces.csv"
         lines = [f"{address},complaint" for address in saved[0][:5]]
         path.write_text("\n".join(["email,event", *lines]) + "\n")
-        audit._state.use_file(path, "bounces.csv", "bounces")
-        audit.wait(30)
+        audit.use_file(path, "bounces.csv", "bounces")
+        audit.work.wait(30)
         wave = self.make(audit)
         assert (wave["next"], wave["can_resume"], len(saved)) == (2, True, 1)
         assert "The wave is withheld: 5 people of" in wave["text"]
@@ -330,7 +330,7 @@ class TestWavesThatWait:
         assert (wave["next"], len(saved)) == (3, 2)
 
 
-def sampled(service, count: int, **options) -> Audit:
+def sampled(service, count: int, **options) -> AuditState:
     frame = pd.DataFrame(
         {
             "mail": [
@@ -351,11 +351,11 @@ def test_a_sample_says_what_to_expect_and_is_not_paid_again(tmp_path):
             "running": False,
             "table": None,
         }
-        audit._state.act("check_sample")
+        audit.act("check_sample")
         assert not shown(audit, "check")["button"]["enabled"]
-        audit._state.act("verify")
+        audit.act("verify")
         assert message(audit) == "A sample is being checked; wait until it is done."
-        audit.wait(60)
+        audit.work.wait(60)
         assert paid(service) == 400
         sample = shown(audit, "check")["sample"]
         table = {row[0]: row[1:] for row in sample["table"]["rows"]}
@@ -367,8 +367,8 @@ def test_a_sample_says_what_to_expect_and_is_not_paid_again(tmp_path):
         assert (sample["label"], audit.plan.to_submit) == ("", 600)
         finished(audit)
         assert paid(service) == 1_000
-        audit._state.set_repair("case", is_on=False)
-        audit.wait(30)
+        audit.set_repair("case", is_on=False)
+        audit.work.wait(30)
         assert shown(audit, "check")["sample"]["table"] is None, "it was about other choices"
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from mailverdict.widgets import Audit
-from mailverdict.widgets import notebook as page_module
+from mailverdict.widgets import audit as page_module
 from mailverdict.widgets.actions import LOOKS, PAGE_ACTIONS
-from mailverdict.widgets.notebook import IMPORT, SCRIPTS, PageWidget, front_end
+from mailverdict.widgets.audit import IMPORT, SCRIPTS, PageWidget, front_end
 from mailverdict.widgets.result import Result
 from mailverdict.widgets.state import SECTIONS, AuditState
 from tests.widgets.conftest import finished, message, ready, shown
@@ -23,20 +22,24 @@ STATIC = Path(page_module.__file__).with_name("static")
 
 
 @pytest.fixture
-def audit() -> Audit:
+def audit() -> AuditState:
     return ready(pd.DataFrame({"mail": ["ada@example.org", "nobody"]}), validation_type="regex")
 
 
-def send(audit: Audit, **content: object) -> None:
+@pytest.fixture
+def widget(audit: AuditState) -> PageWidget:
+    return PageWidget(audit)
+
+
+def send(widget: PageWidget, **content: object) -> None:
     """A message of the browser."""
-    audit._widget().receive(None, content, [])
-    audit.wait(30)
+    widget.receive(None, content, [])
+    widget.state.work.wait(30)
 
 
-def test_the_browser_gets_each_section_and_its_changes(audit):
-    widget: PageWidget = audit._widget()
+def test_the_browser_gets_each_section_and_its_changes(audit, widget):
     assert widget.list_section["summary"] == "data frame · 2 rows · column mail"
-    send(audit, act="verify")
+    send(widget, act="verify")
     assert widget.decide_section["headline"] == "1"
     assert widget.page_section["primary"] == "send"
     assert {name: getattr(widget, f"{name}_section") for name in SECTIONS} == {
@@ -64,31 +67,30 @@ def test_each_action_is_a_method_and_is_sent_by_the_page():
         {"act": "accept_suggestion", "number": 5},
     ],
 )
-def test_a_message_with_wrong_arguments_is_an_error_on_the_page(audit, content):
-    send(audit, **content)
+def test_a_message_with_wrong_arguments_is_an_error_on_the_page(audit, widget, content):
+    send(widget, **content)
     assert message(audit, PAGE_ACTIONS[content["act"]][0]) != ""
 
 
-def test_an_action_is_answered_also_if_it_is_refused(audit):
-    widget = audit._widget()
-    send(audit, act="set_repair", name="case", is_on=False, answer="view 1")
-    assert (widget.answered, audit._state.choices.off) == ("view 1", {"case"})
-    send(audit, act="set_repair", name="no repair", is_on=False, answer="view 2")
+def test_an_action_is_answered_also_if_it_is_refused(audit, widget):
+    send(widget, act="set_repair", name="case", is_on=False, answer="view 1")
+    assert (widget.answered, audit.choices.off) == ("view 1", {"case"})
+    send(widget, act="set_repair", name="no repair", is_on=False, answer="view 2")
     assert (widget.answered, message(audit, "tidy") != "") == ("view 2", True)
     for answer in ("x" * 41, 3, None):
-        send(audit, act="set_repair", name="case", is_on=True, answer=answer)
-    assert (widget.answered, audit._state.choices.off) == ("view 2", set())
+        send(widget, act="set_repair", name="case", is_on=True, answer=answer)
+    assert (widget.answered, audit.choices.off) == ("view 2", set())
 
 
 @pytest.mark.parametrize(
     "content", [None, 3, {}, {"act": "close"}, {"act": "__init__"}, {"act": ["x"]}]
 )
-def test_other_messages_are_ignored(audit, content):
-    audit._widget().receive(None, content, [])
+def test_other_messages_are_ignored(audit, widget, content):
+    widget.receive(None, content, [])
     assert all(message(audit, name) == "" for name in SECTIONS)
 
 
-def upload(audit, identity, purpose=None, content=b"ada@example.org\n"):
+def upload(widget, identity, purpose=None, content=b"ada@example.org\n"):
     """Send a file as the browser does, in two pieces; the second is sent when the result is called."""
 
     def put(offset, piece):
@@ -99,20 +101,20 @@ def upload(audit, identity, purpose=None, content=b"ada@example.org\n"):
             "purpose": purpose,
             "offset": offset,
         }
-        audit._widget().receive(None, {"file": "put", **about}, [piece])
+        widget.receive(None, {"file": "put", **about}, [piece])
 
     def finish():
         put(5, content[5:])
-        audit.wait(30)
+        widget.state.work.wait(30)
 
     put(0, content[:5])
     return finish
 
 
-def test_files_that_come_at_the_same_time_are_used_each_for_its_purpose(audit):
+def test_files_that_come_at_the_same_time_are_used_each_for_its_purpose(audit, widget):
     finish_suppression, finish_list = (
-        upload(audit, "upload-1", "suppress"),
-        upload(audit, "upload-2", "list"),
+        upload(widget, "upload-1", "suppress"),
+        upload(widget, "upload-2", "list"),
     )
     finish_list()
     assert (shown(audit, "list")["name"], shown(audit, "tidy")["suppression"]) == ("x.txt", None)
@@ -121,23 +123,23 @@ def test_files_that_come_at_the_same_time_are_used_each_for_its_purpose(audit):
 
 
 @pytest.mark.parametrize("purpose", [None, "nonsense", "__class__"])
-def test_a_file_without_a_known_purpose_does_not_replace_the_list(audit, purpose):
-    upload(audit, "upload-1", purpose)()
+def test_a_file_without_a_known_purpose_does_not_replace_the_list(audit, widget, purpose):
+    upload(widget, "upload-1", purpose)()
     assert "came without a known purpose" in message(audit, "list")
     assert shown(audit, "list")["name"] == "data frame"
 
 
-def test_a_file_that_comes_during_a_run_is_refused(audit):
-    audit._state.check.is_running = True
-    upload(audit, "upload-1", "list")()
+def test_a_file_that_comes_during_a_run_is_refused(audit, widget):
+    audit.check.is_running = True
+    upload(widget, "upload-1", "list")()
     assert message(audit, "list") == "A check is running; pause it first."
 
 
-def test_a_download_is_offered_and_removed_once_the_browser_has_it(audit):
+def test_a_download_is_offered_and_removed_once_the_browser_has_it(audit, widget):
     finished(audit)
-    widget, sent = audit._widget(), []
+    sent = []
     widget.send = lambda content, buffers=None: sent.append(content)
-    send(audit, act="download", which="send", kind="csv")
+    send(widget, act="download", which="send", kind="csv")
     (offer,) = (each for each in sent if each.get("act") == "save")
     assert offer["name"] == "emails-send-list.csv"
     (path,) = widget.transfer.offers.values()
@@ -146,10 +148,9 @@ def test_a_download_is_offered_and_removed_once_the_browser_has_it(audit):
     assert not path.exists()
 
 
-def test_closing_removes_files(audit):
+def test_closing_removes_files(audit, widget):
     finished(audit)
-    widget = audit._widget()
-    folder = audit._state.folder
+    folder = audit.folder
     widget.close()
     assert not folder.exists()
 

@@ -35,13 +35,13 @@ def test_the_worst_group_is_named_first(audit):
 def test_a_group_filters_the_rows_and_another_press_shows_all(audit):
     card = origins(audit)
     fair = card["groups"][0]
-    audit._state.act("set_facet", facet="group", value=fair["id"])
+    audit.act("set_facet", facet="group", value=fair["id"])
     decide = shown(audit, "decide")
     assert decide["table"]["total"] == 100
     assert decide["is_filtered"]
     assert decide["origins"]["groups"][0]["on"]
     assert decide["origins"]["found"][0]["on"]
-    audit._state.act("set_facet", facet="group", value=fair["id"])
+    audit.act("set_facet", facet="group", value=fair["id"])
     assert shown(audit, "decide")["table"]["total"] == 1_500
 
 
@@ -49,35 +49,35 @@ def test_groups_of_one_column_add_up_and_of_another_one_replace_them(audit):
     card = origins(audit)
     first, second = card["groups"][:2]
     for each in (first, second):
-        audit._state.act("set_facet", facet="group", value=each["id"])
-    listing = audit._state.result.listing
+        audit.act("set_facet", facet="group", value=each["id"])
+    listing = audit.result.listing
     sources = listing.rows.frame["source"]
     wanted = sources.isin([first["label"], second["label"]]).sum()
     assert shown(audit, "decide")["table"]["total"] == wanted
     at = next(each["id"] for each in card["columns"] if each["label"] == "amount")
-    audit._state.act("show_groups", column=at)
+    audit.act("show_groups", column=at)
     amounts = origins(audit)["groups"]
-    audit._state.act("set_facet", facet="group", value=amounts[0]["id"])
+    audit.act("set_facet", facet="group", value=amounts[0]["id"])
     assert shown(audit, "decide")["table"]["total"] == int(amounts[0]["people"])
-    audit._state.act("clear_facets")
+    audit.act("clear_facets")
     assert shown(audit, "decide")["table"]["total"] == 1_500
 
 
 def test_it_combines_with_other_filters(audit):
     fair = origins(audit)["found"][0]
-    audit._state.act("set_facet", facet="group", value=fair["id"])
-    audit._state.act("set_facet", facet="verdict", value="invalid")
+    audit.act("set_facet", facet="group", value=fair["id"])
+    audit.act("set_facet", facet="verdict", value="invalid")
     number = shown(audit, "decide")["table"]["total"]
     assert f"{number}.0% invalid of 100" in fair["text"]
-    audit._state.act("clear_facets")
+    audit.act("clear_facets")
 
 
 def test_what_names_no_group_finds_no_row(audit):
     for value in ("", "x", "99 Fair", "-1 Fair", "1 nothing", "0 p1@firm.example", "²3 Fair"):
-        audit._state.act("set_facet", facet="group", value=value)
+        audit.act("set_facet", facet="group", value=value)
         assert shown(audit, "decide")["table"]["total"] == 0
-        audit._state.act("clear_facets")
-    audit._state.act("show_groups", column=999)
+        audit.act("clear_facets")
+    audit.act("show_groups", column=999)
     assert origins(audit)["groups"][0]["label"] == "Fair"
 
 

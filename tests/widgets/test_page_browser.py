@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from mailverdict.widgets import Audit
-from mailverdict.widgets.notebook import front_end
-from mailverdict.widgets.state import SECTIONS
+from mailverdict.widgets.audit import PageWidget, front_end
+from mailverdict.widgets.state import SECTIONS, AuditState
 from tests.widgets.browser import CHROMIUM, AuditPage
-from tests.widgets.conftest import finished, ready
+from tests.widgets.conftest import finished, new_audit, ready
 
 pytestmark = [
     pytest.mark.browser,
@@ -40,19 +39,19 @@ async ([script, traits]) => {
 REPAIR = "Names, quotes and brackets"
 
 
-def traits(audit: Audit) -> dict[str, Any]:
+def traits(audit: AuditState) -> dict[str, Any]:
     """What the kernel has sent."""
-    widget = audit._widget()
+    widget = PageWidget(audit)
     return {
         name: getattr(widget, name)
         for name in (*(f"{each}_section" for each in SECTIONS), "marks", "words")
     }
 
 
-def show(opened: AuditPage, audit: Audit, content: str = "") -> None:
+def show(opened: AuditPage, audit: AuditState, content: str = "") -> None:
     """The page of an audit that gets no answers by itself."""
     opened.page.set_content(content)
-    opened.page.add_style_tag(content=audit._widget()._css)
+    opened.page.add_style_tag(content=PageWidget(audit)._css)
     opened.page.evaluate(FAKE_MODEL, [front_end(), {**traits(audit), "answered": ""}])
 
 
@@ -84,10 +83,10 @@ def test_a_switch_stays_as_it_was_pressed_until_the_kernel_has_answered(opened: 
         ("set_repair", True),
     ]
 
-    widget = audit._widget()
+    widget = PageWidget(audit)
     for number, message in enumerate(sent):
         widget.receive(None, message, [])
-        audit.wait(30)
+        audit.work.wait(30)
         assert widget.answered == message["answer"]
         change(opened, "tidy_section", widget.tidy_section)
         assert switch.is_checked(), "the first answer is not about the last press"
@@ -104,8 +103,8 @@ def test_a_choice_that_the_kernel_refuses_is_taken_back(opened: AuditPage) -> No
     show(opened, audit)
     opened.audit.get_by_text(REPAIR).click()
     assert not opened.field(REPAIR).is_checked()
-    audit._state.check.is_running = True
-    widget = audit._widget()
+    audit.check.is_running = True
+    widget = PageWidget(audit)
     widget.receive(None, opened.page.evaluate("sent")[0], [])
     change(opened, "tidy_section", widget.tidy_section)
     change(opened, "answered", widget.answered)
@@ -150,7 +149,7 @@ def test_the_most_frequent_reasons_are_not_cut_in_the_table(opened: AuditPage, w
     )
     opened.page.set_viewport_size({"width": width, "height": 900})
     show(opened, audit)
-    decide = audit._widget().decide_section
+    decide = PageWidget(audit).decide_section
     for label in ("Domain accepts every address", "Shared mailbox such as info@"):
         row = {**decide["table"]["rows"][0], "reason": label}
         change(
@@ -189,7 +188,7 @@ def test_in_a_shadow_tree_the_colours_follow_the_colour_scheme_around(opened: Au
 
 
 def test_a_kept_audit_is_opened_and_deleted_only_when_asked_twice(opened: AuditPage) -> None:
-    audit = Audit(validation_type="regex")
+    audit = new_audit(validation_type="regex")
     show(opened, audit)
     kept = {"id": "k1", "name": "contacts.csv", "when": "27 November 2026", "rows": "1,510 rows"}
     change(opened, "page_section", {**traits(audit)["page_section"], "kept": [kept]})

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from mailverdict.widgets.notebook import front_end
+from mailverdict.widgets.audit import PageWidget, front_end
 from tests.widgets.browser import AXE, CHROMIUM, AuditPage
 from tests.widgets.conftest import finished, ready
 from tests.widgets.test_page_browser import traits
@@ -72,7 +72,7 @@ def result() -> dict[str, Any]:
         "decide_section": decide,
         "page_section": page,
         "answered": "",
-        "css": audit._widget()._css,
+        "css": PageWidget(audit)._css,
     }
 
 

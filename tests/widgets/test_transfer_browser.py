@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mailverdict.widgets.notebook import front_end
+from mailverdict.widgets.audit import front_end
 from tests.widgets.browser import CHROMIUM, AuditPage
 
 pytestmark = [

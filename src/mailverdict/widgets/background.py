@@ -1,4 +1,8 @@
-"""Work for a page in one thread, and what each section of the page says about it."""
+"""Work for a page in one thread, and what each section of the page says about it.
+
+A `Step` is what follows from other things, such as the cost of a check from the list and how deep it is checked. The
+thread makes a step again when what it was made from has changed.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from ..errors import MailVerdictError
 from .wording import sentence
@@ -16,6 +21,52 @@ logger = logging.getLogger("mailverdict")
 Message = tuple[str, str]  # text and kind: plain, done, warned, failed or idle
 NO_MESSAGE: Message = ("", "plain")
 Task = Callable[[], None]
+
+
+class Step:
+    """What is made from other things, and again when these are others.
+
+    Parameters
+    ----------
+    get_inputs : callable
+        Gives what it is made from, as things are now; None while it cannot be made.
+    make : callable
+        Makes it from them.
+    """
+
+    def __init__(
+        self, get_inputs: Callable[[], tuple[Any, ...] | None], make: Callable[..., Any]
+    ) -> None:
+        self.get_inputs = get_inputs
+        self.make = make
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was made."""
+        self.made: tuple[Any, Any] = (None, None)  # of which inputs, and the value
+
+    def due(self) -> tuple[Any, ...] | None:
+        """What it is to be made from; None if it cannot be made, or was made from the same the last time."""
+        inputs = self.get_inputs()
+        return None if inputs == self.made[0] else inputs
+
+    def run(self, inputs: tuple[Any, ...]) -> None:
+        """Make it; where that fails, it is not due again with the same inputs."""
+        value = None
+        try:
+            value = self.make(*inputs)
+        finally:
+            self.made = inputs, value
+
+    @property
+    def value(self) -> Any:
+        """What was made the last time; None if that failed."""
+        return self.made[1]
+
+    @property
+    def current(self) -> Any:
+        """What was made from the things as they are; None where there is nothing yet."""
+        return self.value if self.get_inputs() == self.made[0] else None
 
 
 class Background:

@@ -21,7 +21,7 @@ from ..table.cells import as_text, is_text, to_array, where_filled
 from ..table.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of
 from ..table.table import read_notes, with_note
 from .listing import CORE, NOTES, Listing
-from .origins import count_origins
+from .mailing import count_origins
 from .source import encodable
 
 KINDS = ("csv", "xlsx", "parquet")

@@ -63,7 +63,7 @@ from ..table.columns import (
 )
 from ..table.overwrite import name_columns
 from ..table.table import Table
-from .decisions import NO_WAVES, NOTHING, ByPerson, Pair
+from .choices import NO_WAVES, NOTHING, ByPerson, Pair
 from .source import printable_label, short_text
 
 PAGE_ROWS = 50

@@ -15,7 +15,7 @@ from ..model.words import percent
 from ..runs.progress import Progress, checked_text
 from ..runs.run import Run, is_short_of_quota, quota_text
 from ..theme import LABELS, NOTEBOOK, NOTEBOOK_CSS, scoped, stylesheet
-from .checking import Rate
+from .check import Rate
 from .wording import duration_words, marks, sentence
 
 INTERVAL = 0.5  # seconds between two messages, also without progress: they show the browser that the kernel lives

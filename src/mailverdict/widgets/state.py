@@ -30,20 +30,24 @@ from ..runs.plan import Plan
 from ..table.columns import check_column
 from ..table.options import check_options
 from .actions import LOOKS, PAGE_ACTIONS, PURPOSES, read_arguments
-from .background import NO_MESSAGE, Background, Task
-from .check import Check
-from .checking import QUOTA_RESET, is_short
-from .choices import Choices
-from .decisions import decide, read_decisions, read_waves, rows_of_domain
-from .earlier import list_runs, open_run, place_of_run
-from .keeping import keep, open_session, to_keep
+from .background import NO_MESSAGE, Background, Step, Task
+from .check import QUOTA_RESET, Check, is_short
+from .choices import Choices, decide, read_decisions, read_waves, rows_of_domain
 from .listing import Listing, Rows
 from .mailing import SAMPLE, check_sample, plan_wave, read_outcomes
-from .result import Result, file_name
-from .session import AuditSession, Given, KeptAudit, Sessions, id_of
+from .result import Result, file_name, list_runs, open_run, place_of_run
+from .session import AuditSession, Given, KeptAudit, Sessions, id_of, keep, open_session, to_keep
 from .source import Source, readable
-from .steps import Planned, Prepared, ResultInfo, Suppression, plan_check, prepare, read_suppression
-from .tidy import SAFE
+from .steps import (
+    SAFE,
+    Planned,
+    Prepared,
+    ResultInfo,
+    Suppression,
+    plan_check,
+    prepare,
+    read_suppression,
+)
 from .wording import DEPTHS
 
 SECTIONS = ("list", "tidy", "check", "decide", "page")
@@ -75,25 +79,20 @@ class AuditState:
         self.wanted = wanted  # choices that also hold for an audit that was kept with others
         self.on_file: Callable[[str, Path, str], None] = lambda name, path, by: None
         self.work = Background(SECTIONS, self.next_task)
+        self.steps = self.make_steps()
         self.lock = self.work.lock
         self.check = Check(
             settings, self.work, lambda: self.session.folder if self.session else self.folder, clock
         )
         self.given: Given | None = None  # what the list was read from, and how
         self.sheets: tuple[str, ...] = ()  # of the workbook that was read last
-        self.suppressions: dict[
-            str, Suppression
-        ] = {}  # all that were given, since a choice of one can be undone
+        # All that were given, since a choice of one can be undone.
+        self.suppressions: dict[str, Suppression] = {}
         self.runs: list[RecordedRun] = []
         self.kept: list[KeptAudit] = [] if sessions is None else sessions.all()
         self.session: AuditSession | None = None
         # What is kept as tables: see `keep`.
-        self.written: tuple[Any, ...] = (
-            None,
-            None,
-            None,
-            None,
-        )
+        self.written: tuple[Any, ...] = (None, None, None, None)
         self.is_sampling = False
         self.asked_by = ""  # the page whose action was the last one
         self.forget()
@@ -107,16 +106,13 @@ class AuditState:
         self.choices = Choices(depth=kept.depth, policy=kept.policy, suppression=kept.suppression)
         self.past: list[Choices] = []
         self.future: list[Choices] = []
-        self.made: dict[
-            str, tuple[Any, Any]
-        ] = {}  # by step, what it was made from the last time, and what was made
-        self.has_known = (
-            False  # whether earlier answers can be used, unless the next run asks again
-        )
+        for step in self.steps.values():
+            step.forget()
+        # Whether earlier answers can be used, unless the next run asks again.
+        self.has_known = False
         self.check.forget()
-        self.sample: tuple[Choices, dict[str, Any]] | None = (
-            None  # what to expect of a check with these choices
-        )
+        # What to expect of a check with these choices.
+        self.sample: tuple[Choices, dict[str, Any]] | None = None
         self.shown_suggestions = 10
         self.result: Result | None = None
         self.work.messages["decide"] = NO_MESSAGE
@@ -171,72 +167,90 @@ class AuditState:
 
     # --- the steps ----------------------------------------------------------------------------------------------------
 
-    def steps(self) -> dict[str, tuple[Any, Callable[[], Any]]]:
-        """The steps that can be made: what each is made from, and how."""
-        source, choices = self.source, self.choices
-        if source is None:
-            return {}
-        steps: dict[str, tuple[Any, Callable[[], Any]]] = {}
-        if choices.column is not None:
-            tidy = source, choices.for_tidy()
-            suppression, prepared = self.suppression, self.prepared
-            steps["tidy"] = tidy, partial(prepare, source, choices, suppression, prepared)
-            if prepared is not None:
-                check = tidy, choices.for_check(), self.check.is_refreshing
-                steps["check"] = check, partial(self.find_cost, prepared)
-                steps["notices"] = check, self.find_notices
-        if self.result is not None:
-            steps["origins"] = (self.result,), self.result.find_origins
-        if self.session is not None:
-            steps["keep"] = to_keep(self), partial(keep, self)
-        return steps
+    def tidy_inputs(self) -> tuple[Any, ...] | None:
+        """What the list as it is verified is made from."""
+        if self.source is None or self.choices.column is None:
+            return None
+        return self.source, self.choices.for_tidy()
+
+    def check_inputs(self) -> tuple[Any, ...] | None:
+        """What the cost of the check is made from."""
+        prepared = self.prepared
+        if prepared is None:
+            return None
+        return self.tidy_inputs(), self.choices.for_check(), self.check.is_refreshing
+
+    def result_inputs(self) -> tuple[Any, ...] | None:
+        return None if self.result is None else (self.result,)
+
+    def keep_inputs(self) -> tuple[Any, ...] | None:
+        return None if self.session is None or self.source is None else to_keep(self)
+
+    def make_steps(self) -> dict[str, Step]:
+        """What follows from the choices, each after those that it needs."""
+        return {
+            "tidy": Step(self.tidy_inputs, self.tidy),
+            "check": Step(self.check_inputs, lambda *inputs: self.find_cost()),
+            "notices": Step(self.check_inputs, lambda *inputs: self.find_notices()),
+            "origins": Step(self.result_inputs, Result.find_origins),
+            "keep": Step(self.keep_inputs, lambda *inputs: keep(self)),
+        }
 
     def next_task(self) -> Task | None:
         """What is to be done besides what was asked for: a step with other inputs, or following the run."""
-        for name, (inputs, make) in self.steps().items():
-            if self.made.get(name, (None,))[0] != inputs:
-                return partial(self.make, name, inputs, make)
+        for name, step in self.steps.items():
+            inputs = step.due()
+            if inputs is not None:
+                return partial(self.make, name, inputs)
         return self.follow_check if self.check.is_running else None
 
-    def make(self, name: str, inputs: Any, make: Callable[[], Any]) -> None:
+    def make(self, name: str, inputs: tuple[Any, ...]) -> None:
         """Make a step; an error becomes a message, and it is not tried again with the same inputs."""
         if name in BUSY:
             self.work.busy[name] = BUSY[name]
             self.work.changed()
-        value, is_shown = None, name != "keep"
+        is_shown = name != "keep"
         try:
-            value = make()
+            self.steps[name].run(inputs)
         except Exception as exc:  # noqa: BLE001 - shown on the page
-            self.work.say_error(
-                "list" if isinstance(exc, ColumnError) else SECTION_OF.get(name, name), exc
-            )
+            section = SECTION_OF.get(name, name)
+            self.work.say_error("list" if isinstance(exc, ColumnError) else section, exc)
             is_shown = True
-        with self.lock:
-            self.made[name] = inputs, value
-            if name in BUSY:
-                self.work.busy[name] = ""
+        if name in BUSY:
+            self.work.busy[name] = ""
         if is_shown:
             self.work.changed()
+
+    def tidy(self, source: Source, choices: Choices) -> Prepared:
+        """The list as it is verified."""
+        return prepare(source, choices, self.suppressions.get(choices.suppression), self.prepared)
 
     @property
     def prepared(self) -> Prepared | None:
         """The list as it is verified, with the choices as they are or were a moment ago; None for another column."""
-        (source, made_from), value = self.made.get("tidy", ((None, Choices()), None))
-        return value if source is self.source and made_from.column == self.choices.column else None
+        inputs, value = self.steps["tidy"].made
+        if inputs is None:
+            return None
+        source, choices = inputs
+        is_same = source is self.source and choices.column == self.choices.column
+        return value if is_same else None
 
     def prepare_now(self) -> Prepared:
         """The list as it is verified, with the choices as they are."""
-        if self.source is None or self.choices.column is None:
+        inputs = self.tidy_inputs()
+        if inputs is None:
             raise SettingsError(NOTHING_LOADED)
-        inputs, make = self.steps()["tidy"]
-        if self.made.get("tidy", (None, None))[0] != inputs or self.prepared is None:
-            self.made["tidy"] = inputs, make()
+        step = self.steps["tidy"]
+        if step.due() is not None or self.prepared is None:
+            step.run(inputs)
         prepared = self.prepared
         assert prepared is not None
         return prepared
 
-    def find_cost(self, prepared: Prepared) -> Planned:
+    def find_cost(self) -> Planned:
         """What the check costs."""
+        prepared = self.prepared
+        assert prepared is not None
         planned = plan_check(prepared, self.check.options(self.choices.depth))
         self.has_known = planned.plan.known > 0 or self.check.is_refreshing
         return planned
@@ -251,15 +265,13 @@ class AuditState:
 
     def notices(self) -> list[str]:
         """What is to be known before the check."""
-        return self.made.get("notices", (None, None))[1] or []
+        return self.steps["notices"].value or []
 
     @property
     def planned(self) -> Planned | None:
         """What the check costs, with the choices as they are; None while that is not known."""
-        inputs, value = self.made.get("check", (None, None))
-        return (
-            value if value is not None and inputs == self.steps().get("check", ("",))[0] else None
-        )
+        planned: Planned | None = self.steps["check"].current
+        return planned
 
     @property
     def plan(self) -> Plan | None:
@@ -610,7 +622,7 @@ class AuditState:
     def forget_plan(self) -> None:
         """Have the cost worked out again, and this machine's resolver looked at."""
         for name in ("check", "notices"):
-            self.made.pop(name, None)
+            self.steps[name].forget()
 
     def can_resume(self) -> bool:
         """Whether the next run can go on where this one stopped."""
@@ -684,7 +696,9 @@ class AuditState:
 
         def work() -> None:
             self.prepare_now()
-            self.make("check", *self.steps()["check"])
+            inputs = self.check_inputs()
+            if inputs is not None:
+                self.make("check", inputs)
             if self.plan is None:
                 self.work.say("decide", *self.work.messages["check"])
             elif self.is_out_of_quota():

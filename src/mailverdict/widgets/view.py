@@ -23,19 +23,17 @@ from ..model.words import (
 )
 from ..reports.wording import CHECKS
 from ..theme import LABELS
-from .checking import describe_plan, describe_progress, next_day
-from .decisions import Pair, describe_to_check, find_typos
-from .earlier import describe_run
+from .check import describe_plan, describe_progress, next_day
+from .choices import Pair, describe_to_check, find_typos
 from .exports import KINDS
 from .listing import FACETS, Listing, cell_texts
 from .listing import WORDS as DECIDED
 from .mailing import SAMPLE, is_worth_a_sample
-from .result import Result
+from .result import Result, describe_run
 from .session import Given, KeptAudit
 from .source import ENCODINGS, Source, readable, short_text
 from .state import SECTIONS, AuditState, refused_name
-from .steps import Prepared
-from .tidy import SAFE, TidyColumn
+from .steps import SAFE, Prepared, TidyColumn
 from .wording import (
     DEPTHS,
     VERDICT_LABELS,

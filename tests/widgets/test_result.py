@@ -9,11 +9,19 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.runs.journal.journal import Journal
-from mailverdict.widgets import Audit
-from mailverdict.widgets.earlier import compare_with, read_audit, verified_column
+from mailverdict.widgets.result import compare_with, read_audit, verified_column
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.workbooks import cells_of
-from tests.widgets.conftest import QUICK, finished, message, ready, shown, wait_for_settled
+from tests.widgets.conftest import (
+    QUICK,
+    finished,
+    message,
+    new_audit,
+    ready,
+    result_of,
+    shown,
+    wait_for_settled,
+)
 from tests.widgets.paced import paid
 
 
@@ -25,22 +33,22 @@ def remote(service) -> mv.RemoteBackend:
 def test_a_run_of_the_journal_is_listed_and_opened_without_asking(contacts, service, tmp_path):
     journal = tmp_path / "j.db"
     first = finished(ready(contacts, remote(service), validation_type="smtp", journal=journal))
-    audit = Audit(backend=remote(service), validation_type="mx", journal=journal)
-    audit._state.list_runs()
-    audit.wait(30)
+    audit = new_audit(backend=remote(service), validation_type="mx", journal=journal)
+    audit.list_runs()
+    audit.work.wait(30)
     (run,) = shown(audit, "list")["runs"]
     assert run["what"] == "41 entries, Mailbox exists"
     assert run["where"] == service.url
-    audit._state.open_earlier(0)
-    audit.wait(30)
+    audit.open_earlier(0)
+    audit.work.wait(30)
     assert paid(service) == 40
     assert any("Words beside an address" in each for each in shown(audit, "list")["remarks"])
     decide = shown(audit, "decide")
     assert decide["title"] == "Earlier run · column email"
     assert decide["check"].startswith(f"Mailbox exists, by {service.url}, ")
     assert decide["outdated"] == ""
-    expected = first.result.drop_duplicates("E-Mail").set_index("E-Mail")["E-Mail_verdict"]
-    found = audit.result.set_index("email")["email_verdict"]
+    expected = result_of(first).drop_duplicates("E-Mail").set_index("E-Mail")["E-Mail_verdict"]
+    found = result_of(audit).set_index("email")["email_verdict"]
     assert found.to_dict() == {email: expected[email] for email in found.index}
     assert len(found) == 41
 
@@ -51,8 +59,8 @@ def test_each_start_is_a_run_of_its_own(contacts, service, tmp_path):
     audit = ready(contacts, remote(service), validation_type="smtp", journal=journal)
     audit.verify()
     wait_for_settled(audit, 5)
-    audit.cancel()
-    audit.wait(30)
+    audit.pause()
+    audit.work.wait(30)
     finished(audit)
     with Journal(journal) as opened:
         runs = opened.runs(10)
@@ -62,11 +70,11 @@ def test_each_start_is_a_run_of_its_own(contacts, service, tmp_path):
 
 
 def test_without_a_journal_there_are_no_runs(contacts, tmp_path):
-    audit = Audit(journal=None)
+    audit = new_audit(journal=None)
     assert not shown(audit, "list")["can_list_runs"]
-    audit = Audit(journal=tmp_path / "none.db")
-    audit._state.list_runs()
-    audit.wait(30)
+    audit = new_audit(journal=tmp_path / "none.db")
+    audit.list_runs()
+    audit.work.wait(30)
     assert (
         message(audit, "list")
         == "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are."
@@ -90,8 +98,8 @@ def test_the_comparison_counts_and_names_what_changed(tmp_path):
     old["mail_verdict"] = old["mail_verdict"].where(old["mail"] != "a@x.example", "invalid")
     old["mail_checked_at"] = pd.Timestamp("2026-10-03 12:00", tz="UTC")
     old.to_csv(tmp_path / "then.csv", index=False)
-    audit._state.compare(tmp_path / "then.csv", "then.csv")
-    audit.wait(30)
+    audit.compare(tmp_path / "then.csv", "then.csv")
+    audit.work.wait(30)
     found = shown(audit, "decide")["comparison"]
     assert (
         found["headline"]
@@ -122,21 +130,21 @@ def test_an_address_with_the_same_verdict_for_another_reason_did_not_change_its_
 def test_the_report_compares_with_the_audit_that_the_page_compares_with(kind, tmp_path):
     mails = ["a@x.example", "a@x.example", "nobody"]
     audit = ready(pd.DataFrame({"mail": mails}), validation_type="regex", folder=tmp_path)
-    audit._state.set_repair("merge", True)
-    audit.wait(30)
+    audit.set_repair("merge", True)
+    audit.work.wait(30)
     finished(audit)
     files = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download("everything", "csv")
-    audit.wait(30)
-    audit._state.load(pd.DataFrame({"E-Mail": [*mails, "b@x.example"]}))
-    audit._state.set_repair("merge", True)
-    audit.wait(30)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download("everything", "csv")
+    audit.work.wait(30)
+    audit.load(pd.DataFrame({"E-Mail": [*mails, "b@x.example"]}))
+    audit.set_repair("merge", True)
+    audit.work.wait(30)
     finished(audit)
-    audit._state.compare(files[0], "then.csv")
-    audit.wait(30)
-    audit._state.download("report", kind)
-    audit.wait(30)
+    audit.compare(files[0], "then.csv")
+    audit.work.wait(30)
+    audit.download("report", kind)
+    audit.work.wait(30)
     if kind == "html":
         page = files[1].read_text()
         assert "1 address is new, 0 left the list, and 0 addresses have another verdict." in page
@@ -147,8 +155,8 @@ def test_the_report_compares_with_the_audit_that_the_page_compares_with(kind, tm
         assert ("Valid", 2, 3, 1) in [row[:4] for row in cells_of(files[1])["Summary"]]
     finished(audit)
     assert shown(audit, "decide")["comparison"] is None
-    audit._state.download("report", "html")
-    audit.wait(30)
+    audit.download("report", "html")
+    audit.work.wait(30)
     assert "earlier audit" not in files[2].read_text()
 
 
@@ -172,26 +180,26 @@ def test_an_old_file_without_day_and_check_is_compared_and_another_check_is_name
     audit = finished(
         ready(frame, backend=AnsweringBackend(), validation_type="mx", folder=tmp_path)
     )
-    audit._state.compare(tmp_path / "old.csv", "old.csv")
-    audit.wait(30)
+    audit.compare(tmp_path / "old.csv", "old.csv")
+    audit.work.wait(30)
     assert (
         shown(audit, "decide")["comparison"]["headline"]
         == "Nothing changed since old.csv (day not recorded)."
     )
     files = []
-    audit._state.on_file = lambda name, path, by: files.append(path)
-    audit._state.download("report", "html")
-    audit.wait(30)
+    audit.on_file = lambda name, path, by: files.append(path)
+    audit.download("report", "html")
+    audit.work.wait(30)
     page = files[0].read_text()
     assert "as many as in the earlier audit (day not recorded) (100%)" in page
     assert "Since the earlier audit (day not recorded)" in page
     assert "The check was" not in page
 
     verified("a@x.example", "b@x.example").to_csv(tmp_path / "format.csv", index=False)
-    audit._state.compare(tmp_path / "format.csv", "format.csv")
-    audit.wait(30)
-    audit._state.download("report", "html")
-    audit.wait(30)
+    audit.compare(tmp_path / "format.csv", "format.csv")
+    audit.work.wait(30)
+    audit.download("report", "html")
+    audit.work.wait(30)
     said = "The check was “Format only” then and is “Domain can receive mail” now"
     assert said in shown(audit, "decide")["comparison"]["headline"]
     assert said in files[1].read_text()
@@ -200,6 +208,6 @@ def test_an_old_file_without_day_and_check_is_compared_and_another_check_is_name
 def test_a_file_that_is_not_a_result_is_refused(tmp_path):
     audit = finished(ready(pd.DataFrame({"mail": ["a@x.example"]}), validation_type="regex"))
     (tmp_path / "list.csv").write_text("mail\na@x.example\n")
-    audit._state.compare(tmp_path / "list.csv", "list.csv")
-    audit.wait(30)
+    audit.compare(tmp_path / "list.csv", "list.csv")
+    audit.work.wait(30)
     assert message(audit, "decide").startswith("list.csv is not a result of an earlier audit")

@@ -8,10 +8,10 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import InputError, SettingsError
 from mailverdict.model.words import REASON_LABELS, REPAIR_LABELS
-from mailverdict.widgets import Audit
-from mailverdict.widgets.tidy import SAFE, Choices, TidyColumn
+from mailverdict.widgets.state import AuditState
+from mailverdict.widgets.steps import SAFE, Choices, TidyColumn
 from tests.doubles.answering_backend import AnsweringBackend
-from tests.widgets.conftest import finished, message, ready, shown
+from tests.widgets.conftest import finished, message, ready, result_of, shown
 
 CELLS = [
     "ada@example.org",
@@ -27,12 +27,12 @@ CELLS = [
 
 
 @pytest.fixture
-def messy() -> Audit:
+def messy() -> AuditState:
     frame = pd.DataFrame({"id": range(len(CELLS)), "mail": CELLS}, index=list("abcdefghi"))
     return ready(frame, validation_type="regex")
 
 
-def items(audit: Audit) -> dict[str, dict]:
+def items(audit: AuditState) -> dict[str, dict]:
     return {item["id"]: item for item in shown(audit, "tidy")["items"]}
 
 
@@ -89,23 +89,23 @@ def test_untouched_choices_verify_as_clean_does():
 
 @pytest.mark.slow
 def test_a_repair_that_is_off_leaves_the_cell_and_its_verdict_as_they_are(messy):
-    messy._state.set_repair("link", False)
+    messy.set_repair("link", False)
     finished(messy)
-    assert messy.result.loc["g", "mail_verdict"] == "invalid"
-    assert pd.isna(messy.result.loc["g", "mail_clean"])
-    assert messy.result.loc["b", "mail_clean"] == "bob@gmial.com"
-    messy._state.set_repair("link", True)
+    assert result_of(messy).loc["g", "mail_verdict"] == "invalid"
+    assert pd.isna(result_of(messy).loc["g", "mail_clean"])
+    assert result_of(messy).loc["b", "mail_clean"] == "bob@gmial.com"
+    messy.set_repair("link", True)
     finished(messy)
-    assert messy.result.loc["g", "mail_verdict"] == "valid"
+    assert result_of(messy).loc["g", "mail_verdict"] == "valid"
 
 
 def test_a_well_formed_address_whose_repair_is_off_is_still_verified():
     audit = ready(pd.DataFrame({"mail": [" Ada@EXAMPLE.org "]}), validation_type="regex")
     for name in ("case", "blanks"):
-        audit._state.set_repair(name, False)
+        audit.set_repair(name, False)
     finished(audit)
-    assert audit.result["mail_verdict"].tolist() == ["valid"]
-    assert audit.result["mail_change"].tolist() == [""]
+    assert result_of(audit)["mail_verdict"].tolist() == ["valid"]
+    assert result_of(audit)["mail_change"].tolist() == [""]
 
 
 @pytest.mark.slow
@@ -116,47 +116,47 @@ def test_suggestions_are_accepted_one_by_one_or_all_and_undone(messy):
         ("cy@gmial.com", "cy@gmail.com", "2 rows"),
         ("bob@gmial.com", "bob@gmail.com", "1 row"),
     ]
-    messy._state.accept_suggestion(part["items"][0]["id"])
-    messy.wait(30)
+    messy.accept_suggestion(part["items"][0]["id"])
+    messy.work.wait(30)
     assert shown(messy, "tidy")["suggestions"]["left"] == "1 row"
-    messy._state.accept_suggestion()
-    messy.wait(30)
+    messy.accept_suggestion()
+    messy.work.wait(30)
     assert shown(messy, "tidy")["suggestions"]["left"] == ""
-    messy._state.undo()
+    messy.undo()
     finished(messy)
-    assert messy.result["mail_clean"].tolist()[-2:] == ["cy@gmail.com"] * 2
-    assert messy.result["mail_change"].tolist()[-2:] == ["suggestion"] * 2
-    assert messy.result["mail_suggestion"].dropna().tolist() == ["bob@gmail.com"]
+    assert result_of(messy)["mail_clean"].tolist()[-2:] == ["cy@gmail.com"] * 2
+    assert result_of(messy)["mail_change"].tolist()[-2:] == ["suggestion"] * 2
+    assert result_of(messy)["mail_suggestion"].dropna().tolist() == ["bob@gmail.com"]
     assert shown(messy, "page")["can_undo"]
-    decided = messy._state.result.listing.decide()["mail_action"]
+    decided = messy.result.listing.decide()["mail_action"]
     assert (decided["b"], decided["h"]) == ("review", "send")
 
 
 @pytest.mark.slow
 def test_the_report_says_that_suggestions_were_accepted(messy):
     files = []
-    messy._state.on_file = lambda name, path, by: files.append(path)
-    messy._state.accept_suggestion(0)
+    messy.on_file = lambda name, path, by: files.append(path)
+    messy.accept_suggestion(0)
     for expected in ("1 was accepted", "spelling and were not applied"):
-        messy.wait(30)
+        messy.work.wait(30)
         finished(messy)
-        messy._state.download("report", "html")
-        messy.wait(30)
+        messy.download("report", "html")
+        messy.work.wait(30)
         assert expected in files.pop().read_text(encoding="utf-8")
-        messy._state.undo()
+        messy.undo()
 
 
 def test_each_of_several_addresses_has_a_row_of_its_own(messy):
     assert items(messy)["split"]["on"]
     assert messy.plan.rows == 10
     finished(messy)
-    assert messy.result["mail"].tolist()[2:4] == ["x@a.com", "y@b.com"]
-    assert messy.result.index.tolist()[2:4] == ["c", "c"]
-    assert messy.result["id"].tolist()[1:5] == [1, 2, 2, 3]
-    assert messy.result["mail_part"].tolist()[1:5] == [1, 1, 2, 1], (
+    assert result_of(messy)["mail"].tolist()[2:4] == ["x@a.com", "y@b.com"]
+    assert result_of(messy).index.tolist()[2:4] == ["c", "c"]
+    assert result_of(messy)["id"].tolist()[1:5] == [1, 2, 2, 3]
+    assert result_of(messy)["mail_part"].tolist()[1:5] == [1, 1, 2, 1], (
         "which address of the cell it is"
     )
-    assert messy.result["mail_verdict"].tolist()[2:4] == ["valid", "valid"]
+    assert result_of(messy)["mail_verdict"].tolist()[2:4] == ["valid", "valid"]
 
 
 def test_another_column_is_split_too_after_the_first_was_not():
@@ -164,25 +164,25 @@ def test_another_column_is_split_too_after_the_first_was_not():
         {"mail": ["ada@example.org; bob@example.org"], "other": ["cy@example.org, di@example.org"]}
     )
     audit = ready(frame, column="mail", validation_type="regex")
-    audit._state.set_repair("split", False)
-    audit.wait(30)
+    audit.set_repair("split", False)
+    audit.work.wait(30)
     assert audit.plan.rows == 1
-    audit._state.choose_column(1)
-    audit.wait(30)
+    audit.choose_column(1)
+    audit.work.wait(30)
     assert audit.plan.rows == 2
 
 
 @pytest.mark.slow
 def test_without_it_cells_with_several_addresses_are_reviewed_and_not_counted_as_unanswered(messy):
-    messy._state.set_repair("split", False)
+    messy.set_repair("split", False)
     finished(messy)
     assert messy.plan.rows == 9
-    assert "mail_part" not in messy.result
-    assert messy.result.loc["c", ["mail_verdict", "mail_why"]].tolist() == [
+    assert "mail_part" not in result_of(messy)
+    assert result_of(messy).loc["c", ["mail_verdict", "mail_why"]].tolist() == [
         "unknown",
         "several_addresses",
     ]
-    assert messy._state.require_result().listing.count_unclear() == 0
+    assert messy.require_result().listing.count_unclear() == 0
     decided = shown(messy, "decide")
     assert "no clear answer" not in decided["unclear"]
     assert [
@@ -190,7 +190,7 @@ def test_without_it_cells_with_several_addresses_are_reviewed_and_not_counted_as
         for row in decided["table"]["rows"]
         if row["row"] == "3"
     ] == [True]
-    assert mv.decide(messy.result, "mail")["mail_action"].loc["c"] == "review"
+    assert mv.decide(result_of(messy), "mail")["mail_action"].loc["c"] == "review"
 
 
 @pytest.mark.parametrize("index", [range(5), list("aabbb"), [0.5, 1, 1, (2,), "x"]])
@@ -203,7 +203,7 @@ def test_a_duplicate_names_the_row_that_it_repeats(index):
         "cy@firm.example",
     ]
     audit = ready(pd.DataFrame({"mail": mails}, index=index), validation_type="regex")
-    audit._state.set_repair("merge", is_on=True)
+    audit.set_repair("merge", is_on=True)
     finished(audit)
     rows = shown(audit, "decide")["table"]["rows"]
     assert [row["row"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
@@ -216,9 +216,9 @@ def test_a_duplicate_names_the_row_that_it_repeats(index):
 
 
 def test_duplicates_are_removed_from_the_send_list_but_not_lost(messy):
-    messy._state.set_repair("merge", True)
+    messy.set_repair("merge", True)
     finished(messy)
-    decided = messy._state.result.listing.decide()
+    decided = messy.result.listing.decide()
     assert len(decided) == 10
     repeated = decided.loc["f"]
     assert repeated["mail_action"] == "drop"
@@ -227,37 +227,37 @@ def test_duplicates_are_removed_from_the_send_list_but_not_lost(messy):
 
 
 def test_a_suppression_list_takes_rows_off_the_send_list(messy, tmp_path):
-    messy._state.suppress_pasted("firm.com\nnot an entry\n")
-    messy.wait(30)
+    messy.suppress_pasted("firm.com\nnot an entry\n")
+    messy.work.wait(30)
     assert shown(messy, "tidy")["suppression"] == "pasted suppression list"
     assert "1 entry in it" in shown(messy, "tidy")["suppression_notes"][0]
     assert items(messy)["suppress"]["count"] == "1 row"
     finished(messy)
     assert (
-        messy._state.result.listing.decide().loc["g", "mail_action_why"]
+        messy.result.listing.decide().loc["g", "mail_action_why"]
         == "on your suppression list, or a column says no"
     )
     file = tmp_path / "unsubscribed.txt"
     file.write_text("ada@example.org\n")
-    messy._state.suppress_file(file, "unsubscribed.txt")
-    messy.wait(30)
+    messy.suppress_file(file, "unsubscribed.txt")
+    messy.work.wait(30)
     assert items(messy)["suppress"]["count"] == "2 rows"
-    messy._state.drop_suppression()
-    messy.wait(30)
+    messy.drop_suppression()
+    messy.work.wait(30)
     assert "suppress" not in items(messy)
 
 
 def test_a_suppression_list_that_cannot_be_read_is_reported(messy, tmp_path):
-    messy._state.suppress_file(tmp_path / "nowhere.txt", "nowhere.txt")
-    messy.wait(30)
+    messy.suppress_file(tmp_path / "nowhere.txt", "nowhere.txt")
+    messy.work.wait(30)
     assert "no such file" in message(messy, "tidy")
     with pytest.raises(InputError, match="nothing was pasted"):
-        messy._state.suppress_pasted(" \n")
+        messy.suppress_pasted(" \n")
 
 
 def test_an_unknown_repair_is_refused(messy):
     with pytest.raises(SettingsError, match="'magic' is not a repair"):
-        messy._state.set_repair("magic", True)
+        messy.set_repair("magic", True)
 
 
 def test_a_clean_list_says_so():
@@ -274,7 +274,7 @@ def test_cells_that_are_not_text_are_counted():
     )
     assert shown(audit, "tidy")["nothing"] == "2 cells hold no address that can be read."
     assert audit.plan.malformed == 2
-    assert finished(audit).result["mail_verdict"].isna().sum() == 1
+    assert result_of(finished(audit))["mail_verdict"].isna().sum() == 1
 
 
 @pytest.mark.slow
@@ -291,12 +291,12 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     backend = AnsweringBackend()
     audit = ready(pd.DataFrame({"mail": cells}), backend)
     assert audit.plan.unique == 3
-    audit._state.set_repair("merge", False)
-    audit.wait(30)
+    audit.set_repair("merge", False)
+    audit.work.wait(30)
     assert audit.plan.unique == 4
-    audit._state.set_repair("merge", True)
-    audit._state.suppress_pasted("firm.com")
-    audit.wait(30)
+    audit.set_repair("merge", True)
+    audit.suppress_pasted("firm.com")
+    audit.work.wait(30)
     assert (audit.plan.rows, audit.plan.unique, audit.plan.malformed, audit.plan.missing) == (
         7,
         2,
@@ -319,14 +319,14 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
         "done",
         "done",
     ]
-    assert audit.result["mail_status"].tolist() == status
-    assert audit.result["mail_verdict"].notna().tolist() == [each == "done" for each in status]
-    assert audit.result["mail_normalized"].tolist()[:3] == [
+    assert result_of(audit)["mail_status"].tolist() == status
+    assert result_of(audit)["mail_verdict"].notna().tolist() == [each == "done" for each in status]
+    assert result_of(audit)["mail_normalized"].tolist()[:3] == [
         "ada@gmail.com",
         "a.da+x@gmail.com",
         "ada@gmail.com",
     ]
-    decided = audit._state.result.listing.decide()
+    decided = audit.result.listing.decide()
     assert decided["mail_action"].tolist()[:4] == ["send", "drop", "drop", "drop"]
     assert decided["mail_action_why"].tolist()[3] == "on your suppression list, or a column says no"
     page = shown(audit, "decide")
@@ -334,10 +334,10 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     assert [row["reason"] for row in page["table"]["rows"][1:4]] == [
         REASON_LABELS[each] for each in ("duplicate", "duplicate", "suppressed")
     ]
-    audit._state.drop_suppression()
+    audit.drop_suppression()
     finished(audit)
     assert "bob@firm.com" in backend.batches[-1][1]
-    assert audit.result["mail_status"].tolist()[3] == "done"
+    assert result_of(audit)["mail_status"].tolist()[3] == "done"
 
 
 def test_the_format_of_removed_rows_is_checked_since_it_costs_nothing():
@@ -345,10 +345,10 @@ def test_the_format_of_removed_rows_is_checked_since_it_costs_nothing():
         pd.DataFrame({"mail": ["ada@example.org", "nobody", "bob@firm.com"]}),
         validation_type="regex",
     )
-    audit._state.suppress_pasted("firm.com")
+    audit.suppress_pasted("firm.com")
     finished(audit)
     assert audit.plan.unique == 2
-    assert audit.result["mail_verdict"].tolist() == ["valid", "invalid", "valid"]
+    assert result_of(audit)["mail_verdict"].tolist() == ["valid", "invalid", "valid"]
 
 
 def test_choices_that_are_undone_give_the_texts_from_before():
@@ -388,31 +388,31 @@ def test_a_column_that_says_no_is_offered_and_not_applied_by_itself():
     offered = items(audit)["refused 2"]
     assert (offered["label"], offered["on"]) == ("Unsubscribed from all email", False)
     assert offered["why"] == "2 rows say true. Take them off?"
-    assert "Email_suppressed" not in audit.result
-    assert audit._state.result.listing.decide()["Email_action"].tolist()[2] == "send"
+    assert "Email_suppressed" not in result_of(audit)
+    assert audit.result.listing.decide()["Email_action"].tolist()[2] == "send"
 
 
 def test_the_people_who_say_no_are_taken_off_after_a_yes_in_all_of_their_rows():
     audit = ready(EXPORT, validation_type="regex")
-    audit._state.set_repair("refused 2", is_on=True)
+    audit.set_repair("refused 2", is_on=True)
     finished(audit)
     assert items(audit)["refused 2"]["why"].endswith("Their people are off the send list.")
     assert "3 rows taken off" in shown(audit, "tidy")["summary"]
-    decided = audit._state.result.listing.decide()
+    decided = audit.result.listing.decide()
     assert decided["Email_action"].tolist()[2:5] == ["drop", "drop", "send"]
-    audit._state.undo()
-    audit.wait(30)
+    audit.undo()
+    audit.work.wait(30)
     assert not items(audit)["refused 2"]["on"]
 
 
 def test_of_the_rows_of_a_mailbox_the_first_that_may_be_sent_stays():
     audit = finished(ready(EXPORT, validation_type="regex"))
-    decided = audit._state.result.listing.decide()
+    decided = audit.result.listing.decide()
     assert decided["Email_action"].tolist()[:4] == ["review", "send", "send", "drop"]
     assert decided["Email_action_why"].tolist()[3] == "the same mailbox as row 3"
-    audit._state.set_repair("merge", is_on=False)
+    audit.set_repair("merge", is_on=False)
     finished(audit)
-    assert audit._state.result.listing.decide()["Email_action"].tolist()[3] == "send"
+    assert audit.result.listing.decide()["Email_action"].tolist()[3] == "send"
 
 
 def test_more_than_half_of_the_rows_is_said_before_the_yes():
@@ -436,7 +436,7 @@ def test_of_two_likely_columns_the_page_asks_which_one_is_meant():
     doubted = shown(audit, "list")["doubted"]
     assert [each["label"] for each in doubted] == ["work email", "home email"]
     assert doubted[0]["text"] == "9 of 9 rows filled, 9 different addresses"
-    audit._state.choose_column(doubted[1]["at"])
-    audit.wait(30)
+    audit.choose_column(doubted[1]["at"])
+    audit.work.wait(30)
     assert shown(audit, "list")["doubted"] == []
     assert audit.plan.rows == 9

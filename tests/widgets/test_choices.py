@@ -7,8 +7,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
-from mailverdict.widgets import Audit
-from mailverdict.widgets.decisions import (
+from mailverdict.widgets.choices import (
     NOTHING,
     decide,
     describe_to_check,
@@ -16,8 +15,9 @@ from mailverdict.widgets.decisions import (
     rows_of_domain,
 )
 from mailverdict.widgets.listing import Listing
+from mailverdict.widgets.state import AuditState
 from tests.doubles.tables import first_ones
-from tests.widgets.conftest import finished, ready, shown
+from tests.widgets.conftest import finished, ready, result_of, shown
 
 MAILS = [
     "ada@example.org",  # 0
@@ -32,16 +32,16 @@ MAILS = [
 ]
 
 
-def audited() -> Audit:
+def audited() -> AuditState:
     """An audit of `MAILS` after a run, with a row for each cell."""
     audit = ready(pd.DataFrame({"mail": MAILS}), column="mail", validation_type="regex")
-    audit._state.set_repair("split", is_on=False)
-    audit._state.set_repair("merge", is_on=False)
+    audit.set_repair("split", is_on=False)
+    audit.set_repair("merge", is_on=False)
     return finished(audit)
 
 
 def listing() -> Listing:
-    return audited()._state.result.listing
+    return audited().result.listing
 
 
 def after(found: Listing, *steps: tuple[list[int], str]) -> Listing:
@@ -112,10 +112,10 @@ def test_suppressed_and_repeated_rows_stay_off_the_send_list():
         pd.DataFrame({"mail": ["ada@example.org", "Ada@example.org", "bob@example.org"]}),
         validation_type="regex",
     )
-    audit._state.set_repair("merge", is_on=True)
-    audit._state.suppress_pasted("bob@example.org")
-    audit.wait(30)
-    found = after(finished(audit)._state.result.listing, ([1, 2], "send"))
+    audit.set_repair("merge", is_on=True)
+    audit.suppress_pasted("bob@example.org")
+    audit.work.wait(30)
+    found = after(finished(audit).result.listing, ([1, 2], "send"))
     assert actions(found) == ["send", "drop", "drop"]
 
 
@@ -149,11 +149,11 @@ def test_what_is_to_be_checked_is_counted_once_per_address():
 @pytest.mark.slow
 def test_a_suggestion_that_was_chosen_is_verified_by_the_next_check_and_can_be_taken_back():
     audit = audited()
-    state = audit._state
+    state = audit
     state.decide([1, 8], "suggestion")
     decided, accepted = state.choices.decided, state.choices.accepted
-    audit.wait(30)
-    found = finished(audit)._state.result.listing
+    audit.work.wait(30)
+    found = finished(audit).result.listing
     out = found.decide()
     assert out["mail_clean"].tolist()[1:4:2] == ["bob@gmail.com", "BOB@gmail.com"]
     assert out["mail_decision"].fillna("").tolist() == [
@@ -223,16 +223,19 @@ def test_decisions_are_in_the_report_and_in_the_figures_of_a_frame(tmp_path):
 
 def test_actions_of_the_page_decide_and_undo_and_the_files_and_the_frame_follow():
     audit = audited()
-    state, files = audit._state, []
+    state, files = audit, []
     state.on_file = lambda name, path, by: files.append(path)
 
     def words() -> list[str]:
         """What the frame and the file of everything say, which must be the same."""
         found = (
-            audit.result.get("mail_decision", pd.Series("", range(len(MAILS)))).fillna("").tolist()
+            result_of(audit)
+            .get("mail_decision", pd.Series("", range(len(MAILS))))
+            .fillna("")
+            .tolist()
         )
         state.act("download", which="everything", kind="csv")
-        audit.wait(30)
+        audit.work.wait(30)
         saved = pd.read_csv(files[-1])
         assert (
             saved.get("mail_decision", pd.Series("", range(len(MAILS)))).fillna("").tolist()
@@ -262,44 +265,48 @@ def test_actions_of_the_page_decide_and_undo_and_the_files_and_the_frame_follow(
 @pytest.mark.slow
 def test_the_cost_of_suggestions_is_said_before_and_they_are_checked_on_request():
     audit = audited()
-    state = audit._state
+    state = audit
     assert not shown(audit, "decide")["to_check"]
     state.act("decide_domain", domain="gmial.com", what="suggestion")
-    audit.wait(30)
+    audit.work.wait(30)
     decide = shown(audit, "decide")
     assert decide["to_check"] == {"text": "3 addresses to check: costs nothing."}
     assert {each["id"]: each["count"] for each in decide["actions"]}["unchecked"] == "4 rows"
     state.act("check_decided")
-    audit.wait(30)
+    audit.work.wait(30)
     assert not shown(audit, "decide")["to_check"]
-    assert audit.result["mail_decided_address"].dropna().tolist() == [
+    assert result_of(audit)["mail_decided_address"].dropna().tolist() == [
         "bob@gmail.com",
         "BOB@gmail.com",
         "di@gmail.com",
     ]
-    assert audit.result["mail_clean"].tolist()[6] == "di@gmail.com"
+    assert result_of(audit)["mail_clean"].tolist()[6] == "di@gmail.com"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
 def test_decisions_in_a_file_of_the_page_hold_when_it_is_loaded_again(kind):
     audit = audited()
-    state, files = audit._state, []
+    state, files = audit, []
     state.on_file = lambda name, path, by: files.append(path)
     for rows, what in (([1], "suggestion"), ([2], "send"), ([0, 4], "remove"), ([6], "suggestion")):
         state.act("decide", rows=rows, what=what)
     finished(audit)
     state.act("decide", rows=[6], what="remove")
     state.act("download", which="everything", kind=kind)
-    audit.wait(30)
-    before = audit.result
+    audit.work.wait(30)
+    before = result_of(audit)
     again = ready(files[0], column="mail", validation_type="regex")
-    again._state.set_repair("split", is_on=False)
+    again.set_repair("split", is_on=False)
     finished(again)
     columns = ["mail_decision", "mail_decided_address", "mail_verdict"]
-    assert again.result[columns].astype("string").equals(before[columns].astype("string"))
-    assert again.result["mail_decision"].fillna("").tolist() == [
+    assert result_of(again)[columns].astype("string").equals(before[columns].astype("string"))
+    assert result_of(again)["mail_decision"].fillna("").tolist() == [
         *("remove", "suggestion", "send", "suggestion", "remove", "", "remove", "", "")
     ]
-    assert again._state.choices.decided.to_dict() == state.choices.decided.to_dict()
-    assert mv.decide(again.result, "mail")["mail_action"].tolist()[:3] == ["drop", "send", "send"]
+    assert again.choices.decided.to_dict() == state.choices.decided.to_dict()
+    assert mv.decide(result_of(again), "mail")["mail_action"].tolist()[:3] == [
+        "drop",
+        "send",
+        "send",
+    ]

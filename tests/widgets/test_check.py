@@ -10,7 +10,7 @@ import pytest
 from mailverdict import Quota
 from mailverdict.runs.plan import plan_run
 from mailverdict.runs.progress import Progress
-from mailverdict.widgets.checking import (
+from mailverdict.widgets.check import (
     Rate,
     describe_end,
     describe_plan,
