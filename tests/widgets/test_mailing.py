@@ -285,13 +285,13 @@ class TestWavesThatWait:
         month_ago = NOW - 30 * 86_400
         old = [f"{address},{month_ago},5.1.1,550 5.1.1 User unknown" for address in saved[0][1:9]]
         new = f"{saved[0][0]},{NOW},5.1.1,550 5.1.1 User unknown"
-        state = audit
-        state.use_file(export(tmp_path / "old.csv", *old), "old.csv", "bounces")
+
+        audit.use_file(export(tmp_path / "old.csv", *old), "old.csv", "bounces")
         audit.work.wait(30)
         told = "8 reports are more than 2 days older than the wave: of an earlier mailing"
         assert f"old.csv: {told}" in message(audit, "decide")
         assert shown(audit, "decide")["bounces"] is None
-        state.use_file(export(tmp_path / "all.csv", *old, new), "all.csv", "bounces")
+        audit.use_file(export(tmp_path / "all.csv", *old, new), "all.csv", "bounces")
         audit.work.wait(30)
         bounces = shown(audit, "decide")["bounces"]
         assert bounces["text"].endswith(f"{told}, so that they do not count.")
@@ -311,7 +311,7 @@ class TestWavesThatWait:
         assert len(planned_at) == 1
         assert abs(planned_at[0] - datetime.now(UTC)) < timedelta(hours=1)
         again = ready(paths[0], AnsweringBackend(), validation_type="smtp", column="mail")
-        assert again._state.choices.waved.times == {1: planned_at[0]}
+        assert again.choices.waved.times == {1: planned_at[0]}
 
     def test_a_wave_is_withheld_after_complaints_until_a_person_resumes(self, tmp_path):
         people = [f"user{n}@firm{n % 40}.example" for n in range(1_000)]
