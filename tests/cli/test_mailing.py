@@ -236,6 +236,71 @@ class TestMistakes:
         assert "8 reports are more than 2 days older than the wave" in told
         assert mv.Experience.load(learnt).counts["hard"].sum() == 1
 
+    def test_a_file_of_the_rows_that_are_left_is_refused(self, run, verified, tmp_path):
+        whole, mailed, learnt = self.first_wave(run, verified, tmp_path)
+        bounces = write_bounces(tmp_path / "bounces.csv", mailed, hard=1)
+        self.learn(run, whole, bounces, learnt)
+        left = tmp_path / "left.csv"
+        rows = pd.read_csv(whole, dtype="string")
+        rows[rows["email_wave"].isna()].to_csv(left, index=False)
+        other = tmp_path / "2.csv"
+        status, _, told = run("mailing", left, "-c", "email", "-o", other, "--experience", learnt)
+        assert (status, len(told.splitlines())) == (2, 1)
+        assert "no row of this file has a wave in 'email_wave'" in told
+        assert "Give the file of --output of the last call" in told
+        assert not other.exists()
+
+    def test_a_list_that_is_too_short_to_be_known_is_told(self, run, tmp_path):
+        verified = tmp_path / "verified.csv"
+        a_list((6, "valid", "google", "few.example")).to_csv(verified, index=False)
+        whole, mailed, learnt = self.first_wave(run, verified, tmp_path)
+        bounces = write_bounces(tmp_path / "bounces.csv", mailed, hard=0)
+        assert self.learn(run, whole, bounces, learnt)[0] == 0
+        arguments = ("mailing", verified, "-c", "email", "--experience", learnt)
+        status, _, told = run(*arguments, "-o", tmp_path / "other.csv")
+        assert status == 0
+        assert "wave 1 of a list of fewer than 10 mailboxes is in the experience" in told
+        assert "If they are, give the file of --output of the last call" in told
+
+    def test_without_the_operators_it_is_said_what_is_lost(self, run, tmp_path):
+        verified = tmp_path / "verified.csv"
+        LIST.drop(columns="email_operator").to_csv(verified, index=False)
+        _, shown, _ = run("mailing", verified, "-c", "email", "-o", tmp_path / "list.csv")
+        assert "Without the column 'email_operator' (--columns all) nothing is known of" in shown
+
+    def test_of_an_operator_that_blocks_the_rows_are_withheld(self, run, tmp_path):
+        verified, bounces = tmp_path / "verified.csv", tmp_path / "bounces.csv"
+        groups = ((600, "valid", "google", "a.example"), (600, "valid", "yahoo", "b.example"))
+        a_list(*groups).to_csv(verified, index=False)
+        whole, mailed, learnt = self.first_wave(run, verified, tmp_path)
+        at_google = [row["email"] for row in mailed if row["email_operator"] == "google"]
+        lines = [f"{address},blocked" for address in at_google]
+        bounces.write_text("\n".join(["who,what", *lines]) + "\n")
+        self.learn(run, whole, bounces, learnt)
+        second = tmp_path / "2.csv"
+        arguments = ("mailing", whole, "-c", "email", "--in-place", "--experience", learnt)
+        _, _, told = run(*arguments, "--next", second)
+        assert "its rows are withheld. Find the cause, then go on with --resume" in told
+        assert {row["email_operator"] for row in rows_of_csv(second)} == {"yahoo"}
+
+    def test_an_export_that_lacks_bounces_is_doubted_until_it_is_said_to_be_complete(
+        self, run, tmp_path
+    ):
+        verified = tmp_path / "verified.csv"
+        a_list((3000, "valid", "google", "big.example")).to_csv(verified, index=False)
+        whole, first, learnt = self.first_wave(run, verified, tmp_path, "--waves", "3")
+        bounces = write_bounces(tmp_path / "bounces.csv", first, hard=15)
+        self.learn(run, whole, bounces, learnt)
+        second = tmp_path / "2.csv"
+        next_wave = ("mailing", whole, "-c", "email", "--in-place", "--experience", learnt)
+        run(*next_wave, "--waves", "3", "--next", second)
+        bounces = write_bounces(bounces, [*first, rows_of_csv(second)[0]], hard=15)
+        third = ("mailing", whole, "-c", "email", "-o", tmp_path / "3.csv", "--experience", learnt)
+        self.learn(run, whole, bounces, learnt)
+        assert "does its export lack some?" in run(*third)[2]
+        self.learn(run, whole, bounces, learnt, "--complete")
+        assert "does its export lack some?" not in run(*third)[2]
+
     def test_one_name_for_two_lists_is_refused(self, run, verified, tmp_path):
         whole, mailed, learnt = self.first_wave(run, verified, tmp_path)
         bounces = write_bounces(tmp_path / "bounces.csv", mailed, hard=1)

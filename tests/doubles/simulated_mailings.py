@@ -50,6 +50,7 @@ WORLDS = {
     "rates triple in wave 4": World(drift=3),
     "30 % of the bounces late": World(late=0.3),
     "20 % of the bounces missing": World(missing=0.2),
+    "50 % of the bounces missing": World(missing=0.5),
     "after customers at 0.4 %": World(operator_rate=(2, 5), earlier=0.004),
     "after a list at 1 %": World(earlier=0.01),
     "after a list at 20 %": World(earlier=0.2),

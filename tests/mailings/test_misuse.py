@@ -103,6 +103,50 @@ class TestAnotherFrameThanMailingFrame:
         assert "a list is not another list" in plan.why
 
 
+class TestListsThatAreTooShortForAKey:
+    """Of fewer than ten mailboxes no key is kept, so that their list is not known again."""
+
+    FEW = a_list((6, "valid", "google", "few.example"))
+    MAYBE = (
+        "wave 1 of 'spring' of a list of fewer than 10 mailboxes is in the experience, and this "
+        "list is as short.*If they are, give Mailing.frame"
+    )
+
+    @functools.cached_property
+    def plan(self):
+        return mv.mailing(self.FEW, "email", waves=2, max_bounce_rate=0.02)
+
+    @functools.cached_property
+    def experience(self):
+        return mv.learn(
+            self.plan.frame, "email", reports(delivered=self.FEW["email"]), name="spring"
+        )
+
+    @each_row("make", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas, through_csv])
+    def test_the_list_as_it_was_verified_is_told_that_people_may_be_mailed_again(self, make):
+        with pytest.warns(UserWarning, match=self.MAYBE):
+            mv.mailing(make(self.FEW), "email", experience=self.experience)
+
+    def test_the_frame_of_the_last_call_is_known(self):
+        following = mv.mailing(through_csv(self.plan.frame), "email", experience=self.experience)
+        assert (following.wave, following.not_learnt) == (2, ())
+
+    def test_again_says_nothing(self):
+        assert mv.mailing(self.FEW, "email", experience=self.experience, again=True).wave == 1
+
+    @each_row("other", [OTHER, a_list((5, "risky", "google", "few.example"))])
+    def test_a_list_that_is_longer_or_has_other_rows_is_another_one(self, other):
+        assert mv.mailing(other, "email", experience=self.experience).wave == 1
+
+    def test_one_name_for_two_of_them_is_told(self):
+        more = a_list((9, "valid", "google", "more.example"))
+        second = learn_all(more, "email", reports(delivered=more["email"]), name="spring")
+        first = learn_all(self.FEW, "email", reports(delivered=self.FEW["email"]), name="spring")
+        with pytest.warns(UserWarning, match="learn each with a name of its own"):
+            assert len((first + second).mailings) == 1
+        assert len((first + first).mailings) == 1
+
+
 class TestBudgetAndNumberOfWaves:
     def test_the_next_call_takes_those_of_the_frame(self):
         plan = first_wave(max_bounce_rate=0.05, waves=3)

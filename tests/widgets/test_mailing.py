@@ -278,6 +278,40 @@ class TestWavesThatWait:
         assert (wave["next"], wave["can_pilot"], len(saved[0])) == (2, False, 200)
         assert "expected to be above the budget of 2.0%" in wave["text"]
 
+    def test_a_wave_that_was_made_twice_is_told_and_can_be_undone(self):
+        people = [f"user{n}@firm{n % 40}.example" for n in range(1_000)]
+        audit, saved = self.waves(AnsweringBackend(), people)
+        self.make(audit)
+        wave = self.make(audit)
+        assert "No report is about wave 1, so that nothing is learnt from it" in wave["text"]
+        assert "Give its bounces first; if it was not mailed, undo it" in wave["text"]
+        audit._state.act("undo")
+        assert shown(audit, "decide")["wave"]["next"] == 2
+        self.make(audit)
+        assert saved[2].tolist() == saved[1].tolist()
+
+    def test_of_an_operator_that_blocks_the_rows_are_withheld(self, tmp_path):
+        def at(host):
+            def answer(email: str, kind: str) -> Verification:
+                return replace(valid(email, kind), metadata={"mx_records": [host]})
+
+            return answer
+
+        names = {"google": "aspmx.l.google.com", "yahoo": "mta5.am0.yahoodns.net"}
+        backend = AnsweringBackend({name: at(host) for name, host in names.items()})
+        people = [f"{name}@firm{n}.example" for n in range(500) for name in names]
+        audit, saved = self.waves(backend, people)
+        self.make(audit)
+        path = tmp_path / "bounces.csv"
+        lines = [f"{address},blocked" for address in saved[0] if address.startswith("google")]
+        path.write_text("\n".join(["email,event", *lines]) + "\n")
+        audit._state.use_file(path, "bounces.csv", "bounces")
+        audit.wait(30)
+        wave = self.make(audit)
+        assert wave["can_resume"]
+        assert "google blocked" in wave["text"]
+        assert saved[1].str.startswith("yahoo").all()
+
     def test_bounces_that_are_older_than_a_wave_do_not_count(self, tmp_path):
         people = [f"user{n}@firm{n % 40}.example" for n in range(1_000)]
         audit, saved = self.waves(AnsweringBackend(), people)

@@ -49,6 +49,7 @@ REMEDIES = {
     "Mailing.frame": "the file of --output",
     "Mailing.next": "the file of --next",
     "Mailing.held": "a part of the file of --output",
+    "this frame": "this file",
     "again=True": "--again",
     "resume=True": "--resume",
     "pilot=200": "--pilot 200",

@@ -150,6 +150,13 @@ class LearntMailing:
         part = small.mailed / max(large.mailed, 1)
         return part >= SAME_MAILING and large.has_all(small.by_group())
 
+    def is_surely(self, other: LearntMailing) -> bool:
+        """Whether nothing speaks against one mailing, of two that `is_same` takes for one."""
+        if self.name and self.key and other.key:
+            return True
+        is_told = bool(self.name) or self.wave is not None
+        return is_told and self.is_like(other)
+
     def is_same(self, other: LearntMailing) -> bool:
         """Whether both are one mailing; an error if one name stands for two lists.
 
@@ -207,10 +214,10 @@ class Experience:
                 mailings.append(new)
                 continue
             old = mailings[place]
-            if not new.name and (new.wave is None or not new.is_like(old)):
+            if not new.is_surely(old):
                 warn_user(
                     f"{new} is in both, with {old.mailed:,} and {new.mailed:,} mailboxes, and "
-                    "counts once. If these are two mailings, learn each with a name"
+                    "counts once. If these are two mailings, learn each with a name of its own"
                 )
             if new.strength >= old.strength:
                 mailings[place] = new

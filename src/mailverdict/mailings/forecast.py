@@ -126,6 +126,14 @@ def has_wave(mailing: LearntMailing, cells: ListCells, wave_of: Codes, wave: int
     return mailing.has_all(groups[groups > 0])
 
 
+def is_within(mailing: LearntMailing, cells: ListCells) -> bool:
+    """Whether a list has at least the rows of a mailing, by verdict and reason."""
+    table = cells.table.assign(rows=np.bincount(cells.cell, minlength=len(cells.table)))
+    rows = table.groupby(list(CELL[:2]))["rows"].sum()
+    mailed = mailing.by_group()
+    return bool((rows.reindex(mailed.index).fillna(0) >= mailed).all())
+
+
 def join_counts(cells: ListCells, counts: pd.DataFrame) -> tuple[pd.DataFrame, Codes]:
     """The cells of a list and of counts with what is known of each; and the line of each row."""
     listed = cells.table.rename(columns={"domains": "listed"})

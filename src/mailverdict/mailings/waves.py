@@ -50,10 +50,11 @@ from .forecast import (
     expect,
     forecast_list,
     has_wave,
+    is_within,
     last_mailing,
     split_mailings,
 )
-from .list_key import shared_part
+from .list_key import FEWEST, shared_part
 from .notes import ListNote, read_note
 from .rates import PRIORS, Codes
 from .release import below_budget, choose_pilot, choose_rows
@@ -398,6 +399,18 @@ class ListToMail:
         waves = [mailing for mailing in self.own if mailing.wave is not None]
         return last_mailing(waves, 0)
 
+    @property
+    def maybe_mailed_before(self) -> LearntMailing | None:
+        """The last learnt wave of a list that may be this one, where both are too short for a key."""
+        if self.last_wave or self.cells.key:
+            return None
+        waves = []
+        for mailing in self.known.mailings:
+            is_short = not mailing.key and mailing.mailed < FEWEST
+            if is_short and mailing.wave is not None and is_within(mailing, self.cells):
+                waves.append(mailing)
+        return last_mailing(waves, 0)
+
     def label(self, name: str) -> str:
         """The label of a result column, for messages."""
         return repr(label_of(self.rows.column, self.rows.prefix, name))
@@ -657,6 +670,14 @@ def warnings_of(
         warnings.append(
             f"{listed.mailed_before} {describe_before(listed)}. If this is another mailing, that "
             "is right; to go on with that one, give its Mailing.frame"
+        )
+    maybe_before = listed.maybe_mailed_before
+    if maybe_before is not None and not again:
+        warnings.append(
+            f"{maybe_before} of a list of fewer than {FEWEST} mailboxes is in the experience, and "
+            "this list is as short: of so few no key is kept, which would tell whether they are "
+            "the same people. If they are, give Mailing.frame of the last call, or they are mailed "
+            "again"
         )
     for wave in listed.not_learnt:
         not_mailed = ""
