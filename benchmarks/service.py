@@ -33,7 +33,7 @@ from tests.doubles.ports import free_port
 
 from mailverdict.backend import Batch, Job
 from mailverdict.remote.backend import RemoteBackend
-from mailverdict.remote.polling import PollSchedule
+from mailverdict.remote.events import PollSchedule
 
 from .figures import OURS, read_options, record
 from .service_load import requests_per_second

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from .model.verification import Fault, Verification
     from .model.words import Reason, Status, ValidationType, Verdict
     from .remote.backend import RemoteBackend
-    from .remote.polling import PollSchedule
+    from .remote.events import PollSchedule
     from .repair.repair import REPAIRS
     from .reports.breakdown import breakdown
     from .reports.by_operator import by_operator
@@ -111,7 +111,7 @@ _MODULES = {
     "MissingExtraError": "errors",
     "Plan": "runs.plan",
     "Policy": "frames.policy",
-    "PollSchedule": "remote.polling",
+    "PollSchedule": "remote.events",
     "Progress": "runs.progress",
     "Quota": "backend",
     "QuotaExceeded": "errors",

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from mailverdict.backend import Batch, Deferred, Event, Job, Noticed, Settled, Submitted, Waiting
 from mailverdict.remote.backend import RemoteBackend
-from mailverdict.remote.polling import PollSchedule
+from mailverdict.remote.events import PollSchedule
 from tests.doubles.clock import VirtualLoop, run_virtual
 from tests.doubles.scripted_service import ScriptedService, Wire
 

@@ -21,9 +21,8 @@ from mailverdict.backend import Settled
 from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
 from mailverdict.remote.api import ApiAnswer, ApiRequest
 from mailverdict.remote.bulk import Submission
-from mailverdict.remote.events import EventStream
+from mailverdict.remote.events import EventStream, PollSchedule
 from mailverdict.remote.pace import Pace
-from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import VirtualLoop, run_virtual
 
 PARALLEL = 8

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from mailverdict.model.words import ValidationType
 from mailverdict.remote.backend import RemoteBackend
-from mailverdict.remote.polling import PollSchedule
+from mailverdict.remote.events import PollSchedule
 from mailverdict.runs.execution import Execution, RunSettings
 from mailverdict.runs.journal.journal import Journal
 from tests.doubles.remote import addresses

@@ -85,7 +85,7 @@ def test_50_kills_while_a_limiter_refuses_pay_again_only_for_what_was_refused(
 INTERRUPTED = """
 import math, sys
 import mailverdict as mv
-from mailverdict.remote.polling import PollSchedule
+from mailverdict.remote.events import PollSchedule
 from mailverdict.remote.backend import RemoteBackend
 backend = RemoteBackend(sys.argv[1], PollSchedule(steps=((math.inf, 0.02),)))
 emails = [f"user{i}@example.org" for i in range(30)]

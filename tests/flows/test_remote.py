@@ -14,7 +14,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.remote.backend import RemoteBackend
-from mailverdict.remote.polling import PollSchedule
+from mailverdict.remote.events import PollSchedule
 from tests.doubles.remote import URL, addresses
 from tests.doubles.scripted_service import FAULTS, ScriptedService, Wire, payload
 from tests.doubles.waiting import wait_until

@@ -19,7 +19,7 @@ from mailverdict.errors import (
 )
 from mailverdict.model.verification import Verification
 from mailverdict.remote.backend import RemoteBackend
-from mailverdict.remote.polling import PollSchedule
+from mailverdict.remote.events import PollSchedule
 from tests.doubles.clock import VirtualLoop, run_virtual
 from tests.doubles.remote import URL, RemoteWorld, addresses
 from tests.doubles.scripted_service import FAULTS, envelope, payload

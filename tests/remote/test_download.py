@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mailverdict.errors import TransportError
-from mailverdict.remote.download import MAX_REDIRECTS, download
+from mailverdict.remote.client import MAX_REDIRECTS, download
 from tests.doubles.tables import each_row
 from tests.remote.test_client import raw_server
 

@@ -12,9 +12,8 @@ import pytest
 from mailverdict.backend import Job, Settled, Submitted, Submitting
 from mailverdict.errors import ContractError, ServiceError, TransportError
 from mailverdict.remote.bulk import RESUBMISSIONS
-from mailverdict.remote.events import MAX_IN_FLIGHT, OUTAGE
+from mailverdict.remote.events import MAX_IN_FLIGHT, OUTAGE, PollSchedule
 from mailverdict.remote.pace import QUEUED_FOR
-from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
 from tests.doubles.remote import RemoteWorld, addresses, batch, verify_scripted
 from tests.doubles.scripted_service import FAULTS, Fault, ScriptedService, envelope, payload

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from mailverdict.remote.gate import MAX_HOLD, Gate
+from mailverdict.remote.pace import MAX_HOLD, Gate
 from tests.doubles.tables import each_row
 
 

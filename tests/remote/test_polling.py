@@ -20,7 +20,7 @@ from mailverdict.errors import (
 )
 from mailverdict.model.verification import Verification
 from mailverdict.remote.api import JobFailure, NoAnswer
-from mailverdict.remote.polling import (
+from mailverdict.remote.events import (
     GaveUp,
     PollResult,
     PollSchedule,

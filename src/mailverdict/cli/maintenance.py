@@ -122,7 +122,7 @@ def update(
 
 def fetch(source: str) -> bytes:
     if source.startswith(("http://", "https://")):
-        from ..remote.download import download  # noqa: PLC0415 - brings httpx
+        from ..remote.client import download  # noqa: PLC0415 - brings httpx
 
         return download(source)
     return user_path(source).read_bytes()

@@ -1,4 +1,10 @@
-"""A verification service's API as values: requests, answers, the errors and the result rows they mean. No I/O."""
+"""A verification service's API as values: requests, answers, errors and rows. No I/O.
+
+ApiRequest("GET", "/api/verification-result/j1")
+-> SuccessEnvelope(data)        -> `job_row`: a row with the verdict, or why it is not used
+-> ErrorEnvelope(code, status)  -> `error_of`: QuotaExceeded, RateLimited or ServiceError
+-> NoAnswer(error, was_sent)    the network failed; `was_sent` decides whether to pay again
+"""
 
 from __future__ import annotations
 
@@ -21,9 +27,8 @@ from ..model.words import Status, ValidationType, Verdict
 from ..verdicts import contradiction_in, settle
 
 MAX_ADDRESS = 320  # characters: local part 64, "@", domain 255 (RFC 5321 section 4.5.3.1)
-MALFORMED = (
-    "invalid email"  # "Invalid email format" is the contract's message for a malformed address
-)
+# "Invalid email format" is the contract's message for a malformed address.
+MALFORMED = "invalid email"
 
 Row = dict[str, Any]
 
@@ -37,12 +42,10 @@ class ApiRequest:
     body: Mapping[str, Any] | None = None  # sent as JSON
     is_repeatable: bool = True  # False if a second request could be paid for
     is_enveloped: bool = True  # whether a success has an envelope
-    repeats_limited: bool = (
-        True  # whether the request is repeated after 429; a paced submission is not
-    )
-    key: str | None = (
-        None  # Idempotency-Key: two requests with the same one are counted once, if the service knows it
-    )
+    # Whether the request is repeated after 429; a paced submission is not.
+    repeats_limited: bool = True
+    # Idempotency-Key: two requests with the same one are counted once, if the service knows it.
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,10 @@ ApiAnswer = SuccessEnvelope | ErrorEnvelope | NoAnswer
 
 def is_quota_refusal(failure: ErrorEnvelope) -> bool:
     """Whether the daily quota refused the request, and not a limit on the request rate."""
+    if failure.code == "QUOTA_EXCEEDED":
+        return True
     has_quota = failure.whole_number("remaining") is not None
-    return failure.code == "QUOTA_EXCEEDED" or (
-        failure.status == HTTPStatus.TOO_MANY_REQUESTS and has_quota
-    )
+    return has_quota and failure.status == HTTPStatus.TOO_MANY_REQUESTS
 
 
 def error_of(answer: ErrorEnvelope | NoAnswer) -> BackendError:
@@ -70,10 +73,12 @@ def error_of(answer: ErrorEnvelope | NoAnswer) -> BackendError:
     if isinstance(answer, NoAnswer):
         return answer.error
     if is_quota_refusal(answer):
-        limit, remaining, requested = (
-            answer.whole_number(key) for key in ("limit", "remaining", "requested")
+        return QuotaExceeded(
+            answer.message,
+            limit=answer.whole_number("limit"),
+            remaining=answer.whole_number("remaining"),
+            requested=answer.whole_number("requested"),
         )
-        return QuotaExceeded(answer.message, limit=limit, remaining=remaining, requested=requested)
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
         return RateLimited(answer.message, retry_after=answer.retry_after)
     return ServiceError(answer.message, code=answer.code, status=answer.status)
@@ -91,13 +96,16 @@ QUOTA_REQUEST = ApiRequest("GET", "/api/quota", is_enveloped=False)
 
 def read_quota(body: object) -> Quota:
     """The quota record, bare as in the contract or in an envelope as some services send it."""
-    inner = body.get("data") if isinstance(body, Mapping) and "daily_limit" not in body else None
-    return parse_quota(inner if isinstance(inner, Mapping) else body)
+    if isinstance(body, Mapping) and "daily_limit" not in body:
+        inner = body.get("data")
+        if isinstance(inner, Mapping):
+            return parse_quota(inner)
+    return parse_quota(body)
 
 
 @dataclass(frozen=True, slots=True)
 class JobFailure:
-    """A technical failure of one address: there is no verdict, and nothing is known about the mailbox."""
+    """A technical failure of one address: no verdict, and nothing is known about the mailbox."""
 
     code: str
     message: str
@@ -105,10 +113,11 @@ class JobFailure:
 
 def job_row(outcome: Verification | JobFailure, job: Job) -> Row:
     """The row of a finished job."""
-    if not isinstance(outcome, JobFailure):
-        outcome = find_defect(outcome, job.email, job.validation_type) or outcome
     if isinstance(outcome, JobFailure):
         return failure_row(outcome, job.email, job.validation_type)
+    defect = find_defect(outcome, job.email, job.validation_type)
+    if defect is not None:
+        return failure_row(defect, job.email, job.validation_type)
     return row_of(asked_as(outcome, job.email), SOURCE_REMOTE)
 
 
@@ -123,16 +132,16 @@ DEFECT_PATHS = {
 }
 
 
-def find_defect(found: Verification, email: str, validation_type: str) -> JobFailure | None:
-    """Why an answer is not used as the verdict on `email`; the answer is quoted, since it was paid for."""
-    if not is_about(found.email, email):
-        answered = shorten(found.email, MAX_ADDRESS)
-        return JobFailure(
-            OTHER_ADDRESS, f"the service answered about {answered}, not about {email}"
-        )
-    if not is_answer_to(validation_type, found):
-        return JobFailure(OTHER_TYPE, describe_other_type(validation_type, found))
-    if contradiction := contradiction_in(found):
+def find_defect(answer: Verification, email: str, validation_type: str) -> JobFailure | None:
+    """Why an answer is not used as the verdict on `email`; it is quoted, since it was paid for."""
+    if not is_about(answer.email, email):
+        answered = shorten(answer.email, MAX_ADDRESS)
+        message = f"the service answered about {answered}, not about {email}"
+        return JobFailure(OTHER_ADDRESS, message)
+    if not is_answer_to(validation_type, answer):
+        return JobFailure(OTHER_TYPE, describe_other_type(validation_type, answer))
+    contradiction = contradiction_in(answer)
+    if contradiction:
         return JobFailure(CONTRADICTION, f"the service contradicts itself: {contradiction}")
     return None
 
@@ -140,51 +149,66 @@ def find_defect(found: Verification, email: str, validation_type: str) -> JobFai
 DEPTH = {"regex": 0, "mx": 1, "smtp": 2}  # each includes those before it
 
 
-def is_answer_to(asked: str, found: Verification) -> bool:
+def is_answer_to(asked: str, answer: Verification) -> bool:
     """Whether a verdict by the type that the service used holds for the type that was asked for.
 
-    A deeper check includes the shallower ones, and what a shallower one establishes as invalid stays so. But that a
-    domain receives mail does not show that a mailbox exists, or that its mail servers are on no blacklist.
+    A deeper check includes the shallower ones, and what a shallower one establishes as invalid
+    stays so. But that a domain receives mail does not show that a mailbox exists, or that its mail
+    servers are on no blacklist.
 
     >>> is_answer_to("smtp", Verification("ada@firm.com", "mx", "valid"))
     False
     >>> is_answer_to("smtp", Verification("ada@firm.com", "mx", "invalid"))
     True
     """
-    used = found.validation_type
-    if used == asked or (used in DEPTH and found.result == Verdict.UNKNOWN):
+    used = answer.validation_type
+    if used == asked:
+        return True
+    if used in DEPTH and answer.result == Verdict.UNKNOWN:
         return True
     if used in DEPTH and asked in DEPTH and DEPTH[used] > DEPTH[asked]:
         return True
-    return used in ("regex", "mx") and found.result == Verdict.INVALID
+    return used in ("regex", "mx") and answer.result == Verdict.INVALID
 
 
-def describe_other_type(asked: str, found: Verification) -> str:
+def describe_other_type(asked: str, answer: Verification) -> str:
     """Why a verdict is not an answer; it is quoted, since it was paid for."""
-    used = shorten(found.validation_type)
-    return f"the service checked by {used!r}, not by {asked!r} as asked; by {used!r} the address is {found.result}"
+    used = shorten(answer.validation_type)
+    return (
+        f"the service checked by {used!r}, not by {asked!r} as asked; "
+        f"by {used!r} the address is {answer.result}"
+    )
 
 
 def is_about(answered: str, asked: str) -> bool:
-    """Whether an answer may be about the address that was asked for; a service may return it in another form.
+    """Whether an answer may be about the address that was asked for.
 
-    Tags, signs and case of the local part do not count, nor does the form of an internationalized domain.
+    A service may return it in another form. Tags, signs and case of the local part do not count,
+    nor does the form of an internationalized domain.
 
-    >>> is_about("adal@gmail.com", "Ada.L+x@GoogleMail.com"), is_about("bob@firm.com", "ada@firm.com")
-    (True, False)
+    >>> is_about("adal@gmail.com", "Ada.L+x@GoogleMail.com")
+    True
+    >>> is_about("bob@firm.com", "ada@firm.com")
+    False
     """
     if answered == asked:
         return True
-    (local, domain), (asked_local, asked_domain) = map(comparable_parts, (answered, asked))
-    is_plain = domain.isascii() and asked_domain.isascii() and "xn--" not in domain + asked_domain
-    return local == asked_local and (domain == asked_domain or not is_plain)
+    local, domain = comparable_parts(answered)
+    asked_local, asked_domain = comparable_parts(asked)
+    if local != asked_local:
+        return False
+    both = domain + asked_domain
+    is_plain = both.isascii() and "xn--" not in both
+    return domain == asked_domain or not is_plain
 
 
 def comparable_parts(email: str) -> tuple[str, str]:
     """Letters and digits of the local part without its tag, and the domain."""
-    local, _, domain = unicodedata.normalize("NFKC", email.strip()).casefold().rpartition("@")
-    untagged = "".join(filter(str.isalnum, local.partition("+")[0]))
-    return untagged, domain.rstrip(".").replace("googlemail.", "gmail.")
+    text = unicodedata.normalize("NFKC", email.strip()).casefold()
+    local, _, domain = text.rpartition("@")
+    untagged, _, _ = local.partition("+")
+    letters = "".join(filter(str.isalnum, untagged))
+    return letters, domain.rstrip(".").replace("googlemail.", "gmail.")
 
 
 def asked_as(verification: Verification, email: str) -> Verification:
@@ -211,16 +235,12 @@ def failure_row(failure: JobFailure, email: str, validation_type: str) -> Row:
 
 
 def rejected_row(email: str, validation_type: str, message: str) -> Row:
-    """The row of an address that the service did not queue: malformed by its rules, or rejected for another reason."""
+    """The row of an address that the service did not queue: malformed by its rules, or rejected."""
     if MALFORMED not in message.lower():
-        return failure_row(
-            JobFailure("REJECTED", message or "the service refused the address"),
-            email,
-            validation_type,
-        )
-    decision = settle(
-        ValidationType(validation_type), Evidence(SyntaxEvidence(ok=False, message=message))
-    )
+        failure = JobFailure("REJECTED", message or "the service refused the address")
+        return failure_row(failure, email, validation_type)
+    malformed = Evidence(SyntaxEvidence(ok=False, message=message))
+    decision = settle(ValidationType(validation_type), malformed)
     return row_of(decision.to_verification(email, validation_type), SOURCE_REMOTE)
 
 

@@ -37,9 +37,8 @@ from .api import (
 )
 from .bulk import MAX_REPEATS, Submission, request_quota
 from .client import Client, check_headers, parse_base_url
-from .events import EventStream
+from .events import EventStream, PollSchedule
 from .pace import Pace, check_pace
-from .polling import PollSchedule
 
 if TYPE_CHECKING:
     from httpx import AsyncBaseTransport
@@ -74,13 +73,14 @@ class RemoteBackend:
     transport : httpx.AsyncBaseTransport, optional
         What carries the requests instead of sockets, as ``httpx.ASGITransport(app)``.
     clock, jitter : callable
-        Seconds since the epoch, by default the time of day at the beginning of a run and an even clock from then on, so
-        that setting the computer's clock changes no wait; a number from 0 to 1 that spreads repeated requests.
+        Seconds since the epoch, by default the time of day at the beginning of a run and an even
+        clock from then on, so that setting the computer's clock changes no wait; a number from 0
+        to 1 that spreads repeated requests.
     pace : float, "auto" or None
         How fast addresses are submitted. ``"auto"`` adapts to the service's limiter, by the answers
-        ``rate_limited`` and ``throttled`` and by ``Retry-After``; it begins with at most 300 addresses, or
-        with what the journal remembers of this service. A number is that many addresses a second, whatever the
-        service answers. None submits without a limit.
+        ``rate_limited`` and ``throttled`` and by ``Retry-After``; it begins with at most 300
+        addresses, or with what the journal remembers of this service. A number is that many
+        addresses a second, whatever the service answers. None submits without a limit.
     ask_again : bool
         Whether addresses that the service's limiter (``rate_limited``) or full queue (``throttled``)
         refused are submitted again in the same run: at most twice each, after all others, and only
@@ -118,13 +118,16 @@ class RemoteBackend:
         self.pace = check_pace(pace)
         if not isinstance(ask_again, bool):
             raise SettingsError(f"ask_again={ask_again!r}: give True or False")
-        self.ask_again, self.max_repeats = ask_again, MAX_REPEATS if ask_again else 0
+        self.ask_again = ask_again
+        self.max_repeats = MAX_REPEATS if ask_again else 0
         self.known_pace: KnownPace | None = None
         self.poll = check_schedule(poll)
         self.max_parallel_polls = check_parallel(max_parallel_polls)
         self.timeout = check_timeout(timeout)
         self.headers = check_headers(headers)
-        self.transport, self.clock, self.jitter = transport, clock, jitter
+        self.transport = transport
+        self.clock = clock
+        self.jitter = jitter
         self._is_closed = False
 
     def __repr__(self) -> str:
@@ -196,17 +199,15 @@ class RemoteBackend:
         BackendError
             If the service cannot be used; the message names the URL and the cause.
         """
-        clock = self.clock or steady_clock()
-        fixed = math.inf if self.pace is None else None if self.pace == "auto" else float(self.pace)
+        known = batch.known_pace or self.known_pace
+        pace = Pace(len(batch.addresses), known=known, fixed=self._fixed_pace())
         async with self._client() as client:
             submission = Submission(
                 client,
                 batch.addresses.to_pylist(),
                 str(batch.validation_type),
-                pace=Pace(
-                    len(batch.addresses), known=batch.known_pace or self.known_pace, fixed=fixed
-                ),
-                clock=clock,
+                pace=pace,
+                clock=self.clock or steady_clock(),
                 new_token=lambda: uuid.uuid4().hex,
                 lost_batches=batch.lost_batches,
                 claim=batch.claim,
@@ -222,6 +223,14 @@ class RemoteBackend:
                     if isinstance(event, Paced) and event.known is not None:
                         self.known_pace = event.known
                     yield event
+
+    def _fixed_pace(self) -> float | None:
+        """Addresses a second, infinity without a limit; None where the pace is found out."""
+        if self.pace is None:
+            return math.inf
+        if self.pace == "auto":
+            return None
+        return float(self.pace)
 
     async def quota(self) -> Quota:
         """Ask how much of today's quota is left; costs nothing.
@@ -276,21 +285,19 @@ class RemoteBackend:
         async with self._client() as client:
             answer = await client.send(request)
         if isinstance(answer, ErrorEnvelope) and answer.code in MALFORMED_CODES:
-            malformed = Evidence(
-                SyntaxEvidence(ok=False, message="the service refuses the address as malformed")
-            )
-            return settle(ValidationType(validation_type), malformed).to_verification(
-                email, validation_type
-            )
+            message = "the service refuses the address as malformed"
+            malformed = Evidence(SyntaxEvidence(ok=False, message=message))
+            decision = settle(ValidationType(validation_type), malformed)
+            return decision.to_verification(email, validation_type)
         try:
-            found = parse_payload(success_of(answer).data)
+            verification = parse_payload(success_of(answer).data)
         except ContractError as exc:
             raise ContractError(f"{self.base_url}: {exc}", path=exc.path) from exc
-        if defect := find_defect(found, email, str(validation_type)):
-            raise ContractError(
-                f"{self.base_url}: {defect.message}", path=DEFECT_PATHS[defect.code]
-            )
-        return asked_as(found, email)
+        defect = find_defect(verification, email, str(validation_type))
+        if defect is not None:
+            message = f"{self.base_url}: {defect.message}"
+            raise ContractError(message, path=DEFECT_PATHS[defect.code])
+        return asked_as(verification, email)
 
     def _client(self) -> Client:
         """A client for the running event loop; its sockets are closed at the end of the call."""
@@ -307,7 +314,10 @@ class RemoteBackend:
         )
 
     def close(self) -> None:
-        """Close the transport that was given. Using the backend afterwards raises `BackendError`."""
+        """Close the transport that was given.
+
+        Using the backend afterwards raises `BackendError`.
+        """
         run_sync(self.aclose())
 
     async def aclose(self) -> None:

@@ -1,11 +1,16 @@
-"""Submitting addresses in batches: sized by the quota, journalled before they are sent, never paid twice.
+"""Submitting addresses in batches that the quota covers, journalled first, never paid twice.
+
+    allowance 100 by the pace, 60 units of quota -> 60 addresses, claimed in the journal -> POST
+    -> {"results": [{"job_id": "j1"}, ...]}  Submitted(jobs), the rejected ones Settled
+    -> 429, 503, BULK_LIMIT_EXCEEDED         smaller or later (`apply_refusal`), or the `error`
+    -> no usable answer                      `resolve_lost_answer`
 
 A submission whose answer is lost (cut off, unreadable, a server error) is not simply repeated. The
 quota's `used` before and after shows whether it was counted. If not, the batch is sent
-`RESUBMISSIONS` more time, and after the status 503 when the pace allows it; if it was, or if that is
-not certain, its addresses end as uncertain and are not sent again by this run. The same batch is sent
-with the same Idempotency-Key, also by a later run, since a service whose database is slow may count
-the first one later.
+`RESUBMISSIONS` more time, and after the status 503 when the pace allows it; if it was, or if that
+is not certain, its addresses end as uncertain and are not sent again by this run. The same batch is
+sent with the same Idempotency-Key, also by a later run, since a service whose database is slow may
+count the first one later.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from http import HTTPStatus
 from itertools import chain
 from typing import Any, TypeGuard
@@ -83,19 +88,20 @@ class Submission:
         lost_batches: Sequence[Submitting] = (),
         claim: Callable[[Submitting], tuple[str, ...]] | None = None,
     ) -> None:
-        self.client, self.pace = client, pace
+        self.client = client
+        self.pace = pace
         # Whether a submission that is answered with 429 is sent again by the pace.
         self.is_paced = pace.fixed is None
         # To be sent again as they were.
         self.lost_batches = {lost.emails: lost.token for lost in lost_batches}
         self.left = list(dict.fromkeys(chain(*self.lost_batches, emails)))
         self.validation_type = validation_type
-        self.clock, self.new_token = clock, new_token
+        self.clock = clock
+        self.new_token = new_token
         self.claim = claim or (lambda batch: batch.emails)
         self.error: BackendError | None = None
-        self.max_batch = self.next_max_batch = (
-            BULK_LIMIT  # addresses that the service takes at once, and by its quota
-        )
+        self.max_batch = BULK_LIMIT  # addresses that the service takes at once
+        self.next_max_batch = BULK_LIMIT  # the same for the next batch, by its quota
         self.lost = 0  # submissions in a row whose answer was lost
         self.has_ended = False  # whether the rest was deferred
         self.refused: list[str] = []
@@ -115,16 +121,19 @@ class Submission:
     @property
     def is_last_chance(self) -> bool:
         """Whether the next address is not submitted again if it is refused once more."""
-        return (
-            not self.left and bool(self.refused) and self.refusals[self.refused[0]] >= MAX_REPEATS
-        )
+        if self.left or not self.refused:
+            return False
+        return self.refusals[self.refused[0]] >= MAX_REPEATS
 
     @property
     def next_count(self) -> int:
-        """How many addresses the next batch may have; those at their last chance have batches of their own."""
+        """How many addresses the next batch may have.
+
+        Those at their last chance have batches of their own.
+        """
         if self.left or self.is_last_chance:
             return len(self.next_queue)
-        return bisect_left(self.refused, MAX_REPEATS, key=lambda each: self.refusals[each])
+        return bisect_left(self.refused, MAX_REPEATS, key=self.refusals.__getitem__)
 
     def ask_again(self, email: str) -> bool:
         """Submit a refused address again, if that was not done `MAX_REPEATS` times."""
@@ -132,7 +141,7 @@ class Submission:
         if count > MAX_REPEATS or self.error is not None or self.has_ended:
             return False
         self.refusals[email] = count
-        insort(self.refused, email, key=lambda each: self.refusals[each])
+        insort(self.refused, email, key=self.refusals.__getitem__)
         return True
 
     def allowance(self) -> int:
@@ -142,9 +151,10 @@ class Submission:
         )
 
     async def next_batch(self) -> AsyncGenerator[Event, None]:
-        """Send one batch, or defer all that is left if the quota is used up; raises if the quota cannot be read.
+        """Send one batch, or defer all that is left if the quota is used up.
 
-        If the run is cancelled while it is sent, the events of the answer are left, and nothing else is sent.
+        Raises if the quota cannot be read. If the run is cancelled while it is sent, the events of
+        the answer are left, and nothing else is sent.
         """
         read_at = self.clock()
         try:
@@ -155,15 +165,15 @@ class Submission:
             return
         yield QuotaSeen(quota)
         self.pace.on_quota(quota.remaining - len(self.left))
-        size = batch_size(
-            self.next_count, quota.remaining, min(self.max_batch, self.next_max_batch)
-        )
+        most = min(self.max_batch, self.next_max_batch)
+        size = batch_size(self.next_count, quota.remaining, most)
         self.next_max_batch = BULK_LIMIT
         if size == 0:
             for event in self.defer_rest("quota", "the quota is used up"):
                 yield event
             return
-        if (size := min(size, self.allowance())) == 0:
+        size = min(size, self.allowance())
+        if size == 0:
             return
         emails = self.lost_batch(quota) or tuple(self.next_queue[:size])
         token = self.lost_batches.get(emails) or self.new_token()
@@ -171,27 +181,26 @@ class Submission:
         if claimed != emails:
             yield self.leave_out(emails, claimed)
             return
-        body = {"emails": list(emails), "validation_type": self.validation_type}
-        answer = await self.client.send(
-            ApiRequest(
-                "POST",
-                BULK_PATH,
-                body,
-                is_repeatable=False,
-                repeats_limited=not self.is_paced,
-                key=token,
-            )
+        request = ApiRequest(
+            "POST",
+            BULK_PATH,
+            {"emails": list(emails), "validation_type": self.validation_type},
+            is_repeatable=False,
+            repeats_limited=not self.is_paced,
+            key=token,
         )
-        entries = match_entries(answer.data, emails) if isinstance(answer, SuccessEnvelope) else []
+        answer = await self.client.send(request)
+        entries: list[BulkEntry | None] = []
+        if isinstance(answer, SuccessEnvelope):
+            entries = match_entries(answer.data, emails)
         events: Iterable[Event] = [Deferred((), "rejected", token=token)]
         if any(entries):
             events = self.accept(emails, entries, token)
         elif is_refusal(answer):
             self.apply_refusal(answer, len(emails))
         else:
-            yield Waiting(
-                GRACE, "the answer to a submission was lost; checking whether it was counted"
-            )
+            why = "the answer to a submission was lost; checking whether it was counted"
+            yield Waiting(GRACE, why)
             events = await self.resolve_lost_answer(emails, quota, read_at, token, answer)
         for event in events:
             yield event
@@ -207,51 +216,55 @@ class Submission:
         """Leave addresses to another run; the rest of the batch is first in the next one."""
         self.next_queue[: len(emails)] = claimed
         self.lost_batches.pop(emails, None)
-        own = frozenset(claimed)
-        return Deferred(tuple(email for email in emails if email not in own), "elsewhere")
+        ours = frozenset(claimed)
+        others = tuple(email for email in emails if email not in ours)
+        return Deferred(others, "elsewhere")
 
     def defer_rest(self, why: str, words: str) -> Iterator[Event]:
         """Send nothing more; refused addresses keep the answer that they have."""
-        rest, self.left = tuple(self.left), []
-        kept, self.refused = len(self.refused), []
+        rest = tuple(self.left)
+        kept = len(self.refused)
+        self.left = []
+        self.refused = []
         self.has_ended = True
         if rest:
             yield Deferred(rest, why, retry_after=QUOTA_INTERVAL)
         if kept:
             yield Noticed(
-                f"{kept:,} addresses that the service's limiter refused are not submitted again: {words}"
+                f"{kept:,} addresses that the service's limiter refused "
+                f"are not submitted again: {words}"
             )
 
     def accept(
         self, emails: tuple[str, ...], entries: Sequence[BulkEntry | None], token: str
     ) -> Iterator[Event]:
-        """Yield the jobs first, since they are paid for, then rejected addresses, then those without a usable job."""
+        """Yield the jobs first, since they are paid for, then what was rejected, then the rest."""
         del self.next_queue[: len(emails)]
         self.lost = 0
         accepted = frozenset(emails)
-        self.lost_batches = {
-            batch: key for batch, key in self.lost_batches.items() if accepted.isdisjoint(batch)
-        }
-        pairs = list(zip(emails, entries, strict=True))
+        for batch in list(self.lost_batches):
+            if not accepted.isdisjoint(batch):
+                del self.lost_batches[batch]
         now = self.clock()
-        jobs = tuple(
-            Job(e.job_id, email, self.validation_type, now)
-            for email, e in pairs
-            if e and e.is_queued
-        )
+        jobs = []
+        rejected = []
+        broken = []
+        for email, entry in zip(emails, entries, strict=True):
+            if entry is None:
+                broken.append(email)
+            elif entry.is_queued:
+                jobs.append(Job(entry.job_id, email, self.validation_type, now))
+            else:
+                rejected.append(rejected_row(email, self.validation_type, entry.message))
         self.repeats += sum(1 for job in jobs if job.email in self.refusals)
-        yield Submitted(jobs, token)
-        rejected = [
-            rejected_row(email, self.validation_type, e.message)
-            for email, e in pairs
-            if e and not e.is_queued
-        ]
+        yield Submitted(tuple(jobs), token)
         if rejected:
             yield Settled(rows_table(rejected))
-        if broken := tuple(email for email, entry in pairs if entry is None):
-            yield Deferred(broken, "uncertain", token=token)
+        if broken:
+            yield Deferred(tuple(broken), "uncertain", token=token)
             yield Noticed(
-                f"{len(broken)} of {len(emails)} addresses were accepted without a usable job id; {STAYS_PENDING}"
+                f"{len(broken)} of {len(emails)} addresses were accepted without a usable job id; "
+                f"{STAYS_PENDING}"
             )
 
     async def resolve_lost_answer(
@@ -269,20 +282,18 @@ class Submission:
             after = await request_quota(self.client)
         except BackendError as exc:
             self.error = exc
-            return self.defer_uncertain(
-                emails, token, f"{error}; and then the quota could not be read"
-            )
+            reading = f"{error}; and then the quota could not be read"
+            return self.defer_uncertain(emails, token, reading)
         if was_counted(before, after) or not is_same_day(read_at, self.clock()):
             reading = f"{error}; the quota's used went from {before.used} to {after.used}"
             return [QuotaSeen(after), *self.defer_uncertain(emails, token, reading)]
-        if is_unavailable(answer) and self.send_later(
-            len(emails), answer.retry_after, MAX_UNAVAILABLE
-        ):
+        is_later = False
+        if is_unavailable(answer):
+            is_later = self.send_later(len(emails), answer.retry_after, MAX_UNAVAILABLE)
+        if is_later:
             self.error = None
-        return [
-            QuotaSeen(after),
-            Deferred((), "uncounted" if may_be_handled(answer) else "rejected", token=token),
-        ]
+        why = "uncounted" if may_be_handled(answer) else "rejected"
+        return [QuotaSeen(after), Deferred((), why, token=token)]
 
     def defer_uncertain(self, emails: tuple[str, ...], token: str, reading: str) -> list[Event]:
         """Leave addresses pending that may have been paid for."""
@@ -291,28 +302,32 @@ class Submission:
         return [Deferred(emails, "uncertain", token=token), Noticed(notice)]
 
     def apply_refusal(self, refusal: ErrorEnvelope | NoAnswer, size: int) -> None:
-        """Make the next batch smaller, by the limit that the service names if it does, or end submitting."""
+        """Make the next batch smaller, by a limit that the service names, or end submitting."""
         if isinstance(refusal, NoAnswer):
             self.error = refusal.error
         elif is_quota_refusal(refusal):
             remaining = refusal.whole_number("remaining")
-            self.next_max_batch = (
-                remaining if remaining is not None and 0 <= remaining < size else size // 2
-            )
+            self.next_max_batch = size // 2
+            if remaining is not None and 0 <= remaining < size:
+                self.next_max_batch = remaining
         elif refusal.code == "BULK_LIMIT_EXCEEDED" and size > 1:
             limit = refusal.whole_number("limit") or size // 2
             self.max_batch = max(1, min(limit, size - 1))
-        elif refusal.status != HTTPStatus.TOO_MANY_REQUESTS or not self.send_later(
-            size, refusal.retry_after
-        ):
-            self.error = error_of(refusal)
+        else:
+            is_limited = refusal.status == HTTPStatus.TOO_MANY_REQUESTS
+            if not is_limited or not self.send_later(size, refusal.retry_after):
+                self.error = error_of(refusal)
 
     def send_later(self, size: int, retry_after: float | None, most: int = MAX_LIMITED) -> bool:
-        """Send a refused request again when the pace allows it; False after `most` refusals in a row.
+        """Send a refused request again when the pace allows it.
+
+        False after `most` refusals in a row.
 
         It was a submission of `size` addresses, or, with 0, the reading of the quota before one.
         """
-        if not self.is_paced or self.pace.limited >= most or (retry_after or 0.0) > MAX_RETRY_AFTER:
+        if not self.is_paced or self.pace.limited >= most:
+            return False
+        if retry_after is not None and retry_after > MAX_RETRY_AFTER:
             return False
         self.pace.on_limited(self.clock(), size, retry_after)
         return True
@@ -332,10 +347,10 @@ def is_refusal(answer: ApiAnswer) -> TypeGuard[ErrorEnvelope | NoAnswer]:
 
 
 def may_be_handled(answer: ApiAnswer) -> bool:
-    """Whether the service may still be working on a submission: it has not answered, or a gateway did in its place."""
-    return isinstance(answer, NoAnswer) or (
-        isinstance(answer, ErrorEnvelope) and answer.status in GATEWAY_STATUSES
-    )
+    """Whether the service may still be working on a submission: no answer, or one of a gateway."""
+    if isinstance(answer, NoAnswer):
+        return True
+    return isinstance(answer, ErrorEnvelope) and answer.status in GATEWAY_STATUSES
 
 
 def is_unavailable(answer: ApiAnswer) -> TypeGuard[ErrorEnvelope]:
@@ -346,9 +361,8 @@ def is_unavailable(answer: ApiAnswer) -> TypeGuard[ErrorEnvelope]:
 def lost_error(answer: ApiAnswer) -> BackendError:
     """The error of an answer without usable entries."""
     if isinstance(answer, SuccessEnvelope):
-        return ContractError(
-            "the answer to a submission has no usable entry in data.results", path="data.results"
-        )
+        message = "the answer to a submission has no usable entry in data.results"
+        return ContractError(message, path="data.results")
     return error_of(answer)
 
 
@@ -358,24 +372,41 @@ def match_entries(data: Any, emails: Sequence[str]) -> list[BulkEntry | None]:
     In the contract entries have the order of the addresses. An answer that is too short, too long
     or in another order is matched by address, so that no paid-for job is lost.
     """
-    entries = [read_entry(each, i) for i, each in enumerate(read_results(data))]
-    ids = Counter(
-        job_id
-        for job_id, _ in {
-            (entry.job_id, entry.email) for entry in entries if entry and entry.is_queued
-        }
-    )
-    usable = [
-        entry if entry and not (entry.is_queued and ids[entry.job_id] > 1) else None
-        for entry in entries
-    ]
-    by_email: Mapping[str, BulkEntry] = {entry.email: entry for entry in usable if entry}
-    in_order = usable if len(usable) == len(emails) else [None] * len(emails)
+    entries = read_entries(data)
+    by_email = {entry.email: entry for entry in entries if entry is not None}
+    in_order = entries
+    if len(entries) != len(emails):
+        in_order = [None] * len(emails)
     asked = frozenset(emails)
-    return [
-        by_email.get(email) or (entry if entry and entry.email not in asked else None)
-        for email, entry in zip(emails, in_order, strict=True)
-    ]
+    matched: list[BulkEntry | None] = []
+    for email, entry in zip(emails, in_order, strict=True):
+        if email in by_email:
+            matched.append(by_email[email])
+        elif entry is not None and entry.email not in asked:  # the service writes it otherwise
+            matched.append(entry)
+        else:
+            matched.append(None)
+    return matched
+
+
+def read_entries(data: Any) -> list[BulkEntry | None]:
+    """The entries in their order, None where one cannot be used: it is not as in the contract.
+
+    Nor is the job of an entry used if another entry has the same job id for another address.
+    """
+    entries = []
+    for position, record in enumerate(read_results(data)):
+        entries.append(read_entry(record, position))
+    jobs = set()
+    for entry in entries:
+        if entry is not None and entry.is_queued:
+            jobs.add((entry.job_id, entry.email))
+    uses = Counter(job_id for job_id, _ in jobs)
+    usable: list[BulkEntry | None] = []
+    for entry in entries:
+        is_shared = entry is not None and entry.is_queued and uses[entry.job_id] > 1
+        usable.append(None if is_shared else entry)
+    return usable
 
 
 def read_results(data: Any) -> list[Any]:
@@ -415,7 +446,7 @@ def batch_size(left: int, remaining: int, max_batch: int = BULK_LIMIT) -> int:
 def was_counted(before: Quota, after: Quota) -> bool:
     """Whether a submission whose answer was lost may have been paid for.
 
-    Only an unchanged `used` with an unchanged limit, on the same day, shows that it was not. A smaller `used`
-    means that a new day began in between.
+    Only an unchanged `used` with an unchanged limit, on the same day, shows that it was not. A
+    smaller `used` means that a new day began in between.
     """
-    return (before.used, before.daily_limit) != (after.used, after.daily_limit)
+    return before.used != after.used or before.daily_limit != after.daily_limit

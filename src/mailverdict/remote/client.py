@@ -1,4 +1,11 @@
-"""One HTTP request to a verification service; only this file and `download.py` know httpx.
+"""One HTTP request to a verification service, and the download of a file.
+
+Only this file knows httpx.
+
+    ApiRequest -> send: as often as is safe -> send_in_turn: once the gate is open -> send_once
+    -> 200 {"success": true, ...}    SuccessEnvelope
+    -> 429 {"error": ...}, 502 page  ErrorEnvelope, the page quoted in its message
+    -> connection lost, not JSON     NoAnswer
 
 Every outcome is returned as an `ApiAnswer`: exceptions of httpx, HTML pages of proxies, incomplete
 JSON and redirects are converted here and nowhere else. A request is repeated, after pauses of
@@ -18,6 +25,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -29,16 +37,18 @@ import httpx
 
 from ..contract.envelope import ErrorEnvelope, SuccessEnvelope, parse_envelope
 from ..errors import ContractError, SettingsError, TransportError
+from ..loop import run_sync
 from ..model.json_fields import shorten
 from ..model.words import count_of
 from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
-from .gate import Gate
+from .pace import Gate
 
 MAX_BODY = 4 * 1024 * 1024  # octets; an answer about 100 jobs has some 30,000
 UNPACKED = 1 << 20  # octets unpacked at a time
 # Content codings that are unpacked: zlib reads both formats (RFC 9110 section 8.4.1).
 CODINGS = {"gzip", "x-gzip", "deflate"}
 NO_CODING = {"Accept-Encoding": "identity"}
+MAX_REDIRECTS = 10  # of a download
 MAX_PAGE = 120  # characters of an unexpected page in a message
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 section 5.6.2
 FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")  # RFC 9110 section 5.5: no CR, LF or NUL
@@ -52,9 +62,8 @@ UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
 GATE_INTERVAL = 0.05  # seconds between looks at the gate, which an answer can open earlier
 LAST_ANSWER = 5.0  # seconds for which a stopped run waits for an answer that may be paid
 CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # which httpx reads
-SHORT_WAIT = (
-    2.0  # seconds that are always waited for here; longer ones slow a paced submission down
-)
+# Seconds that are always waited for here; longer ones slow a paced submission down.
+SHORT_WAIT = 2.0
 LONG_WAIT = 30.0  # seconds of waiting for the service that are told at the end of a run
 
 # Statuses of errors that the contract has about the address, the batch or the job.
@@ -77,9 +86,8 @@ class Retries:
     """When the same request is sent again."""
 
     attempts: int = 4  # requests at most, including the first
-    limited_attempts: int = (
-        10  # the same if each was refused with 429 without a wait: the gate decides when
-    )
+    # The same if each was refused with 429 without a wait: the gate decides when.
+    limited_attempts: int = 10
     first_wait: float = 0.5  # seconds before the second attempt; doubles each time, with jitter
     max_wait: float = 60.0  # seconds; if the service asks for a longer wait, its answer stands
     budget: float = 60.0  # seconds after which no further attempt begins
@@ -88,16 +96,16 @@ class Retries:
         self, attempt: int, answer: ApiAnswer, request: ApiRequest, jitter: float
     ) -> float | None:
         """Seconds before attempt number `attempt` (from 2), or None if `answer` is final."""
-        requested = answer.retry_after if isinstance(answer, ErrorEnvelope) else None
-        is_limited = is_rate_limit(answer) and requested is None
-        if attempt > (self.limited_attempts if is_limited else self.attempts) or not may_repeat(
-            request, answer
-        ):
+        if not may_repeat(request, answer):
             return None
-        if is_limited:
-            return 0.0
+        requested = answer.retry_after if isinstance(answer, ErrorEnvelope) else None
+        if is_rate_limit(answer) and requested is None:
+            return 0.0 if attempt <= self.limited_attempts else None
+        if attempt > self.attempts:
+            return None
         wait = self.first_wait * 2 ** (attempt - 2) * (0.5 + jitter / 2)
-        wait = wait if requested is None else max(wait, requested)
+        if requested is not None:
+            wait = max(wait, requested)
         return wait if wait <= self.max_wait else None
 
 
@@ -124,15 +132,14 @@ def is_rate_limit(answer: ApiAnswer) -> bool:
 def failure_of(answer: ApiAnswer) -> str:
     """How a request failed; empty for an answer that is usable or about the request itself."""
     if isinstance(answer, NoAnswer):
-        return (
-            "without an answer"
-            if isinstance(answer.error, TransportError)
-            else "with an unusable answer"
-        )
+        if isinstance(answer.error, TransportError):
+            return "without an answer"
+        return "with an unusable answer"
     if isinstance(answer, SuccessEnvelope) or is_quota_refusal(answer):
         return ""
-    is_about_request = answer.status in ABOUT_THE_REQUEST and not answer.is_page
-    return "" if is_about_request else f"answered with status {answer.status}"
+    if answer.status in ABOUT_THE_REQUEST and not answer.is_page:
+        return ""
+    return f"answered with status {answer.status}"
 
 
 def parse_base_url(text: str, name: str = "base_url") -> str:
@@ -141,8 +148,8 @@ def parse_base_url(text: str, name: str = "base_url") -> str:
     >>> parse_base_url("HTTPS://Verify.Example.ORG:443/v/")
     'https://verify.example.org/v'
 
-    Credentials are refused with a `SettingsError`, since URLs are written to logs and journals. `name` is what the
-    caller knows the URL by, for messages.
+    Credentials are refused with a `SettingsError`, since URLs are written to logs and journals.
+    `name` is what the caller knows the URL by, for messages.
     """
     example = "give a URL such as 'https://verify.example.org'"
     if not isinstance(text, str):
@@ -153,40 +160,43 @@ def parse_base_url(text: str, name: str = "base_url") -> str:
     except (httpx.InvalidURL, ValueError) as exc:
         raise SettingsError(f"{name}={shown!r} is not a URL: {exc}; {example}") from exc
     if url.userinfo:
-        instead = (
-            "set MAILVERDICT_KEY"
-            if name.startswith("-")
-            else "give them as headers of a RemoteBackend"
-        )
+        instead = "give them as headers of a RemoteBackend"
+        if name.startswith("-"):  # an option of the command line
+            instead = "set MAILVERDICT_KEY"
         raise SettingsError(f"{name} holds credentials; {instead} instead")
-    scheme, host, port = url.scheme.lower(), url.raw_host.decode("ascii"), url.port
-    if (
-        scheme not in DEFAULT_PORTS
-        or not HOST.fullmatch(host)
-        or not (port is None or 0 < port < 65536)
-    ):
+    scheme = url.scheme.lower()
+    host = url.raw_host.decode("ascii")
+    port = url.port
+    is_port = port is None or 0 < port < 65536
+    if scheme not in DEFAULT_PORTS or not HOST.fullmatch(host) or not is_port:
         raise SettingsError(f"{name}={shown!r}: {example}")
     if url.query or url.fragment:
         raise SettingsError(f"{name}={shown!r}: leave out what begins with '?' or '#'")
-    netloc = f"[{host}]" if ":" in host else host
-    shown_port = "" if port in (None, DEFAULT_PORTS[scheme]) else f":{port}"
-    return f"{scheme}://{netloc}{shown_port}{url.raw_path.decode('ascii').rstrip('/')}"
+    if ":" in host:  # IPv6
+        host = f"[{host}]"
+    if port not in (None, DEFAULT_PORTS[scheme]):
+        host = f"{host}:{port}"
+    path = url.raw_path.decode("ascii").rstrip("/")
+    return f"{scheme}://{host}{path}"
 
 
 def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """The headers as a dict; a `SettingsError` for one that cannot be sent does not show its value."""
+    """The headers as a dict.
+
+    A `SettingsError` for one that cannot be sent does not show its value.
+    """
     if headers is not None and not isinstance(headers, Mapping):
         raise SettingsError(
-            f"headers is of type {type(headers).__name__}: give a mapping, as {{'Authorization': 'Bearer ...'}}"
+            f"headers is of type {type(headers).__name__}: give a mapping, "
+            "as {'Authorization': 'Bearer ...'}"
         )
     checked = dict(headers or {})
     for name, value in checked.items():
         if not isinstance(name, str) or not TOKEN.fullmatch(name):
             raise SettingsError(f"headers: {shorten(name)!r} is not a header name")
         if not isinstance(value, str) or not FIELD_VALUE.fullmatch(value):
-            raise SettingsError(
-                f"headers: the value of {name!r} is not text that a header can hold"
-            )
+            message = f"headers: the value of {name!r} is not text that a header can hold"
+            raise SettingsError(message)
     return checked
 
 
@@ -215,7 +225,10 @@ class SharedTransport(httpx.AsyncBaseTransport):
 
 @cache
 def tls_context(*certificates: str | None) -> ssl.SSLContext:
-    """The context of httpx, which takes 20 ms to read the certificates; the variables may name others."""
+    """The context of httpx, which takes 20 ms to read the certificates.
+
+    The variables may name others.
+    """
     return httpx.create_ssl_context()
 
 
@@ -223,7 +236,8 @@ class Client:
     """Sends requests to one service; an async context manager for one event loop.
 
     `timeout` is for one request, from connecting to the last octet. A `transport` replaces sockets
-    and is not closed. `parallel` polls run beside one submission; an httpx pool gets slower with size.
+    and is not closed. `parallel` polls run beside one submission; an httpx pool gets slower with
+    size.
     """
 
     def __init__(
@@ -238,28 +252,28 @@ class Client:
         jitter: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.base_url, self.timeout, self.jitter, self.clock = base_url, timeout, jitter, clock
+        self.base_url = base_url
+        self.timeout = timeout
+        self.jitter = jitter
+        self.clock = clock
         self.retries = retries or Retries()
         self.failed: Counter[str] = Counter()  # requests, by how they failed
         self.failing: set[str] = set()  # methods whose last request failed
-        self.failing_since = self.waited = (
-            0.0  # by the event loop's clock; seconds in which one was failing, before
-        )
-        self.gate, self.gate_queue = Gate(), asyncio.Lock()
-        self.is_stopped = (
-            False  # the run was cancelled; only the answer to its submission was waited for
-        )
+        self.failing_since = 0.0  # by the event loop's clock
+        self.waited = 0.0  # seconds in which one was failing, before
+        self.gate = Gate()
+        self.gate_queue = asyncio.Lock()
+        # The run was cancelled; only the answer to its submission was waited for.
+        self.is_stopped = False
+        usual = {"User-Agent": "mailverdict", "Accept": "application/json", **NO_CODING}
+        sockets = parallel + 1
         self.http = httpx.AsyncClient(
-            headers={"User-Agent": "mailverdict", "Accept": "application/json"}
-            | NO_CODING
-            | dict(headers or {}),
+            headers={**usual, **(headers or {})},
             timeout=timeout,
             follow_redirects=False,
             # Kept, they would grow with each answer.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            limits=httpx.Limits(
-                max_connections=parallel + 1, max_keepalive_connections=parallel + 1
-            ),
+            limits=httpx.Limits(max_connections=sockets, max_keepalive_connections=sockets),
             transport=None if transport is None else SharedTransport(transport),
             verify=tls_context(*map(os.environ.get, CERTIFICATE_VARIABLES)),
         )
@@ -272,13 +286,18 @@ class Client:
         await self.http.aclose()
 
     async def send(self, request: ApiRequest) -> ApiAnswer:
-        """Send `request`, repeatedly if that is safe and may help; failures of the network are returned, not raised."""
+        """Send `request`, repeatedly if that is safe and may help.
+
+        Failures of the network are returned, not raised.
+        """
         loop = asyncio.get_running_loop()
         begun = loop.time()
         for attempt in range(2, self.retries.limited_attempts + 2):
             answer = await self.send_in_turn(request)
             wait = self.retries.wait_before(attempt, answer, request, self.jitter())
-            if wait is None or self.is_stopped or loop.time() - begun + wait > self.retries.budget:
+            if wait is None or self.is_stopped:
+                break
+            if loop.time() - begun + wait > self.retries.budget:
                 break
             await asyncio.sleep(wait)
         return answer
@@ -290,8 +309,10 @@ class Client:
         """
         loop = asyncio.get_running_loop()
         async with self.gate_queue:
-            while (wait := self.gate.seconds_left(loop.time())) > 0:  # noqa: ASYNC110 - an answer may open it earlier
+            wait = self.gate.seconds_left(loop.time())
+            while wait > 0:  # an answer may open it earlier
                 await asyncio.sleep(min(wait, GATE_INTERVAL))
+                wait = self.gate.seconds_left(loop.time())
             sent = loop.time()
             self.gate.on_sent(sent)
             if self.gate.refusals:
@@ -299,44 +320,46 @@ class Client:
         return await self.send_and_report(request, sent)
 
     async def send_and_report(self, request: ApiRequest, sent: float) -> ApiAnswer:
-        """Send one request once, and report to the gate whether it was refused; no answer shows nothing."""
-        answer = await (
-            self.send_once(request) if request.is_repeatable else self.send_to_the_end(request)
-        )
+        """Send one request once, and report to the gate whether it was refused.
+
+        No answer shows nothing.
+        """
+        if request.is_repeatable:
+            answer = await self.send_once(request)
+        else:
+            answer = await self.send_to_the_end(request)
         self.count_failure(request, answer, sent)
-        if is_rate_limit(answer) or (
-            isinstance(answer, ErrorEnvelope) and answer.status == UNAVAILABLE
-        ):
+        if isinstance(answer, NoAnswer):
+            return answer
+        is_unavailable = isinstance(answer, ErrorEnvelope) and answer.status == UNAVAILABLE
+        if is_unavailable or is_rate_limit(answer):
             self.gate.on_refused(sent, asyncio.get_running_loop().time(), self.jitter())
-        elif not isinstance(answer, NoAnswer):
+        else:
             self.gate.on_accepted(sent)
         return answer
 
     def count_failure(self, request: ApiRequest, answer: ApiAnswer, sent: float) -> None:
-        """Count a failed request, and the time until another one of its method has a usable answer."""
-        if how := failure_of(answer):
-            self.failed[how] += 1
-            self.failing_since = self.failing_since if self.failing else sent
+        """Count a failed request, and the time until one of its method has a usable answer."""
+        failure = failure_of(answer)
+        if failure:
+            self.failed[failure] += 1
+            if not self.failing:
+                self.failing_since = sent
             self.failing.add(request.method)
         elif request.method in self.failing:
             self.failing.remove(request.method)
-            self.waited += (
-                0.0 if self.failing else asyncio.get_running_loop().time() - self.failing_since
-            )
+            if not self.failing:
+                self.waited += asyncio.get_running_loop().time() - self.failing_since
 
     def delay_notice(self) -> str:
         """How long the service was waited for, and why; empty if it was not long."""
-        counts = ", ".join(
-            f"{count_of(count, 'request')} {how}" for how, count in self.failed.items()
-        )
-        return (
-            f"waited {self.waited:,.0f} s for the service: {counts}"
-            if self.waited >= LONG_WAIT
-            else ""
-        )
+        if self.waited < LONG_WAIT:
+            return ""
+        counts = [f"{count_of(count, 'request')} {how}" for how, count in self.failed.items()]
+        return f"waited {self.waited:,.0f} s for the service: {', '.join(counts)}"
 
     async def send_to_the_end(self, request: ApiRequest) -> ApiAnswer:
-        """Send one request once; if the run is cancelled meanwhile, wait for the answer, and then stop."""
+        """Send one request once; if the run is cancelled, wait for the answer, and then stop."""
         sending = asyncio.create_task(self.send_once(request))
         try:
             return await asyncio.shield(sending)
@@ -354,7 +377,10 @@ class Client:
                 await asyncio.gather(sending, return_exceptions=True)
 
     async def send_once(self, request: ApiRequest) -> ApiAnswer:
-        """Send one request once, and read the answer; of its body an octet more than `MAX_BODY` at most."""
+        """Send one request once, and read the answer.
+
+        Of its body at most an octet over `MAX_BODY`.
+        """
         url = self.base_url + request.path
         where = f"{request.method} {url}"
         headers = None if request.key is None else {"Idempotency-Key": request.key}
@@ -367,43 +393,48 @@ class Client:
         except TimeoutError:
             error = TransportError(f"{where}: no complete answer within {self.timeout:g} seconds")
             return NoAnswer(error, was_sent=True)
-        found = HttpResponse(
+        received = response.headers
+        parts = HttpResponse(
             where=where,
             status=response.status_code,
             body=body,
-            content_type=shorten(response.headers.get("Content-Type", "no content type"), 60),
-            location=shorten(response.headers.get("Location", "nowhere")),
-            retry_after=parse_retry_after(response.headers.get("Retry-After"), self.clock()),
+            content_type=shorten(received.get("Content-Type", "no content type"), 60),
+            location=shorten(received.get("Location", "nowhere")),
+            retry_after=parse_retry_after(received.get("Retry-After"), self.clock()),
         )
-        return parse_response(request, found)
+        return parse_response(request, parts)
 
 
 async def read_body(response: httpx.Response, limit: int) -> bytes:
     """The body of an answer, unpacked; of a larger one than `limit` octets, one more than that.
 
-    httpx would unpack each piece whole, and through every coding that the answer names, before its octets can be
-    counted: a few hundred become gigabytes. Here at most one coding is unpacked, which a proxy may add although none
-    was asked for. Raises `httpx.DecodingError` for other codings, damaged data, and data that goes on after its end.
+    httpx would unpack each piece whole, and through every coding that the answer names, before its
+    octets can be counted: a few hundred become gigabytes. Here at most one coding is unpacked,
+    which a proxy may add although none was asked for. Raises `httpx.DecodingError` for other
+    codings, damaged data, and data that goes on after its end.
     """
     if response.is_stream_consumed:  # what httpx.MockTransport gives is in memory, and unpacked
         return response.content[: limit + 1]
     named = response.headers.get("Content-Encoding", "")
     seen = f"status {response.status_code}, Content-Encoding {shorten(named, 60)!r}"
-    codings = [each for each in re.split(r"[,\s]+", named.lower()) if each not in ("", "identity")]
-    if len(codings) > 1 or not {*codings} <= CODINGS:
-        raise httpx.DecodingError(
-            f"{seen}; none was asked for, and only gzip or deflate alone is read"
-        )
-    # 32: of gzip or of zlib, as it begins.
-    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32) if codings else None
-    body, received = io.BytesIO(), 0
+    codings = [name for name in re.split(r"[,\s]+", named.lower()) if name not in ("", "identity")]
+    if len(codings) > 1 or not CODINGS.issuperset(codings):
+        message = f"{seen}; none was asked for, and only gzip or deflate alone is read"
+        raise httpx.DecodingError(message)
+    unpacker = None
+    if codings:  # 32: of gzip or of zlib, as it begins
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    body = io.BytesIO()
+    received = 0
     async for piece in response.aiter_raw():
         received += len(piece)
         if unpacker is None:
             body.write(piece[: limit + 1 - body.tell()])
         else:
             unpack(unpacker, piece, body, limit, seen)
-        if max(received, body.tell()) > limit or (unpacker is not None and unpacker.unused_data):
+        if max(received, body.tell()) > limit:
+            break
+        if unpacker is not None and unpacker.unused_data:
             break
     is_whole = unpacker is None or (unpacker.eof and not unpacker.unused_data)
     if received and body.tell() <= limit and not is_whole:
@@ -428,7 +459,11 @@ def transport_failure(exc: httpx.RequestError, where: str, timeout: float) -> No
     """The answer for an exception of httpx."""
     was_sent = not isinstance(exc, NOT_SENT)
     is_tls = any(isinstance(cause, ssl.SSLError) for cause in causes(exc))
-    words = "TLS failed" if is_tls else "no usable answer" if was_sent else "no connection"
+    words = "no connection"
+    if is_tls:
+        words = "TLS failed"
+    elif was_sent:
+        words = "no usable answer"
     if isinstance(exc, httpx.TimeoutException):
         words = f"{words} within {timeout:g} seconds"
     error = TransportError(f"{where}: {words}: {shorten(str(exc) or type(exc).__name__)}")
@@ -443,14 +478,16 @@ def causes(exc: BaseException | None) -> Iterator[BaseException]:
 
 
 def parse_response(request: ApiRequest, response: HttpResponse) -> ApiAnswer:
-    """Parse a response as a success, a failure with either envelope, or something outside the contract."""
+    """Parse a response: a success, a failure with either envelope, or outside the contract."""
     if HTTPStatus.MULTIPLE_CHOICES <= response.status < HTTPStatus.BAD_REQUEST:
-        message = f"{response.where}: {response.status}, redirected to {response.location}; give the final URL as base URL"
+        message = (
+            f"{response.where}: {response.status}, redirected to {response.location}; "
+            "give the final URL as base URL"
+        )
         return ErrorEnvelope("", message, response.status, {})
     try:
-        answer = open_envelope(
-            decode_json(response.body), response.status, is_enveloped=request.is_enveloped
-        )
+        decoded = decode_json(response.body)
+        answer = open_envelope(decoded, response.status, is_enveloped=request.is_enveloped)
     except ContractError as exc:
         return parse_unexpected(response, exc)
     if isinstance(answer, SuccessEnvelope):
@@ -461,14 +498,16 @@ def parse_response(request: ApiRequest, response: HttpResponse) -> ApiAnswer:
 
 
 def parse_unexpected(response: HttpResponse, error: ContractError) -> ApiAnswer:
-    """A response outside the contract: a failure by its status, or a success without usable content."""
-    start = " ".join(response.body[: 4 * MAX_PAGE].decode("utf-8", "replace").split())
-    body = f"{len(response.body)} octets of {response.content_type}, beginning {shorten(start, MAX_PAGE)!r}"
-    seen = f"{response.where}: {response.status} with {body if response.body else 'an empty body'}"
+    """A response outside the contract: a failure by its status, or a success without content."""
+    body = "an empty body"
+    if response.body:
+        text = response.body[: 4 * MAX_PAGE].decode("utf-8", "replace")
+        start = shorten(" ".join(text.split()), MAX_PAGE)
+        body = f"{len(response.body)} octets of {response.content_type}, beginning {start!r}"
+    seen = f"{response.where}: {response.status} with {body}"
     if response.status >= HTTPStatus.BAD_REQUEST:
-        return ErrorEnvelope(
-            "", seen, response.status, {}, response.retry_after, is_page=not is_json(response.body)
-        )
+        is_page = not is_json(response.body)
+        return ErrorEnvelope("", seen, response.status, {}, response.retry_after, is_page=is_page)
     message = f"{seen}; {error}. Is this the base URL of a verification service?"
     return NoAnswer(ContractError(message, path=error.path), was_sent=True)
 
@@ -485,11 +524,8 @@ def open_envelope(
     decoded: Any, status: int, *, is_enveloped: bool
 ) -> SuccessEnvelope | ErrorEnvelope:
     """The parts of the envelope; a record without an envelope is the data itself."""
-    is_bare = (
-        not is_enveloped
-        and isinstance(decoded, Mapping)
-        and not {"success", "error"} & decoded.keys()
-    )
+    may_be_bare = not is_enveloped and isinstance(decoded, Mapping)
+    is_bare = may_be_bare and "success" not in decoded and "error" not in decoded
     if is_bare and status < HTTPStatus.MULTIPLE_CHOICES:
         return SuccessEnvelope(decoded, {})
     answer = parse_envelope(decoded, status)
@@ -519,9 +555,9 @@ def scrub(value: Any) -> Any:
     if isinstance(value, str):
         return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, list):
-        return [scrub(each) for each in value]
+        return [scrub(item) for item in value]
     if isinstance(value, dict):
-        return {scrub(key): scrub(each) for key, each in value.items()}
+        return {scrub(key): scrub(item) for key, item in value.items()}
     return value
 
 
@@ -539,3 +575,38 @@ def parse_retry_after(text: str | None, now: float) -> float | None:
         return max(0.0, parsedate_to_datetime(text).timestamp() - now)
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+# --- downloading a file, which `mailverdict lists update` does ---
+
+
+def download(url: str, *, limit: int = 16 * 1024 * 1024, timeout: float = 30.0) -> bytes:
+    """Download a file.
+
+    `TransportError` if that fails, takes longer, or it is larger than `limit`.
+    """
+    try:
+        body = run_sync(asyncio.wait_for(fetch(url, limit), timeout))
+    except (httpx.RequestError, httpx.InvalidURL) as exc:
+        raise TransportError(f"GET {url}: {shorten(str(exc) or type(exc).__name__)}") from exc
+    except TimeoutError:
+        raise TransportError(f"GET {url}: not complete within {timeout:g} seconds") from None
+    if len(body) > limit:
+        raise TransportError(f"GET {url}: more than {limit:,} octets")
+    return body
+
+
+async def fetch(url: str, limit: int) -> bytes:
+    """The body of a file; httpx itself would read the body of a redirection without a limit."""
+    # The caller has a timeout for the whole download.
+    async with httpx.AsyncClient(headers=NO_CODING, timeout=None) as http:  # noqa: S113
+        request = http.build_request("GET", url)
+        for _ in range(MAX_REDIRECTS + 1):
+            async with aclosing(await http.send(request, stream=True)) as response:
+                if response.next_request is not None:
+                    request = response.next_request
+                    continue
+                if not response.is_success:
+                    raise TransportError(f"GET {url}: HTTP {response.status_code}")
+                return await read_body(response, limit)
+    raise TransportError(f"GET {url}: redirected more than {MAX_REDIRECTS} times")

@@ -1,17 +1,31 @@
-"""How fast addresses are submitted to a service. No I/O.
+"""How fast addresses are submitted to a service (`Pace`), and when any request is sent (`Gate`).
 
-A service does not announce its limit, and its limiter's burst hides it: the first batches all pass, then every
-address is refused, and paid for. So the number of addresses without an outcome is bounded: from the start, and then
-by the number that have passed, as in the slow start of TCP. After a refusal nothing is sent but a few addresses as a
-trial. What was accepted between two refusals, when the limiter had nothing left both times, is its limit. From there
-the pace follows a cubic curve in time, as in RFC 9438: quickly towards the limit, slowly past it, and then faster,
-since the limit may have been raised or measured too low.
+No I/O; times are parameters. A service does not announce its limit, and its limiter's burst hides
+it: the first batches all pass, then every address is refused, and paid for. So the number of
+addresses without an outcome is bounded: from the start, and then by the number that have passed, as
+in the slow start of TCP. After a refusal nothing is sent but a few addresses as a trial. What was
+accepted between two refusals, when the limiter had nothing left both times, is its limit. From
+there the pace follows a cubic curve in time, as in RFC 9438: quickly towards the limit, slowly past
+it, and then faster, since the limit may have been raised or measured too low.
+
+    before a refusal    at most `window` addresses without an outcome, more with each that passes
+    after it            nothing but trials of a few addresses, after growing waits (`on_refused`)
+    a trial has passed  `measure`: 300 addresses accepted in 60 seconds are a limit of 5 a second
+    from then on        4.5 a second, growing by the curve (`rate`), until the next refusal
+
+The gate is about requests, whatever they ask for. A proxy before a service, as nginx with
+``limit_req``, counts readings of the quota and polls as well as submissions, and answers 429 or
+503. It may grant one in a second, without a burst. So all requests of a client pass one gate. It
+learns the least time between two accepted requests, and sends the next one after a share of it,
+since a refused request costs little. Where refusals do not depend on the pace, some repetition
+passes at once, so that time becomes shorter and shorter.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..backend import KnownPace
@@ -19,35 +33,32 @@ from ..contract.envelope import BULK_LIMIT
 from ..errors import SettingsError
 
 SAMPLE = 10  # jobs of a batch that must have passed before the whole batch counts as passed
-QUEUED_FOR = 3.5  # seconds after which a job that is still queued counts as passed: limiters refuse within seconds
+# Seconds after which a job that is still queued counts as passed: limiters refuse within seconds.
+QUEUED_FOR = 3.5
 MAX_WINDOW = 2_000.0  # addresses without an outcome
 SHARE_AT_RISK = 0.5  # of all addresses that may be without an outcome while the limit is unknown
 FIRST_SHARE = 1 / 3  # the same from the start, if the quota covers them twice
-MIN_FIRST_RISK, MAX_FIRST_RISK = 200.0, 300.0  # addresses
-SMALL_BATCH = (
-    50  # addresses; a batch is not made smaller than this to fill what is left of the window
-)
-BATCH_SECONDS = (
-    1.0  # a batch is what the pace allows in this time: small batches fit into small bursts
-)
+MIN_FIRST_RISK = 200.0  # addresses
+MAX_FIRST_RISK = 300.0
+SMALL_BATCH = 50  # addresses; no smaller batch is made to fill what is left of the window
+# A batch is what the pace allows in this time: small batches fit into small bursts.
+BATCH_SECONDS = 1.0
 START_BELOW = 0.9  # of the measured limit, after a refusal
 TIME_TO_LIMIT = 20.0  # seconds from there to the measured limit
 DECREASE = 0.7  # of the pace, after a refusal that shows no limit
 MIN_INTERVAL = 1.0  # seconds between two refusals that show the limit
 TRIAL = 5  # addresses
 # Seconds until the next trial: a share of the time without success.
-MIN_WAIT, WAIT_SHARE, MAX_WAIT = (
-    1.0,
-    0.25,
-    300.0,
-)
+WAIT_SHARE = 0.25
+MIN_WAIT = 1.0
+MAX_WAIT = 300.0
 THROTTLED_SHARE = 0.1  # of the time until `throttled`: the service itself has tried for 12 minutes
-STOP_AFTER = 4_500.0  # seconds without success after which nothing more is sent; longer than a limit by the hour
+# Seconds without success after which nothing more is sent; longer than a limit by the hour.
+STOP_AFTER = 4_500.0
 USUAL_DELAY = 2.5  # seconds from a submission to its first outcomes, until it is measured
 MEMORY = 7 * 86_400.0  # seconds for which a pace is remembered
-LAST_WAIT = (
-    1.2  # times the longest wait so far, before an address is risked that is not submitted again
-)
+# Times the longest wait so far, before an address is risked that is not submitted again.
+LAST_WAIT = 1.2
 MIN_RATE = 0.01  # addresses a second
 
 
@@ -57,7 +68,8 @@ class SentBatch:
 
     at: float  # seconds since the epoch
     size: int
-    epoch: int  # number of the decrease before it; an earlier batch shows nothing about the present pace
+    # Number of the decrease before it; an earlier batch shows nothing about the present pace.
+    epoch: int
     is_trial: bool = False
     open: int = 0  # jobs without an outcome
     passed: int = 0
@@ -73,9 +85,9 @@ class SentBatch:
 class Pace:
     """The pace of one run.
 
-    `allowance` is asked before each submission; `on_sent`, `on_passed`, `on_refused` and `on_abandoned` report what
-    became of it. `total` is the number of addresses of the run. With `fixed`, addresses a second or infinity, the pace
-    is kept whatever the service answers.
+    `allowance` is asked before each submission; `on_sent`, `on_passed`, `on_refused` and
+    `on_abandoned` report what became of it. `total` is the number of addresses of the run. With
+    `fixed`, addresses a second or infinity, the pace is kept whatever the service answers.
     """
 
     total: int
@@ -105,9 +117,11 @@ class Pace:
 
     def start(self, now: float) -> None:
         """Begin with what is known of the service."""
-        self.credit_at = self.measured_at = now
+        self.credit_at = now
+        self.measured_at = now
         if self.fixed is not None:
-            self.limit, self.credit = self.fixed, min(self.fixed * BATCH_SECONDS, float(BULK_LIMIT))
+            self.limit = self.fixed
+            self.credit = min(self.fixed * BATCH_SECONDS, float(BULK_LIMIT))
         elif self.known is None or now - self.known.at > MEMORY:
             self.known = None
         elif self.known.limit is not None:
@@ -118,29 +132,38 @@ class Pace:
     # What may be sent.
 
     def allowance(self, now: float, left: int, *, is_last_chance: bool = False) -> int:
-        """How many of `left` addresses may be submitted now; 0: wait until `next_time` or for an outcome."""
+        """How many of `left` addresses may be submitted now.
+
+        With 0, wait until `next_time` or for an outcome.
+        """
         if self.credit_at is None:
             self.start(now)
         if now < self.not_before:
             return 0
         if self.blocked_at is not None:
-            ready_at = max(
-                self.trial_at, self.blocked_at + LAST_WAIT * self.longest_block * is_last_chance
-            )
-            return (
-                min(1 if is_last_chance else self.trial_size, left)
-                if not self.trials_open and now >= ready_at
-                else 0
-            )
+            trial = self.trial_allowance(now, self.blocked_at, is_last_chance=is_last_chance)
+            return min(trial, left)
         if is_last_chance and self.fixed is None:
             return min(left, self.safe_size(now))
         self.earn(now)
         size = self.batch_size(now, left)
         room = self.room(now)
-        return 0 if room < min(size, SMALL_BATCH) or self.credit < size else min(size, room)
+        if room < min(size, SMALL_BATCH) or self.credit < size:
+            return 0
+        return min(size, room)
+
+    def trial_allowance(self, now: float, blocked_at: float, *, is_last_chance: bool) -> int:
+        """How many addresses a trial may have now, while everything is refused."""
+        if self.trials_open or now < self.trial_at:
+            return 0
+        if not is_last_chance:
+            return self.trial_size
+        if now < blocked_at + LAST_WAIT * self.longest_block:
+            return 0
+        return 1
 
     def safe_size(self, now: float) -> int:
-        """How many addresses pass as certainly as can be: half the pace, and every outcome before is known."""
+        """How many addresses pass as certainly as can be: half the pace, and no outcome is open."""
         if self.outstanding:
             return 0
         if self.empty_at is None:
@@ -182,11 +205,9 @@ class Pace:
             return self.fixed
         if self.limit is None:
             return math.inf
-        return max(
-            MIN_RATE,
-            self.limit
-            * (1.0 + (1.0 - START_BELOW) * ((now - self.measured_at) / TIME_TO_LIMIT - 1.0) ** 3),
-        )
+        share_of_time = (now - self.measured_at) / TIME_TO_LIMIT
+        growth = 1.0 + (1.0 - START_BELOW) * (share_of_time - 1.0) ** 3
+        return max(MIN_RATE, self.limit * growth)
 
     def earn(self, now: float) -> None:
         """Add the credit of the time since the last call."""
@@ -195,18 +216,20 @@ class Pace:
         if rate == math.inf:
             self.credit = math.inf
         else:
+            before = min(self.credit, float(BULK_LIMIT))
+            earned = (now - self.credit_at) * rate
             most = max(1.0, rate * BATCH_SECONDS)
-            self.credit = min(
-                most, min(self.credit, float(BULK_LIMIT)) + (now - self.credit_at) * rate
-            )
+            self.credit = min(most, before + earned)
         self.credit_at = now
 
     def next_time(self, now: float, left: int) -> float:
         """When `allowance` may be above 0 without another outcome; infinity if it needs one."""
         if now < self.not_before:
             return self.not_before
+        if self.blocked_at is not None and self.trials_open:
+            return math.inf
         if self.blocked_at is not None:
-            return math.inf if self.trials_open else max(now, self.trial_at)
+            return max(now, self.trial_at)
         if self.credit_at is None:
             return now
         self.earn(now)
@@ -229,13 +252,22 @@ class Pace:
         return self.blocked_at is not None and now - self.blocked_at > STOP_AFTER
 
     def seconds_left(self, now: float, left: int) -> float | None:
-        """Seconds until `left` addresses are submitted at the present pace; None if that is not known."""
-        speed = self.window / self.delay if self.limit is None else self.rate(now)
-        return None if self.blocked_at is not None or speed == math.inf else left / speed
+        """Seconds until `left` addresses are submitted at the present pace.
+
+        None if that is not known.
+        """
+        if self.blocked_at is not None:
+            return None
+        speed = self.rate(now)
+        if self.limit is None:
+            speed = self.window / self.delay
+        return None if speed == math.inf else left / speed
 
     def known_pace(self, now: float) -> KnownPace | None:
         """What a later run should know."""
-        return None if self.fixed is not None else KnownPace(self.limit, self.window, now)
+        if self.fixed is not None:
+            return None
+        return KnownPace(self.limit, self.window, now)
 
     # Outcomes of what was sent.
 
@@ -254,7 +286,10 @@ class Pace:
         return sent
 
     def on_passed(self, sent: SentBatch, now: float) -> None:
-        """A job has certainly passed the limiter; after some of a batch the rest counts as passed, too."""
+        """A job has certainly passed the limiter.
+
+        After some of a batch the rest counts as passed, too.
+        """
         sent.passed += 1
         self.close(sent, 1)
         if sent.open and not sent.refused and sent.passed >= SAMPLE:
@@ -283,12 +318,14 @@ class Pace:
             return
         at_least = THROTTLED_SHARE * (now - sent.at) if is_throttled else 0.0
         if self.blocked_at is None:
-            self.blocked_at, self.trial_at, self.trials_open = now, now + at_least, 0
+            self.blocked_at = now
+            self.trial_at = now + at_least
+            self.trials_open = 0
         elif sent.is_trial and sent.refused == 1:
             self.close(sent, sent.open)
             self.trials_open -= 1
-            wait = min(max(MIN_WAIT, WAIT_SHARE * (now - self.blocked_at)), MAX_WAIT)
-            self.trial_at = now + max(wait, at_least)
+            wait = max(MIN_WAIT, WAIT_SHARE * (now - self.blocked_at))
+            self.trial_at = now + max(at_least, min(wait, MAX_WAIT))
 
     def close(self, sent: SentBatch, jobs: int) -> None:
         """So many jobs fewer without an outcome."""
@@ -308,9 +345,12 @@ class Pace:
             self.resume(now)
             return
         self.passed += sent.size
-        self.largest_passed = max(self.largest_passed, float(sent.size)) if self.epoch else 1.0
+        self.largest_passed = 1.0
+        if self.epoch:
+            self.largest_passed = max(self.largest_passed, float(sent.size))
         most = MAX_WINDOW
-        if self.limit is None and not (self.known and self.known.limit is None):
+        knows_window = self.known is not None and self.known.limit is None
+        if self.limit is None and not knows_window:
             most = max(self.first_risk, min(float(self.passed), self.total * SHARE_AT_RISK))
         self.window = max(self.window, min(self.window + sent.size, most, MAX_WINDOW))
 
@@ -319,42 +359,49 @@ class Pace:
         assert self.blocked_at is not None
         self.longest_block = max(self.longest_block, now - self.blocked_at)
         self.measure(self.blocked_at)
-        self.blocked_at, self.trials_open = None, 0
+        self.blocked_at = None
+        self.trials_open = 0
         self.window = float(max(2 * self.trial_size, min(20, self.total // 50)))
         self.begin_epoch(now)
 
     def measure(self, now: float) -> None:
-        """The limit, by what was accepted between two times at which the limiter had nothing left."""
+        """The limit, by what was accepted between two times when the limiter had nothing left."""
         if self.empty_at is not None:
-            seconds, before = self.refused_at - self.empty_at, self.rate(now)
+            seconds = self.refused_at - self.empty_at
+            before = self.rate(now)
             if seconds >= MIN_INTERVAL and self.accepted > 0:
-                found = self.accepted / seconds
-                self.limit = found if self.limit is None else max(before / 2, min(found, before))
+                measured = self.accepted / seconds
+                if self.limit is not None:
+                    measured = max(before / 2, min(measured, before))
+                self.limit = measured
             elif self.limit is not None:
                 self.limit = before * DECREASE
-        self.empty_at, self.accepted = self.refused_at, 0
+        self.empty_at = self.refused_at
+        self.accepted = 0
 
     def begin_epoch(self, now: float) -> None:
         """What was sent earlier shows nothing about the present pace."""
         self.epoch += 1
         self.largest_passed = 1.0
-        self.measured_at = self.credit_at = now
-        self.credit = 0.0 if self.limit is not None else math.inf
+        self.measured_at = now
+        self.credit_at = now
+        self.credit = math.inf if self.limit is None else 0.0
 
     def on_limited(self, now: float, size: int, retry_after: float | None) -> None:
         """A submission was refused as a whole, with status 429; nothing was paid for.
 
-        No trial is needed, since the next submission is one. It is smaller, as the limit may be below its size.
-        The client has repeated it by then, so the number of requests was not the reason. With size 0 it was another
-        request than a submission.
+        No trial is needed, since the next submission is one. It is smaller, as the limit may be
+        below its size. The client has repeated it by then, so the number of requests was not the
+        reason. With size 0 it was another request than a submission.
         """
         self.limited += 1
         if size and (retry_after is None or self.limited > 1):
             self.max_size = max(1, size // 2)
-        self.not_before = now + max(
-            retry_after or 0.0, min(MIN_WAIT * 2 ** (self.limited - 1), MAX_WAIT)
-        )
-        if self.fixed is not None or self.blocked_at is not None or not size or self.limited > 1:
+        doubled = min(MIN_WAIT * 2 ** (self.limited - 1), MAX_WAIT)
+        self.not_before = now + max(retry_after or 0.0, doubled)
+        if self.fixed is not None or self.blocked_at is not None:
+            return
+        if not size or self.limited > 1:
             return
         self.refused_at = now
         self.measure(now)
@@ -371,8 +418,73 @@ class Pace:
 
 def check_pace(pace: Any) -> float | str | None:
     """The pace: ``"auto"``, None, or a number of addresses a second."""
-    if pace is None or pace == "auto":
-        return pace if pace is None else "auto"
+    if pace is None:
+        return None
+    if pace == "auto":
+        return "auto"
     if isinstance(pace, bool) or not isinstance(pace, int | float) or not 0 < pace < math.inf:
         raise SettingsError(f"pace={pace!r}: give 'auto', None, or addresses a second, above 0")
     return float(pace)
+
+
+# --- the gate ---
+
+FIRST_HOLD = 0.02  # seconds after a refusal
+MAX_HOLD = 30.0
+SHARE = 0.8  # of the time between accepted requests, after which the next one is tried
+HOLD_SHARE = 0.1  # of the same, after a refusal
+# Of the wait with each refusal in a row; at 2, long waits would follow two refusals in three by
+# chance.
+GROWTH = 1.4
+REMEMBERED = 4  # times between accepted requests
+MIN_GAP = 0.02  # seconds; a shorter one is none
+
+
+@dataclass(slots=True)
+class Gate:
+    """The gate of one client; all times are those of the event loop."""
+
+    # Between accepted requests.
+    intervals: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    opens_at: float = -math.inf
+    accepted_at: float | None = None
+    # What became of requests that were sent earlier shows nothing new.
+    held_since: float = -math.inf
+    refusals: int = 0  # in a row
+
+    @property
+    def gap(self) -> float:
+        """Seconds between two requests that the service accepts, as far as they are known."""
+        least = min(self.intervals, default=0.0)
+        return least if least >= MIN_GAP else 0.0
+
+    def seconds_left(self, now: float) -> float:
+        """Seconds until the next request may be sent."""
+        return max(0.0, self.opens_at - now)
+
+    def on_sent(self, now: float) -> None:
+        """A request is sent; the next one follows at a distance."""
+        self.opens_at = now + SHARE * self.gap
+
+    def on_refused(self, sent_at: float, now: float, jitter: float) -> None:
+        """Wait before the next request."""
+        if sent_at < self.held_since:
+            return
+        self.refusals += 1
+        self.held_since = now
+        hold = max(FIRST_HOLD, HOLD_SHARE * self.gap) * GROWTH ** min(40, self.refusals - 1)
+        self.opens_at = now + min(hold, MAX_HOLD) * (0.9 + 0.2 * jitter)
+
+    def on_accepted(self, sent_at: float) -> None:
+        """Note the time since the last accepted request.
+
+        Without a refusal a longer one shows nothing.
+        """
+        interval = 0.0
+        if self.accepted_at is not None:
+            interval = max(0.0, sent_at - self.accepted_at)
+        if not self.refusals:
+            interval = min(interval, self.gap)
+        self.intervals.append(interval)
+        self.accepted_at = sent_at
+        self.refusals = 0
