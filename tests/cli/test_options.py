@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated
 
 import typer
 from typer.testing import CliRunner
 
-from mailverdict.cli.options import with_groups
+from mailverdict.cli.options import add_options
 from tests.doubles.tables import each_row
 
 
@@ -16,18 +15,19 @@ def pair_options(first: int = 1, second: int = 2) -> tuple[int, int]:
     return first, second
 
 
+@add_options(pair_options, "pair")
 def outer_options(
-    *, before: str = "b", pair: Annotated[tuple[int, int], pair_options], after: str = "a"
+    *, before: str = "b", pair: tuple[int, int], after: str = "a"
 ) -> tuple[str, tuple[int, int], str]:
     return before, pair, after
 
 
-@with_groups
+@add_options(outer_options, "outer")
 def command(
     name: str,
     *,
     loud: bool = False,
-    outer: Annotated[tuple[str, tuple[int, int], str], outer_options],
+    outer: tuple[str, tuple[int, int], str],
     last: int = 9,
 ) -> None:
     """Say what was given."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
 
 import pandas as pd
 import pyarrow as pa
@@ -40,7 +39,16 @@ from ..table.columns import RESULT_NAMES
 from ..table.refusals import find_refusals, kind_of_name, parse_where
 from ..table.table import Table
 from ..table.verifiers import FIELDS
-from .options import EscapeFormulas, InPlace, Output, Prefix, Quiet, TableOptions, split_list
+from .options import (
+    EscapeFormulas,
+    InPlace,
+    Output,
+    Prefix,
+    Quiet,
+    add_options,
+    split_list,
+    with_read_options,
+)
 from .status import STATUS, print_status, printed_warnings
 from .stopper import exit_on_signal, handled_signals
 
@@ -303,11 +311,12 @@ class RewriteOptions:
     quiet: bool
 
 
+@with_read_options
 def rewrite_options(
     *,
     output: Output = None,
     prefix: Prefix = None,
-    reading: TableOptions,
+    reading: ReadOptions,
     in_place: InPlace = False,
     escape_formulas: EscapeFormulas = False,
     quiet: Quiet = False,
@@ -316,7 +325,7 @@ def rewrite_options(
     return RewriteOptions(output, prefix, reading, in_place, escape_formulas, quiet)
 
 
-Rewriting = Annotated[RewriteOptions, rewrite_options]
+with_rewrite_options = add_options(rewrite_options, "rewriting")
 
 
 @dataclass

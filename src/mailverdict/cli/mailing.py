@@ -13,7 +13,7 @@ import typer
 import mailverdict as mv
 
 from ..files.readers import STDIN
-from ..files.table_file import TableFile
+from ..files.table_file import ReadOptions, TableFile
 from ..files.writers import FormulaColumns
 from ..frames.results import with_core
 from ..model.paths import user_path
@@ -37,8 +37,7 @@ from .options import (
     Output,
     Prefix,
     Quiet,
-    TableOptions,
-    with_groups,
+    with_read_options,
 )
 from .rows import truth_of
 from .status import print_status
@@ -91,7 +90,7 @@ def read_whole(source: TableFile) -> pa.Table:
 
 
 @app.command()
-@with_groups
+@with_read_options
 def learn(
     file: File,
     bounces: Annotated[
@@ -124,7 +123,7 @@ def learn(
         ),
     ] = False,
     prefix: Prefix = None,
-    reading: TableOptions,
+    reading: ReadOptions,
     quiet: Quiet = False,
 ) -> None:
     """Count what became of a mailing, for the next one.
@@ -162,7 +161,7 @@ def learn(
 
 
 @app.command()
-@with_groups
+@with_read_options
 def mailing(
     file: File,
     *,
@@ -207,7 +206,7 @@ def mailing(
         ),
     ] = False,
     prefix: Prefix = None,
-    reading: TableOptions,
+    reading: ReadOptions,
     in_place: InPlace = False,
     escape_formulas: EscapeFormulas = False,
     quiet: Quiet = False,

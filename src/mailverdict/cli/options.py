@@ -1,21 +1,27 @@
 """The options of the command line, each defined once; and groups of options that several commands have.
 
-A group is a function whose parameters are options. A parameter of a command that is annotated with it, as
-``Annotated[ReadOptions, table_options]``, stands for these options, and gets what the function returns.
+A group is a function whose parameters are options, with a decorator for the commands that have them::
+
+    @with_read_options
+    def plan(file: File, *, reading: ReadOptions) -> None
+
+This command has the options of `read_options`, such as ``--encoding``, and `reading` is what `read_options` returns.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 
 from ..files.table_file import ReadOptions
 from ..model.words import ValidationType
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def parse_kind(text: str) -> ValidationType:
@@ -239,7 +245,35 @@ def split_list(text: str) -> list[str]:
     return [each.strip() for each in text.split(",") if each.strip()]
 
 
-def table_options(
+def add_options(group: Callable[..., Any], name: str) -> Callable[[Command], Command]:
+    """A decorator that gives a command the options of a group in the place of its parameter `name`.
+
+    That parameter gets what `group` returns.
+    """
+    options = inspect.signature(group, eval_str=True).parameters
+
+    def decorate(command: Command) -> Command:
+        signature = inspect.signature(command, eval_str=True)
+        parameters: list[inspect.Parameter] = []
+        for parameter in signature.parameters.values():
+            if parameter.name == name:
+                parameters += [each.replace(kind=each.KEYWORD_ONLY) for each in options.values()]
+            else:
+                parameters.append(parameter)
+
+        @wraps(command)
+        def command_with_options(**given: Any) -> Any:
+            of_group = {option: given.pop(option) for option in options}
+            return command(**given, **{name: group(**of_group)})
+
+        shown = signature.replace(parameters=parameters)
+        command_with_options.__signature__ = shown  # type: ignore[attr-defined]
+        return cast("Command", command_with_options)
+
+    return decorate
+
+
+def read_options(
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     sheet: Sheet = None,
@@ -267,44 +301,5 @@ def host_options(
     }
 
 
-TableOptions = Annotated[ReadOptions, table_options]
-HostOptions = Annotated[dict[str, Any], host_options]
-
-
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of its groups, each in the place of its group."""
-
-    @wraps(command)
-    def called(**given: Any) -> None:
-        call_with_groups(command, given)
-
-    called.__signature__ = inspect.Signature(list_options(command))  # type: ignore[attr-defined]
-    return called
-
-
-def list_options(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters of a function; those of a group in its place."""
-    options = []
-    for each in inspect.signature(function, eval_str=True).parameters.values():
-        group = group_of(each)
-        options += [each.replace(kind=each.KEYWORD_ONLY)] if group is None else list_options(group)
-    return options
-
-
-def call_with_groups(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
-    """Call a function with its options, and what its groups make of theirs."""
-    parameters = inspect.signature(function, eval_str=True).parameters.values()
-    groups = {each.name: group_of(each) for each in parameters}
-    return function(
-        **{
-            name: given[name] if group is None else call_with_groups(group, given)
-            for name, group in groups.items()
-        }
-    )
-
-
-def group_of(parameter: inspect.Parameter) -> Callable[..., Any] | None:
-    """The function with the options that a parameter stands for; None for an option."""
-    return next(
-        (each for each in get_args(parameter.annotation)[1:] if inspect.isfunction(each)), None
-    )
+with_read_options = add_options(read_options, "reading")
+with_host_options = add_options(host_options, "host_settings")

@@ -18,6 +18,7 @@ import mailverdict as mv
 
 from ..files.plain import to_plain
 from ..files.readers import STDIN
+from ..files.table_file import ReadOptions
 from ..files.writers import FormulaColumns, create_table
 from ..frames.policy import POLICIES, read_decided
 from ..frames.results import Results, with_core
@@ -35,7 +36,7 @@ from ..reports.report import verified_pieces
 from ..table.columns import did_you_mean, label_of, listed
 from ..table.table import put_column
 from .files import (
-    Rewriting,
+    RewriteOptions,
     TableOutput,
     add_refusals,
     check_not_read,
@@ -49,6 +50,7 @@ from .files import (
     read_compared,
     read_suppression_list,
     rewrite_table,
+    with_rewrite_options,
 )
 from .options import (
     AgainstColumn,
@@ -63,16 +65,15 @@ from .options import (
     Prefix,
     Quiet,
     SuppressWhere,
-    TableOptions,
-    with_groups,
+    with_read_options,
 )
 from .status import print_status, printed_warnings
 from .terminal import app
 
 
 @app.command()
-@with_groups
-def explode(file: File, column: ColumnName = None, *, rewriting: Rewriting) -> None:
+@with_rewrite_options
+def explode(file: File, column: ColumnName = None, *, rewriting: RewriteOptions) -> None:
     """Give each address of a cell a row of its own.
 
     The other cells of the row are repeated.
@@ -87,8 +88,8 @@ def explode(file: File, column: ColumnName = None, *, rewriting: Rewriting) -> N
 
 
 @app.command()
-@with_groups
-def duplicates(file: File, column: ColumnName = None, *, rewriting: Rewriting) -> None:
+@with_rewrite_options
+def duplicates(file: File, column: ColumnName = None, *, rewriting: RewriteOptions) -> None:
     """Mark rows whose mail reaches the same mailbox. Removes no row.
 
     Reads the file twice. The addresses of the whole file are held in memory, and no other column:
@@ -112,7 +113,7 @@ def duplicates(file: File, column: ColumnName = None, *, rewriting: Rewriting) -
 
 
 @app.command()
-@with_groups
+@with_rewrite_options
 def suppress(
     file: File,
     against: Annotated[
@@ -125,7 +126,7 @@ def suppress(
     *,
     against_column: AgainstColumn = None,
     suppress_where: SuppressWhere = None,
-    rewriting: Rewriting,
+    rewriting: RewriteOptions,
 ) -> None:
     """Mark rows of people who must not be mailed. Removes no row.
 
@@ -153,7 +154,7 @@ def suppress(
 
 
 @app.command()
-@with_groups
+@with_read_options
 def outcomes(
     file: File,
     *,
@@ -171,7 +172,7 @@ def outcomes(
     ] = None,
     policy: PolicyName = None,
     prefix: Prefix = None,
-    reading: TableOptions,
+    reading: ReadOptions,
     escape_formulas: EscapeFormulas = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -219,7 +220,7 @@ def outcomes(
 
 
 @app.command()
-@with_groups
+@with_read_options
 def operators(
     file: File,
     *,
@@ -228,7 +229,7 @@ def operators(
         int, typer.Option("--top", min=1, help="How many operators, by number of addresses.")
     ] = 20,
     prefix: Prefix = None,
-    reading: TableOptions,
+    reading: ReadOptions,
     as_json: Json = False,
 ) -> None:
     """Count the addresses of a verified file by who runs their mail servers.
@@ -249,7 +250,7 @@ def operators(
 
 
 @app.command()
-@with_groups
+@with_read_options
 def breakdown(
     file: File,
     by: Annotated[
@@ -273,7 +274,7 @@ def breakdown(
     ] = None,
     bounce_columns: BounceColumns = None,
     prefix: Prefix = None,
-    reading: TableOptions,
+    reading: ReadOptions,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -322,7 +323,6 @@ def render_operators(counts: pd.DataFrame) -> str:
 
 
 @app.command()
-@with_groups
 def compare(
     a: Annotated[
         str, typer.Argument(help="A verified table file, or the export of another verifier.")

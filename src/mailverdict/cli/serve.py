@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..backend import Backend
 from ..errors import SettingsError
-from .options import HostOptions, Json, with_groups
+from .options import Json, with_host_options
 from .settings import service_environment
 from .status import print_status
 from .terminal import SANDBOX_NOTE, app
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @app.command()
-@with_groups
+@with_host_options
 def serve(
     *,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -33,7 +33,7 @@ def serve(
         typer.Option(help="wait: bulk jobs wait. settle: they end as rate_limited or throttled."),
     ] = None,
     revision: Annotated[str | None, typer.Option(help="current or earlier.")] = None,
-    host_settings: HostOptions,
+    host_settings: dict[str, Any],
     trusted_proxy: Annotated[
         list[str] | None, typer.Option(help="Network whose X-Forwarded-For is trusted.")
     ] = None,

@@ -22,7 +22,7 @@ import mailverdict as mv
 
 from ..files.plain import to_plain
 from ..files.readers import STDIN
-from ..files.table_file import LINE, TableFile
+from ..files.table_file import LINE, ReadOptions, TableFile
 from ..files.writers import FormulaColumns
 from ..frames.duplicates import SentMailboxes
 from ..frames.file_run import FileRun
@@ -40,7 +40,7 @@ from ..table.columns import REPAIR_COLUMNS, SETS, choose_columns, label_of
 from ..table.options import VerifyOptions
 from ..table.table import Table, put_column
 from .files import (
-    Rewriting,
+    RewriteOptions,
     TableOutput,
     add_refusals,
     check_not_read,
@@ -54,6 +54,7 @@ from .files import (
     read_known_file,
     read_suppression_list,
     rewrite_table,
+    with_rewrite_options,
 )
 from .options import (
     AgainstColumn,
@@ -87,10 +88,9 @@ from .options import (
     Service,
     Suppress,
     SuppressWhere,
-    TableOptions,
     parse_journal,
     split_list,
-    with_groups,
+    with_read_options,
 )
 from .outcome import FileOutcome, parse_limits
 from .send_list import SendListFiles
@@ -100,7 +100,7 @@ from .terminal import app, chosen_backend
 
 
 @app.command()
-@with_groups
+@with_read_options
 def verify(
     context: typer.Context,
     file: File,
@@ -147,7 +147,7 @@ def verify(
         str | None, typer.Option(help="mx: look up domains here before using quota.")
     ] = None,
     offline: Offline = False,
-    reading: TableOptions,
+    reading: ReadOptions,
     in_place: InPlace = False,
     escape_formulas: EscapeFormulas = False,
     fail_above: FailAbove = None,
@@ -494,8 +494,8 @@ def print_notices(run: FileRun) -> None:
 
 
 @app.command()
-@with_groups
-def clean(file: File, column: ColumnName = None, *, rewriting: Rewriting) -> None:
+@with_rewrite_options
+def clean(file: File, column: ColumnName = None, *, rewriting: RewriteOptions) -> None:
     """Clean a column of a table file.
 
     Unwrap, strip, lower-case domains, suggest. Uses no network.
@@ -514,7 +514,7 @@ def clean(file: File, column: ColumnName = None, *, rewriting: Rewriting) -> Non
 
 
 @app.command()
-@with_groups
+@with_read_options
 def plan(
     file: File,
     *,
@@ -531,7 +531,7 @@ def plan(
     refresh: Refresh = "",
     offline: Offline = False,
     clean: Clean = True,
-    reading: TableOptions,
+    reading: ReadOptions,
     as_json: Json = False,
 ) -> None:
     """Show what a verification would do and cost.
@@ -563,7 +563,7 @@ def plan(
 
 
 @app.command()
-@with_groups
+@with_read_options
 def estimate(
     file: File,
     *,
@@ -586,7 +586,7 @@ def estimate(
     known: Known = None,
     mapped: Mapped = None,
     against_column: AgainstColumn = None,
-    reading: TableOptions,
+    reading: ReadOptions,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -628,7 +628,7 @@ def estimate(
 
 
 @app.command()
-@with_groups
+@with_read_options
 def report(
     file: File,
     *,
@@ -649,7 +649,7 @@ def report(
         str | None,
         typer.Option("--by", help="Also show the groups of a column, or of: domain, operator."),
     ] = None,
-    reading: TableOptions,
+    reading: ReadOptions,
     quiet: Quiet = False,
 ) -> None:
     """Report on a table file that was verified before.

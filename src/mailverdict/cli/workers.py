@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,7 @@ from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..model.settings import options_of
 from ..model.words import ValidationType
-from .options import HostOptions, split_list, with_groups
+from .options import split_list, with_host_options
 from .settings import service_environment
 from .status import print_status
 from .terminal import app
@@ -27,7 +27,7 @@ ALL_TYPES = tuple(map(str, ValidationType))
 
 
 @app.command()
-@with_groups
+@with_host_options
 def worker(
     *,
     host: Annotated[
@@ -53,7 +53,7 @@ def worker(
             "--check-port/--no-check-port", help="Test first whether port 25 is open, for smtp."
         ),
     ] = True,
-    host_settings: HostOptions,
+    host_settings: dict[str, Any],
 ) -> None:
     """Verify the jobs of a service on PostgreSQL. MAILVERDICT_* variables set everything else."""
     from ..service import from_environment  # noqa: PLC0415 - an extra
