@@ -23,284 +23,194 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import errors
+from . import errors as errors
 from .frames import accessor as _accessor  # registers df.mailverdict and s.mailverdict
-from .version import __version__
+from .version import __version__ as __version__
 
-if TYPE_CHECKING:
+# Public names by their modules, which are imported when a name is first used: `import mailverdict` stays light. Type
+# checkers read the imports further down instead.
+_OFFERED = {
+    "bounces.read": ("read_bounces",),
+    "frames.clean": ("clean",),
+    "frames.domains": ("lookup_domains",),
+    "frames.duplicates": ("duplicates",),
+    "frames.explode": ("explode",),
+    "frames.planning": ("plan", "quota"),
+    "frames.policy": ("Policy", "decide", "split"),
+    "frames.send_list": ("send_list",),
+    "frames.suppress": ("suppress",),
+    "frames.verifiers": ("read_verdicts",),
+    "frames.verify": ("averify", "start", "verify"),
+    "local.backend": ("LocalBackend",),
+    "mailings.estimate": ("estimate",),
+    "mailings.experience": ("Experience",),
+    "mailings.learn": ("learn",),
+    "mailings.risk": ("risk",),
+    "mailings.waves": ("mailing",),
+    "model.settings": ("Blacklist", "Lists", "Zone"),
+    "model.verification": ("Verification",),
+    "remote.backend": ("RemoteBackend",),
+    "repair.repair": ("REPAIRS",),
+    "reports.breakdown": ("breakdown",),
+    "reports.compare": ("compare",),
+    "reports.explain": ("explain",),
+    "reports.host_audit": ("audit_host",),
+    "reports.outcomes": ("contradicted", "outcomes"),
+    "reports.plot": ("plot",),
+    "reports.report": ("report",),
+    "reports.summary": ("diff", "summary"),
+    "runs.single": ("check",),
+    "table.schema": ("schema",),
+}
+# What functions raise, return or take as text: importable, but not offered by completion.
+_NOT_OFFERED = {
+    "backend": ("Quota",),
+    "errors": (
+        "BackendError",
+        "ColumnError",
+        "ContractError",
+        "InputError",
+        "JournalError",
+        "MailVerdictError",
+        "MissingExtraError",
+        "QuotaExceeded",
+        "RateLimited",
+        "ResolverError",
+        "ServiceError",
+        "SettingsError",
+        "TransportError",
+    ),
+    "frames.policy": ("Split",),
+    "frames.send_list": ("SendList",),
+    "mailings.estimate": ("Estimate",),
+    "mailings.experience": ("Calibration",),
+    "mailings.waves": ("Mailing",),
+    "model.verification": ("Fault",),
+    "model.words": ("Reason", "Status", "ValidationType", "Verdict"),
+    "remote.events": ("PollSchedule",),
+    "reports.compare": ("Comparison",),
+    "reports.explain": ("Explanation",),
+    "reports.host_audit": ("HostAudit",),
+    "reports.report": ("Report",),
+    "runs.plan": ("Plan",),
+    "runs.progress": ("Progress",),
+    "runs.run": ("Run",),
+}
+# Names that will go: their module, and what to use instead.
+_DEPRECATED = {
+    "LocalSettings": ("model.settings", "mailverdict.LocalBackend(...).settings"),
+    "STATUS_DTYPE": ("table.columns", "mailverdict.schema('pandas')['status']"),
+    "VERDICT_DTYPE": ("table.columns", "mailverdict.schema('pandas')['verdict']"),
+    "by_domain": ("reports.deprecated", "mailverdict.breakdown(out, 'domain')"),
+    "by_operator": ("reports.deprecated", "mailverdict.breakdown(out, 'operator')"),
+    "domains": ("frames.domains", "mailverdict.lookup_domains"),
+}
+_SUBMODULES = ("dask", "sandbox", "service", "spark", "widgets")  # imported when first used
+_MODULES = {
+    name: module
+    for modules in (_OFFERED, _NOT_OFFERED)
+    for module, names in modules.items()
+    for name in names
+}
+
+if TYPE_CHECKING:  # `name as name` exports a name
     from . import dask as dask
     from . import sandbox as sandbox
     from . import service as service
     from . import spark as spark
     from . import widgets as widgets
-    from .backend import Quota
-    from .bounces.read import read_bounces
-    from .errors import (
-        BackendError,
-        ColumnError,
-        ContractError,
-        InputError,
-        JournalError,
-        MailVerdictError,
-        MissingExtraError,
-        QuotaExceeded,
-        RateLimited,
-        ResolverError,
-        ServiceError,
-        SettingsError,
-        TransportError,
-    )
-    from .frames.clean import clean
-    from .frames.domains import domains, lookup_domains
-    from .frames.duplicates import duplicates
-    from .frames.explode import explode
-    from .frames.planning import plan, quota
-    from .frames.policy import Policy, Split, decide, split
-    from .frames.send_list import SendList, send_list
-    from .frames.suppress import suppress
-    from .frames.verifiers import read_verdicts
-    from .frames.verify import averify, start, verify
-    from .local.backend import LocalBackend
-    from .mailings.estimate import Estimate, estimate
-    from .mailings.experience import Calibration, Experience
-    from .mailings.learn import learn
-    from .mailings.risk import risk
-    from .mailings.waves import Mailing, mailing
-    from .model.settings import Blacklist, Lists, LocalSettings, Zone
-    from .model.verification import Fault, Verification
-    from .model.words import Reason, Status, ValidationType, Verdict
-    from .remote.backend import RemoteBackend
-    from .remote.events import PollSchedule
-    from .repair.repair import REPAIRS
-    from .reports.breakdown import breakdown
-    from .reports.by_operator import by_operator
-    from .reports.compare import Comparison, compare
-    from .reports.explain import Explanation, explain
-    from .reports.host_audit import HostAudit, audit_host
-    from .reports.outcomes import contradicted, outcomes
-    from .reports.plot import plot
-    from .reports.report import Report, report
-    from .reports.summary import by_domain, diff, summary
-    from .runs.plan import Plan
-    from .runs.progress import Progress
-    from .runs.run import Run
-    from .runs.single import check
-    from .table.columns import STATUS_DTYPE, VERDICT_DTYPE
-    from .table.schema import schema
-
-# The module of each public name; imported when first used, so that `import mailverdict` stays light.
-_MODULES = {
-    "BackendError": "errors",
-    "Blacklist": "model.settings",
-    "Calibration": "mailings.experience",
-    "ColumnError": "errors",
-    "Comparison": "reports.compare",
-    "ContractError": "errors",
-    "Estimate": "mailings.estimate",
-    "Experience": "mailings.experience",
-    "Explanation": "reports.explain",
-    "Fault": "model.verification",
-    "HostAudit": "reports.host_audit",
-    "InputError": "errors",
-    "JournalError": "errors",
-    "Lists": "model.settings",
-    "LocalBackend": "local.backend",
-    "LocalSettings": "model.settings",
-    "MailVerdictError": "errors",
-    "Mailing": "mailings.waves",
-    "MissingExtraError": "errors",
-    "Plan": "runs.plan",
-    "Policy": "frames.policy",
-    "PollSchedule": "remote.events",
-    "Progress": "runs.progress",
-    "Quota": "backend",
-    "QuotaExceeded": "errors",
-    "REPAIRS": "repair.repair",
-    "RateLimited": "errors",
-    "ResolverError": "errors",
-    "Reason": "model.words",
-    "RemoteBackend": "remote.backend",
-    "Report": "reports.report",
-    "Run": "runs.run",
-    "STATUS_DTYPE": "table.columns",
-    "SendList": "frames.send_list",
-    "ServiceError": "errors",
-    "SettingsError": "errors",
-    "Split": "frames.policy",
-    "Status": "model.words",
-    "TransportError": "errors",
-    "VERDICT_DTYPE": "table.columns",
-    "ValidationType": "model.words",
-    "Verdict": "model.words",
-    "Verification": "model.verification",
-    "Zone": "model.settings",
-    "audit_host": "reports.host_audit",
-    "averify": "frames.verify",
-    "breakdown": "reports.breakdown",
-    "by_domain": "reports.summary",
-    "by_operator": "reports.by_operator",
-    "check": "runs.single",
-    "clean": "frames.clean",
-    "compare": "reports.compare",
-    "contradicted": "reports.outcomes",
-    "decide": "frames.policy",
-    "diff": "reports.summary",
-    "domains": "frames.domains",
-    "duplicates": "frames.duplicates",
-    "estimate": "mailings.estimate",
-    "explain": "reports.explain",
-    "explode": "frames.explode",
-    "learn": "mailings.learn",
-    "lookup_domains": "frames.domains",
-    "mailing": "mailings.waves",
-    "outcomes": "reports.outcomes",
-    "plan": "frames.planning",
-    "plot": "reports.plot",
-    "quota": "frames.planning",
-    "read_bounces": "bounces.read",
-    "read_verdicts": "frames.verifiers",
-    "report": "reports.report",
-    "risk": "mailings.risk",
-    "schema": "table.schema",
-    "send_list": "frames.send_list",
-    "split": "frames.policy",
-    "start": "frames.verify",
-    "summary": "reports.summary",
-    "suppress": "frames.suppress",
-    "verify": "frames.verify",
-}
-# What functions raise, return or take as text, and other names of old: importable, but not offered by completion.
-_NOT_LISTED = {
-    *(name for name, module in _MODULES.items() if module == "errors"),
-    *(
-        "Calibration",
-        "Comparison",
-        "Estimate",
-        "Explanation",
-        "Fault",
-        "HostAudit",
-        "LocalSettings",
-        "Mailing",
-        "Plan",
-        "PollSchedule",
-        "Progress",
-        "Quota",
-        "Report",
-    ),
-    *(
-        "Reason",
-        "Run",
-        "STATUS_DTYPE",
-        "SendList",
-        "Split",
-        "Status",
-        "VERDICT_DTYPE",
-        "ValidationType",
-        "Verdict",
-        "by_domain",
-        "by_operator",
-        "domains",
-    ),
-}
-# Imported when first used as an attribute.
-_SUBMODULES = (
-    "dask",
-    "sandbox",
-    "service",
-    "spark",
-    "widgets",
-)
-
-__all__ = [
-    "BackendError",
-    "Blacklist",
-    "Calibration",
-    "ColumnError",
-    "Comparison",
-    "ContractError",
-    "Estimate",
-    "Experience",
-    "Explanation",
-    "Fault",
-    "HostAudit",
-    "InputError",
-    "JournalError",
-    "Lists",
-    "LocalBackend",
-    "LocalSettings",
-    "MailVerdictError",
-    "Mailing",
-    "MissingExtraError",
-    "Plan",
-    "Policy",
-    "PollSchedule",
-    "Progress",
-    "Quota",
-    "QuotaExceeded",
-    "REPAIRS",
-    "RateLimited",
-    "ResolverError",
-    "Reason",
-    "RemoteBackend",
-    "Report",
-    "Run",
-    "STATUS_DTYPE",
-    "SendList",
-    "ServiceError",
-    "SettingsError",
-    "Split",
-    "Status",
-    "TransportError",
-    "VERDICT_DTYPE",
-    "ValidationType",
-    "Verdict",
-    "Verification",
-    "Zone",
-    "__version__",
-    "audit_host",
-    "averify",
-    "breakdown",
-    "by_domain",
-    "by_operator",
-    "check",
-    "clean",
-    "compare",
-    "contradicted",
-    "decide",
-    "diff",
-    "domains",
-    "duplicates",
-    "errors",
-    "estimate",
-    "explain",
-    "explode",
-    "learn",
-    "lookup_domains",
-    "mailing",
-    "outcomes",
-    "plan",
-    "plot",
-    "quota",
-    "read_bounces",
-    "read_verdicts",
-    "report",
-    "risk",
-    "schema",
-    "send_list",
-    "split",
-    "start",
-    "summary",
-    "suppress",
-    "verify",
-]
-
-
-if not TYPE_CHECKING:  # else type checkers would accept any name
+    from .backend import Quota as Quota
+    from .bounces.read import read_bounces as read_bounces
+    from .errors import BackendError as BackendError
+    from .errors import ColumnError as ColumnError
+    from .errors import ContractError as ContractError
+    from .errors import InputError as InputError
+    from .errors import JournalError as JournalError
+    from .errors import MailVerdictError as MailVerdictError
+    from .errors import MissingExtraError as MissingExtraError
+    from .errors import QuotaExceeded as QuotaExceeded
+    from .errors import RateLimited as RateLimited
+    from .errors import ResolverError as ResolverError
+    from .errors import ServiceError as ServiceError
+    from .errors import SettingsError as SettingsError
+    from .errors import TransportError as TransportError
+    from .frames.clean import clean as clean
+    from .frames.domains import domains as domains
+    from .frames.domains import lookup_domains as lookup_domains
+    from .frames.duplicates import duplicates as duplicates
+    from .frames.explode import explode as explode
+    from .frames.planning import plan as plan
+    from .frames.planning import quota as quota
+    from .frames.policy import Policy as Policy
+    from .frames.policy import Split as Split
+    from .frames.policy import decide as decide
+    from .frames.policy import split as split
+    from .frames.send_list import SendList as SendList
+    from .frames.send_list import send_list as send_list
+    from .frames.suppress import suppress as suppress
+    from .frames.verifiers import read_verdicts as read_verdicts
+    from .frames.verify import averify as averify
+    from .frames.verify import start as start
+    from .frames.verify import verify as verify
+    from .local.backend import LocalBackend as LocalBackend
+    from .mailings.estimate import Estimate as Estimate
+    from .mailings.estimate import estimate as estimate
+    from .mailings.experience import Calibration as Calibration
+    from .mailings.experience import Experience as Experience
+    from .mailings.learn import learn as learn
+    from .mailings.risk import risk as risk
+    from .mailings.waves import Mailing as Mailing
+    from .mailings.waves import mailing as mailing
+    from .model.settings import Blacklist as Blacklist
+    from .model.settings import Lists as Lists
+    from .model.settings import LocalSettings as LocalSettings
+    from .model.settings import Zone as Zone
+    from .model.verification import Fault as Fault
+    from .model.verification import Verification as Verification
+    from .model.words import Reason as Reason
+    from .model.words import Status as Status
+    from .model.words import ValidationType as ValidationType
+    from .model.words import Verdict as Verdict
+    from .remote.backend import RemoteBackend as RemoteBackend
+    from .remote.events import PollSchedule as PollSchedule
+    from .repair.repair import REPAIRS as REPAIRS
+    from .reports.breakdown import breakdown as breakdown
+    from .reports.compare import Comparison as Comparison
+    from .reports.compare import compare as compare
+    from .reports.deprecated import by_domain as by_domain
+    from .reports.deprecated import by_operator as by_operator
+    from .reports.explain import Explanation as Explanation
+    from .reports.explain import explain as explain
+    from .reports.host_audit import HostAudit as HostAudit
+    from .reports.host_audit import audit_host as audit_host
+    from .reports.outcomes import contradicted as contradicted
+    from .reports.outcomes import outcomes as outcomes
+    from .reports.plot import plot as plot
+    from .reports.report import Report as Report
+    from .reports.report import report as report
+    from .reports.summary import diff as diff
+    from .reports.summary import summary as summary
+    from .runs.plan import Plan as Plan
+    from .runs.progress import Progress as Progress
+    from .runs.run import Run as Run
+    from .runs.single import check as check
+    from .table.columns import STATUS_DTYPE as STATUS_DTYPE
+    from .table.columns import VERDICT_DTYPE as VERDICT_DTYPE
+    from .table.schema import schema as schema
+else:  # a type checker would take `__getattr__` for every name
+    __all__ = list(_MODULES)
+    __all__ += ["__version__", "errors"]
 
     def __getattr__(name: str) -> Any:
-        """Import a public name from its module when it is first used."""
+        """Import a public name from its module when it is first used; warn of one that will go at each use."""
         if name in _SUBMODULES:
             return importlib.import_module(f".{name}", __name__)
+        if name in _DEPRECATED:
+            from .table.notices import warn_deprecated  # noqa: PLC0415 - seldom needed
+
+            module, instead = _DEPRECATED[name]
+            warn_deprecated(name, instead)
+            return getattr(importlib.import_module(f".{module}", __name__), name)
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
@@ -310,4 +220,5 @@ if not TYPE_CHECKING:  # else type checkers would accept any name
 
 def __dir__() -> list[str]:
     """What users call or make, whether imported yet or not; this is what completion offers."""
-    return [name for name in __all__ if name not in _NOT_LISTED]
+    offered = [name for names in _OFFERED.values() for name in names]
+    return sorted([*offered, "__version__", "errors"])

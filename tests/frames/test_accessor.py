@@ -69,7 +69,7 @@ def test_completion_offers_the_methods_and_nothing_else():
     }
     for accessor in (FRAME.mailverdict, SERIES.mailverdict):
         assert [name for name in dir(accessor) if name.startswith("_")] == []
-        assert [name for name in dir(accessor) if not hasattr(type(accessor), name)] == []
+        assert [name for name in dir(accessor) if not hasattr(accessor, name)] == []
 
 
 def test_an_accessor_shows_its_column_and_methods():

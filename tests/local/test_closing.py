@@ -13,7 +13,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import BackendError
 from mailverdict.loop import run_sync
-from mailverdict.model.settings import LocalOptions
+from mailverdict.model.settings import LocalOptions, LocalSettings
 from mailverdict.sandbox import World
 
 DESCRIPTORS = Path("/proc/self/fd")
@@ -112,7 +112,7 @@ def test_a_call_leaves_the_callers_backend_open(world):
 def test_the_signature_names_every_setting_with_its_default():
     signature = inspect.signature(mv.LocalBackend).parameters
     assert {name: each.default for name, each in signature.items()} == {
-        name: each.default for name, each in inspect.signature(mv.LocalSettings).parameters.items()
+        name: each.default for name, each in inspect.signature(LocalSettings).parameters.items()
     }
     assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in signature.values())
-    assert list(get_type_hints(LocalOptions)) == [each.name for each in fields(mv.LocalSettings)]
+    assert list(get_type_hints(LocalOptions)) == [each.name for each in fields(LocalSettings)]

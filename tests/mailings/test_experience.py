@@ -12,6 +12,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.mailings.experience import Experience, calibrate
+from mailverdict.table.columns import VERDICT_DTYPE
 from tests.doubles.tables import each_row
 
 WHY = {"risky": "catch_all", "valid": None, "unknown": "greylisted", "invalid": "mailbox_not_found"}
@@ -28,7 +29,7 @@ def a_list(*lines, **columns):
         pd.DataFrame({"email": [each[0] for each in cells]}), "email", validation_type="regex"
     )
     out.attrs.clear()
-    out["email_verdict"] = pd.Categorical([each[1] for each in cells], dtype=mv.VERDICT_DTYPE)
+    out["email_verdict"] = pd.Categorical([each[1] for each in cells], dtype=VERDICT_DTYPE)
     for name in ("why", "details"):
         out[f"email_{name}"] = pd.array([WHY[each[1]] for each in cells], dtype="string")
     out["email_operator"] = pd.array([each[2] for each in cells], dtype="string")

@@ -1,4 +1,4 @@
-"""`by_operator`: distinct addresses by operator and answer, and the sentence where little is clear."""
+"""``breakdown(out, "operator")``: distinct addresses by operator and answer, and the sentence where little is clear."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.frames.results import Results
 from mailverdict.reports.by_operator import OperatorCounts
+from mailverdict.reports.deprecated import by_operator
 from tests.doubles.tables import each_row
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:mailverdict.by_operator is deprecated:FutureWarning"
-)
 ROWS = [  # address, verdict, why, catch_all, operator
     ("a@x.example", "valid", None, False, "hoster.example"),
     # The same domain in capitals: another local part.
@@ -47,6 +45,9 @@ def frame(rows=ROWS):
     columns = ("email", "email_verdict", "email_why", "email_catch_all", "email_operator")
     out = pd.DataFrame(rows, columns=columns)
     out["email_catch_all"] = out["email_catch_all"].astype("boolean")
+    out["email_suggestion"] = pd.array([None] * len(out), "string")
+    for flag in ("role", "disposable", "free", "spamtrap", "protected"):
+        out[f"email_{flag}"] = pd.array([None] * len(out), "boolean")
     out["email_status"] = ["missing" if each is None else "done" for each in out["email"]]
     return out
 
@@ -55,24 +56,32 @@ COUNTED = ("addresses", "clear", "catch_all", "deferred", "refused", "no_answer"
 
 
 def test_addresses_are_counted_once_by_operator_and_answer():
-    found = mv.by_operator(frame(), "email")
-    assert found[list(COUNTED)].T.to_dict("list") == {
+    found = mv.breakdown(frame(), "operator")
+    known = found.dropna(subset="addresses")
+    assert known[list(COUNTED)].T.to_dict("list") == {
         "hoster.example": [4, 4, 0, 0, 0, 0, 1],
-        "slow.example": [3, 0, 0, 2, 0, 1, 0],
         "yahoo": [3, 1, 2, 0, 0, 0, 1],
+        "slow.example": [3, 0, 0, 2, 0, 1, 0],
         "gmx": [2, 0, 0, 0, 2, 0, 0],
         "self": [1, 0, 0, 0, 0, 1, 0],
     }
-    assert found["share"].round(3).tolist() == [1.0, 0.0, 0.333, 0.0, 0.0]
-    assert found.dtypes.astype(str).to_dict() == {
-        **dict.fromkeys(COUNTED, "int64"),
-        "share": "float64",
+    assert known["clear_share"].round(3).tolist() == [1.0, 0.333, 0.0, 0.0, 0.0]
+    assert found[[*COUNTED, "clear_share", "note"]].dtypes.astype(str).to_dict() == {
+        **dict.fromkeys(COUNTED, "Int64"),
+        "clear_share": "float64",
         "note": "object",
     }
 
 
+def test_people_whose_mail_servers_are_not_known_are_counted_without_addresses():
+    line = mv.breakdown(frame(), "operator").loc["(missing)"]
+    assert (line["rows"], line["people"], line["invalid"]) == (2, 1, 1)
+    assert pd.isna(line["addresses"])
+    assert line["note"] is None
+
+
 def test_the_sentence_is_about_these_rows_and_cites_what_others_say():
-    notes = mv.by_operator(frame(), "email")["note"]
+    notes = mv.breakdown(frame(), "operator")["note"]
     assert notes["hoster.example"] is None
     assert notes["slow.example"] == (
         "2 of 3 are to be verified again later: the mail server defers clients that it does not know"
@@ -87,48 +96,67 @@ def test_the_sentence_is_about_these_rows_and_cites_what_others_say():
 
 def test_rows_that_are_not_verified_yet_have_no_sentence():
     out = frame([("a@x.example", None, None, None, "x.example")]).assign(email_status="pending")
-    line = mv.by_operator(out, "email").loc["x.example"]
+    line = mv.breakdown(out, "operator").loc["x.example"]
     assert (line["addresses"], line["clear"], line["note"]) == (1, 0, None)
-
-
-def test_the_largest_operators_come_first():
-    assert mv.by_operator(frame(), "email", top=2).index.tolist() == [
-        "hoster.example",
-        "slow.example",
-    ]
-    with pytest.raises(SettingsError, match="top=-1: give a number of operators"):
-        mv.by_operator(frame(), "email", top=-1)
 
 
 def test_the_mail_servers_will_do_for_the_operator():
     out = frame().drop(columns="email_operator")
     with pytest.raises(ColumnError, match="no column 'email_operator': verify with columns='all'"):
-        mv.by_operator(out, "email")
+        mv.breakdown(out, "operator")
     out["email_mx_records"] = "aspmx.l.google.com;mx.x.example"
-    assert mv.by_operator(out, "email").index.tolist() == ["google"]
-
-
-@each_row(("make", "kind"), [(pl.from_pandas, pl.DataFrame), (pa.Table.from_pandas, pa.Table)])
-def test_other_frames_get_their_own_kind(make, kind):
-    found = mv.by_operator(make(frame()), "email")
-    assert isinstance(found, kind)
-    assert (found["operator"].to_pylist() if kind is pa.Table else found["operator"].to_list())[
-        0
-    ] == "hoster.example"
+    assert "google" in mv.breakdown(out, "operator").index
 
 
 def test_pieces_add_up_to_the_whole():
     counts, whole = OperatorCounts(), frame()
     for at in range(0, len(whole), 3):
         counts.add(Results(whole.iloc[at : at + 3], "email", None))
-    pd.testing.assert_frame_equal(counts.table(20), pd.DataFrame(mv.by_operator(whole, "email")))
+    table = counts.table()
+    known = mv.breakdown(whole, "operator").loc[table.index]
+    assert table["addresses"].tolist() == known["addresses"].tolist()
+    assert table["note"].tolist() == known["note"].tolist()
 
 
-def test_a_frame_without_rows_has_no_line():
-    assert len(mv.by_operator(frame([]), "email")) == 0
-
-
-def test_a_notebook_shows_whole_sentences():
-    shown = mv.by_operator(frame(), "email")._repr_html_()
+def test_clear_answers_and_the_sentence_are_shown():
+    table = mv.breakdown(frame(), "operator")
+    assert "1 of 3" in repr(table)
+    assert "\n  2 of 3 accept every address" in repr(table)
+    shown = table._repr_html_()
+    assert '<td class="mv-number">1 of 3</td>' in shown
     assert "known to accept every recipient at RCPT (https://" in shown
-    assert "33.3%" in shown
+
+
+def test_the_deprecated_table_has_the_largest_operators_first_with_plain_numbers():
+    found = by_operator(frame(), "email")
+    assert found["addresses"].to_dict() == {
+        "hoster.example": 4,
+        "slow.example": 3,
+        "yahoo": 3,
+        "gmx": 2,
+        "self": 1,
+    }
+    assert found.dtypes.astype(str).to_dict() == {
+        **dict.fromkeys(COUNTED, "int64"),
+        "share": "float64",
+        "note": "object",
+    }
+    assert by_operator(frame(), "email", top=2).index.tolist() == ["hoster.example", "slow.example"]
+    assert "33.3%" in found._repr_html_()
+    assert len(by_operator(frame([]), "email")) == 0
+    with pytest.raises(SettingsError, match="top=-1: give a number of operators"):
+        by_operator(frame(), "email", top=-1)
+
+
+def test_the_deprecated_table_does_without_flags_and_does_not_count_a_column_called_operator():
+    out = frame().drop(columns=["email_role", "email_disposable", "email_suggestion"])
+    found = by_operator(out.assign(operator="of a machine"), "email")
+    assert found.equals(by_operator(frame(), "email"))
+
+
+@each_row(("make", "kind"), [(pl.from_pandas, pl.DataFrame), (pa.Table.from_pandas, pa.Table)])
+def test_the_deprecated_table_is_of_the_kind_of_the_frame(make, kind):
+    found = by_operator(make(frame()), "email")
+    assert isinstance(found, kind)
+    names = found["operator"].to_pylist() if kind is pa.Table else found["operator"].to_list()
+    assert names[0] == "hoster.example"

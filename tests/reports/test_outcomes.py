@@ -12,6 +12,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.reports.outcomes import wilson_interval
+from mailverdict.table.columns import VERDICT_DTYPE
 from tests.checks.bounces.shapes import dsn, recipient
 from tests.doubles.tables import each_row
 
@@ -54,7 +55,7 @@ def verified(cells=CELLS):
     )
     out = mv.verify(frame, "email", validation_type="regex")
     out["email_verdict"] = pd.Categorical(
-        [*(v for v, _ in cells.values()), None], dtype=mv.VERDICT_DTYPE
+        [*(v for v, _ in cells.values()), None], dtype=VERDICT_DTYPE
     )
     out["email_details"] = pd.array(
         [*(reason for _, reason in cells.values()), None], dtype="string"

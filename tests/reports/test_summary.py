@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.frames.results import BUCKETS
+from mailverdict.reports.deprecated import by_domain
+from mailverdict.table.columns import STATUS_DTYPE, VERDICT_DTYPE
 from tests.doubles.tables import each_row
 
-pytestmark = pytest.mark.filterwarnings("ignore:mailverdict.by_domain is deprecated:FutureWarning")
 CELLS = [
     "ada@x.org",
     "Ada@X.org",
@@ -38,9 +39,9 @@ def made(buckets, details=None):
     return pd.DataFrame(
         {
             "email": [f"a{n}@x.org" for n in range(len(buckets))],
-            "email_verdict": pd.Categorical(verdicts, dtype=mv.VERDICT_DTYPE),
+            "email_verdict": pd.Categorical(verdicts, dtype=VERDICT_DTYPE),
             "email_status": pd.Categorical(
-                ["done" if b in BUCKETS[:4] else b for b in buckets], dtype=mv.STATUS_DTYPE
+                ["done" if b in BUCKETS[:4] else b for b in buckets], dtype=STATUS_DTYPE
             ),
             "email_details": pd.Series(details or [None] * len(buckets), dtype="string"),
         }
@@ -72,9 +73,9 @@ def test_rows_and_distinct_addresses_by_bucket():
 def test_every_row_is_in_one_bucket(buckets):
     table = mv.summary(made(buckets), "email")
     assert table["rows"].to_dict() == {b: buckets.count(b) for b in BUCKETS}
-    by_domain = mv.by_domain(made(buckets), "email")
-    assert by_domain["rows"].sum() == len(buckets)
-    assert by_domain[list(BUCKETS)].sum(axis=1).tolist() == by_domain["rows"].tolist()
+    domains = by_domain(made(buckets), "email")
+    assert domains["rows"].sum() == len(buckets)
+    assert domains[list(BUCKETS)].sum(axis=1).tolist() == domains["rows"].tolist()
 
 
 def test_the_most_frequent_reason_of_each_bucket():
@@ -89,7 +90,7 @@ def test_the_most_frequent_reason_of_each_bucket():
 
 def test_a_verdict_counts_only_where_the_status_is_done():
     frame = made(["valid", "valid"])
-    frame["email_status"] = pd.Categorical(["done", "error"], dtype=mv.STATUS_DTYPE)
+    frame["email_status"] = pd.Categorical(["done", "error"], dtype=STATUS_DTYPE)
     assert mv.summary(frame, "email")["rows"].to_dict() == dict.fromkeys(BUCKETS, 0) | {
         "valid": 1,
         "error": 1,
@@ -100,18 +101,18 @@ def test_a_verdict_counts_only_where_the_status_is_done():
 def test_nothing_to_count_gives_all_buckets(cells):
     table = mv.summary(verified(cells), "email")
     assert table["rows"].sum() == len(cells)
-    assert mv.by_domain(verified(cells), "email").shape == (0, 1 + len(BUCKETS))
+    assert by_domain(verified(cells), "email").shape == (0, 1 + len(BUCKETS))
 
 
 def test_an_index_of_any_kind_does_not_matter():
     frame = verified()
     odd = frame.set_axis([3] * len(frame))
     pd.testing.assert_frame_equal(mv.summary(odd, "email"), mv.summary(frame, "email"))
-    pd.testing.assert_frame_equal(mv.by_domain(odd, "email"), mv.by_domain(frame, "email"))
+    pd.testing.assert_frame_equal(by_domain(odd, "email"), by_domain(frame, "email"))
 
 
 def test_domains_by_rows_then_by_name():
-    table = mv.by_domain(verified(), "email", top=2)
+    table = by_domain(verified(), "email", top=2)
     assert table["rows"].to_dict() == {"x.org": 5, "y.org": 1}
     assert table.loc["x.org", ["valid", "invalid"]].tolist() == [3, 2]
     assert table.index.name == "domain"
@@ -128,7 +129,7 @@ def test_another_prefix_is_named_in_the_error():
         mv.summary(out, "email")
 
 
-@pytest.mark.parametrize("function", [mv.summary, mv.by_domain])
+@pytest.mark.parametrize("function", [mv.summary, by_domain])
 class TestWrongInput:
     def test_a_column_that_is_not_there_once(self, function):
         with pytest.raises(ColumnError, match="no column 'mail'"):
@@ -157,30 +158,8 @@ def test_rows_of_a_join_without_results_are_pending_or_missing():
     joined = contacts.merge(results, on="email", how="left")
     rows = mv.summary(joined, "email")["rows"]
     assert rows[rows > 0].to_dict() == {"valid": 1, "invalid": 1, "pending": 1, "missing": 1}
-    assert mv.by_domain(joined, "email").loc["one.example", ["valid", "pending"]].tolist() == [1, 1]
+    assert by_domain(joined, "email").loc["one.example", ["valid", "pending"]].tolist() == [1, 1]
     assert mv.decide(joined, "email")["email_action_why"].tolist()[1:3] == [
         "no check has reached the row yet",
         "the cell holds no address",
     ]
-
-
-@pytest.mark.filterwarnings("default")
-def test_a_deprecated_function_warns_once_at_the_line_of_its_caller():
-    out = verified(["ada@x.org"])
-    calls = {
-        "domain": lambda: mv.by_domain(out, "email"),
-        "operator": lambda: mv.by_operator(out.assign(email_operator="self"), "email"),
-        "accessor": lambda: out.mailverdict.by_domain("email"),
-    }
-    for call in calls.values():
-        with pytest.warns(
-            FutureWarning, match=r"deprecated .* use mailverdict\.breakdown\(out, '"
-        ) as caught:
-            call()
-        assert [warning.filename for warning in caught] == [__file__]
-
-
-def test_deprecated_names_stay_importable_and_are_not_offered():
-    assert {"by_domain", "by_operator"} <= set(mv.__all__)
-    assert not {"by_domain", "by_operator"} & set(dir(mv))
-    assert "breakdown" in dir(mv)

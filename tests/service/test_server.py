@@ -566,7 +566,7 @@ def test_service_that_others_can_use_without_keys_gives_a_warning(
 def test_run_refuses_a_list_that_cannot_be_read(tmp_path: Path) -> None:
     lists = mv.Lists(spamtrap=tmp_path / "none.txt")
     with pytest.raises(SettingsError, match=r"Lists\.spamtrap: cannot read .*none\.txt"):
-        run(settings_for(tmp_path, local=mv.LocalSettings(lists=lists)), port=0)
+        run(settings_for(tmp_path, local=mv.LocalBackend(lists=lists).settings), port=0)
 
 
 def test_run_adds_no_tables_to_the_sqlite_file_of_another_program(tmp_path: Path) -> None:

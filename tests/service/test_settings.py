@@ -53,7 +53,7 @@ WRONG = [
     ("body_limit", 10, "too small for any request"),
     ("header_limit", 10, "too small for any request"),
     ("access_log", "yes", "a text is not a boolean"),
-    ("local", {}, "no LocalSettings"),
+    ("local", {}, "no settings of a backend"),
 ]
 
 

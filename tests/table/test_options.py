@@ -13,7 +13,6 @@ import mailverdict.dask
 import mailverdict.spark
 from mailverdict import SettingsError
 from mailverdict.cli.tables import plan, verify
-from mailverdict.frames.accessor import FrameAccessor
 from mailverdict.table.options import DEFAULTS, VerifyOptions
 from tests.doubles.tables import each_row
 
@@ -25,7 +24,6 @@ SHARING = [
     mailverdict.dask.plan,
     mailverdict.spark.verify,
     mailverdict.spark.plan,
-    FrameAccessor.start,
 ]
 names = [f"{function.__module__}.{function.__qualname__}" for function in SHARING]
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import mailverdict as mv
 from mailverdict.cli import app
 from mailverdict.sandbox import World
-from mailverdict.table.columns import COLUMNS, SETS
+from mailverdict.table.columns import COLUMNS, SETS, VERDICT_DTYPE
 from tests.doubles.tables import crossed, each_row
 
 ROWS = {
@@ -248,6 +248,6 @@ def test_pandas_gets_its_dtypes_back_from_its_own_parquet(tmp_path):
     out = mv.verify(contacts("full").to_pandas(), "email", validation_type="regex", columns="all")
     out.to_parquet(tmp_path / "out.parquet")
     back = pd.read_parquet(tmp_path / "out.parquet")
-    assert back["email_verdict"].dtype == mv.VERDICT_DTYPE
+    assert back["email_verdict"].dtype == VERDICT_DTYPE
     assert back["email_role"].dtype == "boolean"
     assert back["email_checked_at"].dtype == pd.DatetimeTZDtype("us", "UTC")

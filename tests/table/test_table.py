@@ -7,6 +7,7 @@ import copy
 import functools
 import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -227,6 +228,8 @@ def test_a_missing_or_repeated_column_is_reported_with_the_available_ones(data, 
     ("data", "told"),
     [
         ("ada@example.org", "of type str; give a list of addresses, or call mailverdict.check"),
+        ("contacts.csv", "name of a file, 'contacts.csv': read it first, as with pandas.read_csv"),
+        (Path("list"), "or use the command line: mailverdict verify list"),
         (b"ada@example.org", "of type bytes; give a DataFrame"),
         ({"email": CELLS}, "of type dict; give a DataFrame"),
         (None, "of type NoneType"),

@@ -12,6 +12,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.model.verification import Verification
+from mailverdict.reports.deprecated import by_operator
 from mailverdict.widgets.state import AuditState
 from tests.doubles.answering_backend import AnsweringBackend, valid
 from tests.widgets.conftest import QUICK, finished, message, ready, result_of, shown
@@ -43,10 +44,9 @@ def export(path, *rows: str):
     return path
 
 
-@pytest.mark.filterwarnings("ignore:mailverdict.by_operator is deprecated:FutureWarning")
 def test_operators_are_counted_as_by_operator_does(audit):
     table = shown(audit, "decide")["operators"]
-    expected = mv.by_operator(result_of(audit), "mail")
+    expected = by_operator(result_of(audit), "mail")
     assert [row[0] for row in table["rows"]] == expected.index.tolist()
     assert [row[1] for row in table["rows"]] == [str(count) for count in expected["addresses"]]
     assert [row[2].partition(" ")[0] for row in table["rows"]] == [

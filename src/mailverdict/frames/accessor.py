@@ -11,35 +11,48 @@ import pandas as pd
 
 from ..model.words import count_of
 
-DEPRECATED = ("by_domain", "by_operator")  # methods that completion does not find
+# Functions of the package that are methods of both accessors, and of frames alone.
+ON_CELLS = ("clean", "duplicates", "estimate", "plan", "start", "suppress", "verify")
+ON_FRAMES = (
+    "breakdown",
+    "contradicted",
+    "decide",
+    "explode",
+    "lookup_domains",
+    "outcomes",
+    "report",
+    "split",
+    "summary",
+)
+DEPRECATED = (
+    "by_domain",
+    "by_operator",
+    "domains",
+)  # methods of frames that completion does not find
 
 
-class Verb:
-    """A function of the package as a method, which loads when it is first used: its first argument is given."""
+class Accessor:
+    """Functions of the package as methods: the data is their first argument."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    _methods: tuple[str, ...]  # functions that are methods
+    _others: tuple[str, ...]  # what else completion finds
+    _hidden: tuple[str, ...] = ()  # methods that it does not find
+    _arguments: tuple[Any, ...]  # the first ones of each function
 
-    def __get__(self, accessor: AccessorBase | None, owner: type) -> Callable[..., Any]:
-        """The function with its data; the function itself where the class is asked."""
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """The function of the same name with its data."""
+        if name not in (*self._methods, *self._hidden):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         import mailverdict  # noqa: PLC0415 - the functions load when first used, some of them in a higher layer
 
-        function: Callable[..., Any] = getattr(mailverdict, self.name)
-        if accessor is None:
-            return function
-        method = partial(function, *accessor._arguments)
+        function: Callable[..., Any] = getattr(mailverdict, name)
+        method = partial(function, *self._arguments)
         method.__doc__ = function.__doc__
         return method
 
-
-class AccessorBase:
-    """What both accessors show of themselves: the public names alone."""
-
-    _arguments: tuple[Any, ...]  # the first ones of each function
-
     def __dir__(self) -> list[str]:
         """The public names alone; this is what completion offers."""
-        return [name for name in vars(type(self)) if not name.startswith("_")]
+        return sorted([*self._methods, *self._others])
 
     def _shown(self, what: str) -> str:
         """What the accessor belongs to, and its public names."""
@@ -47,7 +60,7 @@ class AccessorBase:
 
 
 @pd.api.extensions.register_dataframe_accessor("mailverdict")
-class FrameAccessor(AccessorBase):
+class FrameAccessor(Accessor):
     """Verify, clean, decide on and count a column of this frame; each method is the function of the same name.
 
     Parameters
@@ -64,9 +77,13 @@ class FrameAccessor(AccessorBase):
     ['valid', 'invalid']
     >>> df.mailverdict
     <mailverdict of a DataFrame of 2 rows, column 'email': breakdown, clean, contradicted,
-      decide, diff, domains, duplicates, estimate, explode, outcomes, plan, report, split,
-      start, summary, suppress, verify>
+      decide, diff, duplicates, estimate, explode, lookup_domains, outcomes, plan, report,
+      split, start, summary, suppress, verify>
     """
+
+    _methods = (*ON_CELLS, *ON_FRAMES)
+    _others = ("diff",)
+    _hidden = DEPRECATED
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame
@@ -82,12 +99,6 @@ class FrameAccessor(AccessorBase):
             return self._shown(f"a DataFrame of {rows}")
         return self._shown(f"a DataFrame of {rows}, column {choice.chosen.name!r:.80}")
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        """The deprecated methods."""
-        if name in DEPRECATED:
-            return Verb(name).__get__(self, type(self))
-        raise AttributeError(f"the accessor has no method {name!r}")
-
     def diff(
         self, old: Any, column: Hashable | None = None, *, prefix: str | None = None
     ) -> pd.DataFrame:
@@ -99,7 +110,7 @@ class FrameAccessor(AccessorBase):
 
 
 @pd.api.extensions.register_series_accessor("mailverdict")
-class SeriesAccessor(AccessorBase):
+class SeriesAccessor(Accessor):
     """Verify or clean this Series of addresses, or split its addresses at the ``@``.
 
     Parameters
@@ -115,6 +126,9 @@ class SeriesAccessor(AccessorBase):
     >>> s.mailverdict.domain.tolist()
     ['example.org', <NA>]
     """
+
+    _methods = ON_CELLS
+    _others = ("domain", "is_well_formed", "local")
 
     def __init__(self, series: pd.Series[Any]) -> None:
         self._series = series
@@ -148,19 +162,3 @@ class SeriesAccessor(AccessorBase):
             self._series, validation_type="regex", columns=["verdict"], clean=False
         ).result()
         return (out["verdict"] == "valid").astype("boolean").mask(out["verdict"].isna())
-
-
-ON_CELLS = ("plan", "estimate", "start", "verify", "clean", "duplicates", "suppress")
-ON_RESULTS = (
-    "decide",
-    "split",
-    "report",
-    "summary",
-    "breakdown",
-    "outcomes",
-    "contradicted",
-)
-for _name in (*ON_CELLS, "explode", "domains", *ON_RESULTS):
-    setattr(FrameAccessor, _name, Verb(_name))
-for _name in ON_CELLS:
-    setattr(SeriesAccessor, _name, Verb(_name))

@@ -125,10 +125,10 @@ class LocalBackend:
     Parameters
     ----------
     **settings
-        The attributes of `mailverdict.LocalSettings`, with its defaults: `resolver`, `smtp_port`,
-        `helo_name`, `mail_from`, `dns_concurrency`, `max_sessions_per_exchange`,
-        `connect_timeout`, `command_timeout`, `deadline`, `retry_greylisted`, `allow_networks`,
-        `blacklist`, `lists` and more.
+        `resolver`, `smtp_port`, `helo_name`, `mail_from`, `dns_concurrency`,
+        `max_sessions_per_exchange`, `connect_timeout`, `command_timeout`, `deadline`,
+        `retry_greylisted`, `allow_networks`, `blacklist`, `lists` and more: the attributes of
+        ``LocalBackend().settings``, whose values are the defaults.
 
     Raises
     ------

@@ -374,8 +374,8 @@ class LocalSettings:
 
     Examples
     --------
-    >>> from mailverdict import LocalSettings
-    >>> LocalSettings(deadline="2min").deadline
+    >>> from mailverdict import LocalBackend
+    >>> LocalBackend(deadline="2min").settings.deadline
     120.0
     """
 

@@ -9,7 +9,7 @@ HTML in a notebook.
 from __future__ import annotations
 
 import html
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +41,7 @@ from .origins import (
     DIFFERS,
     LEFT_OUT,
     LITTLE,
+    LONGEST_NAME,
     NOTHING,
     SAME_AS,
     WHAT,
@@ -54,10 +55,15 @@ from .outcomes import mailboxes_of
 from .tables import CountTable
 
 SHARES = ("invalid", "unknown", "sendable")  # that every table of groups has
-OPERATOR_COLUMNS = tuple(name for name in COLUMNS if name != "share")
 HEADS = ("95% interval", "elsewhere", "unknown", "sendable", "above average")  # after the share
-SHOWN_GROUPS, SHOWN_COLUMNS = 30, 20
+# What a table of operators has besides.
+CLEAR_SHARE = "clear_share"
+CLEAR = "clear answers"
+WHY_NOT = "why not more"
+SHOWN_GROUPS = 30
+SHOWN_COLUMNS = 20
 LONGEST_LABEL = 40  # characters of a group in a terminal
+LONGEST_CELL = 100  # and in a notebook
 LONGEST_LINE = 1_000  # characters of a sentence
 
 
@@ -106,8 +112,15 @@ def breakdown(
         people (int64), and as float64 their share (`invalid_share`) with a 95 % interval (`invalid_low`,
         `invalid_high`; Wilson 1927). Then of `what`, float64: `elsewhere`, the share among all others;
         `difference` to them, where a small group counts less (empirical Bayes, Kleinman 1973); `above`, the bad people
-        beyond what the average gives. For ``"operator"`` also distinct `addresses`, and of these `clear`, `catch_all`, `deferred`,
-        `refused`, `no_answer`, `dead` (Int64), and `note` (object): why few answers are clear.
+        beyond what the average gives.
+
+        For ``"operator"`` also distinct `addresses` (Int64, missing where the mail servers are not known), and of these:
+        `clear`, the answer says whether the mailbox exists (without SMTP: whether the domain receives mail), with
+        `clear_share` (float64); `catch_all`, accepted by a server that accepts every address; `deferred`, the server
+        asked for another attempt (greylisting); `refused`, it refused the computer that checked, or the sender;
+        `no_answer`, time-out, closed port, an answer that shows nothing; `dead`, of the clear ones those that cannot
+        receive mail. `note` (object, or None) says why less than half is clear, and cites what the packaged table says
+        of the operator with its source and date.
 
         Without `by` a line for each column of yours: `says` (object: ``differs``, ``little``, ``nothing``,
         ``the same as ...`` or ``left out: ...``), `groups` and `people` (int64), `strength` (float64: Cramér's V, 0 to
@@ -153,17 +166,21 @@ def breakdown(
     """
     check_arguments(what, top, bounces)
     rows = read_decided(out, column, prefix)
-    asked: list[Hashable] = []
-    if by is not None:
-        asked = [*by] if isinstance(by, list) else [by]
-        if not asked:
-            raise SettingsError("by=[]: give one column, or a list of two to cross them")
-    bounced = bounced_mailboxes(bounces) if what == "bounced" else None
-    counts = ListCounts(POLICIES["balanced"], bounced, asked, ranks=by is None)
+    columns: list[Hashable] = []
+    if isinstance(by, list):
+        columns = by
+    elif by is not None:
+        columns = [by]
+    if by is not None and not columns:
+        raise SettingsError("by=[]: give one column, or a list of two to cross them")
+    bounced = None
+    if what == "bounced":
+        bounced = bounced_mailboxes(bounces)
+    counts = ListCounts(POLICIES["balanced"], bounced, columns, ranks=by is None)
     counts.add(rows)
-    table = table_of_counts(counts, what, rows)
-    found: Frame = rows.data.convert(first_lines(table, top))
-    return found
+    table = first_lines(table_of_counts(counts, what, rows), top)
+    result: Frame = rows.data.convert(table)
+    return result
 
 
 def check_arguments(what: str, top: int | None, bounces: Any) -> None:
@@ -181,8 +198,9 @@ def check_arguments(what: str, top: int | None, bounces: Any) -> None:
 def bounced_mailboxes(bounces: Any) -> list[str]:
     """The mailboxes that do not exist, by reports."""
     reports = to_bounce_table(bounces).to_pylist()
-    hard = [report["address"] for report in reports if report["outcome"] == Outcome.HARD]
-    return sorted(set(mailboxes_of(pa.array(hard, pa.string()))) - {None})
+    addresses = [report["address"] for report in reports if report["outcome"] == Outcome.HARD]
+    mailboxes = set(mailboxes_of(pa.array(addresses, pa.string())))
+    return sorted(mailboxes - {None})
 
 
 def table_of_counts(counts: ListCounts, what: str, rows: Results | None = None) -> CountTable:
@@ -207,14 +225,13 @@ def first_lines(table: CountTable, top: int | None) -> CountTable:
 def group_table(counts: ListCounts, what: str, rows: Results | None = None) -> GroupTable:
     """The table of the column that was asked for; of two that are crossed, which needs the rows."""
     columns = [column.cut() for column in counts.asked.values()]
-    groups = columns[0]
     if len(columns) == 2:
         assert rows is not None
-        groups = cross(rows, counts, columns)
-    table = GroupTable.of(counts, groups, what)
-    if len(columns) == 1 and counts.operators is not None:
-        table = with_operators(table, counts.operators)
-    return table
+        return GroupTable.of(counts, cross(rows, counts, columns), what)
+    table = GroupTable.of(counts, columns[0], what)
+    if counts.operators is None:
+        return table
+    return with_operators(table, counts.operators)
 
 
 def cross(rows: Results, counts: ListCounts, columns: Sequence[Groups]) -> Groups:
@@ -226,22 +243,31 @@ def cross(rows: Results, counts: ListCounts, columns: Sequence[Groups]) -> Group
         codes.append(groups.find(read_column(values, column.kind)))
     first, second = columns
     width = len(second.labels)
-    both, distinct = pd.factorize(codes[0] * width + codes[1])
-    cells = np.bincount(both * (NOBODY + 1) + marks, minlength=len(distinct) * (NOBODY + 1))
-    labels: list[Any] = [
-        (first.labels[code // width], second.labels[code % width]) for code in distinct.tolist()
-    ]
-    note = "; ".join(filter(None, (first.note, second.note)))
-    return replace(first, labels=labels, counts=cells.reshape(-1, NOBODY + 1), note=note)
+    pairs, distinct = pd.factorize(codes[0] * width + codes[1])
+    labels: list[Any] = []
+    for pair in distinct.tolist():
+        place, other = divmod(pair, width)
+        labels.append((first.labels[place], second.labels[other]))
+    marks_of_pairs = NOBODY + 1
+    cells = np.bincount(pairs * marks_of_pairs + marks, minlength=len(labels) * marks_of_pairs)
+    notes = filter(None, (first.note, second.note))
+    return replace(
+        first,
+        labels=labels,
+        counts=cells.reshape(-1, marks_of_pairs),
+        note="; ".join(notes),
+    )
 
 
 def with_operators(table: GroupTable, operators: OperatorCounts) -> GroupTable:
     """With how many addresses of each operator got a clear answer, and why not more."""
-    more = operators.table(len(operators.by_name))[list(OPERATOR_COLUMNS)].reindex(table.index)
-    numbers = [name for name in OPERATOR_COLUMNS if name != "note"]
-    more = more.astype(dict.fromkeys(numbers, "Int64"))
-    more["note"] = more["note"].astype(object).where(more["note"].notna(), None)
-    joined = GroupTable(pd.concat([pd.DataFrame(table), more], axis=1))
+    answers = operators.table().reindex(table.index)
+    numbers = [name for name in COLUMNS if name not in ("share", "note")]
+    answers = answers.astype(dict.fromkeys(numbers, "Int64"))
+    answers = answers.rename(columns={"share": CLEAR_SHARE})
+    note = answers["note"].astype(object)
+    answers["note"] = note.where(note.notna(), None)
+    joined = GroupTable(pd.concat([pd.DataFrame(table), answers], axis=1))
     joined.attrs = table.attrs
     return joined
 
@@ -250,15 +276,18 @@ def group_order(groups: Groups, what: str) -> list[int]:
     """The groups, first those with the most bad people above the average; ties by size, then by name."""
     people = people_in(groups.counts)
     above = bad_above_average(groups, what)
-    places = range(len(people))
-    return sorted(places, key=lambda at: (-above[at], -people[at], str(groups.labels[at])))
+    names = [str(label) for label in groups.labels]
+    return sorted(
+        range(len(names)), key=lambda group: (-above[group], -people[group], names[group])
+    )
 
 
 def bad_above_average(groups: Groups, what: str) -> Any:
     """For each group the bad people beyond what the average of all would give."""
     people = people_in(groups.counts)
     bad = people_that(groups.counts, what)
-    return bad - people * (bad.sum() / max(people.sum(), 1))
+    average = bad.sum() / max(people.sum(), 1)
+    return bad - people * average
 
 
 class GroupTable(CountTable):
@@ -269,12 +298,13 @@ class GroupTable(CountTable):
         """The table of some groups."""
         people = people_in(groups.counts)
         bad = people_that(groups.counts, what)
+        trials = np.where(people > 0, people, np.nan)
         columns: dict[str, Any] = {"rows": groups.counts.sum(axis=1), "people": people}
         for name in dict.fromkeys((*SHARES, what)):
             hits = people_that(groups.counts, name)
             low, high = wilson_intervals(hits, people)
             columns[name] = hits
-            columns[f"{name}_share"] = hits / np.where(people > 0, people, np.nan)
+            columns[f"{name}_share"] = hits / trials
             columns[f"{name}_low"] = low
             columns[f"{name}_high"] = high
         columns["elsewhere"] = elsewhere(people, bad)
@@ -285,7 +315,9 @@ class GroupTable(CountTable):
         if len(titles) == 2:
             index = pd.MultiIndex.from_tuples(index, names=titles)
         table = cls(pd.DataFrame(columns, index).iloc[group_order(groups, what)])
-        notes = [f"{shown_name(titles[0])}: {groups.note}"] if groups.note else []
+        notes = []
+        if groups.note:
+            notes.append(f"{shown_name(titles[0])}: {groups.note}")
         table.attrs["breakdown"] = facts_of_list(counts, what, notes)
         return table
 
@@ -304,27 +336,50 @@ class GroupTable(CountTable):
         return notebook(html_groups(self))
 
 
+RANK_COLUMNS: dict[str, Any] = {
+    "says": object,
+    "groups": "int64",
+    "people": "int64",
+    "strength": "float64",
+    "chance": "float64",
+    "adjusted": "float64",
+    "worst": object,
+    "best": object,
+}
+
+
 class RankTable(CountTable):
     """A line for each column; the attribute `breakdown` in `attrs` has what is said of the whole list."""
 
     @classmethod
     def of(cls, findings: Sequence[ColumnFinding], counts: ListCounts, what: str) -> RankTable:
         """The table of what was found."""
-        sizes = [0 if each.groups is None else len(each.groups.labels) for each in findings]
-        columns = {
-            "says": pd.Series([each.says for each in findings], dtype=object),
-            "groups": pd.Series(sizes, dtype="int64"),
-            "people": pd.Series([each.people for each in findings], dtype="int64"),
-            "strength": pd.Series([each.strength for each in findings], dtype="float64"),
-            "chance": pd.Series([each.chance for each in findings], dtype="float64"),
-            "adjusted": pd.Series([each.adjusted for each in findings], dtype="float64"),
-            "worst": pd.Series([each.worst for each in findings], dtype=object),
-            "best": pd.Series([each.best for each in findings], dtype=object),
-        }
-        names = [label_text(each.name) for each in findings]
+        lines = []
+        notes = []
+        for finding in findings:
+            groups = 0
+            if finding.groups is not None:
+                groups = len(finding.groups.labels)
+            lines.append(
+                (
+                    finding.says,
+                    groups,
+                    finding.people,
+                    finding.strength,
+                    finding.chance,
+                    finding.adjusted,
+                    finding.worst,
+                    finding.best,
+                )
+            )
+            if finding.note:
+                notes.append(finding.note)
+        columns = {}
+        for place, (name, kind) in enumerate(RANK_COLUMNS.items()):
+            columns[name] = pd.Series([line[place] for line in lines], dtype=kind)
+        names = [label_text(finding.name) for finding in findings]
         index = pd.Index(names, dtype=object, name="column")
         table = cls(pd.DataFrame(columns).set_index(index))
-        notes = [each.note for each in findings if each.note]
         table.attrs["breakdown"] = facts_of_list(counts, what, notes)
         return table
 
@@ -333,7 +388,8 @@ class RankTable(CountTable):
         if "breakdown" not in self.attrs:
             return super().__repr__()
         lines = [headline(self), *found_sentences(self), *other_sentences(self), *notes_of(self)]
-        return "\n".join(printable_text(line, LONGEST_LINE) for line in lines)
+        shown = [printable_text(line, LONGEST_LINE) for line in lines]
+        return "\n".join(shown)
 
     __str__ = __repr__
 
@@ -341,10 +397,13 @@ class RankTable(CountTable):
         """The same as HTML; every text is escaped."""
         if "breakdown" not in self.attrs:
             return super()._repr_html_()
-        found = [f"<li>{escaped(line)}</li>" for line in found_sentences(self)]
-        listed = f"<ul>{''.join(found)}</ul>" if found else ""
-        rest = html_lines([*other_sentences(self), *notes_of(self)])
-        return notebook(f"<p>{escaped(headline(self))}</p>{listed}{rest}")
+        parts = [f"<p>{escaped(headline(self))}</p>"]
+        sentences = found_sentences(self)
+        if sentences:
+            items = [f"<li>{escaped(sentence)}</li>" for sentence in sentences]
+            parts += ["<ul>", *items, "</ul>"]
+        parts += html_lines([*other_sentences(self), *notes_of(self)])
+        return notebook("".join(parts))
 
 
 def facts_of_list(counts: ListCounts, what: str, notes: Sequence[str]) -> dict[str, Any]:
@@ -377,11 +436,11 @@ def headline(table: pd.DataFrame) -> str:
 
 def found_sentences(table: pd.DataFrame) -> list[str]:
     """The columns that differ, each with its worst and its best group."""
-    lines = []
-    found = table[table["says"] == DIFFERS]
-    for worst, best in zip(found["worst"], found["best"], strict=True):
-        lines += [worst, best]
-    return lines
+    sentences = []
+    differing = table[table["says"] == DIFFERS]
+    for worst, best in zip(differing["worst"], differing["best"], strict=True):
+        sentences += [worst, best]
+    return sentences
 
 
 def other_sentences(table: pd.DataFrame) -> list[str]:
@@ -391,37 +450,37 @@ def other_sentences(table: pd.DataFrame) -> list[str]:
     for name, says in table["says"].items():
         by_says.setdefault(says, []).append(str(name))
     lines = []
+    left_out = []
     for says, names in by_says.items():
         if says.startswith(SAME_AS):
-            told = says.removeprefix(SAME_AS)
-            lines += [f"{shown_name(name)} and {told} say the same" for name in names]
-    others = facts["people"] - facts["bad"]
-    if min(facts["bad"], others) < FEW_BAD:
+            other = says.removeprefix(SAME_AS)
+            lines += [f"{shown_name(name)} and {other} say the same" for name in names]
+        elif says.startswith(LEFT_OUT):
+            reason = says.removeprefix(LEFT_OUT)
+            left_out.append(f"{names_text(names)} ({reason})")
+    bad = facts["bad"]
+    others = facts["people"] - bad
+    if min(bad, others) < FEW_BAD:
         what = WHAT[facts["what"]]
-        lines.append(
-            f"{facts['bad']:,} {what} and {others:,} other people: too few to compare columns"
-        )
+        lines.append(f"{bad:,} {what} and {others:,} other people: too few to compare columns")
     elif DIFFERS not in by_says:
         lines.append("no column says where they come from")
     if LITTLE in by_says:
         lines.append(f"differ by less than a percentage point: {names_text(by_says[LITTLE])}")
     if NOTHING in by_says:
         lines.append(f"say nothing: {names_text(by_says[NOTHING])}")
-    left_out = []
-    for says, names in by_says.items():
-        if says.startswith(LEFT_OUT):
-            left_out.append(f"{names_text(names)} ({says.removeprefix(LEFT_OUT)})")
-    lines.append(
-        f"left out: {'; '.join([*left_out, 'the verified column and the result columns'])}"
-    )
+    left_out.append("the verified column and the result columns")
+    lines.append(f"left out: {'; '.join(left_out)}")
     return lines
 
 
 def names_text(names: Sequence[str]) -> str:
     """Column names in a row."""
-    shown = ", ".join(name[:80] for name in names[:SHOWN_COLUMNS])
+    shown = ", ".join(name[:LONGEST_NAME] for name in names[:SHOWN_COLUMNS])
     more = len(names) - SHOWN_COLUMNS
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    if more > 0:
+        return f"{shown} and {more:,} more"
+    return shown
 
 
 def notes_of(table: pd.DataFrame) -> list[str]:
@@ -442,56 +501,78 @@ def notes_of(table: pd.DataFrame) -> list[str]:
 
 def group_label(label: Any) -> str:
     """A group as text; of two columns that are crossed both."""
-    return " / ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    if isinstance(label, tuple):
+        return " / ".join(map(str, label))
+    return str(label)
 
 
 def render_groups(table: pd.DataFrame) -> str:
-    """The table of groups for a terminal."""
+    """The table of groups for a terminal; below an operator stands why few of its answers are clear."""
     what = table.attrs["breakdown"]["what"]
-    title = printable_text(group_label(tuple(table.index.names)), LONGEST_LABEL)
     shown = table.head(SHOWN_GROUPS)
-    labels = [printable_text(group_label(label), LONGEST_LABEL) for label in shown.index]
-    labels.insert(0, title)
-    cells = [figures_of_group(row, what) for row in shown.to_dict("records")]
-    cells.insert(0, ["rows", "people", WHAT[what], *HEADS])
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    rows = shown.to_dict("records")
+    heads = ["rows", "people", WHAT[what], *HEADS]
+    if CLEAR_SHARE in shown:
+        heads.append(CLEAR)
+    cells = [heads, *(figures_of_group(row, what) for row in rows)]
+    labels = [group_label(label) for label in (tuple(table.index.names), *shown.index)]
+    labels = [printable_text(label, LONGEST_LABEL) for label in labels]
+    notes = [None, *(row.get("note") for row in rows)]
     longest = max(map(len, labels))
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [headline(table)]
-    for label, texts in zip(labels, cells, strict=True):
+    for label, texts, note in zip(labels, cells, notes, strict=True):
         padded = [text.rjust(width) for text, width in zip(texts, widths, strict=True)]
         lines.append("  ".join([label.ljust(longest), *padded]).rstrip())
-    if len(table) > SHOWN_GROUPS:
-        lines.append(f"and {count_of(len(table) - SHOWN_GROUPS, 'more group')}")
-    return "\n".join([*lines, *notes_of(table)])
+        if note:
+            lines.append(f"  {printable_text(note, LONGEST_LINE)}")
+    return "\n".join([*lines, *more_groups(table), *notes_of(table)])
+
+
+def more_groups(table: pd.DataFrame) -> list[str]:
+    """A line about groups that are not shown."""
+    more = len(table) - SHOWN_GROUPS
+    if more > 0:
+        return [f"and {count_of(more, 'more group')}"]
+    return []
 
 
 def figures_of_group(row: Mapping[Any, Any], what: str) -> list[str]:
-    """The figures of a group as texts: rows, people, share, and what `HEADS` names."""
+    """The figures of a group as texts: rows, people, share, what `HEADS` names, and clear answers of an operator."""
     people = row["people"]
-    if not people:
-        return [f"{row['rows']:,}", "0", *[""] * (1 + len(HEADS))]
-    low = 100 * row[f"{what}_low"]
-    others = row["elsewhere"]
-    above = round(row["above"])
-    return [
-        f"{row['rows']:,}",
-        f"{people:,}",
-        percent(row[what], people),
-        f"{low:.1f} to {row[f'{what}_high']:.1%}",
-        "" if pd.isna(others) else f"{others:.1%}",
-        percent(row["unknown"], people),
-        percent(row["sendable"], people),
-        f"{above:+,}" if above else "0",
-    ]
+    figures = [f"{row['rows']:,}", f"{people:,}"]
+    if people:
+        low = 100 * row[f"{what}_low"]
+        high = row[f"{what}_high"]
+        others = row["elsewhere"]
+        above = round(row["above"])
+        figures += [
+            percent(row[what], people),
+            f"{low:.1f} to {high:.1%}",
+            "" if pd.isna(others) else f"{others:.1%}",
+            percent(row["unknown"], people),
+            percent(row["sendable"], people),
+            f"{above:+,}" if above else "0",
+        ]
+    else:
+        figures += [""] * (1 + len(HEADS))
+    if CLEAR_SHARE in row:
+        is_known = not pd.isna(row["addresses"])
+        figures.append(f"{row['clear']:,} of {row['addresses']:,}" if is_known else "")
+    return figures
 
 
 def html_groups(table: pd.DataFrame) -> str:
     """The table of groups as HTML, with a picture of each share."""
     what = table.attrs["breakdown"]["what"]
-    heads = [*map(str, table.index.names), "rows", "people", WHAT[what], "", *HEADS]
     shown = table.head(SHOWN_GROUPS)
+    heads = [*map(str, table.index.names), "rows", "people", WHAT[what], "", *HEADS]
+    if CLEAR_SHARE in shown:
+        heads += [CLEAR, WHY_NOT]
     largest = max([0.01, *shown[f"{what}_high"].dropna()])
-    lines = []
+    parts = [f"<p>{escaped(headline(table))}</p>", '<div class="mv-wide"><table><thead><tr>']
+    parts += [f"<th>{escaped(head[:LONGEST_CELL])}</th>" for head in heads]
+    parts.append("</tr></thead><tbody>")
     for label, row in zip(shown.index, shown.to_dict("records"), strict=True):
         labels = label if isinstance(label, tuple) else (label,)
         picture = interval_bar(
@@ -502,19 +583,20 @@ def html_groups(table: pd.DataFrame) -> str:
             largest,
         )
         figures = [f'<td class="mv-number">{text}</td>' for text in figures_of_group(row, what)]
-        cells = [f"<td>{escaped(str(each)[:100])}</td>" for each in labels]
-        cells += [*figures[:3], f"<td>{picture}</td>", *figures[3:]]
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    head = "".join(f"<th>{escaped(text[:100])}</th>" for text in heads)
-    body = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
-    notes = notes_of(table)
-    if len(table) > SHOWN_GROUPS:
-        notes.insert(0, f"and {count_of(len(table) - SHOWN_GROUPS, 'more group')}")
-    return f'<p>{escaped(headline(table))}</p><div class="mv-wide">{body}</div>{html_lines(notes)}'
+        figures.insert(3, f"<td>{picture}</td>")  # behind the share
+        parts.append("<tr>")
+        parts += [f"<td>{escaped(str(text)[:LONGEST_CELL])}</td>" for text in labels]
+        parts += figures
+        if CLEAR_SHARE in shown:
+            parts.append(f"<td>{escaped(row['note'] or '')}</td>")
+        parts.append("</tr>")
+    parts.append("</tbody></table></div>")
+    parts += html_lines([*more_groups(table), *notes_of(table)])
+    return "".join(parts)
 
 
-def html_lines(lines: Iterable[str]) -> str:
-    return "".join(f'<p class="mv-soft">{escaped(line)}</p>' for line in lines)
+def html_lines(lines: Sequence[str]) -> list[str]:
+    return [f'<p class="mv-soft">{escaped(line)}</p>' for line in lines]
 
 
 def escaped(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A verified column in figures: `summary`, `by_domain` and `diff` of frames, and counts as text for a terminal."""
+"""A verified column in figures: `summary` and `diff` of frames, and counts as text for a terminal."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 
 from ..frames.results import BUCKETS, Results
 from ..model.words import LONGEST_LABEL, Status, ValidationType, Verdict, count_of, reason_label
-from ..table.notices import warn_deprecated
 from ..table.table import Frame
 from ..theme import LABELS
-from .counts import Counts, count_by_code, count_domains, keys_of, top_domains
+from .counts import Counts, count_by_code, keys_of
 from .tables import CountTable
 
 MEANING_OF_VALID = {
@@ -92,59 +91,6 @@ def summary(out: Frame, column: Hashable | None = None, *, prefix: str | None = 
         }
     )
     found: Frame = rows.data.convert(CountTable(table.rename_axis(index="bucket")))
-    return found
-
-
-def by_domain(
-    out: Frame, column: Hashable | None = None, *, top: int = 20, prefix: str | None = None
-) -> Frame:
-    """Count a verified column by the domain of the address.
-
-    Deprecated: ``mailverdict.breakdown(out, "domain")`` counts people, with intervals, and the worst domains first.
-
-    Parameters
-    ----------
-    out : DataFrame
-        What `verify` returned: a pandas, Polars or Arrow frame.
-    column : hashable, optional
-        The column that was verified; by default the only one.
-    top : int, default 20
-        How many domains, by number of rows.
-    prefix : str, optional
-        The prefix it was verified with, if not the default.
-
-    Returns
-    -------
-    DataFrame
-        Index `domain`; `rows` and one column per bucket (int64), most rows first, ties by name. For
-        a Polars or Arrow frame the same kind, where `domain` is the first column.
-
-    Raises
-    ------
-    ColumnError
-        If the frame has no such column, or it has not been verified.
-    InputError
-        If a result column holds what `verify` never writes.
-
-    Warns
-    -----
-    FutureWarning
-        That it is deprecated.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> import mailverdict as mv
-    >>> import pandas as pd
-    >>> warnings.simplefilter("ignore", FutureWarning)
-    >>> df = pd.DataFrame({"email": ["a@x.example.org", "b@x.example.org", "c@y.example.org"]})
-    >>> mv.by_domain(mv.verify(df, "email", validation_type="regex"), "email")["rows"].to_dict()
-    {'x.example.org': 2, 'y.example.org': 1}
-    """
-    warn_deprecated("by_domain", "mailverdict.breakdown(out, 'domain')")
-    rows = Results(out, column, prefix, ("verdict", "status"))
-    table = top_domains(count_domains(keys_of(rows), rows.buckets), top)
-    found: Frame = rows.data.convert(CountTable(table))
     return found
 
 

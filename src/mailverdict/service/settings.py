@@ -117,8 +117,8 @@ class ServiceSettings:
     ssl_keyfile_password : str, optional
         Password of the private key.
     local : LocalSettings
-        Settings of the local backend, if no other backend is given. By default greylisted addresses
-        are not retried, since the client of a single check waits for the response.
+        Settings of the local backend, if no other backend is given, as ``LocalBackend(...).settings``. By default
+        greylisted addresses are not retried, since the client of a single check waits for the response.
 
     Raises
     ------
@@ -181,7 +181,7 @@ class ServiceSettings:
                 "ssl_keyfile needs ssl_certfile: give the file of the certificate chain, too"
             )
         if not isinstance(self.local, LocalSettings):
-            raise SettingsError(f"local={self.local!r}: give LocalSettings(...)")
+            raise SettingsError(f"local={self.local!r}: give LocalBackend(...).settings")
 
     def seconds(self, name: str) -> float:
         """Return a duration in seconds.

@@ -10,6 +10,7 @@ import copy
 import dataclasses
 import itertools
 import json
+import os
 import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -417,6 +418,7 @@ def refuse_other_frames(data: Any) -> None:
         raise SettingsError("data is a lazy Polars frame: call .collect() first")
 
 
+FILE_ENDINGS = (".csv", ".tsv", ".txt", ".gz", ".parquet", ".json", ".xlsx", ".xls", ".ods")
 # The package of a class, what it is, and what to call instead.
 OTHER_FRAMES = (
     ("dask", "a Dask collection", "call mailverdict.dask.verify or .plan, or give data.compute()"),
@@ -475,6 +477,12 @@ def is_row(item: Any) -> bool:
 def problem_of(data: Any) -> str | None:
     """What is wrong with data that is not a column of cells, or None."""
     what = f"of type {type(data).__name__}"
+    if is_file_name(data):
+        name = str(data)[:200]
+        return (
+            f"the name of a file, {name!r}: read it first, as with pandas.read_csv, or use the command line: "
+            f"mailverdict verify {name}"
+        )
     if isinstance(data, str):
         return f"{what}; give a list of addresses, or call mailverdict.check for one address"
     if isinstance(data, set | frozenset):
@@ -492,6 +500,13 @@ def problem_of(data: Any) -> str | None:
     ):
         return None
     return f"{what}; give a DataFrame (pandas, Polars or Arrow) and a column name, a Series or a list of addresses"
+
+
+def is_file_name(data: Any) -> bool:
+    """Whether data is a path, or text with the ending of a table file."""
+    if isinstance(data, os.PathLike):
+        return True
+    return isinstance(data, str) and "@" not in data and data.lower().endswith(FILE_ENDINGS)
 
 
 def require_column(column: Hashable | None, names: Sequence[Any]) -> Hashable:
