@@ -35,7 +35,7 @@ SHOWN = 300  # characters of one line
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CheckStep:
     """One check and its outcome."""
 
     title: str
@@ -60,7 +60,7 @@ class Explanation:
     ----------
     verification : Verification
         The verdict that is explained.
-    steps : tuple of Step
+    steps : tuple of CheckStep
         In the order in which they were taken.
 
     Examples
@@ -75,7 +75,7 @@ class Explanation:
     """
 
     verification: Verification
-    steps: tuple[Step, ...]
+    steps: tuple[CheckStep, ...]
 
     @property
     def title(self) -> str:
@@ -101,7 +101,7 @@ class Explanation:
         return notebook(f"<p>{mark} <b>{html.escape(self.title)}</b></p>{steps}")
 
 
-def render_step(step: Step) -> str:
+def render_step(step: CheckStep) -> str:
     lines = "\n".join(html.escape(line) for line in step.lines)
     body = f"<pre>{lines}</pre>" if lines else ""
     return f'<div class="mv-step"><b>{html.escape(step.title)}</b>: {html.escape(step.outcome)}{body}</div>'
@@ -203,7 +203,7 @@ def answer_text(answer: DnsAnswer) -> str:
     return records or answer.message or answer.outcome.upper()
 
 
-def local_steps(found: Verification, record: CheckRecord, answers: DnsLines) -> Iterator[Step]:
+def local_steps(found: Verification, record: CheckRecord, answers: DnsLines) -> Iterator[CheckStep]:
     """The checks that were made on this machine, in their order, and the verdict."""
     evidence = record.evidence
     assert evidence is not None
@@ -212,7 +212,7 @@ def local_steps(found: Verification, record: CheckRecord, answers: DnsLines) -> 
         yield flags_step(evidence.flags, evidence.syntax)
     if (dns := evidence.dns) is not None:
         lines = (line[:SHOWN] for line in (*answers.domain, *filter(None, [dns.message])))
-        yield Step("dns", f"{dns.domain}: {dns.outcome}", tuple(lines))
+        yield CheckStep("dns", f"{dns.domain}: {dns.outcome}", tuple(lines))
     if evidence.blacklist is not None:
         yield blacklist_step(evidence.blacklist, answers.listings)
     if evidence.mailbox is not None:
@@ -223,14 +223,14 @@ def local_steps(found: Verification, record: CheckRecord, answers: DnsLines) -> 
     )
 
 
-def service_steps(found: Verification) -> Iterator[Step]:
+def service_steps(found: Verification) -> Iterator[CheckStep]:
     """What a service's payload contains of its evidence."""
-    yield Step(
+    yield CheckStep(
         "checks",
         "from the service",
         tuple(f"{k}: {str(v).lower()}" for k, v in found.checks.items()),
     )
-    yield Step(
+    yield CheckStep(
         "metadata",
         "from the service",
         tuple(f"{k}: {str(v)[:SHOWN]}" for k, v in found.metadata.items()),
@@ -238,17 +238,17 @@ def service_steps(found: Verification) -> Iterator[Step]:
     yield verdict_step(found, found.reasons)
 
 
-def syntax_step(seen: SyntaxEvidence) -> Step:
+def syntax_step(seen: SyntaxEvidence) -> CheckStep:
     if not seen.ok:
-        return Step("syntax", "refused", (seen.message,))
-    return Step(
+        return CheckStep("syntax", "refused", (seen.message,))
+    return CheckStep(
         "syntax",
         "accepted",
         (f"normal form {seen.normalized}", f"domain asked for {seen.ascii_domain}"),
     )
 
 
-def flags_step(flags: Flags, seen: SyntaxEvidence) -> Step:
+def flags_step(flags: Flags, seen: SyntaxEvidence) -> CheckStep:
     """The flags, and the domain that was probably meant."""
     values = {name: getattr(flags, name) for name in ("role", "spamtrap", "disposable", "free")}
     raised = [name for name, value in values.items() if value]
@@ -258,22 +258,22 @@ def flags_step(flags: Flags, seen: SyntaxEvidence) -> Step:
     ]
     if meant := suggest_domain(seen.ascii_domain):
         lines.append(f"did you mean {seen.local}@{meant}?")
-    return Step("lists", ", ".join(raised) or "no flag", tuple(lines))
+    return CheckStep("lists", ", ".join(raised) or "no flag", tuple(lines))
 
 
-def blacklist_step(seen: BlacklistEvidence, listings: Sequence[str]) -> Step:
+def blacklist_step(seen: BlacklistEvidence, listings: Sequence[str]) -> CheckStep:
     outcome = {True: "listed", False: "not listed", None: "undetermined"}[seen.listed]
     lines = [
         *(f"asked: {source}" for source in seen.sources),
         *listings,
         *filter(None, [seen.message]),
     ]
-    return Step(
+    return CheckStep(
         "blacklist", outcome if seen.sources else "no blacklist is configured", tuple(lines)
     )
 
 
-def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> Step:
+def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> CheckStep:
     """The SMTP dialogue with seconds, and the rule that classified the deciding reply or failure."""
     lines = [f"{seconds:7.3f} {who} {text}"[:SHOWN] for seconds, who, text in transcript]
     outcome = str(seen.reason or "accepted")
@@ -286,7 +286,7 @@ def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> Step:
         f"{seen.host}: {seen.reply}"[:SHOWN],
         f"by {rule_text(seen.classification.rule)}: {outcome}"[:SHOWN],
     ]
-    return Step("smtp", outcome, (*lines, *decided, f"catch-all: {words[seen.catch_all]}"))
+    return CheckStep("smtp", outcome, (*lines, *decided, f"catch-all: {words[seen.catch_all]}"))
 
 
 def rule_text(name: str) -> str:
@@ -305,7 +305,9 @@ def rule_text(name: str) -> str:
     )
 
 
-def verdict_step(found: Verification, reasons: Sequence[str]) -> Step:
+def verdict_step(found: Verification, reasons: Sequence[str]) -> CheckStep:
     """The reasons in order of precedence, of which the first decides, and the errors."""
     errors = [f"{error.code}: {error.message}" for error in found.errors or ()]
-    return Step("verdict", found.result, (*reasons, *errors, *filter(None, [found._not_asked()])))
+    return CheckStep(
+        "verdict", found.result, (*reasons, *errors, *filter(None, [found._not_asked()]))
+    )
